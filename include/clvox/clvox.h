@@ -8,6 +8,7 @@
 #include "clvox/compare.h"
 #include "clvox/device.h"
 #include "clvox/files.h"
+#include "clvox/figure.h"
 #include "clvox/filter.h"
 #include "clvox/options.h"
 #include "clvox/phantom.h"
@@ -19,6 +20,7 @@
 #include "clvox/surface.h"
 #include "clvox/tensor.h"
 #include "clvox/tensor_all.h"
+#include "clvox/threads.h"
 #include "clvox/transform.h"
 #include "clvox/volume.h"
 

@@ -2,6 +2,8 @@
 #ifndef CLVOX_FILES_H
 #define CLVOX_FILES_H
 
+#include <stddef.h>
+
 #include "clvox/status.h"
 
 #ifdef __cplusplus
@@ -14,6 +16,32 @@ extern "C" {
  * passed over. CLVOX_ERROR_FILE and a sentence, or CLVOX_OK. Nothing is opened or changed. */
 CLVOX_API int clvox_outputs_check(const char *const *inputs, int input_count, const char *const *outputs,
                                   int output_count);
+
+/* 1 for two names of one ordinary file, which need not be there yet, else 0. */
+CLVOX_API int clvox_file_same(const char *a, const char *b);
+
+/* Reads a whole file of at most limit bytes and puts a 0 behind it. On success *out is the caller's, to be
+ * released with free, and *size (which may be NULL) its length without that 0. CLVOX_ERROR_FILE,
+ * CLVOX_ERROR_MEMORY. */
+CLVOX_API int clvox_file_read(const char *path, size_t limit, char **out, size_t *size);
+
+/* Writes a file as clvox_volume_write does: under a temporary name beside path, renamed at the end, so that
+ * path is whole or untouched. An existing file keeps its permissions, a link its target's place.
+ * CLVOX_ERROR_FILE. */
+CLVOX_API int clvox_file_write(const char *path, const void *bytes, size_t size);
+
+/* Whether clvox_file_write could begin: opens the temporary file and removes it. CLVOX_ERROR_FILE. */
+CLVOX_API int clvox_file_probe(const char *path);
+
+/* Makes the folders on the way to path that are missing, and remembers them. CLVOX_ERROR_FILE. */
+CLVOX_API int clvox_folders_make(const char *path);
+
+/* Removes the folders that clvox_folders_make made, where they are empty. Safe in a signal handler. */
+CLVOX_API void clvox_folders_remove(void);
+
+/* Removes the temporary files of all that this process is writing: for a signal handler that ends the
+ * program, in which it is safe, so that Ctrl-C leaves nothing behind. */
+CLVOX_API void clvox_files_abandon(void);
 
 #ifdef __cplusplus
 }

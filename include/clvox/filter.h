@@ -155,6 +155,10 @@ CLVOX_API int clvox_filter_bias(clvox_context *context, const clvox_volume *volu
 CLVOX_API int clvox_filter_winsorize(const clvox_volume *volume, const clvox_volume *mask, double low,
                                      double high, clvox_volume **out);
 
+/* Reads two quantiles of clvox_filter_winsorize as the command line and ANTs spell them: "0.005,0.995", in
+ * brackets or not. CLVOX_ERROR_ARGUMENT and what is possible. */
+CLVOX_API int clvox_quantiles_read(const char *text, double *low, double *high);
+
 enum { CLVOX_MATCH_POINTS = 1024 };
 
 typedef struct clvox_match_options {

@@ -35,6 +35,13 @@ typedef enum clvox_status {
  * until the next failure in this thread. */
 CLVOX_API const char *clvox_message(void);
 
+/* Stores the sentence for clvox_message and returns code: for a program's own steps and callbacks, so that
+ * their failures read like the library's. At most 2047 bytes are kept. */
+CLVOX_API int clvox_fail(clvox_status code, const char *format, ...) CLVOX_PRINTF(2, 3);
+
+/* Puts "context: " before the last failure's sentence and returns code. */
+CLVOX_API int clvox_fail_in(int code, const char *context);
+
 /* The version of the library, "major.minor.patch". Static storage. */
 CLVOX_API const char *clvox_version(void);
 

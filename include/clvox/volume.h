@@ -109,6 +109,15 @@ CLVOX_API void clvox_grid_spacing(const clvox_grid *grid, double spacing[3]);
  * than a hundredth of a voxel from that of the other, else 0. */
 CLVOX_API int clvox_grid_equal(const clvox_grid *a, const clvox_grid *b);
 
+/* How the axes of a grid run: letters, the directions that they point to ("LPS"), 0 at the end; oblique, the
+ * largest angle in degrees between an axis and the direction of its letter; skew, the largest deviation in
+ * degrees of two axes from a right angle. The last two may be NULL. */
+CLVOX_API void clvox_grid_axes(const clvox_grid *grid, char letters[4], double *oblique, double *skew);
+
+/* The same voxels at the same places, stored so that the axes run as near to R, A and S as they can: one
+ * answer for all 48 ways of storing an image. out may be grid. */
+CLVOX_API void clvox_grid_canonical(const clvox_grid *grid, clvox_grid *out);
+
 /* A zero-filled volume. On success *out is the caller's, to be released with
  * clvox_volume_destroy; on failure *out is NULL. */
 CLVOX_API int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind,
@@ -132,6 +141,14 @@ CLVOX_API int clvox_volume_is_file(const char *path);
  * RGB and RGBA are CLVOX_KIND_COLOUR. Errors: CLVOX_ERROR_FILE, _FORMAT, _MEMORY.
  * Ownership as clvox_volume_create. */
 CLVOX_API int clvox_volume_read(const char *path, clvox_volume **out);
+
+/* The grid of a volume's file, without its values. Errors are clvox_volume_read's. */
+CLVOX_API int clvox_grid_read(const char *path, clvox_grid *out);
+
+/* How far apart the sform and the qform of a NIfTI file place a voxel, at most, in mm: 0 where they agree,
+ * where one is missing, and for other files. *unplaced (may be NULL) becomes 1 where it has neither, so that
+ * its orientation is assumed, else 0. */
+CLVOX_API double clvox_volume_forms_gap(const char *path, int *unplaced);
 
 /* As clvox_volume_read, and where the volume is or looks like a label map with values beyond 2^24, which float32
  * does not tell apart, data holds places in a table of names. clvox_apply, clvox_volume_write, comparisons of

@@ -14,6 +14,7 @@
 
 #include "base/place.h"
 #include "base/status.h"
+#include "clvox/files.h"
 
 /* Names of temporary files, for the signal handler, which may neither lock nor
  * allocate: a slot is free, being filled or removed, or in use. */
@@ -254,4 +255,31 @@ void clv_file_remove_unfinished(void)
     for (int i = 0; i < SLOTS; i++)
         if (atomic_load(&unfinished[i].state) == SLOT_USED)
             unlink(unfinished[i].name);
+}
+
+int clvox_file_read(const char *path, size_t limit, char **out, size_t *size)
+{
+    size_t length;
+    int status = clv_file_read_all(path, limit, out, &length);
+    if (size)
+        *size = length;
+    return status;
+}
+
+int clvox_file_write(const char *path, const void *bytes, size_t size)
+{
+    return clv_file_write_all(path, bytes, size);
+}
+
+int clvox_file_probe(const char *path)
+{
+    clv_file_writer *writer = NULL;
+    int status = clv_file_create(path, &writer);
+    clv_file_discard(&writer);
+    return status;
+}
+
+void clvox_files_abandon(void)
+{
+    clv_file_remove_unfinished();
 }

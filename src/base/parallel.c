@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "clvox/threads.h"
 
 enum { MAX_THREADS = 256 };
 
@@ -92,4 +93,19 @@ int clv_parallel(size_t count, clv_task task, void *user)
         pthread_join(workers[i].thread, NULL);
     pthread_mutex_destroy(&j.lock);
     return j.status < 0 ? clv_fail((clvox_status)j.status, "%s", j.sentence) : CLVOX_OK;
+}
+
+int clvox_threads(void)
+{
+    return clv_threads();
+}
+
+void clvox_threads_set(int threads)
+{
+    clv_set_threads(threads);
+}
+
+int clvox_parallel(size_t count, clvox_task task, void *user)
+{
+    return clv_parallel(count, task, user);
 }

@@ -203,3 +203,18 @@ void clv_place_remove_folders(void)
         if (atomic_exchange(&made[i].there, false))
             rmdir(made[i].name); /* one that is not empty stays */
 }
+
+int clvox_file_same(const char *a, const char *b)
+{
+    return clv_place_same(a, b);
+}
+
+int clvox_folders_make(const char *path)
+{
+    return clv_place_make_folders(path);
+}
+
+void clvox_folders_remove(void)
+{
+    clv_place_remove_folders();
+}

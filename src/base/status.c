@@ -7,6 +7,15 @@
 
 static _Thread_local char message[2048];
 
+int clvox_fail(clvox_status code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return code;
+}
+
 int clv_fail(clvox_status code, const char *format, ...)
 {
     va_list args;
@@ -22,6 +31,11 @@ int clv_fail_in(int code, const char *context)
     memcpy(inner, message, sizeof message);
     snprintf(message, sizeof message, "%s: %.1800s", context, inner);
     return code;
+}
+
+int clvox_fail_in(int code, const char *context)
+{
+    return clv_fail_in(code, context);
 }
 
 const char *clvox_message(void)

@@ -21,7 +21,7 @@ void cli_bar_begin(cli_bar *bar, command *cli)
 
 bool cli_bar_due(cli_bar *bar, double fraction)
 {
-    double now = clv_seconds();
+    double now = cli_seconds();
     if (!bar->running) {
         bar->running = true;
         bar->started = now;
@@ -36,7 +36,7 @@ static void time_left(const cli_bar *bar, double fraction, char *out, size_t roo
     *out = 0;
     if (gone < TOO_LITTLE)
         return;
-    seconds = (clv_seconds() - bar->started) / gone * fmax(1 - fraction, 0);
+    seconds = (cli_seconds() - bar->started) / gone * fmax(1 - fraction, 0);
     if (seconds < 60)
         snprintf(out, room, "%.0f s left", ceil(seconds));
     else
@@ -49,7 +49,7 @@ void cli_bar_show(cli_bar *bar, double fraction, const char *text)
     if (bar->cli->quiet)
         return;
     time_left(bar, fraction, left, sizeof left);
-    bar->printed = clv_seconds();
+    bar->printed = cli_seconds();
     if (!bar->terminal) {
         fprintf(stderr, "%s%s%s\n", text, *left ? ", " : "", left);
         return;

@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/place.h"
 #include "cli/cli.h"
 #include "clvox/files.h"
 
@@ -31,7 +29,7 @@ struct cli_claims {
 
 static int out_of_memory(void)
 {
-    return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 static cli_claims *claims_of(command *cli)
@@ -131,7 +129,7 @@ static void read_before(cli_claims *c, const char *path)
     char *text = NULL;
     size_t size;
     struct stat info;
-    if (c->before || stat(path, &info) || clv_file_read_all(path, MOST, &text, &size) < 0)
+    if (c->before || stat(path, &info) || clvox_file_read(path, MOST, &text, &size) < 0)
         return;
     c->before = cJSON_Parse(text);
     c->logged_at = (double)info.st_mtime;
@@ -148,7 +146,7 @@ int cli_claim_prefix(command *cli, const char **prefix, const cli_end *ends)
     if (!c)
         return out_of_memory();
     if (length > 4000)
-        return clv_fail(CLVOX_ERROR_FILE, "-o %.60s...: the name is too long", typed);
+        return clvox_fail(CLVOX_ERROR_FILE, "-o %.60s...: the name is too long", typed);
     if (end)
         return cli_misuse("-o %s: is the name of a file; give what the names of the results begin with, as "
                           "-o %.*s for %.*s%s",
@@ -162,14 +160,14 @@ int cli_claim_prefix(command *cli, const char **prefix, const cli_end *ends)
         while (length > 1 && meant[length - 1] == '_' && meant[length - 2] != '/')
             meant[--length] = 0;
     }
-    CLV_TRY(append(&c->owned, &c->owneds, meant));
+    CLI_TRY(append(&c->owned, &c->owneds, meant));
     *prefix = c->owned[c->owneds - 1];
-    CLV_TRY(clv_place_make_folders(*prefix));
+    CLI_TRY(clvox_folders_make(*prefix));
     for (; ends->end; ends++) {
         snprintf(path, sizeof path, "%s%s", *prefix, ends->end);
         if (!strcmp(ends->end, ".json"))
             read_before(c, path);
-        CLV_TRY(add(cli, path, true, ends->written));
+        CLI_TRY(add(cli, path, true, ends->written));
     }
     status = cli_claims_check(cli);
 end:
@@ -196,7 +194,8 @@ static bool lies_in(const char *path, const char *folder)
 static bool is_output(const cli_claims *c, const char *path)
 {
     for (int i = 0; i < c->outputs; i++)
-        if (!strcmp(last_part(c->output[i].path), last_part(path)) && clv_place_same(c->output[i].path, path))
+        if (!strcmp(last_part(c->output[i].path), last_part(path)) &&
+            clvox_file_same(c->output[i].path, path))
             return true;
     return false;
 }
@@ -218,7 +217,7 @@ int cli_claim_folder(command *cli, const char *folder, const char *log)
     cJSON_ArrayForEach(one, list) {
         if (!cJSON_IsString(one) || !lies_in(one->valuestring, folder) || is_output(c, one->valuestring))
             continue;
-        CLV_TRY(add(cli, one->valuestring, true, false));
+        CLI_TRY(add(cli, one->valuestring, true, false));
     }
 end:
     return status;
@@ -239,15 +238,15 @@ int cli_claims_check(command *cli)
     for (int i = 0; log && i < c->outputs; i++) {
         const size_t length = strlen(c->output[i].path);
         twice |= c->output[i].of_prefix && length > 5 && !strcmp(c->output[i].path + length - 5, ".json") &&
-                 clv_place_same(c->output[i].path, cli->json);
+                 clvox_file_same(c->output[i].path, cli->json);
     }
     if (log && !twice)
         outputs[count++] = cli->json;
-    CLV_TRY(clvox_outputs_check((const char *const *)c->input, c->inputs, outputs, count));
+    CLI_TRY(clvox_outputs_check((const char *const *)c->input, c->inputs, outputs, count));
     for (int i = 0; cli->no_clobber && i < count; i++) {
         struct stat info;
         if (!stat(outputs[i], &info) && S_ISREG(info.st_mode)) {
-            status = clv_fail(CLVOX_ERROR_FILE, "%s: exists, and --no-clobber keeps it", outputs[i]);
+            status = clvox_fail(CLVOX_ERROR_FILE, "%s: exists, and --no-clobber keeps it", outputs[i]);
             break;
         }
     }
@@ -263,10 +262,10 @@ bool cli_log_is_free(const command *cli)
     if (!cli->json || (cli->no_clobber && !stat(cli->json, &info) && S_ISREG(info.st_mode)))
         return false;
     for (int i = 0; c && i < c->inputs; i++)
-        if (clv_place_same(c->input[i], cli->json))
+        if (clvox_file_same(c->input[i], cli->json))
             return false;
     for (int i = 0; c && i < c->outputs; i++)
-        if (clv_place_same(c->output[i].path, cli->json))
+        if (clvox_file_same(c->output[i].path, cli->json))
             return false;
     return true;
 }
@@ -305,7 +304,7 @@ static bool is_leftover(const cli_claims *c, const char *path, const struct stat
 static bool is_input(const cli_claims *c, const char *path)
 {
     for (int i = 0; i < c->inputs; i++)
-        if (clv_place_same(c->input[i], path))
+        if (clvox_file_same(c->input[i], path))
             return true;
     return false;
 }

@@ -9,10 +9,9 @@
 
 #include <cjson/cJSON.h>
 
-#include "base/clock.h"
-#include "base/status.h"
 #include "cli/claims.h"
 #include "cli/options.h"
+#include "cli/status.h"
 #include "clvox/apply.h"
 #include "clvox/device.h"
 #include "clvox/surface.h"
@@ -94,6 +93,8 @@ int cmd_tensor_measures(command *cli, int argc, char **argv);
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
 /* Remarks, on standard error: level 0 unless -q, level n with n times -v. */
 void cli_remark(const command *cli, int level, const char *format, ...) CLVOX_PRINTF(3, 4);
+/* Seconds since some moment, of a clock that nobody sets. */
+double cli_seconds(void);
 /* "1.4 GiB" in a buffer of at least 32 characters; returns it. */
 char *cli_bytes(double bytes, char *out);
 

@@ -166,9 +166,9 @@ static int surfaces(command *cli, char **files, int samples)
     clvox_surface *a = NULL, *b = NULL;
     clvox_surface_difference d;
     static const char *const ways[] = {"A_to_B", "B_to_A", "both"};
-    CLV_TRY(cli_read_surface(cli, files[0], &a));
-    CLV_TRY(cli_read_surface(cli, files[1], &b));
-    CLV_TRY(clvox_surface_compare(a, b, samples, &d));
+    CLI_TRY(cli_read_surface(cli, files[0], &a));
+    CLI_TRY(cli_read_surface(cli, files[1], &b));
+    CLI_TRY(clvox_surface_compare(a, b, samples, &d));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "comparison");
     cli_print(cli, "%-20s %14s %14s %14s\n", "distance_mm", ways[0], ways[1], ways[2]);
     const struct {
@@ -248,14 +248,14 @@ int cmd_compare(command *cli, int argc, char **argv)
     const cli_input inputs[] = {{files[0], &a, as_labels ? CLI_AS_LABELS : 0},
                                 {files[1], &b, as_labels ? CLI_AS_LABELS : 0},
                                 {mask_path, &mask, CLI_AS_MASK}};
-    CLV_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
+    CLI_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "comparison");
     if (as_labels)
-        CLV_TRY(labels(cli, a, b, mask, to));
+        CLI_TRY(labels(cli, a, b, mask, to));
     else if (a->kind == CLVOX_KIND_DISPLACEMENT && b->kind == CLVOX_KIND_DISPLACEMENT)
-        CLV_TRY(warps(cli, a, b, mask, to));
+        CLI_TRY(warps(cli, a, b, mask, to));
     else
-        CLV_TRY(images(cli, a, b, mask, &p, to));
+        CLI_TRY(images(cli, a, b, mask, &p, to));
 end:
     clvox_volume_destroy(&a);
     clvox_volume_destroy(&b);

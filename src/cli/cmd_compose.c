@@ -20,7 +20,7 @@ static int write_composite(command *cli, const cli_chain *chain, const char *pat
         if (!chain->link[i].inverse)
             continue;
         if (part[i]->is_warp)
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
                             "%s: a composite holds no inverse of a warp; write that with clvox invert first", path);
         inverted[i] = *part[i];
         int status = clvox_affine_invert(part[i]->matrix, inverted[i].matrix);
@@ -40,11 +40,11 @@ static int write_matrix(command *cli, const cli_chain *chain, int format, const 
     int status = CLVOX_OK;
     clvox_transform made = {.is_warp = 0};
     const clvox_transform *affine = &made;
-    CLV_TRY(clvox_compose_affine(chain->link, chain->count, made.matrix));
+    CLI_TRY(clvox_compose_affine(chain->link, chain->count, made.matrix));
     if (format == CLVOX_WARP_FSL)
-        CLV_TRY(clvox_flirt_matrix(affine->matrix, &fixed->grid, &moving->grid, made.matrix));
+        CLI_TRY(clvox_flirt_matrix(affine->matrix, &fixed->grid, &moving->grid, made.matrix));
     clvox_affine_form form = format == CLVOX_WARP_ITK ? CLVOX_AFFINE_ITK : CLVOX_AFFINE_RAS;
-    CLV_TRY(clvox_affine_write(affine->matrix, form, path));
+    CLI_TRY(clvox_affine_write(affine->matrix, form, path));
     cli_log_output(cli, path);
 end:
     return status;
@@ -104,7 +104,7 @@ int cmd_compose(command *cli, int argc, char **argv)
                                 {format == CLVOX_WARP_FSL ? moving_path : NULL, &moving, 0}};
     chain.fixed = reference_path;
     chain.moving = moving_path;
-    CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, !affine && !composite));
+    CLI_TRY(cli_load(cli, inputs, 2, &transforms, &chain, !affine && !composite));
     if (composite) {
         status = write_composite(cli, &chain, out_path);
         goto end;
@@ -113,8 +113,8 @@ int cmd_compose(command *cli, int argc, char **argv)
         status = write_matrix(cli, &chain, format, reference, moving, out_path);
         goto end;
     }
-    CLV_TRY(clvox_compose(cli->ctx, &reference->grid, chain.link, chain.count, &out));
-    CLV_TRY(clvox_warp_write_as(out, (clvox_warp_form)format, moving ? &moving->grid : NULL, out_path));
+    CLI_TRY(clvox_compose(cli->ctx, &reference->grid, chain.link, chain.count, &out));
+    CLI_TRY(clvox_warp_write_as(out, (clvox_warp_form)format, moving ? &moving->grid : NULL, out_path));
     cli_log_output(cli, out_path);
 end:
     cli_chain_free(&chain);

@@ -115,7 +115,7 @@ static int print_kernels(command *cli)
 {
     static const int size[3] = {256, 256, 256};
     int status = CLVOX_OK;
-    CLV_TRY(cli_open(cli));
+    CLI_TRY(cli_open(cli));
     cJSON *to = cJSON_AddArrayToObject(cli->log, "kernels");
     cli_print(cli, "\nKernels on %s, for 256 x 256 x 256 voxels; * is what the planner takes, wisdom: because\n"
                    "`clvox tune` found it the fastest.\n",
@@ -128,7 +128,7 @@ static int print_kernels(command *cli)
     for (int e = 0; (entry = clv_entry_at(e)); e++) {
         const char *build = entry->builds && *entry->builds ? *entry->builds : NULL;
         const clv_kernel *chosen, *kernel;
-        CLV_TRY(clv_kernel_get(cli->ctx, entry, build, size, 0, &chosen));
+        CLI_TRY(clv_kernel_get(cli->ctx, entry, build, size, 0, &chosen));
         bool wisdom = chosen->wisdom;
         for (int v = 0; v < entry->count; v++) {
             const clv_variant *variant = &entry->variants[v];
@@ -137,15 +137,15 @@ static int print_kernels(command *cli)
                 continue;
             }
             if (cli_interrupted())
-                return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
-            CLV_TRY(clv_force_variant(cli->ctx, entry->name, variant->name, -1));
+                return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
+            CLI_TRY(clv_force_variant(cli->ctx, entry->name, variant->name, -1));
             if (clv_kernel_get(cli->ctx, entry, build, size, 0, &kernel) >= 0)
                 print_kernel(cli, kernel, false, false, to);
             else
                 cli_print(cli, "  %-20s %-12s does not run here: %s\n", entry->name, variant->name,
                           clvox_message());
         }
-        CLV_TRY(clv_force_variant(cli->ctx, entry->name, NULL, -1));
+        CLI_TRY(clv_force_variant(cli->ctx, entry->name, NULL, -1));
     }
 end:
     return status;

@@ -2,10 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/matrix.h"
 #include "cli/cli.h"
-#include "io/orientation.h"
-#include "transform/field.h"
+#include "cli/matrix.h"
 
 static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor",
                                     "colour"};
@@ -14,23 +12,6 @@ static const char *const types[] = {"float32", "float64", "int8",   "uint8", "in
 
 /* ---- grids -------------------------------------------------------------- */
 
-/* The letters that the axes point to, and the largest angle in degrees between
- * an axis and the direction of its letter. */
-static double orientation(const clvox_grid *grid, char letters[4])
-{
-    clv_orientation o;
-    double spacing[3], widest = 0;
-    clvox_grid_spacing(grid, spacing);
-    clv_orientation_of(grid, &o);
-    for (int w = 0; w < 3; w++) {
-        const int a = o.axis[w];
-        letters[a] = (o.flipped[w] ? "LPI" : "RAS")[w];
-        widest = fmax(widest, acos(fmin(fabs(grid->to_ras[w][a]) / spacing[a], 1)) * 57.29577951308232);
-    }
-    letters[3] = 0;
-    return widest;
-}
-
 static void print_grid(const command *cli, const clvox_grid *grid, cJSON *to)
 {
     double spacing[3], center[3], middle[3];
@@ -38,8 +19,9 @@ static void print_grid(const command *cli, const clvox_grid *grid, cJSON *to)
     clvox_grid_spacing(grid, spacing);
     for (int i = 0; i < 3; i++)
         middle[i] = (grid->size[i] - 1) * 0.5;
-    clv_matrix_apply(grid->to_ras, middle, center);
-    double angle = orientation(grid, letters), skew = clv_field_skew(grid);
+    cli_matrix_apply(grid->to_ras, middle, center);
+    double angle, skew;
+    clvox_grid_axes(grid, letters, &angle, &skew);
     cli_print(cli, "  size         %d x %d x %d voxels\n", grid->size[0], grid->size[1], grid->size[2]);
     cli_print(cli, "  spacing      %g x %g x %g mm\n", spacing[0], spacing[1], spacing[2]);
     cli_print(cli, "  orientation  %s", letters);
@@ -176,7 +158,7 @@ static void decompose(const double m[4][4], double rotation[3][3], double scale[
         for (int i = 0; i < 3; i++)
             q[a][i] /= k[a][a];
     }
-    if (clv_matrix_determinant(m) < 0)
+    if (cli_matrix_determinant(m) < 0)
         for (int i = 0; i < 3; i++) {
             q[0][i] = -q[0][i];
             k[0][i] = -k[0][i];
@@ -199,7 +181,7 @@ static void print_affine(const command *cli, const double m[4][4], cJSON *to)
     axis[1] = r[0][2] - r[2][0];
     axis[2] = r[1][0] - r[0][1];
     double sine = sqrt(dot(axis, axis)) / 2, cosine = (r[0][0] + r[1][1] + r[2][2] - 1) / 2;
-    double degrees = atan2(sine, cosine) * 57.29577951308232, det = clv_matrix_determinant(m);
+    double degrees = atan2(sine, cosine) * 57.29577951308232, det = cli_matrix_determinant(m);
     cli_print(cli, "  kind         affine, fixed to moving, RAS mm\n");
     for (int i = 0; i < 3; i++)
         cli_print(cli, "  %-11s  %12.8f %12.8f %12.8f %12.6f\n", i ? "" : "matrix", m[i][0], m[i][1], m[i][2],
@@ -299,7 +281,7 @@ static void print_parts(const command *cli, clvox_transform *const *part, int pa
         if (part[i]->is_warp)
             print_volume(cli, part[i]->warp, entry);
         else
-            print_affine(cli, CLV_MATRIX(part[i]->matrix), entry);
+            print_affine(cli, CLI_MATRIX(part[i]->matrix), entry);
     }
 }
 
@@ -311,17 +293,17 @@ static int info(command *cli, const char *path, cJSON *to)
     int parts = 0;
     clvox_surface *surface = NULL;
     if (clvox_volume_is_file(path))
-        CLV_TRY(cli_load(cli, &(cli_input){path, &volume, CLI_AS_LABELS}, 1, NULL, NULL, false));
+        CLI_TRY(cli_load(cli, &(cli_input){path, &volume, CLI_AS_LABELS}, 1, NULL, NULL, false));
     else if (clvox_surface_is_file(path))
-        CLV_TRY(cli_read_surface(cli, path, &surface));
+        CLI_TRY(cli_read_surface(cli, path, &surface));
     else
-        CLV_TRY(cli_read_transforms(cli, path, part, CLI_MAX_LINKS, &parts));
+        CLI_TRY(cli_read_transforms(cli, path, part, CLI_MAX_LINKS, &parts));
     cli_print(cli, "%s\n", path);
     cJSON_AddStringToObject(to, "path", path);
     if (volume)
         print_volume(cli, volume, to);
     else if (surface)
-        CLV_TRY(print_surface(cli, surface, to));
+        CLI_TRY(print_surface(cli, surface, to));
     else
         print_parts(cli, part, parts, to);
 end:
@@ -354,7 +336,7 @@ int cmd_info(command *cli, int argc, char **argv)
     for (int i = 0; i < count; i++) {
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddItemToArray(list, entry);
-        CLV_TRY(info(cli, files[i], entry));
+        CLI_TRY(info(cli, files[i], entry));
     }
 end:
     return status;

@@ -8,7 +8,7 @@ static int invert_affine(command *cli, const char *path, const clvox_transform *
     clvox_transform inverse = {.is_warp = 0};
     const clvox_transform *made = &inverse;
     int status = clvox_affine_invert(affine->matrix, inverse.matrix);
-    return status < 0 ? clv_fail_in(status, path) : cli_write_affine(cli, made->matrix, out_path);
+    return status < 0 ? clvox_fail_in(status, path) : cli_write_affine(cli, made->matrix, out_path);
 }
 
 int cmd_invert(command *cli, int argc, char **argv)
@@ -40,12 +40,12 @@ int cmd_invert(command *cli, int argc, char **argv)
         return cli_misuse("-t WARP is missing");
     if (!out_path)
         return cli_misuse("-o OUT is missing");
-    CLV_TRY(cli_read_transform(cli, path, &transform));
+    CLI_TRY(cli_read_transform(cli, path, &transform));
     if (transform->is_warp) {
-        CLV_TRY(cli_invert_warp(cli, path, transform->warp, &out, error, &jacobian));
-        CLV_TRY(cli_write_warp(cli, out, out_path));
+        CLI_TRY(cli_invert_warp(cli, path, transform->warp, &out, error, &jacobian));
+        CLI_TRY(cli_write_warp(cli, out, out_path));
     } else {
-        CLV_TRY(invert_affine(cli, path, transform, out_path));
+        CLI_TRY(invert_affine(cli, path, transform, out_path));
     }
     cli_print(cli, "largest_error_voxels  %.6g\nmean_error_voxels     %.6g\n", error[0], error[1]);
     cli_log_number(cli->log, "largest_error_voxels", error[0]);

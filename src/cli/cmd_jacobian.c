@@ -49,17 +49,17 @@ int cmd_jacobian(command *cli, int argc, char **argv)
         return status;
     if (!path)
         return cli_misuse("-t WARP is missing");
-    CLV_TRY(cli_read_link(cli, path, &transform));
+    CLI_TRY(cli_read_link(cli, path, &transform));
     if (!transform->is_warp) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine, whose determinant `clvox info` prints",
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine, whose determinant `clvox info` prints",
                           path);
         goto end;
     }
-    CLV_TRY(cli_read_mask(cli, mask_path, &mask));
-    CLV_TRY(cli_open(cli));
-    CLV_TRY(clvox_jacobian(cli->ctx, transform->warp, mask, log, out_path ? &out : NULL, &s));
+    CLI_TRY(cli_read_mask(cli, mask_path, &mask));
+    CLI_TRY(cli_open(cli));
+    CLI_TRY(clvox_jacobian(cli->ctx, transform->warp, mask, log, out_path ? &out : NULL, &s));
     if (out_path)
-        CLV_TRY(cli_write_volume(cli, out, out_path));
+        CLI_TRY(cli_write_volume(cli, out, out_path));
     cli_print(cli, "voxels    %ld\nsmallest  %.6g\nlargest   %.6g\n", s.voxels, s.smallest, s.largest);
     cli_print(cli, "folded    %ld\nmean_log  %.6g\nsd_log    %.6g\n", s.folded, s.mean_log, s.sd_log);
     say_floor(log ? out : NULL, &s);

@@ -15,7 +15,7 @@ int cmd_measure(command *cli, int argc, char **argv)
     char self[4096], path[sizeof self + 32];
     char name[] = "clvox", **words = calloc((size_t)argc + 2, sizeof *words);
     if (!words)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     words[0] = name;
     memcpy(words + 1, argv, (size_t)argc * sizeof *words);
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -29,5 +29,6 @@ int cmd_measure(command *cli, int argc, char **argv)
     }
     free(words);
     (void)cli;
-    return clv_fail(CLVOX_ERROR_FILE, "the program clvox-bench, which does this, is not installed beside clvox");
+    return clvox_fail(CLVOX_ERROR_FILE,
+                      "the program clvox-bench, which does this, is not installed beside clvox");
 }

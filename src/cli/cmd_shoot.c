@@ -17,7 +17,7 @@ static int read_fields(const char *operator_text, const char *steps_text, clvox_
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
     given[clv_option_index(&clv_register_table, "operator")] = operator_text;
     given[clv_option_index(&clv_register_table, "timesteps")] = steps_text;
-    CLV_TRY(cli_read_fields(&clv_register_table, given, 0, &o));
+    CLI_TRY(cli_read_fields(&clv_register_table, given, 0, &o));
     s->alpha = o.alpha;
     s->beta = o.beta;
     s->gamma = o.gamma;
@@ -72,18 +72,19 @@ int cmd_shoot(command *cli, int argc, char **argv)
         if (end == time || *end || !isfinite(s.time))
             return cli_misuse("--time %s: not a number", time);
     }
-    CLV_TRY(read_fields(operator_text, steps, &s));
-    CLV_TRY(cli_claim_prefix(cli, &prefix, ends));
-    CLV_TRY(cli_read_transform(cli, momentum_path, &momentum));
+    CLI_TRY(read_fields(operator_text, steps, &s));
+    CLI_TRY(cli_claim_prefix(cli, &prefix, ends));
+    CLI_TRY(cli_read_transform(cli, momentum_path, &momentum));
     if (!momentum->is_warp) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; a momentum is a vector field", momentum_path);
+        status =
+            clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; a momentum is a vector field", momentum_path);
         goto end;
     }
-    CLV_TRY(cli_read_volume(cli, reference_path, &reference));
+    CLI_TRY(cli_read_volume(cli, reference_path, &reference));
     bool says = momentum->warp->flow.gamma > 0;
     status = clvox_shoot_settle(momentum->warp, &s);
     if (status < 0) {
-        status = clv_fail_in(status, momentum_path);
+        status = clvox_fail_in(status, momentum_path);
         goto end;
     }
     if (!says && !operator_text)
@@ -91,17 +92,17 @@ int cmd_shoot(command *cli, int argc, char **argv)
                    "%s does not say the operator that it was found with; taking %g,%g,%g, the default for its voxels "
                    "(--operator sets another)\n",
                    momentum_path, s.alpha, s.beta, s.gamma);
-    CLV_TRY(cli_open(cli));
-    CLV_TRY(clvox_shoot(cli->ctx, momentum->warp, &reference->grid, &s, &warp, &inverse));
+    CLI_TRY(cli_open(cli));
+    CLI_TRY(clvox_shoot(cli->ctx, momentum->warp, &reference->grid, &s, &warp, &inverse));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "shoot");
     cJSON_AddNumberToObject(to, "time", s.time);
     cJSON_AddNumberToObject(to, "timesteps", s.timesteps);
     const double op[3] = {s.alpha, s.beta, s.gamma};
     cJSON_AddItemToObject(to, "operator", cJSON_CreateDoubleArray(op, 3));
     cJSON_AddStringToObject(to, "operator_from", says ? "momentum" : operator_text ? "option" : "default");
-    CLV_TRY(cli_outputs_warp(&outputs, warp, prefix, "_warp.nii.gz"));
-    CLV_TRY(cli_outputs_warp(&outputs, inverse, prefix, "_inverse_warp.nii.gz"));
-    CLV_TRY(cli_outputs_write(cli, &outputs, true));
+    CLI_TRY(cli_outputs_warp(&outputs, warp, prefix, "_warp.nii.gz"));
+    CLI_TRY(cli_outputs_warp(&outputs, inverse, prefix, "_inverse_warp.nii.gz"));
+    CLI_TRY(cli_outputs_write(cli, &outputs, true));
 end:
     cli_outputs_free(&outputs);
     clvox_transform_destroy(&momentum);

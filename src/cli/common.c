@@ -4,16 +4,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/parallel.h"
 #include "cli/cli.h"
+#include "clvox/files.h"
+#include "clvox/threads.h"
 #include "runtime/ahead.h"
 #include "runtime/compiler.h"
 #include "runtime/timing.h"
 #include "runtime/wisdom.h"
+
+double cli_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 char *cli_bytes(double bytes, char *out)
 {
@@ -138,17 +145,17 @@ int cli_write_log(command *cli, const char *path)
     cli_claim_written(cli, path);
     cli_claims_settle(cli);
     cJSON_DeleteItemFromObject(cli->log, "seconds");
-    cJSON_AddNumberToObject(cli->log, "seconds", clv_seconds() - cli->started);
+    cJSON_AddNumberToObject(cli->log, "seconds", cli_seconds() - cli->started);
     char *printed = cJSON_Print(cli->log), *text = printed ? make_utf8(printed) : NULL;
     cJSON_free(printed);
     if (!text) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the JSON log");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the JSON log");
     } else if (to_stdout) {
         printf("%s\n", text);
     } else {
         size_t length = strlen(text);
         text[length] = '\n'; /* for the 0, which the file does not need */
-        status = clv_file_write_all(path, text, length + 1);
+        status = clvox_file_write(path, text, length + 1);
     }
     free(text);
     return status;
@@ -180,7 +187,7 @@ int cli_open(command *cli)
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
     if (!cli->quiet && isatty(STDERR_FILENO))
         clv_ahead_announce(cli->ctx, say_building);
-    clv_compilers_allow(cli->ctx, "/proc/self/exe", clv_threads() - 1);
+    clv_compilers_allow(cli->ctx, "/proc/self/exe", clvox_threads() - 1);
     cJSON *device = cJSON_AddObjectToObject(cli->log, "device");
     cJSON_AddStringToObject(device, "name", limits->name);
     cJSON_AddStringToObject(device, "vendor", limits->vendor);
@@ -214,17 +221,17 @@ static int copy_bandwidth(command *cli, double *out)
         bytes = limits->global_bytes / 16;
     bytes &= ~(size_t)4095;
     *out = 0;
-    CLV_TRY(clv_buffer_create(cli->ctx, bytes, "source of the copy", &from));
-    CLV_TRY(clv_buffer_create(cli->ctx, bytes, "target of the copy", &to));
-    CLV_TRY(clv_buffer_fill(cli->ctx, from, 0, 0, bytes));
-    CLV_TRY(clv_buffer_copy(cli->ctx, from, 0, to, 0, bytes));
-    CLV_TRY(clv_finish(cli->ctx));
+    CLI_TRY(clv_buffer_create(cli->ctx, bytes, "source of the copy", &from));
+    CLI_TRY(clv_buffer_create(cli->ctx, bytes, "target of the copy", &to));
+    CLI_TRY(clv_buffer_fill(cli->ctx, from, 0, 0, bytes));
+    CLI_TRY(clv_buffer_copy(cli->ctx, from, 0, to, 0, bytes));
+    CLI_TRY(clv_finish(cli->ctx));
     for (int round = 0; round < 5; round++) {
-        double start = clv_seconds();
+        double start = cli_seconds();
         for (int i = 0; i < 4; i++)
-            CLV_TRY(clv_buffer_copy(cli->ctx, from, 0, to, 0, bytes));
-        CLV_TRY(clv_finish(cli->ctx));
-        *out = fmax(*out, 8.0 * (double)bytes / (clv_seconds() - start));
+            CLI_TRY(clv_buffer_copy(cli->ctx, from, 0, to, 0, bytes));
+        CLI_TRY(clv_finish(cli->ctx));
+        *out = fmax(*out, 8.0 * (double)bytes / (cli_seconds() - start));
     }
 end:
     clv_buffer_destroy(&from);
@@ -257,10 +264,10 @@ int cli_profile(command *cli)
     }
     rows = malloc(((size_t)count + 1) * sizeof *rows);
     if (!rows)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the profile");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the profile");
     memcpy(rows, timings, (size_t)count * sizeof *rows);
     qsort(rows, (size_t)count, sizeof *rows, slowest_first);
-    CLV_TRY(copy_bandwidth(cli, &copy));
+    CLI_TRY(copy_bandwidth(cli, &copy));
     cJSON *profile = cJSON_AddObjectToObject(cli->log, "profile");
     cJSON_AddNumberToObject(profile, "copy_bytes_per_second", copy);
     cJSON *list_of = cJSON_AddArrayToObject(profile, "kernels");

@@ -10,7 +10,7 @@ static int print(cJSON *page)
     char *text = cJSON_Print(page);
     cJSON_Delete(page);
     if (!text)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     puts(text);
     free(text);
     return CLI_DONE;

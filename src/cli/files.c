@@ -6,10 +6,9 @@
 
 #include <libdeflate.h>
 
-#include "base/matrix.h"
-#include "base/parallel.h"
 #include "cli/cli.h"
-#include "io/volume_file.h"
+#include "cli/matrix.h"
+#include "clvox/threads.h"
 
 static cJSON *list(command *cli, const char *name)
 {
@@ -21,8 +20,8 @@ static cJSON *list(command *cli, const char *name)
  * are not the same: transforms between them are then off by the difference. */
 static void remark_forms(command *cli, const char *path, cJSON *entry)
 {
-    bool unplaced;
-    double gap = clv_volume_forms_gap(path, &unplaced);
+    int unplaced;
+    double gap = clvox_volume_forms_gap(path, &unplaced);
     if (unplaced) {
         cJSON_AddBoolToObject(entry, "orientation_assumed", true);
         cli_remark(cli, 0,
@@ -82,9 +81,9 @@ static int check_mask(const char *path, clvox_volume **mask)
     for (size_t i = 0; i < voxels; i++)
         inside += (*mask)->data[i] > 0;
     if ((*mask)->frames != 1)
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: a mask has one frame, this has %d", path, (*mask)->frames);
+        status = clvox_fail(CLVOX_ERROR_DATA, "%s: a mask has one frame, this has %d", path, (*mask)->frames);
     else if (!inside)
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: the mask is empty (no voxel is above 0)", path);
+        status = clvox_fail(CLVOX_ERROR_DATA, "%s: the mask is empty (no voxel is above 0)", path);
     if (status < 0)
         clvox_volume_destroy(mask);
     return status;
@@ -108,7 +107,7 @@ int cli_link_word(const char *text, char **file, bool *inverse)
     bool brackets = *text == '[' && text[strlen(text) - 1] == ']';
     *file = brackets ? strndup(text + 1, strlen(text) - 2) : strdup(text);
     if (!*file)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     char *comma = strrchr(*file, ',');
     const char *number = comma ? comma + 1 : "";
     *inverse = !strcmp(number, "-1") || (brackets && !strcmp(number, "1"));
@@ -121,11 +120,11 @@ int cli_invert_warp(command *cli, const char *path, const clvox_volume *warp, cl
                     clvox_jacobian_summary *summary)
 {
     int status;
-    CLV_TRY(cli_open(cli));
+    CLI_TRY(cli_open(cli));
     status = clvox_invert(cli->ctx, warp, out, error);
     if (status < 0)
-        return clv_fail_in(status, path);
-    CLV_TRY(clvox_jacobian(cli->ctx, warp, NULL, 0, NULL, summary));
+        return clvox_fail_in(status, path);
+    CLI_TRY(clvox_jacobian(cli->ctx, warp, NULL, 0, NULL, summary));
     if (summary->folded > 0)
         fprintf(stderr,
                 "clvox %s: WARNING: %s folds at %ld of %ld voxels, where it has no inverse; the error there is up to "
@@ -159,11 +158,11 @@ int cli_read_link(command *cli, const char *text, clvox_transform **out)
     bool inverse;
     char *file = NULL;
     *out = NULL;
-    CLV_TRY(cli_link_word(text, &file, &inverse));
-    CLV_TRY(cli_read_transform(cli, file, out));
+    CLI_TRY(cli_link_word(text, &file, &inverse));
+    CLI_TRY(cli_read_transform(cli, file, out));
     if (inverse)
-        CLV_TRY((*out)->is_warp ? invert_in_place(cli, file, *out)
-                                : clv_matrix_invert(CLV_MATRIX((*out)->matrix), (*out)->matrix));
+        CLI_TRY((*out)->is_warp ? invert_in_place(cli, file, *out)
+                                : clvox_affine_invert(CLI_MATRIX((*out)->matrix), (*out)->matrix));
 end:
     if (status < 0)
         clvox_transform_destroy(out);
@@ -251,7 +250,7 @@ int cli_write_filtered(command *cli, int status, const char *in, const clvox_vol
                        const char *kind, cJSON **entry)
 {
     if (status < 0)
-        return clv_fail_in(status, in);
+        return clvox_fail_in(status, in);
     status = cli_write_volume(cli, volume, path);
     *entry = cJSON_AddObjectToObject(cli->log, "filter");
     cJSON_AddStringToObject(*entry, "kind", kind);
@@ -336,11 +335,11 @@ static void *load_all(void *user)
 {
     loading *l = user;
     /* Where they cannot be read, reading them whole says why. */
-    if (l->count && l->chain->fixed && clv_volume_grid(l->chain->fixed, &l->fixed) < 0)
+    if (l->count && l->chain->fixed && clvox_grid_read(l->chain->fixed, &l->fixed) < 0)
         l->fixed.size[0] = 0;
-    if (l->count && l->chain->moving && clv_volume_grid(l->chain->moving, &l->moving) < 0)
+    if (l->count && l->chain->moving && clvox_grid_read(l->chain->moving, &l->moving) < 0)
         l->moving.size[0] = 0;
-    l->status = clv_parallel((size_t)(l->inputs + l->count), load_one, l);
+    l->status = clvox_parallel((size_t)(l->inputs + l->count), load_one, l);
     if (l->status < 0) /* the sentence belongs to this thread: take it along */
         snprintf(l->message, sizeof l->message, "%s", clvox_message());
     return NULL;
@@ -350,7 +349,7 @@ static int parse_chain(loading *l, const cli_texts *texts)
 {
     int status = CLVOX_OK;
     for (int i = 0; i < texts->count; i++, l->count++)
-        CLV_TRY(cli_link_word(texts->item[i], &l->file[i], &l->inverse[i]));
+        CLI_TRY(cli_link_word(texts->item[i], &l->file[i], &l->inverse[i]));
 end:
     return status;
 }
@@ -365,10 +364,11 @@ static int make_links(command *cli, loading *l, const cli_texts *texts, bool dev
         for (int k = 0; k < l->parts[i]; k++) {
             clvox_transform **part = &l->part[i][l->inverse[i] ? l->parts[i] - 1 - k : k];
             if (chain->count == CLI_MAX_LINKS)
-                return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: there are more than %d transforms", l->file[i], CLI_MAX_LINKS);
+                return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: there are more than %d transforms", l->file[i],
+                                  CLI_MAX_LINKS);
             const bool now = device && l->inverse[i] && (*part)->is_warp;
             if (now)
-                CLV_TRY(invert_in_place(cli, l->file[i], *part));
+                CLI_TRY(invert_in_place(cli, l->file[i], *part));
             chain->transform[chain->count] = *part;
             chain->link[chain->count] = (clvox_link){*part, l->inverse[i] && !now};
             chain->word[chain->count] = texts->item[i];
@@ -396,7 +396,7 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
     pthread_t thread;
     loading *l = calloc(1, sizeof *l);
     if (!l)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     l->inputs = count;
     l->chain = chain;
     for (int i = 0; i < count; i++) {
@@ -404,7 +404,7 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
         *inputs[i].out = NULL;
     }
     if (texts)
-        CLV_TRY(parse_chain(l, texts));
+        CLI_TRY(parse_chain(l, texts));
     /* The device is opened in this thread and the files are read in another:
      * drivers are at home in the thread that stays. */
     bool apart = device && !pthread_create(&thread, NULL, load_all, l);
@@ -415,20 +415,20 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
     else
         load_all(l);
     if (l->status < 0) {
-        status = clv_fail((clvox_status)l->status, "%s", l->message);
+        status = clvox_fail((clvox_status)l->status, "%s", l->message);
         goto end;
     }
-    CLV_TRY(opened);
+    CLI_TRY(opened);
     for (int i = 0; i < count; i++)
         if (inputs[i].path)
             log_input(cli, inputs[i].path);
     for (int i = 0; i < l->count; i++)
         log_input(cli, l->file[i]);
     if (texts)
-        CLV_TRY(make_links(cli, l, texts, device));
+        CLI_TRY(make_links(cli, l, texts, device));
     for (int i = 0; i < count; i++)
         if (inputs[i].path && inputs[i].as == CLI_AS_MASK)
-            CLV_TRY(check_mask(inputs[i].path, inputs[i].out));
+            CLI_TRY(check_mask(inputs[i].path, inputs[i].out));
 end:
     free_loading(l);
     for (int i = 0; status < 0 && i < count; i++)
@@ -441,6 +441,6 @@ end:
 int cli_on_grid(const char *path, const clvox_volume *a, const char *of, const clvox_volume *b)
 {
     if (a && !clvox_grid_equal(&a->grid, &b->grid))
-        return clv_fail(CLVOX_ERROR_DATA, "%s: lies on another grid than %s", path, of);
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: lies on another grid than %s", path, of);
     return CLVOX_OK;
 }

@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/limit.h"
-#include "base/place.h"
 #include "cli/cli.h"
+#include "clvox/files.h"
 #include "runtime/compiler.h"
 #include "runtime/pocl.h"
 
@@ -33,8 +32,8 @@ static void on_signal(int signal_number)
     static const char term[] = "\nclvox: ended by SIGTERM; unfinished files are removed\n",
                       hup[] = "\nclvox: ended by SIGHUP; unfinished files are removed\n",
                       xfsz[] = "clvox: a file is larger than the limit (ulimit -f); unfinished files are removed\n";
-    clv_file_remove_unfinished();
-    clv_place_remove_folders();
+    clvox_files_abandon();
+    clvox_folders_remove();
     const char *said = signal_number == SIGTERM ? term : signal_number == SIGHUP ? hup : xfsz;
     ssize_t unused = signal_number == SIGINT ? 0 : write(STDERR_FILENO, said, strlen(said));
     (void)unused;
@@ -50,8 +49,8 @@ static void on_abort(int signal_number)
     static const char memory[] = "clvox: the OpenCL driver or its compiler gave up, perhaps for the limit on memory (ulimit -v); "
                                  "unfinished files are removed\n",
                       other[] = "clvox: the OpenCL driver or a library gave up; unfinished files are removed\n";
-    clv_file_remove_unfinished();
-    clv_place_remove_folders();
+    clvox_files_abandon();
+    clvox_folders_remove();
     ssize_t unused = limited ? write(STDERR_FILENO, memory, sizeof memory - 1) : write(STDERR_FILENO, other, sizeof other - 1);
     (void)unused;
     signal(signal_number, SIG_DFL);
@@ -61,8 +60,8 @@ static void on_abort(int signal_number)
 static void watch_signals(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ, SIGABRT};
-    uint64_t limit, left;
-    limited = clv_address_space(&limit, &left);
+    struct rlimit addresses;
+    limited = !getrlimit(RLIMIT_AS, &addresses) && addresses.rlim_cur != RLIM_INFINITY;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct sigaction old, action = {.sa_handler = ends[i] == SIGABRT ? on_abort : on_signal};
         /* What the caller ignores (nohup) stays ignored. */
@@ -143,12 +142,12 @@ static void log_failure(command *cli, int status)
     cJSON_AddStringToObject(cli->log, "error", message);
     cJSON_AddNumberToObject(cli->log, "exit_code", exit_code(status));
     cli_write_log(cli, cli->json);
-    clv_fail((clvox_status)status, "%s", message);
+    clvox_fail((clvox_status)status, "%s", message);
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)
 {
-    command cli = {.verb = verb->name, .started = clv_seconds()};
+    command cli = {.verb = verb->name, .started = cli_seconds()};
     clv_pocl_folder_lend(); /* a home that cannot be written is no reason to do without the CPU */
     cli.log = begin_log(verb, argc, argv);
     int status = verb->run(&cli, argc, argv);
@@ -161,10 +160,10 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (status != CLI_DONE)
         cli_claims_settle(&cli);
     if (status < 0)
-        clv_place_remove_folders(); /* those that nothing was written into */
+        clvox_folders_remove(); /* those that nothing was written into */
     cli_claims_free(&cli);
     if (status >= 0 && (fflush(stdout) || ferror(stdout)))
-        status = clv_fail(CLVOX_ERROR_FILE, "standard output cannot be written");
+        status = clvox_fail(CLVOX_ERROR_FILE, "standard output cannot be written");
     clvox_context_destroy(&cli.ctx);
     cJSON_Delete(cli.log);
     if (status == CLVOX_ERROR_STOPPED && interrupted) {

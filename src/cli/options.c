@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/parallel.h"
 #include "cli/cli.h"
+#include "clvox/files.h"
+#include "clvox/threads.h"
 
 enum { MAX_OPTIONS = 40 + 2 * CLV_MAX_OPTIONS, OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST };
 
@@ -23,7 +23,7 @@ int cli_misuse(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    clv_fail(CLVOX_ERROR_ARGUMENT, "%s", text);
+    clvox_fail(CLVOX_ERROR_ARGUMENT, "%s", text);
     return CLI_USAGE;
 }
 
@@ -347,10 +347,7 @@ static int drop_dimensions(const command *cli, const char *letters, int *argc, c
  * again is what will be opened in the end. */
 static int check_log(const char *path)
 {
-    clv_file_writer *writer = NULL;
-    int status = path && strcmp(path, "-") != 0 ? clv_file_create(path, &writer) : CLVOX_OK;
-    clv_file_discard(&writer);
-    return status;
+    return path && strcmp(path, "-") != 0 ? clvox_file_probe(path) : CLVOX_OK;
 }
 
 /* What is typed for the fields of a pipeline's options is kept as text: presets come before it. */
@@ -450,7 +447,7 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
             return CLI_DONE;
         }
     }
-    clv_set_threads(cli->threads);
+    clvox_threads_set(cli->threads);
     *rest = argv + optind;
     *count = argc - optind;
     if (*count < usage->least)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
 #include "cli/cli.h"
+#include "clvox/threads.h"
 
 static int write_volume(const void *what, int how, const char *path)
 {
@@ -30,7 +30,7 @@ int cli_outputs_add(cli_outputs *o, cli_writer write, const void *what, int how,
 {
     char *path = malloc(strlen(prefix) + strlen(end) + 1);
     if (!path)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     strcat(strcpy(path, prefix), end);
     o->item[o->count++] = (cli_output){write, what, how, path};
     return CLVOX_OK;
@@ -75,7 +75,7 @@ static int write_one(void *user, size_t index, int worker)
 static void *write_all(void *user)
 {
     writing *w = user;
-    w->status = clv_parallel((size_t)w->outputs->count, write_one, w);
+    w->status = clvox_parallel((size_t)w->outputs->count, write_one, w);
     if (w->status < 0) /* the sentence belongs to this thread: take it along */
         snprintf(w->message, sizeof w->message, "%s", clvox_message());
     return NULL;
@@ -86,7 +86,7 @@ int cli_outputs_write(command *cli, cli_outputs *o, bool close)
     int status = CLVOX_OK;
     for (int i = 0; i < o->count; i++)
         if (!cli_is_claimed(cli, o->item[i].path)) /* by the verb's cli_claim_prefix: its table lacks the end */
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is not among the files that `clvox %s` announced",
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is not among the files that `clvox %s` announced",
                             o->item[i].path, cli->verb);
     writing w = {.outputs = o};
     pthread_t thread;
@@ -99,7 +99,7 @@ int cli_outputs_write(command *cli, cli_outputs *o, bool close)
         write_all(&w);
     }
     if (w.status < 0)
-        status = clv_fail((clvox_status)w.status, "%s", w.message);
+        status = clvox_fail((clvox_status)w.status, "%s", w.message);
     for (int i = 0; status >= 0 && i < o->count; i++)
         cli_log_output(cli, o->item[i].path);
     cli_outputs_free(o);

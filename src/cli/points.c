@@ -7,9 +7,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/file.h"
-#include "base/matrix.h"
-#include "base/status.h"
+#include "cli/matrix.h"
+#include "cli/status.h"
+#include "clvox/files.h"
+#include "clvox/transform.h"
 
 void cli_points_free(cli_points *t)
 {
@@ -48,13 +49,13 @@ int cli_points_read(const char *path, bool ras, cli_points *out)
     size_t size, lines = 1;
     char *rest, *line;
     memset(out, 0, sizeof *out);
-    CLV_TRY(clv_file_read_all(path, (size_t)1 << 30, &out->text, &size));
+    CLI_TRY(clvox_file_read(path, (size_t)1 << 30, &out->text, &size));
     for (size_t i = 0; i < size; i++)
         lines += out->text[i] == '\n';
     out->line = malloc(lines * sizeof *out->line);
     out->points = malloc(lines * 3 * sizeof *out->points);
     if (!out->line || !out->points) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory for its points", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory for its points", path);
         goto end;
     }
     rest = out->text;
@@ -69,7 +70,7 @@ int cli_points_read(const char *path, bool ras, cli_points *out)
             continue;
         if (!out->header) {
             if (strncasecmp(line, "x,y,z", 5) != 0 || (line[5] && line[5] != ',')) {
-                status = clv_fail(CLVOX_ERROR_FORMAT,
+                status = clvox_fail(CLVOX_ERROR_FORMAT,
                                   "%s: the first line must begin with the column names x,y,z", path);
                 goto end;
             }
@@ -77,14 +78,14 @@ int cli_points_read(const char *path, bool ras, cli_points *out)
             continue;
         }
         if (!read_point(&line, out->points + 3 * (size_t)out->count)) {
-            status = clv_fail(CLVOX_ERROR_FORMAT, "%s: line %d does not begin with three numbers and commas",
-                              path, number);
+            status = clvox_fail(CLVOX_ERROR_FORMAT,
+                                "%s: line %d does not begin with three numbers and commas", path, number);
             goto end;
         }
         out->line[out->count++] = line;
     }
     if (!out->header)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is empty; it must begin with the column names x,y,z",
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: is empty; it must begin with the column names x,y,z",
                           path);
     if (!ras)
         flip(out);
@@ -100,7 +101,7 @@ int cli_points_write(cli_points *t, bool ras, const char *path)
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     if (!stream)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
     if (!ras)
         flip(t);
     fprintf(stream, "%s\n", t->header);
@@ -108,8 +109,8 @@ int cli_points_write(cli_points *t, bool ras, const char *path)
         const double *p = t->points + 3 * (size_t)i;
         fprintf(stream, "%.10g,%.10g,%.10g%s\n", p[0], p[1], p[2], t->line[i]);
     }
-    int status = fclose(stream) ? clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path)
-                                : clv_file_write_all(path, text, size);
+    int status = fclose(stream) ? clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path)
+                                : clvox_file_write(path, text, size);
     free(text);
     return status;
 }
@@ -117,12 +118,12 @@ int cli_points_write(cli_points *t, bool ras, const char *path)
 int cli_points_inside(const char *path, const cli_points *t, const clvox_grid *grid, const char *of)
 {
     double to_voxel[4][4], at[3];
-    int status = clv_matrix_invert(CLV_MATRIX(grid->to_ras), to_voxel);
+    int status = clvox_affine_invert(CLI_MATRIX(grid->to_ras), to_voxel);
     for (int i = 0; status >= 0 && i < t->count; i++) {
-        clv_matrix_apply(CLV_MATRIX(to_voxel), t->points + 3 * (size_t)i, at);
+        cli_matrix_apply(CLI_MATRIX(to_voxel), t->points + 3 * (size_t)i, at);
         for (int a = 0; a < 3; a++)
             if (!(at[a] >= -0.5 && at[a] <= grid->size[a] - 0.5))
-                return clv_fail(CLVOX_ERROR_DATA,
+                return clvox_fail(CLVOX_ERROR_DATA,
                                 "%s: point %d lies outside of %s; tables are in LPS, or in RAS with --frames ras", path,
                                 i + 1, of);
     }

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/status.h"
-#include "io/plain.h"
+#include "cli/status.h"
+#include "clvox/files.h"
 
 enum { MOST_FIELDS = 256 };
 
@@ -30,8 +29,9 @@ static int read_header(const cli_table *t, char *line, int *column)
             if (!strcmp(field[i], t->names[k]))
                 column[k] = i;
         if (column[k] < 0 && k < t->needed)
-            return clv_fail(CLVOX_ERROR_FORMAT, "%s: its first line names no column `%s`; columns are separated by tabs",
-                            t->path, t->names[k]);
+            return clvox_fail(CLVOX_ERROR_FORMAT,
+                              "%s: its first line names no column `%s`; columns are separated by tabs",
+                              t->path, t->names[k]);
     }
     return CLVOX_OK;
 }
@@ -45,7 +45,8 @@ static int read_row(const cli_table *t, char *line, int number, const int *colum
         text[k] = column[k] >= 0 && column[k] < count ? field[column[k]] : NULL;
     for (int k = 0; k < t->needed; k++)
         if (!text[k] || !*text[k])
-            return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no %s", t->path, number, t->names[k]);
+            return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no %s", t->path, number,
+                              t->names[k]);
     return t->row(t->user, number, text);
 }
 
@@ -53,7 +54,7 @@ static int read_row(const cli_table *t, char *line, int number, const int *colum
 static int read_text(const char *path, char **text, char **rest)
 {
     size_t size;
-    const int status = clv_file_read_all(path, (size_t)64 << 20, text, &size);
+    const int status = clvox_file_read(path, (size_t)64 << 20, text, &size);
     if (status >= 0)
         *rest = !strncmp(*text, "\xef\xbb\xbf", 3) ? *text + 3 : *text;
     return status;
@@ -80,7 +81,7 @@ int cli_table_names(const char *path, char ***names, int *count)
     char *text = NULL, *rest, *field[MOST_FIELDS];
     *names = NULL;
     *count = 0;
-    CLV_TRY(read_text(path, &text, &rest));
+    CLI_TRY(read_text(path, &text, &rest));
     const int found = split(next_line(&rest), field);
     *names = calloc((size_t)found, sizeof **names);
     for (int i = 0; *names && i < found && ((*names)[i] = strdup(field[i])); i++)
@@ -89,7 +90,7 @@ int cli_table_names(const char *path, char ***names, int *count)
         cli_table_free_names(*names, *count);
         *names = NULL;
         *count = 0;
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
 end:
     free(text);
@@ -100,12 +101,12 @@ int cli_table_read(const cli_table *t)
 {
     int status = CLVOX_OK, column[CLI_TABLE_COLUMNS], number = 0;
     char *text = NULL, *rest;
-    CLV_TRY(read_text(t->path, &text, &rest));
+    CLI_TRY(read_text(t->path, &text, &rest));
     for (char *line; (line = next_line(&rest));) {
         if (++number == 1)
-            CLV_TRY(read_header(t, line, column));
+            CLI_TRY(read_header(t, line, column));
         else if (*line)
-            CLV_TRY(read_row(t, line, number, column));
+            CLI_TRY(read_row(t, line, number, column));
     }
 end:
     free(text);
@@ -139,12 +140,10 @@ int cli_table_write(const char *path, void (*print)(FILE *to, const void *what),
     size_t size;
     FILE *to = open_memstream(&text, &size);
     if (!to)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
-    clv_plain plain = clv_plain_begin();
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
     print(to, what);
-    clv_plain_end(plain);
-    int status = fclose(to) ? clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path)
-                            : clv_file_write_all(path, text, size);
+    int status = fclose(to) ? clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path)
+                            : clvox_file_write(path, text, size);
     free(text);
     return status;
 }

@@ -7,7 +7,6 @@
 #include "base/select.h"
 #include "base/status.h"
 #include "clvox/filter.h"
-#include "image/intensity.h"
 #include "io/labels.h"
 
 static int check(const clvox_volume *volume, const char *what)
@@ -47,7 +46,7 @@ static int check_quantiles(double low, double high)
     return CLVOX_OK;
 }
 
-int clv_quantiles_read(const char *text, double *low, double *high)
+int clvox_quantiles_read(const char *text, double *low, double *high)
 {
     char *end = NULL;
     const char *at = text + (*text == '[');

@@ -157,3 +157,10 @@ end:
     clvox_volume_destroy(&made);
     return status;
 }
+
+void clvox_grid_canonical(const clvox_grid *grid, clvox_grid *out)
+{
+    clv_orientation ras;
+    clv_orientation_of(grid, &ras);
+    clv_orientation_grid(grid, &ras, out);
+}

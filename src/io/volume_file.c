@@ -679,3 +679,17 @@ end:
     clvox_volume_destroy(&v);
     return status;
 }
+
+int clvox_grid_read(const char *path, clvox_grid *out)
+{
+    return clv_volume_grid(path, out);
+}
+
+double clvox_volume_forms_gap(const char *path, int *unplaced)
+{
+    bool neither = false;
+    double gap = clv_volume_forms_gap(path, &neither);
+    if (unplaced)
+        *unplaced = neither;
+    return gap;
+}

@@ -110,7 +110,8 @@ class Declarations:
         elif match := re.fullmatch(r"typedef (.*)\( ?\* ?(\w+) ?\) ?\((.*)\)", text):
             self.callbacks[match[2]] = self.callback(match[1], match[3])
         elif match := re.fullmatch(r"CLVOX_API (.*?)(\w+)\((.*)\)( CLVOX_\w+\(.*\))?", text):
-            self.functions[match[2]] = (self.pointer(*self.stars(match[1])), self.parameters(match[3]))
+            if "..." not in match[3]:  # those are for C
+                self.functions[match[2]] = (self.pointer(*self.stars(match[1])), self.parameters(match[3]))
         else:
             sys.exit(f"declarations: cannot read {text}")
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/intensity.h"
+#include "clvox/filter.h"
 #include "op/fluid/solve.h"
 #include "op/match/mind.h"
 #include "register/metric/metric.h"
@@ -198,7 +198,7 @@ static int read_winsorize(const clv_option *row, const char *text, void *values)
 {
     clvox_register_options *o = values;
     (void)row;
-    return clv_quantiles_read(text, &o->winsorize_low, &o->winsorize_high);
+    return clvox_quantiles_read(text, &o->winsorize_low, &o->winsorize_high);
 }
 
 static int read_restrict(const clv_option *row, const char *text, void *values)

@@ -7,6 +7,7 @@
 
 #include "base/matrix.h"
 #include "base/parallel.h"
+#include "io/orientation.h"
 
 /* Voxels that travel at once, and voxels of one piece of work. */
 enum { CHUNK = 1 << 20, PIECE = 1 << 14 };
@@ -268,4 +269,22 @@ int clv_field_download_map(clvox_context *ctx, const clv_buffer *field, const cl
     for (int i = 0; i < 3; i++)
         memcpy(c.line[i], excess[i], sizeof excess[i]);
     return download(ctx, field, grid, &c, out);
+}
+
+void clvox_grid_axes(const clvox_grid *grid, char letters[4], double *oblique, double *skew)
+{
+    clv_orientation o;
+    double spacing[3], widest = 0;
+    clvox_grid_spacing(grid, spacing);
+    clv_orientation_of(grid, &o);
+    for (int w = 0; w < 3; w++) {
+        const int a = o.axis[w];
+        letters[a] = (o.flipped[w] ? "LPI" : "RAS")[w];
+        widest = fmax(widest, acos(fmin(fabs(grid->to_ras[w][a]) / spacing[a], 1)) * 57.29577951308232);
+    }
+    letters[3] = 0;
+    if (oblique)
+        *oblique = widest;
+    if (skew)
+        *skew = clv_field_skew(grid);
 }

@@ -10,7 +10,7 @@
 
 #include "check.h"
 #include "interrupts.h"
-#include "clvox/status.h"
+#include "clvox/files.h"
 
 static char folder[] = "/tmp/clvox-file-XXXXXX";
 
@@ -38,7 +38,7 @@ static int holds(const char *path, const char *text)
 {
     char *bytes;
     size_t size;
-    int same = !clv_file_read_all(path, 1000, &bytes, &size) && size == strlen(text) && !strcmp(bytes, text);
+    int same = !clvox_file_read(path, 1000, &bytes, &size) && size == strlen(text) && !strcmp(bytes, text);
     free(bytes);
     return same;
 }
@@ -89,10 +89,10 @@ static void an_existing_file_keeps_its_permissions(void **state)
 {
     (void)state;
     assert_true(!chmod(in("a"), 0640));
-    assert_true(clv_file_write_all(in("a"), "new", 3) == 0);
+    assert_true(clvox_file_write(in("a"), "new", 3) == 0);
     assert_true(!stat(in("a"), &shared.info) && (shared.info.st_mode & 0777) == 0640);
     mode_t before = umask(027);
-    assert_true(clv_file_write_all(in("b"), "new", 3) == 0);
+    assert_true(clvox_file_write(in("b"), "new", 3) == 0);
     umask(before);
     assert_true(!stat(in("b"), &shared.info) && (shared.info.st_mode & 0777) == 0640);
     unlink(in("b"));
@@ -102,7 +102,7 @@ static void a_link_stays_a_link(void **state)
 {
     (void)state;
     assert_true(!symlink(in("a"), in("link")));
-    assert_true(clv_file_write_all(in("link"), "linked", 6) == 0);
+    assert_true(clvox_file_write(in("link"), "linked", 6) == 0);
     assert_true(holds(in("a"), "linked") && !lstat(in("link"), &shared.info) && S_ISLNK(shared.info.st_mode));
     unlink(in("link"));
 }
@@ -117,12 +117,15 @@ static void what_cannot_be_written_is_said(void **state)
     char longest[300];
     memset(longest, 'n', sizeof longest);
     longest[260] = 0;
-    assert_int_equal(clv_file_write_all(in(longest), "x", 1), CLVOX_ERROR_FILE);
+    assert_int_equal(clvox_file_write(in(longest), "x", 1), CLVOX_ERROR_FILE);
     longest[250] = 0;
-    assert_true(clv_file_write_all(in(longest), "x", 1) == 0);
+    assert_true(clvox_file_write(in(longest), "x", 1) == 0);
     unlink(in(longest));
     assert_true(!mkfifo(in("pipe"), 0600));
     assert_int_equal(clv_file_create(in("pipe"), &shared.w), CLVOX_ERROR_FILE);
+    assert_int_equal(clvox_file_probe(in("pipe")), CLVOX_ERROR_FILE);
+    int before = entries();
+    assert_true(clvox_file_probe(in("new")) == 0 && entries() == before);
     if (geteuid()) {
         assert_true(!chmod(in("a"), 0400));
         assert_true(clv_file_create(in("a"), &shared.w) == CLVOX_ERROR_FILE &&
@@ -135,11 +138,11 @@ static void what_is_no_file_is_not_read(void **state)
 {
     (void)state;
     size_t size;
-    assert_true(clv_file_read_all(in("pipe"), 10, &shared.bytes, &size) == CLVOX_ERROR_FILE && !shared.bytes);
-    assert_true(clv_file_read_all(folder, 10, &shared.bytes, &size) == CLVOX_ERROR_FILE &&
+    assert_true(clvox_file_read(in("pipe"), 10, &shared.bytes, &size) == CLVOX_ERROR_FILE && !shared.bytes);
+    assert_true(clvox_file_read(folder, 10, &shared.bytes, &size) == CLVOX_ERROR_FILE &&
                 strstr(clvox_message(), "directory"));
-    assert_int_equal(clv_file_read_all(in("none"), 10, &shared.bytes, &size), CLVOX_ERROR_FILE);
-    assert_true(clv_file_read_all(in("a"), 3, &shared.bytes, &size) == CLVOX_ERROR_FORMAT &&
+    assert_int_equal(clvox_file_read(in("none"), 10, &shared.bytes, &size), CLVOX_ERROR_FILE);
+    assert_true(clvox_file_read(in("a"), 3, &shared.bytes, &size) == CLVOX_ERROR_FORMAT &&
                 strstr(clvox_message(), "large"));
     unlink(in("pipe"));
 }
@@ -147,9 +150,9 @@ static void what_is_no_file_is_not_read(void **state)
 static void a_full_device_and_a_full_disk_are_said(void **state)
 {
     (void)state;
-    assert_true(clv_file_write_all("/dev/null", "x", 1) == 0);
+    assert_true(clvox_file_write("/dev/null", "x", 1) == 0);
     if (!access("/dev/full", W_OK)) {
-        assert_int_equal(clv_file_write_all("/dev/full", "x", 1), CLVOX_ERROR_FILE);
+        assert_int_equal(clvox_file_write("/dev/full", "x", 1), CLVOX_ERROR_FILE);
         assert_that(strstr(clvox_message(), "No space left") && strstr(clvox_message(), "make room"), "%s",
                     clvox_message());
     }
@@ -159,7 +162,7 @@ static void a_full_device_and_a_full_disk_are_said(void **state)
     limit.rlim_cur = 4;
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &limit);
-    int status = clv_file_write_all(in("a"), "too much", 8);
+    int status = clvox_file_write(in("a"), "too much", 8);
     setrlimit(RLIMIT_FSIZE, &unlimited);
     assert_true(status == CLVOX_ERROR_FILE && holds(in("a"), "linked") && entries() == 1);
 }
@@ -200,6 +203,19 @@ static void an_interrupted_program_leaves_no_partial(void **state)
     }
 }
 
+static void folders_that_were_made_in_vain_are_removed(void **state)
+{
+    (void)state;
+    const int before = entries();
+    assert_ok(clvox_folders_make(in("x/y/file")));
+    assert_ok(clvox_file_write(in("x/z"), "z", 1));
+    assert_true(clvox_file_same(in("x/y/../z"), in("x/z")) && !clvox_file_same(in("x/z"), in("x/y/z")));
+    clvox_folders_remove();
+    assert_true(entries() == before + 1 && access(in("x/y"), F_OK) && !access(in("x/z"), F_OK));
+    unlink(in("x/z"));
+    rmdir(in("x"));
+}
+
 static void more_files_at_once_than_there_are_slots(void **state)
 {
     (void)state;
@@ -234,6 +250,7 @@ int main(void)
     test_case(a_reader_meets_a_file_that_shrinks, "a reader meets a file that shrinks");
     test_case(an_interrupted_program_leaves_no_partial,
               "an interrupted program leaves no partial file and dies of the signal");
+    test_case(folders_that_were_made_in_vain_are_removed, "folders that were made in vain are removed");
     test_case(more_files_at_once_than_there_are_slots,
               "more files at once than there are slots is an error, not a leak");
     return test_run("file", NULL);

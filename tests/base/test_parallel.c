@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/parallel.h"
+#include "clvox/threads.h"
 
 #include <stdatomic.h>
 
@@ -30,24 +30,24 @@ static int stumble(void *user, size_t index, int worker)
 static void there_is_at_least_one_thread_and_a_set(void **state)
 {
     (void)state;
-    assert_true(clv_threads() >= 1);
-    int usual = clv_threads();
-    clv_set_threads(5);
-    assert_true(clv_threads() == 5);
-    clv_set_threads(1000000);
-    assert_true(clv_threads() <= 256);
-    clv_set_threads(0);
-    assert_true(clv_threads() == usual);
+    assert_true(clvox_threads() >= 1);
+    int usual = clvox_threads();
+    clvox_threads_set(5);
+    assert_true(clvox_threads() == 5);
+    clvox_threads_set(1000000);
+    assert_true(clvox_threads() <= 256);
+    clvox_threads_set(0);
+    assert_true(clvox_threads() == usual);
 }
 
 static void every_piece_is_done_once_and_a_worker_does(void **state)
 {
     (void)state;
     for (int threads = 1; threads <= 9; threads += 4) {
-        clv_set_threads(threads);
+        clvox_threads_set(threads);
         for (int i = 0; i < COUNT; i++)
             atomic_store(&seen[i], 0);
-        assert_true(clv_parallel(COUNT, mark, NULL) == 0);
+        assert_true(clvox_parallel(COUNT, mark, NULL) == 0);
         for (int i = 0; i < COUNT; i++)
             assert_true(atomic_load(&seen[i]) == 1);
         assert_true(!atomic_load(&overlaps));
@@ -57,7 +57,7 @@ static void every_piece_is_done_once_and_a_worker_does(void **state)
 static void no_pieces_are_no_work(void **state)
 {
     (void)state;
-    assert_true(clv_parallel(0, mark, NULL) == 0);
+    assert_true(clvox_parallel(0, mark, NULL) == 0);
 }
 
 static void the_first_failure_stops_the_rest(void **state)
@@ -65,9 +65,9 @@ static void the_first_failure_stops_the_rest(void **state)
     (void)state;
     for (int threads = 1; threads <= 4; threads++) {
         size_t bad = 17;
-        clv_set_threads(threads);
+        clvox_threads_set(threads);
         atomic_store(&calls, 0);
-        assert_int_equal(clv_parallel(COUNT, stumble, &bad), CLVOX_ERROR_FILE);
+        assert_int_equal(clvox_parallel(COUNT, stumble, &bad), CLVOX_ERROR_FILE);
         assert_that(!strcmp(clvox_message(), "piece 17"), "%s", clvox_message());
         assert_true(atomic_load(&calls) < COUNT);
     }

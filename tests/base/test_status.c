@@ -11,14 +11,14 @@ static void no_failure_no_message(void **state)
 static void a_failure_returns_its_code_and_keeps(void **state)
 {
     (void)state;
-    assert_int_equal(clv_fail(CLVOX_ERROR_FILE, "%s: cannot be read", "a.nii"), CLVOX_ERROR_FILE);
+    assert_int_equal(clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be read", "a.nii"), CLVOX_ERROR_FILE);
     assert_string_equal(clvox_message(), "a.nii: cannot be read");
 }
 
 static void context_goes_in_front(void **state)
 {
     (void)state;
-    assert_int_equal(clv_fail_in(CLVOX_ERROR_FILE, "the mask"), CLVOX_ERROR_FILE);
+    assert_int_equal(clvox_fail_in(CLVOX_ERROR_FILE, "the mask"), CLVOX_ERROR_FILE);
     assert_string_equal(clvox_message(), "the mask: a.nii: cannot be read");
 }
 

@@ -230,6 +230,36 @@ static void two_forms_that_differ_are_told_apart(void **state)
     place_is(&h, 5, -2, 2);
     assert_true(clv_volume_forms_gap(files_in("p.nii"), NULL) == 0);
     assert_true(clv_volume_forms_gap(files_in("none.nii"), NULL) == 0);
+    int unplaced = 7;
+    assert_true(clvox_volume_forms_gap(files_in("p.nii"), &unplaced) == 0 && unplaced == 0);
+    h.sform = 0;
+    place_is(&h, 2, 2, 2);
+    assert_true(clvox_volume_forms_gap(files_in("p.nii"), &unplaced) == 0 && unplaced == 1);
+}
+
+static void how_axes_run(void **state)
+{
+    (void)state;
+    files_nifti h = files_header(1, 2, 2, 2);
+    clvox_grid grid, ras;
+    char letters[4];
+    double oblique, skew;
+    h.sform = 1;
+    set_rows(&h, 0, 0, -3, 5, 0, 0);
+    h.rows[0][1] = -2; /* j to the left, i to the front, sheared towards j */
+    h.rows[1][0] = 1;
+    h.rows[0][0] = .1;
+    place_is(&h, 5 - 2 + .1, 1, -3);
+    assert_ok(clvox_grid_read(files_in("p.nii"), &grid));
+    clvox_grid_axes(&grid, letters, &oblique, &skew);
+    assert_string_equal(letters, "ALI");
+    const double degrees = atan(.1) * 57.29577951308232;
+    assert_that(fabs(oblique - degrees) < 1e-4 && fabs(skew - degrees) < 1e-4, "%g %g", oblique, skew);
+    clvox_grid_canonical(&grid, &ras);
+    clvox_grid_axes(&ras, letters, NULL, NULL);
+    assert_string_equal(letters, "RAS");
+    assert_true(fabs(ras.to_ras[0][0] - 2) < 1e-6 && fabs(ras.to_ras[1][1] - 1) < 1e-6);
+    assert_int_equal(clvox_grid_read(files_in("none.nii"), &grid), CLVOX_ERROR_FILE);
 }
 
 static void places(void)
@@ -243,6 +273,7 @@ static void places(void)
     test_case(metres_and_micrometres_become_millimetres, "metres and micrometres become millimetres");
     test_case(an_sform_of_zeros_gives_way_to_a_qform,
               "an sform of zeros gives way to a qform, other nonsense is refused");
+    test_case(how_axes_run, "how the axes of a grid run");
     test_case(two_forms_that_differ_are_told_apart, "two forms that differ are told apart, by millimetres");
 }
 

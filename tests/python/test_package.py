@@ -80,7 +80,8 @@ def layout():
     theirs = [int(n) for n in subprocess.run(["./layout"], check=True, capture_output=True, text=True).stdout.split()]
     assert len(mine) > 500 and mine == theirs
     text = "".join(open(h, encoding="utf-8").read() for h in glob.glob(os.path.join(SOURCE, "include/clvox/*.h")))
-    assert set(_abi.FUNCTIONS) == set(re.findall(r"CLVOX_API [^;(#]*?(clvox_\w+)\(", text))
+    declared = re.findall(r"CLVOX_API [^;(#]*?(clvox_\w+)\(([^;]*)\)", text)
+    assert set(_abi.FUNCTIONS) == {name for name, parameters in declared if "..." not in parameters}
 
 
 @case("arrays become volumes, without a copy where they are laid out like them, and files")

@@ -3,7 +3,10 @@
  * proportions, contours, colours. */
 #include "check.h"
 
-#include "clvox/volume.h"
+#include <unistd.h>
+
+#include "clvox/files.h"
+#include "clvox/figure.h"
 #include "report/figure.h"
 
 static clvox_volume *make(const int size[3], double sx, double sy, double sz)
@@ -136,6 +139,22 @@ static void the_same_head_in_any_order_of_its_axes(void **state)
     for (size_t i = 0; i < 3u * first.width * first.height && first.height == second.height; i++)
         differ += abs(first.rgb[i] - second.rgb[i]) > 2;
     assert_that(differ == 0, "%d", differ);
+    /* As files they are the same, byte by byte: what is cut goes by the world. */
+    char *png[2] = {NULL};
+    size_t size[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        const clvox_volume *v = i ? turned : shared.volume;
+        char path[] = "/tmp/clvox-figure-XXXXXX";
+        close(mkstemp(path));
+        assert_ok(clvox_figure_registration(v, v, NULL, NULL, NULL, path));
+        assert_ok(clvox_file_read(path, 1 << 24, &png[i], &size[i]));
+        unlink(path);
+    }
+    assert_true(size[0] == size[1] && size[0] > 100 && !memcmp(png[0], png[1], size[0]));
+    free(png[0]);
+    free(png[1]);
+    assert_int_equal(clvox_figure_registration(turned, turned, NULL, NULL, NULL, "/no/such/folder/x.png"),
+                     CLVOX_ERROR_FILE);
     clv_raster_free(&first);
     clv_raster_free(&second);
     clvox_volume_destroy(&turned);

@@ -11,13 +11,13 @@ int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out)
     const cli_input inputs[] = {{named ? NULL : a->image, &image, a->forward ? 0 : CLI_AS_LABELS},
                                 {a->reference, &reference, 0}};
     *out = NULL;
-    CLV_TRY(cli_load(cli, inputs, 2, &a->transforms, &chain, true));
+    CLI_TRY(cli_load(cli, inputs, 2, &a->transforms, &chain, true));
     if (named)
-        CLV_TRY(cli_read_tensor(cli, a->image, a->order, &image));
+        CLI_TRY(cli_read_tensor(cli, a->image, a->order, &image));
     if (a->forward) {
-        CLV_TRY(clvox_forward(cli->ctx, image, &reference->grid, chain.link, chain.count,
+        CLI_TRY(clvox_forward(cli->ctx, image, &reference->grid, chain.link, chain.count,
                               a->mass ? CLVOX_LANDING_MASS : CLVOX_LANDING_MEAN, a->how.outside, out));
-        CLV_TRY(clvox_volume_store_as(*out, image, a->mass ? 0 : a->how.outside, a->how.output));
+        CLI_TRY(clvox_volume_store_as(*out, image, a->mass ? 0 : a->how.outside, a->how.output));
         goto end;
     }
     if (a->how.interpolation == CLVOX_INTERPOLATE_AUTO && image->kind == CLVOX_KIND_SCALAR &&
@@ -27,7 +27,7 @@ int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out)
         cJSON_DeleteItemFromObject(cli->log, "taken_for_labels"); /* of a list, the last image's stays */
         cJSON_AddStringToObject(cli->log, "taken_for_labels", clvox_label_reason(image->hint));
     }
-    CLV_TRY(clvox_apply_with(cli->ctx, image, &reference->grid, chain.link, chain.count, &a->how, out));
+    CLI_TRY(clvox_apply_with(cli->ctx, image, &reference->grid, chain.link, chain.count, &a->how, out));
 end:
     if (status < 0)
         clvox_volume_destroy(out);
@@ -144,7 +144,7 @@ int cmd_apply(command *cli, int argc, char **argv)
     if (a.forward && (places || interp || reorient || order != CLVOX_TENSOR_AUTO))
         return cli_misuse("--forward takes none of --points, --surface, --interp, --reorient and --order");
     if (places) {
-        CLV_TRY(cli_read_chain(cli, &a.transforms, &chain));
+        CLI_TRY(cli_read_chain(cli, &a.transforms, &chain));
         status = points ? cli_apply_points(cli, &chain, points, frames == RAS, a.out)
                         : cli_apply_surface(cli, &chain, surface, frames == LPS, a.out);
         goto end;
@@ -158,8 +158,8 @@ int cmd_apply(command *cli, int argc, char **argv)
         status = cli_apply_list(cli, list, summary, &a);
         goto end;
     }
-    CLV_TRY(cli_apply_make(cli, &a, &out));
-    CLV_TRY(cli_apply_write(&a, out));
+    CLI_TRY(cli_apply_make(cli, &a, &out));
+    CLI_TRY(cli_apply_write(&a, out));
     cli_log_output(cli, a.out);
 end:
     cli_chain_free(&chain);

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/place.h"
 #include "cli/bar.h"
 #include "cli/claims.h"
 #include "cli/cmd_apply/apply.h"
 #include "cli/table.h"
+#include "clvox/files.h"
 
 enum { INPUT, OUTPUT, REFERENCE, FILES };
 
@@ -43,7 +43,7 @@ static int read_transforms(const list *l, const char *field, cli_texts *out)
 {
     char *text = strdup(field), *rest = text;
     if (!text)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     int status = CLVOX_OK;
     for (char *word; status >= 0 && (word = strsep(&rest, ";"));) {
         bool bracket = *word == '[';
@@ -51,9 +51,10 @@ static int read_transforms(const list *l, const char *field, cli_texts *out)
             continue;
         char *path = cli_table_path(l->path, word + bracket), *whole = path ? malloc(strlen(path) + 2) : NULL;
         if (!whole)
-            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         else if (out->count == CLI_MAX_TEXTS)
-            status = clv_fail(CLVOX_ERROR_FORMAT, "%s: more than %d transforms in a row", l->path, CLI_MAX_TEXTS);
+            status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: more than %d transforms in a row", l->path,
+                                CLI_MAX_TEXTS);
         if (status >= 0)
             sprintf(whole, "%s%s", bracket ? "[" : "", path);
         if (status >= 0)
@@ -72,7 +73,7 @@ static int read_row(void *user, int line, const char *const *field)
     list *l = user;
     row *longer = realloc(l->row, (size_t)(l->count + 1) * sizeof *longer), *one;
     if (!longer)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     l->row = longer;
     one = &l->row[l->count++];
     *one = (row){.done = false};
@@ -80,12 +81,14 @@ static int read_row(void *user, int line, const char *const *field)
         const bool own = field[k] && *field[k] && strcmp(field[k], "n/a") != 0;
         one->file[k] = own ? cli_table_path(l->path, field[k]) : NULL;
         if (own && !one->file[k])
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
     if (!one->file[INPUT] || !one->file[OUTPUT])
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: a row needs an input and an output", l->path, line);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: a row needs an input and an output", l->path,
+                          line);
     if (!one->file[REFERENCE] && !l->common->reference)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no reference; name one for all by -r", l->path, line);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no reference; name one for all by -r",
+                          l->path, line);
     if (field[TRANSFORMS] && strcmp(field[TRANSFORMS], "n/a") != 0)
         return read_transforms(l, field[TRANSFORMS], &one->transforms);
     return CLVOX_OK;
@@ -97,13 +100,13 @@ static int claim(command *cli, const list *l)
     int status = CLVOX_OK;
     for (int i = 0; i < l->count; i++) {
         const row *one = &l->row[i];
-        CLV_TRY(cli_claim_input(cli, one->file[INPUT]));
+        CLI_TRY(cli_claim_input(cli, one->file[INPUT]));
         if (one->file[REFERENCE])
-            CLV_TRY(cli_claim_input(cli, one->file[REFERENCE]));
+            CLI_TRY(cli_claim_input(cli, one->file[REFERENCE]));
         for (int k = 0; k < one->transforms.count; k++)
-            CLV_TRY(cli_claim_input(cli, one->transforms.item[k]));
-        CLV_TRY(cli_claim_output(cli, "list", one->file[OUTPUT]));
-        CLV_TRY(clv_place_make_folders(one->file[OUTPUT]));
+            CLI_TRY(cli_claim_input(cli, one->transforms.item[k]));
+        CLI_TRY(cli_claim_output(cli, "list", one->file[OUTPUT]));
+        CLI_TRY(clvox_folders_make(one->file[OUTPUT]));
     }
     status = cli_claims_check(cli);
 end:
@@ -167,7 +170,7 @@ static int solve_all(command *cli, list *l)
     finish(cli, &now);
     cli_bar_end(&bar);
     if (cli_interrupted())
-        status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+        status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
     return status;
 }
 
@@ -187,13 +190,13 @@ int cli_apply_list(command *cli, const char *path, const char *summary, const cl
     static const char *const names[] = {"input", "output", "reference", "transforms", NULL};
     int status = CLVOX_OK, failed = 0, done = 0;
     list l = {.path = path, .common = common};
-    CLV_TRY(cli_table_read(&(cli_table){path, names, 2, read_row, &l}));
+    CLI_TRY(cli_table_read(&(cli_table){path, names, 2, read_row, &l}));
     if (!l.count) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no image in it", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no image in it", path);
         goto end;
     }
-    CLV_TRY(claim(cli, &l));
-    CLV_TRY(cli_open(cli));
+    CLI_TRY(claim(cli, &l));
+    CLI_TRY(cli_open(cli));
     status = solve_all(cli, &l);
     for (int i = 0; i < l.count; i++) {
         done += l.row[i].done;
@@ -217,7 +220,7 @@ int cli_apply_list(command *cli, const char *path, const char *summary, const cl
     cJSON_AddNumberToObject(to, "failed", failed);
     cli_print(cli, "%-20s %d done, %d failed\n", "images", done, failed);
     if (status >= 0 && failed)
-        status = clv_fail(CLVOX_ERROR_DATA, "%d of %d images failed", failed, l.count);
+        status = clvox_fail(CLVOX_ERROR_DATA, "%d of %d images failed", failed, l.count);
 end:
     for (int i = 0; i < l.count; i++) {
         for (int k = 0; k < FILES; k++)

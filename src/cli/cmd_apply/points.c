@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/matrix.h"
 #include "cli/cmd_apply/apply.h"
+#include "cli/matrix.h"
 #include "cli/points.h"
 
 /* What is moved: RAS mm. */
@@ -28,13 +28,13 @@ static int move_through(const command *cli, const clvox_link *link, const char *
     before = malloc(bytes + 1);
     back = malloc(bytes + 1);
     if (!before || !back) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     memcpy(before, t->points, bytes);
-    CLV_TRY(clvox_apply_points(link, 1, t->points, t->count));
+    CLI_TRY(clvox_apply_points(link, 1, t->points, t->count));
     memcpy(back, t->points, bytes);
-    CLV_TRY(clvox_apply_points(&(clvox_link){link->transform, 0}, 1, back, t->count));
+    CLI_TRY(clvox_apply_points(&(clvox_link){link->transform, 0}, 1, back, t->count));
     clvox_grid_spacing(&link->transform->warp->grid, edge);
     for (int i = 0; i < t->count; i++) {
         const double *x = before + 3 * i, *y = back + 3 * i;
@@ -45,8 +45,11 @@ static int move_through(const command *cli, const clvox_link *link, const char *
         worst = fmax(worst, isfinite(apart) ? apart : INFINITY);
     }
     if (lost && lost == t->count)
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: the warp has no inverse at any of the %s: there and back they are off by up to "
-                          "%.3g mm", word, t->noun, worst);
+        status =
+            clvox_fail(CLVOX_ERROR_DATA,
+                       "%s: the warp has no inverse at any of the %s: there and back they are off by up to "
+                       "%.3g mm",
+                       word, t->noun, worst);
     else if (lost)
         fprintf(stderr, "clvox %s: WARNING: %s has no inverse at %d of %d %s: there and back these are off by up to %.3g mm\n",
                 cli->verb, word, lost, t->count, t->noun, worst);
@@ -60,7 +63,7 @@ static int move(const command *cli, const cli_chain *chain, const places *t)
 {
     int status = CLVOX_OK;
     for (int i = 0; i < chain->count; i++)
-        CLV_TRY(move_through(cli, &chain->link[i], chain->word[i], t));
+        CLI_TRY(move_through(cli, &chain->link[i], chain->word[i], t));
 end:
     return status;
 }
@@ -69,9 +72,9 @@ int cli_apply_points(command *cli, const cli_chain *chain, const char *in, bool 
 {
     int status = CLVOX_OK;
     cli_points t;
-    CLV_TRY(cli_points_read(in, ras, &t));
-    CLV_TRY(move(cli, chain, &(places){t.points, t.count, "points"}));
-    CLV_TRY(cli_points_write(&t, ras, out));
+    CLI_TRY(cli_points_read(in, ras, &t));
+    CLI_TRY(move(cli, chain, &(places){t.points, t.count, "points"}));
+    CLI_TRY(cli_points_write(&t, ras, out));
     cli_log_output(cli, out);
     cJSON_AddNumberToObject(cli->log, "points", t.count);
     cli_remark(cli, 0, "moved %d points\n", t.count);
@@ -86,7 +89,7 @@ static bool mirrors(const cli_chain *chain)
     bool is = false;
     for (int i = 0; i < chain->count; i++) {
         const clvox_transform *t = chain->link[i].transform;
-        is ^= !t->is_warp && clv_matrix_determinant(CLV_MATRIX(t->matrix)) < 0;
+        is ^= !t->is_warp && cli_matrix_determinant(CLI_MATRIX(t->matrix)) < 0;
     }
     return is;
 }
@@ -95,15 +98,15 @@ int cli_apply_surface(command *cli, const cli_chain *chain, const char *in, bool
 {
     int status = CLVOX_OK;
     clvox_surface *s = NULL;
-    CLV_TRY(clvox_surface_check_name(out));
-    CLV_TRY(cli_read_surface_as(cli, in, lps, &s));
-    CLV_TRY(move(cli, chain, &(places){s->points, (int)s->vertices, "vertices"}));
+    CLI_TRY(clvox_surface_check_name(out));
+    CLI_TRY(cli_read_surface_as(cli, in, lps, &s));
+    CLI_TRY(move(cli, chain, &(places){s->points, (int)s->vertices, "vertices"}));
     for (size_t i = 0; mirrors(chain) && i < s->triangles; i++) {
         const int32_t second = s->corners[3 * i + 1];
         s->corners[3 * i + 1] = s->corners[3 * i + 2];
         s->corners[3 * i + 2] = second;
     }
-    CLV_TRY(cli_write_surface_as(cli, s, lps, out));
+    CLI_TRY(cli_write_surface_as(cli, s, lps, out));
     cJSON_AddNumberToObject(cli->log, "vertices", (double)s->vertices);
     cli_remark(cli, 0, "moved %zu vertices\n", s->vertices);
 end:

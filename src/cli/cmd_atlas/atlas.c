@@ -55,18 +55,18 @@ static int build(output *out, const clvox_atlas_subject *subjects, const clvox_a
     out->left_out = calloc((size_t)r->count, sizeof *out->left_out);
     cJSON *to = out->log = cJSON_AddObjectToObject(out->cli->log, "result");
     if (!covariate || !out->left_out) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < r->count; i++)
         covariate[i] = r->entry[i].covariate;
     if (r->ats) {
         out->log = cJSON_AddArrayToObject(to, "templates");
-        CLV_TRY(clvox_atlas_regress(out->cli->ctx, subjects, r->count, r->start_volume, o,
+        CLI_TRY(clvox_atlas_regress(out->cli->ctx, subjects, r->count, r->start_volume, o,
                                     &(clvox_atlas_regression){covariate, r->at, r->ats, r->bandwidth, take, out}));
     } else {
-        CLV_TRY(clvox_atlas(out->cli->ctx, subjects, r->count, r->start_volume, o, &result));
-        CLV_TRY(take(out, 0, &result));
+        CLI_TRY(clvox_atlas(out->cli->ctx, subjects, r->count, r->start_volume, o, &result));
+        CLI_TRY(take(out, 0, &result));
     }
     for (int i = 0; i < r->count; i++)
         kept += !out->left_out[i];
@@ -102,13 +102,13 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     clvox_atlas_subject *subjects = NULL;
     output out = {.cli = cli, .r = r};
     cli_bar bar;
-    CLV_TRY(cli_atlas_load(cli, r, o->skip_bad));
+    CLI_TRY(cli_atlas_load(cli, r, o->skip_bad));
     if (r->start)
-        CLV_TRY(cli_read_volume(cli, r->start, &r->start_volume));
+        CLI_TRY(cli_read_volume(cli, r->start, &r->start_volume));
     subjects = calloc((size_t)r->count, sizeof *subjects);
     out.lines = open_memstream(&text, &size);
     if (!subjects || !out.lines) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < r->count; i++) {
@@ -118,8 +118,8 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         r->with_labels |= e->label_volume != NULL;
     }
     r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0;
-    CLV_TRY(cli_atlas_claim(cli, r));
-    CLV_TRY(cli_open(cli));
+    CLI_TRY(cli_atlas_claim(cli, r));
+    CLI_TRY(cli_open(cli));
     cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s\n", r->count, o->linear_rounds,
                o->rounds, r->ats ? " for each template" : "");
     log_options(cli, r, o);
@@ -136,11 +136,11 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     if (status == CLVOX_ERROR_DATA && !o->skip_bad && !access(path, F_OK))
         cli_remark(cli, 0, "%s keeps what has been done: with --skip-bad the same command continues without the subject\n",
                    state);
-    CLV_TRY(status);
+    CLI_TRY(status);
     fflush(out.lines);
     cli_print(cli, "%s", text);
-    CLV_TRY(cli_profile(cli));
-    CLV_TRY(cli_write_log(cli, cli_atlas_path(r, "report", -1, ".json", path)));
+    CLI_TRY(cli_profile(cli));
+    CLI_TRY(cli_write_log(cli, cli_atlas_path(r, "report", -1, ".json", path)));
     clvox_atlas_forget(state);
 end:
     if (out.lines)
@@ -157,7 +157,7 @@ static int read_values(cli_atlas_request *r)
 {
     char *rest = r->at_text = strdup(r->at_list);
     if (!rest)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (char *one, *end; (one = strsep(&rest, ","));) {
         if (r->ats == CLI_ATLAS_VALUES)
             return cli_misuse("--at: more than %d values", CLI_ATLAS_VALUES);
@@ -173,9 +173,9 @@ static int read_options(const cli_atlas_request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
     clvox_atlas_defaults(o);
-    CLV_TRY(cli_register_preset(&r->presets, r->of_register, &o->registration));
-    CLV_TRY(cli_read_fields(&clv_register_table, r->of_register, 0, &o->registration));
-    CLV_TRY(cli_read_fields(&clv_atlas_table, r->given, 0, o));
+    CLI_TRY(cli_register_preset(&r->presets, r->of_register, &o->registration));
+    CLI_TRY(cli_read_fields(&clv_register_table, r->of_register, 0, &o->registration));
+    CLI_TRY(cli_read_fields(&clv_atlas_table, r->given, 0, o));
     if (o->rounds + o->linear_rounds < 1)
         status = cli_misuse("--rounds 0 and --linear-rounds 0: one round or more");
 end:
@@ -257,17 +257,17 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("--weights belongs to images; a list has a column `weight`");
     if ((r.regress || r.at_list || r.bandwidth > 0) && !((r.list || bids) && r.regress && r.at_list && r.bandwidth > 0))
         return cli_misuse("--regress, --at, a --bandwidth above 0 and --list or a BIDS folder belong together");
-    CLV_TRY(read_options(&r, &o));
+    CLI_TRY(read_options(&r, &o));
     if (r.at_list)
-        CLV_TRY(read_values(&r));
+        CLI_TRY(read_values(&r));
     if (bids)
-        CLV_TRY(cli_atlas_read_bids(&r, bids));
+        CLI_TRY(cli_atlas_read_bids(&r, bids));
     for (int i = 0; i < count && !bids; i++)
-        CLV_TRY(cli_atlas_add(&r, &(cli_atlas_entry){.image = strdup(rest[i]), .weight = 1}));
+        CLI_TRY(cli_atlas_add(&r, &(cli_atlas_entry){.image = strdup(rest[i]), .weight = 1}));
     if (r.weights)
-        CLV_TRY(cli_atlas_read_weights(&r, r.weights));
+        CLI_TRY(cli_atlas_read_weights(&r, r.weights));
     if (r.list)
-        CLV_TRY(cli_atlas_read_list(&r));
+        CLI_TRY(cli_atlas_read_list(&r));
     status = run(cli, &r, &o);
 end:
     cli_atlas_free(&r);

@@ -61,11 +61,11 @@ static int find_image(bids *b, const char *folder, const char *subject, const ch
             continue;
         }
         if (*found)
-            status = clv_fail(CLVOX_ERROR_DATA,
+            status = clvox_fail(CLVOX_ERROR_DATA,
                               "%s: more than one image ends in _%s (%s, %s); --suffix chooses, as in run-1_%s", path,
                               b->r->suffix, strrchr(found, '/') + 1, name, b->r->suffix);
         else if (snprintf(found, sizeof found, "%s/%s", path, name) >= PATH_MAX)
-            status = clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", name);
+            status = clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", name);
         free(entry[i]);
     }
     if (count >= 0)
@@ -74,14 +74,14 @@ static int find_image(bids *b, const char *folder, const char *subject, const ch
         return status;
     scan *grown = realloc(b->scan, (size_t)(b->scans + 1) * sizeof *grown);
     if (!grown)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     b->scan = grown;
     scan *one = &b->scan[b->scans++];
     *one = (scan){strdup(subject), session ? strdup(session) : NULL, strdup(found)};
     b->sessions |= session != NULL;
     return one->subject && one->path && (one->session || !session)
                ? CLVOX_OK
-               : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+               : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 /* Those of its sessions, or its own where it has none. */
@@ -118,8 +118,8 @@ static int find_all(bids *b)
     if (count >= 0)
         free(entry);
     if (status >= 0 && !b->scans)
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: there is no sub-*/[ses-*/]anat/*_%s.nii.gz in this folder", b->folder,
-                          b->r->suffix);
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: there is no sub-*/[ses-*/]anat/*_%s.nii.gz in this folder",
+                            b->folder, b->r->suffix);
     return status;
 }
 
@@ -131,7 +131,7 @@ static int read_person(void *user, int line, const char *const *text)
     char ***grown = realloc(b->person, (size_t)(b->people + 1) * sizeof *grown);
     (void)line;
     if (!grown)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     b->person = grown;
     return cli_atlas_keep_fields(b->r, text + 1, &b->person[b->people++]);
 }
@@ -153,16 +153,16 @@ static int read_people(bids *b)
     const char *names[CLI_TABLE_COLUMNS] = {"participant_id"};
     snprintf(path, sizeof path, "%s/participants.tsv", b->folder);
     if (!access(path, F_OK)) {
-        CLV_TRY(cli_atlas_find_columns(r, path, own));
+        CLI_TRY(cli_atlas_find_columns(r, path, own));
         for (int i = 0; i < r->columns; i++)
             names[1 + i] = r->column[i];
-        CLV_TRY(cli_table_read(&(cli_table){path, names, 1, read_person, b}));
+        CLI_TRY(cli_table_read(&(cli_table){path, names, 1, read_person, b}));
     } else if (!(r->column = calloc(1, sizeof *r->column)) || !(r->column[r->columns++] = strdup(*names))) {
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
     b->id = find_column(r, *names);
     if (r->regress && find_column(r, r->regress) == r->columns)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no column `%s`", path, r->regress);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no column `%s`", path, r->regress);
 end:
     return status;
 }
@@ -193,8 +193,8 @@ static int add(bids *b, const scan *s, int regressed)
         e.covariate = strtod(value, &end);
         if (*end || end == value || !isfinite(e.covariate)) {
             free(e.image);
-            return clv_fail(CLVOX_ERROR_FORMAT, "%s/participants.tsv: the %s of %s, %s, is not a number", b->folder,
-                            r->regress, s->subject, value);
+            return clvox_fail(CLVOX_ERROR_FORMAT, "%s/participants.tsv: the %s of %s, %s, is not a number",
+                              b->folder, r->regress, s->subject, value);
         }
     }
     const int status = cli_atlas_keep_fields(r, text, &e.known);
@@ -212,7 +212,7 @@ static int add_sessions(cli_atlas_request *r)
     if (grown)
         r->column = grown;
     if (!grown || !(r->column[r->columns] = strdup("session")))
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     r->columns++;
     return CLVOX_OK;
 }
@@ -227,14 +227,14 @@ int cli_atlas_read_bids(cli_atlas_request *r, const char *folder)
 {
     int status = CLVOX_OK, known = 0;
     bids b = {.r = r, .folder = folder};
-    CLV_TRY(find_all(&b));
-    CLV_TRY(read_people(&b));
+    CLI_TRY(find_all(&b));
+    CLI_TRY(read_people(&b));
     known = r->columns;
     if (b.sessions)
-        CLV_TRY(add_sessions(r));
+        CLI_TRY(add_sessions(r));
     const int regressed = r->regress ? find_column(r, r->regress) : r->columns;
     for (int i = 0; i < b.scans; i++)
-        CLV_TRY(add(&b, &b.scan[i], regressed));
+        CLI_TRY(add(&b, &b.scan[i], regressed));
 end:
     for (int i = 0; i < b.scans; i++) {
         free(b.scan[i].subject);

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/matrix.h"
-#include "base/place.h"
 #include "cli/claims.h"
 #include "cli/cmd_register/report.h"
+#include "cli/matrix.h"
 #include "cli/table.h"
+#include "clvox/files.h"
 
 const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at, const char *end,
                            char path[PATH_MAX])
@@ -31,17 +31,17 @@ static int claim_template(command *cli, const cli_atlas_request *r, int at)
 {
     int status = CLVOX_OK;
     char path[PATH_MAX];
-    CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, ".nii.gz", path)));
-    CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "summary", at, ".tsv", path)));
+    CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, ".nii.gz", path)));
+    CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "summary", at, ".tsv", path)));
     if (r->with_labels)
-        CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, "_labels.nii.gz", path)));
+        CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, "_labels.nii.gz", path)));
     if (r->warps) {
-        CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, log_jacobian, path)));
-        CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "subjects", at, ".tsv", path)));
+        CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, log_jacobian, path)));
+        CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "subjects", at, ".tsv", path)));
     }
     for (int i = 0; i < r->count; i++)
         for (int k = 0; k < (r->warps ? FILES : WARP); k++)
-            CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, r->entry[i].name, at, ends[k], path)));
+            CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, r->entry[i].name, at, ends[k], path)));
 end:
     return status;
 }
@@ -50,11 +50,11 @@ int cli_atlas_claim(command *cli, const cli_atlas_request *r)
 {
     int status = CLVOX_OK;
     char path[PATH_MAX];
-    CLV_TRY(clv_place_make_folders(cli_atlas_path(r, "report", -1, ".json", path)));
-    CLV_TRY(cli_claim_output(cli, "output", path));
+    CLI_TRY(clvox_folders_make(cli_atlas_path(r, "report", -1, ".json", path)));
+    CLI_TRY(cli_claim_output(cli, "output", path));
     for (int at = 0; at < (r->ats ? r->ats : 1); at++)
-        CLV_TRY(claim_template(cli, r, at));
-    CLV_TRY(cli_claim_folder(cli, r->folder, "report.json"));
+        CLI_TRY(claim_template(cli, r, at));
+    CLI_TRY(cli_claim_folder(cli, r->folder, "report.json"));
     status = cli_claims_check(cli);
 end:
     return status;
@@ -98,7 +98,7 @@ static int write_summary(const cli_atlas_request *r, const clvox_atlas_result *r
 {
     int *order = malloc((size_t)r->count * sizeof *order);
     if (!order)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
     for (int i = 0; i < r->count; i++) {
         int at = i;
         for (; at > 0 && result->map[order[at - 1]].likeness > result->map[i].likeness; at--)
@@ -134,7 +134,7 @@ static void print_subjects(FILE *to, const void *what)
             continue;
         cli_atlas_path(r, r->entry[i].name, s->at, log_jacobian, path);
         fprintf(to, "%s\t%s", strrchr(path, '/') + 1, r->entry[i].name);
-        cli_table_number(to, "%.6f", log(fabs(clv_matrix_determinant(CLV_MATRIX(m->matrix)))));
+        cli_table_number(to, "%.6f", log(fabs(cli_matrix_determinant(CLI_MATRIX(m->matrix)))));
         for (int c = 0; c < r->columns; c++)
             fprintf(to, "\t%s", r->entry[i].known ? r->entry[i].known[c] : "n/a");
         fputc('\n', to);
@@ -178,19 +178,19 @@ static int write_log_jacobians(command *cli, const cli_atlas_request *r, int at,
     char path[PATH_MAX];
     int64_t *sum = there ? NULL : calloc(clvox_grid_voxels(&result->average->grid), sizeof *sum);
     if (!there && !sum)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < r->count; i++) {
         if (!(result->map[i].share > 0))
             continue;
         cli_atlas_path(r, r->entry[i].name, at, log_jacobian, path);
-        CLV_TRY(there ? CLVOX_OK : write_log_jacobian(cli, &result->map[i], sum, path));
+        CLI_TRY(there ? CLVOX_OK : write_log_jacobian(cli, &result->map[i], sum, path));
         cli_log_output(cli, path);
     }
     cli_atlas_path(r, "template", at, log_jacobian, path);
-    CLV_TRY(there ? CLVOX_OK : write_mean(&result->average->grid, sum, path));
+    CLI_TRY(there ? CLVOX_OK : write_mean(&result->average->grid, sum, path));
     cli_log_output(cli, path);
     cli_atlas_path(r, "subjects", at, ".tsv", path);
-    CLV_TRY(there ? CLVOX_OK : cli_table_write(path, print_subjects, &(subjects){r, at, result}));
+    CLI_TRY(there ? CLVOX_OK : cli_table_write(path, print_subjects, &(subjects){r, at, result}));
     cli_log_output(cli, path);
 end:
     free(sum);
@@ -201,7 +201,7 @@ end:
 
 static int write_map(const clvox_atlas_map *m, int kind, const char *path)
 {
-    return kind == AFFINE ? clvox_affine_write(CLV_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path)
+    return kind == AFFINE ? clvox_affine_write(CLI_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path)
                           : clvox_warp_write(kind == WARP ? m->warp : m->inverse_warp, path);
 }
 
@@ -213,28 +213,28 @@ int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvo
     for (int i = 0; i < r->count; i++)
         for (int k = 0; k < (r->warps ? LOG_JACOBIAN : WARP) && result->map[i].share > 0; k++) {
             cli_atlas_path(r, r->entry[i].name, at, ends[k], path);
-            CLV_TRY(there ? CLVOX_OK : write_map(&result->map[i], k, path));
+            CLI_TRY(there ? CLVOX_OK : write_map(&result->map[i], k, path));
             cli_log_output(cli, path);
         }
     if (r->warps)
-        CLV_TRY(write_log_jacobians(cli, r, at, result));
+        CLI_TRY(write_log_jacobians(cli, r, at, result));
     if (r->with_labels && (there ? !access(cli_atlas_path(r, "template", at, "_labels.nii.gz", path), F_OK)
                                  : result->labels != NULL)) {
         cli_atlas_path(r, "template", at, "_labels.nii.gz", path);
-        CLV_TRY(there ? CLVOX_OK : clvox_volume_write(result->labels, path));
+        CLI_TRY(there ? CLVOX_OK : clvox_volume_write(result->labels, path));
         cli_log_output(cli, path);
     }
     cli_atlas_path(r, "summary", at, ".tsv", path);
-    CLV_TRY(there ? CLVOX_OK : write_summary(r, result, path));
+    CLI_TRY(there ? CLVOX_OK : write_summary(r, result, path));
     cli_log_output(cli, path);
     cli_atlas_path(r, "template", at, ".nii.gz", path);
     if (there && access(path, F_OK))
-        status = clv_fail(CLVOX_ERROR_FILE,
+        status = clvox_fail(CLVOX_ERROR_FILE,
                           "%s: an earlier run has written it and it is gone; remove %s/state to begin anew", path,
                           r->folder);
     else
         status = there ? CLVOX_OK : clvox_volume_write(result->average, path);
-    CLV_TRY(status);
+    CLI_TRY(status);
     cli_log_output(cli, path);
 end:
     return status;

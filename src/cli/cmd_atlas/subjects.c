@@ -44,7 +44,7 @@ static int name_entry(cli_atlas_request *r, cli_atlas_entry *e)
         if (taken)
             continue;
         e->name = strdup(name);
-        return e->name ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return e->name ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
 }
 
@@ -52,7 +52,7 @@ int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e)
 {
     cli_atlas_entry *grown = realloc(r->entry, (size_t)(r->count + 1) * sizeof *grown);
     if (!grown || !e->image)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     r->entry = grown;
     r->entry[r->count] = *e;
     return name_entry(r, &r->entry[r->count++]);
@@ -69,7 +69,7 @@ int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, c
         return CLVOX_OK;
     cli_table_free_names(*out, r->columns);
     *out = NULL;
-    return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 static int read_row(void *user, int line, const char *const *text)
@@ -83,16 +83,16 @@ static int read_row(void *user, int line, const char *const *text)
         e.covariate = strtod(value, &end);
     if (end && (*end || end == value || !isfinite(e.covariate))) {
         entry_free(&e, r->columns);
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the %s %s is not a number", r->list, line, r->regress,
-                        value);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the %s %s is not a number", r->list, line,
+                          r->regress, value);
     }
     end = NULL;
     if (text[WEIGHT] && *text[WEIGHT])
         e.weight = strtod(text[WEIGHT], &end);
     if ((end && *end) || !(e.weight > 0) || !isfinite(e.weight)) {
         entry_free(&e, r->columns);
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the weight %s is not a number above 0", r->list, line,
-                        text[WEIGHT]);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the weight %s is not a number above 0", r->list,
+                          line, text[WEIGHT]);
     }
     const int status = cli_atlas_keep_fields(r, text + KNOWN, &e.known);
     if (status < 0) {
@@ -144,7 +144,7 @@ int cli_atlas_read_list(cli_atlas_request *r)
     if (status >= 0)
         status = cli_table_read(&(cli_table){r->list, names, 2, read_row, r});
     if (status >= 0 && !r->count)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no subject in it", r->list);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no subject in it", r->list);
     return status;
 }
 
@@ -152,16 +152,16 @@ static int load(command *cli, const cli_atlas_request *r, cli_atlas_entry *e)
 {
     int status = CLVOX_OK;
     if (r->regress && !isfinite(e->covariate))
-        return clv_fail(CLVOX_ERROR_DATA, "%s: its %s is not known", e->image, r->regress);
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: its %s is not known", e->image, r->regress);
     const cli_input inputs[] = {{e->image, &e->volume, 0},
                                 {e->mask, &e->mask_volume, CLI_AS_MASK},
                                 {e->labels, &e->label_volume, CLI_AS_LABELS}};
     for (int i = 0; i < 3; i++)
         if (inputs[i].path)
-            CLV_TRY(cli_claim_input(cli, inputs[i].path));
-    CLV_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
+            CLI_TRY(cli_claim_input(cli, inputs[i].path));
+    CLI_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
     if (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR)
-        return clv_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
     if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
 end:
@@ -188,14 +188,14 @@ int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad)
             status = CLVOX_OK;
             continue;
         }
-        CLV_TRY(status);
+        CLI_TRY(status);
         r->entry[kept] = *e;
         if (kept++ < i)
             *e = (cli_atlas_entry){.weight = 0};
     }
     r->count = kept;
     if (!kept)
-        status = clv_fail(CLVOX_ERROR_DATA, "none of the subjects can be read");
+        status = clvox_fail(CLVOX_ERROR_DATA, "none of the subjects can be read");
 end:
     return status;
 }

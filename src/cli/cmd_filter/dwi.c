@@ -2,8 +2,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/select.h"
 #include "cli/cli.h"
+
+static int ascending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
 
 /* The middle one of the noise where there is any; NaN: nowhere. */
 static int level(const clvox_volume *noise, double *out)
@@ -11,11 +16,12 @@ static int level(const clvox_volume *noise, double *out)
     size_t count = 0, voxels = clvox_grid_voxels(&noise->grid);
     float *values = malloc(voxels * sizeof *values);
     if (!values)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (size_t i = 0; i < voxels; i++)
         if (noise->data[i] > 0)
             values[count++] = noise->data[i];
-    *out = count ? clv_median(values, count) : (double)NAN;
+    qsort(values, count, sizeof *values, ascending);
+    *out = count ? (double)values[count / 2] : (double)NAN;
     free(values);
     return CLVOX_OK;
 }
@@ -53,28 +59,28 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
     if (window < 3 || window % 2 == 0)
         return cli_misuse("--window %d: an odd number from 3 on", window);
     const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
-    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
-    CLV_TRY(cli_on_grid(mask_path, mask, words[0], in));
+    CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
     status = clvox_dwi_denoise(cli->ctx, in, mask, window / 2, &out, &noise);
     if (status < 0) {
-        clv_fail_in(status, words[0]);
+        clvox_fail_in(status, words[0]);
         goto end;
     }
-    CLV_TRY(level(noise, &sigma));
+    CLI_TRY(level(noise, &sigma));
     if (!isfinite(sigma)) {
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: no voxel has a signal above 0%s; is this the scan?", words[0],
-                          mask ? " inside the mask" : "");
+        status = clvox_fail(CLVOX_ERROR_DATA, "%s: no voxel has a signal above 0%s; is this the scan?",
+                            words[0], mask ? " inside the mask" : "");
         goto end;
     }
-    CLV_TRY(cli_write_volume(cli, out, out_path));
+    CLI_TRY(cli_write_volume(cli, out, out_path));
     if (noise_path)
-        CLV_TRY(cli_write_volume(cli, noise, noise_path));
+        CLI_TRY(cli_write_volume(cli, noise, noise_path));
     cli_print(cli, "%-12s %.6g (median of the map)\n", "noise", sigma);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
     cJSON_AddStringToObject(to, "kind", "dwi");
     cJSON_AddNumberToObject(to, "window_voxels", window);
     cli_log_number(to, "noise", sigma);
-    CLV_TRY(cli_profile(cli));
+    CLI_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&in);
     clvox_volume_destroy(&mask);

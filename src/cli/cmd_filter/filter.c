@@ -123,15 +123,15 @@ int cmd_filter(command *cli, int argc, char **argv)
     const bool voxels = sigma.unit == CLV_UNIT_VOXELS, each = sigma.count == 3;
     const double widths[3] = {sigma.value[0], sigma.value[each ? 1 : 0], sigma.value[each ? 2 : 0]};
     const cli_input inputs[] = {{words[1], &in, 0}};
-    CLV_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
+    CLI_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
     status = kind == GAUSSIAN ? clvox_filter_gaussian(cli->ctx, in, widths, voxels, &out)
              : kind == SOBEL  ? clvox_filter_sobel(cli->ctx, in, &out)
                               : clvox_filter_unsharp(cli->ctx, in, widths, voxels, amount, &out);
     if (status < 0) {
-        clv_fail_in(status, words[1]);
+        clvox_fail_in(status, words[1]);
         goto end;
     }
-    CLV_TRY(cli_write_volume(cli, out, out_path));
+    CLI_TRY(cli_write_volume(cli, out, out_path));
     log_filter(cli, in, kind, widths, voxels, amount);
     size_t before = not_finite(in);
     if (before)

@@ -2,7 +2,6 @@
 /* clvox filter winsorize and match. */
 #include "cli/cli.h"
 #include "clvox/filter.h"
-#include "image/intensity.h"
 
 int cmd_filter_winsorize(command *cli, int argc, char **argv)
 {
@@ -31,13 +30,13 @@ int cmd_filter_winsorize(command *cli, int argc, char **argv)
         return status;
     if (!out_path)
         return cli_misuse("-o OUT is missing");
-    if (clv_quantiles_read(quantiles, &low, &high) < 0)
+    if (clvox_quantiles_read(quantiles, &low, &high) < 0)
         return cli_misuse("--quantiles %s: %s", quantiles, clvox_message());
     const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
-    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, false));
-    CLV_TRY(cli_on_grid(mask_path, mask, words[0], in));
+    CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, false));
+    CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
     status = clvox_filter_winsorize(in, mask, low, high, &out);
-    CLV_TRY(cli_write_filtered(cli, status, words[0], out, out_path, "winsorize", &to));
+    CLI_TRY(cli_write_filtered(cli, status, words[0], out, out_path, "winsorize", &to));
     cJSON_AddItemToObject(to, "quantiles", cJSON_CreateDoubleArray((const double[]){low, high}, 2));
 end:
     clvox_volume_destroy(&in);
@@ -85,9 +84,9 @@ int cmd_filter_match(command *cli, int argc, char **argv)
         return cli_misuse("--points %d: 1 to %d are possible", o.points, CLVOX_MATCH_POINTS);
     o.whole = whole;
     const cli_input inputs[] = {{words[0], &in, 0}, {reference_path, &reference, 0}};
-    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, false));
+    CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, false));
     status = clvox_filter_match(in, reference, &o, &out);
-    CLV_TRY(cli_write_filtered(cli, status, words[0], out, out_path, "match", &to));
+    CLI_TRY(cli_write_filtered(cli, status, words[0], out, out_path, "match", &to));
     cJSON_AddNumberToObject(to, "levels", o.levels);
     cJSON_AddNumberToObject(to, "points", o.points);
     cJSON_AddBoolToObject(to, "whole", whole);

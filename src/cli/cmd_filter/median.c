@@ -51,11 +51,11 @@ int cmd_filter_median(command *cli, int argc, char **argv)
     if ((status = set_radius(&given, radius)))
         return status;
     const cli_input inputs[] = {{words[0], &in, 0}};
-    CLV_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
+    CLI_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
     status = clvox_filter_median(cli->ctx, in, radius, &out);
-    CLV_TRY(cli_write_filtered(cli, status, words[0], out, out_path, "median", &to));
+    CLI_TRY(cli_write_filtered(cli, status, words[0], out, out_path, "median", &to));
     cJSON_AddItemToObject(to, "radius_voxels", cJSON_CreateIntArray(radius, 3));
-    CLV_TRY(cli_profile(cli));
+    CLI_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&in);
     clvox_volume_destroy(&out);

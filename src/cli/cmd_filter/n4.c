@@ -58,19 +58,19 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
     if ((status = cli_settle_fields(&clv_bias_table, given, check, &o)))
         return status;
     const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
-    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
-    CLV_TRY(cli_on_grid(mask_path, mask, words[0], in));
+    CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_bias_table, &o);
     status = clvox_filter_bias(cli->ctx, in, mask, &o, &out, field_path ? &field : NULL, &found);
     if (status < 0) {
-        clv_fail_in(status, words[0]);
+        clvox_fail_in(status, words[0]);
         goto end;
     }
-    CLV_TRY(cli_write_volume(cli, out, out_path));
+    CLI_TRY(cli_write_volume(cli, out, out_path));
     if (field)
-        CLV_TRY(cli_write_volume(cli, field, field_path));
+        CLI_TRY(cli_write_volume(cli, field, field_path));
     report(cli, &o, &found);
-    CLV_TRY(cli_profile(cli));
+    CLI_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&in);
     clvox_volume_destroy(&mask);

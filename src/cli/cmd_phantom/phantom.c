@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/matrix.h"
 #include "cli/cli.h"
 #include "cli/cmd_phantom/surface.h"
 #include "cli/cmd_phantom/tensor.h"
+#include "cli/matrix.h"
 
 /* Surfaces as in clvox_solid, tensors as in clvox_tensor_phantom. */
 enum { KIND_WARP = 4, KIND_PAIR, KIND_SURFACE, KIND_TENSOR = KIND_SURFACE + 5, KINDS = KIND_TENSOR + 3 };
@@ -84,23 +84,23 @@ static int write_pair(command *cli, request *r)
                             {0}};
     char path[7][4096];
     int status = CLVOX_OK;
-    CLV_TRY(cli_claim_prefix(cli, &r->out, ends));
+    CLI_TRY(cli_claim_prefix(cli, &r->out, ends));
     for (int i = 0; i < 7; i++)
         snprintf(path[i], sizeof path[i], "%s%s", r->out, ends[i].end);
-    CLV_TRY(settle_amplitude(cli, r));
+    CLI_TRY(settle_amplitude(cli, r));
     clvox_phantom fixed = phantom_of(r, CLVOX_PHANTOM_TEXTURED, 1);
     clvox_phantom moving = phantom_of(r, CLVOX_PHANTOM_TEXTURED, 2);
     memcpy(fixed.matrix, r->matrix, sizeof fixed.matrix);
     fixed.amplitude = r->amplitude;
-    CLV_TRY(write_image(cli, &fixed, false, path[0]));
-    CLV_TRY(write_image(cli, &moving, false, path[1]));
-    CLV_TRY(write_warp(cli, r, false, path[2]));
-    CLV_TRY(write_warp(cli, r, true, path[4]));
+    CLI_TRY(write_image(cli, &fixed, false, path[0]));
+    CLI_TRY(write_image(cli, &moving, false, path[1]));
+    CLI_TRY(write_warp(cli, r, false, path[2]));
+    CLI_TRY(write_warp(cli, r, true, path[4]));
     if (r->has_matrix)
-        CLV_TRY(cli_write_affine(cli, CLV_MATRIX(r->matrix), path[3]));
+        CLI_TRY(cli_write_affine(cli, CLI_MATRIX(r->matrix), path[3]));
     fixed.kind = moving.kind = CLVOX_PHANTOM_SHELLS;
-    CLV_TRY(write_image(cli, &fixed, true, path[5]));
-    CLV_TRY(write_image(cli, &moving, true, path[6]));
+    CLI_TRY(write_image(cli, &fixed, true, path[5]));
+    CLI_TRY(write_image(cli, &moving, true, path[6]));
 end:
     return status;
 }
@@ -120,20 +120,20 @@ static int write_request(command *cli, request *r)
                                                      .noise = r->noise,
                                                      .correlation = r->correlation,
                                                      .seed = r->seed});
-    CLV_TRY(cli_claim_output(cli, "output", r->out));
-    CLV_TRY(cli_claims_check(cli));
+    CLI_TRY(cli_claim_output(cli, "output", r->out));
+    CLI_TRY(cli_claims_check(cli));
     if (r->kind == KIND_WARP) {
-        CLV_TRY(settle_amplitude(cli, r));
-        CLV_TRY(write_warp(cli, r, false, r->out));
+        CLI_TRY(settle_amplitude(cli, r));
+        CLI_TRY(write_warp(cli, r, false, r->out));
         if (r->inverse)
-            CLV_TRY(write_warp(cli, r, true, r->inverse));
+            CLI_TRY(write_warp(cli, r, true, r->inverse));
         goto end;
     }
     clvox_phantom image = phantom_of(r, (clvox_phantom_kind)r->kind, 1);
     memcpy(image.matrix, r->matrix, sizeof image.matrix);
-    CLV_TRY(write_image(cli, &image, false, r->out));
+    CLI_TRY(write_image(cli, &image, false, r->out));
     if (r->labels)
-        CLV_TRY(write_image(cli, &image, true, r->labels));
+        CLI_TRY(write_image(cli, &image, true, r->labels));
 end:
     return status;
 }
@@ -290,15 +290,15 @@ int cmd_phantom(command *cli, int argc, char **argv)
         return status;
     r.seed = (uint64_t)seed;
     if (affine) {
-        CLV_TRY(cli_read_link(cli, affine, &transform));
+        CLI_TRY(cli_read_link(cli, affine, &transform));
         if (transform->is_warp) {
-            status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is a warp, --affine takes an affine", affine);
+            status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is a warp, --affine takes an affine", affine);
             goto end;
         }
         r.has_matrix = true;
         memcpy(r.matrix, transform->matrix, sizeof r.matrix);
     }
-    CLV_TRY(read_grid(cli, like, &size, &spacing, direction, &r.grid));
+    CLI_TRY(read_grid(cli, like, &size, &spacing, direction, &r.grid));
     cli_log_grid(cli->log, "grid", &r.grid);
     status = write_request(cli, &r);
 end:

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-
 enum { TRUTH_DISTANCE, TRUTH, MASK, NOISY_MASK, NOISY, FILES };
 
 static int report(command *cli, const clvox_surface *truth, double sigma, double voxel)
@@ -31,11 +30,11 @@ static int write_noisy(command *cli, const cli_solid *r, const clvox_volume *dis
     clvox_volume *mask = NULL;
     clvox_surface *mesh = NULL;
     int status = CLVOX_OK;
-    CLV_TRY(clvox_phantom_mask(distance, sigma, isnan(r->correlation) ? 0 : r->correlation, r->seed, &mask));
-    CLV_TRY(cli_write_volume(cli, mask, path[NOISY_MASK]));
-    CLV_TRY(clvox_phantom_mesh(r->kind, r->grid, 1, &mesh));
-    CLV_TRY(clvox_phantom_shake(mesh, sigma, r->seed));
-    CLV_TRY(cli_write_surface(cli, mesh, path[NOISY]));
+    CLI_TRY(clvox_phantom_mask(distance, sigma, isnan(r->correlation) ? 0 : r->correlation, r->seed, &mask));
+    CLI_TRY(cli_write_volume(cli, mask, path[NOISY_MASK]));
+    CLI_TRY(clvox_phantom_mesh(r->kind, r->grid, 1, &mesh));
+    CLI_TRY(clvox_phantom_shake(mesh, sigma, r->seed));
+    CLI_TRY(cli_write_surface(cli, mesh, path[NOISY]));
 end:
     clvox_volume_destroy(&mask);
     clvox_surface_destroy(&mesh);
@@ -55,22 +54,22 @@ int cli_phantom_surface(command *cli, const cli_solid *r)
     clvox_volume *distance = NULL, *mask = NULL;
     clvox_surface *mesh = NULL;
     int status = CLVOX_OK;
-    CLV_TRY(cli_claim_prefix(cli, &prefix, ends));
+    CLI_TRY(cli_claim_prefix(cli, &prefix, ends));
     for (int i = 0; i < FILES; i++)
         snprintf(path[i], sizeof path[i], "%s%s", prefix, ends[i].end);
     clvox_grid_spacing(r->grid, spacing);
     const double voxel = fmin(spacing[0], fmin(spacing[1], spacing[2]));
     double unit = r->noise.unit == CLV_UNIT_VOXELS ? voxel : 1;
     double sigma = r->noise.count ? r->noise.value[0] * unit : 0;
-    CLV_TRY(clvox_phantom_distance(r->kind, r->grid, &distance));
-    CLV_TRY(clvox_phantom_mesh(r->kind, r->grid, clvox_grid_voxels(r->grid) > MOST ? 1 : 2, &mesh));
-    CLV_TRY(clvox_phantom_mask(distance, 0, 0, 0, &mask));
-    CLV_TRY(cli_write_volume(cli, distance, path[TRUTH_DISTANCE]));
-    CLV_TRY(cli_write_surface(cli, mesh, path[TRUTH]));
-    CLV_TRY(cli_write_volume(cli, mask, path[MASK]));
+    CLI_TRY(clvox_phantom_distance(r->kind, r->grid, &distance));
+    CLI_TRY(clvox_phantom_mesh(r->kind, r->grid, clvox_grid_voxels(r->grid) > MOST ? 1 : 2, &mesh));
+    CLI_TRY(clvox_phantom_mask(distance, 0, 0, 0, &mask));
+    CLI_TRY(cli_write_volume(cli, distance, path[TRUTH_DISTANCE]));
+    CLI_TRY(cli_write_surface(cli, mesh, path[TRUTH]));
+    CLI_TRY(cli_write_volume(cli, mask, path[MASK]));
     if (sigma > 0)
-        CLV_TRY(write_noisy(cli, r, distance, sigma, path));
-    CLV_TRY(report(cli, mesh, sigma, voxel));
+        CLI_TRY(write_noisy(cli, r, distance, sigma, path));
+    CLI_TRY(report(cli, mesh, sigma, voxel));
 end:
     clvox_volume_destroy(&distance);
     clvox_volume_destroy(&mask);

@@ -31,20 +31,20 @@ int cli_phantom_tensor(command *cli, clvox_tensor_phantom kind, const char *pref
     clvox_volume *dwi = NULL, *tensor = NULL, *fa = NULL, *mask = NULL;
     double snr = isnan(scan->snr) ? 20 : scan->snr, b = isnan(scan->b) ? 1000 : scan->b;
     int status = CLVOX_OK;
-    CLV_TRY(cli_claim_prefix(cli, &prefix, ends));
+    CLI_TRY(cli_claim_prefix(cli, &prefix, ends));
     for (int i = 0; i < FILES; i++)
         snprintf(path[i], sizeof path[i], "%s%s", prefix, ends[i].end);
-    CLV_TRY(clvox_phantom_gradients(scan->directions ? scan->directions : 30, b, seed, &gradients));
-    CLV_TRY(clvox_phantom_dwi(kind, grid, gradients, snr > 0 ? snr : INFINITY, scan->noise == 0, seed, &dwi));
-    CLV_TRY(clvox_phantom_tensor(kind, grid, seed, &tensor, &fa, &mask));
-    CLV_TRY(cli_write_volume(cli, dwi, path[DWI]));
-    CLV_TRY(clvox_gradients_write_fsl(gradients, grid, path[BVAL], path[BVEC]));
-    CLV_TRY(clvox_gradients_write_mrtrix(gradients, path[TABLE]));
+    CLI_TRY(clvox_phantom_gradients(scan->directions ? scan->directions : 30, b, seed, &gradients));
+    CLI_TRY(clvox_phantom_dwi(kind, grid, gradients, snr > 0 ? snr : INFINITY, scan->noise == 0, seed, &dwi));
+    CLI_TRY(clvox_phantom_tensor(kind, grid, seed, &tensor, &fa, &mask));
+    CLI_TRY(cli_write_volume(cli, dwi, path[DWI]));
+    CLI_TRY(clvox_gradients_write_fsl(gradients, grid, path[BVAL], path[BVEC]));
+    CLI_TRY(clvox_gradients_write_mrtrix(gradients, path[TABLE]));
     for (int i = BVAL; i < FILES; i++)
         cli_log_output(cli, path[i]);
-    CLV_TRY(cli_write_tensor(cli, tensor, CLVOX_TENSOR_AUTO, path[TENSOR]));
-    CLV_TRY(cli_write_volume(cli, fa, path[FA]));
-    CLV_TRY(cli_write_volume(cli, mask, path[MASK]));
+    CLI_TRY(cli_write_tensor(cli, tensor, CLVOX_TENSOR_AUTO, path[TENSOR]));
+    CLI_TRY(cli_write_volume(cli, fa, path[FA]));
+    CLI_TRY(cli_write_volume(cli, mask, path[MASK]));
     cJSON_AddNumberToObject(cli->log, "volumes", gradients->count);
     cJSON_AddNumberToObject(cli->log, "snr", snr);
 end:

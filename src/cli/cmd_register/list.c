@@ -10,11 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/parallel.h"
-#include "base/place.h"
 #include "cli/cmd_register/pair.h"
 #include "cli/table.h"
+#include "clvox/files.h"
+#include "clvox/threads.h"
 
 enum { FIXED, MOVING, OUTPUT, FIXED_MASK, MOVING_MASK, LABELS, FILES };
 
@@ -55,15 +54,15 @@ static int read_row(void *user, int line, const char *const *field)
     char prefix[PATH_MAX];
     row *longer = realloc(l->row, (size_t)(l->count + 1) * sizeof *longer), *one;
     if (!longer)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     l->row = longer;
     one = &l->row[l->count++];
     *one = (row){.before = NAN, .after = NAN, .ncc = NAN, .folded = NAN, .seconds = NAN};
     snprintf(prefix, sizeof prefix, *field[OUTPUT] == '/' ? "%.0s%s" : "%s/%s", r->prefix, field[OUTPUT]);
     size_t length = strlen(prefix);
     if (prefix[length - 1] == '/' || length > PATH_MAX - 64)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: %s cannot begin the names of files", r->list, line,
-                        field[OUTPUT]);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: %s cannot begin the names of files", r->list,
+                          line, field[OUTPUT]);
     while (prefix[length - 1] == '_' && prefix[length - 2] != '/')
         prefix[--length] = 0; /* as -o is understood */
     for (int k = 0; k < FILES; k++) {
@@ -72,10 +71,11 @@ static int read_row(void *user, int line, const char *const *field)
         if (!own && common[k])
             one->file[k] = strdup(common[k]);
         if (!one->file[k] && (own || common[k]))
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
     if (!one->file[FIXED] || !one->file[MOVING])
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: a pair needs a fixed and a moving image", r->list, line);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: a pair needs a fixed and a moving image", r->list,
+                          line);
     return CLVOX_OK;
 }
 
@@ -101,7 +101,7 @@ static int check_places(const list *l)
     char path[PATH_MAX + 64];
     cli_pair_ends(l->request, l->options, ends);
     if (!prefix || !place) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < l->count; i++) {
@@ -114,14 +114,16 @@ static int check_places(const list *l)
     qsort(place, (size_t)places, sizeof *place, by_place);
     for (int i = 0; i < l->count; i++) {
         if (i && !strcmp(prefix[i - 1], prefix[i])) {
-            status = clv_fail(CLVOX_ERROR_DATA, "%s: two pairs have the output %s", l->request->list, prefix[i]);
+            status =
+                clvox_fail(CLVOX_ERROR_DATA, "%s: two pairs have the output %s", l->request->list, prefix[i]);
             goto end;
         }
         for (const cli_end *e = ends; e->end; e++) {
             snprintf(path, sizeof path, "%s%s", prefix[i], e->end);
             if (stat(path, &info) || !bsearch(&info, place, (size_t)places, sizeof *place, by_place))
                 continue;
-            status = clv_fail(CLVOX_ERROR_FILE, "%s: is an input of the list and would be overwritten", path);
+            status =
+                clvox_fail(CLVOX_ERROR_FILE, "%s: is an input of the list and would be overwritten", path);
             goto end;
         }
     }
@@ -211,7 +213,7 @@ static bool is_present(const command *cli, const list *l, row *one)
     bool same = false;
     struct stat info;
     snprintf(path, sizeof path, "%s.json", one->file[OUTPUT]);
-    if (stat(path, &info) || clv_file_read_all(path, (size_t)64 << 20, &text, &size) < 0)
+    if (stat(path, &info) || clvox_file_read(path, (size_t)64 << 20, &text, &size) < 0)
         return false;
     cJSON *log = cJSON_Parse(text);
     const cJSON *before = cJSON_GetObjectItem(log, "pair"), *file, *files = cJSON_GetObjectItem(log, "outputs");
@@ -288,7 +290,7 @@ static job *job_of(const command *cli, const list *l, row *one)
     j->cli.claims = NULL;
     j->cli.profile = false;
     j->cli.quiet = j->cli.silent = true;
-    j->cli.started = clv_seconds();
+    j->cli.started = cli_seconds();
     j->cli.log = cJSON_Duplicate(cli->log, true);
     char *key = key_of(cli, l, one);
     cJSON_AddStringToObject(j->cli.log, "pair", key ? key : "");
@@ -360,7 +362,7 @@ static int solve_all(command *cli, list *l, int waiting)
 {
     /* Compressing files and drawing takes longer than a device needs for small images: several pairs at once. */
     enum { MOST_SAVED = 4 };
-    const int room = clv_threads() < MOST_SAVED ? clv_threads() : MOST_SAVED;
+    const int room = clvox_threads() < MOST_SAVED ? clvox_threads() : MOST_SAVED;
     job *saved[MOST_SAVED] = {NULL};
     int status = CLVOX_OK, at = next_waiting(l, 0), solved = 0;
     job *next = at < l->count ? job_of(cli, l, &l->row[at]) : NULL, *now = NULL;
@@ -395,9 +397,9 @@ static int solve_all(command *cli, list *l, int waiting)
     finish(cli, &next);
     cli_bar_end(&bar);
     if (cli_interrupted())
-        status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+        status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
     else if (next_waiting(l, 0) < l->count)
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     return status;
 }
 
@@ -407,20 +409,20 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     int status = CLVOX_OK, count[FAILED + 1] = {0};
     char path[PATH_MAX];
     list l = {.request = r, .options = o};
-    CLV_TRY(cli_table_read(&(cli_table){r->list, names, 3, read_row, &l}));
+    CLI_TRY(cli_table_read(&(cli_table){r->list, names, 3, read_row, &l}));
     if (!l.count) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no pair in it", r->list);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no pair in it", r->list);
         goto end;
     }
-    CLV_TRY(check_places(&l));
+    CLI_TRY(check_places(&l));
     snprintf(path, sizeof path, "%s/summary.tsv", r->prefix);
     if (r->summary)
         snprintf(path, sizeof path, "%s", r->summary);
     else
-        CLV_TRY(cli_claim_output(cli, "output", path));
-    CLV_TRY(clv_place_make_folders(path));
-    CLV_TRY(cli_claims_check(cli));
-    CLV_TRY(cli_open(cli));
+        CLI_TRY(cli_claim_output(cli, "output", path));
+    CLI_TRY(clvox_folders_make(path));
+    CLI_TRY(cli_claims_check(cli));
+    CLI_TRY(cli_open(cli));
     for (int i = 0; i < l.count; i++) {
         row *one = &l.row[i];
         if (!is_present(cli, &l, one))
@@ -437,10 +439,10 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     snprintf(message, sizeof message, "%s", clvox_message());
     const int written = cli_table_write(path, print_summary, &l);
     if (status < 0) {
-        status = clv_fail((clvox_status)status, "%s", message);
+        status = clvox_fail((clvox_status)status, "%s", message);
         goto end;
     }
-    CLV_TRY(written);
+    CLI_TRY(written);
     cli_log_output(cli, path);
     memset(count, 0, sizeof count);
     for (int i = 0; i < l.count; i++)
@@ -451,9 +453,10 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     cJSON_AddNumberToObject(to, "present", count[PRESENT]);
     cJSON_AddNumberToObject(to, "failed", count[FAILED]);
     cli_print(cli, "%-20s %d done, %d present, %d failed\n", "pairs", count[DONE], count[PRESENT], count[FAILED]);
-    CLV_TRY(cli_profile(cli));
+    CLI_TRY(cli_profile(cli));
     if (count[FAILED])
-        status = clv_fail(CLVOX_ERROR_DATA, "%d of %d pairs failed; %s says why", count[FAILED], l.count, path);
+        status =
+            clvox_fail(CLVOX_ERROR_DATA, "%d of %d pairs failed; %s says why", count[FAILED], l.count, path);
 end:
     for (int i = 0; i < l.count; i++) {
         for (int k = 0; k < FILES; k++)

@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/matrix.h"
-#include "io/orientation.h"
+#include "cli/matrix.h"
 #include "register/model.h"
 #include "register/options.h"
 
@@ -30,7 +29,8 @@ static int read_init(command *cli, cli_register_request *r, const char **text, c
             return cli_misuse("--init points needs --points FIXED.csv,MOVING.csv");
         r->init_points = true;
         o->init = CLVOX_INIT_MATRIX;
-        clv_matrix_identity(o->matrix); /* until they are read */
+        memcpy(o->matrix, (const double[4][4]){{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}},
+               sizeof o->matrix); /* until they are read */
         *text = NULL;
         return CLVOX_OK;
     }
@@ -57,9 +57,10 @@ static int read_init(command *cli, cli_register_request *r, const char **text, c
     if (status < 0)
         return status;
     if (transform->is_warp)
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is a warp; --init takes an affine, and --initial-warp a warp", *text);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT,
+                            "%s: is a warp; --init takes an affine, and --initial-warp a warp", *text);
     else
-        clv_matrix_copy(CLV_MATRIX(transform->matrix), o->matrix);
+        memcpy(o->matrix, transform->matrix, sizeof o->matrix);
     o->init = CLVOX_INIT_MATRIX;
     *text = NULL;
     clvox_transform_destroy(&transform);
@@ -154,7 +155,7 @@ static int read_two(const char *option, const char *text, char **fixed, char **m
         return cli_misuse("--%s %s: two files, FIXED,MOVING, are needed", option, text);
     *fixed = strndup(text, (size_t)(comma - text));
     *moving = strdup(comma + 1);
-    return *fixed && *moving ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    return *fixed && *moving ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 /* The name of what a surface becomes ends as its file does, or is GIFTI's. */
@@ -175,8 +176,8 @@ static int read_surfaces(command *cli, cli_register_request *r)
     for (int i = 0; i < r->surfaces.count; i++) {
         if ((status = read_two("surface", r->surfaces.item[i], &r->fixed_surface[i], &r->moving_surface[i])))
             return status;
-        CLV_TRY(cli_claim_input(cli, r->fixed_surface[i]));
-        CLV_TRY(cli_claim_input(cli, r->moving_surface[i]));
+        CLI_TRY(cli_claim_input(cli, r->fixed_surface[i]));
+        CLI_TRY(cli_claim_input(cli, r->moving_surface[i]));
         name_surface(r, i);
     }
 end:
@@ -199,7 +200,7 @@ int cli_register_preset(const cli_presets *p, const char *const *typed, clvox_re
     if (p->quick)
         o->deform = CLVOX_DEFORM_GREEDY;
     model[deform] = typed[deform];
-    CLV_TRY(cli_read_fields(&clv_register_table, model, 0, o));
+    CLI_TRY(cli_read_fields(&clv_register_table, model, 0, o));
     const clv_model *m = clv_model_find(o->deform);
     if (p->regular && m && !clv_model_has(m, CLVOX_PRESET_REGULAR))
         status = cli_misuse("--regular: %s has no such preset; a larger --lambda gives more regular maps",
@@ -215,10 +216,10 @@ end:
 static int read_options(command *cli, cli_register_request *r, clvox_register_options *o)
 {
     int status = CLVOX_OK;
-    CLV_TRY(cli_register_preset(&r->presets, r->given, o));
-    CLV_TRY(read_dof(r));
-    CLV_TRY(read_init(cli, r, given(r, "init"), o));
-    CLV_TRY(cli_read_fields(&clv_register_table, r->given, 0, o));
+    CLI_TRY(cli_register_preset(&r->presets, r->given, o));
+    CLI_TRY(read_dof(r));
+    CLI_TRY(read_init(cli, r, given(r, "init"), o));
+    CLI_TRY(cli_read_fields(&clv_register_table, r->given, 0, o));
     const clv_model *m = clv_model_find(o->deform);
     o->inverse = o->inverse || (m && m->gives_inverse);
 end:
@@ -308,7 +309,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
     if (status)
         return status;
     if (r->list) {
-        CLV_TRY(check_list(r));
+        CLI_TRY(check_list(r));
         goto options;
     }
     if (r->summary)
@@ -317,8 +318,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         return cli_misuse("-f FIXED is missing");
     if (!r->moving.count)
         return cli_misuse("-m MOVING is missing");
-    CLV_TRY(answer_ants(r));
-    CLV_TRY(read_channels(r));
+    CLI_TRY(answer_ants(r));
+    CLI_TRY(read_channels(r));
 options:
     if (!r->prefix)
         return cli_misuse("-o PREFIX is missing");
@@ -330,7 +331,7 @@ options:
             return cli_misuse("--%s belongs to --surface FIXED,MOVING", of_surfaces[i]);
     if ((*given(r, "points-weight") || *given(r, "points-width")) && !r->points)
         return cli_misuse("--points-weight and --points-width belong to --points FIXED.csv,MOVING.csv");
-    CLV_TRY(read_options(cli, r, o));
+    CLI_TRY(read_options(cli, r, o));
     if ((status = read_two("points", r->points, &r->fixed_points, &r->moving_points)))
         return status;
     status = read_surfaces(cli, r);
@@ -341,11 +342,9 @@ end:
 int cli_register_smoothing(const cli_register_request *r, const clvox_grid *fixed, clvox_register_options *o)
 {
     double edge[3];
-    clv_orientation ras;
     clvox_grid grid;
     /* However the voxels are stored, the product of their edges is rounded alike. */
-    clv_orientation_of(fixed, &ras);
-    clv_orientation_grid(fixed, &ras, &grid);
+    clvox_grid_canonical(fixed, &grid);
     clvox_grid_spacing(&grid, edge);
     return cli_read_fields(&clv_register_table, r->given, cbrt(edge[0] * edge[1] * edge[2]), o);
 }

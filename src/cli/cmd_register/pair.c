@@ -6,44 +6,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/matrix.h"
-#include "base/place.h"
-#include "io/png.h"
+#include "cli/matrix.h"
+#include "clvox/figure.h"
+#include "clvox/files.h"
 #include "register/register.h"
-#include "report/figure.h"
 
 static int write_picture(const void *what, int how, const char *path)
 {
-    int status = CLVOX_OK;
     const cli_picture *p = what;
-    const clvox_volume *shown[5] = {p->fixed, p->warped, p->labels, p->log_jacobian, p->mask};
-    clvox_volume *own[5] = {NULL};
-    clv_raster raster = {.rgb = NULL};
     (void)how;
-    /* It shows the world: what it cuts at does not hang on the storage either. */
-    for (int i = 0; i < 5; i++) {
-        clv_orientation o;
-        if (!shown[i])
-            continue;
-        clv_orientation_of(&shown[i]->grid, &o);
-        if (clv_orientation_same(&o))
-            continue;
-        CLV_TRY(clv_orientation_volume(shown[i], &o, NULL, &own[i]));
-        shown[i] = own[i];
-    }
-    CLV_TRY(clv_figure_registration(shown[0], shown[1], shown[2], shown[3], shown[4], &raster));
-    CLV_TRY(clv_png_write(path, raster.width, raster.height, raster.rgb));
-end:
-    clv_raster_free(&raster);
-    for (int i = 0; i < 5; i++)
-        clvox_volume_destroy(&own[i]);
-    return status;
+    return clvox_figure_registration(p->fixed, p->warped, p->labels, p->log_jacobian, p->mask, path);
 }
 
 static int write_affine(const void *what, int how, const char *path)
 {
     const clvox_register_result *result = what;
-    return clvox_affine_write(CLV_MATRIX(result->matrix), (clvox_affine_form)how, path);
+    return clvox_affine_write(CLI_MATRIX(result->matrix), (clvox_affine_form)how, path);
 }
 
 static int write_surface(const void *what, int lps, const char *path)
@@ -61,29 +39,29 @@ static int prepare_outputs(cli_pair *p)
     cli_outputs *o = &p->outputs;
     p->shown = (cli_picture){.fixed = p->fixed[0], .warped = result->warped, .mask = p->fixed_mask};
     if (p->labels)
-        CLV_TRY(clv_register_carry_labels(cli->ctx, p->labels, &p->fixed[0]->grid, result, &p->carried));
+        CLI_TRY(clv_register_carry_labels(cli->ctx, p->labels, &p->fixed[0]->grid, result, &p->carried));
     if (result->warp && !r->no_picture)
-        CLV_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &p->log_jacobian, NULL));
+        CLI_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &p->log_jacobian, NULL));
     p->shown.labels = p->carried;
     p->shown.log_jacobian = p->log_jacobian;
     if (!r->no_picture)
-        CLV_TRY(cli_outputs_add(o, write_picture, &p->shown, 0, r->prefix, ".png"));
+        CLI_TRY(cli_outputs_add(o, write_picture, &p->shown, 0, r->prefix, ".png"));
     if (result->warp)
-        CLV_TRY(cli_outputs_warp(o, result->warp, r->prefix, "_warp.nii.gz"));
+        CLI_TRY(cli_outputs_warp(o, result->warp, r->prefix, "_warp.nii.gz"));
     if (result->inverse_warp)
-        CLV_TRY(cli_outputs_warp(o, result->inverse_warp, r->prefix, "_inverse_warp.nii.gz"));
+        CLI_TRY(cli_outputs_warp(o, result->inverse_warp, r->prefix, "_inverse_warp.nii.gz"));
     if (result->momentum)
-        CLV_TRY(cli_outputs_warp(o, result->momentum, r->prefix, "_momentum.nii.gz"));
-    CLV_TRY(cli_outputs_volume(o, result->warped, r->prefix, "_warped.nii.gz"));
+        CLI_TRY(cli_outputs_warp(o, result->momentum, r->prefix, "_momentum.nii.gz"));
+    CLI_TRY(cli_outputs_volume(o, result->warped, r->prefix, "_warped.nii.gz"));
     if (p->carried)
-        CLV_TRY(cli_outputs_volume(o, p->carried, r->prefix, "_labels.nii.gz"));
+        CLI_TRY(cli_outputs_volume(o, p->carried, r->prefix, "_labels.nii.gz"));
     for (int i = 0; i < r->surfaces.count; i++) {
-        CLV_TRY(clvox_register_surface(cli->ctx, result, &p->options, p->fixed_surfaces[i], p->moving_surfaces[i],
-                                       &p->surface_errors[i]));
-        CLV_TRY(cli_outputs_add(o, write_surface, p->surface_errors[i].carried, r->frames == CLI_FRAME_LPS, r->prefix,
-                                r->surface_end[i]));
+        CLI_TRY(clvox_register_surface(cli->ctx, result, &p->options, p->fixed_surfaces[i],
+                                       p->moving_surfaces[i], &p->surface_errors[i]));
+        CLI_TRY(cli_outputs_add(o, write_surface, p->surface_errors[i].carried, r->frames == CLI_FRAME_LPS,
+                                r->prefix, r->surface_end[i]));
     }
-    CLV_TRY(cli_outputs_add(o, write_affine, result, CLVOX_AFFINE_ITK, r->prefix, "_affine.txt"));
+    CLI_TRY(cli_outputs_add(o, write_affine, result, CLVOX_AFFINE_ITK, r->prefix, "_affine.txt"));
 end:
     return status;
 }
@@ -92,7 +70,7 @@ static int read_initial_warp(command *cli, const char *path, clvox_transform **o
 {
     int status = path ? cli_read_link(cli, path, out) : CLVOX_OK;
     if (status >= 0 && *out && !(*out)->is_warp)
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; --init takes it", path);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; --init takes it", path);
     return status;
 }
 
@@ -101,15 +79,15 @@ static int read_landmarks(const cli_register_request *r, const clvox_register_im
                           cli_points *moving)
 {
     int status = CLVOX_OK;
-    CLV_TRY(cli_points_read(r->fixed_points, r->frames == CLI_FRAME_RAS, fixed));
-    CLV_TRY(cli_points_read(r->moving_points, r->frames == CLI_FRAME_RAS, moving));
+    CLI_TRY(cli_points_read(r->fixed_points, r->frames == CLI_FRAME_RAS, fixed));
+    CLI_TRY(cli_points_read(r->moving_points, r->frames == CLI_FRAME_RAS, moving));
     if (fixed->count != moving->count || !fixed->count) {
-        status = clv_fail(CLVOX_ERROR_DATA, "%s has %d points and %s %d; landmarks correspond row by row",
+        status = clvox_fail(CLVOX_ERROR_DATA, "%s has %d points and %s %d; landmarks correspond row by row",
                           r->fixed_points, fixed->count, r->moving_points, moving->count);
         goto end;
     }
-    CLV_TRY(cli_points_inside(r->fixed_points, fixed, &images->fixed[0]->grid, r->fixed.item[0]));
-    CLV_TRY(cli_points_inside(r->moving_points, moving, &images->moving[0]->grid, r->moving.item[0]));
+    CLI_TRY(cli_points_inside(r->fixed_points, fixed, &images->fixed[0]->grid, r->fixed.item[0]));
+    CLI_TRY(cli_points_inside(r->moving_points, moving, &images->moving[0]->grid, r->moving.item[0]));
 end:
     return status;
 }
@@ -120,20 +98,23 @@ static int check_surface(const char *path, const clvox_surface *surface, const c
     int status = CLVOX_OK;
     clvox_surface_facts facts;
     double to_voxel[4][4], at[3];
-    CLV_TRY(clvox_surface_inspect(surface, &facts));
+    CLI_TRY(clvox_surface_inspect(surface, &facts));
     if (!(facts.area > 0))
-        return clv_fail(CLVOX_ERROR_DATA, "%s: has no triangle with an area", path);
-    CLV_TRY(clv_matrix_invert(CLV_MATRIX(image->grid.to_ras), to_voxel));
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: has no triangle with an area", path);
+    CLI_TRY(clvox_affine_invert(CLI_MATRIX(image->grid.to_ras), to_voxel));
     for (size_t i = 0; i < surface->vertices; i++) {
         bool inside = true;
-        clv_matrix_apply(CLV_MATRIX(to_voxel), surface->points + 3 * i, at);
+        cli_matrix_apply(CLI_MATRIX(to_voxel), surface->points + 3 * i, at);
         for (int a = 0; a < 3; a++)
             inside = inside && at[a] >= -0.5 && at[a] <= image->grid.size[a] - 0.5;
         if (inside)
             return CLVOX_OK;
     }
-    return clv_fail(CLVOX_ERROR_DATA, "%s: lies outside of %s; files that state no frame count as RAS, or as LPS with --frames "
-                                      "lps", path, of);
+    return clvox_fail(
+        CLVOX_ERROR_DATA,
+        "%s: lies outside of %s; files that state no frame count as RAS, or as LPS with --frames "
+        "lps",
+        path, of);
 end:
     return status;
 }
@@ -167,12 +148,12 @@ void cli_pair_ends(const cli_register_request *r, const clvox_register_options *
 int cli_pair_read(cli_pair *p, bool device)
 {
     int status = CLVOX_OK, count = 0;
-    const double mark = clv_seconds();
+    const double mark = cli_seconds();
     cli_register_request *r = &p->request;
     cli_input inputs[2 * CLVOX_MAX_CHANNELS + 5];
     cli_end ends[CLI_PAIR_ENDS];
     cli_pair_ends(r, &p->options, ends);
-    CLV_TRY(cli_claim_prefix(p->cli, &r->prefix, ends));
+    CLI_TRY(cli_claim_prefix(p->cli, &r->prefix, ends));
     for (int i = 0; i < r->fixed.count; i++) {
         inputs[count++] = (cli_input){r->fixed.item[i], &p->fixed[i], 0};
         inputs[count++] = (cli_input){r->moving.item[i], &p->moving[i], 0};
@@ -182,8 +163,8 @@ int cli_pair_read(cli_pair *p, bool device)
     inputs[count++] = (cli_input){file_of(r->linear_fixed_mask), &p->linear_fixed_mask, CLI_AS_MASK};
     inputs[count++] = (cli_input){file_of(r->linear_moving_mask), &p->linear_moving_mask, CLI_AS_MASK};
     inputs[count++] = (cli_input){r->labels, &p->labels, CLI_AS_LABELS};
-    CLV_TRY(cli_load(p->cli, inputs, count, NULL, NULL, device));
-    p->stages.read = clv_seconds() - mark;
+    CLI_TRY(cli_load(p->cli, inputs, count, NULL, NULL, device));
+    p->stages.read = cli_seconds() - mark;
 end:
     return status;
 }
@@ -208,26 +189,26 @@ static int gather(cli_pair *p, clvox_register_images *images)
         images->linear_moving_mask = r->linear_moving_mask ? p->linear_moving_mask : p->moving_mask;
     }
     if (r->points)
-        CLV_TRY(read_landmarks(r, images, &p->fixed_points, &p->moving_points));
+        CLI_TRY(read_landmarks(r, images, &p->fixed_points, &p->moving_points));
     images->fixed_points = p->fixed_points.points;
     images->moving_points = p->moving_points.points;
     images->points = p->fixed_points.count;
     for (int i = 0; i < r->surfaces.count; i++) {
         const bool lps = r->frames == CLI_FRAME_LPS;
-        CLV_TRY(cli_read_surface_as(p->cli, r->fixed_surface[i], lps, &p->fixed_surfaces[i]));
-        CLV_TRY(cli_read_surface_as(p->cli, r->moving_surface[i], lps, &p->moving_surfaces[i]));
-        CLV_TRY(check_surface(r->fixed_surface[i], p->fixed_surfaces[i], p->fixed[0], r->fixed.item[0]));
-        CLV_TRY(check_surface(r->moving_surface[i], p->moving_surfaces[i], p->moving[0], r->moving.item[0]));
+        CLI_TRY(cli_read_surface_as(p->cli, r->fixed_surface[i], lps, &p->fixed_surfaces[i]));
+        CLI_TRY(cli_read_surface_as(p->cli, r->moving_surface[i], lps, &p->moving_surfaces[i]));
+        CLI_TRY(check_surface(r->fixed_surface[i], p->fixed_surfaces[i], p->fixed[0], r->fixed.item[0]));
+        CLI_TRY(check_surface(r->moving_surface[i], p->moving_surfaces[i], p->moving[0], r->moving.item[0]));
     }
     images->fixed_surfaces = (const clvox_surface *const *)p->fixed_surfaces;
     images->moving_surfaces = (const clvox_surface *const *)p->moving_surfaces;
     images->surfaces = r->surfaces.count;
     if (r->init_points)
-        CLV_TRY(clvox_landmarks_fit(p->fixed_points.points, p->moving_points.points, p->fixed_points.count, o->linear,
-                                    o->matrix));
-    CLV_TRY(read_initial_warp(p->cli, r->initial_warp, &p->initial));
+        CLI_TRY(clvox_landmarks_fit(p->fixed_points.points, p->moving_points.points, p->fixed_points.count,
+                                    o->linear, o->matrix));
+    CLI_TRY(read_initial_warp(p->cli, r->initial_warp, &p->initial));
     images->initial_warp = p->initial ? p->initial->warp : NULL;
-    CLV_TRY(cli_register_smoothing(r, &p->fixed[0]->grid, o));
+    CLI_TRY(cli_register_smoothing(r, &p->fixed[0]->grid, o));
 end:
     return status;
 }
@@ -240,11 +221,11 @@ int cli_pair_solve(cli_pair *p)
     clvox_register_options *o = &p->options;
     clvox_register_images images;
     cli_end ends[CLI_PAIR_ENDS];
-    const double mark = clv_seconds();
-    CLV_TRY(gather(p, &images));
+    const double mark = cli_seconds();
+    CLI_TRY(gather(p, &images));
     cli_register_log_options(cli, r, o);
     cli_register_remarks(cli, r, o);
-    p->stages.read += clv_seconds() - mark;
+    p->stages.read += cli_seconds() - mark;
     cli_register_plan(cli, &images, o);
     if (r->dry_run) {
         cli_pair_ends(r, o, ends);
@@ -257,11 +238,11 @@ int cli_pair_solve(cli_pair *p)
     status = clvox_register(cli->ctx, &images, o, &p->result);
     cli_bar_end(&p->progress.bar);
     if (status >= 0 && cli_interrupted())
-        status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
-    CLV_TRY(status);
-    const double solved = clv_seconds();
-    CLV_TRY(prepare_outputs(p));
-    p->stages.write = clv_seconds() - solved;
+        status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
+    CLI_TRY(status);
+    const double solved = cli_seconds();
+    CLI_TRY(prepare_outputs(p));
+    p->stages.write = cli_seconds() - solved;
 end:
     return status;
 }
@@ -272,23 +253,23 @@ int cli_pair_save(cli_pair *p, bool close)
     command *cli = p->cli;
     char *path = NULL;
     clvox_landmark_errors errors;
-    const double mark = clv_seconds();
-    CLV_TRY(cli_outputs_write(cli, &p->outputs, close));
-    p->stages.write += clv_seconds() - mark;
+    const double mark = cli_seconds();
+    CLI_TRY(cli_outputs_write(cli, &p->outputs, close));
+    p->stages.write += cli_seconds() - mark;
     cli_register_report(cli, &p->options, &p->result, &p->stages);
     if (p->request.points) {
-        CLV_TRY(clvox_register_landmarks(&p->result, p->fixed_points.points, p->moving_points.points,
+        CLI_TRY(clvox_register_landmarks(&p->result, p->fixed_points.points, p->moving_points.points,
                                          p->fixed_points.count, &errors));
         cli_register_landmarks(cli, p->fixed_points.count, &errors, &p->options);
     }
     if (p->request.surfaces.count)
         cli_register_surfaces(cli, p->request.surfaces.count, p->surface_errors, &p->options);
-    CLV_TRY(cli_profile(cli));
+    CLI_TRY(cli_profile(cli));
     if (asprintf(&path, "%s.json", p->request.prefix) < 0) {
         path = NULL;
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
-    CLV_TRY(cli_write_log(cli, path));
+    CLI_TRY(cli_write_log(cli, path));
     status = cli_register_doubts(cli, &p->result, p->request.strict);
 end:
     free(path);

@@ -4,9 +4,9 @@
 #ifndef CLI_REGISTER_PAIR_H
 #define CLI_REGISTER_PAIR_H
 
-#include "cli/points.h"
 #include "cli/cmd_register/options.h"
 #include "cli/cmd_register/report.h"
+#include "cli/points.h"
 
 /* What the picture shows. */
 typedef struct cli_picture {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "base/place.h"
 #include "cli/cmd_register/pair.h"
+#include "clvox/files.h"
 
 static int run(command *cli, const cli_register_request *r, const clvox_register_options *o)
 {
     int status = CLVOX_OK;
     cli_pair pair = {.cli = cli, .request = *r, .options = *o};
-    CLV_TRY(cli_pair_read(&pair, true));
-    CLV_TRY(cli_pair_solve(&pair));
+    CLI_TRY(cli_pair_read(&pair, true));
+    CLI_TRY(cli_pair_solve(&pair));
     if (!r->dry_run)
         status = cli_pair_save(&pair, true);
 end:
     if (r->dry_run)
-        clv_place_remove_folders();
+        clvox_folders_remove();
     cli_pair_free(&pair);
     return status;
 }

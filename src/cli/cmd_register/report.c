@@ -277,7 +277,7 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
     cli_print(cli, "%-20s open and read %.3f, prepare %.3f, linear %.3f, deform %.3f, ", "seconds",
               stages->read, r->seconds_prepare, r->seconds_linear, r->seconds_deform);
     cli_print(cli, "finish %.3f, write %.3f, all %.3f\n", r->seconds_finish, stages->write,
-              clv_seconds() - cli->started);
+              cli_seconds() - cli->started);
     cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
     log_result(cli, o, r);
     cJSON *seconds = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
@@ -367,6 +367,6 @@ int cli_register_doubts(const command *cli, const clvox_register_result *result,
         if (result->suspicions & all_doubts[i].bit && !cli->silent)
             fprintf(stderr, "clvox %s: WARNING: %s\n", cli->verb, all_doubts[i].sentence);
     if (result->suspicions && strict)
-        return clv_fail(CLVOX_ERROR_DATA, "the result looks wrong; the files were written, look at them");
+        return clvox_fail(CLVOX_ERROR_DATA, "the result looks wrong; the files were written, look at them");
     return CLVOX_OK;
 }

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/matrix.h"
-#include "base/place.h"
 #include "cli/bar.h"
 #include "cli/cmd_register/options.h"
 #include "cli/cmd_register/report.h"
+#include "cli/matrix.h"
 #include "cli/table.h"
+#include "clvox/files.h"
 #include "series/series.h"
 
 typedef struct request {
@@ -58,9 +58,9 @@ static int write_transforms(const void *what, int how, const char *path)
     double(*matrix)[4][4] = malloc((size_t)r->frames * sizeof *matrix);
     (void)how;
     if (!matrix)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
     for (int i = 0; i < r->frames; i++)
-        clv_matrix_copy(CLV_MATRIX(r->frame[i].matrix), matrix[i]);
+        memcpy(matrix[i], r->frame[i].matrix, sizeof matrix[i]);
     int status = clvox_affines_write((const double(*)[4][4])matrix, r->frames, path);
     free(matrix);
     return status;
@@ -77,10 +77,10 @@ static int claim_matrices(command *cli, const request *r, int frames)
 {
     int status = CLVOX_OK;
     char path[PATH_MAX];
-    CLV_TRY(clv_place_make_folders(matrix_path(r->matrices, 0, 0, path)));
+    CLI_TRY(clvox_folders_make(matrix_path(r->matrices, 0, 0, path)));
     for (int i = 0; i < PATHS * frames; i++)
-        CLV_TRY(cli_claim_output(cli, "matrices", matrix_path(r->matrices, i / PATHS, i % PATHS, path)));
-    CLV_TRY(cli_claim_folder(cli, r->matrices, NULL));
+        CLI_TRY(cli_claim_output(cli, "matrices", matrix_path(r->matrices, i / PATHS, i % PATHS, path)));
+    CLI_TRY(cli_claim_folder(cli, r->matrices, NULL));
     status = cli_claims_check(cli);
 end:
     return status;
@@ -94,12 +94,12 @@ static int write_matrices(command *cli, const request *r, const clvox_grid *grid
     for (int i = 0; i < result->frames; i++) {
         double flirt[4][4];
         const clvox_series_frame *f = &result->frame[i];
-        CLV_TRY(clvox_affine_write(CLV_MATRIX(f->matrix), CLVOX_AFFINE_ITK,
+        CLI_TRY(clvox_affine_write(CLI_MATRIX(f->matrix), CLVOX_AFFINE_ITK,
                                    matrix_path(r->matrices, i, 0, path)));
         cli_log_output(cli, path);
-        CLV_TRY(clvox_flirt_matrix(CLV_MATRIX(f->matrix), reference, grid, flirt));
-        CLV_TRY(
-            clvox_affine_write(CLV_MATRIX(flirt), CLVOX_AFFINE_RAS, matrix_path(r->matrices, i, 1, path)));
+        CLI_TRY(clvox_flirt_matrix(CLI_MATRIX(f->matrix), reference, grid, flirt));
+        CLI_TRY(
+            clvox_affine_write(CLI_MATRIX(flirt), CLVOX_AFFINE_RAS, matrix_path(r->matrices, i, 1, path)));
         cli_log_output(cli, path);
     }
 end:
@@ -112,20 +112,20 @@ static int write_results(command *cli, const request *r, const clvox_volume *ser
     int status = CLVOX_OK;
     char bval[PATH_MAX], bvec[PATH_MAX];
     cli_outputs outputs = {.count = 0};
-    CLV_TRY(cli_outputs_volume(&outputs, result->corrected, r->prefix, "_corrected.nii.gz"));
-    CLV_TRY(cli_outputs_volume(&outputs, result->mean, r->prefix, "_mean.nii.gz"));
-    CLV_TRY(cli_outputs_add(&outputs, write_motion, result, 0, r->prefix, "_motion.tsv"));
-    CLV_TRY(cli_outputs_add(&outputs, write_transforms, result, 0, r->prefix, "_transforms.txt"));
-    CLV_TRY(cli_outputs_write(cli, &outputs, true));
+    CLI_TRY(cli_outputs_volume(&outputs, result->corrected, r->prefix, "_corrected.nii.gz"));
+    CLI_TRY(cli_outputs_volume(&outputs, result->mean, r->prefix, "_mean.nii.gz"));
+    CLI_TRY(cli_outputs_add(&outputs, write_motion, result, 0, r->prefix, "_motion.tsv"));
+    CLI_TRY(cli_outputs_add(&outputs, write_transforms, result, 0, r->prefix, "_transforms.txt"));
+    CLI_TRY(cli_outputs_write(cli, &outputs, true));
     if (result->gradients) {
         snprintf(bval, sizeof bval, "%s_corrected.bval", r->prefix);
         snprintf(bvec, sizeof bvec, "%s_corrected.bvec", r->prefix);
-        CLV_TRY(clvox_gradients_write_fsl(result->gradients, &series->grid, bval, bvec));
+        CLI_TRY(clvox_gradients_write_fsl(result->gradients, &series->grid, bval, bvec));
         cli_log_output(cli, bval);
         cli_log_output(cli, bvec);
     }
     if (r->matrices)
-        CLV_TRY(write_matrices(cli, r, &series->grid, &series->grid, result));
+        CLI_TRY(write_matrices(cli, r, &series->grid, &series->grid, result));
 end:
     cli_outputs_free(&outputs);
     return status;
@@ -274,16 +274,16 @@ static int run(command *cli, request *r)
     const cli_input inputs[] = {{r->series, &series, 0},
                                 {r->reference_is_file ? r->reference : NULL, &reference, 0},
                                 {r->mask, &mask, CLI_AS_MASK}};
-    CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
+    CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     snprintf(path, sizeof path, "%s.json", r->prefix);
-    CLV_TRY(cli_load(cli, inputs, 3, NULL, NULL, true));
+    CLI_TRY(cli_load(cli, inputs, 3, NULL, NULL, true));
     if (r->matrices)
-        CLV_TRY(claim_matrices(cli, r, series->frames));
+        CLI_TRY(claim_matrices(cli, r, series->frames));
     if (weighted)
-        CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, series, &gradients));
+        CLI_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, series, &gradients));
     status = say_plan(cli, r, series, reference, mask, gradients);
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
-        clv_fail_in(status, r->series);
+        clvox_fail_in(status, r->series);
     if (status < 0)
         goto end;
     cli_remark_idle(cli, &clv_series_table, r->given, &r->options);
@@ -297,21 +297,21 @@ static int run(command *cli, request *r)
     status = clvox_register_series(cli->ctx, series, reference, mask, gradients, &r->options, &result);
     cli_bar_end(&bar);
     if (status >= 0 && cli_interrupted())
-        status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+        status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
-        clv_fail_in(status, r->series);
+        clvox_fail_in(status, r->series);
     if (status < 0)
         goto end;
-    CLV_TRY(write_results(cli, r, series, &result));
+    CLI_TRY(write_results(cli, r, series, &result));
     report(cli, &result);
-    CLV_TRY(cli_profile(cli));
-    CLV_TRY(cli_write_log(cli, path));
+    CLI_TRY(cli_profile(cli));
+    CLI_TRY(cli_write_log(cli, path));
     if (r->strict && result.empty + result.unlike > 0)
-        status = clv_fail(CLVOX_ERROR_DATA, "%d frames are empty or unlike the others (--strict)",
+        status = clvox_fail(CLVOX_ERROR_DATA, "%d frames are empty or unlike the others (--strict)",
                           result.empty + result.unlike);
 end:
     if (r->dry_run)
-        clv_place_remove_folders();
+        clvox_folders_remove();
     clvox_volume_destroy(&series);
     clvox_volume_destroy(&reference);
     clvox_volume_destroy(&mask);
@@ -404,8 +404,8 @@ int cmd_register_series(command *cli, int argc, char **argv)
         return cli_misuse("-o PREFIX is missing");
     if ((r.bval || r.bvec || r.table) && (status = cli_check_gradients(r.bval, r.bvec, r.table)))
         return status;
-    CLV_TRY(cli_read_fields(&clv_series_table, r.given, 0, &r.options));
-    CLV_TRY(read_reference(&r));
+    CLI_TRY(cli_read_fields(&clv_series_table, r.given, 0, &r.options));
+    CLI_TRY(read_reference(&r));
     status = run(cli, &r);
 end:
     return status;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/matrix.h"
 #include "cli/bar.h"
+#include "cli/matrix.h"
 #include "stats/options.h"
 
 enum { MAPS = 6 };
@@ -46,7 +46,7 @@ static void report_map(command *cli, const char *name, const clvox_stats_map *m,
     const double voxel[3] = {m->peak[0], m->peak[1], m->peak[2]};
     double at[3];
     cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), name);
-    clv_matrix_apply(CLV_MATRIX(grid->to_ras), voxel, at);
+    cli_matrix_apply(CLI_MATRIX(grid->to_ras), voxel, at);
     cli_log_number(to, "largest", m->largest);
     cJSON_AddItemToObject(to, "peak_voxel", cJSON_CreateIntArray(m->peak, 3));
     cJSON_AddItemToObject(to, "peak_ras_mm", cJSON_CreateDoubleArray(at, 3));
@@ -114,8 +114,8 @@ static int write(command *cli, const cli_stats_request *r, const clvox_stats_res
                                             k->tfce.statistic, k->tfce.p, k->tfce.p_fwe};
     for (int i = 0; i < MAPS; i++)
         if (made[i])
-            CLV_TRY(cli_outputs_volume(&outputs, made[i], r->prefix, map_ends[i]));
-    CLV_TRY(cli_outputs_write(cli, &outputs, false));
+            CLI_TRY(cli_outputs_volume(&outputs, made[i], r->prefix, map_ends[i]));
+    CLI_TRY(cli_outputs_write(cli, &outputs, false));
 end:
     cli_outputs_free(&outputs);
     return status;
@@ -140,11 +140,11 @@ static int run(command *cli, cli_stats_request *r, clvox_stats_options *o)
     char *path = NULL;
     clvox_stats_result result = {.dof = 0};
     cli_bar bar;
-    CLV_TRY(claim(cli, r, o->tfce));
+    CLI_TRY(claim(cli, r, o->tfce));
     if (r->list)
-        CLV_TRY(cli_stats_read_list(r));
-    CLV_TRY(cli_stats_load(cli, r));
-    CLV_TRY(cli_claims_check(cli));
+        CLI_TRY(cli_stats_read_list(r));
+    CLI_TRY(cli_stats_load(cli, r));
+    CLI_TRY(cli_claims_check(cli));
     for (int c = 0; c <= r->covariates; c++)
         names[c] = c || !r->of_mean ? r->column[c].name : "the mean";
     const clvox_stats_design design = {.subjects = r->subjects,
@@ -153,7 +153,7 @@ static int run(command *cli, cli_stats_request *r, clvox_stats_options *o)
                                        .covariates = r->covariates ? r->values + r->subjects : NULL,
                                        .names = names};
     log_options(cli, r, o);
-    CLV_TRY(cli_open(cli));
+    CLI_TRY(cli_open(cli));
     cli_bar_begin(&bar, cli);
     o->progress = cli_bar_stage;
     o->user = &bar;
@@ -161,18 +161,18 @@ static int run(command *cli, cli_stats_request *r, clvox_stats_options *o)
                          &result);
     cli_bar_end(&bar);
     if (status == CLVOX_ERROR_DATA && r->list)
-        clv_fail_in(status, r->list);
+        clvox_fail_in(status, r->list);
     if (status < 0)
         goto end;
     report(cli, r, o, &result);
-    CLV_TRY(write(cli, r, &result));
-    CLV_TRY(cli_profile(cli));
+    CLI_TRY(write(cli, r, &result));
+    CLI_TRY(cli_profile(cli));
     if (asprintf(&path, "%s.json", r->prefix) < 0) {
         path = NULL;
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
-    CLV_TRY(cli_write_log(cli, path));
+    CLI_TRY(cli_write_log(cli, path));
 end:
     free(path);
     clvox_stats_result_free(&result);
@@ -239,7 +239,7 @@ int cmd_stats(command *cli, int argc, char **argv)
                           covariates ? " and --covariates" : "");
     r.column[0].name = r.test;
     if (covariates)
-        CLV_TRY(cli_stats_read_covariates(&r, covariates));
+        CLI_TRY(cli_stats_read_covariates(&r, covariates));
     if ((status = cli_settle_fields(&clv_stats_table, given, check, &o)))
         goto end;
     status = run(cli, &r, &o);

@@ -10,7 +10,7 @@ int cli_stats_read_covariates(cli_stats_request *r, const char *text)
 {
     char *rest = r->names = strdup(text);
     if (!rest)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (char *one; (one = strsep(&rest, ","));) {
         if (!*one)
             return cli_misuse("--covariates %s: names of columns with commas between them are needed", text);
@@ -33,25 +33,25 @@ static int read_row(void *user, int line, const char *const *text)
     if (!r->image) {
         char **grown = realloc(r->path, room * sizeof *grown);
         if (!grown)
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         r->path = grown;
         if (!(r->path[r->subjects] = cli_table_path(r->list, *text++)))
-            return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no image", r->list, line);
+            return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no image", r->list, line);
         r->maps++;
     }
     for (int c = r->of_mean; c <= r->covariates; c++, text++) {
         cli_stats_column *column = &r->column[c];
         char **grown = realloc(column->word, room * sizeof *grown);
         if (!grown)
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         column->word = grown;
         column->word[r->subjects] = NULL;
         if (!strcmp(*text, "n/a"))
-            return clv_fail(CLVOX_ERROR_FORMAT,
+            return clvox_fail(CLVOX_ERROR_FORMAT,
                             "%s, line %d: %s is not known (n/a); leave the subject out, or fill it in",
                             r->list, line, column->name);
         if (!(column->word[r->subjects] = strdup(*text)))
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
     r->subjects++;
     return CLVOX_OK;
@@ -95,13 +95,13 @@ static int settle_column(const cli_stats_request *r, cli_stats_column *c, double
         c->group[1] = c->group[1] ? c->group[1] : c->word[i];
     }
     if (!numbers && !two)
-        return clv_fail(CLVOX_ERROR_FORMAT,
+        return clvox_fail(CLVOX_ERROR_FORMAT,
                         "%s: the column %s has neither numbers nor two words (%s is no number, and there are "
                         "more than two "
                         "values)",
                         r->list, c->name, c->word[word]);
     if (!c->group[1])
-        return clv_fail(CLVOX_ERROR_DATA,
+        return clvox_fail(CLVOX_ERROR_DATA,
                         "%s: the column %s has one value, %s, in all rows; there is nothing to compare",
                         r->list, c->name, c->word[0]);
     if (!two) {
@@ -128,18 +128,18 @@ int cli_stats_read_list(cli_stats_request *r)
         names[count++] = "image";
     for (int c = r->of_mean; c <= r->covariates; c++)
         names[count++] = r->column[c].name;
-    CLV_TRY(cli_table_read(&(cli_table){r->list, names, count, read_row, r}));
+    CLI_TRY(cli_table_read(&(cli_table){r->list, names, count, read_row, r}));
     if (!r->subjects) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no subject in it", r->list);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no subject in it", r->list);
         goto end;
     }
     r->values = calloc((size_t)(r->covariates + 1) * (size_t)r->subjects, sizeof *r->values);
     if (!r->values) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int c = r->of_mean; c <= r->covariates; c++)
-        CLV_TRY(settle_column(r, &r->column[c], r->values + (size_t)c * (size_t)r->subjects));
+        CLI_TRY(settle_column(r, &r->column[c], r->values + (size_t)c * (size_t)r->subjects));
 end:
     return status;
 }
@@ -149,14 +149,14 @@ end:
 static int check_map(const cli_stats_request *r, const char *path, const clvox_volume *v)
 {
     if (v->kind != CLVOX_KIND_SCALAR)
-        return clv_fail(CLVOX_ERROR_DATA, "%s: a map has one value a voxel, such as FA or a log Jacobian",
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: a map has one value a voxel, such as FA or a log Jacobian",
                         path);
     if (!r->image && v->frames != 1)
-        return clv_fail(CLVOX_ERROR_DATA,
+        return clvox_fail(CLVOX_ERROR_DATA,
                         "%s: has %d volumes; the map of a subject has one (-i takes all in one file)", path,
                         v->frames);
     if (r->image && r->list && v->frames != r->subjects)
-        return clv_fail(CLVOX_ERROR_DATA, "%s: has %d volumes, and %s has %d rows; one for each is needed",
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: has %d volumes, and %s has %d rows; one for each is needed",
                         path, v->frames, r->list, r->subjects);
     return CLVOX_OK;
 }
@@ -177,20 +177,20 @@ int cli_stats_load(command *cli, cli_stats_request *r)
     r->maps = r->image ? 1 : r->subjects;
     r->map = calloc((size_t)r->maps, sizeof *r->map);
     if (!r->map)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     const char *first = r->image ? r->image : r->path[0];
     for (int i = 0; i < r->maps; i++) {
         const char *path = r->image ? r->image : r->path[i];
-        CLV_TRY(cli_claim_input(cli, path));
-        CLV_TRY(cli_load(cli, &(cli_input){path, &r->map[i], 0}, 1, NULL, NULL, false));
-        CLV_TRY(check_map(r, path, r->map[i]));
-        CLV_TRY(cli_on_grid(path, r->map[i], first, r->map[0]));
+        CLI_TRY(cli_claim_input(cli, path));
+        CLI_TRY(cli_load(cli, &(cli_input){path, &r->map[i], 0}, 1, NULL, NULL, false));
+        CLI_TRY(check_map(r, path, r->map[i]));
+        CLI_TRY(cli_on_grid(path, r->map[i], first, r->map[0]));
         if (i == 0)
             say_plan(cli, r);
     }
     r->subjects = r->image ? r->map[0]->frames : r->subjects;
-    CLV_TRY(cli_load(cli, &(cli_input){r->mask, &r->mask_volume, CLI_AS_MASK}, 1, NULL, NULL, false));
-    CLV_TRY(cli_on_grid(r->mask, r->mask_volume, first, r->map[0]));
+    CLI_TRY(cli_load(cli, &(cli_input){r->mask, &r->mask_volume, CLI_AS_MASK}, 1, NULL, NULL, false));
+    CLI_TRY(cli_on_grid(r->mask, r->mask_volume, first, r->map[0]));
 end:
     return status;
 }

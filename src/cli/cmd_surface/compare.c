@@ -15,7 +15,7 @@ static int products(command *cli, const clvox_surface *a, const clvox_surface *b
     cli_print(cli, "%-20s %14s %14s %14s %14s\n", "mm^4", "<A - B, A - B>", "<A, A>", "<B, B>", "<A, B>");
     for (int varifold = 0; varifold < 2; varifold++) {
         clvox_surface_products p;
-        CLV_TRY(clvox_surface_currents(cli->ctx, a, b, width, varifold, &p));
+        CLI_TRY(clvox_surface_currents(cli->ctx, a, b, width, varifold, &p));
         cli_print(cli, "%-20s %14.8g %14.8g %14.8g %14.8g\n", names[varifold], p.squared_distance, p.aa, p.bb, p.ab);
         cli_log_number(to, names[varifold], p.squared_distance);
         char name[32];
@@ -34,7 +34,7 @@ static int distances(command *cli, const clvox_surface *a, const clvox_surface *
     int status = CLVOX_OK;
     clvox_surface_difference d;
     double dice = NAN;
-    CLV_TRY(clvox_surface_compare(a, b, SAMPLES, &d));
+    CLI_TRY(clvox_surface_compare(a, b, SAMPLES, &d));
     cli_print(cli, "%-20s %14.8g\n%-20s %14.8g\n", "mean_distance_mm", d.mean[2], "Hausdorff_mm", d.largest[2]);
     cli_print(cli, "%-20s %14.8g %14.8g\n", "volume_mm3", d.facts[0].volume, d.facts[1].volume);
     cli_log_number(to, "mean_distance_mm", d.mean[2]);
@@ -44,7 +44,7 @@ static int distances(command *cli, const clvox_surface *a, const clvox_surface *
     if (d.facts[0].open_edges || d.facts[1].open_edges) {
         cli_remark(cli, 0, "%s is open and encloses nothing: no Dice\n", d.facts[0].open_edges ? "A" : "B");
     } else {
-        CLV_TRY(clvox_surface_overlap(a, b, &dice));
+        CLI_TRY(clvox_surface_overlap(a, b, &dice));
         cli_print(cli, "%-20s %14.6f\n", "Dice", dice);
     }
     cli_log_number(to, "dice", dice);
@@ -80,13 +80,13 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
         return status;
     if (width.count != 1 || width.unit == CLV_UNIT_VOXELS || !(width.value[0] > 0) || !isfinite(width.value[0]))
         return cli_misuse("--width: one length above 0, as 5mm");
-    CLV_TRY(cli_read_surface(cli, words[0], &a));
-    CLV_TRY(cli_read_surface(cli, words[1], &b));
-    CLV_TRY(cli_open(cli));
+    CLI_TRY(cli_read_surface(cli, words[0], &a));
+    CLI_TRY(cli_read_surface(cli, words[1], &b));
+    CLI_TRY(cli_open(cli));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
     cJSON_AddNumberToObject(to, "width_mm", width.value[0]);
-    CLV_TRY(products(cli, a, b, width.value[0], to));
-    CLV_TRY(distances(cli, a, b, to));
+    CLI_TRY(products(cli, a, b, width.value[0], to));
+    CLI_TRY(distances(cli, a, b, to));
 end:
     clvox_surface_destroy(&a);
     clvox_surface_destroy(&b);

@@ -165,7 +165,7 @@ static void report(command *cli, const clvox_denoise_result *r, const stages *s)
               r->seconds_redistance);
     cli_print(cli, "%-20s finish %.3f, mesh %.3f, write %.3f, all %.3f\n", "", r->seconds_finish,
               r->seconds_mesh,
-              s->write, clv_seconds() - cli->started);
+              s->write, cli_seconds() - cli->started);
     cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
     if (r->not_finite)
         cli_remark(cli, 0, "%ld values of the input are not finite and count as outside\n", r->not_finite);
@@ -214,18 +214,18 @@ static int run(command *cli, request *r)
     clvox_denoise_plan plan;
     clvox_denoise_result result = {.distance = NULL};
     stages s = {0};
-    double mark = clv_seconds();
+    double mark = cli_seconds();
     cli_bar bar;
     r->source.whole = r->options.distance = r->sdf || is_volume(r->out);
     if (!is_volume(r->out))
-        CLV_TRY(clvox_surface_check_name(r->out));
-    CLV_TRY(cli_level_set(cli, r->in, &r->source, &level_set));
-    s.read = clv_seconds() - mark;
-    CLV_TRY(cli_read_fields(&clv_denoise_table, r->given, smallest_edge(&level_set.distance->grid),
+        CLI_TRY(clvox_surface_check_name(r->out));
+    CLI_TRY(cli_level_set(cli, r->in, &r->source, &level_set));
+    s.read = cli_seconds() - mark;
+    CLI_TRY(cli_read_fields(&clv_denoise_table, r->given, smallest_edge(&level_set.distance->grid),
                             &r->options));
     say_input(cli, &level_set);
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_denoise_table, &r->options);
-    CLV_TRY(clvox_denoise_plan_make(cli->ctx, &level_set, &r->options, &plan));
+    CLI_TRY(clvox_denoise_plan_make(cli->ctx, &level_set, &r->options, &plan));
     say_plan(cli, r, &plan);
     cli_bar_begin(&bar, cli);
     r->options.progress = cli_bar_stage;
@@ -233,19 +233,19 @@ static int run(command *cli, request *r)
     status = clvox_surface_denoise(cli->ctx, &level_set, &r->options, &result);
     cli_bar_end(&bar);
     if (status >= 0 && cli_interrupted())
-        status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+        status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
     if (status < 0)
         goto end;
-    mark = clv_seconds();
+    mark = cli_seconds();
     if (is_volume(r->out))
-        CLV_TRY(cli_write_volume(cli, result.distance, r->out));
+        CLI_TRY(cli_write_volume(cli, result.distance, r->out));
     else
-        CLV_TRY(cli_write_surface(cli, result.surface, r->out));
+        CLI_TRY(cli_write_surface(cli, result.surface, r->out));
     if (r->sdf)
-        CLV_TRY(cli_write_volume(cli, result.distance, r->sdf));
-    s.write = clv_seconds() - mark;
+        CLI_TRY(cli_write_volume(cli, result.distance, r->sdf));
+    s.write = cli_seconds() - mark;
     report(cli, &result, &s);
-    CLV_TRY(cli_profile(cli));
+    CLI_TRY(cli_profile(cli));
 end:
     clvox_level_set_free(&level_set);
     clvox_denoise_result_free(&result);

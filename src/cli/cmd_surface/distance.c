@@ -33,7 +33,7 @@ static int choose_voxel(const request *r, const clvox_surface *s, const clvox_su
         longest = fmax(longest, f->bounds[1][a] - f->bounds[0][a]);
     size = fmax(fmin(sum / fmax(3.0 * (double)s->triangles, 1), 1), longest / MOST_ALONG);
     if (!(size > 0))
-        return clv_fail(CLVOX_ERROR_DATA, "%s: the mesh has no extent; give a grid with --grid", r->in);
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: the mesh has no extent; give a grid with --grid", r->in);
     /* Two digits, so that the grid is one that people can write down. */
     double digits = pow(10, floor(log10(size)) - 1);
     edge[0] = edge[1] = edge[2] = ceil(size / digits - 1e-9) * digits;
@@ -48,7 +48,7 @@ static int grid_around(const request *r, const clvox_surface *s, double band, cl
     double edge[3];
     int status = clvox_surface_inspect(s, &facts);
     if (status < 0)
-        return clv_fail_in(status, r->in);
+        return clvox_fail_in(status, r->in);
     if ((status = choose_voxel(r, s, &facts, edge)) < 0)
         return status;
     memset(grid, 0, sizeof *grid);
@@ -58,9 +58,10 @@ static int grid_around(const request *r, const clvox_surface *s, double band, cl
         double first = floor((facts.bounds[0][a] - room) / edge[a]);
         double last = ceil((facts.bounds[1][a] + room) / edge[a]);
         if (!(last - first < MOST_AXIS))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: voxels of %g mm make %.0f along an axis; give larger "
-                                                  "ones with --voxel",
-                            r->in, edge[a], last - first + 1);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "%s: voxels of %g mm make %.0f along an axis; give larger "
+                              "ones with --voxel",
+                              r->in, edge[a], last - first + 1);
         grid->size[a] = (int)(last - first) + 1;
         grid->to_ras[a][a] = edge[a];
         grid->to_ras[a][3] = first * edge[a];
@@ -104,12 +105,12 @@ static int from_mesh(command *cli, const request *r, cJSON *to, clvox_volume **o
     clvox_grid grid;
     double edge[3], band = r->band.count ? r->band.value[0] : NAN;
     const bool voxels = r->band.unit == CLV_UNIT_VOXELS;
-    CLV_TRY(cli_read_surface(cli, r->in, &mesh));
+    CLI_TRY(cli_read_surface(cli, r->in, &mesh));
     if (r->like) {
-        CLV_TRY(cli_read_volume(cli, r->like, &like));
+        CLI_TRY(cli_read_volume(cli, r->like, &like));
         grid = like->grid;
     } else {
-        CLV_TRY(grid_around(r, mesh, voxels ? NAN : band, &grid));
+        CLI_TRY(grid_around(r, mesh, voxels ? NAN : band, &grid));
     }
     clvox_grid_spacing(&grid, edge);
     double widest = fmax(edge[0], fmax(edge[1], edge[2]));
@@ -117,10 +118,10 @@ static int from_mesh(command *cli, const request *r, cJSON *to, clvox_volume **o
         band = 8 * widest; /* patches of denoising reach so far */
     else if (voxels)
         band *= widest;
-    CLV_TRY(cli_open(cli));
+    CLI_TRY(cli_open(cli));
     status = clvox_distance_from_surface(cli->ctx, mesh, &grid, band, &notes, out);
     if (status < 0) {
-        clv_fail_in(status, r->in);
+        clvox_fail_in(status, r->in);
         goto end;
     }
     cJSON_AddStringToObject(to, "from", "mesh");
@@ -143,10 +144,10 @@ static int from_volume(command *cli, const request *r, cJSON *to, clvox_volume *
     source.label = r->label;
     source.iso = r->iso;
     source.whole = 1;
-    CLV_TRY(cli_level_set(cli, r->in, &source, &level_set));
+    CLI_TRY(cli_level_set(cli, r->in, &source, &level_set));
     const char *word = cli_inside_word(&level_set.inside);
     if (level_set.inside.kind == CLVOX_INSIDE_DISTANCE) {
-        status = clv_fail(CLVOX_ERROR_DATA,
+        status = clvox_fail(CLVOX_ERROR_DATA,
                           "%s: looks like a signed distance; if it is not one, say by --iso "
                           "VALUE above which value its inside lies",
                           r->in);
@@ -251,10 +252,10 @@ int cmd_surface_distance(command *cli, int argc, char **argv)
         return status;
     cJSON *to = cJSON_AddObjectToObject(cli->log, "distance");
     if (mesh)
-        CLV_TRY(from_mesh(cli, &r, to, &distance));
+        CLI_TRY(from_mesh(cli, &r, to, &distance));
     else
-        CLV_TRY(from_volume(cli, &r, to, &distance));
-    CLV_TRY(cli_write_volume(cli, distance, r.out));
+        CLI_TRY(from_volume(cli, &r, to, &distance));
+    CLI_TRY(cli_write_volume(cli, distance, r.out));
     report(cli, distance, to);
 end:
     clvox_volume_destroy(&distance);

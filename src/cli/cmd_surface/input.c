@@ -13,16 +13,16 @@ int cli_level_set(command *cli, const char *path, clvox_level_set_source *source
     const cli_input inputs[] = {{path, &volume, source->label >= 0 ? CLI_AS_LABELS : 0}};
     *out = (clvox_level_set){.distance = NULL};
     if (clvox_surface_is_file(path)) {
-        CLV_TRY(cli_read_surface(cli, path, &surface));
-        CLV_TRY(cli_open(cli));
+        CLI_TRY(cli_read_surface(cli, path, &surface));
+        CLI_TRY(cli_open(cli));
     } else {
-        CLV_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
+        CLI_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
     }
     source->volume = volume;
     source->surface = surface;
     status = clvox_level_set_make(cli->ctx, source, out);
     if (status < 0)
-        clv_fail_in(status, path);
+        clvox_fail_in(status, path);
 end:
     source->volume = NULL;
     source->surface = NULL;

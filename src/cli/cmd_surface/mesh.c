@@ -21,7 +21,7 @@ static int choose(const command *cli, const char *path, const clvox_volume *v, c
     if (status >= 0)
         status = clvox_inside_mask(v, inside, mask);
     if (status < 0)
-        return clv_fail_in(status, path);
+        return clvox_fail_in(status, path);
     cli_remark(cli, 1, "%s: taken as %s; inside is %s %g\n", path, cli_inside_word(inside),
                inside->above ? "above" : "below", inside->level);
     return CLVOX_OK;
@@ -93,15 +93,15 @@ int cmd_surface_mesh(command *cli, int argc, char **argv)
     if ((status = cli_surface_label(label, &r.label)))
         return status;
     const cli_input inputs[] = {{words[0], &in, r.label >= 0 ? CLI_AS_LABELS : 0}};
-    CLV_TRY(cli_load(cli, inputs, 1, NULL, NULL, false));
-    CLV_TRY(choose(cli, words[0], in, &r, &inside, &mask));
+    CLI_TRY(cli_load(cli, inputs, 1, NULL, NULL, false));
+    CLI_TRY(choose(cli, words[0], in, &r, &inside, &mask));
     status = clvox_surface_extract(mask ? mask : in, inside.level, inside.above, &surface);
     if (status < 0) {
-        clv_fail_in(status, words[0]);
+        clvox_fail_in(status, words[0]);
         goto end;
     }
-    CLV_TRY(clvox_surface_inspect(surface, &facts));
-    CLV_TRY(cli_write_surface(cli, surface, out_path));
+    CLI_TRY(clvox_surface_inspect(surface, &facts));
+    CLI_TRY(cli_write_surface(cli, surface, out_path));
     report(cli, surface, &facts, &inside);
 end:
     clvox_volume_destroy(&in);

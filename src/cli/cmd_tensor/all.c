@@ -48,7 +48,7 @@ static void report_seconds(command *cli, double read, const clvox_tensor_all_res
     cJSON_AddNumberToObject(to, "read", read);
     for (int i = 0; i < 3; i++)
         cJSON_AddNumberToObject(to, names[i], made->seconds[i]);
-    cJSON_AddNumberToObject(to, "write", clv_seconds() - done);
+    cJSON_AddNumberToObject(to, "write", cli_seconds() - done);
 }
 
 /* The file that a failure is about. */
@@ -69,20 +69,20 @@ static int run(command *cli, request *r)
     const unsigned few = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_AD |
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
     const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
-    double mark = clv_seconds(), read;
+    double mark = cli_seconds(), read;
     cli_end ends[5 + CLI_MEASURE_ENDS] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_noise.nii.gz", true},
                                           {"_mask.nii.gz", !r->mask && !r->all.everywhere}};
     cli_measure_ends(r->few ? few & ~(1u << CLVOX_MEASURE_L3) : CLVOX_MEASURES_ALL, ends + 4);
-    CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
-    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
+    CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     cli_log_grid(cli->log, "grid", &dwi->grid);
-    CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
-    CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
+    CLI_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
+    CLI_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     if (!mask && !r->all.everywhere)
         cli_remark(cli, 0, "no --mask: what is brighter than Otsu's threshold is taken, %s_mask.nii.gz\n",
                    r->prefix);
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_all_table, &r->all);
-    read = clv_seconds() - mark;
+    read = cli_seconds() - mark;
     cli_bar_begin(&bar, cli);
     r->all.denoise.progress = cli_bar_stage;
     r->all.denoise.user = &bar;
@@ -90,26 +90,26 @@ static int run(command *cli, request *r)
     status = clvox_tensor_all(cli->ctx, dwi, gradients, mask, &r->all, &made);
     cli_bar_end(&bar);
     if (status == CLVOX_ERROR_DATA)
-        clv_fail_in(status, blamed(r, &made));
+        clvox_fail_in(status, blamed(r, &made));
     if (status < 0)
         goto end;
-    mark = clv_seconds();
+    mark = cli_seconds();
     clvox_volume_destroy(&dwi);
     report(cli, r, &made);
-    CLV_TRY(cli_report_measures(cli, made.maps, mask ? mask : made.mask));
-    CLV_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, made.maps));
+    CLI_TRY(cli_report_measures(cli, made.maps, mask ? mask : made.mask));
+    CLI_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, made.maps));
     if (r->few)
         clvox_volume_destroy(&made.maps[CLVOX_MEASURE_L3]); /* for the report alone */
-    CLV_TRY(cli_outputs_tensor(&outputs, r->all.plain ? made.fit.tensor : made.denoised.tensor,
+    CLI_TRY(cli_outputs_tensor(&outputs, r->all.plain ? made.fit.tensor : made.denoised.tensor,
                                CLVOX_TENSOR_AUTO, r->prefix, "_tensor.nii.gz"));
-    CLV_TRY(cli_outputs_measures(&outputs, r->prefix, made.maps, r->fsl));
+    CLI_TRY(cli_outputs_measures(&outputs, r->prefix, made.maps, r->fsl));
     if (made.mask)
-        CLV_TRY(cli_outputs_volume(&outputs, made.mask, r->prefix, "_mask.nii.gz"));
-    CLV_TRY(cli_outputs_volume(&outputs, made.fit.s0, r->prefix, "_s0.nii.gz"));
-    CLV_TRY(cli_outputs_volume(&outputs, made.fit.noise, r->prefix, "_noise.nii.gz"));
-    CLV_TRY(cli_outputs_write(cli, &outputs, true));
+        CLI_TRY(cli_outputs_volume(&outputs, made.mask, r->prefix, "_mask.nii.gz"));
+    CLI_TRY(cli_outputs_volume(&outputs, made.fit.s0, r->prefix, "_s0.nii.gz"));
+    CLI_TRY(cli_outputs_volume(&outputs, made.fit.noise, r->prefix, "_noise.nii.gz"));
+    CLI_TRY(cli_outputs_write(cli, &outputs, true));
     report_seconds(cli, read, &made, mark);
-    CLV_TRY(cli_profile(cli));
+    CLI_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&dwi);
     clvox_volume_destroy(&mask);

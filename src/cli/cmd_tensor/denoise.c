@@ -40,7 +40,7 @@ static void report(command *cli, const request *r, const clvox_tensor_denoise_re
     cli_print(cli, "%-18s %d", "iterations", f->iterations);
     if (!isnan(f->gap))
         cli_print(cli, ", duality gap %.2g of the energy", f->gap);
-    cli_print(cli, "\n%-18s %.3f, all %.3f\n", "seconds", f->seconds, clv_seconds() - cli->started);
+    cli_print(cli, "\n%-18s %.3f, all %.3f\n", "seconds", f->seconds, cli_seconds() - cli->started);
     cli_print(cli, "%-18s %s\n", "peak device memory", cli_bytes((double)f->device_bytes, bytes));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "denoise");
     cJSON_AddStringToObject(to, "model", model);
@@ -70,15 +70,15 @@ static int run(command *cli, request *r)
     clvox_tensor_denoise_result made = {.tensor = NULL};
     cli_bar bar;
     const cli_input inputs[] = {{r->noise, &noise, 0}, {r->mask, &mask, CLI_AS_MASK}};
-    CLV_TRY(cli_read_tensor(cli, r->in, (clvox_tensor_order)r->order, &tensor));
-    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
-    CLV_TRY(cli_on_grid(r->noise, noise, r->in, tensor));
+    CLI_TRY(cli_read_tensor(cli, r->in, (clvox_tensor_order)r->order, &tensor));
+    CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLI_TRY(cli_on_grid(r->noise, noise, r->in, tensor));
     if (noise && noise->frames != 1) {
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: has %d volumes; a map of the noise has one", r->noise,
+        status = clvox_fail(CLVOX_ERROR_DATA, "%s: has %d volumes; a map of the noise has one", r->noise,
                           noise->frames);
         goto end;
     }
-    CLV_TRY(cli_on_grid(r->mask, mask, r->in, tensor));
+    CLI_TRY(cli_on_grid(r->mask, mask, r->in, tensor));
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_denoise_table, &r->options);
     cli_bar_begin(&bar, cli);
     r->options.progress = cli_bar_stage;
@@ -86,15 +86,15 @@ static int run(command *cli, request *r)
     status = clvox_tensor_denoise(cli->ctx, tensor, noise, mask, &r->options, &made);
     cli_bar_end(&bar);
     if (status == CLVOX_ERROR_DATA)
-        clv_fail_in(status, r->in);
+        clvox_fail_in(status, r->in);
     if (status < 0)
         goto end;
     if (made.guessed)
         cli_remark(cli, 0, "the noise is guessed from differences of neighbours, which takes anatomy for "
                            "noise; --noise PREFIX_sigma.nii.gz of `clvox tensor fit` tells it\n");
-    CLV_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, r->out));
+    CLI_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, r->out));
     report(cli, r, &made);
-    CLV_TRY(cli_profile(cli));
+    CLI_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&tensor);
     clvox_volume_destroy(&noise);

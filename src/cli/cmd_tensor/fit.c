@@ -70,7 +70,7 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
 /* Enters the seconds since *mark as this stage's and starts the next. */
 static void end_stage(cJSON *to, const char *name, double *mark)
 {
-    double now = clv_seconds();
+    double now = cli_seconds();
     cJSON_AddNumberToObject(to, name, now - *mark);
     *mark = now;
 }
@@ -83,39 +83,39 @@ static int run(command *cli, request *r)
     clvox_tensor_fit_result made = {0};
     cli_outputs outputs = {.count = 0};
     const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
-    double mark = clv_seconds();
+    double mark = cli_seconds();
     const cli_end ends[] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_sigma.nii.gz", true},
                             {"_noise.nii.gz", true},
                             {"_mppca_noise.nii.gz", r->options.denoise == CLVOX_SCAN_MPPCA}, {0}};
-    CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
-    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
+    CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     cli_log_grid(cli->log, "grid", &dwi->grid);
-    CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
-    CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
+    CLI_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
+    CLI_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     say_gradients(cli, gradients);
     cJSON *stages = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
     end_stage(stages, "read", &mark);
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_fit_table, &r->options);
     status = clvox_tensor_fit(cli->ctx, dwi, gradients, mask, &r->options, &made);
     if (status == CLVOX_ERROR_DATA)
-        clv_fail_in(status, made.asked && !made.fitted ? r->dwi : r->table ? r->table : r->bvec);
+        clvox_fail_in(status, made.asked && !made.fitted ? r->dwi : r->table ? r->table : r->bvec);
     if (status < 0)
         goto end;
     clvox_volume_destroy(&dwi);
     if (made.scan_noise)
         cJSON_AddNumberToObject(stages, "denoise", made.seconds_scan);
     cJSON_AddNumberToObject(stages, "fit", made.seconds);
-    mark = clv_seconds();
+    mark = cli_seconds();
     if (made.scan)
-        CLV_TRY(cli_outputs_volume(&outputs, made.scan, r->denoised, ""));
-    CLV_TRY(cli_outputs_tensor(&outputs, made.tensor, (clvox_tensor_order)r->order, r->prefix,
+        CLI_TRY(cli_outputs_volume(&outputs, made.scan, r->denoised, ""));
+    CLI_TRY(cli_outputs_tensor(&outputs, made.tensor, (clvox_tensor_order)r->order, r->prefix,
                                "_tensor.nii.gz"));
-    CLV_TRY(cli_outputs_volume(&outputs, made.s0, r->prefix, "_s0.nii.gz"));
-    CLV_TRY(cli_outputs_volume(&outputs, made.sigma, r->prefix, "_sigma.nii.gz"));
-    CLV_TRY(cli_outputs_volume(&outputs, made.noise, r->prefix, "_noise.nii.gz"));
+    CLI_TRY(cli_outputs_volume(&outputs, made.s0, r->prefix, "_s0.nii.gz"));
+    CLI_TRY(cli_outputs_volume(&outputs, made.sigma, r->prefix, "_sigma.nii.gz"));
+    CLI_TRY(cli_outputs_volume(&outputs, made.noise, r->prefix, "_noise.nii.gz"));
     if (made.scan_noise)
-        CLV_TRY(cli_outputs_volume(&outputs, made.scan_noise, r->prefix, "_mppca_noise.nii.gz"));
-    CLV_TRY(cli_outputs_write(cli, &outputs, true));
+        CLI_TRY(cli_outputs_volume(&outputs, made.scan_noise, r->prefix, "_mppca_noise.nii.gz"));
+    CLI_TRY(cli_outputs_write(cli, &outputs, true));
     end_stage(stages, "write", &mark);
     report(cli, r, &made);
 end:

@@ -61,13 +61,13 @@ int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const
         if (!maps[m])
             continue;
         if (m < CLVOX_MEASURE_V1)
-            CLV_TRY(cli_outputs_volume(o, maps[m], prefix, measure_ends[m]));
+            CLI_TRY(cli_outputs_volume(o, maps[m], prefix, measure_ends[m]));
         else
-            CLV_TRY(cli_outputs_add(o, write_vectors, maps[m], fsl, prefix, measure_ends[m]));
+            CLI_TRY(cli_outputs_add(o, write_vectors, maps[m], fsl, prefix, measure_ends[m]));
     }
     if (maps[CLVOX_MEASURE_FA] && maps[CLVOX_MEASURE_V1]) {
-        CLV_TRY(cli_outputs_add(o, write_colours, maps, 0, prefix, "_colour.nii.gz"));
-        CLV_TRY(cli_outputs_add(o, write_colours, maps, 0, prefix, "_colour.png"));
+        CLI_TRY(cli_outputs_add(o, write_colours, maps, 0, prefix, "_colour.nii.gz"));
+        CLI_TRY(cli_outputs_add(o, write_colours, maps, 0, prefix, "_colour.png"));
     }
 end:
     return status;
@@ -132,16 +132,16 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     if (!prefix)
         return cli_misuse("-o PREFIX is missing");
     cli_measure_ends(CLVOX_MEASURES_ALL, ends);
-    CLV_TRY(cli_claim_prefix(cli, &prefix, ends));
-    CLV_TRY(cli_read_tensor(cli, words[0], (clvox_tensor_order)order, &tensor));
-    CLV_TRY(cli_read_mask(cli, mask_path, &mask));
-    CLV_TRY(cli_on_grid(mask_path, mask, words[0], tensor));
-    CLV_TRY(cli_open(cli));
-    CLV_TRY(clvox_tensor_measures(cli->ctx, tensor, mask, CLVOX_MEASURES_ALL, maps));
-    CLV_TRY(cli_outputs_measures(&outputs, prefix, maps, frame == 1));
-    CLV_TRY(cli_outputs_write(cli, &outputs, true));
-    CLV_TRY(cli_report_measures(cli, maps, mask));
-    CLV_TRY(cli_check_directions(cli, words[0], maps));
+    CLI_TRY(cli_claim_prefix(cli, &prefix, ends));
+    CLI_TRY(cli_read_tensor(cli, words[0], (clvox_tensor_order)order, &tensor));
+    CLI_TRY(cli_read_mask(cli, mask_path, &mask));
+    CLI_TRY(cli_on_grid(mask_path, mask, words[0], tensor));
+    CLI_TRY(cli_open(cli));
+    CLI_TRY(clvox_tensor_measures(cli->ctx, tensor, mask, CLVOX_MEASURES_ALL, maps));
+    CLI_TRY(cli_outputs_measures(&outputs, prefix, maps, frame == 1));
+    CLI_TRY(cli_outputs_write(cli, &outputs, true));
+    CLI_TRY(cli_report_measures(cli, maps, mask));
+    CLI_TRY(cli_check_directions(cli, words[0], maps));
 end:
     clvox_volume_destroy(&tensor);
     clvox_volume_destroy(&mask);

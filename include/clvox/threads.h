@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLVOX_THREADS_H
+#define CLVOX_THREADS_H
+
+#include <stddef.h>
+
+#include "clvox/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Host threads that the library uses: as set, else as many as this process may run on. At least 1. */
+CLVOX_API int clvox_threads(void);
+
+/* Sets the number of host threads for the whole process; 0 goes back to the default. To be called before work
+ * starts. No result depends on it. */
+CLVOX_API void clvox_threads_set(int threads);
+
+/* One piece of work. worker is below clvox_threads() and no two pieces with the same worker run at a time, so
+ * that it can index scratch memory. Returns 0, or a clvox_status with its sentence stored (clvox_fail). */
+typedef int (*clvox_task)(void *user, size_t index, int worker);
+
+/* Runs task for every index below count, handed out in rising order, in clvox_threads() threads including the
+ * caller's. After a failure no further piece starts; the failure with the lowest index, and its sentence,
+ * become the caller's. */
+CLVOX_API int clvox_parallel(size_t count, clvox_task task, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
