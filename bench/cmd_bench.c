@@ -109,7 +109,7 @@ static const struct part {
     {"papers", bench_papers, true},
 };
 
-static int read_size(const clv_numbers *asked, int voxels[3])
+static int read_size(const clvox_numbers *asked, int voxels[3])
 {
     if (!cli_whole_size(asked, 7, 2040, voxels))
         return cli_misuse("--size: voxels along an axis, as N or NxNxN, each a whole number from 7 to 2040");
@@ -152,7 +152,7 @@ static bool has_timers(command *cli)
 
 int cmd_bench(command *cli, int argc, char **argv)
 {
-    clv_numbers size = {.count = 0};
+    clvox_numbers size = {.count = 0};
     double seconds = 0.5;
     bool variants = false;
     const cli_option options[] = {

@@ -16,7 +16,7 @@ static void tell(void *user, double share, const char *what)
 }
 
 /* Nothing asked for leaves it. */
-static int choose_size(const clv_numbers *asked, int size[3])
+static int choose_size(const clvox_numbers *asked, int size[3])
 {
     if (asked->count && !cli_whole_size(asked, 4, 2048, size))
         return cli_misuse("--size: voxels along an axis, as N or NxNxN, each a whole number from 4 to 2048");
@@ -40,7 +40,7 @@ static void log_part(command *cli, int status)
 
 int cmd_tune(command *cli, int argc, char **argv)
 {
-    clv_numbers size = {.count = 0};
+    clvox_numbers size = {.count = 0};
     cli_texts kernels = {.count = 0};
     double seconds = 0.1;
     bool all = false;

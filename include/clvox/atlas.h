@@ -55,6 +55,9 @@ typedef struct clvox_atlas_options {
 /* The default registration, 2 and 4 rounds, mean, scaled intensities. */
 CLVOX_API void clvox_atlas_defaults(clvox_atlas_options *options);
 
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_atlas_table(void);
+
 typedef struct clvox_atlas_round {
     int deformable;
     double removed_voxels; /* rms length of the mean map that was removed, over the grid */

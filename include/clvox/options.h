@@ -8,23 +8,54 @@
 extern "C" {
 #endif
 
-/* The options of a function by name, as the command line spells them: for programs that take them as text, and for other
- * languages. Each options struct that the command line reads by a table has a function that returns the table
- * (clvox_register_table, clvox_denoise_table and so on). */
+/* The options of a function by name, as the command line spells them: for programs that take them as text,
+ * and for other languages. Each options struct that the command line reads by a table has a function that
+ * returns the table (clvox_register_table, clvox_denoise_table and so on). A table is a row of places from 0
+ * on, one for each field. */
 typedef struct clvox_option_table clvox_option_table;
+
+enum { CLVOX_MOST_OPTIONS = 48, CLVOX_MOST_NUMBERS = 16 }; /* of a table, and of one option */
+
+typedef enum clvox_option_type {
+    CLVOX_OPTION_FLAG = 0, /* int: 1 where it is given */
+    CLVOX_OPTION_INTEGER,  /* int */
+    CLVOX_OPTION_NUMBER,   /* double */
+    CLVOX_OPTION_CHOICE,   /* int or enum: the place of a word in a list (clvox_option_word) */
+    CLVOX_OPTION_INTEGERS, /* int[], and double[]: "4x2x1" */
+    CLVOX_OPTION_NUMBERS
+} clvox_option_type;
 
 /* One option in words. */
 typedef struct clvox_option_text {
-    const char *name;      /* "update-sigma"; static */
+    const char *name;      /* "update-sigma"; static. NULL: a field without an option, which others set */
     const char *help;      /* one line; static */
     int flag;              /* 1: it takes no value */
     char argument[192];    /* the values it takes: "Nvox", "a|b|c"; "" of a flag */
     char standard[192];    /* "default 1.7vox"; "" where that says nothing */
+    char key[64];          /* "update_sigma": the field's name in logs and messages */
+    char letter;           /* of the short option; 0: none */
+    clvox_option_type type;
 } clvox_option_text;
 
-/* Describes option number `at`, from 0 on. Returns 1, or 0 from the first number on that there is no option for; *out is
+/* Describes the option at place `at`. Returns 1, or 0 from the first place on that there is none at; *out is
  * then untouched. */
 CLVOX_API int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_text *out);
+
+/* The place of the option of this name; -1: there is none. */
+CLVOX_API int clvox_option_find(const clvox_option_table *table, const char *name);
+
+/* Word number `which` of a choice. Static; NULL: there is none. */
+CLVOX_API const char *clvox_option_word(const clvox_option_table *table, int at, int which);
+
+/* The numbers of a field of the options struct: one, or as many as a list has, at most CLVOX_MOST_NUMBERS.
+ * Returns how many; 0: there is no such place. */
+CLVOX_API int clvox_option_numbers(const clvox_option_table *table, int at, const void *options,
+                                   double values[CLVOX_MOST_NUMBERS]);
+
+/* Why an option that is given as this text has no effect beside the others, "with --deform none"; NULL: it
+ * has one. Valid until the next call in this thread. */
+CLVOX_API const char *clvox_option_idle(const clvox_option_table *table, int at, const void *options,
+                                        const char *text);
 
 /* Sets fields of the table's options struct: names[i] to what texts[i] says ("100x50", "1.7vox", "lncc:4"; passed over
  * for flags, which become 1). Set it to its defaults before. mm: edge of the voxels that a length in the other unit is
@@ -33,6 +64,28 @@ CLVOX_API int clvox_option_describe(const clvox_option_table *table, int at, clv
  * or a value that it does not take; fields may have been set then. */
 CLVOX_API int clvox_options_set(const clvox_option_table *table, const char *const *names, const char *const *texts,
                                 int count, double mm, void *options);
+
+/* The same by place: texts[at] is what was given for the option at that place, NULL: it was not. */
+CLVOX_API int clvox_options_read(const clvox_option_table *table, const char *const texts[CLVOX_MOST_OPTIONS],
+                                 double mm, void *options);
+
+/* Whether all fields of an options struct are possible, alone and together: CLVOX_ERROR_ARGUMENT and a
+ * sentence, or CLVOX_OK. Functions that take the struct check the same. */
+CLVOX_API int clvox_options_check(const clvox_option_table *table, const void *options);
+
+/* ---- numbers as text ----------------------------------------------------- */
+
+typedef enum clvox_unit { CLVOX_UNIT_NONE = 0, CLVOX_UNIT_MM, CLVOX_UNIT_VOXELS } clvox_unit;
+
+/* "2", "2mm", "1.5vox", "4x2x1", "2x1x0vox". */
+typedef struct clvox_numbers {
+    double value[CLVOX_MOST_NUMBERS];
+    int count; /* 0: not given */
+    clvox_unit unit;
+} clvox_numbers;
+
+/* 1, or 0 where text is not of that form; *out is then untouched. */
+CLVOX_API int clvox_numbers_read(const char *text, clvox_numbers *out);
 
 #ifdef __cplusplus
 }

@@ -39,6 +39,9 @@ typedef struct clvox_series_options {
 /* Rigid, to the reference frame, NCC, Lanczos. */
 CLVOX_API void clvox_series_defaults(clvox_series_options *options);
 
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_series_table(void);
+
 enum {
     CLVOX_FRAME_EMPTY = 1, /* one value, or NaN alone: it keeps its place, with the map of its neighbour */
     CLVOX_FRAME_MOVED = 2, /* framewise_mm above outlier_mm */

@@ -3,6 +3,7 @@
 #define CLVOX_STATS_H
 
 #include "clvox/device.h"
+#include "clvox/options.h"
 #include "clvox/volume.h"
 
 #ifdef __cplusplus
@@ -44,6 +45,9 @@ typedef struct clvox_stats_options {
 
 /* The values named above, and connectivity 6, as in FSL randomise and PALM. */
 CLVOX_API void clvox_stats_defaults(clvox_stats_options *options);
+
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_stats_table(void);
 
 /* A statistic and its p-values. Where a voxel is not tested the statistic is 0 and p is 1. */
 typedef struct clvox_stats_map {

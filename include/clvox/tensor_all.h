@@ -37,6 +37,9 @@ typedef struct clvox_tensor_all_result {
 /* The fit's and the denoising's own defaults, in the scan's own mask, all measures. */
 CLVOX_API void clvox_tensor_all_defaults(clvox_tensor_all_options *options);
 
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_tensor_all_table(void);
+
 /* clvox_dwi_mask, clvox_tensor_fit, clvox_tensor_denoise and clvox_tensor_measures
  * in one go: the scan goes to the device once, and what a stage makes stays there
  * for the next. Gives the same values as they do one by one, and goes through the

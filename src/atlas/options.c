@@ -53,3 +53,8 @@ const clv_option_table clv_atlas_table = {
     .size = sizeof(clvox_atlas_options),
     .defaults = defaults,
 };
+
+const clvox_option_table *clvox_atlas_table(void)
+{
+    return &clv_atlas_table;
+}

@@ -322,20 +322,73 @@ static int match_counts(const clv_option_table *table, const char *const *given,
     return CLVOX_OK;
 }
 
+static const clv_option *row_at(const clvox_option_table *table, int at)
+{
+    return at >= 0 && at < table->count ? &table->rows[at] : NULL;
+}
+
 int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_text *out)
 {
-    for (int i = 0; at >= 0 && i < table->count; i++) {
-        const clv_option *row = &table->rows[i];
-        if (!row->name || at-- > 0)
-            continue;
-        out->name = row->name;
-        out->help = row->help ? row->help : "";
-        out->flag = row->type == CLV_OPTION_FLAG;
+    const clv_option *row = row_at(table, at);
+    if (!row)
+        return 0;
+    memset(out, 0, sizeof *out);
+    out->name = row->name;
+    out->help = row->help ? row->help : "";
+    out->flag = row->type == CLV_OPTION_FLAG;
+    out->letter = row->letter;
+    out->type = row->type;
+    clv_option_key(row, out->key, sizeof out->key);
+    if (row->name) {
         clv_option_argument(row, out->argument, sizeof out->argument);
         clv_option_default(table, row, out->standard, sizeof out->standard);
-        return 1;
     }
-    return 0;
+    return 1;
+}
+
+int clvox_option_find(const clvox_option_table *table, const char *name)
+{
+    return clv_option_index(table, name);
+}
+
+const char *clvox_option_word(const clvox_option_table *table, int at, int which)
+{
+    const clv_option *row = row_at(table, at);
+    return row && row->type == CLV_OPTION_CHOICE ? clv_option_word(row, which) : NULL;
+}
+
+int clvox_option_numbers(const clvox_option_table *table, int at, const void *options,
+                         double values[CLVOX_MOST_NUMBERS])
+{
+    const clv_option *row = row_at(table, at);
+    int count = row ? clv_option_count(row, options) : 0;
+    if (count > CLVOX_MOST_NUMBERS)
+        count = CLVOX_MOST_NUMBERS;
+    for (int i = 0; i < count; i++)
+        values[i] = clv_option_value(row, options, i);
+    return count;
+}
+
+const char *clvox_option_idle(const clvox_option_table *table, int at, const void *options, const char *text)
+{
+    const clv_option *row = row_at(table, at);
+    return row && row->idle && text ? row->idle(row, options, text) : NULL;
+}
+
+int clvox_options_read(const clvox_option_table *table, const char *const texts[CLVOX_MOST_OPTIONS],
+                       double mm, void *options)
+{
+    return clv_options_read(table, texts, mm, options);
+}
+
+int clvox_options_check(const clvox_option_table *table, const void *options)
+{
+    return table->check ? table->check(options) : clv_options_check(table, options);
+}
+
+int clvox_numbers_read(const char *text, clvox_numbers *out)
+{
+    return clv_numbers_read(text, out);
 }
 
 int clvox_options_set(const clvox_option_table *table, const char *const *names, const char *const *texts, int count,

@@ -12,28 +12,23 @@
 
 #include "clvox/options.h"
 
-enum { CLV_MAX_NUMBERS = 16, CLV_MAX_OPTIONS = 48 };
+enum { CLV_MAX_NUMBERS = CLVOX_MOST_NUMBERS, CLV_MAX_OPTIONS = CLVOX_MOST_OPTIONS };
 
-typedef enum clv_unit { CLV_UNIT_NONE, CLV_UNIT_MM, CLV_UNIT_VOXELS } clv_unit;
+typedef clvox_unit clv_unit;
+typedef clvox_numbers clv_numbers;
+typedef clvox_option_type clv_option_type;
+#define CLV_UNIT_NONE CLVOX_UNIT_NONE
+#define CLV_UNIT_MM CLVOX_UNIT_MM
+#define CLV_UNIT_VOXELS CLVOX_UNIT_VOXELS
+#define CLV_OPTION_FLAG CLVOX_OPTION_FLAG
+#define CLV_OPTION_INTEGER CLVOX_OPTION_INTEGER
+#define CLV_OPTION_NUMBER CLVOX_OPTION_NUMBER
+#define CLV_OPTION_CHOICE CLVOX_OPTION_CHOICE
+#define CLV_OPTION_INTEGERS CLVOX_OPTION_INTEGERS
+#define CLV_OPTION_NUMBERS CLVOX_OPTION_NUMBERS
 
-/* "2", "2mm", "1.5vox", "4x2x1", "2x1x0vox". */
-typedef struct clv_numbers {
-    double value[CLV_MAX_NUMBERS];
-    int count; /* 0: not given */
-    clv_unit unit;
-} clv_numbers;
-
-/* false when text is not that. */
+/* false when text is not of the form. */
 bool clv_numbers_read(const char *text, clv_numbers *out);
-
-typedef enum clv_option_type {
-    CLV_OPTION_FLAG,     /* int: 1 where it is given */
-    CLV_OPTION_INTEGER,  /* int */
-    CLV_OPTION_NUMBER,   /* double */
-    CLV_OPTION_CHOICE,   /* int or enum: the place of a word in a list */
-    CLV_OPTION_INTEGERS, /* int[], and double[]: "4x2x1" */
-    CLV_OPTION_NUMBERS
-} clv_option_type;
 
 /* Ends of a range that do not belong to it. */
 enum { CLV_OPTION_ABOVE = 1, CLV_OPTION_BELOW = 2 };
@@ -80,6 +75,8 @@ typedef struct clvox_option_table {
     /* Says a default that is not the field's own of defaults, "1.25 greedy, 1.25 syn", in room bytes;
      * false, or NULL: it is. */
     bool (*varies)(const clv_option *row, char *out, size_t room);
+    /* All that clvox_options_check checks; NULL: clv_options_check does. */
+    int (*check)(const void *values);
 } clv_option_table;
 
 /* NULL: there is none of that name. */

@@ -4,20 +4,19 @@
 
 #include "cli/cli.h"
 #include "clvox/registration.h"
-#include "register/options.h"
 
 /* What is typed as in clvox register: the rows of its table. */
 static int read_fields(const char *operator_text, const char *steps_text, clvox_shoot_options *s)
 {
     int status = CLVOX_OK;
     clvox_register_options o;
-    const char *given[CLV_MAX_OPTIONS] = {NULL};
+    const char *given[CLVOX_MOST_OPTIONS] = {NULL};
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_SHOOTING;
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-    given[clv_option_index(&clv_register_table, "operator")] = operator_text;
-    given[clv_option_index(&clv_register_table, "timesteps")] = steps_text;
-    CLI_TRY(cli_read_fields(&clv_register_table, given, 0, &o));
+    given[clvox_option_find(clvox_register_table(), "operator")] = operator_text;
+    given[clvox_option_find(clvox_register_table(), "timesteps")] = steps_text;
+    CLI_TRY(cli_read_fields(clvox_register_table(), given, 0, &o));
     s->alpha = o.alpha;
     s->beta = o.beta;
     s->gamma = o.gamma;

@@ -35,15 +35,12 @@ static void add_rows(cJSON *to, const cli_option *options)
         add_row(to, o->letter, o->name, o->argument ? o->argument : "", o->help, "");
 }
 
-static void add_table(cJSON *to, const clv_option_table *table, const char *const *without)
+static void add_table(cJSON *to, const clvox_option_table *table, const char *const *without)
 {
-    for (int i = 0; table && i < table->count; i++) {
-        const clv_option *row = &table->rows[i];
-        char argument[128], otherwise[192];
-        if (cli_takes(row, without))
-            add_row(to, row->letter, row->name, clv_option_argument(row, argument, sizeof argument), row->help,
-                    clv_option_default(table, row, otherwise, sizeof otherwise));
-    }
+    clvox_option_text row;
+    for (int i = 0; table && clvox_option_describe(table, i, &row); i++)
+        if (cli_takes(&row, without))
+            add_row(to, row.letter, row.name, row.argument, row.help, row.standard);
 }
 
 int cli_describe(const command *cli, const cli_usage *usage, const cli_option *everywhere)

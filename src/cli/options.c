@@ -14,7 +14,7 @@
 #include "clvox/files.h"
 #include "clvox/threads.h"
 
-enum { MAX_OPTIONS = 40 + 2 * CLV_MAX_OPTIONS, OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST };
+enum { MAX_OPTIONS = 40 + 2 * CLVOX_MOST_OPTIONS, OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST };
 
 int cli_misuse(const char *format, ...)
 {
@@ -66,9 +66,9 @@ const char *cli_nearest(const char *typed, const void *base, int count, unsigned
 
 /* ---- values ------------------------------------------------------------- */
 
-bool cli_whole_size(const clv_numbers *numbers, int least, int most, int size[3])
+bool cli_whole_size(const clvox_numbers *numbers, int least, int most, int size[3])
 {
-    if ((numbers->count != 1 && numbers->count != 3) || numbers->unit != CLV_UNIT_NONE)
+    if ((numbers->count != 1 && numbers->count != 3) || numbers->unit != CLVOX_UNIT_NONE)
         return false;
     for (int i = 0; i < 3; i++) {
         double value = numbers->value[numbers->count == 3 ? i : 0];
@@ -151,7 +151,7 @@ static int read_value(const cli_option *option, const char *text)
         break;
     }
     case CLI_NUMBERS:
-        if (!clv_numbers_read(text, option->target))
+        if (!clvox_numbers_read(text, option->target))
             return cli_misuse("--%s %s: not of the form %s", option->name, text, option->argument);
         break;
     case CLI_CHOICE:
@@ -183,7 +183,7 @@ static void print_rows(const cli_option *options)
         print_row(o->letter, o->name, o->argument ? o->argument : "", o->help, "");
 }
 
-bool cli_takes(const clv_option *row, const char *const *without)
+bool cli_takes(const clvox_option_text *row, const char *const *without)
 {
     for (int i = 0; row->name && without && without[i]; i++)
         if (!strcmp(row->name, without[i]))
@@ -191,15 +191,12 @@ bool cli_takes(const clv_option *row, const char *const *without)
     return row->name != NULL;
 }
 
-static void print_table(const clv_option_table *table, const char *const *without)
+static void print_table(const clvox_option_table *table, const char *const *without)
 {
-    for (int i = 0; i < table->count; i++) {
-        const clv_option *row = &table->rows[i];
-        char argument[128], otherwise[192];
-        if (cli_takes(row, without))
-            print_row(row->letter, row->name, clv_option_argument(row, argument, sizeof argument), row->help,
-                      clv_option_default(table, row, otherwise, sizeof otherwise));
-    }
+    clvox_option_text row;
+    for (int i = 0; clvox_option_describe(table, i, &row); i++)
+        if (cli_takes(&row, without))
+            print_row(row.letter, row.name, row.argument, row.help, row.standard);
 }
 
 static void print_help(const command *cli, const cli_usage *usage, const cli_option *everywhere)
@@ -351,16 +348,14 @@ static int check_log(const char *path)
 }
 
 /* What is typed for the fields of a pipeline's options is kept as text: presets come before it. */
-static void list_fields(const clv_option_table *table, const char *const *without, const char **given,
+static void list_fields(const clvox_option_table *table, const char *const *without, const char **given,
                         cli_option *fields)
 {
-    for (int i = 0; table && i < table->count; i++) {
-        const clv_option *row = &table->rows[i];
-        if (cli_takes(row, without))
-            *fields++ = (cli_option){.name = row->name, .letter = row->letter,
-                                     .kind = row->type == CLV_OPTION_FLAG ? CLI_MARK : CLI_TEXT,
-                                     .target = (void *)&given[i]};
-    }
+    clvox_option_text row;
+    for (int i = 0; table && clvox_option_describe(table, i, &row); i++)
+        if (cli_takes(&row, without))
+            *fields++ = (cli_option){.name = row.name, .letter = row.letter,
+                                     .kind = row.flag ? CLI_MARK : CLI_TEXT, .target = (void *)&given[i]};
 }
 
 static bool is_output(const cli_option *row)
@@ -387,7 +382,7 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
     };
     if (argc > 1 && !strcmp(argv[argc - 1], CLI_DESCRIBE))
         return cli_describe(cli, usage, everywhere);
-    cli_option fields[CLV_MAX_OPTIONS + 1] = {{0}}, more[CLV_MAX_OPTIONS + 1] = {{0}};
+    cli_option fields[CLVOX_MOST_OPTIONS + 1] = {{0}}, more[CLVOX_MOST_OPTIONS + 1] = {{0}};
     const cli_option *rows[MAX_OPTIONS] = {0};
     struct option known[MAX_OPTIONS + 1] = {{0}};
     char letters[2 * MAX_OPTIONS + 2] = ":";
@@ -470,59 +465,67 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
 
 /* ---- fields of a pipeline's options ------------------------------------- */
 
-int cli_read_fields(const clv_option_table *table, const char *const *given, double mm, void *values)
+int cli_read_fields(const clvox_option_table *table, const char *const *given, double mm, void *values)
 {
-    int status = clv_options_read(table, given, mm, values);
+    int status = clvox_options_read(table, given, mm, values);
     return status == CLVOX_ERROR_ARGUMENT ? CLI_USAGE : status;
 }
 
-int cli_settle_fields(const clv_option_table *table, const char *const *given,
-                      int (*check)(const void *values), void *values)
+int cli_refuse_idle(const clvox_option_table *table, const char *const *given, const void *values)
 {
-    int status = cli_read_fields(table, given, 0, values);
-    if (status)
-        return status;
-    if (check(values) < 0)
-        return CLI_USAGE;
-    for (int i = 0; i < table->count; i++) {
-        const clv_option *row = &table->rows[i];
-        const char *why = given[i] && row->idle ? row->idle(row, values, given[i]) : NULL;
+    clvox_option_text row;
+    for (int i = 0; clvox_option_describe(table, i, &row); i++) {
+        const char *why = clvox_option_idle(table, i, values, given[i]);
         if (why)
-            return cli_misuse("--%s has no effect %s", row->name, why);
+            return cli_misuse("--%s has no effect %s", row.name, why);
     }
     return CLVOX_OK;
 }
 
-void cli_log_fields(cJSON *to, const clv_option_table *table, const void *values)
+int cli_settle_fields(const clvox_option_table *table, const char *const *given, void *values)
 {
-    for (int i = 0; i < table->count; i++) {
-        const clv_option *row = &table->rows[i];
-        char key[64];
-        double value = clv_option_value(row, values, 0);
-        clv_option_key(row, key, sizeof key);
-        if (row->type == CLV_OPTION_CHOICE) {
-            const char *word = clv_option_word(row, (int)value);
-            cJSON_AddStringToObject(to, key, word ? word : "");
-        } else if (row->type == CLV_OPTION_INTEGERS || row->type == CLV_OPTION_NUMBERS) {
-            cJSON *list = cJSON_AddArrayToObject(to, key);
-            for (int k = 0; k < clv_option_count(row, values); k++)
-                cJSON_AddItemToArray(list, cJSON_CreateNumber(clv_option_value(row, values, k)));
-        } else if (row->type == CLV_OPTION_FLAG) {
-            cJSON_AddBoolToObject(to, key, value != 0);
+    int status = cli_read_fields(table, given, 0, values);
+    if (status)
+        return status;
+    if (clvox_options_check(table, values) < 0)
+        return CLI_USAGE;
+    return cli_refuse_idle(table, given, values);
+}
+
+const char *cli_option_word(const clvox_option_table *table, const char *name, int which)
+{
+    return clvox_option_word(table, clvox_option_find(table, name), which);
+}
+
+void cli_log_fields(cJSON *to, const clvox_option_table *table, const void *values)
+{
+    clvox_option_text row;
+    for (int i = 0; clvox_option_describe(table, i, &row); i++) {
+        double number[CLVOX_MOST_NUMBERS] = {0};
+        int count = clvox_option_numbers(table, i, values, number);
+        if (row.type == CLVOX_OPTION_CHOICE) {
+            const char *word = clvox_option_word(table, i, (int)number[0]);
+            cJSON_AddStringToObject(to, row.key, word ? word : "");
+        } else if (row.type == CLVOX_OPTION_INTEGERS || row.type == CLVOX_OPTION_NUMBERS) {
+            cJSON *list = cJSON_AddArrayToObject(to, row.key);
+            for (int k = 0; k < count; k++)
+                cJSON_AddItemToArray(list, cJSON_CreateNumber(number[k]));
+        } else if (row.type == CLVOX_OPTION_FLAG) {
+            cJSON_AddBoolToObject(to, row.key, number[0] != 0);
         } else {
-            cli_log_number(to, key, value);
+            cli_log_number(to, row.key, number[0]);
         }
     }
 }
 
-void cli_remark_idle(const command *cli, const clv_option_table *table, const char *const *given,
+void cli_remark_idle(const command *cli, const clvox_option_table *table, const char *const *given,
                      const void *values)
 {
-    for (int i = 0; i < table->count; i++) {
-        const clv_option *row = &table->rows[i];
-        const char *why = given[i] && row->idle ? row->idle(row, values, given[i]) : NULL;
+    clvox_option_text row;
+    for (int i = 0; clvox_option_describe(table, i, &row); i++) {
+        const char *why = clvox_option_idle(table, i, values, given[i]);
         if (why)
-            cli_remark(cli, 0, "--%s has no effect %s\n", row->name, why);
+            cli_remark(cli, 0, "--%s has no effect %s\n", row.name, why);
     }
 }
 

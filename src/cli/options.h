@@ -3,7 +3,9 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
-#include "base/options.h"
+#include <stdbool.h>
+
+#include "clvox/options.h"
 
 enum { CLI_MAX_TEXTS = 64 };
 
@@ -27,7 +29,7 @@ typedef enum cli_option_kind {
     CLI_REPEAT,  /* cli_texts */
     CLI_INTEGER, /* int, not negative */
     CLI_NUMBER,  /* double */
-    CLI_NUMBERS, /* clv_numbers */
+    CLI_NUMBERS, /* clvox_numbers */
     CLI_CHOICE,  /* int: index into argument, "a|b|c" */
     CLI_MARK     /* const char *: "" where it is given */
 } cli_option_kind;
@@ -48,8 +50,8 @@ typedef struct cli_usage {
     const char *example;  /* complete commands */
     const cli_option *options; /* of the verb alone; ends with name NULL */
     /* Those of a pipeline of the library, and of one that it is built on, or NULL, and where what is typed for each row goes: zeroed,
-     * CLV_MAX_OPTIONS long. The verb sets the fields by cli_read_fields. */
-    const clv_option_table *table, *more;
+     * CLVOX_MOST_OPTIONS long. The verb sets the fields by cli_read_fields. */
+    const clvox_option_table *table, *more;
     const char **given, **more_given;
     const char *const *without; /* rows of `more` that the verb does not take, ends with NULL; NULL: it takes all */
     const struct cli_subcommand *words; /* with options of their own, or NULL; ends with name NULL */
@@ -66,16 +68,16 @@ struct cJSON;
 int cli_parse(struct command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count);
 
 /* Whether a verb takes a row of a pipeline: it has a name, and is not among `without`. */
-bool cli_takes(const clv_option *row, const char *const *without);
+bool cli_takes(const clvox_option_text *row, const char *const *without);
 
 /* Hidden, and the last word: instead of anything else, print as JSON what --help says. */
 #define CLI_DESCRIBE "--describe-options"
 int cli_describe(const struct command *cli, const cli_usage *usage, const cli_option *everywhere);
 
 /* Enters every row's value into the log. */
-void cli_log_fields(struct cJSON *to, const clv_option_table *table, const void *values);
+void cli_log_fields(struct cJSON *to, const clvox_option_table *table, const void *values);
 /* Remarks on the options that are given and have no effect beside the others. */
-void cli_remark_idle(const struct command *cli, const clv_option_table *table, const char *const *given,
+void cli_remark_idle(const struct command *cli, const clvox_option_table *table, const char *const *given,
                      const void *values);
 
 /* Stores the sentence and returns CLI_USAGE. */
@@ -85,16 +87,21 @@ int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * names the option. */
 int cli_auto_or_number(const char *option, const char *text, double *out);
 
-/* clv_options_read, where what is typed wrongly is a misuse. */
-int cli_read_fields(const clv_option_table *table, const char *const *given, double mm, void *values);
+/* clvox_options_read, where what is typed wrongly is a misuse. */
+int cli_read_fields(const clvox_option_table *table, const char *const *given, double mm, void *values);
 
-/* The same, and misuses too are what check refuses of them and options that have no effect. */
-int cli_settle_fields(const clv_option_table *table, const char *const *given,
-                      int (*check)(const void *values), void *values);
+/* A misuse where an option that is given has no effect. */
+int cli_refuse_idle(const clvox_option_table *table, const char *const *given, const void *values);
+
+/* Both, and misuses too are what clvox_options_check refuses. */
+int cli_settle_fields(const clvox_option_table *table, const char *const *given, void *values);
+
+/* Word number `which` of the choice of this name; NULL: there is none. */
+const char *cli_option_word(const clvox_option_table *table, const char *name, int which);
 
 /* Voxels along each axis of "N" or "NxNxN"; false where they are not whole numbers
  * from least to most, or have a unit. */
-bool cli_whole_size(const clv_numbers *numbers, int least, int most, int size[3]);
+bool cli_whole_size(const clvox_numbers *numbers, int least, int most, int size[3]);
 
 /* The word of the list nearest to what was typed, NULL when none is near.
  * list[i] is at (const char *)base + i * stride. */

@@ -86,3 +86,8 @@ const clv_option_table clv_series_table = {
     .size = sizeof(clvox_series_options),
     .defaults = defaults,
 };
+
+const clvox_option_table *clvox_series_table(void)
+{
+    return &clv_series_table;
+}

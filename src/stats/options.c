@@ -81,3 +81,8 @@ const clv_option_table clv_stats_table = {.rows = rows,
                                           .count = sizeof rows / sizeof rows[0],
                                           .size = sizeof(clvox_stats_options),
                                           .defaults = defaults};
+
+const clvox_option_table *clvox_stats_table(void)
+{
+    return &clv_stats_table;
+}

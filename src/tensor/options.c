@@ -164,10 +164,26 @@ static bool varies(const clv_option *row, char *out, size_t room)
     return false;
 }
 
+static int fit_check(const void *values)
+{
+    return clv_tensor_fit_options_check(values);
+}
+
+static int denoise_check(const void *values)
+{
+    return clv_tensor_denoise_options_check(values);
+}
+
+static int all_check(const void *values)
+{
+    return clv_tensor_all_options_check(values);
+}
+
 const clv_option_table clv_tensor_fit_table = {.rows = fit_rows,
                                                .count = sizeof fit_rows / sizeof *fit_rows,
                                                .size = sizeof(clvox_tensor_fit_options),
                                                .defaults = fit_defaults,
+                                               .check = fit_check,
                                                .varies = varies};
 
 const clvox_option_table *clvox_tensor_fit_table(void)
@@ -178,6 +194,7 @@ const clv_option_table clv_tensor_denoise_table = {.rows = denoise_rows,
                                                    .count = sizeof denoise_rows / sizeof *denoise_rows,
                                                    .size = sizeof(clvox_tensor_denoise_options),
                                                    .defaults = denoise_defaults,
+                                               .check = denoise_check,
                                                    .varies = varies};
 
 const clvox_option_table *clvox_tensor_denoise_table(void)
@@ -188,6 +205,7 @@ const clv_option_table clv_tensor_all_table = {.rows = all_rows,
                                                .count = sizeof all_rows / sizeof *all_rows,
                                                .size = sizeof(clvox_tensor_all_options),
                                                .defaults = all_defaults,
+                                               .check = all_check,
                                                .varies = varies};
 
 /* ---- values that do not go together -------------------------------------- */
@@ -226,4 +244,9 @@ int clv_tensor_all_options_check(const clvox_tensor_all_options *o)
     if (status >= 0)
         status = clv_tensor_fit_options_check(&o->fit);
     return status < 0 ? status : clv_tensor_denoise_options_check(&o->denoise);
+}
+
+const clvox_option_table *clvox_tensor_all_table(void)
+{
+    return &clv_tensor_all_table;
 }

@@ -61,7 +61,8 @@ static void defaults(void *values)
                                      .edges = {8, 9}, .width = -1};
 }
 
-static const clv_option_table table = {rows, ROWS, sizeof(settings), defaults, NULL};
+static const clv_option_table table = {
+    .rows = rows, .count = ROWS, .size = sizeof(settings), .defaults = defaults};
 
 static int read_one(int row, const char *text, double mm, settings *s)
 {
@@ -220,16 +221,61 @@ static void options_by_name_reach_their_fields(void **state)
     assert_non_null(strstr(clvox_message(), "the-count"));
     for (; clvox_option_describe(&table, count, &text); count++) {
         flags += text.flag;
+        assert_true(*text.key && text.type == rows[count].type);
+        if (count == HIDDEN) { /* which has no name */
+            assert_true(!text.name && !strcmp(text.key, "hidden"));
+            continue;
+        }
         assert_true(text.flag || *text.argument);
-        assert_non_null(clv_option_find(&table, text.name));
+        assert_int_equal(clvox_option_find(&table, text.name), count);
     }
-    assert_int_equal(count, ROWS - 1); /* one has no name */
+    assert_int_equal(count, ROWS);
     assert_int_equal(flags, 1);
     assert_int_equal(clvox_option_describe(&table, -1, &text), 0);
 }
 
+static int never_calm(const void *values)
+{
+    const settings *s = values;
+    return s->mode == 0 ? clv_fail(CLVOX_ERROR_ARGUMENT, "mode: too calm") : clv_options_check(&table, s);
+}
+
+static void options_by_place_are_read_and_told(void **state)
+{
+    (void)state;
+    settings s;
+    clv_option_table with_check = table;
+    clvox_numbers numbers;
+    double value[CLVOX_MOST_NUMBERS];
+    const char *given[CLVOX_MOST_OPTIONS] = {NULL};
+    defaults(&s);
+    given[MODE] = "calm";
+    given[PASSES] = "7x8x9";
+    given[SHARE] = ".25";
+    assert_ok(clvox_options_read(&table, given, 0, &s));
+    assert_true(clvox_option_numbers(&table, PASSES, &s, value) == 3 && value[2] == 9);
+    assert_true(clvox_option_numbers(&table, SHARE, &s, value) == 1 && value[0] == .25);
+    assert_int_equal(clvox_option_numbers(&table, ROWS, &s, value), 0);
+    assert_string_equal(clvox_option_word(&table, MODE, 1), "brisk");
+    assert_true(!clvox_option_word(&table, MODE, 2) && !clvox_option_word(&table, SHARE, 0) &&
+                !clvox_option_word(&table, -1, 0));
+    assert_true(!clvox_option_idle(&table, SHARE, &s, ".25"));
+    s.fast = 1;
+    assert_string_equal(clvox_option_idle(&table, SHARE, &s, ".25"), "beside --fast");
+    assert_true(!clvox_option_idle(&table, SHARE, &s, NULL) && !clvox_option_idle(&table, MODE, &s, "calm"));
+    assert_ok(clvox_options_check(&table, &s));
+    with_check.check = never_calm;
+    assert_int_equal(clvox_options_check(&with_check, &s), CLVOX_ERROR_ARGUMENT);
+    s.share = 2;
+    assert_int_equal(clvox_options_check(&table, &s), CLVOX_ERROR_ARGUMENT);
+    assert_true(clvox_numbers_read("2x1vox", &numbers) && numbers.count == 2 &&
+                numbers.unit == CLVOX_UNIT_VOXELS);
+    assert_true(!clvox_numbers_read("2x", &numbers) && numbers.count == 2);
+}
+
 static void words(void)
 {
+    test_case(options_by_place_are_read_and_told, "options: read, told and checked by place");
     test_case(options_by_name_reach_their_fields, "options: given and described by name, without the table");
     test_case(options_names_forms_and_defaults_as_help,
               "options: names, forms and defaults as help and logs say them");

@@ -7,9 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "atlas/options.h"
 #include "cli/bar.h"
-#include "register/options.h"
 
 /* ---- the run ------------------------------------------------------------- */
 
@@ -83,15 +81,15 @@ end:
 static void log_options(command *cli, const cli_atlas_request *r, const clvox_atlas_options *o)
 {
     cJSON *used = cJSON_AddObjectToObject(cli->log, "options");
-    cli_log_fields(used, &clv_atlas_table, o);
-    cli_log_fields(cJSON_AddObjectToObject(used, "registration"), &clv_register_table, &o->registration);
+    cli_log_fields(used, clvox_atlas_table(), o);
+    cli_log_fields(cJSON_AddObjectToObject(used, "registration"), clvox_register_table(), &o->registration);
     if (r->ats) {
         cJSON_AddStringToObject(used, "regress", r->regress);
         cJSON_AddItemToObject(used, "at", cJSON_CreateDoubleArray(r->at, r->ats));
         cJSON_AddNumberToObject(used, "bandwidth", r->bandwidth);
     }
-    cli_remark_idle(cli, &clv_atlas_table, r->given, o);
-    cli_remark_idle(cli, &clv_register_table, r->of_register, &o->registration);
+    cli_remark_idle(cli, clvox_atlas_table(), r->given, o);
+    cli_remark_idle(cli, clvox_register_table(), r->of_register, &o->registration);
 }
 
 static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
@@ -174,8 +172,8 @@ static int read_options(const cli_atlas_request *r, clvox_atlas_options *o)
     int status = CLVOX_OK;
     clvox_atlas_defaults(o);
     CLI_TRY(cli_register_preset(&r->presets, r->of_register, &o->registration));
-    CLI_TRY(cli_read_fields(&clv_register_table, r->of_register, 0, &o->registration));
-    CLI_TRY(cli_read_fields(&clv_atlas_table, r->given, 0, o));
+    CLI_TRY(cli_read_fields(clvox_register_table(), r->of_register, 0, &o->registration));
+    CLI_TRY(cli_read_fields(clvox_atlas_table(), r->given, 0, o));
     if (o->rounds + o->linear_rounds < 1)
         status = cli_misuse("--rounds 0 and --linear-rounds 0: one round or more");
 end:
@@ -228,9 +226,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
                    "  clvox atlas -o template bids --suffix T2w\n"
                    "  clvox atlas -o growth --list subjects.tsv --regress age --at 2,4,6,8 --bandwidth 1.5",
         .options = options,
-        .table = &clv_atlas_table,
+        .table = clvox_atlas_table(),
         .given = r.given,
-        .more = &clv_register_table,
+        .more = clvox_register_table(),
         .more_given = r.of_register,
         .without = without,
         .most = 1 << 20,

@@ -16,7 +16,7 @@ static size_t not_finite(const clvox_volume *volume)
     return count;
 }
 
-static int check_sigma(const clv_numbers *sigma)
+static int check_sigma(const clvox_numbers *sigma)
 {
     if (sigma->count != 1 && sigma->count != 3)
         return cli_misuse("--sigma: one width or three, as 2mm or 2x2x3mm");
@@ -51,7 +51,7 @@ static void log_filter(command *cli, const clvox_volume *in, int kind, const dou
 int cmd_filter(command *cli, int argc, char **argv)
 {
     const char *out_path = NULL;
-    clv_numbers sigma = {.count = 0};
+    clvox_numbers sigma = {.count = 0};
     double amount = NAN;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
@@ -120,7 +120,7 @@ int cmd_filter(command *cli, int argc, char **argv)
         return status;
     if (isnan(amount))
         amount = 1;
-    const bool voxels = sigma.unit == CLV_UNIT_VOXELS, each = sigma.count == 3;
+    const bool voxels = sigma.unit == CLVOX_UNIT_VOXELS, each = sigma.count == 3;
     const double widths[3] = {sigma.value[0], sigma.value[each ? 1 : 0], sigma.value[each ? 2 : 0]};
     const cli_input inputs[] = {{words[1], &in, 0}};
     CLI_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));

@@ -4,11 +4,11 @@
 #include "cli/cli.h"
 #include "clvox/filter.h"
 
-static int set_radius(const clv_numbers *given, int radius[3])
+static int set_radius(const clvox_numbers *given, int radius[3])
 {
     if (given->count > 1 && given->count != 3)
         return cli_misuse("--radius: one number of voxels or three, as 1 or 2x2x1");
-    if (given->unit == CLV_UNIT_MM)
+    if (given->unit == CLVOX_UNIT_MM)
         return cli_misuse("--radius: in voxels, not in mm");
     for (int a = 0; a < 3; a++) {
         double r = given->count == 0 ? 1 : given->value[given->count == 3 ? a : 0];
@@ -22,7 +22,7 @@ static int set_radius(const clv_numbers *given, int radius[3])
 int cmd_filter_median(command *cli, int argc, char **argv)
 {
     const char *out_path = NULL;
-    clv_numbers given = {.count = 0};
+    clvox_numbers given = {.count = 0};
     int radius[3];
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the filtered image"},

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/cli.h"
-#include "image/bias.h"
-
-static int check(const void *values)
-{
-    return clv_options_check(&clv_bias_table, values);
-}
+#include "clvox/filter.h"
 
 static void report(command *cli, const clvox_bias_options *o, const clvox_bias_report *found)
 {
@@ -25,7 +20,7 @@ static void report(command *cli, const clvox_bias_options *o, const clvox_bias_r
 
 int cmd_filter_n4(command *cli, int argc, char **argv)
 {
-    const char *out_path = NULL, *mask_path = NULL, *field_path = NULL, *given[CLV_MAX_OPTIONS] = {NULL};
+    const char *out_path = NULL, *mask_path = NULL, *field_path = NULL, *given[CLVOX_MOST_OPTIONS] = {NULL};
     clvox_bias_options o;
     clvox_bias_report found;
     const cli_option options[] = {
@@ -42,7 +37,7 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
         .example = "  clvox filter n4 t1.nii.gz -o t1_even.nii.gz --mask brain.nii.gz --field field.nii.gz\n"
                    "  clvox filter n4 t1.nii.gz -o t1_even.nii.gz --shrink 2 --iterations 50x50x30x20",
         .options = options,
-        .table = &clv_bias_table,
+        .table = clvox_bias_table(),
         .given = given,
         .least = 1,
         .most = 1,
@@ -55,12 +50,12 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
         return status;
     if (!out_path)
         return cli_misuse("-o OUT is missing");
-    if ((status = cli_settle_fields(&clv_bias_table, given, check, &o)))
+    if ((status = cli_settle_fields(clvox_bias_table(), given, &o)))
         return status;
     const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
     CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_bias_table, &o);
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_bias_table(), &o);
     status = clvox_filter_bias(cli->ctx, in, mask, &o, &out, field_path ? &field : NULL, &found);
     if (status < 0) {
         clvox_fail_in(status, words[0]);

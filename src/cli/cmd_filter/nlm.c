@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/cli.h"
-#include "image/nlm.h"
-
-static int check(const void *values)
-{
-    return clv_options_check(&clv_nlm_table, values);
-}
+#include "clvox/filter.h"
 
 static void report(command *cli, const clvox_nlm_report *found)
 {
@@ -24,7 +19,7 @@ static void report(command *cli, const clvox_nlm_report *found)
 
 int cmd_filter_nlm(command *cli, int argc, char **argv)
 {
-    const char *out_path = NULL, *mask_path = NULL, *given[CLV_MAX_OPTIONS] = {NULL};
+    const char *out_path = NULL, *mask_path = NULL, *given[CLVOX_MOST_OPTIONS] = {NULL};
     clvox_nlm_options o;
     clvox_nlm_report found;
     const cli_option options[] = {
@@ -40,7 +35,7 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
         .example = "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz\n"
                    "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz --mask brain.nii.gz --search 5 --noise-kind rician",
         .options = options,
-        .table = &clv_nlm_table,
+        .table = clvox_nlm_table(),
         .given = given,
         .least = 1,
         .most = 1,
@@ -53,12 +48,12 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
         return status;
     if (!out_path)
         return cli_misuse("-o OUT is missing");
-    if ((status = cli_settle_fields(&clv_nlm_table, given, check, &o)))
+    if ((status = cli_settle_fields(clvox_nlm_table(), given, &o)))
         return status;
     const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
     CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_nlm_table, &o);
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_nlm_table(), &o);
     status = clvox_filter_nlm(cli->ctx, in, mask, &o, &out, &found);
     if (status < 0) {
         clvox_fail_in(status, words[0]);

@@ -22,7 +22,7 @@ typedef struct request {
     const char *out, *labels, *inverse;
     clvox_grid grid;
     uint64_t seed;
-    clv_numbers noise;
+    clvox_numbers noise;
     double correlation; /* NaN: not given */
     double amplitude;   /* NaN: as large as is safe, at most 5 mm */
     bool has_matrix;
@@ -138,7 +138,7 @@ end:
     return status;
 }
 
-static int read_grid(command *cli, const char *like, const clv_numbers *size, const clv_numbers *spacing,
+static int read_grid(command *cli, const char *like, const clvox_numbers *size, const clvox_numbers *spacing,
                      int direction, clvox_grid *out)
 {
     int n[3];
@@ -154,10 +154,10 @@ static int read_grid(command *cli, const char *like, const clv_numbers *size, co
         clvox_volume_destroy(&volume);
         return CLVOX_OK;
     }
-    if ((size->count != 0 && size->count != 3) || size->unit == CLV_UNIT_MM)
+    if ((size->count != 0 && size->count != 3) || size->unit == CLVOX_UNIT_MM)
         return cli_misuse("--size: three numbers of voxels, as 65x47x33");
     if ((spacing->count != 0 && spacing->count != 1 && spacing->count != 3) ||
-        spacing->unit == CLV_UNIT_VOXELS)
+        spacing->unit == CLVOX_UNIT_VOXELS)
         return cli_misuse("--spacing: one or three lengths, as 1x1x2mm");
     for (int i = 0; i < 3; i++) {
         double voxels = size->count ? size->value[i] : 64;
@@ -188,7 +188,7 @@ static int check_options(const request *r, const char *affine)
         return cli_misuse("--noise belongs to images and surfaces; tensor:... takes --snr");
     if (r->noise.count > 1 || (r->noise.count && r->noise.value[0] < 0))
         return cli_misuse("--noise: one number, not negative");
-    if (!surface && r->noise.unit != CLV_UNIT_NONE)
+    if (!surface && r->noise.unit != CLVOX_UNIT_NONE)
         return cli_misuse("--noise: images take a plain number, in their own unit");
     if (!isnan(r->correlation) && (!surface || !r->noise.count))
         return cli_misuse("--correlation belongs to the noise of surfaces");
@@ -212,7 +212,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
     request r = {.amplitude = NAN, .correlation = NAN, .scan = CLI_SCAN_DEFAULT,
                  .matrix = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}};
     const char *like = NULL, *affine = NULL;
-    clv_numbers size = {.count = 0}, spacing = {.count = 0};
+    clvox_numbers size = {.count = 0}, spacing = {.count = 0};
     int direction = 0, seed = 1;
     const cli_option options[] = {
         {"output", 'o', CLI_PREFIX, &r.out, "OUT",

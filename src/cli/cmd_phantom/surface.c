@@ -59,7 +59,7 @@ int cli_phantom_surface(command *cli, const cli_solid *r)
         snprintf(path[i], sizeof path[i], "%s%s", prefix, ends[i].end);
     clvox_grid_spacing(r->grid, spacing);
     const double voxel = fmin(spacing[0], fmin(spacing[1], spacing[2]));
-    double unit = r->noise.unit == CLV_UNIT_VOXELS ? voxel : 1;
+    double unit = r->noise.unit == CLVOX_UNIT_VOXELS ? voxel : 1;
     double sigma = r->noise.count ? r->noise.value[0] * unit : 0;
     CLI_TRY(clvox_phantom_distance(r->kind, r->grid, &distance));
     CLI_TRY(clvox_phantom_mesh(r->kind, r->grid, clvox_grid_voxels(r->grid) > MOST ? 1 : 2, &mesh));

@@ -11,7 +11,7 @@ typedef struct cli_solid {
     clvox_solid kind;
     const char *prefix;
     const clvox_grid *grid;
-    clv_numbers noise;  /* none given: no noisy files; mm without a unit */
+    clvox_numbers noise;  /* none given: no noisy files; mm without a unit */
     double correlation; /* voxels; NaN: white */
     uint64_t seed;
 } cli_solid;

@@ -9,19 +9,17 @@
 
 #include "cli/matrix.h"
 #include "register/model.h"
-#include "register/options.h"
 
 /* ---- what each word means ----------------------------------------------- */
 
 static const char **given(cli_register_request *r, const char *name)
 {
-    return &r->given[clv_option_index(&clv_register_table, name)];
+    return &r->given[clvox_option_find(clvox_register_table(), name)];
 }
 
 /* A file for --init; what is a word instead is left to the table. */
 static int read_init(command *cli, cli_register_request *r, const char **text, clvox_register_options *o)
 {
-    const clv_option *row = clv_option_find(&clv_register_table, "init");
     if (!*text)
         return CLVOX_OK;
     if (!strcmp(*text, "points")) {
@@ -35,7 +33,7 @@ static int read_init(command *cli, cli_register_request *r, const char **text, c
         return CLVOX_OK;
     }
     for (int i = 0; i < CLVOX_INIT_MATRIX; i++)
-        if (!strcmp(*text, clv_option_word(row, i)))
+        if (!strcmp(*text, cli_option_word(clvox_register_table(), "init", i)))
             return CLVOX_OK;
     const char *comma = strrchr(*text, ',');
     if (**text == '[' && comma && comma != strchr(*text, ','))
@@ -130,13 +128,12 @@ static int read_channels(cli_register_request *r)
 static int read_dof(cli_register_request *r)
 {
     static const int freedom[] = {0, 3, 6, 7, 9, 12};
-    const clv_option *row = clv_option_find(&clv_register_table, "linear");
     const char **linear = given(r, "linear"), *word = NULL;
     if (r->dof < 0)
         return CLVOX_OK;
     for (int i = 0; i < 6; i++)
         if (r->dof == freedom[i])
-            word = clv_option_word(row, i);
+            word = cli_option_word(clvox_register_table(), "linear", i);
     if (!word)
         return cli_misuse("--dof %d: the choices are 0, 3, 6, 7, 9 and 12", r->dof);
     if (*linear && strcmp(*linear, word) != 0)
@@ -191,8 +188,8 @@ const char *cli_preset_name(const cli_presets *p)
 
 int cli_register_preset(const cli_presets *p, const char *const *typed, clvox_register_options *o)
 {
-    int status = CLVOX_OK, deform = clv_option_index(&clv_register_table, "deform");
-    const char *model[CLV_MAX_OPTIONS] = {NULL};
+    int status = CLVOX_OK, deform = clvox_option_find(clvox_register_table(), "deform");
+    const char *model[CLVOX_MOST_OPTIONS] = {NULL};
     if (p->quick + p->regular + p->best > 1)
         return cli_misuse("--%s and --%s contradict each other", p->quick ? "quick" : "regular",
                           p->best ? "best" : "regular");
@@ -200,7 +197,7 @@ int cli_register_preset(const cli_presets *p, const char *const *typed, clvox_re
     if (p->quick)
         o->deform = CLVOX_DEFORM_GREEDY;
     model[deform] = typed[deform];
-    CLI_TRY(cli_read_fields(&clv_register_table, model, 0, o));
+    CLI_TRY(cli_read_fields(clvox_register_table(), model, 0, o));
     const clv_model *m = clv_model_find(o->deform);
     if (p->regular && m && !clv_model_has(m, CLVOX_PRESET_REGULAR))
         status = cli_misuse("--regular: %s has no such preset; a larger --lambda gives more regular maps",
@@ -219,7 +216,7 @@ static int read_options(command *cli, cli_register_request *r, clvox_register_op
     CLI_TRY(cli_register_preset(&r->presets, r->given, o));
     CLI_TRY(read_dof(r));
     CLI_TRY(read_init(cli, r, given(r, "init"), o));
-    CLI_TRY(cli_read_fields(&clv_register_table, r->given, 0, o));
+    CLI_TRY(cli_read_fields(clvox_register_table(), r->given, 0, o));
     const clv_model *m = clv_model_find(o->deform);
     o->inverse = o->inverse || (m && m->gives_inverse);
 end:
@@ -300,7 +297,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
                    "      --fixed-mask subject_brain.nii.gz --moving-mask atlas_brain.nii.gz \\\n"
                    "      --labels atlas_labels.nii.gz",
         .options = options,
-        .table = &clv_register_table,
+        .table = clvox_register_table(),
         .given = r->given,
         .words = series,
     };
@@ -346,7 +343,7 @@ int cli_register_smoothing(const cli_register_request *r, const clvox_grid *fixe
     /* However the voxels are stored, the product of their edges is rounded alike. */
     clvox_grid_canonical(fixed, &grid);
     clvox_grid_spacing(&grid, edge);
-    return cli_read_fields(&clv_register_table, r->given, cbrt(edge[0] * edge[1] * edge[2]), o);
+    return cli_read_fields(clvox_register_table(), r->given, cbrt(edge[0] * edge[1] * edge[2]), o);
 }
 
 /* ---- remarks and log ---------------------------------------------------- */
@@ -363,7 +360,7 @@ void cli_register_remarks(const command *cli, const cli_register_request *r, con
         cli_remark(cli, 0, "--weight has no effect with one channel\n");
     if ((r->presets.quick || r->presets.regular || r->presets.best) && o->deform == CLVOX_DEFORM_NONE)
         cli_remark(cli, 0, "--%s has no effect with --deform none\n", cli_preset_name(&r->presets));
-    cli_remark_idle(cli, &clv_register_table, r->given, o);
+    cli_remark_idle(cli, clvox_register_table(), r->given, o);
 }
 
 void cli_register_log_options(command *cli, const cli_register_request *r, const clvox_register_options *o)
@@ -371,5 +368,5 @@ void cli_register_log_options(command *cli, const cli_register_request *r, const
     cJSON *to = cJSON_AddObjectToObject(cli->log, "options");
     cJSON_AddStringToObject(to, "preset", cli_preset_name(&r->presets));
     cJSON_AddItemToObject(to, "weights", cJSON_CreateDoubleArray(r->weight, r->fixed.count));
-    cli_log_fields(to, &clv_register_table, o);
+    cli_log_fields(to, clvox_register_table(), o);
 }

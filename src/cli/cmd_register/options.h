@@ -22,7 +22,7 @@ typedef struct cli_register_request {
     double weight[CLVOX_MAX_CHANNELS];
     const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels, *initial_warp, *points;
     const char *list, *summary; /* many pairs: prefix is the folder of their outputs */
-    const char *given[CLV_MAX_OPTIONS]; /* of the rows of clv_register_table */
+    const char *given[CLVOX_MOST_OPTIONS]; /* of the rows of clvox_register_table */
     char *fixed_points, *moving_points; /* the two files of points, the caller's to free; NULL: none */
     char *fixed_surface[CLVOX_MAX_SURFACES], *moving_surface[CLVOX_MAX_SURFACES]; /* the caller's to free */
     char surface_end[CLVOX_MAX_SURFACES][32]; /* of the moving surfaces carried: "_surface_1.surf.gii" */
@@ -42,8 +42,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
 /* Registers the pairs of request->list, one after another, reading and writing meanwhile. */
 int cli_register_list(command *cli, const cli_register_request *request, const clvox_register_options *options);
 
-/* The model that is typed for the rows of clv_register_table, and what a preset makes of it; the other rows are read
- * after it. */
+/* The model that is typed for the rows of clvox_register_table, and what a preset makes of it; the other rows
+ * are read after it. */
 int cli_register_preset(const cli_presets *presets, const char *const *typed, clvox_register_options *options);
 
 /* "quick", "regular", "best" or "default". */

@@ -10,7 +10,6 @@
 #include "cli/cmd_register/options.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
-#include "register/options.h"
 
 static const struct {
     unsigned bit;
@@ -99,20 +98,18 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
                                          "world coordinates as they are", "centres of the grids",
                                          "images' centres and turns", "the given affine"};
     const clv_metric_row *compared = clv_metric_find(options->linear_metric);
-    const clv_option *linear = clv_option_find(&clv_register_table, "linear");
     char by[32];
     const clvox_volume *fixed = images->fixed[0], *moving = images->moving[0];
     print_grid(cli, "fixed", &fixed->grid);
     print_grid(cli, "moving", &moving->grid);
     if (images->channels > 1)
         cli_remark(cli, 0, "channels %d\n", images->channels);
-    cli_remark(cli, 0, "plan     %s%s%s%s%s, then %s%s\n", starts[options->init],
-               options->linear ? ", " : "", options->linear ? clv_option_word(linear, (int)options->linear) : "",
-               options->linear ? " by " : "",
-               options->linear ? clv_metric_says(compared, clv_metric_parameter(compared, options, true), by)
-                               : "",
-               options->deform ? clv_model_name(options->deform) : "no",
-               options->deform ? "" : " deformation");
+    cli_remark(
+        cli, 0, "plan     %s%s%s%s%s, then %s%s\n", starts[options->init], options->linear ? ", " : "",
+        options->linear ? cli_option_word(clvox_register_table(), "linear", (int)options->linear) : "",
+        options->linear ? " by " : "",
+        options->linear ? clv_metric_says(compared, clv_metric_parameter(compared, options, true), by) : "",
+        options->deform ? clv_model_name(options->deform) : "no", options->deform ? "" : " deformation");
     bool exchanged = clv_register_exchanges(images, options) && clv_register_order(images, true) > 0;
     if (exchanged)
         cli_remark(cli, 0, "order    from the moving image, inverted at the end\n");

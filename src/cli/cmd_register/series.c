@@ -13,11 +13,11 @@
 #include "cli/matrix.h"
 #include "cli/table.h"
 #include "clvox/files.h"
-#include "series/series.h"
+#include "clvox/series.h"
 
 typedef struct request {
     const char *series, *reference, *mask, *bval, *bvec, *table, *prefix, *matrices;
-    const char *given[CLV_MAX_OPTIONS];
+    const char *given[CLVOX_MOST_OPTIONS];
     clvox_series_options options;
     bool strict, dry_run, reference_is_file;
 } request;
@@ -218,7 +218,6 @@ static int say_plan(command *cli, const request *r, const clvox_volume *series, 
     double edge[3];
     const int *size = series->grid.size;
     const clvox_series_options *o = &r->options;
-    const clv_option *linear = clv_option_find(&clv_series_table, "linear");
     int status = clvox_register_series_plan(series, reference, mask, gradients, o, &plan);
     if (status < 0)
         return status;
@@ -226,13 +225,14 @@ static int say_plan(command *cli, const request *r, const clvox_volume *series, 
     clvox_grid_spacing(&series->grid, edge);
     cli_remark(cli, 0, "series   %d frames of %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", series->frames,
                size[0], size[1], size[2], edge[0], edge[1], edge[2]);
-    cli_remark(cli, 0, "plan     %s, to %s%s\n", clv_option_word(linear, (int)o->linear),
+    cli_remark(cli, 0, "plan     %s, to %s%s\n",
+               cli_option_word(clvox_series_table(), "linear", (int)o->linear),
                r->reference_is_file ? r->reference : target,
                r->bval || r->table              ? ", then shell by shell"
                : o->target == CLVOX_SERIES_MEAN ? ", then to the mean"
                                                 : "");
     cli_log_grid(cli->log, "grid", &series->grid);
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_series_table, o);
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_series_table(), o);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "plan");
     if (plan.reference >= 0)
         cJSON_AddNumberToObject(to, "reference", plan.reference);
@@ -286,7 +286,7 @@ static int run(command *cli, request *r)
         clvox_fail_in(status, r->series);
     if (status < 0)
         goto end;
-    cli_remark_idle(cli, &clv_series_table, r->given, &r->options);
+    cli_remark_idle(cli, clvox_series_table(), r->given, &r->options);
     if (r->dry_run) {
         list_files(cli, r, ends, series->frames);
         goto end;
@@ -382,7 +382,7 @@ int cmd_register_series(command *cli, int argc, char **argv)
             "  clvox register --series bold.nii.gz --to mean -o sub\n"
             "  clvox register --series dwi.nii.gz --bval dwi.bval --bvec dwi.bvec --linear affine -o sub",
         .options = options,
-        .table = &clv_series_table,
+        .table = clvox_series_table(),
         .given = r.given,
     };
     char **rest;
@@ -404,7 +404,7 @@ int cmd_register_series(command *cli, int argc, char **argv)
         return cli_misuse("-o PREFIX is missing");
     if ((r.bval || r.bvec || r.table) && (status = cli_check_gradients(r.bval, r.bvec, r.table)))
         return status;
-    CLI_TRY(cli_read_fields(&clv_series_table, r.given, 0, &r.options));
+    CLI_TRY(cli_read_fields(clvox_series_table(), r.given, 0, &r.options));
     CLI_TRY(read_reference(&r));
     status = run(cli, &r);
 end:

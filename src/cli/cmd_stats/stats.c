@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Permutation tests of maps. */
 #include "cli/cmd_stats/stats.h"
+#include "clvox/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +9,6 @@
 
 #include "cli/bar.h"
 #include "cli/matrix.h"
-#include "stats/options.h"
 
 enum { MAPS = 6 };
 static const char *const map_ends[MAPS] = {"_t.nii.gz",    "_p.nii.gz",      "_p_fwe.nii.gz",
@@ -126,7 +126,7 @@ end:
 static void log_options(command *cli, const cli_stats_request *r, const clvox_stats_options *o)
 {
     cJSON *to = cJSON_AddObjectToObject(cli->log, "options");
-    cli_log_fields(to, &clv_stats_table, o);
+    cli_log_fields(to, clvox_stats_table(), o);
     cJSON_AddStringToObject(to, "test", r->test);
     cJSON *names = cJSON_AddArrayToObject(to, "covariates");
     for (int c = 1; c <= r->covariates; c++)
@@ -179,16 +179,11 @@ end:
     return status;
 }
 
-static int check(const void *values)
-{
-    return clv_options_check(&clv_stats_table, values);
-}
-
 int cmd_stats(command *cli, int argc, char **argv)
 {
     cli_stats_request r = {.list = NULL};
     clvox_stats_options o;
-    const char *covariates = NULL, *given[CLV_MAX_OPTIONS] = {NULL};
+    const char *covariates = NULL, *given[CLVOX_MOST_OPTIONS] = {NULL};
     const cli_option options[] = {
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
          "table of subjects: a column image, the tested one, covariates"},
@@ -219,7 +214,7 @@ int cmd_stats(command *cli, int argc, char **argv)
             "  clvox stats --list subjects.tsv --test age --covariates sex,site --tfce --two-sided -o age\n"
             "  clvox stats -i differences.nii.gz --test mean -o change",
         .options = options,
-        .table = &clv_stats_table,
+        .table = clvox_stats_table(),
         .given = given,
     };
     char **rest;
@@ -240,7 +235,7 @@ int cmd_stats(command *cli, int argc, char **argv)
     r.column[0].name = r.test;
     if (covariates)
         CLI_TRY(cli_stats_read_covariates(&r, covariates));
-    if ((status = cli_settle_fields(&clv_stats_table, given, check, &o)))
+    if ((status = cli_settle_fields(clvox_stats_table(), given, &o)))
         goto end;
     status = run(cli, &r, &o);
 end:

@@ -54,7 +54,7 @@ end:
 
 int cmd_surface_compare(command *cli, int argc, char **argv)
 {
-    clv_numbers width = {.count = 0};
+    clvox_numbers width = {.count = 0};
     const cli_option options[] = {
         {"width", 0, CLI_NUMBERS, &width, "5mm", "of the kernel exp(-|x - y|^2 / width^2): details below it count for little"},
         {0},
@@ -78,7 +78,8 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
-    if (width.count != 1 || width.unit == CLV_UNIT_VOXELS || !(width.value[0] > 0) || !isfinite(width.value[0]))
+    if (width.count != 1 || width.unit == CLVOX_UNIT_VOXELS || !(width.value[0] > 0) ||
+        !isfinite(width.value[0]))
         return cli_misuse("--width: one length above 0, as 5mm");
     CLI_TRY(cli_read_surface(cli, words[0], &a));
     CLI_TRY(cli_read_surface(cli, words[1], &b));

@@ -5,13 +5,12 @@
 
 #include "cli/bar.h"
 #include "cli/cmd_surface/input.h"
-#include "surface/options.h"
 
 typedef struct request {
     const char *in, *out, *sdf;
     clvox_level_set_source source;
     clvox_denoise_options options;
-    const char *given[CLV_MAX_OPTIONS]; /* what was typed for the rows of clv_denoise_table */
+    const char *given[CLVOX_MOST_OPTIONS]; /* what was typed for the rows of clvox_denoise_table */
 } request;
 
 /* Seconds of what the library does not time. */
@@ -221,10 +220,10 @@ static int run(command *cli, request *r)
         CLI_TRY(clvox_surface_check_name(r->out));
     CLI_TRY(cli_level_set(cli, r->in, &r->source, &level_set));
     s.read = cli_seconds() - mark;
-    CLI_TRY(cli_read_fields(&clv_denoise_table, r->given, smallest_edge(&level_set.distance->grid),
+    CLI_TRY(cli_read_fields(clvox_denoise_table(), r->given, smallest_edge(&level_set.distance->grid),
                             &r->options));
     say_input(cli, &level_set);
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_denoise_table, &r->options);
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_denoise_table(), &r->options);
     CLI_TRY(clvox_denoise_plan_make(cli->ctx, &level_set, &r->options, &plan));
     say_plan(cli, r, &plan);
     cli_bar_begin(&bar, cli);
@@ -255,7 +254,7 @@ end:
 int cmd_surface_denoise(command *cli, int argc, char **argv)
 {
     request r = {.in = NULL};
-    clv_numbers voxel = {.count = 0};
+    clvox_numbers voxel = {.count = 0};
     const char *label = NULL;
     clvox_level_set_source_defaults(&r.source);
     clvox_denoise_defaults(&r.options);
@@ -278,7 +277,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         .example = "  clvox surface denoise labels.nii.gz --label 17 -o hippocampus.surf.gii\n"
                    "  clvox surface denoise scan.ply -o smooth.ply --voxel 0.5mm --sdf smooth.nii.gz",
         .options = options,
-        .table = &clv_denoise_table,
+        .table = clvox_denoise_table(),
         .given = r.given,
         .least = 1,
         .most = 1,
@@ -297,17 +296,13 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         return cli_misuse("--sdf %s: a signed distance is written as .nii or .nii.gz", r.sdf);
     if (voxel.count && !clvox_surface_is_file(in[0]))
         return cli_misuse("--voxel belongs to meshes; a volume is worked on on its own grid");
-    if (voxel.count > 1 || (voxel.count && (voxel.unit == CLV_UNIT_VOXELS || !(voxel.value[0] > 0))))
+    if (voxel.count > 1 || (voxel.count && (voxel.unit == CLVOX_UNIT_VOXELS || !(voxel.value[0] > 0))))
         return cli_misuse("--voxel: one length above 0, as 1mm");
     r.source.voxel = voxel.count ? voxel.value[0] : 0;
-    if ((status = cli_read_fields(&clv_denoise_table, r.given, 0, &r.options)))
+    if ((status = cli_read_fields(clvox_denoise_table(), r.given, 0, &r.options)))
         return status;
-    for (int i = 0; i < clv_denoise_table.count; i++) {
-        const clv_option *row = &clv_denoise_table.rows[i];
-        const char *why = r.given[i] && row->idle ? row->idle(row, &r.options, r.given[i]) : NULL;
-        if (why)
-            return cli_misuse("--%s has no effect %s", row->name, why);
-    }
+    if ((status = cli_refuse_idle(clvox_denoise_table(), r.given, &r.options)))
+        return status;
     r.in = in[0];
     return run(cli, &r);
 }

@@ -6,7 +6,7 @@
 
 typedef struct request {
     const char *in, *out, *like;
-    clv_numbers voxel, band;
+    clvox_numbers voxel, band;
     int label;  /* -1: not given */
     double iso; /* NaN: not given */
 } request;
@@ -104,7 +104,7 @@ static int from_mesh(command *cli, const request *r, cJSON *to, clvox_volume **o
     clvox_surface_notes notes;
     clvox_grid grid;
     double edge[3], band = r->band.count ? r->band.value[0] : NAN;
-    const bool voxels = r->band.unit == CLV_UNIT_VOXELS;
+    const bool voxels = r->band.unit == CLVOX_UNIT_VOXELS;
     CLI_TRY(cli_read_surface(cli, r->in, &mesh));
     if (r->like) {
         CLI_TRY(cli_read_volume(cli, r->like, &like));
@@ -199,7 +199,7 @@ static int check(const request *r, bool mesh)
                           r->voxel.count ? "voxel" : r->like ? "grid" : "band");
     if (r->voxel.count && r->like)
         return cli_misuse("--voxel and --grid: one of them");
-    if (r->voxel.count == 2 || r->voxel.count > 3 || r->voxel.unit == CLV_UNIT_VOXELS)
+    if (r->voxel.count == 2 || r->voxel.count > 3 || r->voxel.unit == CLVOX_UNIT_VOXELS)
         return cli_misuse("--voxel: one or three lengths, as 0.8mm or 1x1x2mm");
     for (int a = 0; a < r->voxel.count; a++)
         if (!(r->voxel.value[a] > 0))

@@ -3,12 +3,12 @@
 
 #include "cli/bar.h"
 #include "cli/cli.h"
-#include "tensor/options.h"
+#include "clvox/tensor_all.h"
 
 typedef struct request {
     const char *dwi, *bval, *bvec, *table, *mask, *prefix;
     clvox_tensor_all_options all;
-    const char *given[CLV_MAX_OPTIONS]; /* what was typed for the rows of clv_tensor_all_table */
+    const char *given[CLVOX_MOST_OPTIONS]; /* what was typed for the rows of clvox_tensor_all_table */
     bool few, fsl;
 } request;
 
@@ -81,7 +81,7 @@ static int run(command *cli, request *r)
     if (!mask && !r->all.everywhere)
         cli_remark(cli, 0, "no --mask: what is brighter than Otsu's threshold is taken, %s_mask.nii.gz\n",
                    r->prefix);
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_all_table, &r->all);
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tensor_all_table(), &r->all);
     read = cli_seconds() - mark;
     cli_bar_begin(&bar, cli);
     r->all.denoise.progress = cli_bar_stage;
@@ -119,11 +119,6 @@ end:
     return status;
 }
 
-static int check_values(const void *values)
-{
-    return clv_tensor_all_options_check(values);
-}
-
 static int check(request *r)
 {
     int status;
@@ -131,7 +126,7 @@ static int check(request *r)
         return cli_misuse("-o PREFIX is missing");
     if ((status = cli_check_gradients(r->bval, r->bvec, r->table)))
         return status;
-    if ((status = cli_settle_fields(&clv_tensor_all_table, r->given, check_values, &r->all)))
+    if ((status = cli_settle_fields(clvox_tensor_all_table(), r->given, &r->all)))
         return status;
     if (r->mask && r->all.everywhere)
         return cli_misuse("--mask and --everywhere: one or the other");
@@ -162,7 +157,7 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
             "PREFIX_noise (standard deviation of the signal) and the maps of `tensor measures`.",
         .example = "  clvox tensor all dwi.nii.gz --bval dwi.bval --bvec dwi.bvec --mask brain.nii.gz -o sub",
         .options = options,
-        .table = &clv_tensor_all_table,
+        .table = clvox_tensor_all_table(),
         .given = r.given,
         .least = 1,
         .most = 1,

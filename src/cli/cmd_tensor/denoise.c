@@ -3,19 +3,18 @@
 
 #include "cli/bar.h"
 #include "cli/cli.h"
-#include "tensor/options.h"
 
 typedef struct request {
     const char *in, *out, *noise, *mask;
     clvox_tensor_denoise_options options;
-    const char *given[CLV_MAX_OPTIONS]; /* what was typed for the rows of clv_tensor_denoise_table */
+    const char *given[CLVOX_MOST_OPTIONS]; /* what was typed for the rows of clvox_tensor_denoise_table */
     int order;
 } request;
 
 /* The word of a choice. */
 static const char *word(const char *name, int at)
 {
-    return clv_option_word(clv_option_find(&clv_tensor_denoise_table, name), at);
+    return cli_option_word(clvox_tensor_denoise_table(), name, at);
 }
 
 static void report(command *cli, const request *r, const clvox_tensor_denoise_result *f)
@@ -79,7 +78,7 @@ static int run(command *cli, request *r)
         goto end;
     }
     CLI_TRY(cli_on_grid(r->mask, mask, r->in, tensor));
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_denoise_table, &r->options);
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tensor_denoise_table(), &r->options);
     cli_bar_begin(&bar, cli);
     r->options.progress = cli_bar_stage;
     r->options.user = &bar;
@@ -101,11 +100,6 @@ end:
     clvox_volume_destroy(&mask);
     clvox_volume_destroy(&made.tensor);
     return status;
-}
-
-static int check(const void *values)
-{
-    return clv_tensor_denoise_options_check(values);
 }
 
 int cmd_tensor_denoise(command *cli, int argc, char **argv)
@@ -130,7 +124,7 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         .example = "  clvox tensor denoise dti_tensor.nii.gz --noise dti_sigma.nii.gz -o denoised.nii.gz\n"
                    "  clvox tensor denoise tensor.nii.gz --model paper --bregman 1 --lambda 8 -o out.nii.gz",
         .options = options,
-        .table = &clv_tensor_denoise_table,
+        .table = clvox_tensor_denoise_table(),
         .given = r.given,
         .least = 1,
         .most = 1,
@@ -141,7 +135,7 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         return status;
     if (!r.out)
         return cli_misuse("-o OUT is missing");
-    if ((status = cli_settle_fields(&clv_tensor_denoise_table, r.given, check, &r.options)))
+    if ((status = cli_settle_fields(clvox_tensor_denoise_table(), r.given, &r.options)))
         return status;
     r.in = words[0];
     return run(cli, &r);

@@ -3,12 +3,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "tensor/options.h"
 
 typedef struct request {
     const char *dwi, *bval, *bvec, *table, *mask, *prefix;
     clvox_tensor_fit_options options;
-    const char *given[CLV_MAX_OPTIONS]; /* what was typed for the rows of clv_tensor_fit_table */
+    const char *given[CLVOX_MOST_OPTIONS]; /* what was typed for the rows of clvox_tensor_fit_table */
     int order;
     const char *denoised; /* file for the scan without noise */
 } request;
@@ -34,8 +33,8 @@ static void say_gradients(command *cli, const clvox_gradients *gradients)
 static void report(command *cli, const request *r, const clvox_tensor_fit_result *f)
 {
     cJSON *to = cJSON_AddObjectToObject(cli->log, "fit");
-    const clv_option *method = clv_option_find(&clv_tensor_fit_table, "method");
-    cJSON_AddStringToObject(to, "method", clv_option_word(method, (int)r->options.method));
+    cJSON_AddStringToObject(to, "method",
+                            cli_option_word(clvox_tensor_fit_table(), "method", (int)r->options.method));
     cJSON_AddBoolToObject(to, "robust", r->options.robust);
     cJSON_AddNumberToObject(to, "volumes", f->volumes);
     cJSON_AddNumberToObject(to, "voxels", (double)f->asked);
@@ -95,7 +94,7 @@ static int run(command *cli, request *r)
     say_gradients(cli, gradients);
     cJSON *stages = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
     end_stage(stages, "read", &mark);
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_fit_table, &r->options);
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tensor_fit_table(), &r->options);
     status = clvox_tensor_fit(cli->ctx, dwi, gradients, mask, &r->options, &made);
     if (status == CLVOX_ERROR_DATA)
         clvox_fail_in(status, made.asked && !made.fitted ? r->dwi : r->table ? r->table : r->bvec);
@@ -127,11 +126,6 @@ end:
     return status;
 }
 
-static int check(const void *values)
-{
-    return clv_tensor_fit_options_check(values);
-}
-
 int cmd_tensor_fit(command *cli, int argc, char **argv)
 {
     request r = {.order = CLVOX_TENSOR_AUTO};
@@ -156,7 +150,7 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
             "`clvox tensor denoise --noise` takes), with --denoise mppca PREFIX_mppca_noise.",
         .example = "  clvox tensor fit dwi.nii.gz --bval dwi.bval --bvec dwi.bvec -o subject",
         .options = options,
-        .table = &clv_tensor_fit_table,
+        .table = clvox_tensor_fit_table(),
         .given = r.given,
         .least = 1,
         .most = 1,
@@ -169,7 +163,7 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
         return cli_misuse("-o PREFIX is missing");
     if ((status = cli_check_gradients(r.bval, r.bvec, r.table)))
         return status;
-    if ((status = cli_settle_fields(&clv_tensor_fit_table, r.given, check, &r.options)))
+    if ((status = cli_settle_fields(clvox_tensor_fit_table(), r.given, &r.options)))
         return status;
     if (r.denoised && r.options.denoise == CLVOX_SCAN_AS_IT_IS)
         return cli_misuse("--save-denoised needs --denoise mppca");

@@ -180,10 +180,12 @@ def _table(verb):
 def options(verb):
     """The options of a function, by keyword: options("register")["metric"].help, .argument (what it takes), .standard.
     verb: as the command names it, "register", "surface denoise", "tensor fit", "tensor denoise", "filter nlm", "filter n4"."""
-    rows, text = {}, _abi.clvox_option_text()
-    while lib.clvox_option_describe(_table(verb), len(rows), text):
+    rows, text, at = {}, _abi.clvox_option_text(), 0
+    while lib.clvox_option_describe(_table(verb), at, text):
+        at += 1
         row = values(text)
-        rows[_attribute(row.name)] = row
+        if row.name:  # else a field that other options set
+            rows[_attribute(row.name)] = row
     return rows
 
 
