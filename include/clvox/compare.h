@@ -26,6 +26,7 @@ typedef struct clvox_metric_text {
     const char *parameter; /* the number that it takes, "RADIUS"; NULL: none */
     const char *meaning;   /* of that number N: "cubes of 2 N + 1 voxels"; NULL: no parameter */
     int compared;          /* 1: clvox_compare_images computes it */
+    int compares_values; /* 1: equal tissue needs equal values: registration matches intensities */
     int least, standard, most; /* of the parameter in clvox_compare_images; 0 where it is not compared */
 } clvox_metric_text;
 

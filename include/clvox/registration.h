@@ -165,6 +165,26 @@ CLVOX_API void clvox_register_preset(clvox_register_options *options, clvox_pres
 /* The options by name (clvox/options.h). Static. */
 CLVOX_API const clvox_option_table *clvox_register_table(void);
 
+/* A deformation model in words. */
+typedef struct clvox_deform_text {
+    const char *name;  /* "syn"; static */
+    int gives_inverse; /* 1: the result has inverse_warp without being asked for it */
+    unsigned
+        presets; /* that it has, 1u << clvox_preset each; for those that it has not it takes the default */
+} clvox_deform_text;
+
+/* Describes model number `at` (clvox_deform; NONE is one, too). Returns 1, or 0 where there is none of that
+ * number in this version; *out is then untouched. */
+CLVOX_API int clvox_deform_describe(int at, clvox_deform_text *out);
+
+/* 1 where a model takes the option of this name, which is of some models alone ("surface-weight"), else 0. */
+CLVOX_API int clvox_deform_takes(clvox_deform deform, const char *option);
+
+/* A metric with its parameter as the options have it for the linear part or the deformation, "lncc (radius
+ * 2)". Returns 1, or 0 and "" for a metric that there is not. */
+CLVOX_API int clvox_metric_says(const clvox_register_options *options, clvox_metric metric, int linear,
+                                char out[32]);
+
 /* matrix = T(center + shift) R S T(-center) in RAS mm, about the centre of the
  * fixed grid: S upper triangular with the scales on its diagonal and shears
  * (as shares of the scale of their row) above, R = Rz Ry Rx. */
@@ -258,6 +278,19 @@ typedef struct clvox_register_images {
 CLVOX_API size_t clvox_register_bytes(const clvox_register_images *images,
                                       const clvox_register_options *options);
 
+/* What a registration of such images will do. */
+typedef struct clvox_register_plan {
+    size_t bytes;                  /* as clvox_register_bytes */
+    int exchanged;                 /* the deformation begins with the moving image, as clvox_register says */
+    int levels;                    /* of the deformation; 0: none */
+    int size[CLVOX_MAX_LEVELS][3]; /* voxels of each level's grid */
+} clvox_register_plan;
+
+/* Plans without computing; compares the images' values where nothing else says with which to begin.
+ * CLVOX_ERROR_ARGUMENT where clvox_register_bytes gives 0. */
+CLVOX_API int clvox_register_plan_make(const clvox_register_images *images,
+                                       const clvox_register_options *options, clvox_register_plan *plan);
+
 /* Splits an affine into rotation, scales, shears and translation; 0 where it is singular or turns left into
  * right. */
 CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_grid *fixed,
@@ -277,6 +310,12 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
  * with clvox_register_result_free; on failure the result holds none. */
 CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
                              const clvox_register_options *options, clvox_register_result *result);
+
+/* Labels of the moving image through a result, on the fixed image's grid, label values kept: the same for all
+ * ways of storing either image. *out is the caller's, NULL on failure; errors are those of clvox_apply. */
+CLVOX_API int clvox_register_labels(clvox_context *context, const clvox_volume *labels,
+                                    const clvox_grid *fixed, const clvox_register_result *result,
+                                    clvox_volume **out);
 
 /* Distances between corresponding points in mm: in world coordinates as they are, after the linear part, and at
  * the end. */

@@ -86,8 +86,8 @@ end:
     return status;
 }
 
-int clv_register_carry_labels(clvox_context *ctx, const clvox_volume *labels, const clvox_grid *fixed,
-                              const clvox_register_result *result, clvox_volume **out)
+int clvox_register_labels(clvox_context *ctx, const clvox_volume *labels, const clvox_grid *fixed,
+                          const clvox_register_result *result, clvox_volume **out)
 {
     int status = CLVOX_OK, count = 0;
     clv_orientation to, from, back;

@@ -129,11 +129,6 @@ void clv_register_canonical_free(clv_register_canonical *c);
 /* The result's volumes in the axes of the fixed image that was given. */
 int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result *result);
 
-/* Labels of the moving image through a result, on the fixed image's grid; the
- * same for all storages of both. Ownership as clvox_apply. */
-int clv_register_carry_labels(clvox_context *ctx, const clvox_volume *labels, const clvox_grid *fixed,
-                              const clvox_register_result *result, clvox_volume **out);
-
 /* ---- exchanged images (exchange.c) ----------------------------- */
 
 /* Which image comes first: below 0 the fixed one, above 0 the moving one. The

@@ -143,6 +143,19 @@ static void exchanging_the_images_gives_syns_inverse(void **state)
     assert_ok(run(shared.p.moving, shared.p.fixed, &shared.o, &shared.b));
     double largest, round = pair_detour(shared.a.warp, shared.b.warp, shared.p.labels, &largest),
                     own = pair_detour(shared.a.warp, shared.a.inverse_warp, shared.p.labels, &largest);
+    clvox_register_images images[2] = {
+        {.fixed = {shared.p.fixed}, .moving = {shared.p.moving}, .channels = 1},
+        {.fixed = {shared.p.moving}, .moving = {shared.p.fixed}, .channels = 1}};
+    clvox_register_plan plan[2];
+    for (int i = 0; i < 2; i++) {
+        assert_ok(clvox_register_plan_make(&images[i], &shared.o, &plan[i]));
+        assert_int_equal(plan[i].exchanged, (i ? shared.b : shared.a).exchanged);
+        assert_true(plan[i].levels == shared.o.levels && plan[i].size[plan[i].levels - 1][0] == 53 &&
+                    plan[i].size[0][1] < 50 && plan[i].bytes == clvox_register_bytes(&images[i], &shared.o));
+    }
+    assert_true(plan[0].exchanged != plan[1].exchanged);
+    images[0].channels = 0;
+    assert_int_equal(clvox_register_plan_make(&images[0], &shared.o, &plan[0]), CLVOX_ERROR_ARGUMENT);
     printf("# there and back by two runs %.4f voxels, by the inverse of one %.4f\n", round, own);
     assert_that(round < .1 && own < .05, "%g and %g", round, own);
     clvox_register_result_free(&shared.a);
@@ -150,8 +163,34 @@ static void exchanging_the_images_gives_syns_inverse(void **state)
     pair_free(&shared.p);
 }
 
+static void models_and_metrics_in_words(void **state)
+{
+    (void)state;
+    clvox_deform_text text;
+    clvox_register_options o;
+    char says[32];
+    int count = 0;
+    for (; clvox_deform_describe(count, &text); count++)
+        assert_true(count == CLVOX_DEFORM_UNBIASED || count == CLVOX_DEFORM_NONE ||
+                    !strcmp(text.name, names[count]));
+    assert_true(count > CLVOX_DEFORM_SHOOTING && !clvox_deform_describe(-1, &text));
+    assert_true(clvox_deform_describe(CLVOX_DEFORM_SYN, &text) && text.gives_inverse &&
+                text.presets >> CLVOX_PRESET_REGULAR & 1);
+    assert_true(clvox_deform_describe(CLVOX_DEFORM_LDDMM, &text) &&
+                !(text.presets >> CLVOX_PRESET_REGULAR & 1) && text.presets >> CLVOX_PRESET_DEFAULT & 1);
+    assert_true(clvox_deform_takes(CLVOX_DEFORM_SYN, "surface-weight") &&
+                !clvox_deform_takes(CLVOX_DEFORM_NONE, "surface-weight") &&
+                !clvox_deform_takes(CLVOX_DEFORM_SYN, "solver"));
+    clvox_register_defaults(&o);
+    o.radius = 3;
+    assert_true(clvox_metric_says(&o, CLVOX_METRIC_LNCC, 0, says) && !strcmp(says, "lncc (radius 3)"));
+    assert_true(clvox_metric_says(&o, CLVOX_METRIC_SSD, 1, says) && !strcmp(says, "ssd"));
+    assert_true(!clvox_metric_says(&o, (clvox_metric)99, 1, says) && !*says);
+}
+
 static void exchange(void)
 {
+    test_case(models_and_metrics_in_words, "models and metrics in words");
     test_case(syn_leaves_an_identical_pair, "syn leaves an identical pair where it is");
     test_case(exchanging_the_images_gives_syns_inverse, "exchanging the images gives syn's inverse");
 }

@@ -187,7 +187,7 @@ static void run(int k, clv_orientation f, clv_orientation m, clvox_register_resu
     assert_ok(clvox_register(ctx, &images, &o, r));
     *bytes = clvox_register_bytes(&images, &o);
     assert_true(!memcmp(&r->warp->grid, &fixed->grid, sizeof fixed->grid));
-    assert_ok(clv_register_carry_labels(ctx, moving_mask, &fixed->grid, r, labels));
+    assert_ok(clvox_register_labels(ctx, moving_mask, &fixed->grid, r, labels));
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
     clvox_volume_destroy(&fixed_mask);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/matrix.h"
-#include "register/model.h"
 
 /* ---- what each word means ----------------------------------------------- */
 
@@ -198,10 +197,10 @@ int cli_register_preset(const cli_presets *p, const char *const *typed, clvox_re
         o->deform = CLVOX_DEFORM_GREEDY;
     model[deform] = typed[deform];
     CLI_TRY(cli_read_fields(clvox_register_table(), model, 0, o));
-    const clv_model *m = clv_model_find(o->deform);
-    if (p->regular && m && !clv_model_has(m, CLVOX_PRESET_REGULAR))
+    clvox_deform_text m;
+    if (p->regular && clvox_deform_describe((int)o->deform, &m) && !(m.presets >> CLVOX_PRESET_REGULAR & 1))
         status = cli_misuse("--regular: %s has no such preset; a larger --lambda gives more regular maps",
-                            m->name);
+                            m.name);
     clvox_register_preset(o, p->quick     ? CLVOX_PRESET_QUICK
                              : p->regular ? CLVOX_PRESET_REGULAR
                              : p->best    ? CLVOX_PRESET_BEST
@@ -217,8 +216,8 @@ static int read_options(command *cli, cli_register_request *r, clvox_register_op
     CLI_TRY(read_dof(r));
     CLI_TRY(read_init(cli, r, given(r, "init"), o));
     CLI_TRY(cli_read_fields(clvox_register_table(), r->given, 0, o));
-    const clv_model *m = clv_model_find(o->deform);
-    o->inverse = o->inverse || (m && m->gives_inverse);
+    clvox_deform_text m;
+    o->inverse = o->inverse || (clvox_deform_describe((int)o->deform, &m) && m.gives_inverse);
 end:
     return status;
 }
@@ -353,9 +352,10 @@ void cli_register_remarks(const command *cli, const cli_register_request *r, con
     if (o->linear == CLVOX_LINEAR_NONE && o->init != CLVOX_INIT_MOMENTS && (r->linear_fixed_mask || r->linear_moving_mask))
         cli_remark(cli, 0, "--linear-%s-mask has no effect with --linear none\n",
                    r->linear_fixed_mask ? "fixed" : "moving");
-    const clv_model *model = clv_model_find(o->deform);
-    if (r->surfaces.count && !(model && clv_model_takes(model, "surface-weight")))
-        cli_remark(cli, 0, "--surface only carries the surfaces with --deform %s\n", model ? model->name : "none");
+    clvox_deform_text model;
+    if (r->surfaces.count && !clvox_deform_takes(o->deform, "surface-weight") &&
+        clvox_deform_describe((int)o->deform, &model))
+        cli_remark(cli, 0, "--surface only carries the surfaces with --deform %s\n", model.name);
     if (r->weights.count == 1)
         cli_remark(cli, 0, "--weight has no effect with one channel\n");
     if ((r->presets.quick || r->presets.regular || r->presets.best) && o->deform == CLVOX_DEFORM_NONE)

@@ -9,7 +9,6 @@
 #include "cli/matrix.h"
 #include "clvox/figure.h"
 #include "clvox/files.h"
-#include "register/register.h"
 
 static int write_picture(const void *what, int how, const char *path)
 {
@@ -39,7 +38,7 @@ static int prepare_outputs(cli_pair *p)
     cli_outputs *o = &p->outputs;
     p->shown = (cli_picture){.fixed = p->fixed[0], .warped = result->warped, .mask = p->fixed_mask};
     if (p->labels)
-        CLI_TRY(clv_register_carry_labels(cli->ctx, p->labels, &p->fixed[0]->grid, result, &p->carried));
+        CLI_TRY(clvox_register_labels(cli->ctx, p->labels, &p->fixed[0]->grid, result, &p->carried));
     if (result->warp && !r->no_picture)
         CLI_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &p->log_jacobian, NULL));
     p->shown.labels = p->carried;
@@ -226,7 +225,7 @@ int cli_pair_solve(cli_pair *p)
     cli_register_log_options(cli, r, o);
     cli_register_remarks(cli, r, o);
     p->stages.read += cli_seconds() - mark;
-    cli_register_plan(cli, &images, o);
+    CLI_TRY(cli_register_plan(cli, &images, o));
     if (r->dry_run) {
         cli_pair_ends(r, o, ends);
         cli_plan_files(cli, r->prefix, ends, cJSON_GetObjectItem(cli->log, "plan"));

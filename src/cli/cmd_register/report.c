@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "cli/cmd_register/options.h"
-#include "register/metric/metric.h"
-#include "register/model.h"
+#include "clvox/compare.h"
 
 static const struct {
     unsigned bit;
@@ -34,11 +33,16 @@ static const struct {
 };
 enum { DOUBTS = sizeof all_doubts / sizeof *all_doubts };
 
+static const char *metric_name(clvox_metric metric)
+{
+    clvox_metric_text text;
+    return clvox_metric_describe((int)metric, &text) ? text.name : "";
+}
+
 /* Above 0 where they are a term of the deformation. */
 static double weight_of(const clvox_register_options *o, const char *option, double weight)
 {
-    const clv_model *m = clv_model_find(o->deform);
-    return m && clv_model_takes(m, option) ? weight : 0;
+    return clvox_deform_takes(o->deform, option) ? weight : 0;
 }
 
 static double weight_of_landmarks(const clvox_register_options *o)
@@ -91,41 +95,40 @@ void cli_plan_files(command *cli, const char *prefix, const cli_end *ends, cJSON
         }
 }
 
-void cli_register_plan(command *cli, const clvox_register_images *images,
-                       const clvox_register_options *options)
+int cli_register_plan(command *cli, const clvox_register_images *images,
+                      const clvox_register_options *options)
 {
     static const char *const starts[] = {"headers, centres and turns", "world coordinates as they are",
                                          "world coordinates as they are", "centres of the grids",
                                          "images' centres and turns", "the given affine"};
-    const clv_metric_row *compared = clv_metric_find(options->linear_metric);
+    clvox_register_plan p;
+    clvox_deform_text model;
     char by[32];
+    int status = clvox_register_plan_make(images, options, &p);
+    if (status < 0)
+        return status;
+    clvox_metric_says(options, options->linear_metric, 1, by);
+    clvox_deform_describe((int)options->deform, &model);
     const clvox_volume *fixed = images->fixed[0], *moving = images->moving[0];
     print_grid(cli, "fixed", &fixed->grid);
     print_grid(cli, "moving", &moving->grid);
     if (images->channels > 1)
         cli_remark(cli, 0, "channels %d\n", images->channels);
-    cli_remark(
-        cli, 0, "plan     %s%s%s%s%s, then %s%s\n", starts[options->init], options->linear ? ", " : "",
-        options->linear ? cli_option_word(clvox_register_table(), "linear", (int)options->linear) : "",
-        options->linear ? " by " : "",
-        options->linear ? clv_metric_says(compared, clv_metric_parameter(compared, options, true), by) : "",
-        options->deform ? clv_model_name(options->deform) : "no", options->deform ? "" : " deformation");
-    bool exchanged = clv_register_exchanges(images, options) && clv_register_order(images, true) > 0;
-    if (exchanged)
+    cli_remark(cli, 0, "plan     %s%s%s%s%s, then %s%s\n", starts[options->init], options->linear ? ", " : "",
+               options->linear ? cli_option_word(clvox_register_table(), "linear", (int)options->linear) : "",
+               options->linear ? " by " : "", options->linear ? by : "", options->deform ? model.name : "no",
+               options->deform ? "" : " deformation");
+    if (p.exchanged)
         cli_remark(cli, 0, "order    from the moving image, inverted at the end\n");
-    for (int i = 0; options->deform != CLVOX_DEFORM_NONE && i < options->levels; i++) {
-        clvox_grid level;
-        char by_metric[32];
-        const clv_metric_row *metric = clv_metric_find(options->metric);
-        clv_register_level(exchanged ? &moving->grid : &fixed->grid, options->shrink[i], &level);
-        cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, level.size[0],
-                   level.size[1], level.size[2], options->iterations[i],
-                   clv_metric_says(metric, clv_metric_parameter(metric, options, false), by_metric));
-    }
+    clvox_metric_says(options, options->metric, 0, by);
+    for (int i = 0; i < p.levels; i++)
+        cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, p.size[i][0],
+                   p.size[i][1], p.size[i][2], options->iterations[i], by);
     cJSON *plan = cJSON_AddObjectToObject(cli->log, "plan");
     cli_log_grid(plan, "fixed", &fixed->grid);
     cli_log_grid(plan, "moving", &moving->grid);
-    cli_plan_memory(cli, clvox_register_bytes(images, options), plan);
+    cli_plan_memory(cli, p.bytes, plan);
+    return CLVOX_OK;
 }
 
 /* ---- progress ----------------------------------------------------------- */
@@ -154,7 +157,7 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
     bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
     if (cli_bar_due(&p->bar, fraction) || edge) {
         char text[120];
-        const char *name = p->options->by_contrast ? "metric" : clv_metric_name((int)p->options->metric);
+        const char *name = p->options->by_contrast ? "metric" : metric_name(p->options->metric);
         if (p->bar.terminal)
             snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels, iteration,
                      iterations, name, p->more, metric);
@@ -194,7 +197,7 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
         cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(r->matrix[i], 4));
     log_parts(to, &r->parts);
     cli_log_number(to, "overlap", r->overlap);
-    cJSON_AddStringToObject(to, "metric", clv_metric_name((int)r->metric));
+    cJSON_AddStringToObject(to, "metric", metric_name(r->metric));
     cli_log_number(to, "metric_before", r->metric_before);
     cli_log_number(to, "metric_linear", r->metric_linear);
     cli_log_number(to, "metric_after", r->metric_after);
@@ -231,7 +234,8 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
 static void print_deformation(const command *cli, const clvox_register_options *o,
                               const clvox_register_result *r)
 {
-    if (clv_metric_find(clv_register_metric(o))->compares_values)
+    clvox_metric_text metric;
+    if (clvox_metric_describe((int)o->metric, &metric) && metric.compares_values)
         cli_print(cli, "%-20s %.6g of the squares after the linear part\n", "mismatch left", r->mismatch);
     cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm\n", "displacement", r->largest_mm, r->mean_mm);
     cli_print(cli, "%-20s smallest %.4g, largest %.4g, mean log %.4g, sd log %.4g\n", "Jacobian",
@@ -254,11 +258,10 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
 {
     char bytes[32], metric[32];
     bool linear = o->deform == CLVOX_DEFORM_NONE;
-    const clv_metric_row *compared = clv_metric_find(r->metric);
     if (!linear && r->metric != o->metric)
-        cli_remark(cli, 0, "contrasts differ: compared by %s instead of %s; --metric chooses\n", compared->name,
-                   clv_metric_name((int)o->metric));
-    clv_metric_says(compared, clv_metric_parameter(compared, o, linear), metric);
+        cli_remark(cli, 0, "contrasts differ: compared by %s instead of %s; --metric chooses\n",
+                   metric_name(r->metric), metric_name(o->metric));
+    clvox_metric_says(o, r->metric, linear, metric);
     print_stages(cli, metric, r->metric_before, r->metric_linear, r->metric_after);
     print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);
     const clvox_affine_parts *p = &r->parts;

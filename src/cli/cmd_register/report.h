@@ -23,8 +23,8 @@ void cli_plan_file(command *cli, const char *path, cJSON *plan);
 void cli_plan_files(command *cli, const char *prefix, const cli_end *ends, cJSON *plan);
 
 /* Grids, levels and device memory, before it starts. */
-void cli_register_plan(command *cli, const clvox_register_images *images,
-                       const clvox_register_options *options);
+int cli_register_plan(command *cli, const clvox_register_images *images,
+                      const clvox_register_options *options);
 
 void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options,
                         const clvox_register_images *images);

@@ -18,7 +18,8 @@ int clvox_metric_describe(int at, clvox_metric_text *out)
                                .unit = row->unit,
                                .parameter = row->parameter,
                                .meaning = row->meaning,
-                               .compared = row->compare != NULL};
+                               .compared = row->compare != NULL,
+                               .compares_values = row->compares_values};
     if (row->compare && row->parameter) {
         out->least = row->compared[0];
         out->standard = row->compared[1];
