@@ -10,6 +10,7 @@
 #include "clvox/files.h"
 #include "clvox/figure.h"
 #include "clvox/filter.h"
+#include "clvox/kernels.h"
 #include "clvox/options.h"
 #include "clvox/phantom.h"
 #include "clvox/registration.h"

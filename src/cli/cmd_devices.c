@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "runtime/registry.h"
-#include "runtime/runtime.h"
+#include "clvox/kernels.h"
 
 static const char *const types[] = {"cpu", "gpu", "accelerator"};
 
@@ -77,46 +76,58 @@ static void number_or_unknown(char *out, size_t room, int value)
         snprintf(out, room, "%d", value);
 }
 
-static void print_kernel(const command *cli, const clv_kernel *k, bool chosen, bool wisdom, cJSON *to)
+typedef struct listing {
+    const command *cli;
+    cJSON *to;
+} listing;
+
+static int print_kernel(void *user, const clvox_kernel_variant *k)
 {
+    const command *cli = ((const listing *)user)->cli;
     char tile[48], registers[16], spills[16], groups[16], occupancy[16] = "unknown";
-    snprintf(tile, sizeof tile, "%dx%dx%d, %d", k->tile.x, k->tile.y, k->tile.z, k->tile.march);
+    if (k->refused) {
+        cli_print(cli, "  %-20s %-12s does not run here: %s\n", k->kernel, k->variant, k->refused);
+        return cli_interrupted();
+    }
+    snprintf(tile, sizeof tile, "%dx%dx%d, %d", k->tile[0], k->tile[1], k->tile[2], k->march);
     number_or_unknown(registers, sizeof registers, k->registers);
     number_or_unknown(spills, sizeof spills, k->spills);
-    number_or_unknown(groups, sizeof groups, k->resources.groups);
+    number_or_unknown(groups, sizeof groups, k->groups);
     if (k->occupancy >= 0)
         snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
-    cli_print(cli, "%c %-20s %-12s %-16s %9s %7s %6d %7s %9s  %s%s\n", chosen ? '*' : ' ', k->entry->name,
-              k->variant->name, tile, registers, spills, k->local_bytes, groups, occupancy,
-              k->resources.limit, wisdom ? *k->resources.limit ? ", wisdom" : "wisdom" : "");
+    cli_print(cli, "%c %-20s %-12s %-16s %9s %7s %6d %7s %9s  %s%s\n", k->chosen ? '*' : ' ', k->kernel,
+              k->variant, tile, registers, spills, k->local_bytes, groups, occupancy, k->limit,
+              k->wisdom ? *k->limit ? ", wisdom" : "wisdom" : "");
     cJSON *row = cJSON_CreateObject();
-    cJSON_AddStringToObject(row, "kernel", k->entry->name);
-    cJSON_AddStringToObject(row, "variant", k->variant->name);
-    cJSON_AddBoolToObject(row, "chosen", chosen);
-    cJSON_AddBoolToObject(row, "wisdom", wisdom);
-    cJSON_AddItemToObject(row, "tile", cJSON_CreateIntArray((int[3]){k->tile.x, k->tile.y, k->tile.z}, 3));
-    cJSON_AddNumberToObject(row, "march", k->tile.march);
+    cJSON_AddStringToObject(row, "kernel", k->kernel);
+    cJSON_AddStringToObject(row, "variant", k->variant);
+    cJSON_AddBoolToObject(row, "chosen", k->chosen);
+    cJSON_AddBoolToObject(row, "wisdom", k->wisdom);
+    cJSON_AddItemToObject(row, "tile", cJSON_CreateIntArray(k->tile, 3));
+    cJSON_AddNumberToObject(row, "march", k->march);
     cJSON_AddNumberToObject(row, "local_bytes", k->local_bytes);
     if (k->registers >= 0)
         cJSON_AddNumberToObject(row, "registers", k->registers);
     if (k->spills >= 0)
         cJSON_AddNumberToObject(row, "spill_bytes", k->spills);
-    if (k->resources.groups >= 0)
-        cJSON_AddNumberToObject(row, "groups_per_compute_unit", k->resources.groups);
+    if (k->groups >= 0)
+        cJSON_AddNumberToObject(row, "groups_per_compute_unit", k->groups);
     if (k->occupancy >= 0) {
         cJSON_AddNumberToObject(row, "occupancy", k->occupancy);
-        cJSON_AddStringToObject(row, "limit", k->resources.limit);
+        cJSON_AddStringToObject(row, "limit", k->limit);
     }
-    cJSON_AddItemToArray(to, row);
+    cJSON_AddItemToArray(((const listing *)user)->to, row);
+    return cli_interrupted();
 }
 
 /* Every variant that the device can run, with the planner's tile for it. */
 static int print_kernels(command *cli)
 {
     static const int size[3] = {256, 256, 256};
-    int status = CLVOX_OK;
-    CLI_TRY(cli_open(cli));
-    cJSON *to = cJSON_AddArrayToObject(cli->log, "kernels");
+    int status = cli_open(cli);
+    if (status < 0)
+        return status;
+    listing all = {.cli = cli, .to = cJSON_AddArrayToObject(cli->log, "kernels")};
     cli_print(cli, "\nKernels on %s, for 256 x 256 x 256 voxels; * is what the planner takes, wisdom: because\n"
                    "`clvox tune` found it the fastest.\n",
               clvox_context_limits(cli->ctx)->name);
@@ -124,31 +135,7 @@ static int print_kernels(command *cli)
                    "  %-20s %-12s %-16s %9s %7s %6s %7s %9s  %s\n",
               "kernel", "variant", "tile, march", "registers", "spills", "local", "groups", "occupancy",
               "limited by");
-    const clv_entry *entry;
-    for (int e = 0; (entry = clv_entry_at(e)); e++) {
-        const char *build = entry->builds && *entry->builds ? *entry->builds : NULL;
-        const clv_kernel *chosen, *kernel;
-        CLI_TRY(clv_kernel_get(cli->ctx, entry, build, size, 0, &chosen));
-        bool wisdom = chosen->wisdom;
-        for (int v = 0; v < entry->count; v++) {
-            const clv_variant *variant = &entry->variants[v];
-            if (variant == chosen->variant) {
-                print_kernel(cli, chosen, true, wisdom, to);
-                continue;
-            }
-            if (cli_interrupted())
-                return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
-            CLI_TRY(clv_force_variant(cli->ctx, entry->name, variant->name, -1));
-            if (clv_kernel_get(cli->ctx, entry, build, size, 0, &kernel) >= 0)
-                print_kernel(cli, kernel, false, false, to);
-            else
-                cli_print(cli, "  %-20s %-12s does not run here: %s\n", entry->name, variant->name,
-                          clvox_message());
-        }
-        CLI_TRY(clv_force_variant(cli->ctx, entry->name, NULL, -1));
-    }
-end:
-    return status;
+    return clvox_kernel_variants(cli->ctx, size, print_kernel, &all);
 }
 
 int cmd_devices(command *cli, int argc, char **argv)

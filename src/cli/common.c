@@ -9,11 +9,8 @@
 
 #include "cli/cli.h"
 #include "clvox/files.h"
+#include "clvox/kernels.h"
 #include "clvox/threads.h"
-#include "runtime/ahead.h"
-#include "runtime/compiler.h"
-#include "runtime/timing.h"
-#include "runtime/wisdom.h"
 
 double cli_seconds(void)
 {
@@ -92,14 +89,14 @@ void cli_log_wisdom(command *cli)
     if (!cli->ctx)
         return;
     cJSON_DeleteItemFromObject(cli->log, "wisdom");
-    const clv_wisdom *wisdom = clv_context_wisdom(cli->ctx);
+    clvox_wisdom wisdom;
+    clvox_context_wisdom(cli->ctx, &wisdom);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "wisdom");
-    int used = clv_context_wisdom_used(cli->ctx);
-    cJSON_AddBoolToObject(to, "used", used > 0);
-    cJSON_AddNumberToObject(to, "kernels", used);
-    if (wisdom && wisdom->count > 0) {
-        cJSON_AddStringToObject(to, "file", wisdom->path);
-        cJSON_AddStringToObject(to, "hash", wisdom->hash);
+    cJSON_AddBoolToObject(to, "used", wisdom.used > 0);
+    cJSON_AddNumberToObject(to, "kernels", wisdom.used);
+    if (wisdom.choices > 0) {
+        cJSON_AddStringToObject(to, "file", wisdom.file);
+        cJSON_AddStringToObject(to, "hash", wisdom.hash);
     }
 }
 
@@ -164,8 +161,9 @@ int cli_write_log(command *cli, const char *path)
 /* ---- the device --------------------------------------------------------- */
 
 /* The first run on a device may take a minute before there is anything to show. */
-static void say_building(const char *device, int count, const char *kept_in)
+static void say_building(void *user, const char *device, int count, const char *kept_in)
 {
+    (void)user;
     fprintf(stderr, "building %d kernels for %s%s%s\n", count, device,
             kept_in ? ", once; they are kept in " : ": without a cache, in every run", kept_in ? kept_in : "");
 }
@@ -186,8 +184,8 @@ int cli_open(command *cli)
         return status;
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
     if (!cli->quiet && isatty(STDERR_FILENO))
-        clv_ahead_announce(cli->ctx, say_building);
-    clv_compilers_allow(cli->ctx, "/proc/self/exe", clvox_threads() - 1);
+        clvox_context_announce(cli->ctx, say_building, NULL);
+    clvox_context_compilers(cli->ctx, "/proc/self/exe", clvox_threads() - 1);
     cJSON *device = cJSON_AddObjectToObject(cli->log, "device");
     cJSON_AddStringToObject(device, "name", limits->name);
     cJSON_AddStringToObject(device, "vendor", limits->vendor);
@@ -195,9 +193,10 @@ int cli_open(command *cli)
     cJSON_AddStringToObject(device, "driver", limits->driver);
     cJSON_AddStringToObject(device, "version", limits->version);
     cJSON_AddStringToObject(device, "architecture", limits->architecture);
-    const clv_wisdom *wisdom = clv_context_wisdom(cli->ctx);
-    if (wisdom && wisdom->remark[0] && !cli->verbose) /* with -v the library has said it */
-        cli_remark(cli, 0, "%s\n", wisdom->remark);
+    clvox_wisdom wisdom;
+    clvox_context_wisdom(cli->ctx, &wisdom);
+    if (wisdom.remark[0] && !cli->verbose) /* with -v the library has said it */
+        cli_remark(cli, 0, "%s\n", wisdom.remark);
     cli_remark(cli, 1, "device: %s (%s, driver %s)\n", limits->name, limits->platform, limits->driver);
     return CLVOX_OK;
 }
@@ -208,73 +207,31 @@ void cli_close(command *cli)
     clvox_context_destroy(&cli->ctx);
 }
 
-/* Bytes a second, read and written, of a plain copy: the best of some. */
-static int copy_bandwidth(command *cli, double *out)
-{
-    int status = CLVOX_OK;
-    clv_buffer *from = NULL, *to = NULL;
-    const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
-    size_t bytes = (size_t)256 << 20;
-    if (bytes > limits->max_allocation / 2)
-        bytes = limits->max_allocation / 2;
-    if (bytes > limits->global_bytes / 16)
-        bytes = limits->global_bytes / 16;
-    bytes &= ~(size_t)4095;
-    *out = 0;
-    CLI_TRY(clv_buffer_create(cli->ctx, bytes, "source of the copy", &from));
-    CLI_TRY(clv_buffer_create(cli->ctx, bytes, "target of the copy", &to));
-    CLI_TRY(clv_buffer_fill(cli->ctx, from, 0, 0, bytes));
-    CLI_TRY(clv_buffer_copy(cli->ctx, from, 0, to, 0, bytes));
-    CLI_TRY(clv_finish(cli->ctx));
-    for (int round = 0; round < 5; round++) {
-        double start = cli_seconds();
-        for (int i = 0; i < 4; i++)
-            CLI_TRY(clv_buffer_copy(cli->ctx, from, 0, to, 0, bytes));
-        CLI_TRY(clv_finish(cli->ctx));
-        *out = fmax(*out, 8.0 * (double)bytes / (cli_seconds() - start));
-    }
-end:
-    clv_buffer_destroy(&from);
-    clv_buffer_destroy(&to);
-    return status;
-}
-
-static int slowest_first(const void *a, const void *b)
-{
-    double x = ((const clv_timing *)a)->seconds, y = ((const clv_timing *)b)->seconds;
-    return (x < y) - (x > y);
-}
-
 int cli_profile(command *cli)
 {
     int status = CLVOX_OK;
-    const clv_timing *timings;
-    clv_timing *rows = NULL;
+    clvox_timing *rows = NULL;
     double copy = 0;
     if (!cli->profile || !cli->ctx)
         return CLVOX_OK;
-    int count = clv_timings(cli->ctx, &timings);
+    int count = clvox_timings(cli->ctx, &rows);
     if (count < 0)
         return count;
-    if (!clv_has_timers(cli->ctx)) {
+    if (!clvox_context_timed(cli->ctx)) {
+        clvox_timings_free(&rows);
         cli->profile = false;
         fprintf(stderr, "clvox %s: %s does not time its kernels: there is no profile\n", cli->verb,
                 clvox_context_limits(cli->ctx)->name);
         return CLVOX_OK;
     }
-    rows = malloc(((size_t)count + 1) * sizeof *rows);
-    if (!rows)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the profile");
-    memcpy(rows, timings, (size_t)count * sizeof *rows);
-    qsort(rows, (size_t)count, sizeof *rows, slowest_first);
-    CLI_TRY(copy_bandwidth(cli, &copy));
+    CLI_TRY(clvox_copy_bandwidth(cli->ctx, &copy));
     cJSON *profile = cJSON_AddObjectToObject(cli->log, "profile");
     cJSON_AddNumberToObject(profile, "copy_bytes_per_second", copy);
     cJSON *list_of = cJSON_AddArrayToObject(profile, "kernels");
     fprintf(stderr, "%-44s %8s %11s %10s %8s %7s\n", "kernel", "calls", "seconds", "bytes", "GB/s",
             "of copy");
     for (int i = 0; i < count; i++) {
-        const clv_timing *t = &rows[i];
+        const clvox_timing *t = &rows[i];
         char bytes[32];
         double rate = t->seconds > 0 ? t->bytes / t->seconds : 0;
         fprintf(stderr, "%-44s %8d %11.6f %10s %8.1f %6.0f%%\n", t->label, t->calls, t->seconds,
@@ -289,6 +246,6 @@ int cli_profile(command *cli)
     fprintf(stderr, "copy bandwidth of the device: %.1f GB/s\n", copy * 1e-9);
     cli->profile = false; /* said once */
 end:
-    free(rows);
+    clvox_timings_free(&rows);
     return status;
 }

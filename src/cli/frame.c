@@ -12,8 +12,7 @@
 
 #include "cli/cli.h"
 #include "clvox/files.h"
-#include "runtime/compiler.h"
-#include "runtime/pocl.h"
+#include "clvox/kernels.h"
 
 /* ---- signals ------------------------------------------------------------ */
 
@@ -148,7 +147,7 @@ static void log_failure(command *cli, int status)
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     command cli = {.verb = verb->name, .started = cli_seconds()};
-    clv_pocl_folder_lend(); /* a home that cannot be written is no reason to do without the CPU */
+    clvox_pocl_folder_lend(); /* a home that cannot be written is no reason to do without the CPU */
     cli.log = begin_log(verb, argc, argv);
     int status = verb->run(&cli, argc, argv);
     if (status >= 0 && status != CLI_DONE)
@@ -179,8 +178,9 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 static int begin(const cli_verb *verbs, int argc, char **argv)
 {
-    if (argc == 3 && !strcmp(argv[1], CLV_COMPILER_VERB)) /* no verb for people: this program called itself */
-        return clv_compiler_serve(argv[2]);
+    const int compiled = clvox_compiler_main(argc, argv); /* this program called itself */
+    if (compiled >= 0)
+        return compiled;
     watch_signals();
     if (argc < 2) {
         print_help(verbs, stderr);

@@ -232,7 +232,7 @@ int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, con
     }
     qsort(w.request, (size_t)w.count, sizeof *w.request, by_length);
     if (ctx->building && w.count >= WORTH_PROCESSES)
-        ctx->building(ctx->limits.name, w.count, ctx->cache_dir);
+        ctx->building(ctx->building_user, ctx->limits.name, w.count, ctx->cache_dir);
     compile_all(&w);
     if (ctx->options.verbosity >= 2)
         fprintf(stderr, "%d kernels built ahead, in %d processes, in %.3f s\n", w.count, ctx->compiler_count + 1,
@@ -254,9 +254,10 @@ end:
     return status;
 }
 
-void clv_ahead_announce(clvox_context *ctx, void (*building)(const char *device, int count, const char *kept_in))
+void clv_ahead_announce(clvox_context *ctx, clvox_building building, void *user)
 {
     ctx->building = building;
+    ctx->building_user = user;
 }
 
 bool clv_ahead_take(clvox_context *ctx, clv_cache_key key, clv_program *out)

@@ -6,6 +6,7 @@
 #ifndef CLV_RUNTIME_AHEAD_H
 #define CLV_RUNTIME_AHEAD_H
 
+#include "clvox/kernels.h"
 #include "runtime/cache.h"
 #include "runtime/plan.h"
 #include "runtime/program.h"
@@ -28,7 +29,7 @@ int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, con
 
 /* From now on building is called before so many kernels are built that it takes a while; kept_in is the folder of
  * the cache, NULL without one. NULL: nothing is called. */
-void clv_ahead_announce(clvox_context *ctx, void (*building)(const char *device, int count, const char *kept_in));
+void clv_ahead_announce(clvox_context *ctx, clvox_building building, void *user);
 
 /* Hands over a program that was built ahead; false where there is none. */
 bool clv_ahead_take(clvox_context *ctx, clv_cache_key key, clv_program *out);

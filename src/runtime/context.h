@@ -3,6 +3,7 @@
 #ifndef CLV_RUNTIME_CONTEXT_H
 #define CLV_RUNTIME_CONTEXT_H
 
+#include "clvox/kernels.h"
 #include "runtime/cache.h"
 #include "runtime/compiler.h"
 #include "runtime/error.h"
@@ -76,7 +77,8 @@ struct clvox_context {
     int compiler_count, compilers_allowed;
     int device_number; /* in the list of devices */
     bool not_ahead; /* nothing is built ahead, for tests */
-    void (*building)(const char *device, int count, const char *kept_in); /* as of clv_ahead_announce */
+    clvox_building building; /* as of clv_ahead_announce */
+    void *building_user;
     int compiled;   /* programs that were built from their text, */
     int late;       /* and those of them that were not built ahead, for tests */
     clv_forced *forced;

@@ -380,6 +380,51 @@ static void with_profile_calls_seconds_and_bytes(void **state)
                 row->calls == 7);
 }
 
+static void what_a_program_is_told_of_time_and_choice(void **state)
+{
+    (void)state;
+    clvox_timing *rows = NULL;
+    clvox_wisdom wisdom;
+    double copy = 0;
+    const clv_timing *own;
+    const int known = clv_timings(timed, &own), count = clvox_timings(timed, &rows);
+    assert_int_equal(count, known);
+    for (int i = 1; i < count; i++)
+        assert_true(rows[i].seconds <= rows[i - 1].seconds);
+    const clv_timing *row = find_row(own, known, "probe/");
+    int found = 0;
+    for (int i = 0; row && i < count; i++)
+        found +=
+            !strcmp(rows[i].label, row->label) && rows[i].calls == row->calls && rows[i].bytes == row->bytes;
+    assert_int_equal(found, count > 0);
+    assert_int_equal(clvox_context_timed(timed), clv_has_timers(timed));
+    clvox_timings_free(&rows);
+    assert_null(rows);
+    assert_ok(clvox_copy_bandwidth(timed, &copy));
+    assert_true(copy > 0);
+    clvox_context_wisdom(timed, &wisdom);
+    assert_true(wisdom.hash && wisdom.remark && wisdom.choices == 0 && wisdom.used == 0);
+    clv_timings_reset(timed);
+}
+
+static int stop_at_the_third(void *user, const clvox_kernel_variant *variant)
+{
+    int *seen = user;
+    assert_true(variant->kernel && variant->variant &&
+                (variant->refused || (variant->tile[0] > 0 && variant->limit)));
+    return ++*seen == 3;
+}
+
+static void variants_are_shown_until_somebody_stops(void **state)
+{
+    (void)state;
+    int seen = 0;
+    assert_int_equal(clvox_kernel_variants(timed, (const int[]){16, 16, 16}, stop_at_the_third, &seen),
+                     CLVOX_ERROR_STOPPED);
+    assert_int_equal(seen, 3);
+    clv_timings_reset(timed);
+}
+
 static void reset_starts_anew_also_with_events_pending(void **state)
 {
     (void)state;
@@ -411,6 +456,8 @@ static void more_events_than_may_wait(void **state)
 static void check_timing(void)
 {
     test_case(with_profile_calls_seconds_and_bytes, "with profile, calls, seconds and bytes by kernel");
+    test_case(what_a_program_is_told_of_time_and_choice, "what a program is told of time and choice");
+    test_case(variants_are_shown_until_somebody_stops, "variants are shown until somebody stops");
     test_case(reset_starts_anew_also_with_events_pending, "reset starts anew, also with events pending");
     test_case(more_events_than_may_wait, "more events than may wait");
 }

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a context builds, how it chooses among the variants of a kernel, and how long they take. */
+#ifndef CLVOX_KERNELS_H
+#define CLVOX_KERNELS_H
+
+#include <stddef.h>
+
+#include "clvox/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- time ---------------------------------------------------------------- */
+
+/* Totals of one kernel and its tile, or of one kind of transfer. */
+typedef struct clvox_timing {
+    char label[96]; /* "gaussian_x/tile 32x8x1", "(to the device)" */
+    int calls;
+    double seconds; /* by the device's own clock */
+    double bytes;   /* that had to move: each input read once, each output written once */
+} clvox_timing;
+
+/* What a context of options.profile has timed so far, the longest first; waits for the device. Returns the
+ * number of rows, and *out is the caller's, for clvox_timings_free; on failure *out is NULL. No rows where
+ * nothing is timed. */
+CLVOX_API int clvox_timings(clvox_context *context, clvox_timing **out);
+
+/* Releases the rows and sets *rows to NULL. NULL is legal. */
+CLVOX_API void clvox_timings_free(clvox_timing **rows);
+
+/* 1 where the context times its kernels, 0 without options.profile and where the device times nothing (which
+ * clvox_timings may find out). */
+CLVOX_API int clvox_context_timed(const clvox_context *context);
+
+/* Bytes a second, read and written, that a plain copy on the device reaches: the best of some, measured
+ * now. */
+CLVOX_API int clvox_copy_bandwidth(clvox_context *context, double *out);
+
+/* ---- choice -------------------------------------------------------------- */
+
+/* A variant of a kernel on the context's device. All texts are the context's. */
+typedef struct clvox_kernel_variant {
+    const char *kernel, *variant;
+    const char *refused; /* why it does not run here; the rest is then of no use. NULL: it runs */
+    int chosen;          /* 1: the planner takes it */
+    int wisdom;          /* 1: because `clvox tune` found it the fastest */
+    int tile[3], march;  /* work-items of a group, and elements that each walks along */
+    int registers;       /* of a work-item; -1: not known */
+    int spills;          /* bytes; -1: not known */
+    int local_bytes;     /* of a work-group */
+    int groups;          /* that live on a compute unit at once; -1: not known */
+    double occupancy;    /* from 0 to 1; below 0: not known */
+    const char *limit;   /* what limits it: "registers", "local memory", ...; "" where that is not known */
+} clvox_kernel_variant;
+
+/* Is called for each variant; a result other than 0 stops. */
+typedef int (*clvox_kernel_visitor)(void *user, const clvox_kernel_variant *variant);
+
+/* Builds every variant of every kernel with the tile that the planner has for it and volumes of this size,
+ * and shows it to visit, the chosen one of a kernel where it stands in the list. CLVOX_ERROR_STOPPED where
+ * visit stops. */
+CLVOX_API int clvox_kernel_variants(clvox_context *context, const int size[3], clvox_kernel_visitor visit,
+                                    void *user);
+
+/* What the planner goes by besides the device. */
+typedef struct clvox_wisdom {
+    const char
+        *file; /* what `clvox tune` wrote; NULL: there is none, or with options.no_wisdom. The context's */
+    const char *hash;   /* of all that it holds for this device; "" where that is nothing */
+    const char *remark; /* why the file is passed over; "" where it is not */
+    int choices;        /* that it holds for this device */
+    int used;           /* kernels that the context has built by it so far */
+} clvox_wisdom;
+
+CLVOX_API void clvox_context_wisdom(const clvox_context *context, clvox_wisdom *out);
+
+/* ---- building ------------------------------------------------------------ */
+
+/* Is called before so many kernels are built for a device that it takes a while; kept_in: the folder of the
+ * cache, NULL without one. */
+typedef void (*clvox_building)(void *user, const char *device, int kernels, const char *kept_in);
+
+/* From now on building is called; NULL: nothing is. */
+CLVOX_API void clvox_context_announce(clvox_context *context, clvox_building building, void *user);
+
+/* Lets up to `most` processes compile for this one (4 at most are taken): drivers' compilers work on one
+ * program at a time in a process. They run `program`, which has to begin with clvox_compiler_main: mostly
+ * "/proc/self/exe". They end with the context. CLVOX_ERROR_MEMORY. */
+CLVOX_API int clvox_context_compilers(clvox_context *context, const char *program, int most);
+
+/* For the first line of main of such a program: -1 where it was started for something else, else the result
+ * that main returns at once. */
+CLVOX_API int clvox_compiler_main(int argc, char **argv);
+
+/* PoCL gives no device where it may not write the folder of its own cache (a read-only home). Sets
+ * POCL_CACHE_DIR to a folder of the user's own in $TMPDIR or /tmp where that is so and the environment names
+ * none; returns 1 when it was set, else 0. For programs, before their first call that opens or lists devices
+ * and their first thread. */
+CLVOX_API int clvox_pocl_folder_lend(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
