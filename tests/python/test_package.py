@@ -9,6 +9,7 @@ import ctypes
 import glob
 import hashlib
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import typing
 import zipfile
 
 import numpy as np
@@ -200,6 +202,89 @@ def others():
     refused(["label"], clvox.filter.gaussian, clvox.Volume(np.ones((3, 3, 3)), AFFINE, "label"), 1)
 
 
+@case("templates, statistics and comparisons have the command's bits")
+def population():
+    few = ["--linear", "rigid", "--deform", "greedy", "--shrink", "2", "--iterations", "3", "--rounds", "1", "--linear-rounds", "1"]
+    images, told = ["p_fixed.nii.gz", "p_moving.nii.gz"], []
+    command("atlas", "-o", "a", *images, *few, "--average", "trimmed")
+    found = clvox.atlas(images, linear="rigid", deform="greedy", shrink=(2,), iterations=(3,), rounds=1, linear_rounds=1,
+                        average="trimmed", labels=["p_fixed_labels.nii.gz", "p_moving_labels.nii.gz"],
+                        progress=lambda *a: told.append(a))
+    warp = found.maps[0].warp
+    assert equal(found.average, "a/template.nii.gz") and equal(warp, "a/p_fixed_warp.nii.gz")
+    assert len(found.maps) == 2 and len(found.rounds) == 2 and told[-1][1] == 1 and found.labels.kind == "label"
+    again = clvox.apply(images[1], found.average, [found.maps[1].warp, found.maps[1].matrix])
+    assert again.shape == found.average.shape
+    del found
+    assert equal(warp, "a/p_fixed_warp.nii.gz")  # outlives what it came with
+    refused(["1 masks", "2 images"], clvox.atlas, images, masks=[None])
+    refused(["averige", "average"], clvox.atlas, images, averige="mean")
+    refused(["quick", "best"], clvox.atlas, images, quick=True, best=True)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+    try:
+        clvox.atlas(images, shrink=(2,), iterations=(3,), progress=stop)
+        raise AssertionError("not stopped")
+    except KeyboardInterrupt:
+        pass
+
+    maps = np.random.default_rng(3).normal(0.4, 1, (5, 4, 3, 6)).astype(np.float32)
+    clvox.Volume(maps, AFFINE).write("maps.nii.gz")
+    command("stats", "-i", "maps.nii.gz", "--test", "mean", "--tfce", "-o", "u")
+    result = clvox.stats("maps.nii.gz", tfce=True)
+    assert equal(result.t.statistic, "u_t.nii.gz") and equal(result.t.p_fwe, "u_p_fwe.nii.gz")
+    assert equal(result.tfce.p, "u_tfce_p.nii.gz") and result.permutations == 64 and result.exact
+    groups = clvox.stats([clvox.Volume(maps[..., i], AFFINE) for i in range(6)], [0, 0, 0, 1, 1, 1], [3, 1, 2, 2, 1, 4], seed=3)
+    x = np.column_stack([np.ones(6), [3, 1, 2, 2, 1, 4], [0, 0, 0, 1, 1, 1]])
+    fit, rest = np.linalg.lstsq(x, maps[2, 1, 1].astype(float), rcond=None)[:2]
+    t = fit[2] / np.sqrt(rest[0] / 3 * np.linalg.inv(x.T @ x)[2, 2])
+    assert abs(groups.t.statistic.data[2, 1, 1] - t) < 1e-3 and groups.dof == 3 and groups.tfce.p is None
+    refused(["2 numbers", "6 maps"], clvox.stats, "maps.nii.gz", [0, 1])
+    refused(["6 rows"], clvox.stats, "maps.nii.gz", None, [1, 2])
+
+    command("compare", *images, "--radius", "2", "--json", "c.json")
+    said = json.load(open("c.json", encoding="utf-8"))["comparison"]
+    alike = clvox.compare(*images, radius=2)
+    assert np.allclose([alike.ncc, alike.lncc, alike.mi, alike.nmi, alike.rms],
+                       [said[k] for k in ("NCC", "LNCC", "MI", "NMI", "RMS")], rtol=1e-12, atol=0)
+    rows = clvox.compare_labels("p_fixed_labels.nii.gz", "p_moving_labels.nii.gz")
+    assert [r.label for r in rows] == [1, 2, 3, 4] and 0.5 < rows[0].dice < 1
+    assert clvox.compare(warp, warp).max_mm == 0
+    refused(["radius"], clvox.compare, *images, radius=0)
+
+
+@case("a context tells what its kernels took")
+def profile():
+    context = clvox.Context(profile=True)
+    clvox.filter.sobel(clvox.Volume(np.ones((5, 4, 3)), np.eye(4)), context=context)
+    rows = context.timings()
+    assert not rows or any(r.label.startswith("sobel") and r.calls == 1 for r in rows)
+    assert clvox.Context().timings() == [] and context.bandwidth() > 0
+
+
+@case("everything public says its types")
+def hints():
+    assert os.path.exists(os.path.join(BUILD, "src/python/clvox/py.typed"))
+    seen = 0
+    for module in (clvox, clvox.filter, clvox.surface, clvox.tensor):
+        for name, thing in vars(module).items():
+            if name.startswith("_") or not (thing.__module__ == module.__name__ if module is not clvox and
+                                            hasattr(thing, "__module__") else name in clvox.__all__):
+                continue
+            functions = [thing] if inspect.isfunction(thing) else []
+            if inspect.isclass(thing):
+                functions = [f.fget if isinstance(f, property) else f for n, f in vars(thing).items()
+                             if n != "struct" and (n == "__init__" or not n.startswith("_"))
+                             and (inspect.isfunction(f) or isinstance(f, property))]
+            for function in functions:
+                seen += 1
+                known = typing.get_type_hints(function)
+                missing = [p for p in inspect.signature(function).parameters if p not in known and p != "self"]
+                assert not missing and ("return" in known or function.__name__ == "__init__"), (name, function, missing)
+    assert seen > 40, seen
+
+
 @case("the Python lines of README.md run")
 def readme():
     text = open(os.path.join(SOURCE, "README.md"), encoding="utf-8").read()
@@ -223,7 +308,7 @@ def wheel():
         names = set(packed.namelist())
         record = next(n for n in names if n.endswith(".dist-info/RECORD"))
         rows = list(csv.reader(packed.read(record).decode().splitlines()))
-        assert {r[0] for r in rows} == names
+        assert {r[0] for r in rows} == names and "clvox/py.typed" in names
         for name, digest, size in rows:
             data = packed.read(name)
             wanted = "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

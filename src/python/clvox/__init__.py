@@ -12,10 +12,13 @@ from . import filter, surface, tensor  # pylint: disable=redefined-builtin
 from ._abi import VERSION as __version__
 from ._library import Context, Error, devices, options, use
 from .registration import Registration, register
+from .statistics import compare, compare_labels, stats
 from .surface import Surface
+from .template import Atlas, atlas
 from .transform import apply, apply_points, compose, inverse, invert, jacobian, read_affine, write_affine
 from .volume import Volume, read
 
-__all__ = ["Context", "Error", "Registration", "Surface", "Volume", "apply", "apply_points", "compose", "devices", "filter",
-           "inverse", "invert", "jacobian", "options", "read", "read_affine", "register", "surface", "tensor", "use",
+__all__ = ["Atlas", "Context", "Error", "Registration", "Surface", "Volume", "apply", "apply_points", "atlas", "compare",
+           "compare_labels", "compose", "devices", "filter",
+           "inverse", "invert", "jacobian", "options", "read", "read_affine", "register", "stats", "surface", "tensor", "use",
            "write_affine"]

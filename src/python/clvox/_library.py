@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shared library: finding it, calling it, its errors, its options."""
+from __future__ import annotations
+
 import ctypes
 import difflib
 import glob
@@ -8,6 +10,7 @@ import keyword
 import os
 import threading
 import types
+from typing import Any, Callable, Dict, List, Optional, TypeVar
 
 import numpy as np
 
@@ -17,7 +20,7 @@ from . import _abi
 class Error(Exception):
     """What the library could not do, in its own sentence. `status`: its code, as `_abi.CLVOX_ERROR_DATA`."""
 
-    def __init__(self, message, status=_abi.CLVOX_ERROR_ARGUMENT):
+    def __init__(self, message: str, status: int = _abi.CLVOX_ERROR_ARGUMENT):
         super().__init__(message)
         self.status = status
 
@@ -85,11 +88,12 @@ def word(prefix, name, what):
 
 class Context:
     """An OpenCL device in use. device: an index of devices(), "gpu", "cpu" or a part of a name; None: the environment's
-    CLVOX_DEVICE, else the best. One thread at a time may use a context."""
+    CLVOX_DEVICE, else the best. profile: keep a timer for every kernel. One thread at a time may use a context."""
 
-    def __init__(self, device=None, *, cache=True, wisdom=True, verbosity=0):
+    def __init__(self, device: object = None, *, cache: bool = True, wisdom: bool = True, verbosity: int = 0,
+                 profile: bool = False) -> None:
         options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), no_cache=not cache,
-                                             no_wisdom=not wisdom, verbosity=verbosity)
+                                             no_wisdom=not wisdom, verbosity=verbosity, profile=profile)
         self._as_parameter_ = ctypes.c_void_p()
         call(lib.clvox_context_create, options, self._as_parameter_)
 
@@ -98,15 +102,31 @@ class Context:
             lib.clvox_context_destroy(self._as_parameter_)
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The name of the device."""
         return lib.clvox_context_limits(self)[0].name.decode()
+
+    def timings(self) -> List[Result]:
+        """What the kernels and transfers took so far, the longest first: label, calls, seconds, bytes. Of a context with
+        profile, on a device that times its kernels; else empty."""
+        rows = ctypes.POINTER(_abi.clvox_timing)()
+        count = call(lib.clvox_timings, self, rows)
+        try:
+            return [values(rows[i]) for i in range(count)]
+        finally:
+            lib.clvox_timings_free(rows)
+
+    def bandwidth(self) -> float:
+        """Bytes a second, read and written, that a plain copy on the device reaches."""
+        found = ctypes.c_double()
+        call(lib.clvox_copy_bandwidth, self, found)
+        return found.value
 
 
 _own = threading.local()
 
 
-def use(device=None, **more):
+def use(device: object = None, **more: Any) -> Context:
     """Opens the device that calls of this thread without `context` go to from now on; arguments as Context's."""
     _own.context = Context(device, **more)
     return _own.context
@@ -117,7 +137,7 @@ def context_or_own(context):
     return context or getattr(_own, "context", None) or use()
 
 
-def devices():
+def devices() -> List[types.SimpleNamespace]:
     """The OpenCL devices, best first: name, platform, driver, usable, is_default, reason (why it is not usable), ..."""
     array = ctypes.POINTER(_abi.clvox_device)()
     count = call(lib.clvox_devices_list, array)
@@ -168,7 +188,8 @@ def values(struct, into=Result):
 # ---- options ----------------------------------------------------------------
 
 TABLES = {"register": "clvox_register_table", "surface denoise": "clvox_denoise_table", "tensor fit": "clvox_tensor_fit_table",
-          "tensor denoise": "clvox_tensor_denoise_table", "filter nlm": "clvox_nlm_table", "filter n4": "clvox_bias_table"}
+          "tensor denoise": "clvox_tensor_denoise_table", "filter nlm": "clvox_nlm_table", "filter n4": "clvox_bias_table",
+          "atlas": "clvox_atlas_table", "stats": "clvox_stats_table"}
 
 
 def _table(verb):
@@ -177,9 +198,10 @@ def _table(verb):
     return getattr(lib, TABLES[verb])()
 
 
-def options(verb):
+def options(verb: str) -> Dict[str, Any]:
     """The options of a function, by keyword: options("register")["metric"].help, .argument (what it takes), .standard.
-    verb: as the command names it, "register", "surface denoise", "tensor fit", "tensor denoise", "filter nlm", "filter n4"."""
+    verb: as the command names it, "register", "atlas", "stats", "surface denoise", "tensor fit", "tensor denoise",
+    "filter nlm", "filter n4"."""
     rows, text, at = {}, _abi.clvox_option_text(), 0
     while lib.clvox_option_describe(_table(verb), at, text):
         at += 1
@@ -187,6 +209,9 @@ def options(verb):
         if row.name:  # else a field that other options set
             rows[_attribute(row.name)] = row
     return rows
+
+
+table_options = options  # for functions that have a parameter of that name
 
 
 def set_options(verb, given, struct, edge=0.0):
@@ -214,7 +239,10 @@ def set_options(verb, given, struct, edge=0.0):
          ctypes.byref(struct))
 
 
-def with_options(verb):
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_options(verb: str) -> Callable[[F], F]:
     """A decorator that adds the options of the library to a function's documentation."""
     def decorate(function):
         rows = [f"    {key}: {row.argument or 'True'}: {row.help}" + (f" ({row.standard})" if row.standard else "")

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters of volumes. All of them return a Volume on the same grid, frames being filtered one by one."""
+from __future__ import annotations
+
 import ctypes
 import re
+from typing import Any, Optional, Sequence, Tuple, Union
 
 from . import _abi
-from ._library import Error, call, context_or_own, lib, set_options, with_options
-from .volume import Volume, made, optional, volume
+from ._library import Context, Error, call, context_or_own, lib, set_options, with_options
+from .volume import ImageLike, Volume, made, optional, volume
 
 
 def _lengths(given):
@@ -23,29 +26,32 @@ def _lengths(given):
     return (ctypes.c_double * 3)(*(numbers * 3)[:3]), int(unit == "vox")
 
 
-def gaussian(image, sigma, *, context=None):
+Lengths = Union[str, float, Sequence[float]]
+
+
+def gaussian(image: ImageLike, sigma: Lengths, *, context: Optional[Context] = None) -> Volume:
     """Gaussian smoothing. sigma: in mm, or as "1.5vox"; one, or three for x, y and z."""
     return made(lib.clvox_filter_gaussian, context_or_own(context), volume(image).struct(), *_lengths(sigma))
 
 
-def sobel(image, *, context=None):
+def sobel(image: ImageLike, *, context: Optional[Context] = None) -> Volume:
     """The length of the gradient, per mm."""
     return made(lib.clvox_filter_sobel, context_or_own(context), volume(image).struct())
 
 
-def unsharp(image, sigma, amount=1.0, *, context=None):
+def unsharp(image: ImageLike, sigma: Lengths, amount: float = 1.0, *, context: Optional[Context] = None) -> Volume:
     """image + amount (image - its Gaussian)."""
     return made(lib.clvox_filter_unsharp, context_or_own(context), volume(image).struct(), *_lengths(sigma), amount)
 
 
-def median(image, radius=1, *, context=None):
+def median(image: ImageLike, radius: Union[int, Sequence[int]] = 1, *, context: Optional[Context] = None) -> Volume:
     """The median of the box of 2 radius + 1 voxels; one radius, or three for x, y and z."""
     radii = radius if isinstance(radius, (tuple, list)) else [radius] * 3
     return made(lib.clvox_filter_median, context_or_own(context), volume(image).struct(), (ctypes.c_int * 3)(*radii))
 
 
 @with_options("filter nlm")
-def nlm(image, mask=None, *, context=None, **options):
+def nlm(image: ImageLike, mask: Optional[ImageLike] = None, *, context: Optional[Context] = None, **options: Any) -> Volume:
     """Non-local means, by the noise that it measures."""
     struct, out = _abi.clvox_nlm_options(), ctypes.POINTER(_abi.clvox_volume)()
     lib.clvox_nlm_defaults(struct)
@@ -55,7 +61,8 @@ def nlm(image, mask=None, *, context=None, **options):
 
 
 @with_options("filter n4")
-def n4(image, mask=None, *, context=None, **options):
+def n4(image: ImageLike, mask: Optional[ImageLike] = None, *, context: Optional[Context] = None,
+       **options: Any) -> Tuple[Volume, Volume]:
     """Corrects uneven brightness. Returns the corrected image and the field that it was divided by."""
     struct, out, field = _abi.clvox_bias_options(), ctypes.POINTER(_abi.clvox_volume)(), ctypes.POINTER(_abi.clvox_volume)()
     lib.clvox_bias_defaults(struct)
@@ -65,11 +72,11 @@ def n4(image, mask=None, *, context=None, **options):
     return Volume._adopt(out), Volume._adopt(field)
 
 
-def winsorize(image, low=0.005, high=0.995, mask=None):
+def winsorize(image: ImageLike, low: float = 0.005, high: float = 0.995, mask: Optional[ImageLike] = None) -> Volume:
     """Clips values at these quantiles."""
     return made(lib.clvox_filter_winsorize, volume(image).struct(), optional(mask), low, high)
 
 
-def match(image, reference):
+def match(image: ImageLike, reference: ImageLike) -> Volume:
     """Maps the values so that the histogram becomes that of reference."""
     return made(lib.clvox_filter_match, volume(image).struct(), volume(reference).struct(), None)

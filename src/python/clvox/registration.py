@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registration of a pair of images."""
+from __future__ import annotations
+
 import ctypes
 import os
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _abi
-from ._library import Error, Progress, Result, context_or_own, lib, set_options, values, with_options, words
+from ._library import Context, Error, Progress, Result, context_or_own, lib, set_options, values, with_options, words
 from .transform import read_affine, set_matrix
-from .volume import optional, volume
+from .volume import ImageLike, Volume, optional, volume
 
 
 class Registration(Result):
@@ -17,12 +21,12 @@ class Registration(Result):
     clvox_register_result of include/clvox/registration.h documents them."""
 
     @property
-    def transforms(self):
+    def transforms(self) -> List[Union[Volume, np.ndarray]]:
         """The chain that brings an image from the moving to the fixed space: apply(image, fixed, result.transforms)."""
         return [self.warp, self.matrix] if self.warp is not None else [self.matrix]
 
     @property
-    def suspicious(self):
+    def suspicious(self) -> List[str]:
         """Why the result may be wrong, a word each: "folds", "overlap", ... Empty: nothing speaks against it."""
         return [name for name, bit in words("CLVOX_SUSPECT_").items() if self.suspicions & bit]
 
@@ -32,12 +36,11 @@ def _points(points):
     return array, array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
 
-def _preset(struct, given, quick, regular, best):
+def preset(struct, given, quick, regular, best):
     """As the command: the model first, then what the preset says of it, then the other options."""
     if quick + regular + best > 1:
-        raise Error("register: quick, regular and best contradict one another")
+        raise Error("quick, regular and best contradict one another")
     lib.clvox_register_defaults(struct)
-    struct.by_contrast = 1
     if quick:
         struct.deform = _abi.CLVOX_DEFORM_GREEDY
     set_options("register", {"deform": given.get("deform")}, struct)
@@ -46,8 +49,13 @@ def _preset(struct, given, quick, regular, best):
 
 
 @with_options("register")
-def register(fixed, moving, *, fixed_mask=None, moving_mask=None, weight=None, init=None, quick=False,
-             regular=False, best=False, initial_warp=None, points=None, progress=None, context=None, **options):
+def register(fixed: Union[ImageLike, List[ImageLike]], moving: Union[ImageLike, List[ImageLike]], *,
+             fixed_mask: Optional[ImageLike] = None, moving_mask: Optional[ImageLike] = None,
+             weight: Optional[Sequence[float]] = None, init: Union[str, bytes, os.PathLike[str], npt.ArrayLike, None] = None,
+             quick: bool = False, regular: bool = False, best: bool = False, initial_warp: Optional[ImageLike] = None,
+             points: Optional[Tuple[npt.ArrayLike, npt.ArrayLike]] = None,
+             progress: Optional[Callable[[int, int, float, float], Any]] = None, context: Optional[Context] = None,
+             **options: Any) -> Registration:
     """Registers the moving image to the fixed one: an affine, then a symmetric diffeomorphic map.
 
     fixed, moving: Volumes, file names, nibabel images or pairs (array, affine); lists of them are channels, of `weight`.
@@ -58,7 +66,8 @@ def register(fixed, moving, *, fixed_mask=None, moving_mask=None, weight=None, i
     progress: called with (level, iteration, metric, fraction of the work done); what it raises stops the registration.
     Returns a Registration. Raises clvox.Error."""
     struct = _abi.clvox_register_options()
-    _preset(struct, options, quick, regular, best)
+    preset(struct, options, quick, regular, best)
+    struct.by_contrast = 1
     pairs = [[volume(v) for v in (image if isinstance(image, list) else [image])] for image in (fixed, moving)]
     if len(pairs[0]) != len(pairs[1]) or not 1 <= len(pairs[0]) <= _abi.CLVOX_MAX_CHANNELS:
         raise Error(f"register: {len(pairs[0])} fixed and {len(pairs[1])} moving images; a channel is one of each, and there "

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Surfaces: triangle meshes in RAS millimetres."""
+from __future__ import annotations
+
 import ctypes
 import os
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _abi
-from ._library import Error, Progress, adopted, call, context_or_own, lib, set_options, values, with_options
-from .volume import Volume, volume
+from ._library import Context, Error, Progress, Result, adopted, call, context_or_own, lib, set_options, values, with_options
+from .volume import ImageLike, Volume, volume
 
 
 class Surface:
     """points: n x 3, RAS mm. triangles: m x 3, indices of points, counter-clockwise seen from outside."""
 
-    def __init__(self, points, triangles):
+    def __init__(self, points: npt.ArrayLike, triangles: npt.ArrayLike) -> None:
         self.points = np.ascontiguousarray(points, dtype=np.float64)
         self.triangles = np.ascontiguousarray(triangles, dtype=np.int32)
         if self.points.ndim != 2 or self.triangles.ndim != 2 or self.points.shape[1] != 3 or self.triangles.shape[1] != 3:
@@ -31,11 +35,11 @@ class Surface:
         s.held = points, triangles
         return s
 
-    def write(self, path):
+    def write(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes GIFTI, VTK, PLY, STL, OBJ, BYU or FreeSurfer's, by the ending."""
         call(lib.clvox_surface_write, self.struct(), os.fsencode(path))
 
-    def inspect(self):
+    def inspect(self) -> Result:
         """Components, Euler characteristic, open edges, area, volume, bounds and more."""
         facts = _abi.clvox_surface_facts()
         call(lib.clvox_surface_inspect, self.struct(), facts)
@@ -53,14 +57,17 @@ def _adopt(pointer):
 adopted[ctypes.POINTER(_abi.clvox_surface)] = _adopt
 
 
-def read(path):
+SurfaceLike = Union[Surface, ImageLike]
+
+
+def read(path: Union[str, os.PathLike[str]]) -> Surface:
     """Reads a surface: GIFTI, FreeSurfer, VTK, PLY, STL, OBJ or BYU."""
     pointer = ctypes.POINTER(_abi.clvox_surface)()
     call(lib.clvox_surface_read, os.fsencode(path), pointer)
     return _adopt(pointer)
 
 
-def mesh(image, level, *, above=False):
+def mesh(image: ImageLike, level: float, *, above: bool = False) -> Surface:
     """The surface where the values cross `level`; inside is below it (a signed distance) or, with above, above it."""
     pointer = ctypes.POINTER(_abi.clvox_surface)()
     call(lib.clvox_surface_extract, volume(image).struct(), level, int(above), pointer)
@@ -74,7 +81,9 @@ def _source(source):
 
 
 @with_options("surface denoise")
-def denoise(source, *, label=None, iso=None, voxel=None, distance=False, progress=None, context=None, **options):
+def denoise(source: SurfaceLike, *, label: Optional[int] = None, iso: Optional[float] = None, voxel: Optional[float] = None,
+            distance: bool = False, progress: Optional[Callable[[str, float], Any]] = None,
+            context: Optional[Context] = None, **options: Any) -> Result:
     """Removes noise and staircases from a surface by non-local means.
 
     source: a Surface, or a volume (mask, label map, probability, image or signed distance), or a file of either.
@@ -112,7 +121,7 @@ def denoise(source, *, label=None, iso=None, voxel=None, distance=False, progres
     return values(result)
 
 
-def compare(a, b, *, samples=100000):
+def compare(a: SurfaceLike, b: SurfaceLike, *, samples: int = 100000) -> Result:
     """Distances between two surfaces in mm: mean, rms, percentile95, largest ([0] from a to b, [1] back, [2] both)."""
     out = _abi.clvox_surface_difference()
     call(lib.clvox_surface_compare, _source(a).struct(), _source(b).struct(), samples, out)

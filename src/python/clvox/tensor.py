@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diffusion tensors: 6 frames, Dxx Dxy Dxz Dyy Dyz Dzz in RAS, mm^2/s."""
+from __future__ import annotations
+
 import ctypes
 import os
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _abi
-from ._library import Error, Progress, call, context_or_own, lib, set_options, values, with_options, words
-from .volume import Volume, optional, volume
+from ._library import Context, Error, Progress, Result, call, context_or_own, lib, set_options, values, with_options, words
+from .volume import ImageLike, Volume, optional, volume
 
 
 class _Gradients:
@@ -40,7 +44,10 @@ class _Gradients:
             lib.clvox_gradients_destroy(self.read)
 
 
-def mask(dwi):
+Table = Union[str, bytes, "os.PathLike[str]", Tuple[str, str], npt.ArrayLike]
+
+
+def mask(dwi: ImageLike) -> Volume:
     """Where a scan shows tissue: a mask, no brain extraction."""
     out = ctypes.POINTER(_abi.clvox_volume)()
     call(lib.clvox_dwi_mask, volume(dwi).struct(), out)
@@ -48,7 +55,8 @@ def mask(dwi):
 
 
 @with_options("tensor fit")
-def fit(dwi, gradients, mask=None, *, context=None, **options):  # pylint: disable=redefined-outer-name
+def fit(dwi: ImageLike, gradients: Table, mask: Optional[ImageLike] = None, *,  # pylint: disable=redefined-outer-name
+        context: Optional[Context] = None, **options: Any) -> Result:
     """Fits a tensor in every voxel of the mask (None: everywhere).
 
     dwi: a scan of 4 axes. gradients: (bval, bvec), the names of FSL's files; the name of MRtrix's table; or an array of
@@ -66,8 +74,10 @@ def fit(dwi, gradients, mask=None, *, context=None, **options):  # pylint: disab
 
 
 @with_options("tensor denoise")
-def denoise(tensor, noise=None, mask=None, *, progress=None, context=None,  # pylint: disable=redefined-outer-name
-            **options):
+def denoise(tensor: ImageLike, noise: Optional[ImageLike] = None,
+            mask: Optional[ImageLike] = None, *,  # pylint: disable=redefined-outer-name
+            progress: Optional[Callable[[str, float], Any]] = None, context: Optional[Context] = None,
+            **options: Any) -> Result:
     """Denoises a tensor image by total variation. noise: the standard deviation that fit() gives as sigma.
     Returns an object with tensor, lambda, energy and more, as clvox_tensor_denoise_result documents them."""
     struct, result = _abi.clvox_tensor_denoise_options(), _abi.clvox_tensor_denoise_result()
@@ -80,7 +90,8 @@ def denoise(tensor, noise=None, mask=None, *, progress=None, context=None,  # py
     return values(result)
 
 
-def measures(tensor, mask=None, wanted=("fa", "md"), *, context=None):  # pylint: disable=redefined-outer-name
+def measures(tensor: ImageLike, mask: Optional[ImageLike] = None,  # pylint: disable=redefined-outer-name
+             wanted: Sequence[str] = ("fa", "md"), *, context: Optional[Context] = None) -> Dict[str, Volume]:
     """Maps of a tensor image, by name: fa, md, ad, rd, mode, cl, cp, cs, l1, l2, l3, v1, v2, v3."""
     known = words("CLVOX_MEASURE_")
     for name in wanted:

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transforms: applying, composing and inverting them. All of them are pull-backs: they say for a point of the fixed image
 where in the moving one to look. A transform is a displacement Volume, a 4 x 4 matrix (RAS mm) or the name of a file."""
+from __future__ import annotations
+
 import ctypes
 import os
+from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _abi
-from ._library import Error, call, context_or_own, fill, lib, values, word
-from .volume import Volume, made, optional, volume
+from ._library import Context, Error, Result, call, context_or_own, fill, lib, values, word
+from .volume import ImageLike, Volume, made, optional, volume
 
 _MOST = 16  # transforms in one file
 
@@ -18,7 +22,11 @@ class _Inverse:
         self.transform = transform
 
 
-def inverse(transform):
+TransformLike = Union[Volume, np.ndarray, str, bytes, "os.PathLike[str]", _Inverse]
+Transforms = Union[TransformLike, List[TransformLike], Tuple[TransformLike, ...]]
+
+
+def inverse(transform: TransformLike) -> Any:
     """The inverse of a transform, as an element of a chain: exact for a matrix, numerical for a warp."""
     return transform.transform if isinstance(transform, _Inverse) else _Inverse(transform)
 
@@ -72,7 +80,8 @@ class _Chain:
             lib.clvox_transform_destroy(pointer)
 
 
-def apply(image, reference, transforms=(), *, interp="auto", outside=0.0, context=None):
+def apply(image: ImageLike, reference: ImageLike, transforms: Transforms = (), *, interp: str = "auto", outside: float = 0.0,
+          context: Optional[Context] = None) -> Volume:
     """Resamples an image onto the grid of `reference` through a chain of transforms, the last of which is applied first:
     apply(moving, fixed, [warp, matrix]).
 
@@ -85,7 +94,7 @@ def apply(image, reference, transforms=(), *, interp="auto", outside=0.0, contex
     return made(lib.clvox_apply_with, context_or_own(context), image, grid, chain.links, chain.count, options)
 
 
-def apply_points(points, transforms):
+def apply_points(points: npt.ArrayLike, transforms: Transforms) -> np.ndarray:
     """Moves points (n x 3, RAS mm) from the fixed to the moving space: the other way round than images."""
     moved = np.array(points, dtype=np.float64, order="C").reshape(-1, 3)
     chain = _Chain(transforms)
@@ -93,21 +102,22 @@ def apply_points(points, transforms):
     return moved
 
 
-def compose(reference, transforms, *, context=None):
+def compose(reference: ImageLike, transforms: Transforms, *, context: Optional[Context] = None) -> Volume:
     """One displacement Volume on the grid of `reference` that does what the chain does."""
     grid = volume(reference).struct().grid
     chain = _Chain(transforms, grid)
     return made(lib.clvox_compose, context_or_own(context), grid, chain.links, chain.count)
 
 
-def invert(warp, *, context=None):
+def invert(warp: ImageLike, *, context: Optional[Context] = None) -> Volume:
     """The inverse of a warp on its own grid."""
     out = ctypes.POINTER(_abi.clvox_volume)()
     call(lib.clvox_invert, context_or_own(context), volume(warp).struct(), out, None)
     return Volume._adopt(out)
 
 
-def jacobian(warp, mask=None, *, log=False, context=None):
+def jacobian(warp: ImageLike, mask: Optional[ImageLike] = None, *, log: bool = False,
+             context: Optional[Context] = None) -> Tuple[Volume, Result]:
     """The determinant (or its logarithm) of a warp: above 1 the structure is larger in the moving image. Returns a Volume
     and a summary (smallest, largest, mean_log, sd_log, folded, voxels) inside the mask."""
     out, summary = ctypes.POINTER(_abi.clvox_volume)(), _abi.clvox_jacobian_summary()
@@ -115,7 +125,7 @@ def jacobian(warp, mask=None, *, log=False, context=None):
     return Volume._adopt(out), values(summary)
 
 
-def read_affine(path):
+def read_affine(path: Union[str, bytes, os.PathLike[str]]) -> np.ndarray:
     """The 4 x 4 matrix (RAS mm, fixed to moving) of a file that holds one affine."""
     pointer = ctypes.POINTER(_abi.clvox_transform)()
     call(lib.clvox_transform_read, os.fsencode(path), pointer)
@@ -127,7 +137,7 @@ def read_affine(path):
         lib.clvox_transform_destroy(pointer)
 
 
-def write_affine(matrix, path):
+def write_affine(matrix: npt.ArrayLike, path: Union[str, os.PathLike[str]]) -> None:
     """Writes an affine as ITK reads it (.txt, .mat)."""
     call(lib.clvox_affine_write, _matrix(np.asarray(matrix, dtype=np.float64)), _abi.CLVOX_AFFINE_ITK, os.fsencode(path))
 

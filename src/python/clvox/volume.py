@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volumes: arrays with a place in space."""
+from __future__ import annotations
+
 import ctypes
 import os
+from typing import Any, Protocol, Tuple, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _abi
 from ._library import Error, adopted, call, lib, word, words
@@ -34,7 +38,7 @@ class Volume:
         Dxz Dyy Dyz Dzz in RAS) or "colour".
     """
 
-    def __init__(self, data, affine, kind="scalar"):
+    def __init__(self, data: npt.ArrayLike, affine: npt.ArrayLike, kind: str = "scalar") -> None:
         self._owned = None
         self._header = _abi.clvox_volume(kind=word("CLVOX_KIND_", kind, "kind"))
         array = np.asarray(data)
@@ -55,37 +59,37 @@ class Volume:
         return self
 
     @property
-    def data(self):
+    def data(self) -> np.ndarray:
         """The values."""
         return self._data
 
     @data.setter
-    def data(self, array):
+    def data(self, array: npt.ArrayLike) -> None:
         self._data = np.asfortranarray(array, dtype=np.float32)
 
     @property
-    def affine(self):
+    def affine(self) -> np.ndarray:
         """From voxel indices to RAS mm."""
         return self._affine
 
     @affine.setter
-    def affine(self, matrix):
+    def affine(self, matrix: npt.ArrayLike) -> None:
         self._affine = np.array(matrix, dtype=np.float64)
         if self._affine.shape != (4, 4):
             raise Error("the affine of a volume is a 4 x 4 matrix")
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         """What the values are."""
         return next(name for name, value in words("CLVOX_KIND_").items() if value == self._header.kind)
 
     @property
-    def shape(self):
+    def shape(self) -> Tuple[int, ...]:
         """Voxels along x, y and z, and frames where there are several."""
         return self._data.shape
 
     @property
-    def spacing(self):
+    def spacing(self) -> np.ndarray:
         """Edges of a voxel in mm."""
         return np.sqrt((self._affine[:3, :3] ** 2).sum(0))
 
@@ -110,16 +114,24 @@ class Volume:
         v.held = self, self._data
         return v
 
-    def write(self, path):
+    def write(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes NIfTI (.nii, .nii.gz) or MGH (.mgh, .mgz); displacements as ITK and ANTs have them."""
         write = lib.clvox_warp_write if self.kind == "displacement" else lib.clvox_volume_write
         call(write, self.struct(), os.fsencode(path))
 
-    def to_nibabel(self):
+    def to_nibabel(self) -> Any:
         """A nibabel.Nifti1Image of the same values; needs nibabel."""
         import nibabel  # pylint: disable=import-outside-toplevel
         return nibabel.Nifti1Image(self._data, self._affine)
 
+
+class SpatialImage(Protocol):
+    """An image of nibabel."""
+    dataobj: Any
+    affine: np.ndarray
+
+
+ImageLike = Union[Volume, str, bytes, "os.PathLike[str]", SpatialImage, Tuple[np.ndarray, np.ndarray]]
 
 adopted[ctypes.POINTER(_abi.clvox_volume)] = Volume._adopt
 
@@ -131,12 +143,12 @@ def made(function, *arguments):
     return Volume._adopt(out)
 
 
-def read(path):
+def read(path: Union[str, os.PathLike[str]]) -> Volume:
     """Reads a volume: NIfTI, Analyze, FreeSurfer .mgz, NRRD or MRtrix .mif."""
     return made(lib.clvox_volume_read, os.fsencode(path))
 
 
-def volume(image):
+def volume(image: ImageLike) -> Volume:
     """A Volume of what may stand for one: a Volume, the name of a file, a nibabel image, or a pair (array, affine)."""
     if isinstance(image, Volume):
         return image
