@@ -254,6 +254,36 @@ def population():
     refused(["radius"], clvox.compare, *images, radius=0)
 
 
+@case("series, distances and scans have the command's bits")
+def scans():
+    truth = clvox.read("p_fixed.nii.gz")
+    moved = np.stack([np.roll(truth.data, k, 0) for k in (0, 0, 1, 0)], -1)
+    clvox.Volume(moved, truth.affine).write("m.nii.gz")
+    command("register", "--series", "m.nii.gz", "-o", "n", "--reference", "0")
+    told = []
+    found = clvox.register_series("m.nii.gz", 0, progress=lambda *a: told.append(a))
+    assert equal(found.mean, "n_mean.nii.gz")
+    assert found.corrected.shape == moved.shape and len(found.frames) == 4 and told[-1][1] > 0.5 and found.directions is None
+    apart = np.linalg.norm(found.frames[2].matrix[:3, 3] - found.frames[0].matrix[:3, 3])
+    assert abs(apart - truth.spacing[0]) < 0.2, apart
+    table = np.loadtxt("t.b")
+    scan = clvox.register_series("t_dwi.nii.gz", gradients=table)
+    assert scan.directions.shape == table.shape and np.allclose(scan.directions[:, 3], table[:, 3])
+    refused(["x y z b"], clvox.register_series, "t_dwi.nii.gz", gradients=table[1:])
+
+    command("surface", "distance", "s_noisy_mask.nii.gz", "-o", "d.nii.gz")
+    assert equal(clvox.surface.distance("s_noisy_mask.nii.gz"), "d.nii.gz")
+    command("surface", "distance", "s_truth.surf.gii", "--grid", "s_mask.nii.gz", "--band", "9mm", "-o", "e.nii.gz")
+    mesh = clvox.surface.read("s_truth.surf.gii")
+    assert equal(clvox.surface.distance(mesh, "s_mask.nii.gz", band=9), "e.nii.gz")
+    refused(["like"], clvox.surface.distance, mesh)
+    refused(["window of 4"], clvox.tensor.denoise_scan, "t_dwi.nii.gz", window=4)
+
+    command("filter", "dwi", "t_dwi.nii.gz", "-o", "q.nii.gz", "--noise", "z.nii.gz")
+    scan, noise = clvox.tensor.denoise_scan("t_dwi.nii.gz")
+    assert equal(scan, "q.nii.gz") and equal(noise, "z.nii.gz")
+
+
 @case("a context tells what its kernels took")
 def profile():
     context = clvox.Context(profile=True)

@@ -12,6 +12,7 @@ from . import filter, surface, tensor  # pylint: disable=redefined-builtin
 from ._abi import VERSION as __version__
 from ._library import Context, Error, devices, options, use
 from .registration import Registration, register
+from .series import register_series
 from .statistics import compare, compare_labels, stats
 from .surface import Surface
 from .template import Atlas, atlas
@@ -20,5 +21,5 @@ from .volume import Volume, read
 
 __all__ = ["Atlas", "Context", "Error", "Registration", "Surface", "Volume", "apply", "apply_points", "atlas", "compare",
            "compare_labels", "compose", "devices", "filter",
-           "inverse", "invert", "jacobian", "options", "read", "read_affine", "register", "stats", "surface", "tensor", "use",
+           "inverse", "invert", "jacobian", "options", "read", "read_affine", "register", "register_series", "stats", "surface", "tensor", "use",
            "write_affine"]

@@ -80,6 +80,31 @@ def _source(source):
     return source if isinstance(source, Surface) else volume(source)
 
 
+def distance(source: SurfaceLike, like: Optional[ImageLike] = None, *, label: Optional[int] = None,
+             iso: Optional[float] = None, band: float = float("inf"), context: Optional[Context] = None) -> Volume:
+    """The signed distance in mm, negative inside, to a surface on the grid of `like`, or to that of a volume (mask, label
+    map, probability or image) on its own grid. band: mm on either side of a Surface where it has to be exact."""
+    held = _source(source)
+    if not isinstance(held, Volume):
+        if like is None or label is not None or iso is not None:
+            raise Error("surface distance: the grid of a volume, `like`, is needed for a surface; label and iso are of volumes")
+        out = ctypes.POINTER(_abi.clvox_volume)()
+        call(lib.clvox_distance_from_surface, context_or_own(context), held.struct(), volume(like).struct().grid, band, None, out)
+        return Volume._adopt(out)
+    if like is not None:
+        raise Error("surface distance: the distance from a volume lies on its own grid; `like` is for surfaces")
+    what, level_set, inner = _abi.clvox_level_set_source(), _abi.clvox_level_set(), held.struct()
+    lib.clvox_level_set_source_defaults(what)
+    what.volume, what.whole = ctypes.pointer(inner), 1
+    what.label = -1 if label is None else label
+    what.iso = float("nan") if iso is None else iso
+    call(lib.clvox_level_set_make, context_or_own(context), what, level_set)
+    copy = type(level_set).from_buffer_copy(level_set)
+    level_set.distance = None
+    lib.clvox_level_set_free(level_set)
+    return Volume._adopt(copy.distance)
+
+
 @with_options("surface denoise")
 def denoise(source: SurfaceLike, *, label: Optional[int] = None, iso: Optional[float] = None, voxel: Optional[float] = None,
             distance: bool = False, progress: Optional[Callable[[str, float], Any]] = None,

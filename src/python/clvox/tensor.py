@@ -14,10 +14,10 @@ from ._library import Context, Error, Progress, Result, call, context_or_own, li
 from .volume import ImageLike, Volume, optional, volume
 
 
-class _Gradients:
+class Gradients:
     """b-values and directions for the library, alive as long as this."""
 
-    def __init__(self, given, dwi):
+    def __init__(self, given: Table, dwi: Any) -> None:
         self.read = None
         if isinstance(given, (str, bytes, os.PathLike)):
             self._read(lib.clvox_gradients_read_mrtrix, os.fsencode(given), dwi.frames)
@@ -44,7 +44,7 @@ class _Gradients:
             lib.clvox_gradients_destroy(self.read)
 
 
-Table = Union[str, bytes, "os.PathLike[str]", Tuple[str, str], npt.ArrayLike]
+Table = Union[str, bytes, os.PathLike[str], Tuple[str, str], npt.ArrayLike]
 
 
 def mask(dwi: ImageLike) -> Volume:
@@ -52,6 +52,18 @@ def mask(dwi: ImageLike) -> Volume:
     out = ctypes.POINTER(_abi.clvox_volume)()
     call(lib.clvox_dwi_mask, volume(dwi).struct(), out)
     return Volume._adopt(out)
+
+
+def denoise_scan(dwi: ImageLike, mask: Optional[ImageLike] = None,  # pylint: disable=redefined-outer-name
+                 window: int = 5, *, context: Optional[Context] = None) -> Tuple[Volume, Volume]:
+    """Takes the noise out of a scan of 4 axes by principal components of its neighbourhoods (MP-PCA), as `clvox filter
+    dwi`. window: voxels along an edge of a neighbourhood, odd. Returns the scan and a map of the noise's standard
+    deviation."""
+    if window < 3 or window % 2 == 0:
+        raise Error(f"denoise_scan: a window of {window} voxels; an odd number from 3 on is needed")
+    out, sigma = ctypes.POINTER(_abi.clvox_volume)(), ctypes.POINTER(_abi.clvox_volume)()
+    call(lib.clvox_dwi_denoise, context_or_own(context), volume(dwi).struct(), optional(mask), window // 2, out, sigma)
+    return Volume._adopt(out), Volume._adopt(sigma)
 
 
 @with_options("tensor fit")
@@ -68,7 +80,7 @@ def fit(dwi: ImageLike, gradients: Table, mask: Optional[ImageLike] = None, *,  
     set_options("tensor fit", options, struct)
     held = volume(dwi)
     scan = held.struct()
-    table = _Gradients(gradients, scan)
+    table = Gradients(gradients, scan)
     call(lib.clvox_tensor_fit, context_or_own(context), scan, table.struct, optional(mask), struct, result)
     return values(result)
 

@@ -22,7 +22,7 @@ class _Inverse:
         self.transform = transform
 
 
-TransformLike = Union[Volume, np.ndarray, str, bytes, "os.PathLike[str]", _Inverse]
+TransformLike = Union[Volume, np.ndarray, str, bytes, os.PathLike[str], _Inverse]
 Transforms = Union[TransformLike, List[TransformLike], Tuple[TransformLike, ...]]
 
 

@@ -131,7 +131,7 @@ class SpatialImage(Protocol):
     affine: np.ndarray
 
 
-ImageLike = Union[Volume, str, bytes, "os.PathLike[str]", SpatialImage, Tuple[np.ndarray, np.ndarray]]
+ImageLike = Union[Volume, str, bytes, os.PathLike[str], SpatialImage, Tuple[np.ndarray, np.ndarray]]
 
 adopted[ctypes.POINTER(_abi.clvox_volume)] = Volume._adopt
 
