@@ -49,6 +49,8 @@
 #define APPLY(T, a, b, c) (fabs(a) <= (T)(FLT_MAX) ? (a) : (T)(k.x))
 #elif KIND == 9
 #define APPLY(T, a, b, c) exp(k.x * (a) + k.y)
+#elif KIND == 10
+#define APPLY(T, a, b, c) sqrt((a) < (T)(0.0f) ? (T)(0.0f) : (a))
 #endif
 
 #define ONE(i) out[i] = APPLY(float, a[i], b[i], c[i])

@@ -21,6 +21,7 @@ static const struct {
     {CLV_POINTWISE_THRESHOLD, 1, {0.25f, 7, -3, 0}},
     {CLV_POINTWISE_FINITE, 1, {-9, 0, 0, 0}},
     {CLV_POINTWISE_EXP, 1, {-0.75f, 0.5f, 0, 0}},
+    {CLV_POINTWISE_ROOT, 1, {0, 0, 0, 0}},
 };
 enum { CASES = sizeof cases / sizeof *cases, MOST = 16384 + 13 };
 

@@ -39,6 +39,9 @@ void ref_pointwise(clv_pointwise_kind kind, double *out, int n, const float *a, 
         case CLV_POINTWISE_EXP:
             out[i] = exp(k[0] * x + k[1]);
             break;
+        case CLV_POINTWISE_ROOT:
+            out[i] = x < 0 ? 0 : sqrt(x);
+            break;
         }
     }
 }
