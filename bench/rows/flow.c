@@ -124,6 +124,20 @@ end:
 
 /* ---- transports ---- */
 
+/* What LDDMM does with gradients is not the adjoint's. */
+static int no_use(const clv_flow_level *flow, int k)
+{
+    (void)flow, (void)k;
+    return CLVOX_OK;
+}
+
+/* Into p, where the forces lie until the adjoint has begun. */
+static int keep(const clv_flow_level *flow, int k)
+{
+    return clv_buffer_copy(flow->run->ctx, flow->run->inverse, 0, clv_lddmm_of(flow->run)->p[k], 0,
+                           3 * (size_t)flow->level->n * sizeof(float));
+}
+
 /* Velocities, and the forces at both ends of the flow in two directions that nobody needs. */
 static int begin_transport(bench_data *d)
 {
@@ -142,16 +156,21 @@ static int row_forward(bench_data *d)
     return clv_flow_integrate(&d->flow->descent.base.flow);
 }
 
-static int row_adjoint(bench_data *d)
+static int adjoint(bench_data *d, int (*each)(const clv_flow_level *flow, int k))
 {
     int status = CLVOX_OK;
     clv_registration *run = &d->flow->run;
     for (int i = 0; i < FORCES; i++)
         CLV_TRY(clv_buffer_copy(d->ctx, clv_lddmm_of(run)->p[i], 0, clv_flow_of(run)->force[i], 0,
                                 3 * (size_t)d->flow->level.n * sizeof(float)));
-    CLV_TRY(clv_flow_adjoint(&d->flow->descent.base.flow, 1, NULL));
+    CLV_TRY(clv_flow_adjoint(&d->flow->descent.base.flow, 1, each));
 end:
     return status;
+}
+
+static int row_adjoint(bench_data *d)
+{
+    return adjoint(d, no_use);
 }
 
 /* One half of the flow by the reference. way: 1 to the moving image, -1 to the fixed one. */
@@ -238,6 +257,7 @@ static int check_adjoint(bench_check *c)
     const double strength = clv_metric_find(f->options.metric)->strength;
     half h = {.g = NULL};
     double *want = NULL;
+    CLV_TRY(adjoint(c->data, keep));
     for (int fixed = 0; fixed < 2; fixed++) {
         CLV_TRY(half_make(&f->level.fixed, fixed, &h));
         want = malloc(3 * h.n * sizeof *want);
@@ -250,7 +270,7 @@ static int check_adjoint(bench_check *c)
             ref_compose_adjoint(h.d[j], h.v[j], h.size, EDGES, (double)h.way / STEPS, h.g, want);
             for (size_t i = 0; i < 3 * h.n; i++)
                 want[i] *= strength;
-            const clv_buffer *w = clv_flow_of(&f->run)->w[fixed ? HALF - 1 - j : HALF + j];
+            const clv_buffer *w = clv_lddmm_of(&f->run)->p[fixed ? HALF - 1 - j : HALF + j];
             CLV_TRY(check_flow_field(c, w, want, 5e-5 * strength));
         }
         free(want);
@@ -258,6 +278,7 @@ static int check_adjoint(bench_check *c)
         half_free(&h);
         h = (half){.g = NULL};
     }
+    CLV_TRY(begin_transport(c->data));
 end:
     free(want);
     half_free(&h);
@@ -327,18 +348,22 @@ end:
     return status;
 }
 
-/* Half a flow from the middle: 24 bytes for its first step and 36 for the others. Its adjoint: the force 24, positions 24 +
- * 36 for each step but the first two, the adjoint of a step 120 (longest 12, step 72, total 36), of the first one 24.
- * LDDMM: the adjoint without copies, of each time step three products 72 and K 216 (windows 36 each, transforms 144),
- * the direction 60 and the step 36; a look at the energy: the flow, two warps 40, LNCC with both derivatives 64, two forces
- * 64. Shooting: of each time step 1524 forward (K of five places, three of them stages, the actions of four) and 2964
- * of the adjoint, at the end K 240; a look and the flow's adjoint as above; the direction 312 and the step 36. */
+/* Half a flow from the middle: 24 bytes for its first step and 36 for the others. Its adjoint: the force
+ * 24, the adjoint of a step 120 (longest 12, step 72, total 36), of the first one 24, and positions: 24 +
+ * 36 for each step but the first two where they are kept, as by shooting, 192 where six steps from
+ * checkpoints find them, as by LDDMM. LDDMM: the adjoint without copies, of each time step three products
+ * 72 and K 216 (windows 36 each, transforms 144), the direction 60 and the step 36; a look at the energy:
+ * the flow, two warps 40, LNCC with both derivatives 64, two forces 64. Shooting: of each time step 1524
+ * forward (K of five places, three of them stages, the actions of four) and 2964 of the adjoint, at the end
+ * K 240; a look as above and the flow's adjoint; the direction 312 and the step 36. */
 enum {
     FORWARD = 2 * (24 + (HALF - 1) * 36),
-    ADJOINT = 2 * (24 + (HALF - 2) * 36 + (HALF - 1) * 120 + 24),
+    STEPS_BACK = 2 * ((HALF - 1) * 120 + 24),
+    ADJOINT = STEPS_BACK + 2 * 192,
+    ADJOINT_KEPT = STEPS_BACK + 2 * (24 + (HALF - 2) * 36),
     LOOK = FORWARD + 40 + 64 + 64,
     LDDMM = ADJOINT + STEPS * (72 + 216 + 60 + 36) + LOOK,
-    SHOOTING = STEPS * (1524 + 2964) + 240 + 24 + LOOK + ADJOINT + 312 + 36,
+    SHOOTING = STEPS * (1524 + 2964) + 240 + 24 + LOOK + ADJOINT_KEPT + 312 + 36,
 };
 const bench_row bench_rows_flow[] = {
     {"flow forward, 10 steps", NULL, FORWARD, 0, row_forward, check_forward, begin_transport, size_of},

@@ -125,10 +125,8 @@ int clv_flow_requests(clv_registration *run, int kinds, clv_request *list)
     clv_flow *own = clv_flow_of(run);
     int count = 0, other = run->exchanged && run->m > run->n ? run->m : run->n;
     size_t n = (size_t)run->n * sizeof(float), exchanged = (size_t)other * sizeof(float);
-    for (int k = 0; k < run->options->timesteps; k++) {
+    for (int k = 0; k < run->options->timesteps; k++)
         list[count++] = (clv_request){&own->v[k], 3 * n, "velocity field"};
-        list[count++] = (clv_request){&own->w[k], 3 * n, "gradient by a velocity field"};
-    }
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
     list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
     list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
@@ -147,16 +145,17 @@ int clv_flow_requests(clv_registration *run, int kinds, clv_request *list)
         op.size[a] = run->fixed_grid.size[a];
         op.spacing[a] = (float)edge[a];
     }
+    size_t scratch = scratch_floats(run, other) * sizeof(float);
+    size_t spectrum = clv_fft_bytes(run->fixed_grid.size);
     if (solver_of(run, &op, &how)) {
         count += clv_solver_requests(&op, &how, &own->workspace, list + count);
         for (int k = 0; k < 2 * kinds; k++)
             list[count++] = (clv_request){&own->guess[k / 2][k % 2], 3 * n, "solution of the solver"};
     } else {
-        list[count++] = (clv_request){&own->spectrum, clv_fft_bytes(run->fixed_grid.size), "spectrum"};
+        scratch = spectrum > scratch ? spectrum : scratch;
     }
     list[count++] = (clv_request){&own->numbers, CLV_FLOW_NUMBERS * sizeof(float), "sums of a flow"};
-    list[count++] = (clv_request){&run->metric_scratch, scratch_floats(run, other) * sizeof(float),
-                                  "scratch of the metric"};
+    list[count++] = (clv_request){&run->metric_scratch, scratch, "scratch of the metric and spectrum"};
     return count;
 }
 
@@ -276,7 +275,7 @@ static int solve(const clv_flow_level *flow, int kind, clv_buffer *f, clv_buffer
         const clv_solver_report report = {1, 0, clv_solver_transform_bytes(flow->op.size, flow->op.beta > 0)};
         clv_solver_count(&own->solves, &report);
         *found = f;
-        return clv_fft_solve_twice(ctx, &flow->fft, &flow->op, f, f, own->spectrum);
+        return clv_fft_solve_twice(ctx, &flow->fft, &flow->op, f, f, flow->run->metric_scratch);
     }
     /* A step that went too far may have left a guess that is not finite. */
     bool warm = own->guessed[kind];
@@ -455,16 +454,87 @@ end:
     return status;
 }
 
-/* The positions before each step but the first, in w of that step. */
-static int retrace(const clv_flow_level *flow, const half *h)
+/* What an adjoint is of, and what it does with each of its gradients. */
+typedef struct backward {
+    const clv_flow_level *flow;
+    half h;
+    float factor;
+    int (*each)(const clv_flow_level *flow, int k);
+} backward;
+
+/* out = factor dS/dv of the j-th step, whose positions before are d, which out may be; the force passes back
+ * over it. */
+static int step_back(const backward *b, int j, clv_buffer *d, clv_buffer *out)
+{
+    int status = CLVOX_OK, k = b->h.first + j * b->h.way;
+    static const float one[3] = {1, 1, 1};
+    clv_registration *run = b->flow->run;
+    clv_flow *own = clv_flow_of(run);
+    const clv_pyramid_level *l = b->flow->level;
+    float s = step_of(b->flow, &b->h);
+    if (j == 0) {
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(out, l->fixed.size), b->h.force,
+                              NULL, NULL, (float[4]){b->factor * s, 0, 0, 0}));
+    } else {
+        const clv_compose_adjoint_args args = {
+            .d = clv_image_of(d, l->fixed.size, l->spacing, 3),
+            .w = own->v[k],
+            .s = s,
+            .g = b->h.force,
+            .sums = own->sums,
+            .state = own->numbers,
+            .slot = CLV_FLOW_LONGEST,
+        };
+        CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(b->h.force, l->fixed.size), one, false, run->partial,
+                                   own->numbers, CLV_FLOW_LONGEST));
+        CLV_TRY(clv_compose_adjoint(run->ctx, &args));
+        CLV_TRY(clv_compose_adjoint_total(run->ctx, &args, b->factor * s, out));
+    }
+    if (b->each)
+        CLV_TRY(b->each(b->flow, k));
+end:
+    return status;
+}
+
+/* Gradients into w, where the positions before each step but the first lie until then. */
+static int walk_back_in_place(const backward *b)
+{
+    int status = CLVOX_OK, last = b->flow->steps / 2 - 1;
+    clv_flow *own = clv_flow_of(b->flow->run);
+    const clv_buffer *before = NULL;
+    for (int j = 0; j < last; j++) {
+        int k = b->h.first + j * b->h.way;
+        clv_buffer *next = own->w[k + b->h.way];
+        CLV_TRY(advance(b->flow, before, own->v[k], step_of(b->flow, &b->h), next));
+        before = next;
+    }
+    for (int j = last; j >= 0; j--) {
+        clv_buffer *w = own->w[b->h.first + j * b->h.way];
+        CLV_TRY(step_back(b, j, w, w));
+    }
+end:
+    return status;
+}
+
+/* The steps after `from`, up to `to`, last first. before: the positions before step `from`, NULL for 0. The
+ * positions half way are kept in room[0], and so on in `count` buffers; with the last of them, all are
+ * found anew for each step. */
+static int walk_back(const backward *b, int from, const clv_buffer *before, int to, clv_buffer *const *room,
+                     int count)
 {
     int status = CLVOX_OK;
-    clv_flow *own = clv_flow_of(flow->run);
-    const clv_buffer *before = NULL;
-    for (int j = 0; j + 1 < flow->steps / 2; j++) {
-        int k = h->first + j * h->way;
-        CLV_TRY(advance(flow, before, own->v[k], step_of(flow, h), own->w[k + h->way]));
-        before = own->w[k + h->way];
+    clv_flow *own = clv_flow_of(b->flow->run);
+    while (to > from) {
+        int kept = count > 1 ? from + (to - from + 1) / 2 : to;
+        const clv_buffer *at = before;
+        for (int j = from; j < kept; j++) {
+            clv_buffer *next = (kept - 1 - j) % 2 ? own->spare : room[0];
+            CLV_TRY(advance(b->flow, at, own->v[b->h.first + j * b->h.way], step_of(b->flow, &b->h), next));
+            at = next;
+        }
+        CLV_TRY(walk_back(b, kept, room[0], to, room + 1, count - 1));
+        CLV_TRY(step_back(b, kept, room[0], b->flow->run->inverse));
+        to = kept - 1;
     }
 end:
     return status;
@@ -473,32 +543,16 @@ end:
 int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const clv_flow_level *flow, int k))
 {
     int status = CLVOX_OK;
-    static const float one[3] = {1, 1, 1};
     clv_registration *run = flow->run;
-    clv_flow *own = clv_flow_of(run);
-    const clv_pyramid_level *l = flow->level;
+    clv_buffer *const room[] = {run->u, clv_flow_of(run)->u_fixed};
     factor *= (float)(flow->scale * clv_metric_find(run->options->metric)->strength);
     for (int fixed = 0; fixed < 2; fixed++) {
-        half h = half_of(flow, fixed);
-        float s = step_of(flow, &h);
-        CLV_TRY(retrace(flow, &h));
-        for (int j = flow->steps / 2 - 1; j >= 0; j--) {
-            int k = h.first + j * h.way;
-            if (j == 0) {
-                CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(own->w[k], l->fixed.size),
-                                      h.force, NULL, NULL, (float[4]){factor * s, 0, 0, 0}));
-            } else {
-                const clv_compose_adjoint_args args = {
-                    .d = clv_image_of(own->w[k], l->fixed.size, l->spacing, 3), .w = own->v[k], .s = s,
-                    .g = h.force, .sums = own->sums, .state = own->numbers, .slot = CLV_FLOW_LONGEST,
-                };
-                CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(h.force, l->fixed.size), one, false,
-                                           run->partial, own->numbers, CLV_FLOW_LONGEST));
-                CLV_TRY(clv_compose_adjoint(run->ctx, &args));
-                CLV_TRY(clv_compose_adjoint_total(run->ctx, &args, factor * s, own->w[k]));
-            }
-            if (each)
-                CLV_TRY(each(flow, k));
+        const backward b = {flow, half_of(flow, fixed), factor, each};
+        if (!each) {
+            CLV_TRY(walk_back_in_place(&b));
+        } else {
+            CLV_TRY(walk_back(&b, 0, NULL, flow->steps / 2 - 1, room, 2));
+            CLV_TRY(step_back(&b, 0, NULL, run->inverse));
         }
     }
 end:

@@ -25,13 +25,12 @@ enum { CLV_FLOW_STEPS = 32, CLV_FLOW_NUMBERS = 128 };
 /* The private state of a run by flows. Fields are as large as run->u where nothing else is said. */
 typedef struct clv_flow {
     clv_buffer *v[CLV_FLOW_STEPS]; /* velocities, mm in unit time along the grid's axes */
-    clv_buffer *w[CLV_FLOW_STEPS]; /* positions on the way, then K dS/dv */
+    clv_buffer *w[CLV_FLOW_STEPS]; /* dS/dv, of shooting alone */
     clv_buffer *u_fixed, *force[2], *spare;
     clv_buffer *derivative[2]; /* of the metric by the warped images */
     clv_buffer *sums;          /* of the adjoint */
     clv_buffer *window;        /* R, three equal components */
     clv_buffer *numbers;
-    clv_buffer *spectrum;      /* of the FFT alone */
     clv_buffer *guess[CLV_FLOW_STEPS][2]; /* of other solvers: L a = R f and L b = a, as they were found before */
     bool guessed[CLV_FLOW_STEPS];
     clv_solver_workspace workspace;
@@ -105,8 +104,9 @@ int clv_flow_compare(const clv_flow_level *flow);
  * their weights, from what was read of numbers at CLV_FLOW_METRIC; both with the term of landmarks, where there is one. */
 int clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, double *sum);
 
-/* w_k = factor dS/dv_k, of that S, from the forces, which it overwrites; v stays. For each, once it is there, `each`
- * (may be NULL). */
+/* factor dS/dv_k, of that S, from the forces, which it overwrites; v stays. Without `each`, into w_k.
+ * `each` takes one after the other from run->inverse, and may use the spare field: no w is needed then, but
+ * positions are found again from checkpoints in run->u and u_fixed. */
 int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const clv_flow_level *flow, int k));
 
 /* After the last level, on its grid: run->u and run->inverse on the fixed grid, without folds. */

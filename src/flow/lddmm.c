@@ -6,8 +6,8 @@
  *   p_k <- w_k - 2 v_k + momentum p_k    down the gradient 2 v - K F of E / lambda in V
  *   v_k <- v_k + e p_k
  * and e is made smaller until the energy has fallen; where p does not lead down, it is the gradient
- * alone. Norms and products in V follow from sums over F, so that no L is applied. Between levels v is
- * brought to constant speed and carried up as its momentum L L v. */
+ * alone, found anew. Norms and products in V follow from sums over F, so that no L is applied. Between
+ * levels v is brought to constant speed and carried up as its momentum L L v. */
 #include <math.h>
 #include <string.h>
 
@@ -36,18 +36,24 @@ static int dot(const clv_flow_level *flow, const clv_buffer *a, const clv_buffer
                       clv_flow_of(run)->numbers, slot);
 }
 
-/* w_k is F: leaves K F there, and what its sums say. */
+/* From F, p_k; what sums over F say of p_k and of the one before; and the longest vector so far. */
 static int each_step(const clv_flow_level *flow, int k)
 {
     int status = CLVOX_OK, slot = CLV_FLOW_DOTS + 3 * k;
-    clv_flow *own = clv_flow_of(flow->run);
-    clv_buffer *force = own->w[k], *smooth = own->spare;
+    clv_registration *run = flow->run;
+    clv_flow *own = clv_flow_of(run);
+    const int *size = flow->level->fixed.size;
+    const float *spacing = flow->level->spacing, keep = (float)clv_lddmm_of(run)->keep;
+    const float per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
+    clv_buffer *force = run->inverse, *smooth = own->spare, *p = clv_lddmm_of(run)->p[k];
     CLV_TRY(dot(flow, force, own->v[k], slot));
-    CLV_TRY(dot(flow, force, clv_lddmm_of(flow->run)->p[k], slot + 2));
+    CLV_TRY(dot(flow, force, p, slot + 2));
     CLV_TRY(clv_flow_smooth(flow, k, force, smooth));
     CLV_TRY(dot(flow, force, smooth, slot + 1));
-    own->w[k] = smooth;
-    own->spare = force;
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p, size), smooth, own->v[k],
+                          keep > 0 ? p : NULL, (float[4]){1, -2, keep, 0}));
+    CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(p, size), per_mm, true, run->partial, own->numbers,
+                               CLV_FLOW_STEP));
 end:
     return status;
 }
@@ -72,43 +78,6 @@ end:
     return status;
 }
 
-/* p and its products, with `keep` of the p before, unless that would not lead down; and its longest vector. */
-static int find_direction(clv_lddmm_descent *d, const float *numbers, double keep, double *longest)
-{
-    int status = CLVOX_OK;
-    clv_registration *run = d->base.flow.run;
-    clv_flow *own = clv_flow_of(run);
-    const float *spacing = d->base.flow.level->spacing;
-    const float per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
-    double slope = 0, gg[CLV_FLOW_STEPS], gp[CLV_FLOW_STEPS], gv[CLV_FLOW_STEPS];
-    float found;
-    for (int k = 0; k < d->base.flow.steps; k++) {
-        const float *n = numbers + CLV_FLOW_DOTS + 3 * k;
-        const clv_lddmm_products *of = &d->of[k];
-        gv[k] = (double)n[0] - 2 * of->vv;
-        gg[k] = fmax(0, (double)n[1] - 4 * (double)n[0] + 4 * of->vv);
-        gp[k] = keep > 0 ? (double)n[2] - 2 * of->vp : 0;
-        slope += gg[k] + keep * gp[k];
-    }
-    if (!(slope > 0))
-        keep = 0;
-    CLV_TRY(clv_buffer_fill(run->ctx, own->numbers, CLV_FLOW_STEP * sizeof(float), 0, sizeof(float)));
-    for (int k = 0; k < d->base.flow.steps; k++) {
-        clv_lddmm_products *of = &d->of[k];
-        clv_buffer *p = clv_lddmm_of(run)->p[k];
-        of->vp = gv[k] + (keep > 0 ? keep * of->vp : 0);
-        of->pp = gg[k] + (keep > 0 ? keep * (2 * gp[k] + keep * of->pp) : 0);
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p, d->base.flow.level->fixed.size),
-                              own->w[k], own->v[k], keep > 0 ? p : NULL, (float[4]){1, -2, (float)keep, 0}));
-        CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(p, d->base.flow.level->fixed.size), per_mm, true,
-                                   run->partial, own->numbers, CLV_FLOW_STEP));
-    }
-    CLV_TRY(clv_buffer_read(run->ctx, own->numbers, CLV_FLOW_STEP * sizeof(float), &found, sizeof found));
-    *longest = fmax(1e-30, (double)found);
-end:
-    return status;
-}
-
 /* E / lambda and the mean metric of the present velocities, whose energy is of_velocities. */
 static int compare(clv_lddmm_descent *d, double of_velocities, double *energy, double *mean)
 {
@@ -119,6 +88,38 @@ static int compare(clv_lddmm_descent *d, double of_velocities, double *energy, d
     CLV_TRY(read_numbers(&d->base.flow, numbers));
     CLV_TRY(clv_flow_metric(&d->base.flow, numbers + CLV_FLOW_METRIC, mean, &metric));
     *energy = of_velocities - metric / d->base.lambda;
+end:
+    return status;
+}
+
+/* p with `keep` of the one before, its products, and its longest vector. *down: whether it leads down, as
+ * without `keep` it always does; where it does not, the products are left as they were. From the forces,
+ * which it overwrites. */
+static int find_direction(clv_lddmm_descent *d, double keep, double *longest, bool *down)
+{
+    int status = CLVOX_OK;
+    clv_registration *run = d->base.flow.run;
+    clv_lddmm_products found[CLV_FLOW_STEPS];
+    float numbers[CLV_FLOW_NUMBERS];
+    double slope = 0;
+    clv_lddmm_of(run)->keep = keep;
+    CLV_TRY(clv_buffer_fill(run->ctx, clv_flow_of(run)->numbers, CLV_FLOW_STEP * sizeof(float), 0,
+                            sizeof(float)));
+    CLV_TRY(clv_flow_adjoint(&d->base.flow, (float)(d->base.flow.steps / d->base.lambda), each_step));
+    CLV_TRY(read_numbers(&d->base.flow, numbers));
+    for (int k = 0; k < d->base.flow.steps; k++) {
+        const float *n = numbers + CLV_FLOW_DOTS + 3 * k;
+        const clv_lddmm_products *of = &d->of[k];
+        double gv = (double)n[0] - 2 * of->vv, gp = keep > 0 ? (double)n[2] - 2 * of->vp : 0,
+               gg = fmax(0, (double)n[1] - 4 * (double)n[0] + 4 * of->vv);
+        slope += gg + keep * gp;
+        found[k] = (clv_lddmm_products){of->vv, gv + (keep > 0 ? keep * of->vp : 0),
+                                        gg + (keep > 0 ? keep * (2 * gp + keep * of->pp) : 0)};
+    }
+    *down = slope > 0 || !(keep > 0);
+    for (int k = 0; k < d->base.flow.steps && *down; k++)
+        d->of[k] = found[k];
+    *longest = fmax(1e-30, (double)numbers[CLV_FLOW_STEP]);
 end:
     return status;
 }
@@ -160,17 +161,22 @@ static int iterate(clv_flow_descent *base, double most, double *e)
 {
     clv_lddmm_descent *d = (clv_lddmm_descent *)base;
     int status = CLVOX_OK, count = 0;
-    float numbers[CLV_FLOW_NUMBERS];
-    double longest, taken = 0, keep = d->begun ? d->momentum : 0;
-    CLV_TRY(clv_flow_adjoint(&d->base.flow, (float)(d->base.flow.steps / d->base.lambda), each_step));
-    CLV_TRY(read_numbers(&d->base.flow, numbers));
-    for (int again = 0; again < (keep > 0 ? 2 : 1) && !(taken > 0); again++) {
-        bool last = again || !(keep > 0);
-        CLV_TRY(find_direction(d, numbers, again ? 0 : keep, &longest));
+    double longest, energy, mean, taken = 0, keep = d->begun ? d->momentum : 0;
+    bool first = true, down, last;
+    do {
+        last = !(keep > 0);
+        CLV_TRY(find_direction(d, keep, &longest, &down));
         d->begun = true;
-        double bound = fmin(most / longest, LARGEST);
-        CLV_TRY(search(d, *e > 0 && !again ? fmin(*e, bound) : bound, last ? MOST_TRIES : PATIENCE, &taken, &count));
-    }
+        if (down) {
+            double bound = fmin(most / longest, LARGEST);
+            CLV_TRY(search(d, *e > 0 && first ? fmin(*e, bound) : bound, last ? MOST_TRIES : PATIENCE, &taken,
+                           &count));
+            first = false;
+        }
+        keep = 0;
+        if (!(taken > 0) && !last) /* the forces where the steps began */
+            CLV_TRY(look(base, &energy, &mean));
+    } while (!(taken > 0) && !last);
     *e = taken * (count ? 1 : LONGER);
 end:
     return status;
@@ -185,6 +191,7 @@ static int reparametrise(clv_lddmm_descent *d)
     int status = CLVOX_OK, steps = d->base.flow.steps;
     clv_registration *run = d->base.flow.run;
     clv_flow *own = clv_flow_of(run);
+    clv_buffer **p = clv_lddmm_of(run)->p;
     double length = 0, at = 0;
     for (int k = 0; k < steps; k++)
         length += sqrt(d->of[k].vv);
@@ -203,31 +210,32 @@ static int reparametrise(clv_lddmm_descent *d)
             if (!(over > 0) || !(all > 0))
                 continue;
             CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR,
-                                  CLV_VECTORS(own->w[j], d->base.flow.level->fixed.size),
-                                  first ? own->v[k] : own->w[j], first ? NULL : own->v[k], NULL,
+                                  CLV_VECTORS(p[j], d->base.flow.level->fixed.size), first ? own->v[k] : p[j],
+                                  first ? NULL : own->v[k], NULL,
                                   (float[4]){first ? (float)(over / all) : 1, (float)(over / all), 0, 0}));
             first = false;
         }
         if (first) /* nothing but rounding lies there */
-            CLV_TRY(clv_buffer_fill(run->ctx, own->w[j], 0, 0, 3 * (size_t)d->base.flow.level->n * sizeof(float)));
+            CLV_TRY(clv_buffer_fill(run->ctx, p[j], 0, 0, 3 * (size_t)d->base.flow.level->n * sizeof(float)));
     }
     for (int k = 0; k < steps; k++) {
         clv_buffer *v = own->v[k];
-        own->v[k] = own->w[k];
-        own->w[k] = v;
+        own->v[k] = p[k];
+        p[k] = v;
     }
 end:
     return status;
 }
 
-/* Leaves the momenta of the velocities in w, on their grid. */
+/* Leaves the momenta of the velocities in p, on their grid. */
 static int leave(clv_lddmm_descent *d)
 {
     int status = CLVOX_OK;
+    clv_buffer **p = clv_lddmm_of(d->base.flow.run)->p;
     clv_flow *own = clv_flow_of(d->base.flow.run);
     CLV_TRY(reparametrise(d));
     for (int k = 0; k < d->base.flow.steps; k++)
-        CLV_TRY(clv_flow_momentum(&d->base.flow, own->v[k], own->spare, own->w[k]));
+        CLV_TRY(clv_flow_momentum(&d->base.flow, own->v[k], own->spare, p[k]));
 end:
     return status;
 }
@@ -238,6 +246,7 @@ static int arrive(clv_lddmm_descent *d, const clvox_grid *from)
     int status = CLVOX_OK;
     clv_registration *run = d->base.flow.run;
     clv_flow *own = clv_flow_of(run);
+    clv_buffer **p = clv_lddmm_of(run)->p;
     size_t n = 3 * (size_t)d->base.flow.level->n;
     float numbers[CLV_FLOW_NUMBERS];
     for (int k = 0; k < d->base.flow.steps; k++) {
@@ -245,9 +254,9 @@ static int arrive(clv_lddmm_descent *d, const clvox_grid *from)
             CLV_TRY(clv_buffer_fill(run->ctx, own->v[k], 0, 0, n * sizeof(float)));
             continue;
         }
-        CLV_TRY(clv_pyramid_carry(run, own->w[k], from, &d->base.flow.level->fixed, own->spare));
-        CLV_TRY(clv_flow_smooth(&d->base.flow, k, own->w[k], own->v[k]));
-        CLV_TRY(dot(&d->base.flow, own->w[k], own->v[k], CLV_FLOW_DOTS + k));
+        CLV_TRY(clv_pyramid_carry(run, p[k], from, &d->base.flow.level->fixed, own->spare));
+        CLV_TRY(clv_flow_smooth(&d->base.flow, k, p[k], own->v[k]));
+        CLV_TRY(dot(&d->base.flow, p[k], own->v[k], CLV_FLOW_DOTS + k));
     }
     if (from) {
         CLV_TRY(read_numbers(&d->base.flow, numbers));

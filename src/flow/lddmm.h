@@ -5,10 +5,12 @@
 
 #include "flow/flow.h"
 
-/* The private state. */
+/* The private state. Beside each velocity, p alone is held: the gradient goes into it as soon as it is
+ * found, and is found again where p, with what it keeps of the one before, leads nowhere. */
 typedef struct clv_lddmm {
     clv_flow flow;
-    clv_buffer *p[CLV_FLOW_STEPS]; /* the direction of the iteration before */
+    clv_buffer *p[CLV_FLOW_STEPS]; /* the direction; between levels, momenta */
+    double keep;                   /* share of the p before that is in the one that is being found */
 } clv_lddmm;
 _Static_assert(sizeof(clv_lddmm) <= CLV_MODEL_BYTES, "more state than a run has room for");
 

@@ -25,6 +25,8 @@ int clv_shooting_requests(clv_registration *run, clv_request *list)
     int count = clv_flow_requests(run, CLV_SHOOTING_SOLVES, list);
     for (int k = 0; k < run->options->timesteps; k++)
         list[count++] = (clv_request){&own->node[k], bytes, "momentum on the way"};
+    for (int k = 0; k < run->options->timesteps; k++)
+        list[count++] = (clv_request){&own->flow.w[k], bytes, "gradient by a velocity field"};
     list[count++] = (clv_request){&own->momentum, bytes, "initial momentum"};
     list[count++] = (clv_request){&own->before, bytes, "momentum of the iteration before"};
     list[count++] = (clv_request){&own->direction, bytes, "gradient by the momentum"};

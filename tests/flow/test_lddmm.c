@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LDDMM: its gradient, and what holds of its maps. */
 #include "check.h"
+#include "flow/lddmm.h"
 #include "flow_problem.h"
+#include "op/image/pointwise.h"
 #include "op/harness.h"
 #include "ref/field/compose_adjoint.h"
 
@@ -81,6 +83,22 @@ static const struct {
 } metrics[] = {{CLVOX_METRIC_SSD, "ssd"}, {CLVOX_METRIC_NCC, "ncc"}, {CLVOX_METRIC_LNCC, "lncc"},
                {CLVOX_METRIC_MI, "mi"}, {CLVOX_METRIC_MIND, "mind"}};
 
+/* A field of the run, which has no guards. */
+static void download(const flow_problem *p, const clv_buffer *field, float *out)
+{
+    clv_buffer *copy = harness_output(p->run.ctx, 3 * p->n * sizeof(float));
+    assert_ok(clv_buffer_copy(p->run.ctx, field, 0, copy, 0, 3 * p->n * sizeof(float)));
+    harness_download_field(p->run.ctx, copy, out, p->n);
+    clv_buffer_destroy(&copy);
+}
+
+/* Of each gradient a copy in p. */
+static int keep_gradient(const clv_flow_level *flow, int k)
+{
+    return clv_buffer_copy(flow->run->ctx, flow->run->inverse, 0, clv_lddmm_of(flow->run)->p[k], 0,
+                           3 * (size_t)flow->level->n * sizeof(float));
+}
+
 static void the_gradient_against_finite_differences(void **state)
 {
     const int *given = *state;
@@ -89,7 +107,7 @@ static void the_gradient_against_finite_differences(void **state)
     float *v[CLV_FLOW_STEPS], *way[CLV_FLOW_STEPS];
     options_of(&o, metrics[given[0]].metric);
     o.points_weight = given[1] ? .5 : 0;
-    o.timesteps = 4;
+    o.timesteps = given[2];
     o.levels = 1;
     o.shrink[0] = 1;
     o.smooth_voxels[0] = 1.5; /* fewer kinks between voxels */
@@ -100,13 +118,10 @@ static void the_gradient_against_finite_differences(void **state)
     }
     set(&p, v, way, 0);
     double here = flow_problem_metric(&p), slope = 0, left[2];
-    assert_ok(clv_flow_adjoint(&p.flow, 1, NULL));
+    assert_ok(clv_flow_adjoint(&p.flow, 1, keep_gradient));
     float *w = malloc(3 * p.n * sizeof *w);
     for (int k = 0; k < o.timesteps; k++) {
-        clv_buffer *copy = harness_output(p.run.ctx, 3 * p.n * sizeof(float));
-        assert_ok(clv_buffer_copy(p.run.ctx, clv_flow_of(&p.run)->w[k], 0, copy, 0, 3 * p.n * sizeof(float)));
-        harness_download_field(p.run.ctx, copy, w, p.n);
-        clv_buffer_destroy(&copy);
+        download(&p, clv_lddmm_of(&p.run)->p[k], w);
         for (size_t i = 0; i < 3 * p.n; i++)
             slope += (double)w[i] * (double)way[k][i];
     }
@@ -132,6 +147,62 @@ static void the_gradient_against_finite_differences(void **state)
         free(way[k]);
     }
     free(w);
+    flow_problem_free(&p);
+}
+
+/* From rest, one iteration by the gradient alone; one whose p goes up with what it keeps of the p before,
+ * ten times the gradient the other way; and one whose p goes down, but whose <p, p> says that each of its
+ * steps costs more energy than it wins. All arrive where the gradient leads. */
+static void a_step_that_leads_nowhere_is_found_anew(void **state)
+{
+    (void)state;
+    enum { ALONE, UPHILL, FAILS, CASES };
+    flow_problem p;
+    clvox_register_options o;
+    options_of(&o, CLVOX_METRIC_SSD);
+    o.timesteps = 4;
+    o.levels = 1;
+    o.shrink[0] = 1;
+    flow_problem_make(harness_context(), &p, (int[3]){23, 21, 19}, (double[3]){1, 1.2, 1.5}, &o);
+    clv_lddmm *own = clv_lddmm_of(&p.run);
+    size_t bytes = 3 * p.n * sizeof(float);
+    float *v[CASES];
+    double energy[CASES], step[CASES], before = 0, longest = 0;
+    for (int c = 0; c < CASES; c++) {
+        clv_lddmm_descent d = {
+            .base = {.flow = p.flow, .lambda = p.flow.lambda}, .begun = c != ALONE, .momentum = .7};
+        for (int k = 0; k < o.timesteps; k++) {
+            assert_ok(clv_buffer_fill(p.run.ctx, own->flow.v[k], 0, 0, bytes));
+            if (c == UPHILL) /* p is still the gradient */
+                assert_ok(clv_pointwise(p.run.ctx, CLV_POINTWISE_LINEAR,
+                                        CLV_VECTORS(own->p[k], p.level.fixed.size), own->p[k], NULL, NULL,
+                                        (float[4]){-10, 0, 0, 0}));
+            else
+                assert_ok(clv_buffer_fill(p.run.ctx, own->p[k], 0, 0, bytes));
+            d.of[k].pp = c == FAILS ? 1e12 : 0;
+        }
+        step[c] = 0;
+        assert_ok(clv_lddmm_steps.look(&d.base, &d.base.energy, &d.base.mean));
+        before = d.base.energy;
+        long solves = own->flow.solves.solves;
+        assert_ok(clv_lddmm_steps.iterate(&d.base, .5, &step[c]));
+        assert_int_equal(own->flow.solves.solves - solves, c == ALONE ? o.timesteps : 2 * o.timesteps);
+        energy[c] = d.base.energy;
+        assert_true(step[c] > 0 && energy[c] < before);
+        assert_that(fabs(energy[c] - energy[ALONE]) < 1e-5 * (before - energy[ALONE]), "%g, %g", energy[c],
+                    energy[0]);
+        v[c] = malloc(bytes);
+        download(&p, own->flow.v[0], v[c]);
+    }
+    assert_memory_equal(v[UPHILL], v[ALONE], bytes);
+    for (size_t i = 0; i < 3 * p.n; i++)
+        longest = fmax(longest, fabs((double)v[ALONE][i]));
+    /* Steps that were taken back leave rounding errors. */
+    for (size_t i = 0; i < 3 * p.n; i++)
+        assert_that(fabs((double)(v[FAILS][i] - v[ALONE][i])) < 1e-4 * longest, "%zu: %g, %g of %g", i,
+                    (double)v[FAILS][i], (double)v[ALONE][i], longest);
+    for (int c = 0; c < CASES; c++)
+        free(v[c]);
     flow_problem_free(&p);
 }
 
@@ -227,10 +298,13 @@ int main(void)
     harness_open();
     test_case(the_adjoint_of_a_chain_of_steps, "the adjoint of a chain of steps against finite differences");
     for (int m = 0; m < (int)(sizeof metrics / sizeof *metrics); m++)
-        test_case_at(the_gradient_against_finite_differences, TEST_AT(m, 0),
+        test_case_at(the_gradient_against_finite_differences, TEST_AT(m, 0, 4),
                      "the gradient against finite differences: %s", metrics[m].name);
-    test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 1),
+    test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 1, 4),
                  "the gradient against finite differences: ssd and landmarks");
+    test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 0, 14),
+                 "the gradient against finite differences: ssd, 14 steps");
+    test_case(a_step_that_leads_nowhere_is_found_anew, "a step that leads nowhere is found anew");
     test_set_up(maps_set_up);
     test_case_at(it_recovers_a_known_warp, TEST_AT(2), "recovers a known warp, keeps volume, repeats: lncc");
     test_case_at(it_recovers_a_known_warp, TEST_AT(0), "recovers a known warp, keeps volume, repeats: ssd");
