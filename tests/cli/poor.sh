@@ -80,7 +80,7 @@ exits 1 poor memory:48 clvox filter gaussian large.nii --sigma 2mm -o x2.nii
 one_sentence; says 'MiB'; absent x2.nii
 exits 1 poor memory:48 clvox register -f large.nii -m large.nii -o x2 -q
 one_sentence; says 'MiB'; says 'would fit'; absent x2_warp.nii.gz
-exits 1 poor memory:1300 clvox register -f large.nii -m large.nii -o x2 -q --deform lddmm --timesteps 8
+exits 1 poor memory:1050 clvox register -f large.nii -m large.nii -o x2 -q --deform lddmm --timesteps 8
 one_sentence; says 'MiB'; says '--timesteps 4 would fit'; absent x2_warp.nii.gz
 exits 1 poor memory:400 clvox register -f large.nii -m large.nii -o x2 -q --deform shooting --timesteps 8
 one_sentence; says '--shrink 8x4x2 would fit'
