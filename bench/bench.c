@@ -163,10 +163,10 @@ int bench_kernels(bench_run *run, const char *const *names, int count)
         for (const bench_row *row = bench_fields[f]; row->name; row++)
             rows += wanted(row, names, count);
     if (rows == 0)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "%s is in the name of no operation; `clvox bench kernels` times all of "
-                        "them and shows their names",
-                        names[0]);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "%s is in the name of no operation; `clvox bench kernels` times all of "
+                          "them and shows their names",
+                          names[0]);
     CLV_TRY(bench_limits(run));
     CLV_TRY(bench_data_create(run->ctx, run->size, false, &data));
     if (count == 0) /* all of it: compiling takes longer than the kernels */

@@ -10,7 +10,7 @@
 
 static inline void interrupts_end(int number)
 {
-    clv_file_remove_unfinished();
+    clvox_files_abandon();
     /* SA_RESETHAND has put the default back. */
     raise(number);
 }

@@ -81,18 +81,18 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
     if (page)
         page_put(&html, &set);
     if (!text.failed && !text.data) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s%s; give records of `clvox bench%s --json FILE`",
-                          count > 1 ? "none of the records has " : "the record lacks ",
-                          markdown == 2 ? "what a paper concludes" : "rows of operations or pipelines",
-                          markdown == 2 ? " papers" : "");
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s%s; give records of `clvox bench%s --json FILE`",
+                            count > 1 ? "none of the records has " : "the record lacks ",
+                            markdown == 2 ? "what a paper concludes" : "rows of operations or pipelines",
+                            markdown == 2 ? " papers" : "");
         goto end;
     }
     if (text.failed || html.failed) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the comparison");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the comparison");
         goto end;
     }
     if (page) {
-        CLV_TRY(clv_file_write_all(page, html.data, html.length));
+        CLV_TRY(clvox_file_write(page, html.data, html.length));
         cli_log_output(cli, page);
     }
     log_comparison(cli->log, &set);

@@ -237,7 +237,7 @@ int compare_match(compare_set *set)
     compare_line *sorted = calloc(most, sizeof *sorted);
     set->line = calloc(most, sizeof *set->line);
     if (!all || !hashes || !sorted || !set->line) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the comparison");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the comparison");
         goto end;
     }
     for (int i = 0; i < set->count; i++)

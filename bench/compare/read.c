@@ -75,8 +75,8 @@ static int wrong(const place *at, const char *name, const char *what)
                  at->inner ? "." : "");
     else if (*at->part)
         snprintf(where, sizeof where, "%s.", at->part);
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: %s%s is %s; the record is damaged, or was changed by hand",
-                    at->path, where, name, what);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: %s%s is %s; the record is damaged, or was changed by hand",
+                      at->path, where, name, what);
 }
 
 /* NULL and CLVOX_OK where the record leaves it out and may. */
@@ -182,7 +182,7 @@ static int read_samples(const place *at, const cJSON *from, const char *of, doub
         return wrong(at, "samples", what);
     double *values = malloc((size_t)most * sizeof *values);
     if (!values)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", at->path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", at->path);
     cJSON_ArrayForEach (sample, item) {
         if (!cJSON_IsNumber(sample) || !isfinite(sample->valuedouble) || !(sample->valuedouble > 0)) {
             status = wrong(at, "samples", what);
@@ -333,25 +333,25 @@ static int check_kind(const char *path, const cJSON *tree, const char **version)
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(tree, "schema");
     const place top = {path, "", -1, NULL};
     if (!cJSON_IsString(program) || strcmp(program->valuestring, "clvox"))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is JSON, but not from clvox; `clvox bench --json FILE` writes records", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is JSON, but not from clvox; `clvox bench --json FILE` writes records", path);
     if (!cJSON_IsString(verb) || strcmp(verb->valuestring, "bench"))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is the log of another verb of clvox; `clvox bench --json FILE` writes records",
-                        path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is the log of another verb of clvox; `clvox bench --json FILE` writes records",
+                          path);
     if (cJSON_GetObjectItemCaseSensitive(tree, "comparison"))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is a comparison of records, not a record; name what it compared", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is a comparison of records, not a record; name what it compared", path);
     int status = read_text(&top, tree, "version", true, version);
     if (status < 0)
         return status;
     if (!schema)
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_FORMAT,
             "%s: was made by clvox bench before records had a schema (version %s); run the bench again", path,
             *version);
     if (!cJSON_IsNumber(schema) || schema->valuedouble != RECORD_SCHEMA)
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_FORMAT, "%s: has schema %.6g, from clvox %s; this is clvox %s, which reads schema %d",
             path, cJSON_IsNumber(schema) ? schema->valuedouble : 0, *version, clvox_version(), RECORD_SCHEMA);
     return CLVOX_OK;
@@ -384,7 +384,7 @@ static int read_remarks(const char *path, const cJSON *tree, compare_record *r)
         return wrong(&top, "remarks", "not a list");
     r->remark = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *r->remark);
     if (!r->remark)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     cJSON_ArrayForEach(item, list)
     {
         if (!cJSON_IsString(item))
@@ -422,7 +422,7 @@ static int read_parts(compare_record *r)
     r->ceiling = calloc((size_t)cJSON_GetArraySize(ceilings) + 1, sizeof *r->ceiling);
     r->row = calloc((size_t)cJSON_GetArraySize(rows) + 1, sizeof *r->row);
     if (!r->ceiling || !r->row) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
     cJSON_ArrayForEach (item, ceilings) {
@@ -439,8 +439,8 @@ static int read_parts(compare_record *r)
         r->rows++;
     }
     if (!r->rows && !r->ceilings)
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s: holds neither ceilings nor rows; was the bench interrupted?", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT,
+                            "%s: holds neither ceilings nor rows; was the bench interrupted?", path);
 end:
     return status;
 }
@@ -452,19 +452,19 @@ int compare_record_read(const char *path, compare_record *out)
     size_t size;
     memset(out, 0, sizeof *out);
     out->path = path;
-    CLV_TRY(clv_file_read_all(path, FILE_MOST, &text, &size));
+    CLV_TRY(clvox_file_read(path, FILE_MOST, &text, &size));
     out->tree = strlen(text) == size ? cJSON_ParseWithOpts(text, NULL, true) : NULL;
     if (!cJSON_IsObject(out->tree)) {
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s: is not a JSON object, or was cut off; `clvox bench --json FILE` "
-                          "writes records",
-                          path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT,
+                            "%s: is not a JSON object, or was cut off; `clvox bench --json FILE` "
+                            "writes records",
+                            path);
         goto end;
     }
     const char *slash = strrchr(path, '/');
     out->file = out->file_text = strdup(slash && slash[1] ? slash + 1 : path);
     if (!out->file_text) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
     clean(out->file_text, NAME_MOST);

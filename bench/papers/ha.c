@@ -92,7 +92,7 @@ static int host_interpolation(bench_run *run, bench_data *d, const record_sample
     int *unsure = calloc(n, sizeof *unsure);
     record_samples samples = {0};
     if (!in || !out || !unsure) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's reference");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's reference");
         goto end;
     }
     float *u = in + n, *planar = u;
@@ -102,7 +102,7 @@ static int host_interpolation(bench_run *run, bench_data *d, const record_sample
         float *packed = u;
         planar = malloc(3 * bytes);
         if (!planar) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's reference");
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's reference");
             goto end;
         }
         for (size_t i = 0; i < 3 * n; i++)
@@ -272,7 +272,7 @@ static int prepare_weights(bench_data *d, const paper_line *line)
     float *w = malloc(4 * bytes);
     (void)line;
     if (!w)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
     CLV_TRY(clv_buffer_read(d->ctx, d->in[0], 0, w, bytes));
     for (size_t i = 0; i < 3 * n; i++)
         w[n + i] = w[packed ? i / 3 : i % n];

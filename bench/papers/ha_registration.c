@@ -59,7 +59,7 @@ static int create(const bench_run *run, match *m)
         size[a] = cpu ? (run->size[a] + 1) / 2 : run->size[a];
         size[a] = size[a] < 16 ? 16 : size[a];
     }
-    clv_phantom_grid(size, spacing, false, &grid);
+    clvox_phantom_grid(size, spacing, false, &grid);
     CLV_TRY(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &grid, 1, 0, &phantom));
     CLV_TRY(clv_phantom_warp_make(&grid, 0.06 * size[0], 1, &m->warp));
     CLV_TRY(clv_phantom_image(&phantom, &grid, NULL, &m->warp, 1, &m->fixed));

@@ -225,7 +225,7 @@ static int verify(clvox_context *ctx, float beta)
     double *f = malloc(2 * n * sizeof *f), *v = f + n;
     float *room = malloc(n * sizeof *room);
     if (!f || !room) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
         goto end;
     }
     status = paper_verify_row(ctx, bench_rows_solvers, beta > 0 ? "fft solver, coupled" : "fft solver");

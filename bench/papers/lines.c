@@ -111,7 +111,7 @@ int paper_verify_row(clvox_context *ctx, const bench_row *rows, const char *name
                 status = CLVOX_ERROR_MEMORY;
             return status;
         }
-    return clv_fail(CLVOX_ERROR_ARGUMENT, "%s is the name of no operation", name);
+    return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s is the name of no operation", name);
 }
 
 int paper_print(bench_run *run, bench_data *data, const paper_table *t)

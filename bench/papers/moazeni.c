@@ -69,7 +69,7 @@ int bench_tensors_create(clvox_context *ctx, const int size[3], bench_tensors *p
     p->exact = malloc(bytes);
     p->got = malloc(bytes);
     if (!p->noisy || !p->exact || !p->got)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's tensors");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's tensors");
     CLV_TRY(clv_buffer_create(ctx, bytes, "bench tensors", &p->data));
     CLV_TRY(clv_buffer_create(ctx, bytes, "bench tensors", &p->field));
     CLV_TRY(clv_buffer_create(ctx, bytes, "bench tensors", &p->other));
@@ -124,7 +124,7 @@ static int verify(clvox_context *ctx, const struct scheme *s, clv_tensor_couplin
     p.args.coupling = coupling;
     want = malloc(6 * p.n * sizeof *want);
     if (!want) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's tensors");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's tensors");
         goto end;
     }
     CLV_TRY(get_kernel(&p, s, &k));

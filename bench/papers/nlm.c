@@ -32,7 +32,7 @@ static int make_band(int wanted, float noise, int size[3], float **phi, int32_t 
     *band = malloc((size_t)n * sizeof **band);
     *count = 0;
     if (!*phi || !*band)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's band");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's band");
     for (int i = 0; i < n; i++) {
         int x = i % size[0], y = i / size[0] % size[1], z = i / (size[0] * size[1]);
         float u = (float)x - (float)size[0] / 2, v = (float)y - (float)size[1] / 2;
@@ -111,7 +111,7 @@ static int verify(clvox_context *ctx, bench_form form, const char *name)
     distance = malloc(answers * sizeof *distance);
     true_distance = malloc(answers * sizeof *true_distance);
     if (!got || !want || !distance || !true_distance) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
         goto end;
     }
     b.form = form;

@@ -116,7 +116,7 @@ static int verify(clvox_context *ctx)
     weights = malloc(pairs * sizeof *weights);
     values = malloc(most * sizeof *values);
     if (!neighbours || !distances || !phi || !weights || !values) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
         goto end;
     }
     CLV_TRY(clv_buffer_read(ctx, b.neighbours, 0, neighbours, pairs * sizeof *neighbours));

@@ -219,7 +219,7 @@ int bench_lee2012(bench_run *run)
     bench_data data = {0};
     result *results = calloc(MOST, sizeof *results);
     if (!results)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's results");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's results");
     CLV_TRY(bench_limits(run));
     CLV_TRY(bench_data_create(run->ctx, run->size, false, &data));
     fprintf(run->out,

@@ -37,7 +37,7 @@ static int upload(bench_data *d, float shift, clv_buffer *element, clv_buffer *b
     int status = CLVOX_OK, count = count_of(d);
     float *e = malloc(32 * (size_t)(count + 1)), *b = calloc((size_t)CLV_CURRENTS_BLOCKS(count) + 1, 32);
     if (!e || !b) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     elements(count, shift, e);
@@ -88,7 +88,7 @@ static int check(bench_check *c, bool varifold)
     float *a = malloc(32 * (size_t)(count + 1)), *b = malloc(32 * (size_t)(count + 1));
     double got = 0;
     if (!a || !b) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     elements(count, 0, a);

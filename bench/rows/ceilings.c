@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "bench/bench.h"
 #include "op/papers/ceiling.h"
 #include "op/papers/copy.h"
@@ -106,7 +106,7 @@ static int open_copies(bench_probe *p, size_t bytes)
     int status = CLVOX_OK;
     uint32_t *words = malloc(bytes);
     if (!words)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
     for (size_t i = 0; i < bytes / sizeof *words; i++)
         words[i] = (uint32_t)i * 2654435761u & 0x7f7fffffu; /* no NaN */
     CLV_TRY(clv_buffer_create(p->ctx, bytes, "bench data", &p->in));
@@ -209,7 +209,7 @@ static int atomics(bench_run *run, int count, const char *name)
     size_t bytes = (size_t)count * sizeof(int);
     int *got = malloc(bytes), *want = malloc(bytes);
     if (!got || !want) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
         goto end;
     }
     CLV_TRY(clv_buffer_create(run->ctx, bytes, "bench data", &p.out));
@@ -274,7 +274,7 @@ static int transfers(bench_run *run, bool pinned)
         CLV_TRY(clv_pinned_create(run->ctx, p.bytes, &p.pinned));
         memset(p.pinned->data, 1, p.bytes);
     } else if (!(p.host = malloc(p.bytes))) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
         goto end;
     } else {
         memset(p.host, 1, p.bytes);
@@ -301,7 +301,7 @@ static int copy_part(void *what, size_t part, int worker)
 
 static int call_host_copy(void *what)
 {
-    return clv_parallel(PARTS, copy_part, what);
+    return clvox_parallel(PARTS, copy_part, what);
 }
 
 int bench_host_limit(bench_run *run)
@@ -314,7 +314,7 @@ int bench_host_limit(bench_run *run)
     p.host = malloc(p.bytes);
     p.host_out = malloc(p.bytes);
     if (!p.host || !p.host_out) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
         goto end;
     }
     memset(p.host, 1, p.bytes);

@@ -19,10 +19,10 @@ int bench_wrong(const clvox_context *ctx, const char *what, const char *format, 
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    return clv_fail(CLVOX_ERROR_DATA,
-                    "%s: the result on %s is wrong (%s), so its time would mean nothing; please "
-                    "report it with what `clvox devices -v` says",
-                    what, clvox_context_limits(ctx)->name, why);
+    return clvox_fail(CLVOX_ERROR_DATA,
+                      "%s: the result on %s is wrong (%s), so its time would mean nothing; please "
+                      "report it with what `clvox devices -v` says",
+                      what, clvox_context_limits(ctx)->name, why);
 }
 
 int check_values(bench_check *c, const float *got, const double *want, size_t count, double absolute,
@@ -98,7 +98,7 @@ static int create(bench_check *c, bench_data *data)
     c->want = calloc(3 * 27 * n, sizeof *c->want);
     c->unsure = calloc(n, sizeof *c->unsure);
     if (!room || !c->want || !c->unsure)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
     c->in[1] = room + n;
     c->labels = room + 2 * n;
     c->level = room + 3 * n;

@@ -37,7 +37,7 @@ static int wave_create(const int size[3], bool rough, wave *w)
     }
     return w->along[0] && w->along[1] && w->along[2]
                ? CLVOX_OK
-               : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+               : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
 }
 
 static void wave_free(wave *w)
@@ -133,7 +133,7 @@ static int send_mesh(bench_data *data)
     int32_t *list = malloc((count * BENCH_LISTED + 1) * sizeof *list);
     float records[BENCH_TRIANGLES][CLV_MESH_RECORD];
     if (!cells || !list) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
         goto end;
     }
     for (int t = 0; t < BENCH_TRIANGLES; t++) {
@@ -218,7 +218,7 @@ int bench_data_create(clvox_context *ctx, const int size[3], bool rough, bench_d
     wave w = {.seed = 0};
     *data = (bench_data){.ctx = ctx, .size = {size[0], size[1], size[2]}, .n = (int)n};
     if (!host)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
     CLV_TRY(wave_create(size, rough, &w));
     CLV_TRY(send_images(data, &w, host));
     CLV_TRY(send_scan(data, host));

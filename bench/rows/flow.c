@@ -91,7 +91,7 @@ static int begin(bench_data *d, clvox_deform deform)
     bench_flow_release(d);
     struct bench_flow *f = d->flow = calloc(1, sizeof *f);
     if (!f)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
     clvox_register_options *o = &f->options;
     clvox_register_defaults(o);
     o->deform = deform;
@@ -100,7 +100,7 @@ static int begin(bench_data *d, clvox_deform deform)
     o->levels = 1;
     o->shrink[0] = 1;
     size_of(d, size);
-    clv_phantom_grid(size, spacing, false, &grid);
+    clvox_phantom_grid(size, spacing, false, &grid);
     for (int i = 0; i < 2; i++)
         CLV_TRY(make_volume(&grid, 1, 1, i, &f->images[i]));
     const clvox_register_images images = {
@@ -124,7 +124,7 @@ end:
 
 /* ---- transports ---- */
 
-/* What LDDMM does with gradients is not the adjoint's. */
+/* Times the adjoint without what LDDMM does with its gradients. */
 static int no_use(const clv_flow_level *flow, int k)
 {
     (void)flow, (void)k;
@@ -200,7 +200,7 @@ static int half_values(const clvox_grid *grid, double scale, int number, double 
     for (size_t i = 0; i < count && *out; i++)
         (*out)[i] = (double)volume->data[i];
     clvox_volume_destroy(&volume);
-    return status < 0 || *out ? status : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a check");
+    return status < 0 || *out ? status : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a check");
 }
 
 static int half_make(const clvox_grid *grid, bool fixed, half *h)
@@ -212,7 +212,7 @@ static int half_make(const clvox_grid *grid, bool fixed, half *h)
     for (int j = 0; j <= HALF; j++) {
         h->d[j] = calloc(3 * h->n, sizeof *h->d[j]);
         if (!h->d[j])
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a check");
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a check");
     }
     for (int j = 0; j < HALF; j++) {
         CLV_TRY(half_values(grid, 2, fixed ? HALF - 1 - j : HALF + j, &h->v[j]));
@@ -262,7 +262,7 @@ static int check_adjoint(bench_check *c)
         CLV_TRY(half_make(&f->level.fixed, fixed, &h));
         want = malloc(3 * h.n * sizeof *want);
         if (!want) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a check");
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a check");
             goto end;
         }
         for (int j = HALF - 1; j >= 0; j--) {

@@ -177,7 +177,7 @@ static int registrations(bench_run *run)
     const double spacing[3] = {1, 1, 1};
     pipeline p = {.ctx = run->ctx};
     clv_phantom phantom = {0};
-    clv_phantom_grid(run->size, spacing, false, &p.grid);
+    clvox_phantom_grid(run->size, spacing, false, &p.grid);
     CLV_TRY(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &p.grid, 1, 0, &phantom));
     CLV_TRY(clv_phantom_warp_make(&p.grid, 0.02 * run->size[0], 1, &p.warp));
     CLV_TRY(clv_phantom_image(&phantom, &p.grid, NULL, &p.warp, 1, &p.fixed));
@@ -269,7 +269,7 @@ static int tensors(bench_run *run)
     int size[3];
     for (int a = 0; a < 3; a++)
         size[a] = run->size[a] / 2 < 12 ? 12 : run->size[a] / 2;
-    clv_phantom_grid(size, spacing, false, &p.grid);
+    clvox_phantom_grid(size, spacing, false, &p.grid);
     CLV_TRY(clv_tensor_phantom_make(CLVOX_TENSOR_STEPS, &p.grid, 3, &phantom));
     CLV_TRY(clv_tensor_phantom_truth(&phantom, &p.grid, &p.truth, &p.fa, &p.mask));
     CLV_TRY(clv_tensor_phantom_gradients(30, 1000, 1, &p.gradients));
@@ -359,7 +359,7 @@ static int surfaces(bench_run *run)
     int size[3];
     for (int a = 0; a < 3; a++)
         size[a] = run->size[a] / 2 < 24 ? 24 : run->size[a] / 2;
-    clv_phantom_grid(size, spacing, false, &p.grid);
+    clvox_phantom_grid(size, spacing, false, &p.grid);
     CLV_TRY(clv_solid_make(CLVOX_SOLID_TORUS, &p.grid, &solid));
     CLV_TRY(clv_solid_sample(&solid, &p.grid, &p.distance));
     CLV_TRY(clv_solid_sample(&solid, &p.grid, &p.noisy));

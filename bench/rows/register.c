@@ -118,7 +118,7 @@ static int begin_splat_random(bench_data *d)
     const size_t count = 3 * (size_t)d->n;
     float *u = malloc(count * sizeof *u);
     uint64_t state = 2011;
-    int status = u ? begin_splat(d) : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    int status = u ? begin_splat(d) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (size_t i = 0; i < count && u; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         u[i] = (float)((double)(state >> 40) / (1 << 24) - .5) * (float)d->size[0];
@@ -145,7 +145,7 @@ static int check_splat_random(bench_check *c)
     int status = CLVOX_OK;
     float *u = malloc(3 * c->n * sizeof *u);
     if (!u)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(check_read_field(c, c->data->nine, u));
     for (size_t i = 0; i < c->n; i++)
         c->want[i] = 0;

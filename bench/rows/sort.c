@@ -25,7 +25,7 @@ int bench_begin_sort(bench_data *d)
     size_t n = (size_t)d->n;
     uint32_t *words = noise(3 * n);
     if (!words)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (size_t i = 0; i < n; i++)
         words[2 * n + i] = words[i] >> 8;
     int status = clv_buffer_write(d->ctx, d->nine, 0, words, 12 * n);
@@ -82,7 +82,7 @@ int bench_check_sort(bench_check *c, bool with_values, bool narrow)
     int status = CLVOX_OK;
     uint32_t *words = noise(2 * c->n), *order = malloc(4 * c->n), *want = malloc(4 * c->n);
     if (!words || !order || !want) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (size_t i = 0; i < c->n && narrow; i++)
@@ -115,7 +115,7 @@ static int check_sort_keys(bench_check *c)
 static int check_scan(bench_check *c)
 {
     uint32_t *words = noise(2 * c->n), *want = malloc(4 * c->n);
-    int status = words && want ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    int status = words && want ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     if (status >= 0) {
         ref_scan(words, NULL, (int)c->n, false, want);
         status = check_words(c, c->data->out[0], want);

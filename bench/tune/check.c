@@ -32,7 +32,7 @@ int tune_check_create(clvox_context *ctx, tune_check **out)
     tune_check *check = calloc(1, sizeof *check);
     *out = NULL;
     if (!check)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(bench_data_create(ctx, size, true, &check->data));
     for (int i = 0; i < BENCH_OUT; i++)
         add(check, check->data.out[i]);
@@ -46,7 +46,7 @@ int tune_check_create(clvox_context *ctx, tune_check **out)
         p->want = malloc(p->buffer->bytes + 1);
         p->got = malloc(p->buffer->bytes + 1);
         if (!p->start || !p->want || !p->got) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
             goto end;
         }
         CLV_TRY(clv_buffer_read(ctx, p->buffer, 0, p->start, p->buffer->bytes));

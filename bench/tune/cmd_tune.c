@@ -35,7 +35,7 @@ static void log_part(command *cli, int status)
         cli_remark(cli, 0, "%s\n", clvox_message());
     else if (strcmp(cli->json, "-") != 0)
         cli_remark(cli, 0, "what was measured is logged in %s\n", cli->json);
-    clv_fail(status, "%s", why);
+    clvox_fail(status, "%s", why);
 }
 
 int cmd_tune(command *cli, int argc, char **argv)
@@ -77,8 +77,9 @@ int cmd_tune(command *cli, int argc, char **argv)
                          .path = path, .remark = &remark, .kept = &kept, .stop = cli_interrupted, .tell = tell, .user = &bar};
     status = choose_size(&size, tune.size);
     if (!status && keep && !path)
-        status = clv_fail(CLVOX_ERROR_FILE, "there is no place for what is measured; name a file in CLVOX_WISDOM, "
-                                            "or give --no-wisdom to keep nothing");
+        status = clvox_fail(CLVOX_ERROR_FILE,
+                            "there is no place for what is measured; name a file in CLVOX_WISDOM, "
+                            "or give --no-wisdom to keep nothing");
     if (!status && path)
         status = clv_wisdom_writable(path);
     if (status < 0)

@@ -232,7 +232,7 @@ static int check_search(bench_check *c)
         return bench_wrong(d->ctx, c->label, "there is nothing to compare");
     want = malloc(answers * sizeof *want);
     if (!want)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
     CLV_TRY(clv_buffer_read(d->ctx, d->out[0], 0, band, (size_t)count * sizeof *band));
     CLV_TRY(clv_buffer_read(d->ctx, d->field[0], 0, got, answers * sizeof *got));
     CLV_TRY(clv_buffer_read(d->ctx, d->field[1], 0, found, answers * sizeof *found));

@@ -116,7 +116,7 @@ static int first_runs(tuner *t, const bench_row *row, const clv_asked *a, trial 
         trial *one = &trials[i];
         double seconds;
         if (stopped(t))
-            return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+            return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
         CLV_TRY(clv_force_variant(t->ctx, a->entry->name, one->c.variant->name, one->c.tile_index));
         status = tune_check_run(t->check, row, &one->same);
         if (status >= 0)
@@ -158,7 +158,7 @@ static int rounds(tuner *t, const bench_row *row, const clv_asked *a, trial *tri
             if (one->dropped)
                 continue;
             if (stopped(t))
-                return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+                return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
             int calls = (int)fmin(50, ceil(shortest / fmax(trials[0].median, 1e-6)));
             CLV_TRY(clv_force_variant(t->ctx, a->entry->name, one->c.variant->name, one->c.tile_index));
             CLV_TRY(time_calls(t, row, a->entry, calls, &one->sample[round]));
@@ -265,7 +265,7 @@ static int tune_kernel(tuner *t, const bench_row *row, const clv_asked *a)
     int all = clv_plan_candidates(t->limits, a->entry, a->local_extra, candidates, CLV_MAX_CANDIDATES);
     trials = calloc((size_t)all + 1, sizeof *trials);
     if (!trials)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < all; i++) {
         /* The planner's own choice, which may not be its first where that does not build, stands first. */
         bool planned = candidates[i].variant == a->kernel->variant &&
@@ -332,7 +332,7 @@ static int tune_row(tuner *t, const bench_row *row)
     int status = CLVOX_OK;
     clv_asked asked[MOST_ASKED];
     if (stopped(t))
-        return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+        return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
     if (row->begin)
         CLV_TRY(row->begin(&t->data));
     CLV_TRY(clv_force_variant(t->ctx, "", NULL, -1)); /* forgets what was asked for before */
@@ -432,8 +432,8 @@ static int list_wanted(tuner *t, const clv_entry **wanted, int room)
     int count = 0;
     for (int i = 0; i < t->options->count && count < room; i++)
         if (!(wanted[count++] = find_entry(t->options->kernels[i])))
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "%s is not a kernel; `clvox devices -v` lists them", t->options->kernels[i]);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s is not a kernel; `clvox devices -v` lists them",
+                              t->options->kernels[i]);
     const clv_entry *entry;
     for (int e = 0; t->options->count == 0 && (entry = clv_entry_at(e)) && count < room; e++) {
         clv_candidate candidates[CLV_MAX_CANDIDATES];
@@ -452,7 +452,7 @@ int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON
     const clv_entry *wanted[MOST_DONE];
     tuner *t = calloc(1, sizeof *t);
     if (!t)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     *t = (tuner){.ctx = ctx, .options = options, .limits = clvox_context_limits(ctx), .worst = 1, .out = out};
     int wanted_count = list_wanted(t, wanted, MOST_DONE);
     CLV_TRY(wanted_count);
@@ -478,8 +478,9 @@ int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON
         else if (!was_measured(t, wanted[i]))
             fprintf(out, "%-50s not measured: one variant and tile are all that run here\n", wanted[i]->name);
     if (t->losses == 0 && options->count > 0)
-        status = clv_fail(CLVOX_ERROR_DATA, "none of the kernels that were asked for can be tuned on this device: %s",
-                          options->kernels[0]);
+        status = clvox_fail(CLVOX_ERROR_DATA,
+                            "none of the kernels that were asked for can be tuned on this device: %s",
+                            options->kernels[0]);
 end:
     if (t->losses > 0) {
         double mean = exp(t->log_loss / t->losses);

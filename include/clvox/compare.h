@@ -15,7 +15,7 @@ extern "C" {
 
 /* ---- metrics in words ---------------------------------------------------- */
 
-enum { CLVOX_MOST_METRICS = 16 }; /* room for those of later versions */
+enum { CLVOX_MAX_METRICS = 16 }; /* room for those of later versions */
 
 /* A metric as the command line and reports name it. All texts are static. */
 typedef struct clvox_metric_text {
@@ -38,7 +38,7 @@ CLVOX_API int clvox_metric_describe(int at, clvox_metric_text *out);
 
 typedef struct clvox_compare_options {
     /* By clvox_metric: the radius of LNCC's cubes, the bins of MI and NMI. */
-    int parameter[CLVOX_MOST_METRICS];
+    int parameter[CLVOX_MAX_METRICS];
 } clvox_compare_options;
 
 /* Cubes of 9 voxels, 64 bins. */
@@ -56,7 +56,7 @@ typedef struct clvox_image_comparison {
      *         cut at the border; voxels whose cube is constant in one image are passed over
      *   MI    H(A) + H(B) - H(A, B) in nats, of so many equal bins from the smallest to the largest
      *         value of either image */
-    double metric[CLVOX_MOST_METRICS];
+    double metric[CLVOX_MAX_METRICS];
     double nmi; /* (H(A) + H(B)) / H(A, B), from 1 to 2 */
 } clvox_image_comparison;
 

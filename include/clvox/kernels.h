@@ -65,14 +65,14 @@ CLVOX_API int clvox_kernel_variants(clvox_context *context, const int size[3], c
 
 /* What the planner goes by besides the device. */
 typedef struct clvox_wisdom {
-    const char
-        *file; /* what `clvox tune` wrote; NULL: there is none, or with options.no_wisdom. The context's */
+    const char *file;   /* that `clvox tune` wrote; NULL: none is used. The context's */
     const char *hash;   /* of all that it holds for this device; "" where that is nothing */
     const char *remark; /* why the file is passed over; "" where it is not */
     int choices;        /* that it holds for this device */
     int used;           /* kernels that the context has built by it so far */
 } clvox_wisdom;
 
+/* What the context knows from `clvox tune`. Texts live as long as the context. */
 CLVOX_API void clvox_context_wisdom(const clvox_context *context, clvox_wisdom *out);
 
 /* ---- building ------------------------------------------------------------ */

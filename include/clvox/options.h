@@ -14,7 +14,7 @@ extern "C" {
  * on, one for each field. */
 typedef struct clvox_option_table clvox_option_table;
 
-enum { CLVOX_MOST_OPTIONS = 48, CLVOX_MOST_NUMBERS = 16 }; /* of a table, and of one option */
+enum { CLVOX_MAX_OPTIONS = 48, CLVOX_MAX_NUMBERS = 16 }; /* of a table, and of one option */
 
 typedef enum clvox_option_type {
     CLVOX_OPTION_FLAG = 0, /* int: 1 where it is given */
@@ -47,10 +47,10 @@ CLVOX_API int clvox_option_find(const clvox_option_table *table, const char *nam
 /* Word number `which` of a choice. Static; NULL: there is none. */
 CLVOX_API const char *clvox_option_word(const clvox_option_table *table, int at, int which);
 
-/* The numbers of a field of the options struct: one, or as many as a list has, at most CLVOX_MOST_NUMBERS.
+/* The numbers of a field of the options struct: one, or as many as a list has, at most CLVOX_MAX_NUMBERS.
  * Returns how many; 0: there is no such place. */
 CLVOX_API int clvox_option_numbers(const clvox_option_table *table, int at, const void *options,
-                                   double values[CLVOX_MOST_NUMBERS]);
+                                   double values[CLVOX_MAX_NUMBERS]);
 
 /* Why an option that is given as this text has no effect beside the others, "with --deform none"; NULL: it
  * has one. Valid until the next call in this thread. */
@@ -65,9 +65,10 @@ CLVOX_API const char *clvox_option_idle(const clvox_option_table *table, int at,
 CLVOX_API int clvox_options_set(const clvox_option_table *table, const char *const *names, const char *const *texts,
                                 int count, double mm, void *options);
 
-/* The same by place: texts[at] is what was given for the option at that place, NULL: it was not. */
-CLVOX_API int clvox_options_read(const clvox_option_table *table, const char *const texts[CLVOX_MOST_OPTIONS],
-                                 double mm, void *options);
+/* The same by place: texts[at], of as many as the table has options, is what was given for the option at
+ * that place, NULL: it was not. */
+CLVOX_API int clvox_options_read(const clvox_option_table *table, const char *const *texts, double mm,
+                                 void *options);
 
 /* Whether all fields of an options struct are possible, alone and together: CLVOX_ERROR_ARGUMENT and a
  * sentence, or CLVOX_OK. Functions that take the struct check the same. */
@@ -79,7 +80,7 @@ typedef enum clvox_unit { CLVOX_UNIT_NONE = 0, CLVOX_UNIT_MM, CLVOX_UNIT_VOXELS 
 
 /* "2", "2mm", "1.5vox", "4x2x1", "2x1x0vox". */
 typedef struct clvox_numbers {
-    double value[CLVOX_MOST_NUMBERS];
+    double value[CLVOX_MAX_NUMBERS];
     int count; /* 0: not given */
     clvox_unit unit;
 } clvox_numbers;

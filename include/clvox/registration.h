@@ -169,19 +169,18 @@ CLVOX_API const clvox_option_table *clvox_register_table(void);
 typedef struct clvox_deform_text {
     const char *name;  /* "syn"; static */
     int gives_inverse; /* 1: the result has inverse_warp without being asked for it */
-    unsigned
-        presets; /* that it has, 1u << clvox_preset each; for those that it has not it takes the default */
+    unsigned presets;  /* 1u << clvox_preset for each that it has; for any other it uses the default */
 } clvox_deform_text;
 
 /* Describes model number `at` (clvox_deform; NONE is one, too). Returns 1, or 0 where there is none of that
  * number in this version; *out is then untouched. */
 CLVOX_API int clvox_deform_describe(int at, clvox_deform_text *out);
 
-/* 1 where a model takes the option of this name, which is of some models alone ("surface-weight"), else 0. */
+/* 1 if the model uses the option of this name, 0 if the option ("surface-weight") belongs to other models. */
 CLVOX_API int clvox_deform_takes(clvox_deform deform, const char *option);
 
-/* A metric with its parameter as the options have it for the linear part or the deformation, "lncc (radius
- * 2)". Returns 1, or 0 and "" for a metric that there is not. */
+/* Writes a metric's name and the parameter that these options give it, "lncc (radius 2)": that of the linear
+ * stage where linear is not 0, else of the deformation. Returns 1, or 0 and "" for an unknown metric. */
 CLVOX_API int clvox_metric_says(const clvox_register_options *options, clvox_metric metric, int linear,
                                 char out[32]);
 

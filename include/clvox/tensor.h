@@ -244,6 +244,10 @@ typedef enum clvox_tensor_method {
     CLVOX_TENSOR_NLLS     /* least squares on the signal itself */
 } clvox_tensor_method;
 
+/* The noise level of a scan: the median of its map of standard deviations (clvox_dwi_denoise) where that is
+ * above 0; 0 where it is nowhere. CLVOX_ERROR_MEMORY. */
+CLVOX_API int clvox_noise_level(const clvox_volume *noise, double *level);
+
 /* How the scan's own noise is taken away before. */
 typedef enum clvox_scan_denoise {
     CLVOX_SCAN_AS_IT_IS = 0,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Host threads: how many the library uses, and a loop over them for a program's own work. */
 #ifndef CLVOX_THREADS_H
 #define CLVOX_THREADS_H
 

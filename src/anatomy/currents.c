@@ -28,7 +28,7 @@ int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clv
     clvox_surface_facts facts[2];
     *out = (clvox_surface_products){0};
     if (!ctx || !a || !b || !(width > 0) || !isfinite(width))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "currents want two surfaces and a width above 0 mm");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents want two surfaces and a width above 0 mm");
     for (int i = 0; i < 2; i++)
         CLV_TRY(clvox_surface_inspect(surfaces[i], &facts[i]));
     for (int k = 0; k < 3; k++)

@@ -23,7 +23,7 @@ int clv_element_order(clvox_context *ctx, const float *element, int count, uint3
     float least[3] = {INFINITY, INFINITY, INFINITY}, most[3] = {-INFINITY, -INFINITY, -INFINITY}, longest = 0;
     uint32_t *code = malloc(sizeof *code * (size_t)count);
     if (!code)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for %d elements", count);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for %d elements", count);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < 3; k++) {
             least[k] = fminf(least[k], element[8 * i + k]);
@@ -59,7 +59,7 @@ static int elements_of(const clvox_surface *s, const double origin[3], float *el
         }
         twice = sqrt(twice);
         if (!isfinite(twice))
-            return clv_fail(CLVOX_ERROR_DATA, "a point of the surface is no number");
+            return clvox_fail(CLVOX_ERROR_DATA, "a point of the surface is no number");
         if (twice == 0)
             continue;
         float *e = element + 8 * count++;
@@ -101,13 +101,14 @@ int clv_element_set_create(clvox_context *ctx, const clvox_surface *surface, con
     uint32_t *order = NULL;
     *out = (clv_element_set){NULL, NULL, 0};
     if (surface->triangles > INT32_MAX / 8)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a surface of %zu triangles is too large", surface->triangles);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a surface of %zu triangles is too large",
+                          surface->triangles);
     element = malloc(32 * most);
     sorted = malloc(32 * most);
     order = malloc(4 * most);
     box = calloc((size_t)CLV_CURRENTS_BLOCKS(most), 32);
     if (!element || !sorted || !order || !box) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for %zu triangles", surface->triangles);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for %zu triangles", surface->triangles);
         goto end;
     }
     int count = elements_of(surface, origin, element);

@@ -19,7 +19,7 @@ void clvox_atlas_defaults(clvox_atlas_options *options)
 
 int clv_atlas_fail(int status, const clv_atlas_member *s)
 {
-    return clv_fail_in(status, s->given->name ? s->given->name : "a subject");
+    return clvox_fail_in(status, s->given->name ? s->given->name : "a subject");
 }
 
 int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, const char *why)
@@ -31,13 +31,14 @@ int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, const char *why)
     s->base = s->weight = a->weights = 0;
     for (int i = 0; i < a->count; i++)
         a->weights += a->s[i].weight;
-    return a->weights > 0 ? CLVOX_OK : clv_fail(CLVOX_ERROR_DATA, "no subject is left: %s", s->map.left_out);
+    return a->weights > 0 ? CLVOX_OK
+                          : clvox_fail(CLVOX_ERROR_DATA, "no subject is left: %s", s->map.left_out);
 }
 
 int clv_atlas_told(clv_atlas_run *a, double share)
 {
     if (a->o->progress && a->o->progress(a->o->user, a->stage, fmin((a->done + share) / a->all, 1)))
-        return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+        return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
     return CLVOX_OK;
 }
 
@@ -75,7 +76,8 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, bool deformab
     o.user = a;
     status = clvox_register(a->ctx, &images, &o, &r);
     if (status >= 0 && r.suspicions & CLVOX_SUSPECT_OVERLAP)
-        status = clv_fail(CLVOX_ERROR_DATA, "it is lost: less than a tenth of it comes to lie in the template");
+        status =
+            clvox_fail(CLVOX_ERROR_DATA, "it is lost: less than a tenth of it comes to lie in the template");
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
         clv_atlas_fail(status, s);
     a->done += 1;
@@ -146,17 +148,17 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
     if (status < 0)
         return status;
     if (count < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a template takes one subject or more");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes one subject or more");
     if (o->linear_rounds + o->rounds < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a template takes one round or more");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes one round or more");
     if (start && (start->kind != CLVOX_KIND_SCALAR || start->frames != 1))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a template begins with a 3-D image of one value a voxel");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template begins with a 3-D image of one value a voxel");
     for (int i = 0; i < count; i++)
         if (!s[i].image || s[i].image->kind != CLVOX_KIND_SCALAR || s[i].image->frames != 1 || !(s[i].weight > 0) ||
             !isfinite(s[i].weight))
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "%s: a subject is a 3-D image of one value a voxel and has a weight above 0",
-                            s[i].name ? s[i].name : "a subject");
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "%s: a subject is a 3-D image of one value a voxel and has a weight above 0",
+                              s[i].name ? s[i].name : "a subject");
     return CLVOX_OK;
 }
 
@@ -244,7 +246,7 @@ static int run(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     result->map = calloc((size_t)a->count, sizeof *result->map);
     result->round = calloc((size_t)a->rounds + 1, sizeof *result->round);
     if (!a->s || !result->map || !result->round) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     status = run_all(a, subjects);
@@ -279,14 +281,16 @@ int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int
 static int check_regression(const clvox_atlas_regression *r, const clvox_atlas_subject *s, int count)
 {
     if (r->count < 1 || !(r->bandwidth > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a regression takes one value or more, and a bandwidth above 0");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "a regression takes one value or more, and a bandwidth above 0");
     for (int i = 0; i < r->count; i++)
         if (!isfinite(r->at[i]))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "a template is wanted at %g, which is not a number", r->at[i]);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template is wanted at %g, which is not a number",
+                              r->at[i]);
     for (int i = 0; i < count; i++)
         if (!isfinite(r->covariate[i]))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: its covariate is not known",
-                            s[i].name ? s[i].name : "a subject");
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: its covariate is not known",
+                              s[i].name ? s[i].name : "a subject");
     return CLVOX_OK;
 }
 

@@ -5,7 +5,7 @@
 
 #include "atlas/atlas.h"
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "clvox/filter.h"
 
 typedef struct pair {
@@ -134,9 +134,9 @@ int clv_atlas_average(clv_atlas_run *a)
     int status = CLVOX_OK;
     averaging w = {.a = a};
     clvox_volume **warped = w.warped = calloc((size_t)a->count, sizeof *warped);
-    w.room = malloc((size_t)a->count * (size_t)clv_threads() * sizeof *w.room);
+    w.room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w.room);
     if (!warped || !w.room) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < a->count; i++) {
@@ -148,10 +148,10 @@ int clv_atlas_average(clv_atlas_run *a)
         CLV_TRY(clv_atlas_told(a, 0));
     }
     CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next));
-    CLV_TRY(clv_parallel((size_t)a->grid.size[2], average_slice, &w));
+    CLV_TRY(clvox_parallel((size_t)a->grid.size[2], average_slice, &w));
     if (a->o->unsharp > 0)
         CLV_TRY(sharpen(a));
-    status = clv_parallel((size_t)a->count, compare_one, &w);
+    status = clvox_parallel((size_t)a->count, compare_one, &w);
 end:
     for (int i = 0; warped && i < a->count; i++)
         clvox_volume_destroy(&warped[i]);

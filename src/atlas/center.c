@@ -6,7 +6,7 @@
 
 #include "atlas/atlas.h"
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 
 /* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS, WARP_STEPS: at most, until the mean of the logarithms
  * of the affines is 0, that of the warps below ENOUGH voxels or falls by less than to SLOW of itself. */
@@ -40,7 +40,8 @@ static int mean_log(clv_atlas_run *a, double out[4][4])
             continue;
         if (!clv_matrix_log(CLV_MATRIX(a->s[i].map.matrix), log))
             return clv_atlas_fail(
-                clv_fail(CLVOX_ERROR_DATA, "its affine to the template mirrors, or rotates by 180 degrees"), &a->s[i]);
+                clvox_fail(CLVOX_ERROR_DATA, "its affine to the template mirrors, or rotates by 180 degrees"),
+                &a->s[i]);
         for (int k = 0; k < 16; k++)
             out[k / 4][k % 4] += a->s[i].weight / a->weights * log[k / 4][k % 4];
     }
@@ -121,7 +122,7 @@ static int mean_velocity(clv_atlas_run *a, clvox_volume **out)
     if (status < 0)
         return status;
     velocities w = {a, *out};
-    return clv_parallel((3 * clvox_grid_voxels(&a->grid) + PART - 1) / PART, mean_part, &w);
+    return clvox_parallel((3 * clvox_grid_voxels(&a->grid) + PART - 1) / PART, mean_part, &w);
 }
 
 /* exp(sign v) */

@@ -86,7 +86,7 @@ static int repeat(clv_atlas_run *a)
     past.map = calloc((size_t)a->count, sizeof *past.map);
     past.round = calloc((size_t)a->rounds + 1, sizeof *past.round);
     if (!past.map || !past.round)
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int at = 0; status >= 0 && at < a->at; at++) {
         CLV_TRY(clv_atlas_state_find_template(a, at, &past));
         status = a->along->ready(a->along->user, at, &past);

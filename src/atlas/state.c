@@ -128,7 +128,7 @@ static void print_fields(FILE *to, const clv_option_table *table, const void *va
         fprintf(to, "%s\t", clv_option_key(row, key, sizeof key));
         for (int i = 0; i < clv_option_count(row, values); i++) {
             const double value = clv_option_value(row, values, i);
-            if (row->type == CLV_OPTION_CHOICE)
+            if (row->type == CLVOX_OPTION_CHOICE)
                 fprintf(to, "%s", clv_option_word(row, (int)value));
             else
                 fprintf(to, "%s%.17g", i ? "x" : "", value);
@@ -173,12 +173,12 @@ static int make_key(clv_atlas_run *a)
     CLV_TRY(clv_sources_version(sources));
     FILE *to = open_memstream(&a->key, &size);
     if (!to)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     clv_plain plain = clv_plain_begin();
     print_key(to, a, sources);
     clv_plain_end(plain);
     if (fclose(to))
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 end:
     return status;
 }
@@ -195,13 +195,14 @@ static int refuse(const clv_atlas_run *a, const char *key)
             continue;
         }
         if (name >= m || name >= n || strncmp(before, now, name + 1) != 0)
-            return clv_fail(CLVOX_ERROR_FILE, "%s: is not the state of such a run; remove it to begin anew",
-                            a->o->state);
-        return clv_fail(CLVOX_ERROR_FILE,
-                        "%s: an unfinished run with another %.*s (%.*s, not %.*s) is in it; run that again to "
-                        "finish it, or remove the folder to begin anew",
-                        a->o->state, (int)name, now, (int)(m - name - 1), before + name + 1, (int)(n - name - 1),
-                        now + name + 1);
+            return clvox_fail(CLVOX_ERROR_FILE, "%s: is not the state of such a run; remove it to begin anew",
+                              a->o->state);
+        return clvox_fail(
+            CLVOX_ERROR_FILE,
+            "%s: an unfinished run with another %.*s (%.*s, not %.*s) is in it; run that again to "
+            "finish it, or remove the folder to begin anew",
+            a->o->state, (int)name, now, (int)(m - name - 1), before + name + 1, (int)(n - name - 1),
+            now + name + 1);
     }
 }
 
@@ -219,7 +220,7 @@ static int round_pieces(const clv_atlas_run *a, piece p[ROUND_PIECES])
 {
     standing *each = calloc((size_t)a->count, sizeof *each);
     if (!each)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     p[0] = (piece){each, (size_t)a->count * sizeof *each};
     p[1] = (piece){a->out->round, (size_t)a->rounds * sizeof *a->out->round};
     p[2] = (piece){a->average->data, clvox_grid_voxels(&a->grid) * sizeof(float)};
@@ -272,7 +273,7 @@ int clv_atlas_state_open(clv_atlas_run *a)
     a->opened = clv_seconds();
     if (access(path_in(a->o->state, "run", path), F_OK))
         return CLVOX_OK;
-    CLV_TRY(clv_file_read_all(path, (size_t)1 << 20, &text, &size));
+    CLV_TRY(clvox_file_read(path, (size_t)1 << 20, &text, &size));
     CLV_TRY(strcmp(text, a->key) ? refuse(a, text) : CLVOX_OK);
     status = load_round(a);
 end:
@@ -329,8 +330,8 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
     if (!a->key || a->keeping > FREE + SHARE * (mark - a->opened))
         return CLVOX_OK;
     if (access(path_in(a->o->state, "run", path), F_OK)) {
-        CLV_TRY(clv_place_make_folders(path));
-        CLV_TRY(clv_file_write_all(path, a->key, strlen(a->key)));
+        CLV_TRY(clvox_folders_make(path));
+        CLV_TRY(clvox_file_write(path, a->key, strlen(a->key)));
     }
     const int count = subject_pieces(a, &map, place, name, p);
     status = save(a, name, head_of(a, place), p, count);
@@ -390,8 +391,8 @@ int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_re
     head h = head_of(a, -1);
     const int count = template_pieces(a, at, r, name, p);
     if (!load(a, name, &h, p, count) || h.at != at)
-        return clv_fail(CLVOX_ERROR_FILE, "%s: the file %s is damaged; remove the folder to begin anew",
-                        a->o->state, name);
+        return clvox_fail(CLVOX_ERROR_FILE, "%s: the file %s is damaged; remove the folder to begin anew",
+                          a->o->state, name);
     r->rounds = h.round;
     return CLVOX_OK;
 }

@@ -7,7 +7,7 @@
 
 #include "atlas/atlas.h"
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/select.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
@@ -67,7 +67,7 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
     float *value = malloc(n * sizeof *value);
     double low = 0, high = 1;
     if (!value) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for an image");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for an image");
         goto end;
     }
     CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &s->image));
@@ -82,7 +82,8 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
             low = least, high = most;
     }
     if (!finite || high <= low) {
-        status = clv_atlas_fail(clv_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by"), s);
+        status = clv_atlas_fail(
+            clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by"), s);
         goto end;
     }
     for (size_t i = 0; i < n; i++)
@@ -139,7 +140,7 @@ static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[
     double *edge = malloc((size_t)a->count * sizeof *edge);
     int count = 0;
     if (!edge)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < a->count; i++) {
         const clvox_grid *g = &a->s[i].given->image->grid;
         if (!a->s[i].weight)
@@ -175,8 +176,8 @@ static int place(clv_atlas_run *a)
     const clvox_grid *first = NULL;
     double(*center)[3] = malloc((size_t)a->count * sizeof *center), mean[3] = {0};
     if (!center)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clv_parallel((size_t)a->count, center_one, &(centers){a, center}));
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clvox_parallel((size_t)a->count, center_one, &(centers){a, center}));
     for (int i = 0; i < a->count; i++) {
         const clv_atlas_member *s = &a->s[i];
         if (!s->weight)
@@ -241,11 +242,11 @@ int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     int status = CLVOX_OK;
     for (int i = 0; i < a->count; i++)
         a->s[i] = (clv_atlas_member){.given = &subjects[i], .place = i, .own = subjects[i].weight};
-    CLV_TRY(clv_parallel((size_t)a->count, hash_one, a));
+    CLV_TRY(clvox_parallel((size_t)a->count, hash_one, a));
     qsort(a->s, (size_t)a->count, sizeof *a->s, by_contents);
     find_twins(a);
     clv_atlas_weigh(a);
-    CLV_TRY(clv_parallel((size_t)a->count, normalise_one, a));
+    CLV_TRY(clvox_parallel((size_t)a->count, normalise_one, a));
     for (int i = 0; i < a->count; i++)
         if (*a->s[i].map.left_out)
             CLV_TRY(clv_atlas_leave_out(a, &a->s[i], a->s[i].map.left_out));

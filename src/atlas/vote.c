@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "atlas/atlas.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "io/labels.h"
 
 typedef struct ballot {
@@ -75,7 +75,8 @@ static int box(double *sum, const int size[3], int longest, double *line)
 {
     int status = CLVOX_OK;
     for (int axis = 0; axis < 3; axis++)
-        CLV_TRY(clv_parallel((size_t)size[(axis + 2) % 3], box_plane, &(boxing){sum, size, axis, longest, line}));
+        CLV_TRY(clvox_parallel((size_t)size[(axis + 2) % 3], box_plane,
+                               &(boxing){sum, size, axis, longest, line}));
 end:
     return status;
 }
@@ -97,14 +98,14 @@ static int alike(const clvox_volume *image, const clvox_volume *average, float *
     const size_t n = clvox_grid_voxels(&average->grid);
     for (int k = 0; k < 3; k++)
         longest = size[k] > longest ? size[k] : longest;
-    double *sum[SUMS] = {NULL}, *line = malloc((size_t)longest * (size_t)clv_threads() * sizeof *line);
+    double *sum[SUMS] = {NULL}, *line = malloc((size_t)longest * (size_t)clvox_threads() * sizeof *line);
     bool room = line != NULL;
     for (int k = 0; k < SUMS; k++) {
         sum[k] = malloc(n * sizeof **sum);
         room &= sum[k] != NULL;
     }
     if (!room) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the vote");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the vote");
         goto end;
     }
     for (size_t i = 0; i < n; i++) {
@@ -148,7 +149,7 @@ static int prepare(const clv_atlas_run *a, const clv_atlas_member *s, voter *v)
         goto end;
     v->alike = malloc(clvox_grid_voxels(&a->grid) * sizeof *v->alike);
     if (!v->alike) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the vote");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the vote");
         goto end;
     }
     CLV_TRY(clv_atlas_pull(a, &first->map, first->image, CLVOX_INTERPOLATE_CUBIC, NAN, &image));
@@ -204,10 +205,10 @@ int clv_atlas_vote(clv_atlas_run *a)
     int status = CLVOX_OK;
     bool any = false;
     voting w = {.a = a, .voters = calloc((size_t)a->count, sizeof *w.voters)};
-    w.room = malloc((size_t)a->count * (size_t)clv_threads() * sizeof *w.room);
+    w.room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w.room);
     w.exact = malloc(clvox_grid_voxels(&a->grid) * sizeof *w.exact);
     if (!w.voters || !w.room || !w.exact) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < a->count; i++) {
@@ -216,7 +217,7 @@ int clv_atlas_vote(clv_atlas_run *a)
     }
     if (!any)
         goto end;
-    CLV_TRY(clv_parallel((size_t)a->grid.size[2], vote_slice, &w));
+    CLV_TRY(clvox_parallel((size_t)a->grid.size[2], vote_slice, &w));
     CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_LABEL, &a->out->labels));
     status = take_names(w.exact, a->out->labels);
 end:

@@ -12,7 +12,7 @@ void *clv_grown(void *array, int count, int *room, size_t element)
     int wanted = *room ? 2 * *room : 16;
     void *grown = realloc(array, (size_t)wanted * element);
     if (!grown) {
-        clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         return NULL;
     }
     *room = wanted;

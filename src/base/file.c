@@ -39,11 +39,11 @@ int clv_file_open(const char *path, int *fd, uint64_t *size)
     /* O_NONBLOCK: opening a pipe must not wait for a writer. */
     int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (opened < 0)
-        return clv_fail(CLVOX_ERROR_FILE, "%s: cannot be opened (%s)", path, strerror(errno));
+        return clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be opened (%s)", path, strerror(errno));
     if (fstat(opened, &info) || !S_ISREG(info.st_mode)) {
         close(opened);
-        return clv_fail(CLVOX_ERROR_FILE, "%s: is %s, not a file", path,
-                        S_ISDIR(info.st_mode) ? "a directory" : "a pipe or a device");
+        return clvox_fail(CLVOX_ERROR_FILE, "%s: is %s, not a file", path,
+                          S_ISDIR(info.st_mode) ? "a directory" : "a pipe or a device");
     }
     *fd = opened;
     *size = (uint64_t)info.st_size;
@@ -58,9 +58,9 @@ int clv_file_read_at(int fd, const char *path, void *bytes, size_t size, uint64_
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return clv_fail(CLVOX_ERROR_FILE, "%s: cannot be read (%s)", path, strerror(errno));
+            return clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be read (%s)", path, strerror(errno));
         if (!got)
-            return clv_fail(CLVOX_ERROR_FILE, "%s: became shorter while it was read", path);
+            return clvox_fail(CLVOX_ERROR_FILE, "%s: became shorter while it was read", path);
         to += got;
         size -= (size_t)got;
         offset += (uint64_t)got;
@@ -68,28 +68,30 @@ int clv_file_read_at(int fd, const char *path, void *bytes, size_t size, uint64_
     return CLVOX_OK;
 }
 
-int clv_file_read_all(const char *path, size_t limit, char **out, size_t *size)
+int clvox_file_read(const char *path, size_t limit, char **out, size_t *size)
 {
     int status, fd = -1;
     uint64_t bytes = 0;
     char *text = NULL;
     *out = NULL;
-    *size = 0;
+    if (size)
+        *size = 0;
     CLV_TRY(clv_file_open(path, &fd, &bytes));
     if (bytes > limit) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is too large (%llu bytes) for a file of this kind", path,
-                          (unsigned long long)bytes);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: is too large (%llu bytes) for a file of this kind", path,
+                            (unsigned long long)bytes);
         goto end;
     }
     text = malloc((size_t)bytes + 1);
     if (!text) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
     CLV_TRY(clv_file_read_at(fd, path, text, (size_t)bytes, 0));
     text[bytes] = 0;
     *out = text;
-    *size = (size_t)bytes;
+    if (size)
+        *size = (size_t)bytes;
     text = NULL;
 end:
     free(text);
@@ -132,7 +134,7 @@ static int open_temporary(clv_file_writer *w, mode_t mode)
         int length = snprintf(w->name, sizeof w->name, "%.*s.clvox-%ld-%u.part", folder, w->target,
                               (long)getpid(), atomic_fetch_add(&serial, 1));
         if (length >= (int)sizeof w->name)
-            return clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", w->path);
+            return clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", w->path);
         /* In use before it exists, so that a signal finds it as soon as it does. One that is there
          * already was left by a process of this number that is no more. */
         memcpy(unfinished[w->slot].name, w->name, (size_t)length + 1);
@@ -147,7 +149,7 @@ static int open_temporary(clv_file_writer *w, mode_t mode)
     const int why = errno;
     return clv_place_check(w->path) < 0
                ? CLVOX_ERROR_FILE
-               : clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", w->path, strerror(why));
+               : clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", w->path, strerror(why));
 }
 
 int clv_file_create(const char *path, clv_file_writer **out)
@@ -157,33 +159,33 @@ int clv_file_create(const char *path, clv_file_writer **out)
     *out = NULL;
     clv_file_writer *w = calloc(1, sizeof *w);
     if (!w)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     w->fd = w->slot = -1;
     w->path = strdup(path);
     bool exists = !stat(path, &info);
     w->target = exists ? realpath(path, NULL) : clv_place_target(path);
     if (!w->path || !w->target) {
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", path, strerror(errno));
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", path, strerror(errno));
         goto end;
     }
     if (exists && S_ISDIR(info.st_mode)) {
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: is a directory, name a file in it", path);
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: is a directory, name a file in it", path);
     } else if (exists && S_ISCHR(info.st_mode)) {
         w->fd = open(path, O_WRONLY | O_CLOEXEC);
         if (w->fd < 0)
-            status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", path, strerror(errno));
+            status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", path, strerror(errno));
     } else if (exists && !S_ISREG(info.st_mode)) {
         status =
-            clv_fail(CLVOX_ERROR_FILE, "%s: is neither a file nor free for one, choose another name", path);
+            clvox_fail(CLVOX_ERROR_FILE, "%s: is neither a file nor free for one, choose another name", path);
     } else if (exists && access(path, W_OK)) {
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be replaced (%s)", path, strerror(errno));
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be replaced (%s)", path, strerror(errno));
     } else if ((w->slot = take_slot()) < 0) {
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: too many files are being written at once", path);
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: too many files are being written at once", path);
     } else {
         CLV_TRY(open_temporary(w, 0666));
         if (exists && fchmod(w->fd, info.st_mode & 07777))
-            status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot take over the permissions (%s)", path,
-                              strerror(errno));
+            status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot take over the permissions (%s)", path,
+                                strerror(errno));
     }
     if (status < 0)
         goto end;
@@ -203,8 +205,8 @@ int clv_file_write_at(clv_file_writer *writer, const void *bytes, size_t size, u
             continue;
         if (put <= 0) {
             const char *advice = errno == ENOSPC || errno == EDQUOT ? "; make room or write elsewhere" : "";
-            return clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)%s", writer->path, strerror(errno),
-                            advice);
+            return clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)%s", writer->path, strerror(errno),
+                              advice);
         }
         from += put;
         size -= (size_t)put;
@@ -220,7 +222,7 @@ int clv_file_commit(clv_file_writer **writer)
     w->fd = -1;
     /* A network file system may find only now that there is no room. */
     if (close(fd) || (w->slot >= 0 && rename(w->name, w->target)))
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", w->path, strerror(errno));
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", w->path, strerror(errno));
     if (status < 0)
         clv_file_discard(writer);
     else
@@ -238,7 +240,7 @@ void clv_file_discard(clv_file_writer **writer)
     release(writer);
 }
 
-int clv_file_write_all(const char *path, const void *bytes, size_t size)
+int clvox_file_write(const char *path, const void *bytes, size_t size)
 {
     int status;
     clv_file_writer *writer = NULL;
@@ -250,25 +252,11 @@ end:
     return status;
 }
 
-void clv_file_remove_unfinished(void)
+void clvox_files_abandon(void)
 {
     for (int i = 0; i < SLOTS; i++)
         if (atomic_load(&unfinished[i].state) == SLOT_USED)
             unlink(unfinished[i].name);
-}
-
-int clvox_file_read(const char *path, size_t limit, char **out, size_t *size)
-{
-    size_t length;
-    int status = clv_file_read_all(path, limit, out, &length);
-    if (size)
-        *size = length;
-    return status;
-}
-
-int clvox_file_write(const char *path, const void *bytes, size_t size)
-{
-    return clv_file_write_all(path, bytes, size);
 }
 
 int clvox_file_probe(const char *path)
@@ -277,9 +265,4 @@ int clvox_file_probe(const char *path)
     int status = clv_file_create(path, &writer);
     clv_file_discard(&writer);
     return status;
-}
-
-void clvox_files_abandon(void)
-{
-    clv_file_remove_unfinished();
 }

@@ -7,16 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clvox/files.h"
+
 /* Opens an ordinary file to read; *fd is the caller's to close. A directory,
  * a pipe or a missing file is a CLVOX_ERROR_FILE with its reason. */
 int clv_file_open(const char *path, int *fd, uint64_t *size);
 
 /* Reads exactly size bytes at offset. Any thread. */
 int clv_file_read_at(int fd, const char *path, void *bytes, size_t size, uint64_t offset);
-
-/* Reads a whole file of at most limit bytes, with a 0 put behind it. *out is
- * the caller's to free. */
-int clv_file_read_all(const char *path, size_t limit, char **out, size_t *size);
 
 /* A file being written under a temporary name in the directory of path. */
 typedef struct clv_file_writer clv_file_writer;
@@ -36,12 +34,5 @@ int clv_file_commit(clv_file_writer **writer);
 
 /* Removes the temporary file and releases the writer. NULL is legal. */
 void clv_file_discard(clv_file_writer **writer);
-
-/* Writes a small file whole. */
-int clv_file_write_all(const char *path, const void *bytes, size_t size);
-
-/* Removes every temporary file of this process that is being written. Safe in
- * a signal handler. */
-void clv_file_remove_unfinished(void);
 
 #endif

@@ -90,7 +90,7 @@ void clv_matrix3_multiply(const double a[3][3], const double b[3][3], double out
 int clv_matrix3_invert(const double m[3][3], double out[3][3])
 {
     if (!regular3(m))
-        return clv_fail(CLVOX_ERROR_DATA, "the matrix is singular, so it has no inverse");
+        return clvox_fail(CLVOX_ERROR_DATA, "the matrix is singular, so it has no inverse");
     double inverse[3][3], scale = 1 / clv_matrix3_determinant(m);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {

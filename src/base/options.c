@@ -11,12 +11,12 @@
 
 #include "base/status.h"
 
-bool clv_numbers_read(const char *text, clv_numbers *out)
+int clvox_numbers_read(const char *text, clvox_numbers *out)
 {
-    clv_numbers numbers = {.unit = CLV_UNIT_NONE};
+    clvox_numbers numbers = {.unit = CLVOX_UNIT_NONE};
     for (;;) {
         char *end;
-        if (numbers.count == CLV_MAX_NUMBERS || strspn(text, "+-.0123456789") == 0)
+        if (numbers.count == CLVOX_MAX_NUMBERS || strspn(text, "+-.0123456789") == 0)
             return false;
         /* strtod would take the x of 0x2 for a hexadecimal number. */
         char plain[64];
@@ -35,9 +35,9 @@ bool clv_numbers_read(const char *text, clv_numbers *out)
         text++;
     }
     if (!strcasecmp(text, "mm"))
-        numbers.unit = CLV_UNIT_MM;
+        numbers.unit = CLVOX_UNIT_MM;
     else if (!strcasecmp(text, "vox"))
-        numbers.unit = CLV_UNIT_VOXELS;
+        numbers.unit = CLVOX_UNIT_VOXELS;
     else if (*text)
         return false;
     *out = numbers;
@@ -48,12 +48,12 @@ bool clv_numbers_read(const char *text, clv_numbers *out)
 
 static bool is_list(const clv_option *row)
 {
-    return row->type == CLV_OPTION_INTEGERS || row->type == CLV_OPTION_NUMBERS;
+    return row->type == CLVOX_OPTION_INTEGERS || row->type == CLVOX_OPTION_NUMBERS;
 }
 
 static bool is_whole(const clv_option *row)
 {
-    return row->type != CLV_OPTION_NUMBER && row->type != CLV_OPTION_NUMBERS;
+    return row->type != CLVOX_OPTION_NUMBER && row->type != CLVOX_OPTION_NUMBERS;
 }
 
 static int read_int(const void *values, size_t offset)
@@ -105,11 +105,11 @@ const char *clv_option_word(const clv_option *row, int at)
 
 const clv_option *clv_option_find(const clv_option_table *table, const char *name)
 {
-    int i = clv_option_index(table, name);
+    int i = clvox_option_find(table, name);
     return i < 0 ? NULL : &table->rows[i];
 }
 
-int clv_option_index(const clv_option_table *table, const char *name)
+int clvox_option_find(const clv_option_table *table, const char *name)
 {
     for (int i = 0; i < table->count; i++)
         if (table->rows[i].name && !strcmp(table->rows[i].name, name))
@@ -128,9 +128,9 @@ char *clv_option_key(const clv_option *row, char *out, size_t room)
     return out;
 }
 
-static const char *suffix(clv_unit unit)
+static const char *suffix(clvox_unit unit)
 {
-    return unit == CLV_UNIT_MM ? "mm" : unit == CLV_UNIT_VOXELS ? "vox" : "";
+    return unit == CLVOX_UNIT_MM ? "mm" : unit == CLVOX_UNIT_VOXELS ? "vox" : "";
 }
 
 char *clv_option_argument(const clv_option *row, char *out, size_t room)
@@ -141,10 +141,10 @@ char *clv_option_argument(const clv_option *row, char *out, size_t room)
         return row->explain(out, room);
     if (row->argument)
         snprintf(out, room, "%s", row->argument);
-    else if (row->type == CLV_OPTION_CHOICE)
+    else if (row->type == CLVOX_OPTION_CHOICE)
         for (int i = 0; clv_option_word(row, i) && used < room; i++)
             used += (size_t)snprintf(out + used, room - used, "%s%s", i ? "|" : "", clv_option_word(row, i));
-    else if (row->type != CLV_OPTION_FLAG)
+    else if (row->type != CLVOX_OPTION_FLAG)
         snprintf(out, room, "%s%s%s%s", row->automatic ? row->automatic : "", row->automatic ? "|" : "",
                  is_list(row) ? "NxN" : "N", suffix(row->unit));
     return out;
@@ -158,18 +158,18 @@ char *clv_option_default(const clv_option_table *table, const clv_option *row, c
         snprintf(out, room, "default %s", by);
         return out;
     }
-    if (row->type == CLV_OPTION_FLAG || is_list(row) || row->read)
+    if (row->type == CLVOX_OPTION_FLAG || is_list(row) || row->read)
         return out;
     char *values = calloc(1, table->size);
     if (!values)
         return out;
     table->defaults(values);
     double value = clv_option_value(row, values, 0);
-    if (row->type == CLV_OPTION_CHOICE && clv_option_word(row, (int)value))
+    if (row->type == CLVOX_OPTION_CHOICE && clv_option_word(row, (int)value))
         snprintf(out, room, "default %s", clv_option_word(row, (int)value));
     else if (row->automatic)
         snprintf(out, room, "default %s", row->automatic);
-    else if (row->type != CLV_OPTION_CHOICE)
+    else if (row->type != CLVOX_OPTION_CHOICE)
         snprintf(out, room, "default %g%s", value, suffix(row->unit));
     free(values);
     return out;
@@ -181,7 +181,7 @@ char *clv_option_default(const clv_option_table *table, const clv_option *row, c
 static const char *wrong(const clv_option *row, double value, char *out, size_t room)
 {
     bool above = row->open & CLV_OPTION_ABOVE, below = row->open & CLV_OPTION_BELOW, ends = row->most != 0;
-    if (row->type == CLV_OPTION_CHOICE)
+    if (row->type == CLVOX_OPTION_CHOICE)
         return clv_option_word(row, (int)value) ? NULL : "is not known";
     bool low = above ? value > row->least : value >= row->least;
     bool high = !ends || (below ? value < row->most : value <= row->most);
@@ -209,8 +209,8 @@ int clv_options_check(const clv_option_table *table, const void *values)
         const clv_option *row = &table->rows[i];
         int count = clv_option_count(row, values);
         if (is_list(row) && (count < 1 || count > row->room))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: %d of them; 1 to %d are possible",
-                            clv_option_key(row, key, sizeof key), count, row->room);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %d of them; 1 to %d are possible",
+                              clv_option_key(row, key, sizeof key), count, row->room);
     }
     for (int i = 0; i < table->count; i++) {
         const clv_option *row = &table->rows[i];
@@ -218,8 +218,8 @@ int clv_options_check(const clv_option_table *table, const void *values)
             double value = clv_option_value(row, values, k);
             const char *what = row->unset && value < 0 ? NULL : wrong(row, value, text, sizeof text);
             if (what)
-                return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: %g %s", clv_option_key(row, key, sizeof key), value,
-                                what);
+                return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %g %s", clv_option_key(row, key, sizeof key),
+                                  value, what);
         }
     }
     return CLVOX_OK;
@@ -236,39 +236,39 @@ static int read_choice(const clv_option *row, const char *text, void *values)
             return CLVOX_OK;
         }
     if (row->brackets && strchr(text, '['))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s", row->brackets);
-    return clv_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are %s",
-                    clv_option_argument(row, all, sizeof all));
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s", row->brackets);
+    return clvox_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are %s",
+                      clv_option_argument(row, all, sizeof all));
 }
 
 static int read_numbers(const clv_option *row, const char *text, double mm, void *values)
 {
-    clv_numbers numbers;
+    clvox_numbers numbers;
     char why[80], form[64];
     int room = is_list(row) ? row->room : 1;
-    if (!clv_numbers_read(text, &numbers))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s %s",
-                        row->type == CLV_OPTION_INTEGER  ? "not a whole number, as"
-                        : row->type == CLV_OPTION_NUMBER ? "not a number, as"
-                                                         : "not of the form",
-                        clv_option_argument(row, form, sizeof form));
+    if (!clvox_numbers_read(text, &numbers))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s %s",
+                          row->type == CLVOX_OPTION_INTEGER  ? "not a whole number, as"
+                          : row->type == CLVOX_OPTION_NUMBER ? "not a number, as"
+                                                             : "not of the form",
+                          clv_option_argument(row, form, sizeof form));
     if (numbers.count > room)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d numbers; at most %d %s possible", numbers.count, room,
-                        room == 1 ? "is" : "are");
-    bool other = numbers.unit != CLV_UNIT_NONE && numbers.unit != row->unit;
-    if (other && row->unit == CLV_UNIT_NONE)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a number without a unit is expected");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d numbers; at most %d %s possible", numbers.count, room,
+                          room == 1 ? "is" : "are");
+    bool other = numbers.unit != CLVOX_UNIT_NONE && numbers.unit != row->unit;
+    if (other && row->unit == CLVOX_UNIT_NONE)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a number without a unit is expected");
     if (other && !row->either)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a length in %s is expected, as 1.5%s",
-                        row->unit == CLV_UNIT_MM ? "mm" : "voxels", suffix(row->unit));
-    const double unit = !other ? 1 : row->unit == CLV_UNIT_VOXELS ? 1 / mm : mm;
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a length in %s is expected, as 1.5%s",
+                          row->unit == CLVOX_UNIT_MM ? "mm" : "voxels", suffix(row->unit));
+    const double unit = !other ? 1 : row->unit == CLVOX_UNIT_VOXELS ? 1 / mm : mm;
     clv_option range = *row;
     if (other && !(mm > 0))
         range.most = 0; /* is in the other unit */
     for (int i = 0; i < numbers.count; i++) {
         const char *what = wrong(&range, numbers.value[i] * (other && mm > 0 ? unit : 1), why, sizeof why);
         if (what)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "%g %s", numbers.value[i], what);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%g %s", numbers.value[i], what);
     }
     if (is_list(row))
         memcpy((char *)values + row->count, &numbers.count, sizeof numbers.count);
@@ -285,25 +285,25 @@ int clv_option_read(const clv_option *row, const char *text, double mm, void *va
     int status = CLVOX_OK;
     if (row->automatic && !strcasecmp(text, row->automatic))
         return CLVOX_OK;
-    if (row->type == CLV_OPTION_FLAG)
+    if (row->type == CLVOX_OPTION_FLAG)
         set_value(row, values, 0, 1);
     else if (row->read)
         status = row->read(row, text, values);
-    else if (row->type == CLV_OPTION_CHOICE)
+    else if (row->type == CLVOX_OPTION_CHOICE)
         status = read_choice(row, text, values);
     else
         status = read_numbers(row, text, mm, values);
     if (status >= 0)
         return status;
     snprintf(context, sizeof context, "--%s %s", row->name, text);
-    return clv_fail_in(status, context);
+    return clvox_fail_in(status, context);
 }
 
 /* Lists of one count that are given have as many numbers; those that are not follow. */
 static int match_counts(const clv_option_table *table, const char *const *given, const void *before,
                         void *values)
 {
-    clv_numbers numbers, first;
+    clvox_numbers numbers, first;
     for (int i = 0; i < table->count; i++) {
         const clv_option *row = &table->rows[i];
         if (!is_list(row))
@@ -311,11 +311,11 @@ static int match_counts(const clv_option_table *table, const char *const *given,
         const clv_option *leader = NULL;
         for (int k = 0; k < table->count && !leader; k++)
             if (is_list(&table->rows[k]) && table->rows[k].count == row->count && given[k])
-                if (clv_numbers_read(given[k], &first))
+                if (clvox_numbers_read(given[k], &first))
                     leader = &table->rows[k];
-        if (leader && given[i] && clv_numbers_read(given[i], &numbers) && numbers.count != first.count)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "--%s and --%s differ in their number of levels",
-                            leader->name, row->name);
+        if (leader && given[i] && clvox_numbers_read(given[i], &numbers) && numbers.count != first.count)
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "--%s and --%s differ in their number of levels",
+                              leader->name, row->name);
         if (leader && !given[i] && row->resize)
             row->resize(before, values);
     }
@@ -335,7 +335,7 @@ int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_
     memset(out, 0, sizeof *out);
     out->name = row->name;
     out->help = row->help ? row->help : "";
-    out->flag = row->type == CLV_OPTION_FLAG;
+    out->flag = row->type == CLVOX_OPTION_FLAG;
     out->letter = row->letter;
     out->type = row->type;
     clv_option_key(row, out->key, sizeof out->key);
@@ -346,24 +346,19 @@ int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_
     return 1;
 }
 
-int clvox_option_find(const clvox_option_table *table, const char *name)
-{
-    return clv_option_index(table, name);
-}
-
 const char *clvox_option_word(const clvox_option_table *table, int at, int which)
 {
     const clv_option *row = row_at(table, at);
-    return row && row->type == CLV_OPTION_CHOICE ? clv_option_word(row, which) : NULL;
+    return row && row->type == CLVOX_OPTION_CHOICE ? clv_option_word(row, which) : NULL;
 }
 
 int clvox_option_numbers(const clvox_option_table *table, int at, const void *options,
-                         double values[CLVOX_MOST_NUMBERS])
+                         double values[CLVOX_MAX_NUMBERS])
 {
     const clv_option *row = row_at(table, at);
     int count = row ? clv_option_count(row, options) : 0;
-    if (count > CLVOX_MOST_NUMBERS)
-        count = CLVOX_MOST_NUMBERS;
+    if (count > CLVOX_MAX_NUMBERS)
+        count = CLVOX_MAX_NUMBERS;
     for (int i = 0; i < count; i++)
         values[i] = clv_option_value(row, options, i);
     return count;
@@ -375,41 +370,30 @@ const char *clvox_option_idle(const clvox_option_table *table, int at, const voi
     return row && row->idle && text ? row->idle(row, options, text) : NULL;
 }
 
-int clvox_options_read(const clvox_option_table *table, const char *const texts[CLVOX_MOST_OPTIONS],
-                       double mm, void *options)
-{
-    return clv_options_read(table, texts, mm, options);
-}
-
 int clvox_options_check(const clvox_option_table *table, const void *options)
 {
     return table->check ? table->check(options) : clv_options_check(table, options);
 }
 
-int clvox_numbers_read(const char *text, clvox_numbers *out)
-{
-    return clv_numbers_read(text, out);
-}
-
 int clvox_options_set(const clvox_option_table *table, const char *const *names, const char *const *texts, int count,
                       double mm, void *options)
 {
-    const char *given[CLV_MAX_OPTIONS] = {NULL};
+    const char *given[CLVOX_MAX_OPTIONS] = {NULL};
     for (int i = 0; i < count; i++) {
-        int at = clv_option_index(table, names[i]);
+        int at = clvox_option_find(table, names[i]);
         if (at < 0)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no option %s", names[i]);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no option %s", names[i]);
         given[at] = texts[i] ? texts[i] : "";
     }
-    return clv_options_read(table, given, mm, options);
+    return clvox_options_read(table, given, mm, options);
 }
 
-int clv_options_read(const clv_option_table *table, const char *const *given, double mm, void *values)
+int clvox_options_read(const clv_option_table *table, const char *const *given, double mm, void *values)
 {
     int status = CLVOX_OK;
     void *before = malloc(table->size);
     if (!before)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     memcpy(before, values, table->size);
     for (int i = 0; i < table->count; i++)
         if (given[i])

@@ -12,24 +12,6 @@
 
 #include "clvox/options.h"
 
-enum { CLV_MAX_NUMBERS = CLVOX_MOST_NUMBERS, CLV_MAX_OPTIONS = CLVOX_MOST_OPTIONS };
-
-typedef clvox_unit clv_unit;
-typedef clvox_numbers clv_numbers;
-typedef clvox_option_type clv_option_type;
-#define CLV_UNIT_NONE CLVOX_UNIT_NONE
-#define CLV_UNIT_MM CLVOX_UNIT_MM
-#define CLV_UNIT_VOXELS CLVOX_UNIT_VOXELS
-#define CLV_OPTION_FLAG CLVOX_OPTION_FLAG
-#define CLV_OPTION_INTEGER CLVOX_OPTION_INTEGER
-#define CLV_OPTION_NUMBER CLVOX_OPTION_NUMBER
-#define CLV_OPTION_CHOICE CLVOX_OPTION_CHOICE
-#define CLV_OPTION_INTEGERS CLVOX_OPTION_INTEGERS
-#define CLV_OPTION_NUMBERS CLVOX_OPTION_NUMBERS
-
-/* false when text is not of the form. */
-bool clv_numbers_read(const char *text, clv_numbers *out);
-
 /* Ends of a range that do not belong to it. */
 enum { CLV_OPTION_ABOVE = 1, CLV_OPTION_BELOW = 2 };
 
@@ -38,7 +20,7 @@ struct clv_option {
     const char *name; /* --name; NULL: a field that the command sets by other options */
     const char *key;  /* in the log and in the library's messages; NULL: the name, with _ for - */
     char letter;      /* 0: none */
-    clv_option_type type;
+    clvox_option_type type;
     size_t offset; /* of the field */
     /* Of INTEGERS and NUMBERS: the offset of the int that says how many there are (levels), which
      * options with the same one share, and how many there can be. */
@@ -48,7 +30,7 @@ struct clv_option {
     unsigned open;      /* CLV_OPTION_ABOVE: above least; CLV_OPTION_BELOW: below most */
     bool preset;        /* a preset decides it: clv_option_copy takes it over from one */
     bool unset;         /* a negative field is not set: the library decides. It cannot be typed */
-    clv_unit unit;      /* of the field; it may be typed */
+    clvox_unit unit;    /* of the field; it may be typed */
     bool either;        /* a length may come in the other unit */
     const char *automatic;        /* a word that leaves the field as it is, "auto"; NULL: none */
     const char *const *words;     /* of a choice, ends with NULL; or */
@@ -69,7 +51,7 @@ struct clv_option {
 
 typedef struct clvox_option_table {
     const clv_option *rows;
-    int count; /* at most CLV_MAX_OPTIONS */
+    int count;   /* at most CLVOX_MAX_OPTIONS */
     size_t size; /* of the options struct */
     void (*defaults)(void *values);
     /* Says a default that is not the field's own of defaults, "1.25 greedy, 1.25 syn", in room bytes;
@@ -81,16 +63,9 @@ typedef struct clvox_option_table {
 
 /* NULL: there is none of that name. */
 const clv_option *clv_option_find(const clv_option_table *table, const char *name);
-/* The place of a row in its table: where given has its text. */
-int clv_option_index(const clv_option_table *table, const char *name);
-
-/* Sets the fields that are given: given[i] is what was typed for row i, or
- * NULL. mm: the edge of the voxels that lengths are counted in, 0: not known yet
- * (then lengths in the other unit are checked and not set: read again once it
- * is). CLVOX_ERROR_ARGUMENT and a message that names the option, or what a row's
- * own reader returns. */
-int clv_options_read(const clv_option_table *table, const char *const *given, double mm, void *values);
-/* The same of one row. */
+/* Of one row what clvox_options_read does of all. given, there: what was typed for the row at that place,
+ * or NULL. mm: the edge of the voxels that lengths are counted in, 0: not known yet (then lengths in the
+ * other unit are checked and not set: read again once it is). */
 int clv_option_read(const clv_option *row, const char *text, double mm, void *values);
 
 /* Whether all values are in the range of their row: CLVOX_ERROR_ARGUMENT and a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/parallel.h"
+#include "clvox/threads.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -8,13 +8,12 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "clvox/threads.h"
 
 enum { MAX_THREADS = 256 };
 
 static atomic_int chosen_threads;
 
-int clv_threads(void)
+int clvox_threads(void)
 {
     int threads = atomic_load(&chosen_threads);
     if (threads <= 0) {
@@ -27,13 +26,13 @@ int clv_threads(void)
     return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
 }
 
-void clv_set_threads(int threads)
+void clvox_threads_set(int threads)
 {
     atomic_store(&chosen_threads, threads);
 }
 
 typedef struct job {
-    clv_task task;
+    clvox_task task;
     void *user;
     size_t count;
     atomic_size_t next;
@@ -74,11 +73,11 @@ static void *work(void *argument)
     return NULL;
 }
 
-int clv_parallel(size_t count, clv_task task, void *user)
+int clvox_parallel(size_t count, clvox_task task, void *user)
 {
     job j = {.task = task, .user = user, .count = count, .lock = PTHREAD_MUTEX_INITIALIZER};
     worker workers[MAX_THREADS];
-    int threads = clv_threads(), started = 1;
+    int threads = clvox_threads(), started = 1;
     if ((size_t)threads > count)
         threads = count ? (int)count : 1;
     workers[0] = (worker){.job = &j, .number = 0};
@@ -92,20 +91,5 @@ int clv_parallel(size_t count, clv_task task, void *user)
     for (int i = 1; i < started; i++)
         pthread_join(workers[i].thread, NULL);
     pthread_mutex_destroy(&j.lock);
-    return j.status < 0 ? clv_fail((clvox_status)j.status, "%s", j.sentence) : CLVOX_OK;
-}
-
-int clvox_threads(void)
-{
-    return clv_threads();
-}
-
-void clvox_threads_set(int threads)
-{
-    clv_set_threads(threads);
-}
-
-int clvox_parallel(size_t count, clvox_task task, void *user)
-{
-    return clv_parallel(count, task, user);
+    return j.status < 0 ? clvox_fail((clvox_status)j.status, "%s", j.sentence) : CLVOX_OK;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ char *clv_place_target(const char *path)
         at = next;
     }
     if (!at)
-        clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     return at;
 }
 
@@ -79,7 +80,7 @@ static bool is_same(const place *x, const place *y)
            !strcmp(x->name, y->name);
 }
 
-bool clv_place_same(const char *a, const char *b)
+int clvox_file_same(const char *a, const char *b)
 {
     const place x = place_of(a), y = place_of(b);
     return is_same(&x, &y);
@@ -91,22 +92,22 @@ int clv_place_check(const char *path)
     struct stat info;
     char *target = clv_place_target(path), *folder = target ? clv_place_folder(target) : NULL;
     if (!folder)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     bool exists = !stat(target, &info);
     if (exists && S_ISDIR(info.st_mode))
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: is a directory, name a file in it", path);
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: is a directory, name a file in it", path);
     else if (exists && access(target, W_OK))
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be replaced (%s)", path, strerror(errno));
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be replaced (%s)", path, strerror(errno));
     else if (exists && !S_ISREG(info.st_mode))
         status = CLVOX_OK; /* /dev/null and the like need no folder */
     else if (stat(folder, &info))
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written: the folder %s does not exist (%s)", path,
-                          folder, strerror(errno));
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written: the folder %s does not exist (%s)",
+                            path, folder, strerror(errno));
     else if (!S_ISDIR(info.st_mode))
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written: %s is no folder", path, folder);
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written: %s is no folder", path, folder);
     else if (access(folder, W_OK | X_OK))
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written: nor can its folder %s (%s)", path, folder,
-                          strerror(errno));
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written: nor can its folder %s (%s)", path,
+                            folder, strerror(errno));
     free(target);
     free(folder);
     return status;
@@ -127,7 +128,7 @@ int clvox_outputs_check(const char *const *inputs, int input_count, const char *
     int status = CLVOX_OK;
     place *in = places_of(inputs, input_count), *out = places_of(outputs, output_count);
     if (!in || !out) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < output_count; i++) {
@@ -137,14 +138,16 @@ int clvox_outputs_check(const char *const *inputs, int input_count, const char *
         for (int k = 0; k < input_count && status >= 0; k++)
             if (is_same(&out[i], &in[k])) {
                 const bool spelt = strcmp(outputs[i], inputs[k]) != 0;
-                status = clv_fail(CLVOX_ERROR_FILE,
-                                  "%s: would be overwritten, and is an input%s%s; give the results another name",
-                                  outputs[i], spelt ? ": " : "", spelt ? inputs[k] : "");
+                status =
+                    clvox_fail(CLVOX_ERROR_FILE,
+                               "%s: would be overwritten, and is an input%s%s; give the results another name",
+                               outputs[i], spelt ? ": " : "", spelt ? inputs[k] : "");
             }
         for (int k = 0; k < i && status >= 0; k++)
             if (is_same(&out[i], &out[k]))
-                status = clv_fail(CLVOX_ERROR_FILE, "%s: two results would have this name (%s); give one another",
-                                  outputs[i], outputs[k]);
+                status = clvox_fail(CLVOX_ERROR_FILE,
+                                    "%s: two results would have this name (%s); give one another", outputs[i],
+                                    outputs[k]);
         CLV_TRY(status);
     }
 end:
@@ -178,16 +181,16 @@ static int make_folder(const char *path, const char *folder)
     const int why = errno;
     if (!stat(folder, &info) && S_ISDIR(info.st_mode))
         return CLVOX_OK;
-    return clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written: the folder %s cannot be made (%s)", path, folder,
-                    strerror(why));
+    return clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written: the folder %s cannot be made (%s)", path,
+                      folder, strerror(why));
 }
 
-int clv_place_make_folders(const char *path)
+int clvox_folders_make(const char *path)
 {
     int status = CLVOX_OK;
     char *at = strdup(path);
     if (!at)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     for (char *slash = strchr(at + (*at == '/'), '/'); status >= 0 && slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         status = make_folder(path, at);
@@ -197,24 +200,9 @@ int clv_place_make_folders(const char *path)
     return status;
 }
 
-void clv_place_remove_folders(void)
+void clvox_folders_remove(void)
 {
     for (int i = atomic_load(&made_count) - 1; i >= 0; i--)
         if (atomic_exchange(&made[i].there, false))
             rmdir(made[i].name); /* one that is not empty stays */
-}
-
-int clvox_file_same(const char *a, const char *b)
-{
-    return clv_place_same(a, b);
-}
-
-int clvox_folders_make(const char *path)
-{
-    return clv_place_make_folders(path);
-}
-
-void clvox_folders_remove(void)
-{
-    clv_place_remove_folders();
 }

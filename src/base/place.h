@@ -3,7 +3,7 @@
 #ifndef CLV_BASE_PLACE_H
 #define CLV_BASE_PLACE_H
 
-#include <stdbool.h>
+#include "clvox/files.h"
 
 /* The name that writing `path` gives a file, with every link followed, also one to a file that is not there
  * yet. The caller's to free; NULL with a message. */
@@ -12,16 +12,7 @@ char *clv_place_target(const char *path);
 /* The folder of path, "." without one. The caller's to free; NULL without memory. */
 char *clv_place_folder(const char *path);
 
-/* Two names of one ordinary file, which may not be there yet. */
-bool clv_place_same(const char *a, const char *b);
-
 /* Whether path can be written, as clvox_outputs_check has it. */
 int clv_place_check(const char *path);
-
-/* Makes the folders on the way to path that are missing, and remembers them. */
-int clv_place_make_folders(const char *path);
-
-/* Takes the remembered folders away again where they are empty. Safe in a signal handler. */
-void clv_place_remove_folders(void);
 
 #endif

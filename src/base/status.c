@@ -16,26 +16,12 @@ int clvox_fail(clvox_status code, const char *format, ...)
     return code;
 }
 
-int clv_fail(clvox_status code, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    return code;
-}
-
-int clv_fail_in(int code, const char *context)
+int clvox_fail_in(int code, const char *context)
 {
     char inner[sizeof message];
     memcpy(inner, message, sizeof message);
     snprintf(message, sizeof message, "%s: %.1800s", context, inner);
     return code;
-}
-
-int clvox_fail_in(int code, const char *context)
-{
-    return clv_fail_in(code, context);
 }
 
 const char *clvox_message(void)

@@ -10,7 +10,7 @@ static int read_fields(const char *operator_text, const char *steps_text, clvox_
 {
     int status = CLVOX_OK;
     clvox_register_options o;
-    const char *given[CLVOX_MOST_OPTIONS] = {NULL};
+    const char *given[CLVOX_MAX_OPTIONS] = {NULL};
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_SHOOTING;
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);

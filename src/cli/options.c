@@ -14,7 +14,7 @@
 #include "clvox/files.h"
 #include "clvox/threads.h"
 
-enum { MAX_OPTIONS = 40 + 2 * CLVOX_MOST_OPTIONS, OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST };
+enum { MAX_OPTIONS = 40 + 2 * CLVOX_MAX_OPTIONS, OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST };
 
 int cli_misuse(const char *format, ...)
 {
@@ -382,7 +382,7 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
     };
     if (argc > 1 && !strcmp(argv[argc - 1], CLI_DESCRIBE))
         return cli_describe(cli, usage, everywhere);
-    cli_option fields[CLVOX_MOST_OPTIONS + 1] = {{0}}, more[CLVOX_MOST_OPTIONS + 1] = {{0}};
+    cli_option fields[CLVOX_MAX_OPTIONS + 1] = {{0}}, more[CLVOX_MAX_OPTIONS + 1] = {{0}};
     const cli_option *rows[MAX_OPTIONS] = {0};
     struct option known[MAX_OPTIONS + 1] = {{0}};
     char letters[2 * MAX_OPTIONS + 2] = ":";
@@ -501,7 +501,7 @@ void cli_log_fields(cJSON *to, const clvox_option_table *table, const void *valu
 {
     clvox_option_text row;
     for (int i = 0; clvox_option_describe(table, i, &row); i++) {
-        double number[CLVOX_MOST_NUMBERS] = {0};
+        double number[CLVOX_MAX_NUMBERS] = {0};
         int count = clvox_option_numbers(table, i, values, number);
         if (row.type == CLVOX_OPTION_CHOICE) {
             const char *word = clvox_option_word(table, i, (int)number[0]);

@@ -50,7 +50,7 @@ typedef struct cli_usage {
     const char *example;  /* complete commands */
     const cli_option *options; /* of the verb alone; ends with name NULL */
     /* Those of a pipeline of the library, and of one that it is built on, or NULL, and where what is typed for each row goes: zeroed,
-     * CLVOX_MOST_OPTIONS long. The verb sets the fields by cli_read_fields. */
+     * CLVOX_MAX_OPTIONS long. The verb sets the fields by cli_read_fields. */
     const clvox_option_table *table, *more;
     const char **given, **more_given;
     const char *const *without; /* rows of `more` that the verb does not take, ends with NULL; NULL: it takes all */

@@ -39,11 +39,11 @@ static const double LONGEST_RIM = 6;
 int clv_flow_check(const clvox_register_options *o)
 {
     if (o->timesteps < 2 || o->timesteps > CLV_FLOW_STEPS || o->timesteps % 2)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "timesteps is %d; a flow has an even number of them, 2 to %d",
-                        o->timesteps, CLV_FLOW_STEPS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "timesteps is %d; a flow has an even number of them, 2 to %d",
+                          o->timesteps, CLV_FLOW_STEPS);
     if (!(o->gamma > 0) && (o->alpha > 0 || o->beta > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "gamma is %g; the operator of a flow must be positive definite",
-                        o->gamma);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "gamma is %g; the operator of a flow must be positive definite", o->gamma);
     return CLVOX_OK;
 }
 
@@ -179,7 +179,7 @@ static int make_window(const clv_flow_level *flow)
     float *values = malloc(3 * plane * sizeof *values);
     clv_buffer *to = clv_flow_of(flow->run)->window;
     if (!values)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int z = 0; z < size[2]; z++) {
         for (int y = 0; y < size[1]; y++)
             for (int x = 0; x < size[0]; x++) {
@@ -599,7 +599,7 @@ static int report(const clv_flow_descent *d, int index, int iteration, double fr
 {
     const clvox_register_options *o = d->flow.run->options;
     if (o->progress && o->progress(o->user, index, iteration, d->mean, fraction))
-        return clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+        return clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
     return CLVOX_OK;
 }
 

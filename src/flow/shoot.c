@@ -24,7 +24,7 @@ int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_options *s)
     clvox_register_options o;
     double edge[3];
     if (!isfinite(s->time))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "time is not a finite number");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "time is not a finite number");
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_SHOOTING;
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
@@ -37,10 +37,11 @@ int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_options *s)
         return status;
     if (made->gamma > 0 && s->gamma > 0 &&
         !(same(made->alpha, s->alpha) && same(made->beta, s->beta) && same(made->gamma, s->gamma)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the momentum was found with the operator %g,%g,%g, and %g,%g,%g would lead elsewhere; leave the "
-                        "operator out",
-                        made->alpha, made->beta, made->gamma, s->alpha, s->beta, s->gamma);
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "the momentum was found with the operator %g,%g,%g, and %g,%g,%g would lead elsewhere; leave the "
+            "operator out",
+            made->alpha, made->beta, made->gamma, s->alpha, s->beta, s->gamma);
     clvox_grid_spacing(&momentum->grid, edge);
     clv_fluid_operator op = clv_flow_operator(&o, edge);
     if (made->gamma > 0)
@@ -75,10 +76,11 @@ static int check_grids(const clvox_grid *momentum, const clvox_grid *reference)
                last < reference->size[a] - 1 + margin + .01;
     }
     if (!fits)
-        status = clv_fail(CLVOX_ERROR_ARGUMENT,
-                          "the momentum lies on another grid (%d x %d x %d voxels of %.3g x %.3g x %.3g mm) than the "
-                          "reference; give as reference the fixed image of the registration that made it",
-                          momentum->size[0], momentum->size[1], momentum->size[2], coarse[0], coarse[1], coarse[2]);
+        status = clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "the momentum lies on another grid (%d x %d x %d voxels of %.3g x %.3g x %.3g mm) than the "
+            "reference; give as reference the fixed image of the registration that made it",
+            momentum->size[0], momentum->size[1], momentum->size[2], coarse[0], coarse[1], coarse[2]);
 end:
     return status;
 }
@@ -88,10 +90,11 @@ static int count_steps(const clvox_shoot_options *s, int *count)
 {
     double steps = s->timesteps * fmax(1, ceil(fabs(s->time) - 1e-9));
     if (steps > CLV_FLOW_STEPS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "to time %g with %d time steps a unit takes %.0f steps, and a flow has at most %d; take fewer "
-                        "time steps or an earlier end",
-                        s->time, s->timesteps, steps, CLV_FLOW_STEPS);
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "to time %g with %d time steps a unit takes %.0f steps, and a flow has at most %d; take fewer "
+            "time steps or an earlier end",
+            s->time, s->timesteps, steps, CLV_FLOW_STEPS);
     *count = (int)steps;
     return CLVOX_OK;
 }
@@ -196,10 +199,11 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
     CLV_TRY(clv_shooting_forward(&flow));
     CLV_TRY(clv_buffer_read(ctx, clv_flow_of(&run)->numbers, 0, numbers, sizeof numbers));
     if (!clv_shooting_followed(&flow, numbers)) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT,
-                          "%d time steps cannot follow this momentum to time %g: its energy does not stay what it is; take "
-                          "more time steps or an earlier end",
-                          flow.steps, s.time);
+        status = clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "%d time steps cannot follow this momentum to time %g: its energy does not stay what it is; take "
+            "more time steps or an earlier end",
+            flow.steps, s.time);
         goto end;
     }
     CLV_TRY(clv_flow_integrate(&flow));

@@ -46,21 +46,49 @@ static void resize_iterations(const void *before, void *values)
 }
 
 static const clv_option rows[] = {
-    {.key = "levels", .type = CLV_OPTION_INTEGER, FIELD(levels), .least = 1, .most = CLVOX_BIAS_LEVELS},
-    {.name = "iterations", .type = CLV_OPTION_INTEGERS, CLV_LEVELS(clvox_bias_options, iterations, levels),
-     .most = 1e6, .argument = "50x50x50x50", .resize = resize_iterations,
+    {.key = "levels", .type = CLVOX_OPTION_INTEGER, FIELD(levels), .least = 1, .most = CLVOX_BIAS_LEVELS},
+    {.name = "iterations",
+     .type = CLVOX_OPTION_INTEGERS,
+     CLV_LEVELS(clvox_bias_options, iterations, levels),
+     .most = 1e6,
+     .argument = "50x50x50x50",
+     .resize = resize_iterations,
      .help = "maximum at each level; as many levels as numbers"},
-    {.name = "spline", .key = "spline_mm", .type = CLV_OPTION_NUMBER, FIELD(spline_mm), .least = 1, .most = 1e5,
-     .unit = CLV_UNIT_MM, .help = "spline spacing of the first level, halved at each further one"},
-    {.name = "shrink", .type = CLV_OPTION_NUMBER, FIELD(shrink), .least = 1, .most = 64,
+    {.name = "spline",
+     .key = "spline_mm",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(spline_mm),
+     .least = 1,
+     .most = 1e5,
+     .unit = CLVOX_UNIT_MM,
+     .help = "spline spacing of the first level, halved at each further one"},
+    {.name = "shrink",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(shrink),
+     .least = 1,
+     .most = 64,
      .help = "shrink factor for estimating the field"},
-    {.name = "tolerance", .type = CLV_OPTION_NUMBER, FIELD(tolerance),
+    {.name = "tolerance",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(tolerance),
      .help = "end a level when an iteration changes the field by less"},
-    {.name = "fwhm", .type = CLV_OPTION_NUMBER, FIELD(fwhm), .open = CLV_OPTION_ABOVE, .most = 10,
+    {.name = "fwhm",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(fwhm),
+     .open = CLV_OPTION_ABOVE,
+     .most = 10,
      .help = "FWHM of the Gaussian that blurs the log histogram"},
-    {.name = "noise", .type = CLV_OPTION_NUMBER, FIELD(noise), .open = CLV_OPTION_ABOVE, .most = 10,
+    {.name = "noise",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(noise),
+     .open = CLV_OPTION_ABOVE,
+     .most = 10,
      .help = "noise of the Wiener filter that sharpens it"},
-    {.name = "bins", .type = CLV_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 1024,
+    {.name = "bins",
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(bins),
+     .least = 8,
+     .most = 1024,
      .help = "bins of that histogram"},
 };
 
@@ -128,7 +156,7 @@ int clv_bias_expect(const int32_t *counts, double low, double high, int bins, do
     double *spectrum = calloc(2 * (size_t)n, sizeof *spectrum), *inverse = spectrum + n;
     int status = CLVOX_OK;
     if (!v || !spectrum) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < FINE; i++) {
@@ -243,7 +271,8 @@ static int begin(bias *b, const clvox_volume *volume, const clvox_volume *mask)
     CLV_TRY(sum(b, CLV_REDUCE_SUM, b->inside, NULL, NULL, b->m, 0));
     CLV_TRY(clv_buffer_read(b->ctx, b->state, 0, &b->count, sizeof b->count));
     if (!(b->count > 0)) {
-        status = clv_fail(CLVOX_ERROR_DATA, "no voxel above 0 counts: give a mask of the tissue, on values above 0");
+        status = clvox_fail(CLVOX_ERROR_DATA,
+                            "no voxel above 0 counts: give a mask of the tissue, on values above 0");
         goto end;
     }
     CLV_TRY(clv_buffer_fill(b->ctx, b->f, 0, 0, (size_t)b->m * sizeof(float)));
@@ -379,10 +408,12 @@ static int check(const clvox_volume *volume, const clvox_volume *mask, const clv
     int status = CLVOX_OK;
     CLV_TRY(clv_labels_refuse(volume));
     if (volume->frames != 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the image has %d volumes; bias-field correction takes one 3-D volume",
-                        volume->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the image has %d volumes; bias-field correction takes one 3-D volume",
+                          volume->frames);
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &volume->grid)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the mask lies on another grid than the image; resample it first");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the mask lies on another grid than the image; resample it first");
     CLV_TRY(clv_field_check(&volume->grid));
     CLV_TRY(clv_options_check(&clv_bias_table, o));
 end:
@@ -431,9 +462,10 @@ int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const 
         last = clv_lattice_half(&last);
     clv_lattice_size(&last, finest);
     if ((double)finest[0] * finest[1] * finest[2] > 1e8) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "splines %g mm apart on %d levels are more than can be fitted; "
-                                                "give a wider spacing or fewer levels",
-                          b.o->spline_mm, b.o->levels);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT,
+                            "splines %g mm apart on %d levels are more than can be fitted; "
+                            "give a wider spacing or fewer levels",
+                            b.o->spline_mm, b.o->levels);
         goto end;
     }
     size_t points = (size_t)finest[0] * (size_t)finest[1] * (size_t)finest[2];
@@ -457,7 +489,7 @@ int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const 
         CLV_TRY(clvox_volume_create(b.full, 1, CLVOX_KIND_SCALAR, &made_field));
     b.expected = malloc((size_t)b.o->bins * sizeof *b.expected);
     if (!b.expected) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     CLV_TRY(clv_pool_take(context, requests, 16));

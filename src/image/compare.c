@@ -14,17 +14,17 @@
 static int same_grid(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask)
 {
     if (!clvox_grid_equal(&a->grid, &b->grid))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the grids differ (%dx%dx%d and %dx%dx%d, or their orientations); bring one "
-                        "onto the other with `clvox apply`",
-                        a->grid.size[0], a->grid.size[1], a->grid.size[2], b->grid.size[0],
-                        b->grid.size[1], b->grid.size[2]);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the grids differ (%dx%dx%d and %dx%dx%d, or their orientations); bring one "
+                          "onto the other with `clvox apply`",
+                          a->grid.size[0], a->grid.size[1], a->grid.size[2], b->grid.size[0], b->grid.size[1],
+                          b->grid.size[2]);
     if (a->frames != b->frames)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the numbers of frames differ (%d and %d)", a->frames,
-                        b->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the numbers of frames differ (%d and %d)", a->frames,
+                          b->frames);
     if (mask && !clvox_grid_equal(&a->grid, &mask->grid))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the mask lies on another grid; bring it onto that of "
-                                              "the images with `clvox apply`");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the mask lies on another grid; bring it onto that of "
+                                                "the images with `clvox apply`");
     return CLVOX_OK;
 }
 
@@ -106,7 +106,7 @@ static int local_correlation(const clv_comparison *c, int number, int radius, do
     double *cubes = malloc(plane * SUMS * sizeof *cubes);
     int status = CLVOX_OK;
     if (!tall || !rows || !cubes) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the local correlation");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the local correlation");
         goto end;
     }
     for (int z = 0; z < radius && z < size[2]; z++)
@@ -190,9 +190,9 @@ int clv_compare_begin(const clvox_volume *a, const clvox_volume *b, const clvox_
         }
     }
     if (!out->values)
-        return clv_fail(CLVOX_ERROR_DATA, "nothing to compare: %s",
-                        mask ? "no voxel of the mask has a finite value in both images"
-                             : "no voxel has a finite value in both images");
+        return clvox_fail(CLVOX_ERROR_DATA, "nothing to compare: %s",
+                          mask ? "no voxel of the mask has a finite value in both images"
+                               : "no voxel has a finite value in both images");
     for (int s = 0; s < 2; s++)
         out->mean[s] = sum[s] / (double)out->values;
     for (size_t i = 0; i < total; i++) {
@@ -228,7 +228,7 @@ int clv_compare_lncc(const clv_comparison *c, int radius, double *value)
     size_t windows = 0;
     double sum = 0;
     if (radius < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the radius of a window is at least 1");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the radius of a window is at least 1");
     for (int f = 0; f < c->a->frames; f++)
         CLV_TRY(local_correlation(c, f, radius, &sum, &windows));
     *value = windows ? sum / (double)windows : NAN;
@@ -243,11 +243,11 @@ static int entropies(const clv_comparison *c, int bins, double out[3])
     size_t width = (size_t)(bins > 0 ? bins : 1), voxels = clvox_grid_voxels(&c->a->grid);
     double *joint = calloc(width * width, sizeof *joint), *side = calloc(2 * width, sizeof *side);
     if (bins < 2 || bins > 1024) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "the bins of a histogram are between 2 and 1024");
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "the bins of a histogram are between 2 and 1024");
         goto end;
     }
     if (!joint || !side) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the joint histogram");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the joint histogram");
         goto end;
     }
     for (size_t i = 0; i < voxels * (size_t)c->a->frames; i++) {
@@ -294,11 +294,11 @@ int clvox_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvo
     memset(out, 0, sizeof *out);
     CLV_TRY(same_grid(a, b, mask));
     if (a->frames != 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this has %d", a->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this has %d", a->frames);
     size_t n = clvox_grid_voxels(&a->grid);
     errors = malloc(2 * n * sizeof *errors);
     if (!errors)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the end-point errors");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the end-point errors");
     double to_voxel[4][4];
     CLV_TRY(clv_matrix_invert(a->grid.to_ras, to_voxel));
     double *mm = errors, *in_voxels = errors + n;
@@ -327,9 +327,9 @@ int clvox_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvo
         out->voxels++;
     }
     if (!out->voxels) {
-        status = clv_fail(CLVOX_ERROR_DATA, "nothing to compare: %s",
-                          mask ? "no voxel of the mask has a displacement in both warps"
-                               : "no voxel has a displacement in both warps");
+        status = clvox_fail(CLVOX_ERROR_DATA, "nothing to compare: %s",
+                            mask ? "no voxel of the mask has a displacement in both warps"
+                                 : "no voxel has a displacement in both warps");
         goto end;
     }
     out->mean_mm /= (double)out->voxels;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "clvox/compare.h"
 #include "io/labels.h"
@@ -58,7 +58,7 @@ int clv_distance_squared(const unsigned char *marked, const int size[3], const d
     double *values = malloc((2 * (size_t)longest + 1) * sizeof *values);
     int *roots = malloc((size_t)longest * sizeof *roots);
     if (!values || !roots) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for distances");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for distances");
         goto end;
     }
     for (size_t i = 0; i < n; i++)
@@ -112,7 +112,7 @@ static int directed(const unsigned char *from, const unsigned char *to, const in
     size_t n = (size_t)box[0] * (size_t)box[1] * (size_t)box[2], at = 0;
     double *squared = malloc(n * sizeof *squared), *values = malloc(count * sizeof *values);
     if (!squared || !values) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the Hausdorff distance");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the Hausdorff distance");
         goto end;
     }
     CLV_TRY(clv_distance_squared(to, box, spacing, squared));
@@ -137,7 +137,7 @@ static int hausdorff(const int *a, const int *b, const int size[3], const double
     size_t n = (size_t)box[0] * (size_t)box[1] * (size_t)box[2];
     unsigned char *marks = malloc(2 * n);
     if (!marks)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the Hausdorff distance");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the Hausdorff distance");
     size_t in_a = surface(a, size, r, marks), in_b = surface(b, size, r, marks + n);
     CLV_TRY(directed(marks, marks + n, box, spacing, in_a, &forth));
     CLV_TRY(directed(marks + n, marks, box, spacing, in_b, &back));
@@ -169,7 +169,7 @@ static int grow(table *t)
     int *slots = calloc((size_t)room * 4, sizeof *slots);
     if (!rows || !slots) {
         free(slots);
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the table of labels");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the table of labels");
     }
     free(t->slots);
     t->slots = slots;
@@ -198,7 +198,8 @@ static int find(table *t, int label, row **out)
             return CLVOX_OK;
         }
     if (t->count == MOST_LABELS)
-        return clv_fail(CLVOX_ERROR_DATA, "there are more than %d labels; are these label maps?", MOST_LABELS);
+        return clvox_fail(CLVOX_ERROR_DATA, "there are more than %d labels; are these label maps?",
+                          MOST_LABELS);
     t->slots[at] = ++t->count;
     *out = &t->rows[t->count - 1];
     memset(*out, 0, sizeof **out);
@@ -217,11 +218,13 @@ static int whole(const clvox_volume *v, const clvox_volume *mask, size_t n, int 
         if (!isfinite(value) || (mask && !(mask->data[i] > 0)))
             value = 0;
         if (fabs(value) > INT32_MAX)
-            return clv_fail(CLVOX_ERROR_DATA, "there is a label %.0f; labels are compared up to %d, renumber them", value,
-                            INT32_MAX);
+            return clvox_fail(CLVOX_ERROR_DATA,
+                              "there is a label %.0f; labels are compared up to %d, renumber them", value,
+                              INT32_MAX);
         if (!exact && fabs(value) >= 0x1p24)
-            return clv_fail(CLVOX_ERROR_DATA, "there are too many labels beyond %d for them to be told apart; renumber them",
-                            1 << 24);
+            return clvox_fail(CLVOX_ERROR_DATA,
+                              "there are too many labels beyond %d for them to be told apart; renumber them",
+                              1 << 24);
         out[i] = (int)value;
     }
     return CLVOX_OK;
@@ -260,19 +263,20 @@ int clvox_compare_labels(const clvox_volume *a, const clvox_volume *b, const clv
     table t = {0};
     *out = NULL;
     if (!clvox_grid_equal(&a->grid, &b->grid) || (mask && !clvox_grid_equal(&a->grid, &mask->grid)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s on different grids; bring one onto the other with "
-                                              "`clvox apply --interp label`",
-                        mask ? "label maps and the mask lie" : "label maps lie");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the %s on different grids; bring one onto the other with "
+                          "`clvox apply --interp label`",
+                          mask ? "label maps and the mask lie" : "label maps lie");
     if (a->frames != 1 || b->frames != 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "label maps have one frame, these have %d and %d",
-                        a->frames, b->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "label maps have one frame, these have %d and %d", a->frames,
+                          b->frames);
     const int *size = a->grid.size;
     double spacing[3];
     clvox_grid_spacing(&a->grid, spacing);
     size_t n = clvox_grid_voxels(&a->grid);
     int *of_a = malloc(n * sizeof *of_a), *of_b = malloc(n * sizeof *of_b);
     if (!of_a || !of_b) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for label maps");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for label maps");
         goto end;
     }
     CLV_TRY(whole(a, mask, n, of_a));
@@ -299,18 +303,18 @@ int clvox_compare_labels(const clvox_volume *a, const clvox_volume *b, const clv
         }
     }
     if (!t.count) {
-        status = clv_fail(CLVOX_ERROR_DATA, "nothing to compare: neither map has a label%s",
-                          mask ? " inside of the mask" : "");
+        status = clvox_fail(CLVOX_ERROR_DATA, "nothing to compare: neither map has a label%s",
+                            mask ? " inside of the mask" : "");
         goto end;
     }
     qsort(t.rows, (size_t)t.count, sizeof *t.rows, by_label);
     *out = malloc((size_t)t.count * sizeof **out);
     if (!*out) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the table of labels");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the table of labels");
         goto end;
     }
     measuring m = {t.rows, of_a, of_b, size, spacing};
-    CLV_TRY(clv_parallel((size_t)t.count, measure, &m));
+    CLV_TRY(clvox_parallel((size_t)t.count, measure, &m));
     for (int i = 0; i < t.count; i++)
         (*out)[i] = t.rows[i].out;
     status = t.count;

@@ -33,7 +33,7 @@ static int filter_frame(clvox_context *ctx, const filter *f, const int size[3], 
     case MEDIAN:
         return clv_median_filter(ctx, CLV_VOLUME(in, size), f->radius, out);
     }
-    return clv_fail(CLVOX_ERROR_ARGUMENT, "filter %d is not known", (int)f->kind);
+    return clvox_fail(CLVOX_ERROR_ARGUMENT, "filter %d is not known", (int)f->kind);
 }
 
 static int filter_volume(clvox_context *ctx, const filter *f, const clvox_volume *volume, clvox_volume **out)
@@ -73,13 +73,13 @@ static int set_sigma(filter *f, const clvox_grid *grid, const double sigma[3], i
     for (int a = 0; a < 3; a++) {
         double voxels = in_voxels ? sigma[a] : sigma[a] / spacing[a];
         if (!(voxels >= 0) || isinf(voxels))
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "a sigma of %g is no width of a Gaussian; give a finite length of at least 0",
-                            sigma[a]);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "a sigma of %g is no width of a Gaussian; give a finite length of at least 0",
+                              sigma[a]);
         if (voxels > CLVOX_MAX_SIGMA)
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "a sigma of %g voxels along axis %d is too wide; give at most %d voxels", voxels,
-                            a + 1, CLVOX_MAX_SIGMA);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "a sigma of %g voxels along axis %d is too wide; give at most %d voxels",
+                              voxels, a + 1, CLVOX_MAX_SIGMA);
         f->sigma[a] = (float)voxels;
     }
     return CLVOX_OK;
@@ -122,8 +122,8 @@ int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume, con
     *out = NULL;
     CLV_TRY(clv_labels_refuse(volume));
     if (!(fabs(amount) <= (double)FLT_MAX)) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "an amount of %g cannot be added; give a number such as 1",
-                          amount);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "an amount of %g cannot be added; give a number such as 1",
+                            amount);
         goto end;
     }
     f.amount = (float)amount;

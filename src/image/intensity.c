@@ -15,8 +15,8 @@ static int check(const clvox_volume *volume, const char *what)
     if (status < 0)
         return status;
     if (volume->frames != 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the image has %d volumes; %s takes one 3-D volume", volume->frames,
-                        what);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the image has %d volumes; %s takes one 3-D volume",
+                          volume->frames, what);
     return CLVOX_OK;
 }
 
@@ -41,8 +41,8 @@ static double quantile(float *values, size_t count, double q)
 static int check_quantiles(double low, double high)
 {
     if (!(low >= 0 && low < high && high <= 1))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "quantiles of %g and %g; they ascend from 0 to 1, as 0.005,0.995", low,
-                        high);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "quantiles of %g and %g; they ascend from 0 to 1, as 0.005,0.995", low, high);
     return CLVOX_OK;
 }
 
@@ -57,7 +57,7 @@ int clvox_quantiles_read(const char *text, double *low, double *high)
         if (end != at && !strcmp(end, *text == '[' ? "]" : ""))
             return check_quantiles(*low, *high);
     }
-    return clv_fail(CLVOX_ERROR_ARGUMENT, "not two quantiles, as 0.005,0.995");
+    return clvox_fail(CLVOX_ERROR_ARGUMENT, "not two quantiles, as 0.005,0.995");
 }
 
 int clvox_filter_winsorize(const clvox_volume *volume, const clvox_volume *mask, double low, double high,
@@ -71,19 +71,20 @@ int clvox_filter_winsorize(const clvox_volume *volume, const clvox_volume *mask,
     CLV_TRY(check_quantiles(low, high));
     CLV_TRY(check(volume, "winsorising"));
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &volume->grid)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the mask lies on another grid than the image; resample it first");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the mask lies on another grid than the image; resample it first");
     CLV_TRY(copy_of(volume, &made));
     values = malloc(n * sizeof *values);
     if (!values) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (size_t i = 0; i < n; i++)
         if (isfinite(volume->data[i]) && (!mask || mask->data[i] > 0))
             values[count++] = volume->data[i];
     if (!count) {
-        status = clv_fail(CLVOX_ERROR_DATA, "there is no finite value%s to take quantiles of",
-                          mask ? " inside the mask" : "");
+        status = clvox_fail(CLVOX_ERROR_DATA, "there is no finite value%s to take quantiles of",
+                            mask ? " inside the mask" : "");
         goto end;
     }
     float least = (float)quantile(values, count, low), most = (float)quantile(values, count, high);
@@ -123,11 +124,11 @@ static int tabulate(const clvox_volume *volume, const clvox_match_options *o, co
         t->high = fmax(t->high, v);
     }
     if (!(t->high > t->low))
-        return clv_fail(CLVOX_ERROR_DATA, "the %s has one value: there is no histogram to match", which);
+        return clvox_fail(CLVOX_ERROR_DATA, "the %s has one value: there is no histogram to match", which);
     double from = o->whole ? t->low : sum / finite, width = (t->high - from) / o->levels;
     counts = calloc((size_t)o->levels, sizeof *counts);
     if (!counts)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (size_t i = 0; i < n; i++) {
         double v = volume->data[i];
         if (isfinite(v) && v >= from) {
@@ -180,8 +181,9 @@ int clvox_filter_match(const clvox_volume *volume, const clvox_volume *reference
     const clvox_match_options *o = options ? options : &standard;
     *out = NULL;
     if (o->levels < 2 || o->levels > 65536 || o->points < 1 || o->points > CLVOX_MATCH_POINTS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d levels and %d points; 2 to 65536 and 1 to %d are possible",
-                        o->levels, o->points, CLVOX_MATCH_POINTS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "%d levels and %d points; 2 to 65536 and 1 to %d are possible", o->levels,
+                          o->points, CLVOX_MATCH_POINTS);
     CLV_TRY(check(volume, "histogram matching"));
     CLV_TRY(check(reference, "histogram matching"));
     CLV_TRY(tabulate(volume, o, "image", &from));

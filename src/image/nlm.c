@@ -15,17 +15,38 @@
 static const char *const noises[] = {"auto", "gaussian", "rician", NULL};
 
 static const clv_option rows[] = {
-    {.name = "noise-kind", .type = CLV_OPTION_CHOICE, FIELD(noise), .words = noises,
+    {.name = "noise-kind",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(noise),
+     .words = noises,
      .help = "rician: magnitude images (auto: where no value is negative)"},
-    {.name = "noise", .type = CLV_OPTION_NUMBER, FIELD(sigma), .open = CLV_OPTION_ABOVE, .unset = true,
-     .automatic = "auto", .argument = "SD|auto", .help = "standard deviation of the noise; by default measured in each frame"},
-    {.name = "strength", .type = CLV_OPTION_NUMBER, FIELD(strength), .least = 0.1, .most = 10,
+    {.name = "noise",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(sigma),
+     .open = CLV_OPTION_ABOVE,
+     .unset = true,
+     .automatic = "auto",
+     .argument = "SD|auto",
+     .help = "standard deviation of the noise; by default measured in each frame"},
+    {.name = "strength",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(strength),
+     .least = 0.1,
+     .most = 10,
      .help = "above 1: more smoothing than the noise calls for"},
-    {.name = "patch", .type = CLV_OPTION_INTEGER, FIELD(patch), .least = 1, .most = CLV_NLM_MAX_PATCH,
+    {.name = "patch",
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(patch),
+     .least = 1,
+     .most = CLV_NLM_MAX_PATCH,
      .help = "radius of the patches, voxels"},
-    {.name = "search", .type = CLV_OPTION_INTEGER, FIELD(search), .least = 1, .most = CLV_NLM_MAX_SEARCH,
+    {.name = "search",
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(search),
+     .least = 1,
+     .most = CLV_NLM_MAX_SEARCH,
      .help = "radius of the search, voxels"},
-    {.name = "single", .type = CLV_OPTION_FLAG, FIELD(single), .help = "first pass only"},
+    {.name = "single", .type = CLVOX_OPTION_FLAG, FIELD(single), .help = "first pass only"},
 };
 
 void clvox_nlm_defaults(clvox_nlm_options *o)
@@ -148,7 +169,7 @@ static int frames(nlm *r, const clvox_volume *volume, clvox_volume *made, clvox_
                 out[i] = in[i];
     }
     if (!report->voxels)
-        status = clv_fail(CLVOX_ERROR_DATA, "no voxel of the mask is finite");
+        status = clvox_fail(CLVOX_ERROR_DATA, "no voxel of the mask is finite");
 end:
     return status;
 }
@@ -158,7 +179,8 @@ static int check(const clvox_volume *volume, const clvox_volume *mask, const clv
     int status = CLVOX_OK;
     CLV_TRY(clv_labels_refuse(volume));
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &volume->grid)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the mask is not on the grid of the image; resample it there");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the mask is not on the grid of the image; resample it there");
     CLV_TRY(clv_options_check(&clv_nlm_table, o));
     CLV_TRY(clv_field_check(&volume->grid));
 end:
@@ -195,7 +217,7 @@ int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const c
     r.filled = malloc(bytes);
     r.deviation = malloc(bytes);
     if (!r.filled || !r.deviation) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     CLV_TRY(clv_pool_take(context, requests, buffers));

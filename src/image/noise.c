@@ -102,10 +102,10 @@ int clv_image_noise(const float *values, const int size[3], const float *mask, b
     places p = {room, room + MOST_PLACES, room + 2 * MOST_PLACES, 0};
     magnitudes m;
     if (!room)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     collect(values, size, mask, &p);
     if (p.count < 2) {
-        status = clv_fail(CLVOX_ERROR_DATA, "the noise cannot be measured: give its standard deviation");
+        status = clvox_fail(CLVOX_ERROR_DATA, "the noise cannot be measured: give its standard deviation");
         goto end;
     }
     for (size_t i = 0; i < p.count; i++)
@@ -119,8 +119,9 @@ int clv_image_noise(const float *values, const int size[3], const float *mask, b
         *sigma = clv_median(p.work, p.count) / 0.6745;
     }
     if (!(*sigma > 0))
-        status = clv_fail(CLVOX_ERROR_DATA, "no noise can be measured: most neighbours are alike; give its standard "
-                                            "deviation");
+        status = clvox_fail(CLVOX_ERROR_DATA,
+                            "no noise can be measured: most neighbours are alike; give its standard "
+                            "deviation");
 end:
     free(room);
     return status;

@@ -51,7 +51,7 @@ static int along(clvox_context *ctx, const clv_lattice *lattice, int axis, int v
     int rows = kind == CLV_SPLINE_VALUES ? voxels : points, columns = kind == CLV_SPLINE_VALUES ? points : voxels;
     double *matrix = calloc((size_t)rows * (size_t)columns, sizeof *matrix), w[4];
     if (!matrix)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < voxels; i++) {
         int at = basis(0.5 * spans + (i + 0.5 - 0.5 * voxels) * edge / lattice->span_mm, spans, w);
         double squares = w[0] * w[0] + w[1] * w[1] + w[2] * w[2] + w[3] * w[3];
@@ -91,7 +91,7 @@ int clv_spline_refine(clvox_context *ctx, const clv_lattice *lattice, clv_spline
         int columns = lattice->spans[a] + 3, rows = 2 * lattice->spans[a] + 3;
         matrix = calloc((size_t)rows * (size_t)columns, sizeof *matrix);
         if (!matrix) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
             goto end;
         }
         for (int i = 0; i < rows; i++) {
@@ -147,7 +147,7 @@ int clv_spline_samples(clvox_context *ctx, const int size[3], clv_spline *out)
         matrix = calloc((size_t)n * (size_t)n, sizeof *matrix);
         work = calloc((size_t)n, sizeof *work);
         if (!matrix || !work) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
             goto end;
         }
         matrix[0] = 1;

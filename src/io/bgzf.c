@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 
 enum {
@@ -56,7 +56,7 @@ int clv_bgzf_walk(const uint8_t *file, size_t size, clv_bgzf_index *out)
             out->out = made ? made : out->out;
             if (!in || !made) {
                 clv_bgzf_index_free(out);
-                return clv_fail(CLVOX_ERROR_MEMORY, "out of memory for the index of a compressed file");
+                return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for the index of a compressed file");
             }
             if (!at)
                 in[0] = made[0] = 0;
@@ -122,7 +122,7 @@ static int prepare(writing *w, scratch *s)
         s->packed = malloc((size_t)CLV_BGZF_MOST * CLV_BGZF_RUN);
     return s->compressor && s->plain && s->packed
                ? CLVOX_OK
-               : clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", w->path);
+               : clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", w->path);
 }
 
 /* Waits for the runs before this one and takes the next bytes of the file. */
@@ -139,7 +139,7 @@ static int place(writing *w, size_t run, size_t size, uint64_t *offset)
     }
     pthread_cond_broadcast(&w->placed);
     pthread_mutex_unlock(&w->lock);
-    return failed ? clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written", w->path) : CLVOX_OK;
+    return failed ? clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written", w->path) : CLVOX_OK;
 }
 
 static int write_run(void *user, size_t run, int worker)
@@ -157,7 +157,7 @@ static int write_run(void *user, size_t run, int worker)
         size_t block = size - at < CLV_BGZF_BLOCK ? size - at : CLV_BGZF_BLOCK;
         size_t packed = pack(s->compressor, s->plain + at, block, s->packed + length);
         if (!packed) {
-            status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be compressed", w->path);
+            status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be compressed", w->path);
             goto end;
         }
         length += packed;
@@ -180,20 +180,20 @@ int clv_bgzf_write(clv_file_writer *writer, const char *path, int level, const c
 {
     /* SAMtools' mark of a complete file: an empty member. */
     static const uint8_t finish[28] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0, 27, 0, 3};
-    int status, workers = clv_threads();
+    int status, workers = clvox_threads();
     writing w = {.writer = writer, .path = path, .level = level, .content = content, .failed = SIZE_MAX};
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.placed, NULL);
     w.scratch = calloc((size_t)workers, sizeof *w.scratch);
     if (!w.scratch) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
     CLV_TRY(prepare(&w, &w.scratch[0]));
     w.offset = pack(w.scratch[0].compressor, content->header, content->header_size, w.scratch[0].packed);
     CLV_TRY(clv_file_write_at(writer, w.scratch[0].packed, (size_t)w.offset, 0));
     size_t run = (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK;
-    CLV_TRY(clv_parallel((content->total + run - 1) / run, write_run, &w));
+    CLV_TRY(clvox_parallel((content->total + run - 1) / run, write_run, &w));
     CLV_TRY(clv_file_write_at(writer, finish, sizeof finish, w.offset));
 end:
     for (int i = 0; w.scratch && i < workers; i++) {

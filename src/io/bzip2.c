@@ -14,15 +14,16 @@ enum {
 
 static int damaged(const char *path)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are damaged, get a fresh copy", path);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are damaged, get a fresh copy", path);
 }
 
 int clv_bzip2_check(const clv_source *source, uint64_t offset, size_t total)
 {
     uint64_t needed;
     if (__builtin_add_overflow(offset, (uint64_t)total, &needed) || needed / RATIO > source->size)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header promises more than a file of %llu bytes can hold, get a fresh copy",
-                        source->path, (unsigned long long)source->size);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: its header promises more than a file of %llu bytes can hold, get a fresh copy",
+                          source->path, (unsigned long long)source->size);
     return CLVOX_OK;
 }
 
@@ -49,7 +50,7 @@ static int begin_next(unpacking *u)
     BZ2_bzDecompressEnd(&u->stream);
     u->stream = (bz_stream){.next_in = NULL};
     if (BZ2_bzDecompressInit(&u->stream, 0, 0) != BZ_OK)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", u->source->path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", u->source->path);
     u->stream.next_in = before.next_in;
     u->stream.avail_in = before.avail_in;
     u->stream.next_out = before.next_out;
@@ -69,7 +70,7 @@ static int unpack(unpacking *u, uint8_t *to, size_t room, size_t *got)
             const uint64_t left = u->source->size - u->used;
             const size_t size = left < sizeof u->in ? (size_t)left : sizeof u->in;
             if (!size)
-                return clv_fail(CLVOX_ERROR_FORMAT, "%s: is cut short, get a fresh copy", u->source->path);
+                return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is cut short, get a fresh copy", u->source->path);
             CLV_TRY(clv_file_read_at(u->source->fd, u->source->path, u->in, size, u->source->start + u->used));
             u->stream.next_in = u->in;
             u->stream.avail_in = (unsigned)size;
@@ -77,7 +78,7 @@ static int unpack(unpacking *u, uint8_t *to, size_t room, size_t *got)
         }
         const int result = BZ2_bzDecompress(&u->stream);
         if (result == BZ_MEM_ERROR)
-            return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", u->source->path);
+            return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", u->source->path);
         if (result != BZ_OK && result != BZ_STREAM_END)
             return damaged(u->source->path);
         if (result == BZ_STREAM_END)
@@ -94,7 +95,7 @@ int clv_bzip2_read(const clv_source *source, uint64_t offset, size_t total, clv_
     uint8_t *bytes = malloc(PIECE);
     unpacking *u = calloc(1, sizeof *u);
     if (!bytes || !u || BZ2_bzDecompressInit(&u->stream, 0, 0) != BZ_OK) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
         goto end;
     }
     u->source = source;
@@ -104,9 +105,10 @@ int clv_bzip2_read(const clv_source *source, uint64_t offset, size_t total, clv_
         const size_t size = left < PIECE ? (size_t)left : PIECE;
         CLV_TRY(unpack(u, bytes, size, &got));
         if (got < size) {
-            status = clv_fail(CLVOX_ERROR_FORMAT,
-                              "%s: is cut short: its header promises %llu bytes and %llu are there, get a fresh copy",
-                              source->path, (unsigned long long)(offset + total), (unsigned long long)(at + got));
+            status = clvox_fail(
+                CLVOX_ERROR_FORMAT,
+                "%s: is cut short: its header promises %llu bytes and %llu are there, get a fresh copy",
+                source->path, (unsigned long long)(offset + total), (unsigned long long)(at + got));
             goto end;
         }
         if (at >= offset)
@@ -116,8 +118,9 @@ int clv_bzip2_read(const clv_source *source, uint64_t offset, size_t total, clv_
     for (size_t surplus = 0; !u->ended; surplus += got) {
         CLV_TRY(unpack(u, bytes, PIECE, &got));
         if (surplus > SURPLUS + total) {
-            status = clv_fail(CLVOX_ERROR_FORMAT, "%s: holds far more data than its header promises, get a fresh copy",
-                              source->path);
+            status = clvox_fail(CLVOX_ERROR_FORMAT,
+                                "%s: holds far more data than its header promises, get a fresh copy",
+                                source->path);
             goto end;
         }
     }

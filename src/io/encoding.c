@@ -23,16 +23,16 @@ static const char between[] = " \t\r\n\f\v,";
 
 static int cut(const reader *r, uint64_t wanted, const char *what)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT,
-                    "%s: is cut short: its header promises %llu %s and %llu are there, get a fresh copy",
-                    r->source->path, (unsigned long long)wanted, what, (unsigned long long)r->read);
+    return clvox_fail(CLVOX_ERROR_FORMAT,
+                      "%s: is cut short: its header promises %llu %s and %llu are there, get a fresh copy",
+                      r->source->path, (unsigned long long)wanted, what, (unsigned long long)r->read);
 }
 
 static int misplaced(const reader *r, const char *what)
 {
     const size_t length = strcspn(r->text, between);
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: value %llu is '%.*s', which is not %s", r->source->path,
-                    (unsigned long long)r->read + 1, length < 20 ? (int)length : 20, r->text, what);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: value %llu is '%.*s', which is not %s", r->source->path,
+                      (unsigned long long)r->read + 1, length < 20 ? (int)length : 20, r->text, what);
 }
 
 /* ---- numbers ------------------------------------------------------------ */
@@ -134,9 +134,11 @@ int clv_encoding_check(const clv_source *source, uint64_t offset, size_t total)
     const bool text = source->packing == CLV_PACKED_TEXT;
     const uint64_t wanted = text ? total / clv_type_bytes(source->type) : total;
     if (wanted > source->size / 2 + 1)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its header promises %llu %s, more than %llu characters can say, get a fresh copy", source->path,
-                        (unsigned long long)wanted, text ? "values" : "bytes", (unsigned long long)source->size);
+        return clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: its header promises %llu %s, more than %llu characters can say, get a fresh copy",
+            source->path, (unsigned long long)wanted, text ? "values" : "bytes",
+            (unsigned long long)source->size);
     return CLVOX_OK;
 }
 
@@ -151,7 +153,7 @@ int clv_encoding_read(const clv_source *source, uint64_t offset, size_t total, c
     text = malloc((size_t)source->size + 1);
     bytes = malloc(PIECE);
     if (!text || !bytes) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
         goto end;
     }
     CLV_TRY(clv_file_read_at(source->fd, source->path, text, (size_t)source->size, source->start));

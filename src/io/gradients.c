@@ -74,8 +74,8 @@ static int parse(const char *text, size_t size, table *t)
                 int length = 0;
                 while (length < 20 && p + length < last && isgraph((unsigned char)p[length]))
                     length++;
-                return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: \"%.*s\" is no number", t->path, line,
-                                length, p);
+                return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: \"%.*s\" is no number", t->path, line,
+                                  length, p);
             }
             if (fresh)
                 t->rows[t->count++] = (row){.line = line, .first = used};
@@ -99,18 +99,18 @@ static int read_table(const char *path, table *t)
     if (text)
         size = strlen(text);
     else
-        CLV_TRY(clv_file_read_all(path, TEXT_LIMIT, &text, &size));
+        CLV_TRY(clvox_file_read(path, TEXT_LIMIT, &text, &size));
     t->rows = malloc((size / 2 + 1) * sizeof *t->rows);
     t->values = malloc((size / 2 + 1) * sizeof *t->values);
     if (!t->rows || !t->values) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
     clv_plain plain = clv_plain_begin();
     status = parse(text, size, t);
     clv_plain_end(plain);
     if (status >= 0 && !t->count)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s, line 1: contains no numbers", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s, line 1: contains no numbers", path);
 end:
     free(text);
     if (status < 0)
@@ -123,8 +123,8 @@ end:
 static int take_b(const table *t, const row *r, int volume, double b, clvox_gradients *g)
 {
     if (!isfinite(b) || b < 0)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the b-value of volume %d is %g; it is 0 or more",
-                        t->path, r->line, volume + 1, b);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the b-value of volume %d is %g; it is 0 or more",
+                          t->path, r->line, volume + 1, b);
     g->b[volume] = b;
     return CLVOX_OK;
 }
@@ -137,10 +137,10 @@ static int take_direction(const table *t, const row *r, int volume, const double
     bool known = isfinite(x[0]) && isfinite(x[1]) && isfinite(x[2]) && largest > 0;
     to[0] = to[1] = to[2] = 0;
     if (!known && g->b[volume] >= WEAK)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s, line %d: volume %d has b = %g s/mm^2 and its direction is %g %g %g; give it a "
-                        "direction or leave the volume out",
-                        t->path, r->line, volume + 1, g->b[volume], x[0], x[1], x[2]);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s, line %d: volume %d has b = %g s/mm^2 and its direction is %g %g %g; give it a "
+                          "direction or leave the volume out",
+                          t->path, r->line, volume + 1, g->b[volume], x[0], x[1], x[2]);
     if (!known)
         return CLVOX_OK;
     double y[3] = {x[0] / largest, x[1] / largest, x[2] / largest};
@@ -162,10 +162,10 @@ static int check_unit(const table *t, const clvox_gradients *g)
     for (int v = 0; v < g->count; v++)
         largest = fmax(largest, g->b[v]);
     if (largest > 0 && largest < WEAK)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its largest b-value is %g; b-values are in s/mm^2, as 1000: multiply those in "
-                        "ms/um^2 by 1000",
-                        t->path, largest);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: its largest b-value is %g; b-values are in s/mm^2, as 1000: multiply those in "
+                          "ms/um^2 by 1000",
+                          t->path, largest);
     return CLVOX_OK;
 }
 
@@ -173,7 +173,7 @@ static int create(const char *path, int volumes, clvox_gradients **out)
 {
     *out = NULL;
     if (volumes < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a DWI of %d volumes has no gradients", path, volumes);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: a DWI of %d volumes has no gradients", path, volumes);
     clvox_gradients *g = calloc(1, sizeof *g);
     if (g) {
         g->count = volumes;
@@ -182,7 +182,7 @@ static int create(const char *path, int volumes, clvox_gradients **out)
     }
     if (!g || !g->b || !g->direction) {
         clvox_gradients_destroy(&g);
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     }
     *out = g;
     return CLVOX_OK;
@@ -205,13 +205,14 @@ static int take_bval(const table *t, int volumes, clvox_gradients *g)
     int status = CLVOX_OK, across = t->rows[0].count, count = t->count == 1 ? across : t->count;
     for (int i = 0; i < t->count; i++)
         if (t->count > 1 && t->rows[i].count != 1)
-            return clv_fail(CLVOX_ERROR_FORMAT,
-                            "%s, line %d: has %d numbers, and there are %d lines; a bval file is one line, "
-                            "or one number a line",
-                            t->path, t->rows[i].line, t->rows[i].count, t->count);
+            return clvox_fail(CLVOX_ERROR_FORMAT,
+                              "%s, line %d: has %d numbers, and there are %d lines; a bval file is one line, "
+                              "or one number a line",
+                              t->path, t->rows[i].line, t->rows[i].count, t->count);
     if (count != volumes)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: ends after %d b-values, but the DWI has %d volumes",
-                        t->path, t->rows[t->count - 1].line, count, volumes);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s, line %d: ends after %d b-values, but the DWI has %d volumes", t->path,
+                          t->rows[t->count - 1].line, count, volumes);
     for (int v = 0; v < volumes && status >= 0; v++)
         status = take_b(t, &t->rows[t->count == 1 ? 0 : v], v, t->values[v], g);
     return status < 0 ? status : check_unit(t, g);
@@ -225,19 +226,18 @@ static int take_bvec(const table *t, int volumes, const double to_ras[3][3], clv
     for (int i = 0; i < t->count; i++) {
         const row *r = &t->rows[i];
         if (rows && r->count != volumes)
-            return clv_fail(CLVOX_ERROR_FORMAT,
-                            "%s, line %d: has %d numbers, but the DWI has %d volumes", t->path, r->line,
-                            r->count, volumes);
+            return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: has %d numbers, but the DWI has %d volumes",
+                              t->path, r->line, r->count, volumes);
         if (!rows && r->count != 3)
-            return clv_fail(CLVOX_ERROR_FORMAT,
-                            "%s, line %d: has %d numbers, and there are %d lines; a bvec file is three "
-                            "lines of a number a volume, or a line of three numbers a volume",
-                            t->path, r->line, r->count, t->count);
+            return clvox_fail(CLVOX_ERROR_FORMAT,
+                              "%s, line %d: has %d numbers, and there are %d lines; a bvec file is three "
+                              "lines of a number a volume, or a line of three numbers a volume",
+                              t->path, r->line, r->count, t->count);
     }
     if (!rows && t->count != volumes)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s, line %d: ends after %d directions, but the DWI has %d volumes", t->path,
-                        t->rows[t->count - 1].line, t->count, volumes);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s, line %d: ends after %d directions, but the DWI has %d volumes", t->path,
+                          t->rows[t->count - 1].line, t->count, volumes);
     for (int v = 0; v < volumes && status >= 0; v++) {
         double x[3], y[3] = {0, 0, 0};
         int odd = 0; /* the line to name: that of the number which is not one */
@@ -304,14 +304,14 @@ int clvox_gradients_read_mrtrix(const char *path, int volumes, clvox_gradients *
     CLV_TRY(read_table(path, &t));
     for (int v = 0; v < t.count; v++)
         if (t.rows[v].count != 4) {
-            status = clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: has %d numbers; a line is x y z b", path,
-                              t.rows[v].line, t.rows[v].count);
+            status = clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: has %d numbers; a line is x y z b", path,
+                                t.rows[v].line, t.rows[v].count);
             goto end;
         }
     if (t.count != volumes) {
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s, line %d: ends after %d directions, but the DWI has %d volumes", path,
-                          t.rows[t.count - 1].line, t.count, volumes);
+        status = clvox_fail(CLVOX_ERROR_FORMAT,
+                            "%s, line %d: ends after %d directions, but the DWI has %d volumes", path,
+                            t.rows[t.count - 1].line, t.count, volumes);
         goto end;
     }
     for (int v = 0; v < volumes; v++) {
@@ -336,7 +336,7 @@ int clvox_gradients_shells(const clvox_gradients *gradients, clvox_shell *out, i
     size_t count = (size_t)gradients->count;
     double *sorted = malloc((count + 1) * sizeof *sorted);
     if (!sorted)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of memory for the list of shells");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for the list of shells");
     memcpy(sorted, gradients->b, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, clv_ascending);
     for (size_t i = 0, first = 0; i < count; i++) {

@@ -12,8 +12,8 @@
 /* Closes the stream of open_memstream and writes its text. */
 static int finish(FILE *stream, char **text, const size_t *size, const char *path)
 {
-    int status = fclose(stream) ? clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path)
-                                : clv_file_write_all(path, *text, *size);
+    int status = fclose(stream) ? clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path)
+                                : clvox_file_write(path, *text, *size);
     free(*text);
     return status;
 }
@@ -22,7 +22,7 @@ static FILE *start(char **text, size_t *size, const char *path)
 {
     FILE *stream = open_memstream(text, size);
     if (!stream)
-        clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     return stream;
 }
 

@@ -154,7 +154,7 @@ int clv_labels_rank(clvox_volume *v, const int64_t *exact)
     float *rank = calloc(SLOTS, sizeof *rank);
     bool few = true;
     if (!c || !names || !rank) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of memory for the names of labels");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for the names of labels");
         goto end;
     }
     for (size_t i = 0; few && i < n; i++)
@@ -196,7 +196,7 @@ int clv_labels_copy_names(const clvox_volume *from, const int64_t *add, clvox_vo
         return CLVOX_OK;
     to->names = malloc(((size_t)from->name_count + 1) * sizeof *to->names);
     if (!to->names)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of memory for the names of labels");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for the names of labels");
     memcpy(to->names, from->names, (size_t)from->name_count * sizeof *to->names);
     to->name_count = from->name_count;
     if (add && clv_label_value(to, *add) < 0)
@@ -207,12 +207,13 @@ int clv_labels_copy_names(const clvox_volume *from, const int64_t *add, clvox_vo
 int clv_labels_refuse(const clvox_volume *volume)
 {
     if (volume->kind == CLVOX_KIND_LABEL)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "labels are names and have no values to filter; give an image, not a label map");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "labels are names and have no values to filter; give an image, not a label map");
     if (volume->hint > CLVOX_LABELS_MASK)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "it looks like a label map (%s), whose names have no values to filter; where they are "
-                        "intensities, store them as floats under another name",
-                        clvox_label_reason(volume->hint));
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "it looks like a label map (%s), whose names have no values to filter; where they are "
+            "intensities, store them as floats under another name",
+            clvox_label_reason(volume->hint));
     return CLVOX_OK;
 }

@@ -65,22 +65,23 @@ static int parse(const clv_source *source, const uint8_t *b, size_t size, clv_vo
     int64_t dim[4];
     int code = size < HEADER ? 0 : (int)word(b + 20), intent, t = 0, status;
     if (size < HEADER)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not an MGH file or is cut short (%zu bytes, a header has 284)",
-                        path, size);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is not an MGH file or is cut short (%zu bytes, a header has 284)", path, size);
     if (b[3] != 1 || b[0])
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not a FreeSurfer MGH file, despite its name", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is not a FreeSurfer MGH file, despite its name", path);
     intent = b[1] << 8 | b[2];
     if (intent == INTENT_WARP || intent == INTENT_WARP_INVERSE)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is a FreeSurfer warp, which clvox does not read; convert it with "
-                        "mri_warp_convert --outitk",
-                        path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is a FreeSurfer warp, which clvox does not read; convert it with "
+                          "mri_warp_convert --outitk",
+                          path);
     while (t < TYPES && types[t].code != code)
         t++;
     if (t == TYPES)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its data type %d is none that clvox reads; convert it with mri_convert -odt float",
-                        path, code);
+        return clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: its data type %d is none that clvox reads; convert it with mri_convert -odt float", path,
+            code);
     out->type = types[t].type;
     for (int i = 0; i < 4; i++)
         dim[i] = (int32_t)word(b + 4 + 4 * i);
@@ -130,14 +131,14 @@ static int make(const char *path, const clvox_volume *v, int intent, clv_volume_
     int t = 0;
     if (intent || v->kind == CLVOX_KIND_DISPLACEMENT || v->kind == CLVOX_KIND_TENSOR ||
         v->kind == CLVOX_KIND_COLOUR)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "%s: %s cannot be kept in FreeSurfer's MGH; name a .nii.gz file", path,
-                        v->kind == CLVOX_KIND_TENSOR   ? "tensors"
-                        : v->kind == CLVOX_KIND_COLOUR ? "colours"
-                                                       : "a warp");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "%s: %s cannot be kept in FreeSurfer's MGH; name a .nii.gz file", path,
+                          v->kind == CLVOX_KIND_TENSOR   ? "tensors"
+                          : v->kind == CLVOX_KIND_COLOUR ? "colours"
+                                                         : "a warp");
     *bytes = b = calloc(1, HEADER);
     if (!b)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     out->type = kept_in(v);
     out->swapped = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
     while (types[t].type != out->type)

@@ -48,9 +48,10 @@ static int take_type(const char *path, const char *text, clv_volume_header *out)
         out->swapped = big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
         return CLVOX_OK;
     }
-    return clv_fail(CLVOX_ERROR_FORMAT,
-                    "%s: its data type %.20s is none that clvox reads; convert it with mrconvert -datatype float32",
-                    path, text);
+    return clvox_fail(
+        CLVOX_ERROR_FORMAT,
+        "%s: its data type %.20s is none that clvox reads; convert it with mrconvert -datatype float32", path,
+        text);
 }
 
 /* "-0,-1,+2": for each axis its rank, from the fastest, and whether it runs backwards. */
@@ -131,8 +132,9 @@ static int take_file(const char *path, const clv_text_header *h, clv_volume_head
     for (int i = 0; i < h->count; i++)
         files += !strcasecmp(h->key[i], "file");
     if (files > 1)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: has its values in %d files; join them with mrconvert into one .mif", path, files);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: has its values in %d files; join them with mrconvert into one .mif", path,
+                          files);
     snprintf(name, sizeof name, "%s", text);
     /* A name may hold spaces: what follows the last one is the offset, if it is a number. */
     char *space = strrchr(name, ' ');
@@ -147,7 +149,7 @@ static int take_file(const char *path, const clv_text_header *h, clv_volume_head
         out->data = clv_beside(path, name);
         out->packing = CLV_PACKED_NOT;
         if (!out->data)
-            return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+            return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     } else if (out->offset < h->length) {
         return clv_header_damaged(path, "the values start at byte %llu, inside of it", offset);
     }
@@ -163,7 +165,7 @@ static int parse(const clv_source *source, const uint8_t *bytes, size_t size, cl
     int64_t dim[CLV_MAX_AXES];
     clv_text_header h = {.text = NULL};
     if (!is(bytes, size))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not an MRtrix image, despite its name", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is not an MRtrix image, despite its name", path);
     CLV_TRY(clv_text_header_parse(path, bytes, size, "END", false, &h));
     CLV_TRY(get(path, &h, "datatype", &text));
     CLV_TRY(take_type(path, text, out));
@@ -210,7 +212,7 @@ int clv_mif_gradients(const char *path, char **out)
     clv_text_header h = {.text = NULL};
     *out = NULL;
     if (!bytes)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     /* What cannot be read is the table's reader's to say. */
     status = CLVOX_OK;
     if (clv_source_open(path, &source) < 0 || clv_source_head(&source, bytes, sizeof MAGIC, &got) < 0 || !is(bytes, got))
@@ -219,14 +221,15 @@ int clv_mif_gradients(const char *path, char **out)
     CLV_TRY(clv_text_header_parse(path, bytes, got, "END", false, &h));
     *out = calloc(1, got + 1);
     if (!*out) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
     for (int i = 0; i < h.count; i++)
         if (!strcasecmp(h.key[i], "dw_scheme"))
             used += (size_t)sprintf(*out + used, "%s\n", h.value[i]);
     if (!used)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: holds no gradients (dw_scheme); give them as a table", path);
+        status =
+            clvox_fail(CLVOX_ERROR_FORMAT, "%s: holds no gradients (dw_scheme); give them as a table", path);
 end:
     if (status < 0) {
         free(*out);

@@ -46,13 +46,13 @@ static int partner(const char *path, size_t drop, const char *end, bool packed, 
         snprintf(name, sizeof name, "%s%s", i & 2 ? upper : end, (i & 1) != packed ? ".gz" : "");
         *out = replace_end(path, drop, name);
         if (!*out)
-            return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+            return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         if (!access(*out, F_OK))
             return CLVOX_OK;
         free(*out);
         *out = NULL;
     }
-    return clv_fail(CLVOX_ERROR_FILE, "%s: the other half of the pair, its %s file, is missing", path, end);
+    return clvox_fail(CLVOX_ERROR_FILE, "%s: the other half of the pair, its %s file, is missing", path, end);
 }
 
 static int find(const char *path, char **header, char **data)
@@ -70,7 +70,7 @@ static int find(const char *path, char **header, char **data)
             CLV_TRY(partner(path, drop, ".img", packed, data));
     }
     if (!*header)
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
 end:
     if (status < 0) {
         free(*header);
@@ -86,17 +86,17 @@ end:
 static int not_nifti(const char *path, const uint8_t *bytes, size_t size)
 {
     if (size >= 132 && !memcmp(bytes + 128, "DICM", 4))
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_FORMAT,
             "%s: is a DICOM file, which clvox does not read; convert it with dcm2niix to .nii.gz", path);
     if (size >= 12 && !memcmp(bytes, "<nifti_image", 12))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is a NIfTI file in ASCII, which clvox does not read; convert it to .nii.gz",
-                        path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is a NIfTI file in ASCII, which clvox does not read; convert it to .nii.gz",
+                          path);
     if (size < 348)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is no NIfTI file or is cut short (%zu bytes, a header has 348)", path, size);
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not a NIfTI or Analyze file", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is no NIfTI file or is cut short (%zu bytes, a header has 348)", path, size);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is not a NIfTI or Analyze file", path);
 }
 
 /* Colours are bytes; colours: 3 or 4 of them, else 0. */
@@ -122,12 +122,11 @@ static int element_type(const char *path, int code, clvox_type *out, int *colour
     case DT_COMPLEX128:
     case DT_COMPLEX256: what = "complex numbers"; break;
     case DT_FLOAT128: what = "128-bit floating point numbers"; break;
-    default:
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its data type %d is unknown", path, code);
+    default: return clvox_fail(CLVOX_ERROR_FORMAT, "%s: its data type %d is unknown", path, code);
     }
-    return clv_fail(CLVOX_ERROR_FORMAT,
-                    "%s: holds %s, which clvox does not read; convert it to one real number a voxel", path,
-                    what);
+    return clvox_fail(CLVOX_ERROR_FORMAT,
+                      "%s: holds %s, which clvox does not read; convert it to one real number a voxel", path,
+                      what);
 }
 
 /* Colours stand together in the file and are frames in memory. */
@@ -145,8 +144,8 @@ static int dimensions(const char *path, const int64_t dim[8], int colours, clv_v
     if (status < 0 || !colours)
         return status;
     if (out->frames != colours)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: holds %d frames of colours; clvox reads one", path,
-                        out->frames / colours);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: holds %d frames of colours; clvox reads one", path,
+                          out->frames / colours);
     size_t voxels = clvox_grid_voxels(&out->grid);
     out->kind = CLVOX_KIND_COLOUR;
     out->axes = 2;
@@ -218,7 +217,7 @@ static int choose_matrix(const char *path, const nifti_image *image, bool qform_
             zeros = zeros && sform[i][j] == 0;
     if (image->sform_code > 0 && !(zeros && image->qform_code > 0)) {
         if (!clv_matrix_regular(sform))
-            return clv_fail(
+            return clvox_fail(
                 CLVOX_ERROR_FORMAT,
                 "%s: its sform is singular or not finite, so that voxels have no place in space; repair "
                 "the header, for instance with fslorient -copyqform2sform",
@@ -226,7 +225,7 @@ static int choose_matrix(const char *path, const nifti_image *image, bool qform_
         clv_matrix_copy(sform, out);
     } else if (image->qform_code > 0) {
         if (!qform_finite || !clv_matrix_regular((const double(*)[4])image->qto_xyz.m))
-            return clv_fail(
+            return clvox_fail(
                 CLVOX_ERROR_FORMAT,
                 "%s: its qform is not finite, so that voxels have no place in space; repair the header",
                 path);
@@ -241,8 +240,8 @@ static int choose_matrix(const char *path, const nifti_image *image, bool qform_
         for (int j = 0; j < 4; j++)
             out[i][j] *= mm;
     if (!clv_matrix_regular((const double(*)[4])out))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its voxel sizes are out of all proportion; repair the header", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: its voxel sizes are out of all proportion; repair the header", path);
     return CLVOX_OK;
 }
 
@@ -332,7 +331,7 @@ static int take(const char *path, const nifti_image *image, const int64_t dim[8]
         memcpy(out->fsl.affine, image->sto_xyz.m, sizeof out->fsl.affine);
     /* ConnDense and its kin, 3000 to 3099: brain ordinates without a grid. */
     if (image->intent_code >= 3000 && image->intent_code < 3100)
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_FORMAT,
             "%s: is a CIFTI file, whose values lie on no grid; extract its volume, for instance with "
             "wb_command -cifti-separate",
@@ -361,8 +360,8 @@ static int take(const char *path, const nifti_image *image, const int64_t dim[8]
 static int check_pair(const char *path, bool separate, clv_volume_header *out)
 {
     if (separate && !out->data)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is only a header, whose data are elsewhere; name the .hdr or .img file", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is only a header, whose data are elsewhere; name the .hdr or .img file", path);
     if (!separate) {
         free(out->data);
         out->data = NULL;
@@ -419,7 +418,7 @@ static int parse1(const char *path, const uint8_t *bytes, clv_volume_header *out
     }
     image = nifti_convert_n1hdr2nim(header, NULL);
     if (!image) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
         goto end;
     }
     status = take(path, image, dim, QFORM_FINITE(header), out);
@@ -438,7 +437,7 @@ static int parse2(const char *path, const uint8_t *bytes, clv_volume_header *out
     out->swapped = size != 540;
     bool separate = header.magic[1] == 'i';
     if (memcmp(header.magic, "n+2", 4) && memcmp(header.magic, "ni2", 4)) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is not a NIfTI or Analyze file", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: is not a NIfTI or Analyze file", path);
         goto end;
     }
     if (out->swapped)
@@ -452,7 +451,7 @@ static int parse2(const char *path, const uint8_t *bytes, clv_volume_header *out
     TAME(header);
     image = nifti_convert_n2hdr2nim(header, NULL);
     if (!image) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
         goto end;
     }
     status = take(path, image, dim, QFORM_FINITE(header), out);
@@ -542,7 +541,7 @@ static int make(const char *path, const clvox_volume *v, int intent, clv_volume_
     memset(&image, 0, sizeof image);
     *bytes = calloc(1, NIFTI2_BYTES);
     if (!*bytes)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     out->type = v->type;
     out->matrix = v->kind == CLVOX_KIND_TENSOR ? CLV_MATRIX_LOWER : CLV_MATRIX_UPPER;
     out->field = v->kind == CLVOX_KIND_DISPLACEMENT ? CLV_FIELD_ITK : CLV_FIELD_NONE;

@@ -58,8 +58,9 @@ static int take_encoding(const nrrd *n, clv_volume_header *out)
             out->packing = encodings[i].packing;
             return CLVOX_OK;
         }
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: its values are encoded as %.20s, which is none of NRRD's encodings", n->path,
-                    encoding ? encoding : "nothing that it says");
+    return clvox_fail(CLVOX_ERROR_FORMAT,
+                      "%s: its values are encoded as %.20s, which is none of NRRD's encodings", n->path,
+                      encoding ? encoding : "nothing that it says");
 }
 
 static int take_type(const nrrd *n, clv_volume_header *out)
@@ -94,8 +95,8 @@ static int take_type(const nrrd *n, clv_volume_header *out)
             out->swapped = big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
             return CLVOX_OK;
         }
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: its type %.30s is not one that clvox reads", n->path,
-                    type ? type : "is missing and");
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: its type %.30s is not one that clvox reads", n->path,
+                      type ? type : "is missing and");
 }
 
 static int take_sizes(nrrd *n)
@@ -300,7 +301,7 @@ static int take_axes(const nrrd *n, clv_volume_header *out)
         if (n->spatial[a] && count < 3)
             size[count++] = n->size[a];
     if (!count)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: has no axis in space: it is no volume", n->path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: has no axis in space: it is no volume", n->path);
     while (count < 3)
         size[count++] = 1;
     for (int a = 0; a < n->axes; a++)
@@ -333,7 +334,7 @@ static int skip_lines(const char *path, const char *data, long long lines, uint6
     clv_source source = {.fd = -1};
     char *bytes = malloc(CHUNK);
     if (!bytes) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
     CLV_TRY(clv_source_open_at(data, *start, CLV_PACKED_NOT, &source));
@@ -367,19 +368,21 @@ static int take_file(const clv_source *source, const nrrd *n, clv_volume_header 
     if (skipped < 0)
         return clv_header_damaged(n->path, "line skip is %lld", skipped);
     if (file && (!strncasecmp(file, "LIST", 4) || strchr(file, '%')))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: has its values in several files; join them with unu save -f nrrd", n->path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: has its values in several files; join them with unu save -f nrrd", n->path);
     out->at_end = bytes < 0;
     out->offset = bytes > 0 ? (uint64_t)bytes : 0;
     if (file) {
         out->data = clv_beside(n->path, file);
         if (!out->data)
-            return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", n->path);
+            return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", n->path);
     } else if (source->gzip) {
         /* The whole file is compressed. */
         if (!raw || skipped)
-            return clv_fail(CLVOX_ERROR_FORMAT, "%s: is compressed around values that are encoded already; decompress the "
-                            "file once", n->path);
+            return clvox_fail(CLVOX_ERROR_FORMAT,
+                              "%s: is compressed around values that are encoded already; decompress the "
+                              "file once",
+                              n->path);
         out->packing = CLV_PACKED_BY_CONTENT;
         out->offset += n->text.length;
         return CLVOX_OK;
@@ -402,7 +405,7 @@ static int parse(const clv_source *source, const uint8_t *bytes, size_t size, cl
     int status;
     nrrd n = {.path = source->path};
     if (!is(bytes, size))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not an NRRD file, despite its name", source->path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is not an NRRD file, despite its name", source->path);
     /* A detached header may end with its file. */
     bool detached = size < CLV_TEXT_HEADER &&
                     (memmem(bytes, size, "data file:", 10) || memmem(bytes, size, "datafile:", 9));

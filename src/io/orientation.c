@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 
 /* Cosines closer than this are equal: those of headers of single precision differ by 1e-7. */
@@ -150,7 +150,7 @@ int clv_orientation_volume(const clvox_volume *volume, const clv_orientation *o,
     made->frame_seconds = volume->frame_seconds;
     made->flow = volume->flow;
     work w = {volume, made, clv_orientation_strides(volume->grid.size, o)};
-    CLV_TRY(clv_parallel((size_t)made->frames * (size_t)made->grid.size[2], move, &w));
+    CLV_TRY(clvox_parallel((size_t)made->frames * (size_t)made->grid.size[2], move, &w));
     *out = made;
     made = NULL;
 end:

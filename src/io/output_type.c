@@ -26,7 +26,7 @@ int clvox_volume_store_as(clvox_volume *volume, const clvox_volume *source, doub
     double least, most, low = 0, high = 0;
     bool whole = true;
     if ((unsigned)output > CLVOX_OUTPUT_INT)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "unknown output type");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "unknown output type");
     if (output == CLVOX_OUTPUT_AUTO || volume->kind != CLVOX_KIND_SCALAR)
         return CLVOX_OK;
     volume->type = output == CLVOX_OUTPUT_INPUT ? source->stored : types[output];

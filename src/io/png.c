@@ -19,21 +19,21 @@ int clv_png_write(const char *path, int width, int height, const uint8_t *rgb)
     image.format = PNG_FORMAT_RGB;
     image.flags = PNG_IMAGE_FLAG_FAST; /* a quarter of the time for a sixth more bytes */
     if (width < 1 || height < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a picture of %d x %d pixels cannot be written", path,
-                        width, height);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: a picture of %d x %d pixels cannot be written", path,
+                          width, height);
     image.width = (png_uint_32)width;
     image.height = (png_uint_32)height;
     size = PNG_IMAGE_PNG_SIZE_MAX(image);
     bytes = malloc(size);
     if (!bytes) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
     if (!png_image_write_to_memory(&image, bytes, &size, 0, rgb, 0, NULL)) {
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be encoded as PNG (%s)", path, image.message);
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be encoded as PNG (%s)", path, image.message);
         goto end;
     }
-    status = clv_file_write_all(path, bytes, size);
+    status = clvox_file_write(path, bytes, size);
 end:
     png_image_free(&image);
     free(bytes);

@@ -45,19 +45,21 @@ static int read(const char *path, const clvox_grid *fixed, const clvox_grid *mov
     double x[16], m[4][4];
     (void)fixed;
     (void)moving;
-    CLV_TRY(clv_file_read_all(path, CLV_AFFINE_LIMIT, &text, &size));
+    CLV_TRY(clvox_file_read(path, CLV_AFFINE_LIMIT, &text, &size));
     int count = numbers(text, x);
     if (count != 12 && count != 16) {
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s: is no transform that clvox reads: neither an ITK transform, nor an LTA, nor four rows of "
-                          "four numbers, nor a warp in a volume",
-                          path);
+        status = clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: is no transform that clvox reads: neither an ITK transform, nor an LTA, nor four rows of "
+            "four numbers, nor a warp in a volume",
+            path);
         goto end;
     }
     clv_matrix_identity(m);
     memcpy(m, x, (size_t)count * sizeof *x);
     if (fabs(m[3][0]) + fabs(m[3][1]) + fabs(m[3][2]) + fabs(m[3][3] - 1) > 1e-6) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is not an affine matrix: its last row is not 0 0 0 1", path);
+        status =
+            clvox_fail(CLVOX_ERROR_FORMAT, "%s: is not an affine matrix: its last row is not 0 0 0 1", path);
         goto end;
     }
     m[3][0] = m[3][1] = m[3][2] = 0;
@@ -78,7 +80,7 @@ static int write(const char *path, const clvox_transform *const *parts, int coun
     for (int i = 0; i < 16; i++)
         at += snprintf(text + at, ROOM - (size_t)at, "%.17g%c", m[i / 4][i % 4] + 0.0, i % 4 == 3 ? '\n' : ' ');
     clv_plain_end(plain);
-    status = clv_file_write_all(path, text, (size_t)at);
+    status = clvox_file_write(path, text, (size_t)at);
 end:
     return status;
 }

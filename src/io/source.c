@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "io/bgzf.h"
 #include "io/encoding.h"
@@ -33,10 +33,11 @@ int clv_source_open_at(const char *path, uint64_t start, clv_packing packing, cl
     if (status < 0)
         return status;
     if (!out->size)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is empty", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is empty", path);
     if (start >= out->size)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is cut short: its values would begin at byte %llu, get a fresh copy",
-                        path, (unsigned long long)start);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is cut short: its values would begin at byte %llu, get a fresh copy", path,
+                          (unsigned long long)start);
     out->size -= start;
     if ((packing == CLV_PACKED_BY_CONTENT || packing == CLV_PACKED_GZIP) && out->size > 2) {
         status = clv_file_read_at(out->fd, path, magic, 2, start);
@@ -45,7 +46,8 @@ int clv_source_open_at(const char *path, uint64_t start, clv_packing packing, cl
         out->gzip = magic[0] == 0x1f && magic[1] == 0x8b;
     }
     if (packing == CLV_PACKED_GZIP && !out->gzip)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its values are not compressed, though its header says so", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: its values are not compressed, though its header says so",
+                          path);
     return CLVOX_OK;
 }
 
@@ -58,14 +60,14 @@ void clv_source_close(clv_source *source)
 
 static int damaged(const char *path)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are damaged, get a fresh copy", path);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are damaged, get a fresh copy", path);
 }
 
 static int truncated(const char *path, uint64_t wanted, uint64_t present)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT,
-                    "%s: is cut short: its header promises %llu bytes and %llu are there, get a fresh copy",
-                    path, (unsigned long long)wanted, (unsigned long long)present);
+    return clvox_fail(CLVOX_ERROR_FORMAT,
+                      "%s: is cut short: its header promises %llu bytes and %llu are there, get a fresh copy",
+                      path, (unsigned long long)wanted, (unsigned long long)present);
 }
 
 /* Inflates with zlib, which, unlike libdeflate, delivers what it has of a
@@ -81,7 +83,7 @@ static int inflate_some(const char *path, const uint8_t *in, size_t in_size, uin
     memset(&stream, 0, sizeof stream);
     *got = 0;
     if (inflateInit2(&stream, 15 + 16) != Z_OK)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     size_t used = 0;
     while (used < in_size && (*got < wanted || to_end)) {
         size_t give = in_size - used < (1u << 30) ? in_size - used : 1u << 30;
@@ -106,13 +108,13 @@ static int inflate_some(const char *path, const uint8_t *in, size_t in_size, uin
             status = damaged(path);
             break;
         } else if (surplus > SURPLUS + wanted) {
-            status = clv_fail(CLVOX_ERROR_FORMAT,
-                              "%s: holds far more data than its header promises, get a fresh copy", path);
+            status = clvox_fail(CLVOX_ERROR_FORMAT,
+                                "%s: holds far more data than its header promises, get a fresh copy", path);
             break;
         }
     }
     if (status >= 0 && to_end && *got == wanted && result != Z_STREAM_END)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is cut short, get a fresh copy", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: is cut short, get a fresh copy", path);
     inflateEnd(&stream);
     return status;
 }
@@ -131,7 +133,7 @@ int clv_source_head(const clv_source *source, void *bytes, size_t wanted, size_t
     } else {
         packed = malloc(size);
         if (!packed) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
             goto end;
         }
         CLV_TRY(clv_file_read_at(source->fd, source->path, packed, size, source->start));
@@ -162,7 +164,7 @@ static int scratch_of(reading *r, int worker, size_t size, uint8_t **out)
     if (!r->scratch[worker])
         r->scratch[worker] = malloc(size);
     *out = r->scratch[worker];
-    return *out ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", r->source->path);
+    return *out ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", r->source->path);
 }
 
 static int read_piece(void *user, size_t index, int worker)
@@ -209,7 +211,7 @@ static int inflate_blocks(void *user, size_t run, int worker)
     if (!r->decompressors[worker])
         r->decompressors[worker] = libdeflate_alloc_decompressor();
     if (!r->decompressors[worker]) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", r->source->path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", r->source->path);
         goto end;
     }
     for (size_t i = run * CLV_BGZF_RUN; i < last; i++) {
@@ -241,7 +243,7 @@ static int inflate_members(reading *r)
     const char *path = r->source->path;
     size_t needed = (size_t)r->offset + r->total, in = 0, out = 0, size = (size_t)r->source->size;
     struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
-    int status = d ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    int status = d ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     while (status >= 0 && out < needed) {
         size_t used = 0, made = 0;
         if (libdeflate_gzip_decompress_ex(d, r->packed + in, size - in, r->whole + out, r->whole_size - out,
@@ -270,10 +272,10 @@ static int read_gzip(reading *r)
     uint64_t needed = r->offset + r->total;
     r->packed = malloc((size_t)r->source->size);
     if (!r->packed) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
-    CLV_TRY(clv_parallel(((size_t)r->source->size + PIECE - 1) / PIECE, load_piece, r));
+    CLV_TRY(clvox_parallel(((size_t)r->source->size + PIECE - 1) / PIECE, load_piece, r));
     CLV_TRY(clv_bgzf_walk(r->packed, (size_t)r->source->size, &r->index));
     bool blocks = r->index.count > 0, direct = blocks;
     if (blocks && r->index.out[r->index.count] < needed) {
@@ -288,17 +290,17 @@ static int read_gzip(reading *r)
         r->whole_size = blocks ? (size_t)r->index.out[r->index.count] : (size_t)needed + PIECE;
         r->whole = malloc(r->whole_size);
         if (!r->whole) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: %.1f GB to decompress it", path,
-                              (double)r->whole_size * 1e-9);
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: %.1f GB to decompress it", path,
+                                (double)r->whole_size * 1e-9);
             goto end;
         }
     }
     if (blocks)
-        CLV_TRY(clv_parallel((r->index.count + CLV_BGZF_RUN - 1) / CLV_BGZF_RUN, inflate_blocks, r));
+        CLV_TRY(clvox_parallel((r->index.count + CLV_BGZF_RUN - 1) / CLV_BGZF_RUN, inflate_blocks, r));
     else
         CLV_TRY(inflate_members(r));
     if (!direct)
-        CLV_TRY(clv_parallel((r->total + PIECE - 1) / PIECE, deliver_piece, r));
+        CLV_TRY(clvox_parallel((r->total + PIECE - 1) / PIECE, deliver_piece, r));
 end:
     return status;
 }
@@ -313,7 +315,7 @@ int clv_source_check(const clv_source *source, uint64_t offset, size_t total)
     if (!source->gzip && needed > source->size)
         return truncated(source->path, needed, source->size);
     if (source->gzip && needed / DEFLATE_RATIO > source->size)
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_FORMAT,
             "%s: its header promises %llu bytes, more than a file of %llu bytes can hold, get a fresh "
             "copy",
@@ -323,7 +325,7 @@ int clv_source_check(const clv_source *source, uint64_t offset, size_t total)
 
 int clv_source_read(const clv_source *source, uint64_t offset, size_t total, clv_consume consume, void *user)
 {
-    int status = CLVOX_OK, workers = clv_threads();
+    int status = CLVOX_OK, workers = clvox_threads();
     reading r = {.source = source, .offset = offset, .total = total, .consume = consume, .user = user};
     CLV_TRY(clv_source_check(source, offset, total));
     if (source->packing > CLV_PACKED_GZIP)
@@ -331,11 +333,11 @@ int clv_source_read(const clv_source *source, uint64_t offset, size_t total, clv
     r.scratch = calloc((size_t)workers, sizeof *r.scratch);
     r.decompressors = calloc((size_t)workers, sizeof *r.decompressors);
     if (!r.scratch || !r.decompressors)
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
     else if (source->gzip)
         status = read_gzip(&r);
     else
-        status = clv_parallel((total + PIECE - 1) / PIECE, read_piece, &r);
+        status = clvox_parallel((total + PIECE - 1) / PIECE, read_piece, &r);
 end:
     for (int i = 0; i < workers; i++) {
         if (r.scratch)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "clvox/tensor.h"
 #include "io/gradients.h"
@@ -31,7 +31,7 @@ static const order *find_order(clvox_tensor_order number, const char *path)
 {
     if ((unsigned)number < sizeof orders / sizeof *orders)
         return &orders[number];
-    clv_fail(CLVOX_ERROR_ARGUMENT, "%s: order %d of a tensor is not known", path, (int)number);
+    clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: order %d of a tensor is not known", path, (int)number);
     return NULL;
 }
 
@@ -86,7 +86,7 @@ static int turn(turning *t, const clvox_grid *grid)
 {
     t->voxels = clvox_grid_voxels(grid);
     t->plane = (size_t)grid->size[0] * (size_t)grid->size[1];
-    return clv_parallel((size_t)grid->size[2], turn_plane, t);
+    return clvox_parallel((size_t)grid->size[2], turn_plane, t);
 }
 
 /* The identity, or the turn into or out of the axes of bvecs. */
@@ -112,17 +112,20 @@ int clvox_tensor_read(const char *path, clvox_tensor_order order_, clvox_volume 
     CLV_TRY(clv_volume_read(path, &header, &v));
     bool says = v->kind == CLVOX_KIND_TENSOR; /* NIfTI's or NRRD's symmetric matrix */
     if (v->frames != 6)
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: a tensor has 6 volumes, this file has %d", path, v->frames);
+        status =
+            clvox_fail(CLVOX_ERROR_DATA, "%s: a tensor has 6 volumes, this file has %d", path, v->frames);
     else if (order_ == CLVOX_TENSOR_AUTO && !says)
-        status = clv_fail(CLVOX_ERROR_DATA,
-                          "%s: does not say in which order its 6 volumes hold a tensor; give --order fsl or "
-                          "--order mrtrix",
-                          path);
+        status =
+            clvox_fail(CLVOX_ERROR_DATA,
+                       "%s: does not say in which order its 6 volumes hold a tensor; give --order fsl or "
+                       "--order mrtrix",
+                       path);
     else if (says && !o->matrix)
-        status = clv_fail(CLVOX_ERROR_DATA,
-                          "%s: says that its order is NIfTI's for symmetric matrices; give --order nifti (in "
-                          "RAS) or --order dipy (in the axes of the bvecs)",
-                          path);
+        status =
+            clvox_fail(CLVOX_ERROR_DATA,
+                       "%s: says that its order is NIfTI's for symmetric matrices; give --order nifti (in "
+                       "RAS) or --order dipy (in the axes of the bvecs)",
+                       path);
     if (status < 0)
         goto end;
     turning t = {.from = v->data, .to = v->data, .frames = 6};
@@ -152,7 +155,7 @@ int clvox_tensor_write(const clvox_volume *tensor, clvox_tensor_order order_, co
     if (!o)
         return CLVOX_ERROR_ARGUMENT;
     if (tensor->kind != CLVOX_KIND_TENSOR || tensor->frames != 6)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: only a tensor can be written as one", path);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: only a tensor can be written as one", path);
     CLV_TRY(clvox_volume_create(&tensor->grid, 6, o->matrix ? CLVOX_KIND_TENSOR : CLVOX_KIND_SCALAR, &v));
     turning t = {.from = tensor->data, .to = v->data, .frames = 6};
     CLV_TRY(choose_turn(&tensor->grid, o->bvecs, false, t.turn));
@@ -173,8 +176,8 @@ int clvox_vectors_write(const clvox_volume *vectors, int fsl, const char *path)
     int status;
     clvox_volume *v = NULL;
     if (vectors->frames != 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a vector has 3 frames, these have %d", path,
-                        vectors->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: a vector has 3 frames, these have %d", path,
+                          vectors->frames);
     CLV_TRY(clvox_volume_create(&vectors->grid, 3, CLVOX_KIND_VECTOR, &v));
     turning t = {.from = vectors->data, .to = v->data, .frames = 3, .take = {0, 1, 2}, .put = {0, 1, 2}};
     CLV_TRY(choose_turn(&vectors->grid, fsl, false, t.turn));

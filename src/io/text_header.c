@@ -28,7 +28,7 @@ int clv_text_header_parse(const char *path, const uint8_t *bytes, size_t size, c
     out->key = malloc(lines * sizeof *out->key);
     out->value = malloc(lines * sizeof *out->value);
     if (!out->text || !out->key || !out->value) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
     memcpy(out->text, bytes, size);
@@ -53,7 +53,7 @@ int clv_text_header_parse(const char *path, const uint8_t *bytes, size_t size, c
         out->value[out->count++] = colon + strspn(colon, " \t");
     }
     if (!ended && !whole_file)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its header does not end, get a fresh copy", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: its header does not end, get a fresh copy", path);
 end:
     if (status < 0)
         clv_text_header_free(out);

@@ -62,27 +62,27 @@ int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clv
     *out = NULL;
     for (int i = 0; i < 3; i++)
         if (grid->size[i] < 1)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "a volume of %d x %d x %d voxels cannot be made",
-                            grid->size[0], grid->size[1], grid->size[2]);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "a volume of %d x %d x %d voxels cannot be made",
+                              grid->size[0], grid->size[1], grid->size[2]);
     if (frames < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a volume of %d frames cannot be made", frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a volume of %d frames cannot be made", frames);
     if (!clv_matrix_regular(grid->to_ras))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "a volume cannot be made on a grid whose matrix is singular or not finite");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "a volume cannot be made on a grid whose matrix is singular or not finite");
     if (__builtin_mul_overflow((size_t)grid->size[0] * (size_t)grid->size[1], (size_t)grid->size[2],
                                &voxels) ||
         __builtin_mul_overflow(voxels, (size_t)frames, &values) || values > SIZE_MAX / 8 / sizeof(float))
-        return clv_fail(CLVOX_ERROR_MEMORY,
-                        "a volume of %d x %d x %d voxels and %d frames exceeds any memory", grid->size[0],
-                        grid->size[1], grid->size[2], frames);
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "a volume of %d x %d x %d voxels and %d frames exceeds any memory", grid->size[0],
+                          grid->size[1], grid->size[2], frames);
     clvox_volume *volume = calloc(1, sizeof *volume);
     float *data = calloc(values, sizeof(float));
     if (!volume || !data) {
         free(volume);
         free(data);
-        return clv_fail(CLVOX_ERROR_MEMORY,
-                        "out of memory: a volume of %d x %d x %d voxels and %d frames takes %.1f GB",
-                        grid->size[0], grid->size[1], grid->size[2], frames, (double)values * 4e-9);
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "out of memory: a volume of %d x %d x %d voxels and %d frames takes %.1f GB",
+                          grid->size[0], grid->size[1], grid->size[2], frames, (double)values * 4e-9);
     }
     ask_for_large_pages(data, values * sizeof(float));
     volume->grid = *grid;

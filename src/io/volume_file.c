@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "io/bgzf.h"
 #include "io/convert.h"
@@ -76,7 +76,7 @@ int clv_header_damaged(const char *path, const char *format, ...)
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: %s", path, what);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: %s", path, what);
 }
 
 int clv_header_sizes(const char *path, const int64_t *size, int count, clv_volume_header *out)
@@ -209,7 +209,7 @@ static int subtract_positions(void *user, size_t k, int worker)
 
 void clv_positions_to_displacements(clvox_volume *volume)
 {
-    clv_parallel((size_t)volume->grid.size[2], subtract_positions, volume);
+    clvox_parallel((size_t)volume->grid.size[2], subtract_positions, volume);
 }
 
 /* The tensor's six frames out of what the file has. */
@@ -292,7 +292,7 @@ static int open_header(const char *path, opened *o, clv_volume_header *h)
     if (format->head > LOOK && got == LOOK) {
         bytes = malloc(format->head);
         if (!bytes) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
             goto end;
         }
         CLV_TRY(clv_source_head(&o->source, bytes, format->head, &got));
@@ -316,9 +316,9 @@ static int open_values(const char *path, opened *o, clv_volume_header *h, size_t
         o->data = &o->image;
     }
     if (h->at_end && o->data->gzip)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: says that its values end with the file, which cannot be found in a compressed one",
-                        path);
+        return clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: says that its values end with the file, which cannot be found in a compressed one", path);
     if (h->at_end)
         h->offset = o->data->size >= *total ? o->data->size - *total : 0;
     CLV_TRY(clv_source_check(o->data, h->offset, *total));
@@ -364,8 +364,8 @@ int clv_volume_read(const char *path, clv_volume_header *header, clvox_volume **
     if (volume)
         volume->data = malloc(values * sizeof *volume->data);
     if (!volume || !volume->data) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: its values take %.1f GB", path,
-                          (double)values * 4e-9);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: its values take %.1f GB", path,
+                            (double)values * 4e-9);
         goto end;
     }
     volume->grid = header->grid;
@@ -455,7 +455,7 @@ int clvox_labels_read(const char *path, clvox_volume **out)
     CLV_TRY(open_values(path, &o, &header, values, &total));
     exact = malloc(values * sizeof *exact);
     if (!exact) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory for its labels", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory for its labels", path);
         goto end;
     }
     exact_filling f = {.header = &header, .data = exact};
@@ -586,7 +586,7 @@ static int write_piece(void *user, size_t index, int worker)
     size_t at = index * PIECE, size = e->total - at < PIECE ? e->total - at : PIECE;
     uint8_t *bytes = malloc(size);
     if (!bytes)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of memory while writing");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory while writing");
     int status = produce(e, at, size, bytes);
     if (status >= 0)
         status = clv_file_write_at(e->writer, bytes, size, e->offset + at);
@@ -603,7 +603,8 @@ static int format_to_write(const char *path, const clv_volume_format **out)
         *out = formats[0];
     if (!*out || !(*out)->make || clv_ends_in(path, ".hdr") || clv_ends_in(path, ".img") ||
         clv_ends_in(path, ".hdr.gz") || clv_ends_in(path, ".img.gz"))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: volumes are written as " WRITTEN ", give such a name", path);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: volumes are written as " WRITTEN ", give such a name",
+                          path);
     return CLVOX_OK;
 }
 
@@ -615,8 +616,8 @@ static int check_frames(const clvox_volume *v, const char *path)
                  : v->kind == CLVOX_KIND_COLOUR && v->frames != 4                       ? 3
                                                                                         : v->frames;
     if (v->frames != wanted || v->frames < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a volume of this kind has %d frames, this one has %d",
-                        path, wanted, v->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: a volume of this kind has %d frames, this one has %d",
+                          path, wanted, v->frames);
     return CLVOX_OK;
 }
 
@@ -635,13 +636,15 @@ int clv_volume_write(const clvox_volume *volume, int intent, const char *path)
     emptying e = {.volume = volume, .header = &header};
     CLV_TRY(format_to_write(path, &format));
     if (!volume->data || !clv_matrix_regular(volume->grid.to_ras))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: the volume has no values or no place in space", path);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: the volume has no values or no place in space", path);
     CLV_TRY(check_frames(volume, path));
     CLV_TRY(format->make(path, volume, intent, &header, &bytes, &size));
     if (volume->slope > 0 && !(header.slope > 0)) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT,
-                          "%s: values that are not whole or not in the type need a scale, which this format does "
-                          "not have; take NIfTI or a type of floats", path);
+        status = clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "%s: values that are not whole or not in the type need a scale, which this format does "
+            "not have; take NIfTI or a type of floats",
+            path);
         goto end;
     }
     e.offset = size;
@@ -656,7 +659,7 @@ int clv_volume_write(const clvox_volume *volume, int intent, const char *path)
         CLV_TRY(clv_bgzf_write(e.writer, path, floats ? 1 : 6, &content));
     } else {
         CLV_TRY(clv_file_write_at(e.writer, bytes, size, 0));
-        CLV_TRY(clv_parallel((e.total + PIECE - 1) / PIECE, write_piece, &e));
+        CLV_TRY(clvox_parallel((e.total + PIECE - 1) / PIECE, write_piece, &e));
     }
     status = clv_file_commit(&e.writer);
 end:

@@ -98,7 +98,7 @@ extern const clv_volume_format clv_nifti_format, clv_mgh_format, clv_nrrd_format
  * no product overflows. Their number comes from 1 on, type is set. */
 int clv_header_sizes(const char *path, const int64_t *size, int count, clv_volume_header *out);
 
-/* "its header is damaged: " and what, as clv_fail does it. */
+/* "its header is damaged: " and what, as clvox_fail does it. */
 int clv_header_damaged(const char *path, const char *format, ...) CLVOX_PRINTF(2, 3);
 
 /* Whether path ends so, in letters of either case, and is longer. */

@@ -17,7 +17,7 @@ static int find_border(const clvox_surface *surface, const clv_side *sides, size
     b->next = calloc(surface->vertices + 1, sizeof *b->next);
     b->end = calloc(surface->vertices + 1, sizeof *b->end);
     if (!b->next || !b->end)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the border of a surface");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the border of a surface");
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0, next; i < count; i = next) {
             next = clv_sides_end(sides, count, i);
@@ -37,7 +37,7 @@ static int find_border(const clvox_surface *surface, const clv_side *sides, size
         b->steps = b->next[surface->vertices];
         b->to = malloc((b->steps + 1) * sizeof *b->to);
         if (!b->to)
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the border of a surface");
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the border of a surface");
     }
     return CLVOX_OK;
 }
@@ -114,7 +114,7 @@ int clv_surface_caps(const clvox_surface *surface, const clv_side *sides, size_t
     path = malloc((surface->vertices + 1) * sizeof *path);
     place = malloc((surface->vertices + 1) * sizeof *place);
     if (!path || !place) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the border of a surface");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the border of a surface");
         goto end;
     }
     memcpy(caps->points, surface->points, 3 * surface->vertices * sizeof *caps->points);

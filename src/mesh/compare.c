@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "mesh/tree.h"
 #include "image/compare.h"
@@ -101,7 +101,7 @@ static int measure(survey *s)
     double *sums = malloc((from->triangles + 1) * sizeof *sums), n[3];
     unsigned char *in_use = calloc(from->vertices + 1, 1);
     if (!sums || !in_use) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory to compare surfaces");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory to compare surfaces");
         goto end;
     }
     sums[0] = 0;
@@ -112,7 +112,7 @@ static int measure(survey *s)
     }
     s->sums = sums;
     s->in_use = in_use;
-    CLV_TRY(clv_parallel((s->samples + from->vertices + PIECE - 1) / PIECE, measure_piece, s));
+    CLV_TRY(clvox_parallel((s->samples + from->vertices + PIECE - 1) / PIECE, measure_piece, s));
 end:
     free(sums);
     free(in_use);
@@ -135,7 +135,8 @@ int clvox_surface_compare(const clvox_surface *a, const clvox_surface *b, int sa
                           clvox_surface_difference *out)
 {
     if (samples < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "surfaces are compared at 1 point or more, not at %d", samples);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "surfaces are compared at 1 point or more, not at %d",
+                          samples);
     int status = CLVOX_OK;
     const clvox_surface *surfaces[2] = {a, b};
     clv_tree *trees[2] = {NULL, NULL};
@@ -149,7 +150,7 @@ int clvox_surface_compare(const clvox_surface *a, const clvox_surface *b, int sa
         distance[i] = malloc((n + surfaces[i]->vertices) * sizeof *distance[i]);
     }
     if (!both || !degrees || !distance[0] || !distance[1]) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory to compare surfaces");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory to compare surfaces");
         goto end;
     }
     for (int i = 0; i < 2; i++) {

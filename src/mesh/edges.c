@@ -9,16 +9,17 @@
 int clv_surface_check(const clvox_surface *surface)
 {
     if (surface->triangles > INT32_MAX / 3)
-        return clv_fail(CLVOX_ERROR_DATA, "the surface has %zu triangles, more than the %d that are possible",
-                        surface->triangles, INT32_MAX / 3);
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "the surface has %zu triangles, more than the %d that are possible",
+                          surface->triangles, INT32_MAX / 3);
     for (size_t i = 0; i < 3 * surface->vertices; i++)
         if (!isfinite(surface->points[i]))
-            return clv_fail(CLVOX_ERROR_DATA, "vertex %zu of the surface is not a number in %c", i / 3,
-                            "xyz"[i % 3]);
+            return clvox_fail(CLVOX_ERROR_DATA, "vertex %zu of the surface is not a number in %c", i / 3,
+                              "xyz"[i % 3]);
     for (size_t i = 0; i < 3 * surface->triangles; i++)
         if (surface->corners[i] < 0 || (size_t)surface->corners[i] >= surface->vertices)
-            return clv_fail(CLVOX_ERROR_DATA, "triangle %zu of the surface names vertex %d of %zu", i / 3,
-                            (int)surface->corners[i], surface->vertices);
+            return clvox_fail(CLVOX_ERROR_DATA, "triangle %zu of the surface names vertex %d of %zu", i / 3,
+                              (int)surface->corners[i], surface->vertices);
     return CLVOX_OK;
 }
 
@@ -38,8 +39,8 @@ int clv_sides(const clvox_surface *surface, clv_side **out, size_t *count)
     clv_side *sides = malloc((3 * surface->triangles + 1) * sizeof *sides);
     *out = NULL;
     if (!start || !sides) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the edges of %zu triangles",
-                          surface->triangles);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the edges of %zu triangles",
+                            surface->triangles);
         goto end;
     }
     /* Counted into drawers by the lower vertex; a drawer holds few. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "mesh/mesh.h"
 #include "mesh/cell.h"
@@ -102,7 +102,7 @@ static int reserve(void **array, size_t *room, size_t wanted, size_t bytes)
     size_t more = 2 * wanted + 256;
     void *grown = realloc(*array, more * bytes);
     if (!grown)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
     *array = grown;
     *room = more;
     return CLVOX_OK;
@@ -264,8 +264,9 @@ static int make_planes(const job *j, planes *p)
     }
     p->code = malloc((size_t)j->size[0]);
     p->upright = malloc(p->count * sizeof(int32_t));
-    return whole && p->code && p->upright ? CLVOX_OK
-                                          : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
+    return whole && p->code && p->upright
+               ? CLVOX_OK
+               : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
 }
 
 static void swap_planes(planes *p)
@@ -338,10 +339,10 @@ static int not_reached(const job *j)
         largest = fmax(largest, (double)j->volume->data[i]);
     }
     if (least > largest)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no surface: no value is a number");
-    return clv_fail(CLVOX_ERROR_ARGUMENT,
-                    "the level %g is not reached: no value is %s it, they run from %g to %g", j->level,
-                    j->sign > 0 ? "below" : "above", least, largest);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no surface: no value is a number");
+    return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                      "the level %g is not reached: no value is %s it, they run from %g to %g", j->level,
+                      j->sign > 0 ? "below" : "above", least, largest);
 }
 
 int clvox_surface_extract(const clvox_volume *values, double level, int above, clvox_surface **out)
@@ -351,10 +352,10 @@ int clvox_surface_extract(const clvox_volume *values, double level, int above, c
     int status = CLVOX_OK;
     *out = NULL;
     if (values->frames != 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a surface is taken from a volume of one frame, not of %d",
-                        values->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a surface is taken from a volume of one frame, not of %d",
+                          values->frames);
     if (!isfinite(level))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the level of a surface must be a number");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the level of a surface must be a number");
     clvox_grid_spacing(&values->grid, j.scale);
     j.mirrored = clv_matrix_determinant(CLV_MATRIX(values->grid.to_ras)) < 0;
     for (int a = 0; a < 3; a++)
@@ -362,8 +363,8 @@ int clvox_surface_extract(const clvox_volume *values, double level, int above, c
     slabs = ((size_t)j.size[2] - 1 + LAYERS - 1) / LAYERS;
     j.slabs = calloc(slabs + 1, sizeof *j.slabs);
     if (!j.slabs)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
-    CLV_TRY(clv_parallel(slabs, march_slab, &j));
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
+    CLV_TRY(clvox_parallel(slabs, march_slab, &j));
     for (size_t i = 0; i < slabs; i++) {
         j.slabs[i].first_vertex = vertices;
         j.slabs[i].first_triangle = triangles;
@@ -376,7 +377,7 @@ int clvox_surface_extract(const clvox_volume *values, double level, int above, c
     }
     CLV_TRY(clvox_surface_create(vertices, triangles, out));
     j.out = *out;
-    CLV_TRY(clv_parallel(slabs, append_slab, &j));
+    CLV_TRY(clvox_parallel(slabs, append_slab, &j));
 end:
     for (size_t i = 0; i < slabs; i++) {
         free(j.slabs[i].vertices.points);

@@ -58,8 +58,8 @@ int clvox_surface_inspect(const clvox_surface *surface, clvox_surface_facts *fac
     unsigned char *in_use = calloc(surface->vertices + 1, 1);
     *facts = (clvox_surface_facts){0};
     if (!parent || !in_use) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles",
-                          surface->triangles);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles",
+                            surface->triangles);
         goto end;
     }
     CLV_TRY(clv_surface_check(surface));

@@ -62,18 +62,18 @@ int clv_surface_extract_kept(const clvox_volume *distance, const clv_surface_bef
     clv_surface_box(distance, reach, first, last);
     clv_surface_box(before->distance, reach, first, last);
     if (last[0] < 0)
-        return clv_fail(CLVOX_ERROR_DATA, "the level set has no inside");
+        return clvox_fail(CLVOX_ERROR_DATA, "the level set has no inside");
     for (int factor = before->factor ? before->factor : LEAST_FACTOR; factor <= MOST_FACTOR; factor++) {
         if (!size_of(first, last, factor, size, &voxels) && kept->factor)
             break;
         if (!size_of(first, last, factor, size, &voxels)) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "the grid is too large to keep the topology on a finer "
-                                                  "one; take --topology free or larger voxels");
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "the grid is too large to keep the topology on a finer "
+                                                    "one; take --topology free or larger voxels");
             goto end;
         }
         free(inside);
         if (!(inside = malloc(voxels))) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the topology of a surface");
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the topology of a surface");
             goto end;
         }
         CLV_TRY(inside_before(before, distance, first, last, factor, inside));
@@ -107,7 +107,7 @@ int clv_surface_is_clean(const clvox_volume *distance, bool *clean)
     clv_topology found;
     unsigned char *inside = malloc(count);
     if (!inside)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the topology of a surface");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the topology of a surface");
     clv_topology_signs(count, distance->data, inside);
     int status = clv_topology_count(distance->grid.size, inside, CLV_NOISE_SIZE, &found);
     *clean = found.specks == 0;

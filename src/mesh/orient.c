@@ -31,7 +31,7 @@ int clv_surface_weld(clvox_surface *surface, int *welded)
     if (!places || !first) {
         free(places);
         free(first);
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu vertices", n);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu vertices", n);
     }
     for (size_t v = 0; v < n; v++) {
         memcpy(places[v].p, surface->points + 3 * v, sizeof places[v].p);
@@ -113,7 +113,7 @@ int clv_surface_orient(clvox_surface *surface, const clv_side *sides, size_t cou
     unsigned char *state = calloc(n + 1, 1);
     *flipped = 0;
     if (!across || !queue || !state) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles", n);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles", n);
         goto end;
     }
     for (size_t i = 0; i < 3 * n; i++)
@@ -196,7 +196,7 @@ int clv_surface_flip_parts(clvox_surface *surface, const clv_side *sides, size_t
     int32_t *lowest = malloc((n + 1) * sizeof *lowest);
     part *parts = calloc(n + 1, sizeof *parts);
     if (!lowest || !parts) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles", n);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles", n);
         goto end;
     }
     find_parts(surface, sides, count, lowest, parts);

@@ -40,7 +40,7 @@ int clvox_surface_overlap(const clvox_surface *a, const clvox_surface *b, double
     in_a = malloc(n);
     in_b = malloc(n);
     if (!in_a || !in_b) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory to compare surfaces");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory to compare surfaces");
         goto end;
     }
     CLV_TRY(clv_surface_inside(a, &grid, in_a));

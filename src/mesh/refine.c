@@ -147,7 +147,7 @@ int clv_surface_extract_simple(const clvox_volume *distance, double depth, clvox
     if (8 * clvox_grid_voxels(&distance->grid) <= CLV_SURFACE_MOST_VOXELS) {
         clv_surface_box(distance, 4 * fmax(edge[0], fmax(edge[1], edge[2])), first, last);
         if (last[0] < 0)
-            return clv_fail(CLVOX_ERROR_DATA, "the level set has no inside");
+            return clvox_fail(CLVOX_ERROR_DATA, "the level set has no inside");
         CLV_TRY(clv_surface_refine(distance, first, last, 2, true, &fine));
     } else if (depth > 0) {
         const int *n = distance->grid.size, all[3] = {n[0] - 1, n[1] - 1, n[2] - 1};

@@ -10,7 +10,7 @@ int clvox_surface_create(size_t vertices, size_t triangles, clvox_surface **out)
 {
     *out = NULL;
     if (vertices > INT32_MAX || triangles > INT32_MAX)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a surface has at most %d vertices and triangles", INT32_MAX);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a surface has at most %d vertices and triangles", INT32_MAX);
     clvox_surface *s = calloc(1, sizeof *s);
     if (s) {
         s->vertices = vertices;
@@ -20,7 +20,7 @@ int clvox_surface_create(size_t vertices, size_t triangles, clvox_surface **out)
     }
     if (!s || !s->points || !s->corners) {
         clvox_surface_destroy(&s);
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles", triangles);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles", triangles);
     }
     *out = s;
     return CLVOX_OK;

@@ -10,7 +10,7 @@
 
 static int no_memory(void)
 {
-    return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the topology of a surface");
+    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the topology of a surface");
 }
 
 void clv_topology_signs(size_t count, const float *phi, unsigned char *inside)

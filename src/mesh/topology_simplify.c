@@ -31,7 +31,7 @@ typedef struct work {
 
 static int no_memory(void)
 {
-    return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the topology of a surface");
+    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the topology of a surface");
 }
 
 /* Neighbours of a voxel within the grid, those across faces first. */

@@ -165,7 +165,7 @@ int clv_tree_create(const clvox_surface *surface, clv_tree **out)
     entry *list = NULL;
     *out = NULL;
     if (!n)
-        return clv_fail(CLVOX_ERROR_DATA, "the surface has no triangle");
+        return clvox_fail(CLVOX_ERROR_DATA, "the surface has no triangle");
     tree = calloc(1, sizeof *tree);
     list = malloc(n * sizeof *list);
     if (tree) {
@@ -174,7 +174,7 @@ int clv_tree_create(const clvox_surface *surface, clv_tree **out)
         tree->corners = malloc(9 * n * sizeof *tree->corners);
     }
     if (!tree || !list || !tree->nodes || !tree->order || !tree->corners) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the tree of %zu triangles", n);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the tree of %zu triangles", n);
         goto end;
     }
     for (size_t t = 0; t < n; t++) {

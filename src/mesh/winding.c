@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "mesh/tree.h"
 
@@ -139,10 +139,10 @@ int clv_winding_rows(const clvox_surface *surface, const clvox_surface *caps, co
         goto memory;
     for (int i = 0; i < 2; i++)
         cross_rows(&r, i, true);
-    CLV_TRY(clv_parallel((size_t)grid->size[2], walk_rows, &r));
+    CLV_TRY(clvox_parallel((size_t)grid->size[2], walk_rows, &r));
     goto end;
 memory:
-    status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the inside of a surface");
+    status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the inside of a surface");
 end:
     free(r.start);
     free(r.points[0]);
@@ -364,7 +364,7 @@ int clv_winding_inside(const clvox_surface *caps, const clvox_grid *grid, const 
         s.tree = tree;
         s.dipoles = malloc(tree->node_count * sizeof *s.dipoles);
         if (!s.dipoles) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the inside of a surface");
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the inside of a surface");
             goto end;
         }
         find_dipoles(tree, s.dipoles);
@@ -373,7 +373,7 @@ int clv_winding_inside(const clvox_surface *caps, const clvox_grid *grid, const 
         s.blocks[a] = (grid->size[a] + BLOCK - 1) / BLOCK;
         count *= (size_t)s.blocks[a];
     }
-    CLV_TRY(clv_parallel(count, decide_block, &s));
+    CLV_TRY(clvox_parallel(count, decide_block, &s));
 end:
     clv_tree_destroy(&tree);
     free(s.dipoles);

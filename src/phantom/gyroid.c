@@ -288,7 +288,7 @@ static int take_samples(clv_gyroid *gyroid, const clvox_surface *mesh)
     gyroid->samples = malloc(2 * (mesh->vertices + 1) * sizeof *gyroid->samples);
     gyroid->axis = calloc(2 * (mesh->vertices + 1), 1);
     if (!gyroid->samples || !gyroid->axis)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a gyroid");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a gyroid");
     for (size_t i = 0; i < mesh->vertices; i++) {
         const double *from = mesh->points + 3 * i;
         double x[3], g[3];
@@ -305,7 +305,7 @@ static int take_samples(clv_gyroid *gyroid, const clvox_surface *mesh)
             gyroid->samples[gyroid->count++].curve = true;
         }
     }
-    return gyroid->count ? CLVOX_OK : clv_fail(CLVOX_ERROR_ARGUMENT, "the grid is too coarse for a gyroid");
+    return gyroid->count ? CLVOX_OK : clvox_fail(CLVOX_ERROR_ARGUMENT, "the grid is too coarse for a gyroid");
 }
 
 int clv_gyroid_make(double period, double radius, double voxel, clv_gyroid **out)
@@ -320,15 +320,15 @@ int clv_gyroid_make(double period, double radius, double voxel, clv_gyroid **out
     clv_gyroid *gyroid = calloc(1, sizeof *gyroid);
     *out = NULL;
     if (!gyroid)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a gyroid");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a gyroid");
     gyroid->k = two_pi / period;
     gyroid->radius = radius;
     gyroid->apart = apart;
     if (!(cells <= 1000)) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "the grid is too fine for a gyroid of this size");
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "the grid is too fine for a gyroid of this size");
         goto end;
     }
-    clv_phantom_grid((int[3]){n, n, n}, (double[3]){apart, apart, apart}, false, &grid);
+    clvox_phantom_grid((int[3]){n, n, n}, (double[3]){apart, apart, apart}, false, &grid);
     CLV_TRY(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &volume));
     float *to = volume->data;
     for (int z = 0; z < n; z++)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/random.h"
 #include "base/status.h"
 
@@ -30,7 +30,7 @@ double clv_phantom_normal(uint64_t seed, uint64_t counter)
     return (sum + 6.0) / 65536.0 - 6.0;
 }
 
-void clv_phantom_grid(const int size[3], const double spacing[3], bool oblique, clvox_grid *out)
+void clvox_phantom_grid(const int size[3], const double spacing[3], int oblique, clvox_grid *out)
 {
     /* A rotation by whole-number quaternion (10, 1, 2, 1): exact everywhere. */
     static const double turned[3][3] = {{96 / 106.0, -16 / 106.0, 42 / 106.0},
@@ -143,7 +143,7 @@ int clv_phantom_warp_make(const clvox_grid *grid, double amplitude, uint64_t see
     clv_phantom_warp warp = {0};
     double from_box[4][4] = {{0}}, spacing[3];
     if (!(amplitude >= 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the amplitude of a warp must not be negative");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the amplitude of a warp must not be negative");
     clvox_grid_spacing(grid, spacing);
     for (int i = 0; i < 3; i++) {
         warp.thick[i] = grid->size[i] > 1;
@@ -197,9 +197,9 @@ int clv_phantom_warp_make(const clvox_grid *grid, double amplitude, uint64_t see
     double scale = longest > 0 ? amplitude / longest : 0;
     warp.steepness = scale * steepest * bound;
     if (warp.steepness > 0.95)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "a warp of %g mm could fold on this grid; use an amplitude of at most %.2f mm",
-                        amplitude, floor(95 * amplitude / warp.steepness) / 100);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "a warp of %g mm could fold on this grid; use an amplitude of at most %.2f mm",
+                          amplitude, floor(95 * amplitude / warp.steepness) / 100);
     for (int m = 0; m < CLV_PHANTOM_TERMS; m++)
         for (int i = 0; i < 3; i++)
             warp.direction[m][i] *= scale;
@@ -247,7 +247,7 @@ int clv_phantom_warp_sample(const clv_phantom_warp *warp, const clvox_grid *grid
     if (status < 0)
         return status;
     sampling s = {.warp = warp, .grid = grid, .inverse = inverse, .to = (*out)->data};
-    return clv_parallel((size_t)grid->size[2], sample_warp_plane, &s);
+    return clvox_parallel((size_t)grid->size[2], sample_warp_plane, &s);
 }
 
 /* ---- images ------------------------------------------------------------- */
@@ -289,7 +289,7 @@ int clv_phantom_make(clvox_phantom_kind kind, const clvox_grid *grid, uint64_t s
         return CLVOX_OK;
     out->lattice = malloc(sizeof(float) * PERIOD * PERIOD * PERIOD);
     if (!out->lattice)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a phantom");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a phantom");
     for (uint64_t i = 0; i < (uint64_t)PERIOD * PERIOD * PERIOD; i++)
         out->lattice[i] = (float)(2 * uniform(seed, i) - 1);
     return CLVOX_OK;
@@ -430,7 +430,7 @@ int clv_phantom_image(const clv_phantom *phantom, const clvox_grid *grid,
         return status;
     sampling s = {.warp = warp, .phantom = phantom, .matrix = matrix, .grid = grid, .to = (*out)->data,
                   .noise = clv_random(phantom->seed, ~noise_seed)};
-    return clv_parallel((size_t)grid->size[2], sample_image_plane, &s);
+    return clvox_parallel((size_t)grid->size[2], sample_image_plane, &s);
 }
 
 int clv_phantom_labels(const clv_phantom *phantom, const clvox_grid *grid,
@@ -443,20 +443,15 @@ int clv_phantom_labels(const clv_phantom *phantom, const clvox_grid *grid,
     (*out)->type = CLVOX_TYPE_UINT8;
     sampling s = {.warp = warp, .phantom = phantom, .matrix = matrix, .grid = grid, .labels = true,
                   .to = (*out)->data};
-    return clv_parallel((size_t)grid->size[2], sample_image_plane, &s);
+    return clvox_parallel((size_t)grid->size[2], sample_image_plane, &s);
 }
 
 /* ---- as clvox/phantom.h has them ------------------------------------------ */
 
-void clvox_phantom_grid(const int size[3], const double spacing[3], int oblique, clvox_grid *out)
-{
-    clv_phantom_grid(size, spacing, oblique != 0, out);
-}
-
 void clvox_phantom_defaults(clvox_phantom *phantom)
 {
     *phantom = (clvox_phantom){.kind = CLVOX_PHANTOM_TEXTURED, .seed = 1, .noise_seed = 1};
-    clv_phantom_grid((int[3]){64, 64, 64}, (double[3]){1, 1, 1}, false, &phantom->grid);
+    clvox_phantom_grid((int[3]){64, 64, 64}, (double[3]){1, 1, 1}, false, &phantom->grid);
     clv_matrix_identity(phantom->matrix);
 }
 
@@ -464,18 +459,18 @@ int clv_phantom_grid_check(const clvox_grid *grid)
 {
     for (int i = 0; i < 3; i++)
         if (grid->size[i] < 1)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "a phantom of %d x %d x %d voxels cannot be made",
-                            grid->size[0], grid->size[1], grid->size[2]);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "a phantom of %d x %d x %d voxels cannot be made",
+                              grid->size[0], grid->size[1], grid->size[2]);
     if (!clv_matrix_regular(grid->to_ras))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "a phantom cannot be made on a grid whose matrix is singular or not finite");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "a phantom cannot be made on a grid whose matrix is singular or not finite");
     return CLVOX_OK;
 }
 
 static int make_warp(const clvox_grid *grid, double amplitude, uint64_t seed, clv_phantom_warp *out)
 {
     if (!(amplitude >= 0) || isinf(amplitude))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a warp of %g mm: 0 or more", amplitude);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a warp of %g mm: 0 or more", amplitude);
     return clv_phantom_warp_make(grid, amplitude, seed, out);
 }
 
@@ -486,11 +481,11 @@ static int sample(const clvox_phantom *p, bool labels, clvox_volume **out)
     int status = CLVOX_OK;
     *out = NULL;
     if ((unsigned)p->kind > CLVOX_PHANTOM_CONSTANT)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no phantom of kind %d", (int)p->kind);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no phantom of kind %d", (int)p->kind);
     if (!(p->noise >= 0) || isinf(p->noise))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "noise of %g: 0 or more", p->noise);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "noise of %g: 0 or more", p->noise);
     if (!clv_matrix_regular(p->matrix))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a phantom's matrix is singular or not finite");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a phantom's matrix is singular or not finite");
     CLV_TRY(clv_phantom_grid_check(&p->grid));
     if (p->amplitude != 0)
         CLV_TRY(make_warp(&p->grid, p->amplitude, p->seed, &warp));

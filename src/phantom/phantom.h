@@ -10,10 +10,6 @@
 
 #include "clvox/phantom.h"
 
-/* A grid of that size and spacing whose centre is the world's origin: along
- * R, A, S, or turned by a fixed oblique rotation of 28 degrees. */
-void clv_phantom_grid(const int size[3], const double spacing[3], bool oblique, clvox_grid *out);
-
 /* Whether a phantom can be made on a grid: CLVOX_ERROR_ARGUMENT and a sentence, or CLVOX_OK. */
 int clv_phantom_grid_check(const clvox_grid *grid);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "phantom/phantom.h"
 #include "mesh/mesh.h"
@@ -213,7 +213,7 @@ static int sample(const clv_solid *solid, const clvox_grid *grid, bool cheap, cl
     if (status < 0)
         return status;
     sampling s = {.solid = solid, .grid = grid, .cheap = cheap, .to = (*out)->data};
-    return clv_parallel((size_t)grid->size[2], sample_plane, &s);
+    return clvox_parallel((size_t)grid->size[2], sample_plane, &s);
 }
 
 int clv_solid_sample(const clv_solid *solid, const clvox_grid *grid, clvox_volume **out)
@@ -294,7 +294,7 @@ int clv_solid_mesh(const clv_solid *solid, const clvox_grid *grid, int refined, 
     CLV_TRY(sample(solid, &fine, true, &volume));
     CLV_TRY(clvox_surface_extract(volume, 0, false, out));
     s.mesh = *out;
-    CLV_TRY(clv_parallel(((*out)->vertices + BLOCK - 1) / BLOCK, settle_block, &s));
+    CLV_TRY(clvox_parallel(((*out)->vertices + BLOCK - 1) / BLOCK, settle_block, &s));
 end:
     clvox_volume_destroy(&volume);
     return status;
@@ -304,7 +304,7 @@ int clv_surface_shake(clvox_surface *surface, double sigma, uint64_t seed)
 {
     double *normal = calloc(3 * surface->vertices + 1, sizeof *normal);
     if (!normal)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the normals of a surface");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the normals of a surface");
     for (size_t t = 0; t < surface->triangles; t++) {
         const int32_t *corner = surface->corners + 3 * t;
         const double *a = surface->points + 3 * corner[0];
@@ -361,7 +361,7 @@ static int make_noise(const int n[3], double width, uint64_t seed, double **out)
     }
     *out = malloc(count * sizeof **out);
     if (!*out)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for noise");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for noise");
     for (size_t i = 0; i < count; i++)
         (*out)[i] = clv_phantom_normal(seed, i);
     if (!radius)
@@ -386,7 +386,7 @@ int clv_solid_mask(const clvox_volume *distance, double sigma, double width, uin
     int status = CLVOX_OK;
     *out = NULL;
     if (!(width >= 0 && width <= 16))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a correlation of %g voxels: from 0 to 16", width);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a correlation of %g voxels: from 0 to 16", width);
     if (sigma > 0)
         CLV_TRY(make_noise(distance->grid.size, width, seed, &noise));
     CLV_TRY(clvox_volume_create(&distance->grid, 1, CLVOX_KIND_LABEL, out));
@@ -406,7 +406,7 @@ static int make(clvox_solid kind, const clvox_grid *grid, clv_solid *out)
     if (status < 0)
         return status;
     if ((unsigned)kind > CLVOX_SOLID_GYROID)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no solid of kind %d", (int)kind);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no solid of kind %d", (int)kind);
     return clv_solid_make(kind, grid, out);
 }
 
@@ -430,7 +430,7 @@ int clvox_phantom_mesh(clvox_solid kind, const clvox_grid *grid, int refined, cl
     int status = CLVOX_OK;
     *out = NULL;
     if (refined < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a grid refined %d times: 1 or more", refined);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a grid refined %d times: 1 or more", refined);
     CLV_TRY(make(kind, grid, &solid));
     CLV_TRY(clv_solid_mesh(&solid, grid, refined, out));
 end:

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "phantom/phantom.h"
 
@@ -233,7 +233,7 @@ int clv_tensor_phantom_gradients(int directions, double b, uint64_t seed, clvox_
         force = calloc(count, sizeof *force);
     }
     if (!g || !g->b || !g->direction || !force) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for %d directions", directions);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for %d directions", directions);
         goto end;
     }
     double(*at)[3] = g->direction + plain;
@@ -342,7 +342,7 @@ int clv_tensor_phantom_truth(const clv_tensor_phantom *phantom, const clvox_grid
                   .tensor = (*tensor)->data,
                   .fa = (*fa)->data,
                   .mask = (*mask)->data};
-    CLV_TRY(clv_parallel((size_t)grid->size[2], sample_plane, &s));
+    CLV_TRY(clvox_parallel((size_t)grid->size[2], sample_plane, &s));
 end:
     if (status < 0) {
         clvox_volume_destroy(tensor);
@@ -366,7 +366,7 @@ int clv_tensor_phantom_dwi(const clv_tensor_phantom *phantom, const clvox_grid *
                   .sigma = S0 / snr,
                   .rician = rician,
                   .seed = seed};
-    return clv_parallel((size_t)grid->size[2], sample_plane, &s);
+    return clvox_parallel((size_t)grid->size[2], sample_plane, &s);
 }
 
 /* ---- as clvox/phantom.h has them ------------------------------------------ */
@@ -377,7 +377,7 @@ static int make(clvox_tensor_phantom kind, const clvox_grid *grid, uint64_t seed
     if (status < 0)
         return status;
     if ((unsigned)kind > CLVOX_TENSOR_STEPS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no phantom of tensors of kind %d", (int)kind);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no phantom of tensors of kind %d", (int)kind);
     return clv_tensor_phantom_make(kind, grid, seed, out);
 }
 
@@ -394,9 +394,9 @@ int clvox_phantom_gradients(int directions, double b, uint64_t seed, clvox_gradi
 {
     *out = NULL;
     if (directions < 6)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d directions: a tensor takes 6 or more", directions);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d directions: a tensor takes 6 or more", directions);
     if (!(b > 0) || isinf(b))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a b-value of %g: above 0", b);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a b-value of %g: above 0", b);
     return clv_tensor_phantom_gradients(directions, b, seed, out);
 }
 
@@ -407,7 +407,7 @@ int clvox_phantom_dwi(clvox_tensor_phantom kind, const clvox_grid *grid, const c
     *out = NULL;
     int status = make(kind, grid, seed, &phantom);
     if (status >= 0 && !(snr > 0))
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "a signal-to-noise ratio of %g: above 0", snr);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "a signal-to-noise ratio of %g: above 0", snr);
     if (status >= 0)
         status = clv_tensor_phantom_dwi(&phantom, grid, gradients, snr, rician != 0, seed, out);
     if (status < 0)

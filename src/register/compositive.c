@@ -365,7 +365,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
         CLV_TRY(read_metric(run, &now));
         double fraction = run->fraction_done + share * iteration / o->iterations[index];
         if (o->progress && o->progress(o->user, index, iteration, now, fraction)) {
-            status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+            status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
             goto end;
         }
         /* Strong elastic smoothing loses at first, and gains as it weakens: that is no end. */
@@ -392,7 +392,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     CLV_TRY(lost ? invert(run, &l->fixed) : follow(run, &l->fixed, LAST_LOOKS));
     run->fraction_done += share;
     if (o->progress && o->progress(o->user, index, iteration, now, run->fraction_done))
-        status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+        status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
     *done = iteration;
 end:
     return status;

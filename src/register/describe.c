@@ -41,8 +41,8 @@ int clvox_register_plan_make(const clvox_register_images *images, const clvox_re
 {
     *plan = (clvox_register_plan){.bytes = clvox_register_bytes(images, options)};
     if (!plan->bytes)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d channels and %d levels: 1 to %d and %d are possible",
-                        images->channels, options->levels, CLVOX_MAX_CHANNELS, CLVOX_MAX_LEVELS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels and %d levels: 1 to %d and %d are possible",
+                          images->channels, options->levels, CLVOX_MAX_CHANNELS, CLVOX_MAX_LEVELS);
     plan->exchanged = clv_register_exchanges(images, options) && clv_register_order(images, true) > 0;
     plan->levels = options->deform == CLVOX_DEFORM_NONE ? 0 : options->levels;
     for (int i = 0; i < plan->levels; i++) {

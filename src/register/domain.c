@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "register/register.h"
 
 /* Room on either side, in mm and at least in voxels; values above this share of
@@ -69,10 +69,10 @@ static int widen(const clvox_volume *volume, bool mask, int first[3], int last[3
     const int *size = volume->grid.size;
     search s = {.volume = volume, .slices = calloc((size_t)size[2], sizeof(slice))};
     if (!s.slices)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     if (!mask) {
         float low = INFINITY, high = -INFINITY;
-        CLV_TRY(clv_parallel((size_t)size[2], look, &s));
+        CLV_TRY(clvox_parallel((size_t)size[2], look, &s));
         for (int z = 0; z < size[2]; z++) {
             low = fminf(low, s.slices[z].low);
             high = fmaxf(high, s.slices[z].high);
@@ -80,7 +80,7 @@ static int widen(const clvox_volume *volume, bool mask, int first[3], int last[3
         s.threshold = low + (float)CONTENT * (high - low);
     }
     s.boxes = true;
-    CLV_TRY(clv_parallel((size_t)size[2], look, &s));
+    CLV_TRY(clvox_parallel((size_t)size[2], look, &s));
     for (int z = 0; z < size[2]; z++) {
         const slice *a = &s.slices[z];
         if (a->last[0] < 0)

@@ -38,7 +38,7 @@ int clv_register_state(const clv_field_survey *survey, clvox_register_result *re
 {
     const clv_statistics *d = &survey->determinants, *lengths = &survey->lengths;
     if (d->voxels == 0)
-        return clv_fail(CLVOX_ERROR_DATA, "the deformation is not finite anywhere; please report this");
+        return clvox_fail(CLVOX_ERROR_DATA, "the deformation is not finite anywhere; please report this");
     double mean = d->sum / (double)d->voxels;
     result->jacobian = (clvox_jacobian_summary){
         .smallest = d->smallest, .largest = d->largest, .mean_log = mean,
@@ -72,7 +72,7 @@ static int invert(clv_registration *run, const clv_request *held, int count, clv
     int status = CLVOX_OK, wanted = run->inverse ? 1 : CLV_FINISH_FIELDS;
     clv_buffer *fields[CLV_FINISH_FIELDS] = {NULL};
     if (spare_fields(run, held, count, fields, wanted) < wanted)
-        return clv_fail(CLVOX_ERROR_MEMORY, "the run holds too few fields to invert its result");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "the run holds too few fields to invert its result");
     if (!run->inverse) {
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, fields[1]));
         run->inverse = fields[1];

@@ -112,9 +112,9 @@ static int send_mask(clv_registration *run, const clvox_volume *mask, const char
                        run->state, CLV_STATE_SUMS));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), &sum, sizeof sum));
     if (!(sum > 0))
-        status = clv_fail(CLVOX_ERROR_DATA,
-                          "the %s mask has no voxel above 0 on its image's grid; check that it belongs to it",
-                          which);
+        status = clvox_fail(
+            CLVOX_ERROR_DATA,
+            "the %s mask has no voxel above 0 on its image's grid; check that it belongs to it", which);
 end:
     return status;
 }

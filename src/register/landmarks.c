@@ -28,11 +28,11 @@ int clvox_register_landmarks(const clvox_register_result *result, const double *
     const clvox_link links[] = {{&warp, 0}, {&affine, 0}};
     double *moved = NULL;
     if (n < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there are no landmarks");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there are no landmarks");
     const size_t bytes = (size_t)n * 3 * sizeof *moved;
     moved = malloc(bytes);
     if (!moved)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for landmarks");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for landmarks");
     clv_matrix_copy(CLV_MATRIX(result->matrix), affine.matrix);
     distances(fixed, moving, n, &out->mean_before, &out->largest_before, &out->square_before);
     memcpy(moved, fixed, bytes);
@@ -104,11 +104,11 @@ static int fit_affine(const double *fixed, int n, const double moving_by_fixed[3
     moments(fixed, fixed, n, mean, square);
     clv_eigen_symmetric(CLV_MATRIX3(square), values, vectors);
     if (!(values[0] > FLAT * values[2]) || clv_matrix3_invert(CLV_MATRIX3(square), inverse) < 0)
-        return clv_fail(CLVOX_ERROR_DATA, "the landmarks lie in a plane: an affine needs four that do not");
+        return clvox_fail(CLVOX_ERROR_DATA, "the landmarks lie in a plane: an affine needs four that do not");
     clv_matrix3_multiply(moving_by_fixed, CLV_MATRIX3(inverse), linear);
     if (!(clv_matrix3_determinant(CLV_MATRIX3(linear)) > 0))
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "the landmarks mirror the images, or flatten the moving one: check their order");
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "the landmarks mirror the images, or flatten the moving one: check their order");
     return CLVOX_OK;
 }
 
@@ -119,14 +119,14 @@ int clvox_landmarks_fit(const double *fixed, const double *moving, int n, clvox_
     double mean[2][3], product[3][3], linear[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     const int least = kind == CLVOX_LINEAR_TRANSLATION ? 1 : kind == CLVOX_LINEAR_AFFINE ? 4 : 3;
     if (n < least)
-        return clv_fail(CLVOX_ERROR_DATA, "%d landmarks; this linear transform needs %d", n, least);
+        return clvox_fail(CLVOX_ERROR_DATA, "%d landmarks; this linear transform needs %d", n, least);
     moments(moving, fixed, n, mean, product);
     if (kind == CLVOX_LINEAR_AFFINE) {
         CLV_TRY(fit_affine(fixed, n, CLV_MATRIX3(product), linear));
     } else if (kind != CLVOX_LINEAR_TRANSLATION) {
         if (!best_rotation(CLV_MATRIX3(product), linear))
-            return clv_fail(CLVOX_ERROR_DATA,
-                            "the landmarks lie on a line: a rotation needs three that do not");
+            return clvox_fail(CLVOX_ERROR_DATA,
+                              "the landmarks lie on a line: a rotation needs three that do not");
         if (kind == CLVOX_LINEAR_SIMILARITY || kind == CLVOX_LINEAR_SCALES) {
             double spread[2] = {0, 0};
             for (int i = 0; i < 3 * n; i++) {

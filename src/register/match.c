@@ -142,8 +142,8 @@ static int match(clv_registration *run, const clv_channel *channel)
     if (stand_out(&fixed_all) < FEW || stand_out(&moving_all) < FEW)
         run->suspicions |= CLVOX_SUSPECT_SPARSE;
     if (fixed.total == 0 || moving.total == 0) {
-        status = clv_fail(CLVOX_ERROR_DATA, "the two images do not overlap where they and their masks "
-                                            "have content; try --init moments or --init centers");
+        status = clvox_fail(CLVOX_ERROR_DATA, "the two images do not overlap where they and their masks "
+                                              "have content; try --init moments or --init centers");
         goto end;
     }
     if (!compares_values(run->options)) {

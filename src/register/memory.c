@@ -287,5 +287,5 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
                      : "",
                  size[0], size[1], size[2]);
     }
-    return clv_fail(CLVOX_ERROR_MEMORY, "%s; %s would fit", what, advice);
+    return clvox_fail(CLVOX_ERROR_MEMORY, "%s; %s would fit", what, advice);
 }

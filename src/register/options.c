@@ -152,11 +152,12 @@ static int read_metric(const char *text, bool linear, clvox_register_options *o)
                 row = one;
     }
     if (!row && strchr(text, '['))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "values in brackets are options here; for CC[f.nii,m.nii,1,4] give -f f.nii "
-                                              "-m m.nii --metric lncc:4, and --weight for the third of several channels");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "values in brackets are options here; for CC[f.nii,m.nii,1,4] give -f f.nii "
+                          "-m m.nii --metric lncc:4, and --weight for the third of several channels");
     if (!row || (text[length] && !row->parameter))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are %s",
-                        metric_words(words, sizeof words));
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are %s",
+                          metric_words(words, sizeof words));
     *(linear ? &o->linear_metric : &o->metric) = row->metric;
     if (!text[length])
         return CLVOX_OK;
@@ -164,8 +165,8 @@ static int read_metric(const char *text, bool linear, clvox_register_options *o)
     const clv_option *range = row_of(field);
     long value = strtol(text + length + 1, &end, 10);
     if (!text[length + 1] || *end || value < range->least || value > range->most)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s:%s takes %g to %g", row->name, row->parameter, range->least,
-                        range->most);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s:%s takes %g to %g", row->name, row->parameter,
+                          range->least, range->most);
     *(int *)(void *)((char *)o + field) = (int)value;
     return CLVOX_OK;
 }
@@ -188,8 +189,8 @@ static int read_metrics(const clv_option *row, const char *text, void *values)
         if (clv_model_compares(o->deform, (clvox_metric)i))
             snprintf(takes + strlen(takes), sizeof takes - strlen(takes), "%s%s", *takes ? " or " : "",
                      clv_metric_name(i));
-    status = clv_fail(CLVOX_ERROR_ARGUMENT, "the %s deformation compares by %s",
-                      clv_model_name(o->deform), takes);
+    status = clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s deformation compares by %s", clv_model_name(o->deform),
+                        takes);
 end:
     return status;
 }
@@ -204,13 +205,13 @@ static int read_winsorize(const clv_option *row, const char *text, void *values)
 static int read_restrict(const clv_option *row, const char *text, void *values)
 {
     clvox_register_options *o = values;
-    clv_numbers n;
+    clvox_numbers n;
     (void)row;
-    if (!clv_numbers_read(text, &n) || n.count != 3 || n.unit != CLV_UNIT_NONE)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "three weights, as 1x1x0");
+    if (!clvox_numbers_read(text, &n) || n.count != 3 || n.unit != CLVOX_UNIT_NONE)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "three weights, as 1x1x0");
     for (int i = 0; i < 3; i++) {
         if (!(n.value[i] >= 0 && n.value[i] <= 1))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "weights of axes are 0 to 1");
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "weights of axes are 0 to 1");
         o->restrict_axes[i] = n.value[i];
     }
     return CLVOX_OK;
@@ -220,14 +221,14 @@ static int read_restrict(const clv_option *row, const char *text, void *values)
 static int read_step(const clv_option *row, const char *text, void *values)
 {
     clvox_register_options *o = values;
-    clv_numbers numbers;
-    if (!clv_numbers_read(text, &numbers) || numbers.count > 2 || numbers.unit == CLV_UNIT_MM)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "one length in voxels of the level, as 0.5vox, or two, as 1x1.5vox");
+    clvox_numbers numbers;
+    if (!clvox_numbers_read(text, &numbers) || numbers.count > 2 || numbers.unit == CLVOX_UNIT_MM)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "one length in voxels of the level, as 0.5vox, or two, as 1x1.5vox");
     o->step = numbers.value[0];
     o->finest_step = numbers.value[numbers.count - 1];
     if (!(fmin(o->step, o->finest_step) > 0 && fmax(o->step, o->finest_step) <= row->most))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "steps are above 0 and at most %g voxels", row->most);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "steps are above 0 and at most %g voxels", row->most);
     return CLVOX_OK;
 }
 
@@ -242,11 +243,12 @@ static int read_operator(const clv_option *row, const char *text, void *values)
     for (int i = 0; i < 3; i++, at = end + 1) {
         number[i] = strtod(at, &end);
         if (end == at || *end != (i < 2 ? ',' : 0) || !isfinite(number[i]))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "three numbers, ALPHA,BETA,GAMMA, as 0.01,0,0.001");
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "three numbers, ALPHA,BETA,GAMMA, as 0.01,0,0.001");
     }
     if (!(number[0] >= 0 && number[1] >= 0 && number[2] > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "alpha and beta are at least 0, and gamma is above 0: the operator "
-                                              "must be positive definite");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "alpha and beta are at least 0, and gamma is above 0: the operator "
+                          "must be positive definite");
     o->alpha = number[0];
     o->beta = number[1];
     o->gamma = number[2];
@@ -260,7 +262,7 @@ static int read_timesteps(const clv_option *row, const char *text, void *values)
     char *end = NULL;
     long count = strtol(text, &end, 10);
     if (end == text || *end || count < 2 || (double)count > row->most || count % 2)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "an even number from 2 to %g", row->most);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "an even number from 2 to %g", row->most);
     o->timesteps = (int)count;
     return CLVOX_OK;
 }
@@ -287,105 +289,264 @@ static void resize_iterations(const void *before, void *values)
 /* ---- the table ---------------------------------------------------------- */
 
 static const clv_option rows[] = {
-    {.name = "init", .type = CLV_OPTION_CHOICE, FIELD(init), .words = init_words,
+    {.name = "init",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(init),
+     .words = init_words,
      .argument = "auto|identity|header|centers|moments|points|FILE",
-     .help = "starting point; auto: the best of header, centres and rotations about them; points: the linear map that "
+     .help = "starting point; auto: the best of header, centres and rotations about them; points: the linear "
+             "map that "
              "fits --points best; FILE: an affine, [FILE,1] or FILE,-1: its inverse"},
-    {.name = "linear", .type = CLV_OPTION_CHOICE, FIELD(linear), .words = linear_words,
+    {.name = "linear",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(linear),
+     .words = linear_words,
      .brackets = "the number in brackets goes: the optimiser finds its steps by itself; give --linear affine",
      .help = "degrees of freedom of the linear stage"},
-    {.key = "linear_metric", .type = CLV_OPTION_CHOICE, FIELD(linear_metric), .word = clv_metric_name},
-    {.key = "linear_radius", .type = CLV_OPTION_INTEGER, FIELD(linear_radius), .least = 1, .most = 64},
-    {.key = "linear_bins", .type = CLV_OPTION_INTEGER, FIELD(linear_bins), .least = 8, .most = 128},
-    {.key = "linear_patch", .type = CLV_OPTION_INTEGER, FIELD(linear_patch), .most = CLV_MIND_MOST_RADIUS},
-    {.name = "deform", .type = CLV_OPTION_CHOICE, FIELD(deform), .word = deform_word,
+    {.key = "linear_metric", .type = CLVOX_OPTION_CHOICE, FIELD(linear_metric), .word = clv_metric_name},
+    {.key = "linear_radius", .type = CLVOX_OPTION_INTEGER, FIELD(linear_radius), .least = 1, .most = 64},
+    {.key = "linear_bins", .type = CLVOX_OPTION_INTEGER, FIELD(linear_bins), .least = 8, .most = 128},
+    {.key = "linear_patch", .type = CLVOX_OPTION_INTEGER, FIELD(linear_patch), .most = CLV_MIND_MOST_RADIUS},
+    {.name = "deform",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(deform),
+     .word = deform_word,
      .brackets = "numbers in brackets are options here; for SyN[0.1,3,0] give --deform syn --step 0.1 "
                  "--update-sigma and --total-sigma, which are standard deviations and not variances",
      .help = "the deformation model"},
-    {.name = "metric", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(metric), .word = clv_metric_name, .read = read_metrics,
-     .explain = metric_words, .help = "for both stages, or LINEAR,DEFORM",
+    {.name = "metric",
+     .preset = true,
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(metric),
+     .word = clv_metric_name,
+     .read = read_metrics,
+     .explain = metric_words,
+     .help = "for both stages, or LINEAR,DEFORM",
      .idle = of_metric},
-    {.key = "radius", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
-    {.key = "bins", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
-    {.key = "patch", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(patch), .most = CLV_MIND_MOST_RADIUS},
-    {.key = "by_contrast", .type = CLV_OPTION_FLAG, FIELD(by_contrast)},
-    {.name = "gradient", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(local_gradient), .words = gradient_words,
-     .help = "of lncc: exact, or the usual local approximation", .idle = of_windows},
-    {.name = "n4", .key = "bias", .type = CLV_OPTION_FLAG, FIELD(bias),
+    {.key = "radius", .preset = true, .type = CLVOX_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
+    {.key = "bins", .preset = true, .type = CLVOX_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
+    {.key = "patch",
+     .preset = true,
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(patch),
+     .most = CLV_MIND_MOST_RADIUS},
+    {.key = "by_contrast", .type = CLVOX_OPTION_FLAG, FIELD(by_contrast)},
+    {.name = "gradient",
+     .preset = true,
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(local_gradient),
+     .words = gradient_words,
+     .help = "of lncc: exact, or the usual local approximation",
+     .idle = of_windows},
+    {.name = "n4",
+     .key = "bias",
+     .type = CLVOX_OPTION_FLAG,
+     FIELD(bias),
      .help = "N4 bias correction of both images first, inside their masks"},
-    {.name = "winsorize", .key = "winsorize_low", .type = CLV_OPTION_NUMBER, FIELD(winsorize_low), .most = 1,
-     .argument = "0.005,0.995", .read = read_winsorize,
+    {.name = "winsorize",
+     .key = "winsorize_low",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(winsorize_low),
+     .most = 1,
+     .argument = "0.005,0.995",
+     .read = read_winsorize,
      .help = "first clip intensities at these quantiles"},
-    {.key = "winsorize_high", .type = CLV_OPTION_NUMBER, FIELD(winsorize_high), .most = 1},
-    {.name = "histogram-match", .type = CLV_OPTION_FLAG, FIELD(histogram_match),
+    {.key = "winsorize_high", .type = CLVOX_OPTION_NUMBER, FIELD(winsorize_high), .most = 1},
+    {.name = "histogram-match",
+     .type = CLVOX_OPTION_FLAG,
+     FIELD(histogram_match),
      .help = "first match the moving image's histogram to the fixed image's"},
-    {.key = "levels", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(levels), .least = 1,
+    {.key = "levels",
+     .preset = true,
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(levels),
+     .least = 1,
      .most = CLVOX_MAX_LEVELS},
-    {.name = "shrink", .preset = true, .type = CLV_OPTION_NUMBERS, LEVELS(shrink), .least = 1, .argument = "4x2x1",
-     .help = "shrink factor of each level", .resize = resize_shrink, .idle = of_deformation},
-    {.name = "iterations", .preset = true, .type = CLV_OPTION_INTEGERS, LEVELS(iterations), .argument = "100x100x50",
-     .most = 1e6, .help = "maximum at each level", .resize = resize_iterations, .idle = of_deformation},
-    {.name = "smooth", .preset = true, .key = "smooth_voxels", .type = CLV_OPTION_NUMBERS, LEVELS(smooth_voxels),
-     .unit = CLV_UNIT_VOXELS, .either = true, .unset = true,
+    {.name = "shrink",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBERS,
+     LEVELS(shrink),
+     .least = 1,
+     .argument = "4x2x1",
+     .help = "shrink factor of each level",
+     .resize = resize_shrink,
+     .idle = of_deformation},
+    {.name = "iterations",
+     .preset = true,
+     .type = CLVOX_OPTION_INTEGERS,
+     LEVELS(iterations),
+     .argument = "100x100x50",
+     .most = 1e6,
+     .help = "maximum at each level",
+     .resize = resize_iterations,
+     .idle = of_deformation},
+    {.name = "smooth",
+     .preset = true,
+     .key = "smooth_voxels",
+     .type = CLVOX_OPTION_NUMBERS,
+     LEVELS(smooth_voxels),
+     .unit = CLVOX_UNIT_VOXELS,
+     .either = true,
+     .unset = true,
      .argument = "2x1x0vox",
-     .help = "smoothing before each level, mm or vox of FIXED (default: by --shrink)", .idle = of_deformation},
-    {.name = "update-sigma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(update_sigma), .unit = CLV_UNIT_VOXELS,
-     .help = "sigma of the fluid regularisation", .idle = of_model},
-    {.name = "update-damping", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(update_damping), .most = 1,
-     .open = CLV_OPTION_BELOW, .help = "fraction of the updates' divergence that is removed: more regular Jacobians",
+     .help = "smoothing before each level, mm or vox of FIXED (default: by --shrink)",
+     .idle = of_deformation},
+    {.name = "update-sigma",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(update_sigma),
+     .unit = CLVOX_UNIT_VOXELS,
+     .help = "sigma of the fluid regularisation",
+     .idle = of_model},
+    {.name = "update-damping",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(update_damping),
+     .most = 1,
+     .open = CLV_OPTION_BELOW,
+     .help = "fraction of the updates' divergence that is removed: more regular Jacobians",
      .idle = of_updates},
-    {.name = "total-sigma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(total_sigma), .unit = CLV_UNIT_VOXELS,
-     .help = "sigma of the elastic regularisation", .idle = of_model},
-    {.name = "step", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(step), .open = CLV_OPTION_ABOVE, .most = LONGEST_STEP,
-     .unit = CLV_UNIT_VOXELS, .read = read_step, .argument = "N[xM]vox",
-     .help = "longest step of an iteration, and on the last level", .idle = of_model},
-    {.key = "finest_step", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(finest_step), .open = CLV_OPTION_ABOVE,
+    {.name = "total-sigma",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(total_sigma),
+     .unit = CLVOX_UNIT_VOXELS,
+     .help = "sigma of the elastic regularisation",
+     .idle = of_model},
+    {.name = "step",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(step),
+     .open = CLV_OPTION_ABOVE,
      .most = LONGEST_STEP,
-     .unit = CLV_UNIT_VOXELS},
-    {.name = "momentum", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(momentum), .most = 1, .open = CLV_OPTION_BELOW,
-     .help = "fraction of the force carried to the next iteration", .idle = of_model},
-    {.name = "points-weight", .type = CLV_OPTION_NUMBER, FIELD(points_weight), .idle = of_model,
-     .help = "weight of the landmarks: metric per voxel for 1 mm^2 of mean squared distance; 0: only report them"},
-    {.name = "points-width", .type = CLV_OPTION_NUMBER, FIELD(points_width), .unit = CLV_UNIT_MM, .idle = of_model,
+     .unit = CLVOX_UNIT_VOXELS,
+     .read = read_step,
+     .argument = "N[xM]vox",
+     .help = "longest step of an iteration, and on the last level",
+     .idle = of_model},
+    {.key = "finest_step",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(finest_step),
+     .open = CLV_OPTION_ABOVE,
+     .most = LONGEST_STEP,
+     .unit = CLVOX_UNIT_VOXELS},
+    {.name = "momentum",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(momentum),
+     .most = 1,
+     .open = CLV_OPTION_BELOW,
+     .help = "fraction of the force carried to the next iteration",
+     .idle = of_model},
+    {.name = "points-weight",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(points_weight),
+     .idle = of_model,
+     .help = "weight of the landmarks: metric per voxel for 1 mm^2 of mean squared distance; 0: only report "
+             "them"},
+    {.name = "points-width",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(points_width),
+     .unit = CLVOX_UNIT_MM,
+     .idle = of_model,
      .help = "sigma of a landmark's pull; 0: three edges of a voxel of the finest level"},
-    {.name = "surface-weight", .type = CLV_OPTION_NUMBER, FIELD(surface_weight), .idle = of_model,
+    {.name = "surface-weight",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(surface_weight),
+     .idle = of_model,
      .help = "weight of the surfaces: metric per voxel for |S - T|^2 / (|S|^2 + |T|^2); 0: only carry them"},
-    {.name = "surface-kind", .type = CLV_OPTION_CHOICE, FIELD(surface_kind), .words = surface_words, .idle = of_model,
+    {.name = "surface-kind",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(surface_kind),
+     .words = surface_words,
+     .idle = of_model,
      .help = "how surfaces are compared; varifolds need no consistent orientation"},
-    {.name = "width", .key = "surface_width", .type = CLV_OPTION_NUMBERS,
-     CLV_LEVELS(clvox_register_options, surface_width, surface_widths), .unit = CLV_UNIT_MM, .idle = of_model,
-     .argument = "10x5x2.5mm", .help = "width of the surfaces' kernel at each level, the last one also at those after it; 0: "
-                                       "2.5 edges of the level's voxel"},
-    {.name = "restrict", .key = "restrict_x", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[0]), .most = 1,
-     .argument = "1x1x0", .read = read_restrict,
-     .help = "weights of the axes of FIXED nearest to left-right, posterior-anterior, inferior-superior", .idle = of_model},
-    {.key = "restrict_y", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[1]), .most = 1},
-    {.key = "restrict_z", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[2]), .most = 1},
-    {.name = "lambda", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(lambda),
-     .help = "weight of the unbiased penalty, or of the energy of a flow (lddmm: 0.003 / h^2, shooting: 0.01 / h^2, h the "
-             "edge of a voxel)", .idle = of_model},
-    {.name = "operator", .key = "alpha", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(alpha),
-     .read = read_operator, .argument = "ALPHA,BETA,GAMMA",
-     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm; greedy: instead of --update-sigma; lddmm: 3 h^2,6 h^2,1; "
+    {.name = "width",
+     .key = "surface_width",
+     .type = CLVOX_OPTION_NUMBERS,
+     CLV_LEVELS(clvox_register_options, surface_width, surface_widths),
+     .unit = CLVOX_UNIT_MM,
+     .idle = of_model,
+     .argument = "10x5x2.5mm",
+     .help = "width of the surfaces' kernel at each level, the last one also at those after it; 0: "
+             "2.5 edges of the level's voxel"},
+    {.name = "restrict",
+     .key = "restrict_x",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(restrict_axes[0]),
+     .most = 1,
+     .argument = "1x1x0",
+     .read = read_restrict,
+     .help = "weights of the axes of FIXED nearest to left-right, posterior-anterior, inferior-superior",
+     .idle = of_model},
+    {.key = "restrict_y", .type = CLVOX_OPTION_NUMBER, FIELD(restrict_axes[1]), .most = 1},
+    {.key = "restrict_z", .type = CLVOX_OPTION_NUMBER, FIELD(restrict_axes[2]), .most = 1},
+    {.name = "lambda",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(lambda),
+     .help = "weight of the unbiased penalty, or of the energy of a flow (lddmm: 0.003 / h^2, shooting: 0.01 "
+             "/ h^2, h the "
+             "edge of a voxel)",
+     .idle = of_model},
+    {.name = "operator",
+     .key = "alpha",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(alpha),
+     .read = read_operator,
+     .argument = "ALPHA,BETA,GAMMA",
+     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm; greedy: instead of --update-sigma; lddmm: "
+             "3 h^2,6 h^2,1; "
              "shooting: 2 h^2,6 h^2,1",
      .idle = of_model},
-    {.key = "beta", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(beta)},
-    {.key = "gamma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(gamma)},
-    {.name = "solver", .type = CLV_OPTION_CHOICE, FIELD(solver), .word = solver_word,
-     .help = "how the operator is inverted; sor needs beta 0", .idle = of_operator},
-    {.name = "solver-tolerance", .type = CLV_OPTION_NUMBER, FIELD(solver_tolerance), .most = 1, .open = CLV_OPTION_BELOW,
+    {.key = "beta", .preset = true, .type = CLVOX_OPTION_NUMBER, FIELD(beta)},
+    {.key = "gamma", .preset = true, .type = CLVOX_OPTION_NUMBER, FIELD(gamma)},
+    {.name = "solver",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(solver),
+     .word = solver_word,
+     .help = "how the operator is inverted; sor needs beta 0",
+     .idle = of_operator},
+    {.name = "solver-tolerance",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(solver_tolerance),
+     .most = 1,
+     .open = CLV_OPTION_BELOW,
      .help = "relative residual at which iterative solvers stop; 0: 0.01 greedy, 0.001 flows",
      .idle = of_iterations},
-    {.name = "timesteps", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(timesteps), .most = 32,
-     .read = read_timesteps, .help = "time steps of a flow, each a velocity", .idle = of_model},
-    {.name = "kernel", .type = CLV_OPTION_CHOICE, FIELD(force), .words = force_words,
-     .help = "form of the unbiased force", .idle = of_model},
-    {.name = "tolerance", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(tolerance),
-     .help = "end a level when an iteration changes the metric by less than this fraction", .idle = of_deformation},
-    {.name = "inverse", .type = CLV_OPTION_FLAG, FIELD(inverse), .help = "also write the inverse warp",
+    {.name = "timesteps",
+     .preset = true,
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(timesteps),
+     .most = 32,
+     .read = read_timesteps,
+     .help = "time steps of a flow, each a velocity",
+     .idle = of_model},
+    {.name = "kernel",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(force),
+     .words = force_words,
+     .help = "form of the unbiased force",
+     .idle = of_model},
+    {.name = "tolerance",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(tolerance),
+     .help = "end a level when an iteration changes the metric by less than this fraction",
+     .idle = of_deformation},
+    {.name = "inverse",
+     .type = CLVOX_OPTION_FLAG,
+     FIELD(inverse),
+     .help = "also write the inverse warp",
      .idle = of_inverse},
-    {.name = "output-type", .type = CLV_OPTION_CHOICE, FIELD(output), .words = output_words,
-     .help = "of the warped image; input: type of MOVING's file; auto: the same, but float if that was scaled"},
+    {.name = "output-type",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(output),
+     .words = output_words,
+     .help =
+         "of the warped image; input: type of MOVING's file; auto: the same, but float if that was scaled"},
 };
 
 static void defaults(void *values)
@@ -406,7 +567,7 @@ static bool varies(const clv_option *row, char *out, size_t room)
         snprintf(out, room, "%s,%s", clv_metric_name((int)o.linear_metric), clv_metric_name((int)o.metric));
         return true;
     }
-    if ((row->idle != of_model && row->idle != of_updates) || row->type == CLV_OPTION_CHOICE)
+    if ((row->idle != of_model && row->idle != of_updates) || row->type == CLVOX_OPTION_CHOICE)
         return false;
     *out = 0;
     for (int i = 1; clv_model_name((clvox_deform)i) && used < room; i++) {

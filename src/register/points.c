@@ -35,7 +35,7 @@ int clv_points_place(clv_registration *run, const clvox_grid *grid)
     int status = CLVOX_OK, n = run->points.count;
     float *at = malloc((size_t)n * 2 * CLV_LANDMARK_POINT * sizeof *at);
     if (!at)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for landmarks");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for landmarks");
     CLV_TRY(clv_points_to_voxels(run, grid, true, run->points.moving, n, at));
     CLV_TRY(clv_points_to_voxels(run, grid, false, run->points.fixed, n, at + CLV_LANDMARK_POINT * n));
     CLV_TRY(clv_buffer_write(run->ctx, run->points.at, 0, at, (size_t)n * 2 * CLV_LANDMARK_POINT * sizeof *at));
@@ -83,7 +83,7 @@ int clv_points_term(clv_registration *run, double *term)
     float *tracked = malloc(bytes);
     *term = 0;
     if (!tracked)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for landmarks");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for landmarks");
     CLV_TRY(clv_buffer_read(run->ctx, run->points.tracked, 0, tracked, bytes));
     for (int k = 0; k < n; k++)
         *term -= run->options->points_weight * (double)tracked[CLV_LANDMARK_TRACKED * k + 3] / n;

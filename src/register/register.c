@@ -16,21 +16,23 @@
 static int check_volume(const clvox_volume *volume, const char *which)
 {
     if (!volume || !volume->data)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no %s", which);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no %s", which);
     if (volume->frames != 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the %s has %d volumes; registration takes one 3-D volume: extract one first (motion "
-                        "between them: `register --series`)",
-                        which, volume->frames);
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "the %s has %d volumes; registration takes one 3-D volume: extract one first (motion "
+            "between them: `register --series`)",
+            which, volume->frames);
     const int *size = volume->grid.size;
     if (size[0] < 1 || size[1] < 1 || size[2] < 1 || !clv_matrix_regular(volume->grid.to_ras))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the %s has no usable grid: its sizes must be at least 1 and its matrix regular",
-                        which);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the %s has no usable grid: its sizes must be at least 1 and its matrix regular",
+                          which);
     if (clvox_grid_voxels(&volume->grid) > INT32_MAX / 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s has more voxels than fit 32-bit indices; "
-                                              "resample it to a coarser grid",
-                        which);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the %s has more voxels than fit 32-bit indices; "
+                          "resample it to a coarser grid",
+                          which);
     return CLVOX_OK;
 }
 
@@ -41,11 +43,12 @@ static int check_surface(const clvox_surface *surface, int number)
     snprintf(which, sizeof which, "surface %d", number);
     int status = surface ? clvox_surface_inspect(surface, &facts) : CLVOX_ERROR_ARGUMENT;
     if (!surface)
-        return clv_fail(status, "%s is missing in one image", which);
+        return clvox_fail(status, "%s is missing in one image", which);
     if (status < 0)
-        return clv_fail_in(status, which);
+        return clvox_fail_in(status, which);
     if (surface->triangles > INT32_MAX / 8 || !(facts.area > 0))
-        return clv_fail(CLVOX_ERROR_DATA, "%s: %zu triangles of %g mm^2; it needs an area", which, surface->triangles, facts.area);
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: %zu triangles of %g mm^2; it needs an area", which,
+                          surface->triangles, facts.area);
     return CLVOX_OK;
 }
 
@@ -55,8 +58,8 @@ static int check_images(const clvox_register_images *images, const clvox_registe
     const clv_model *m = clv_model_find(o->deform);
     double sum = 0;
     if (images->channels < 1 || images->channels > CLVOX_MAX_CHANNELS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d channels; 1 to %d are possible", images->channels,
-                        CLVOX_MAX_CHANNELS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels; 1 to %d are possible", images->channels,
+                          CLVOX_MAX_CHANNELS);
     for (int i = 0; i < images->channels; i++) {
         char which[48];
         snprintf(which, sizeof which, images->channels > 1 ? "fixed image %d" : "fixed image", i + 1);
@@ -64,15 +67,16 @@ static int check_images(const clvox_register_images *images, const clvox_registe
         snprintf(which, sizeof which, images->channels > 1 ? "moving image %d" : "moving image", i + 1);
         CLV_TRY(check_volume(images->moving[i], which));
         if (!(images->weight[i] >= 0) || !isfinite(images->weight[i]))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "channel %d: a weight is a number of at least 0", i + 1);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "channel %d: a weight is a number of at least 0", i + 1);
         sum += images->weight[i];
     }
     if (!(sum > 0) && images->weight[0] != 0)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the weights of the channels add up to nothing");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the weights of the channels add up to nothing");
     if (m && m->one_channel && images->channels > 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model takes one channel, not %d; choose another model "
-                                              "or one image of each side",
-                        m->name, images->channels);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the %s model takes one channel, not %d; choose another model "
+                          "or one image of each side",
+                          m->name, images->channels);
     if (images->fixed_mask)
         CLV_TRY(check_volume(images->fixed_mask, "fixed mask"));
     if (images->moving_mask)
@@ -82,22 +86,23 @@ static int check_images(const clvox_register_images *images, const clvox_registe
     if (images->linear_moving_mask)
         CLV_TRY(check_volume(images->linear_moving_mask, "linear moving mask"));
     if (images->points < 0 || (images->points > 0 && (!images->fixed_points || !images->moving_points)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d landmarks, which are missing in one image or both", images->points);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d landmarks, which are missing in one image or both",
+                          images->points);
     for (int i = 0; i < 3 * images->points; i++)
         if (!isfinite(images->fixed_points[i]) || !isfinite(images->moving_points[i]))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "landmark %d: its coordinates must be finite", i / 3 + 1);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "landmark %d: its coordinates must be finite", i / 3 + 1);
     if (images->surfaces < 0 || images->surfaces > CLVOX_MAX_SURFACES ||
         (images->surfaces > 0 && (!images->fixed_surfaces || !images->moving_surfaces)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d surfaces; 0 to %d of each image are possible", images->surfaces,
-                        CLVOX_MAX_SURFACES);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d surfaces; 0 to %d of each image are possible",
+                          images->surfaces, CLVOX_MAX_SURFACES);
     for (int i = 0; i < 2 * images->surfaces; i++)
         CLV_TRY(check_surface(i % 2 ? images->moving_surfaces[i / 2] : images->fixed_surfaces[i / 2], i / 2 + 1));
     if (images->initial_warp && (!m || !m->starts_from_warp))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s%s starts from no warp; unbiased, greedy and syn do",
-                        m ? "the model " : "a linear part alone", m ? m->name : "");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s%s starts from no warp; unbiased, greedy and syn do",
+                          m ? "the model " : "a linear part alone", m ? m->name : "");
     if (images->initial_warp && images->initial_warp->frames != 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the initial warp has %d components; a displacement has 3",
-                        images->initial_warp->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the initial warp has %d components; a displacement has 3",
+                          images->initial_warp->frames);
     if (images->initial_warp)
         CLV_TRY(clv_field_check(&images->initial_warp->grid));
 end:
@@ -111,22 +116,25 @@ static int check(const clvox_register_images *images, const clvox_register_optio
         return status;
     const clv_model *model = clv_model_find(o->deform);
     if (o->deform != CLVOX_DEFORM_NONE && !model)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "this version does not have the deformation model asked for");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "this version does not have the deformation model asked for");
     status = clv_options_check(&clv_register_table, o);
     if (status < 0)
         return status;
     if (!clv_model_compares(o->deform, o->metric))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
-                        clv_model_name(o->deform));
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
+                          clv_model_name(o->deform));
     if (model && clv_model_takes(model, "solver") && o->gamma > 0 && o->beta > 0 && o->solver == CLVOX_SOLVER_SOR)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "over-relaxation takes operators with a beta of 0, not %g; solve by fft, "
-                                              "cg, hybrid or multigrid", o->beta);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "over-relaxation takes operators with a beta of 0, not %g; solve by fft, "
+                          "cg, hybrid or multigrid",
+                          o->beta);
     if (o->winsorize_low >= o->winsorize_high)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "winsorising takes two quantiles that ascend, as 0.005 and 0.995; "
-                                              "0 and 1 are none");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "winsorising takes two quantiles that ascend, as 0.005 and 0.995; "
+                          "0 and 1 are none");
     if (o->init == CLVOX_INIT_MATRIX && !clv_matrix_regular(o->matrix))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the initial matrix is singular or not finite; give one that can be inverted");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the initial matrix is singular or not finite; give one that can be inverted");
     return CLVOX_OK;
 }
 

@@ -106,7 +106,7 @@ static int send_topology(clv_registration *run, const clv_surface_side *side)
     float *element = calloc((size_t)triangles, 32);
     uint32_t *order = malloc((size_t)triangles * sizeof *order);
     if (!topology || !element || !order) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
         goto end;
     }
     for (size_t i = 0; i < 3 * (size_t)triangles; i++)
@@ -138,7 +138,7 @@ static int send_vertices(clv_registration *run, const clvox_grid *grid, const cl
     const size_t bytes = (size_t)n * CLV_LANDMARK_POINT * sizeof(float);
     float *at = malloc(bytes);
     if (!at)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
     int status = clv_points_to_voxels(run, grid, moving, side->surface->points, n, at);
     if (status >= 0)
         status = clv_buffer_write(run->ctx, side->mesh.points, 0, at, bytes);
@@ -177,7 +177,8 @@ int clv_surfaces_place(clv_registration *run, const clvox_grid *grid, int index)
             term->norm += product;
         }
         if (!(term->norm > 0))
-            return clv_fail(CLVOX_ERROR_DATA, "surface %d: no triangle of it has an area, in either image", i + 1);
+            return clvox_fail(CLVOX_ERROR_DATA, "surface %d: no triangle of it has an area, in either image",
+                              i + 1);
     }
 end:
     return status;

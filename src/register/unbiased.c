@@ -145,7 +145,7 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
             CLV_TRY(look(run, &args, &energy, &image));
             double fraction = run->fraction_done + share * iteration / fmax(1, o->iterations[index]);
             if (o->progress && o->progress(o->user, index, iteration, image / l->n, fraction)) {
-                status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+                status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
                 goto end;
             }
             size_t bytes = 3 * (size_t)l->n * sizeof(float);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "report/figure_view.h"
 
@@ -42,7 +42,7 @@ static int picture_open(picture *p, const clvox_volume *volume)
     p->low = p->threshold = 0;
     p->high = 1;
     int status = clv_matrix_invert(volume->grid.to_ras, p->from_ras);
-    return status < 0 ? clv_fail_in(status, "the figure") : status;
+    return status < 0 ? clvox_fail_in(status, "the figure") : status;
 }
 
 static double grey(const picture *p, double value)
@@ -150,7 +150,7 @@ static int choose_window(picture *p, const picture *mask)
     p->threshold = sum / finite;
     head = malloc(finite * sizeof *head);
     if (!head)
-        CLV_TRY(clv_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing"));
+        CLV_TRY(clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing"));
     for (size_t i = 0; i < voxels; i += stride)
         if (isfinite(volume->data[i]) && volume->data[i] > p->threshold && inside(&volume->grid, i, mask))
             head[kept++] = volume->data[i];
@@ -295,9 +295,9 @@ static int look_at_all(scene *s)
             s->values[i][image] =
                 malloc((size_t)s->panels[i].width * s->panels[i].height * sizeof *s->values[i][image]);
             if (!s->values[i][image])
-                return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
+                return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
         }
-    return clv_parallel(3 * IMAGES, look, s);
+    return clvox_parallel(3 * IMAGES, look, s);
 }
 
 /* (left, top) is the corner of the panel. */
@@ -321,7 +321,7 @@ static int draw_labels(clv_raster *raster, const scene *s, const clv_panel *p, i
     size_t stride = p->width + 1;
     int *label = malloc(stride * (p->height + 1) * sizeof *label);
     if (!label)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
     for (int y = 0; y <= p->height; y++)
         for (int x = 0; x <= p->width; x++) {
             double ras[3];
@@ -348,7 +348,7 @@ static int draw_edges(clv_raster *raster, const scene *s, int panel, int left, i
     size_t count = (size_t)w * h, kept = 0;
     float *value = calloc(4 * count, sizeof *value);
     if (!value)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
     float *slope = value + count, *direction = slope + count, *sorted = direction + count;
     for (size_t i = 0; i < count; i++)
         value[i] = (float)fmin(fmax(grey(&s->warped, s->values[panel][OF_WARPED][i]), 0), 1);
@@ -460,7 +460,7 @@ static int compose(const scene *s, clv_raster *out)
     int width = GAP + count * (column + GAP) + (s->has_jacobian ? BAR : 0);
     CLV_TRY(clv_raster_create(out, width, height + FOOT, ground));
     sheet whole = {s, out, column};
-    CLV_TRY(clv_parallel(3 * (size_t)count, draw_piece, &whole));
+    CLV_TRY(clvox_parallel(3 * (size_t)count, draw_piece, &whole));
     for (int c = 0; c < count; c++) {
         const char *title = c == OUTLINES && !s->has_labels ? "edges on fixed" : titles[c];
         int left = GAP + c * (column + GAP);

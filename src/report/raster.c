@@ -50,8 +50,8 @@ int clv_raster_create(clv_raster *raster, int width, int height, clv_color color
     raster->height = height;
     raster->rgb = malloc((size_t)width * height * 3);
     if (!raster->rgb)
-        return clv_fail(CLVOX_ERROR_MEMORY, "a picture of %d x %d pixels does not fit into memory",
-                        width, height);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "a picture of %d x %d pixels does not fit into memory", width,
+                          height);
     clv_raster_fill(raster, 0, 0, width, height, color);
     return CLVOX_OK;
 }

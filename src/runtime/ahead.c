@@ -217,7 +217,7 @@ int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, con
     w.program = calloc(MOST_LINES, sizeof *w.program);
     w.code = calloc(MOST_LINES, sizeof *w.code);
     if (!line || !w.request || !w.program || !w.code) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < count && !ctx->not_ahead; i++)
@@ -254,7 +254,7 @@ end:
     return status;
 }
 
-void clv_ahead_announce(clvox_context *ctx, clvox_building building, void *user)
+void clvox_context_announce(clvox_context *ctx, clvox_building building, void *user)
 {
     ctx->building = building;
     ctx->building_user = user;

@@ -27,10 +27,6 @@ int clv_ahead_read(clvox_device_type type, const char *list, clv_ahead_line *out
  * cache. What cannot be built says so when it is asked for. */
 int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, const int size[3]);
 
-/* From now on building is called before so many kernels are built that it takes a while; kept_in is the folder of
- * the cache, NULL without one. NULL: nothing is called. */
-void clv_ahead_announce(clvox_context *ctx, clvox_building building, void *user);
-
 /* Hands over a program that was built ahead; false where there is none. */
 bool clv_ahead_take(clvox_context *ctx, clv_cache_key key, clv_program *out);
 void clv_ahead_release(clvox_context *ctx);

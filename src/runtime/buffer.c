@@ -12,14 +12,14 @@ static int create(clvox_context *ctx, void *host, size_t bytes, const char *what
     if (bytes == 0)
         bytes = 4;
     if (ctx->limits.max_allocation && bytes > ctx->limits.max_allocation)
-        return clv_fail(CLVOX_ERROR_MEMORY,
-                        "%s needs one allocation of %.0f MiB, but %s allows %.0f MiB; use a smaller "
-                        "grid or another device",
-                        what, (double)bytes / 1048576, ctx->limits.name,
-                        (double)ctx->limits.max_allocation / 1048576);
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "%s needs one allocation of %.0f MiB, but %s allows %.0f MiB; use a smaller "
+                          "grid or another device",
+                          what, (double)bytes / 1048576, ctx->limits.name,
+                          (double)ctx->limits.max_allocation / 1048576);
     clv_buffer *buffer = calloc(1, sizeof *buffer);
     if (!buffer)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", what);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", what);
     cl_int error;
     cl_mem_flags flags = CL_MEM_READ_WRITE;
     if (host && ctx->limits.type == CLVOX_DEVICE_CPU) {
@@ -66,13 +66,14 @@ int clv_buffer_wrap(clvox_context *ctx, void *mem, size_t bytes, const char *wha
     size_t has = 0;
     cl_context context = NULL;
     if (!mem)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no buffer of %s", what);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no buffer of %s", what);
     CLV_CL(clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof has, &has, NULL), "clGetMemObjectInfo", what);
     CLV_CL(clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof context, &context, NULL), "clGetMemObjectInfo", what);
     if (context != ctx->context)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the buffer of %s belongs to another OpenCL context", what);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the buffer of %s belongs to another OpenCL context", what);
     if (has < bytes)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the buffer of %s has %zu bytes; %zu are wanted", what, has, bytes);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the buffer of %s has %zu bytes; %zu are wanted", what, has,
+                          bytes);
     *out = (clv_buffer){.mem = mem, .bytes = has, .owner = ctx};
 end:
     return status;
@@ -192,7 +193,7 @@ int clv_pinned_create(clvox_context *ctx, size_t bytes, clv_pinned **out)
     clv_pinned *pinned = calloc(1, sizeof *pinned);
     *out = NULL;
     if (!pinned)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     pinned->owner = ctx;
     pinned->bytes = bytes;
     pinned->mem = clCreateBuffer(ctx->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error);
@@ -257,17 +258,17 @@ int clv_pool_take_over(clvox_context *ctx, const clv_request *requests, void *co
     if (l->free_bytes && l->free_bytes < available)
         available = l->free_bytes > ctx->allocated ? l->free_bytes - ctx->allocated : 0;
     if (l->global_bytes && needed > available)
-        return clv_fail(CLVOX_ERROR_MEMORY,
-                        "%.0f MiB of device memory are needed and %.0f MiB of %s are available; use a "
-                        "coarser grid or a device with more memory",
-                        mib(needed), mib(available), l->name);
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "%.0f MiB of device memory are needed and %.0f MiB of %s are available; use a "
+                          "coarser grid or a device with more memory",
+                          mib(needed), mib(available), l->name);
     for (int i = 0; i < count; i++)
         if (l->max_allocation && requests[i].bytes > l->max_allocation)
-            return clv_fail(CLVOX_ERROR_MEMORY,
-                            "%s: needs %.0f MiB in one piece (%.0f MiB in all) and %s gives at most "
-                            "%.0f MiB in one; use a coarser grid or another device",
-                            requests[i].what, mib(requests[i].bytes), mib(needed), l->name,
-                            mib(l->max_allocation));
+            return clvox_fail(CLVOX_ERROR_MEMORY,
+                              "%s: needs %.0f MiB in one piece (%.0f MiB in all) and %s gives at most "
+                              "%.0f MiB in one; use a coarser grid or another device",
+                              requests[i].what, mib(requests[i].bytes), mib(needed), l->name,
+                              mib(l->max_allocation));
     for (int i = 0; i < count; i++) {
         const clv_request *r = &requests[i];
         int status = create(ctx, host ? host[i] : NULL, r->bytes, r->what, r->slot);

@@ -81,12 +81,12 @@ static bool send_two(int to, const void *first, const void *second, lengths size
 
 /* ---- who asks ---- */
 
-int clv_compilers_allow(clvox_context *ctx, const char *program, int most)
+int clvox_context_compilers(clvox_context *ctx, const char *program, int most)
 {
     clv_compilers_free(ctx);
     ctx->compiler_program = strdup(program);
     ctx->compilers_allowed = most < CLV_MOST_COMPILERS ? most : CLV_MOST_COMPILERS;
-    return ctx->compiler_program ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    return ctx->compiler_program ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 static bool start_one(clvox_context *ctx, clv_compiler *compiler)

@@ -22,11 +22,9 @@ typedef struct clv_compiler {
     bool ready;
 } clv_compiler;
 
-/* From now on up to `most` may be started, by running `program` with the two
- * arguments CLV_COMPILER_VERB and a device's number; it then has to call
- * clv_compiler_serve. They end with the context or with clv_compilers_end. */
+/* What the programs of clvox_context_compilers are started with, beside a device's number: they call
+ * clv_compiler_serve. */
 #define CLV_COMPILER_VERB "compile-for-parent"
-int clv_compilers_allow(clvox_context *ctx, const char *program, int most);
 void clv_compilers_end(clvox_context *ctx); /* they may be started again */
 void clv_compilers_free(clvox_context *ctx);
 

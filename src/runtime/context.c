@@ -35,7 +35,7 @@ static int begin(const clvox_context_options *options, clvox_context **ctx)
 {
     *ctx = calloc(1, sizeof **ctx);
     if (!*ctx)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     if (options)
         (*ctx)->options = *options;
     return CLVOX_OK;
@@ -93,7 +93,7 @@ int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox
     cl_context context = NULL;
     *out = NULL;
     if (!queue)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a context is to be opened on a queue, and there is none");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a context is to be opened on a queue, and there is none");
     CLV_TRY(begin(options, &ctx));
     CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL), "clGetCommandQueueInfo", "queue");
     CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL), "clGetCommandQueueInfo",
@@ -101,7 +101,8 @@ int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox
     CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL),
            "clGetCommandQueueInfo", "queue");
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "the queue runs its commands out of order; give one that keeps their order");
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT,
+                            "the queue runs its commands out of order; give one that keeps their order");
         goto end;
     }
     int count = clvox_devices_list(&devices), chosen = 0;
@@ -110,8 +111,9 @@ int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox
     while (chosen < count && devices[chosen].device_id != (void *)device)
         chosen++;
     if (chosen == count || !devices[chosen].usable) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "the queue's device cannot be used: %s",
-                          chosen < count ? devices[chosen].reason : "it is not among those of `clvox devices`");
+        status =
+            clvox_fail(CLVOX_ERROR_ARGUMENT, "the queue's device cannot be used: %s",
+                       chosen < count ? devices[chosen].reason : "it is not among those of `clvox devices`");
         goto end;
     }
     take(ctx, devices, chosen);

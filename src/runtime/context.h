@@ -77,7 +77,7 @@ struct clvox_context {
     int compiler_count, compilers_allowed;
     int device_number; /* in the list of devices */
     bool not_ahead; /* nothing is built ahead, for tests */
-    clvox_building building; /* as of clv_ahead_announce */
+    clvox_building building; /* as of clvox_context_announce */
     void *building_user;
     int compiled;   /* programs that were built from their text, */
     int late;       /* and those of them that were not built ahead, for tests */

@@ -67,19 +67,19 @@ int clv_no_device(void)
         broken_driver(place, why, sizeof why);
     }
     if (why[0])
-        return clv_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: %s; repair or remove that driver, or %s",
-                        why, packages);
+        return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: %s; repair or remove that driver, or %s",
+                          why, packages);
     if (files && clv_pocl_folder_refused(path, sizeof path))
-        return clv_fail(CLVOX_ERROR_DEVICE,
-                        "no OpenCL device: the drivers in %s find none, and PoCL cannot write its folder "
-                        "%.300s; set POCL_CACHE_DIR to a folder that can be written, or %s",
-                        place, path, packages);
+        return clvox_fail(CLVOX_ERROR_DEVICE,
+                          "no OpenCL device: the drivers in %s find none, and PoCL cannot write its folder "
+                          "%.300s; set POCL_CACHE_DIR to a folder that can be written, or %s",
+                          place, path, packages);
     if (files)
-        return clv_fail(CLVOX_ERROR_DEVICE,
-                        "no OpenCL device: the drivers in %s find none; check that the device is there "
-                        "and that you may use it, or %s",
-                        place, packages);
-    return clv_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: there is no driver in %s; %s", place, packages);
+        return clvox_fail(CLVOX_ERROR_DEVICE,
+                          "no OpenCL device: the drivers in %s find none; check that the device is there "
+                          "and that you may use it, or %s",
+                          place, packages);
+    return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: there is no driver in %s; %s", place, packages);
 }
 
 static void judge(clvox_device *d)
@@ -111,7 +111,7 @@ static int add_platform(cl_platform_id platform, clvox_device **list, int *count
         return CLVOX_OK;
     ids = calloc(found, sizeof *ids);
     if (!ids)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, found, ids, NULL) != CL_SUCCESS)
         goto end;
     for (cl_uint i = 0; i < found; i++) {
@@ -144,7 +144,7 @@ int clvox_devices_list(clvox_device **out)
         return clv_no_device();
     ids = calloc(platforms, sizeof *ids);
     if (!ids)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_CL(clGetPlatformIDs(platforms, ids, NULL), "clGetPlatformIDs", "listing OpenCL drivers");
     for (cl_uint i = 0; i < platforms; i++)
         CLV_TRY(add_platform(ids[i], &list, &count, &capacity));

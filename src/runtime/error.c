@@ -41,15 +41,15 @@ const char *clv_cl_error_name(cl_int error)
 int clv_cl_fail(cl_int error, const char *call, const char *meaning)
 {
     if (error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY)
-        return clv_fail(CLVOX_ERROR_MEMORY,
-                        "%s failed with %s (%s): memory does not suffice; use a smaller grid or "
-                        "another device",
-                        call, clv_cl_error_name(error), meaning);
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "%s failed with %s (%s): memory does not suffice; use a smaller grid or "
+                          "another device",
+                          call, clv_cl_error_name(error), meaning);
     if (error == CL_DEVICE_NOT_AVAILABLE)
-        return clv_fail(CLVOX_ERROR_DEVICE,
-                        "%s failed with %s (%s): the device stopped working; choose another one "
-                        "with --device",
-                        call, clv_cl_error_name(error), meaning);
-    return clv_fail(CLVOX_ERROR_DEVICE, "%s failed with %s, error %d (%s)", call,
-                    clv_cl_error_name(error), error, meaning);
+        return clvox_fail(CLVOX_ERROR_DEVICE,
+                          "%s failed with %s (%s): the device stopped working; choose another one "
+                          "with --device",
+                          call, clv_cl_error_name(error), meaning);
+    return clvox_fail(CLVOX_ERROR_DEVICE, "%s failed with %s, error %d (%s)", call, clv_cl_error_name(error),
+                      error, meaning);
 }

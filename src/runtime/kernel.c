@@ -27,7 +27,7 @@ int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant
     if (!place) {
         clv_forced *grown = realloc(ctx->forced, (size_t)(ctx->forced_count + 1) * sizeof *grown);
         if (!grown)
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         ctx->forced = grown;
         place = &grown[ctx->forced_count++];
         snprintf(place->entry, sizeof place->entry, "%s", entry);
@@ -87,7 +87,7 @@ static int memo_put(clvox_context *ctx, const clv_entry *entry, const char *extr
         int old_room = ctx->memo_room;
         clv_memo *bigger = calloc(old_room ? 2 * (size_t)old_room : 64, sizeof *bigger);
         if (!bigger)
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         ctx->memo = bigger;
         ctx->memo_room = old_room ? 2 * old_room : 64;
         for (int i = 0; i < old_room; i++)
@@ -166,18 +166,19 @@ static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *cou
     clv_occupancy_of(&ctx->limits, &footprint, &kernel->resources);
     kernel->occupancy = kernel->resources.fraction;
     if (!fits || kernel->resources.groups == 0 || local > ctx->limits.local_bytes) {
-        status = clv_fail(CLVOX_ERROR_DEVICE,
-                          "%s takes more registers or local memory than %s has; choose another tile",
-                          kernel->label, ctx->limits.name);
+        status = clvox_fail(CLVOX_ERROR_DEVICE,
+                            "%s takes more registers or local memory than %s has; choose another tile",
+                            kernel->label, ctx->limits.name);
         goto end;
     }
     kernel->reserve = clv_private_reserve(&ctx->limits, (size_t)private);
     if (kernel->reserve > ctx->limits.global_bytes) {
-        status = clv_fail(CLVOX_ERROR_DEVICE,
-                          "%s keeps %zu KiB of private memory a work-item, %.1f GiB for all that %s runs at once, "
-                          "which has %.1f; choose another variant", kernel->label, (size_t)private >> 10,
-                          (double)kernel->reserve / 0x1p30, ctx->limits.name,
-                          (double)ctx->limits.global_bytes / 0x1p30);
+        status = clvox_fail(
+            CLVOX_ERROR_DEVICE,
+            "%s keeps %zu KiB of private memory a work-item, %.1f GiB for all that %s runs at once, "
+            "which has %.1f; choose another variant",
+            kernel->label, (size_t) private >> 10, (double)kernel->reserve / 0x1p30, ctx->limits.name,
+            (double)ctx->limits.global_bytes / 0x1p30);
     }
 end:
     return status;
@@ -193,7 +194,7 @@ static int adopt(clvox_context *ctx, const clv_entry *entry, const clv_candidate
     clv_tile t = candidate->tile;
     clv_built *built = calloc(1, sizeof *built);
     if (!built || !(built->extra = strdup(extra))) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     clv_kernel *kernel = &built->kernel;
@@ -288,10 +289,10 @@ static int get_forced(clvox_context *ctx, const clv_entry *entry, const clv_forc
             return get_candidate(ctx, entry, &candidates[i], extra, out);
     for (int v = 0; v < entry->count; v++)
         known = known || !strcmp(entry->variants[v].name, forced->variant);
-    return clv_fail(known ? CLVOX_ERROR_DEVICE : CLVOX_ERROR_ARGUMENT,
-                    known ? "%s: the variant %s does not run with this tile on %s; choose another"
-                          : "%s has no variant %s (asked for on %s)",
-                    entry->name, forced->variant, ctx->limits.name);
+    return clvox_fail(known ? CLVOX_ERROR_DEVICE : CLVOX_ERROR_ARGUMENT,
+                      known ? "%s: the variant %s does not run with this tile on %s; choose another"
+                            : "%s has no variant %s (asked for on %s)",
+                      entry->name, forced->variant, ctx->limits.name);
 }
 
 /* The first candidate that builds. A driver that refuses one (too many
@@ -310,8 +311,8 @@ static int get_planned(clvox_context *ctx, const clv_entry *entry, const clv_can
         if (ctx->options.verbosity >= 1)
             fprintf(stderr, "passed over: %s\n", clvox_message());
     }
-    return clv_fail(status, "%s does not run on %s: %s", entry->name, ctx->limits.name,
-                    first[0] ? first : "no variant fits the device");
+    return clvox_fail(status, "%s does not run on %s: %s", entry->name, ctx->limits.name,
+                      first[0] ? first : "no variant fits the device");
 }
 
 static const clv_forced *forced_for(const clvox_context *ctx, const clv_entry *entry)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clvox/kernels.h"
 #include "runtime/pocl.h"
 
 bool clv_pocl_folder_refused(char *path, size_t room)
@@ -33,19 +34,19 @@ bool clv_pocl_folder_refused(char *path, size_t room)
     return refused;
 }
 
-bool clv_pocl_folder_lend(void)
+int clvox_pocl_folder_lend(void)
 {
     char path[1024];
     const char *set = getenv("POCL_CACHE_DIR"), *temporary = getenv("TMPDIR");
     struct stat info;
     if ((set && set[0]) || !clv_pocl_folder_refused(path, sizeof path))
-        return false;
+        return 0;
     int length = snprintf(path, sizeof path, "%s/clvox-pocl-%u",
                           temporary && temporary[0] ? temporary : "/tmp", (unsigned)geteuid());
     if (length < 0 || (size_t)length >= sizeof path || (mkdir(path, 0700) < 0 && errno != EEXIST))
-        return false;
+        return 0;
     /* PoCL runs what it finds there: nobody else may have made or may fill it. */
     if (lstat(path, &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || info.st_mode & 022)
-        return false;
+        return 0;
     return setenv("POCL_CACHE_DIR", path, 1) == 0;
 }

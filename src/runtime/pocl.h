@@ -10,9 +10,4 @@
  * (a read-only home), and then gives no device; writes its name. */
 bool clv_pocl_folder_refused(char *path, size_t room);
 
-/* Sets POCL_CACHE_DIR to a folder of the user's own in $TMPDIR or /tmp where
- * PoCL's is refused and the environment names none. For programs, before their
- * first OpenCL call and their first thread. True when it was set. */
-bool clv_pocl_folder_lend(void);
-
 #endif

@@ -125,10 +125,11 @@ enum { LINKING = 120 << 20, BUILDING = 256 << 20 };
 
 static int short_of_addresses(const clvox_context *ctx, uint64_t limit)
 {
-    return clv_fail(CLVOX_ERROR_MEMORY,
-                    "the limit of %.0f MB on memory (ulimit -v) is too low for the compiler of %s; allow 1 GB and what "
-                    "the images take",
-                    (double)limit * 1e-6, ctx->limits.name);
+    return clvox_fail(
+        CLVOX_ERROR_MEMORY,
+        "the limit of %.0f MB on memory (ulimit -v) is too low for the compiler of %s; allow 1 GB and what "
+        "the images take",
+        (double)limit * 1e-6, ctx->limits.name);
 }
 
 int clv_compiler_check(const clvox_context *ctx)
@@ -163,15 +164,15 @@ static int compile(clvox_context *ctx, const char *file, const char *text, const
     }
     if (error == CL_BUILD_PROGRAM_FAILURE || error == CL_COMPILE_PROGRAM_FAILURE ||
         error == CL_INVALID_BUILD_OPTIONS || error == CL_INVALID_COMPILER_OPTIONS) {
-        status = clv_fail(CLVOX_ERROR_BUILD, "cl/%s.cl does not build on %s (%s): %.1500s", file,
-                          ctx->limits.name, clv_cl_error_name(error), *log ? *log : "");
+        status = clvox_fail(CLVOX_ERROR_BUILD, "cl/%s.cl does not build on %s (%s): %.1500s", file,
+                            ctx->limits.name, clv_cl_error_name(error), *log ? *log : "");
         goto end;
     }
     if (error != CL_SUCCESS) {
-        status = clv_fail(CLVOX_ERROR_DEVICE,
-                          "%s failed while it built cl/%s.cl (%s); try again, or choose another device "
-                          "with --device",
-                          ctx->limits.name, file, clv_cl_error_name(error));
+        status = clvox_fail(CLVOX_ERROR_DEVICE,
+                            "%s failed while it built cl/%s.cl (%s); try again, or choose another device "
+                            "with --device",
+                            ctx->limits.name, file, clv_cl_error_name(error));
         goto end;
     }
     *out = program;
@@ -226,7 +227,7 @@ int clv_code_compile(clvox_context *ctx, const char *text, const char *options, 
         return status;
     code->data = clv_program_binary(program, &code->bytes);
     clReleaseProgram(program);
-    return code->data ? CLVOX_OK : clv_fail(CLVOX_ERROR_DEVICE, "%s gives no binaries", ctx->limits.name);
+    return code->data ? CLVOX_OK : clvox_fail(CLVOX_ERROR_DEVICE, "%s gives no binaries", ctx->limits.name);
 }
 
 /* What is known of a kernel's registers from the compiler's log or the code. */
@@ -334,7 +335,7 @@ int clv_program_from_text(clvox_context *ctx, const clv_program_request *request
     char *text = clv_program_text(ctx, request);
     *out = (clv_program){.program = NULL};
     if (!text) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     CLV_TRY(compile(ctx, request->file, text, request->options, code.to_link, &program, &code.log));
@@ -342,8 +343,8 @@ int clv_program_from_text(clvox_context *ctx, const clv_program_request *request
         code.data = clv_program_binary(program, &code.bytes);
     out->program = code.to_link ? linked(ctx, program) : program;
     if (!out->program) {
-        status = clv_fail(CLVOX_ERROR_BUILD, "cl/%s.cl: %s does not link %s", request->file, ctx->limits.name,
-                          request->function);
+        status = clvox_fail(CLVOX_ERROR_BUILD, "cl/%s.cl: %s does not link %s", request->file,
+                            ctx->limits.name, request->function);
         goto end;
     }
     take_note(ctx, request, &code, out);

@@ -64,8 +64,8 @@ static int refuse(const clvox_device *list, int count, const char *problem, cons
         if (list[i].usable)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%d %.60s (%.50s)",
                                      used ? ", " : "", i, list[i].limits.name, list[i].limits.platform);
-    return clv_fail(CLVOX_ERROR_DEVICE, "device \"%.80s\": %s; usable are: %s", selection, problem,
-                    used ? text : "none");
+    return clvox_fail(CLVOX_ERROR_DEVICE, "device \"%.80s\": %s; usable are: %s", selection, problem,
+                      used ? text : "none");
 }
 
 /* Whether part occurs in text, in any case. */
@@ -81,8 +81,8 @@ int clv_device_select(const clvox_device *list, int count, const char *selection
     if (!selection || !selection[0]) {
         if (count > 0 && list[0].usable)
             return 0;
-        return clv_fail(CLVOX_ERROR_DEVICE, "no OpenCL device can be used: %s is passed over, %s",
-                        count ? list[0].limits.name : "nothing", count ? list[0].reason : "there is none");
+        return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device can be used: %s is passed over, %s",
+                          count ? list[0].limits.name : "nothing", count ? list[0].reason : "there is none");
     }
     char *end;
     long index = strtol(selection, &end, 10);

@@ -45,7 +45,7 @@ int clv_sources_version(char version[17])
     for (const clv_source *s = clv_sources; s->name; s++) {
         char *text = clv_source_text(s->name);
         if (!text)
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         clv_cache_key_add(&key, text);
         free(text);
     }
@@ -66,8 +66,8 @@ static int paste(const char *name, FILE *to, int depth)
     int status = CLVOX_OK, number = 0;
     char *text = depth < DEEPEST_INCLUDE ? clv_source_text(name) : NULL;
     if (!text)
-        return clv_fail(CLVOX_ERROR_BUILD,
-                        "the kernel file %s is not known; list its operation in cl/meson.build", name);
+        return clvox_fail(CLVOX_ERROR_BUILD,
+                          "the kernel file %s is not known; list its operation in cl/meson.build", name);
     fprintf(to, "#line 1 \"%s\"\n", name);
     for (const char *line = text; *line; line += line_length(line)) {
         char inner[64];
@@ -143,14 +143,14 @@ int clv_source_assemble(const char *file, const char *function, char **text)
     snprintf(name, sizeof name, "%s.cl", file);
     FILE *to = open_memstream(&whole, &whole_length);
     if (!to)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     status = paste(name, to, 0);
     fclose(to);
     if (status < 0)
         goto end;
     to = open_memstream(&one, &one_length);
     if (!to) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     found = keep_one(whole, function, to);
@@ -179,7 +179,7 @@ int clv_program_options(bool fields_packed, const clv_variant *variant, clv_tile
                           group[1], group[2],
                           variant->defines ? variant->defines : "", extra ? extra : "");
     if (length < 0 || (size_t)length >= room)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the build options of kernel %s are too long",
-                        variant->function);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the build options of kernel %s are too long",
+                          variant->function);
     return CLVOX_OK;
 }

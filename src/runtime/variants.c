@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "runtime/ahead.h"
 #include "runtime/buffer.h"
 #include "runtime/compiler.h"
 #include "runtime/kernel.h"
-#include "runtime/pocl.h"
 #include "runtime/registry.h"
 #include "runtime/timing.h"
 
@@ -32,7 +30,7 @@ int clvox_timings(clvox_context *ctx, clvox_timing **out)
         return count;
     clvox_timing *rows = calloc((size_t)count + 1, sizeof *rows);
     if (!rows)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the profile");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the profile");
     for (int i = 0; i < count; i++) {
         rows[i] = (clvox_timing){
             .calls = timings[i].calls, .seconds = timings[i].seconds, .bytes = timings[i].bytes};
@@ -124,7 +122,7 @@ static int visit_entry(clvox_context *ctx, const clv_entry *entry, const int siz
                     .kernel = entry->name, .variant = variant->name, .refused = clvox_message(), .limit = ""};
         }
         if (visit(user, &shown))
-            status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+            status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
     }
     int ended = clv_force_variant(ctx, entry->name, NULL, -1);
     return status < 0 ? status : ended;
@@ -153,22 +151,7 @@ void clvox_context_wisdom(const clvox_context *ctx, clvox_wisdom *out)
 
 /* ---- building ------------------------------------------------------------ */
 
-void clvox_context_announce(clvox_context *ctx, clvox_building building, void *user)
-{
-    clv_ahead_announce(ctx, building, user);
-}
-
-int clvox_context_compilers(clvox_context *ctx, const char *program, int most)
-{
-    return clv_compilers_allow(ctx, program, most);
-}
-
 int clvox_compiler_main(int argc, char **argv)
 {
     return argc == 3 && !strcmp(argv[1], CLV_COMPILER_VERB) ? clv_compiler_serve(argv[2]) : -1;
-}
-
-int clvox_pocl_folder_lend(void)
-{
-    return clv_pocl_folder_lend();
 }

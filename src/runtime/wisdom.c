@@ -122,7 +122,7 @@ static int read_lines(const char *path, lines *out, const char **wrong)
     *wrong = NULL;
     if (stat(path, &info) < 0 && (errno == ENOENT || errno == ENOTDIR))
         return CLVOX_OK;
-    CLV_TRY(clv_file_read_all(path, LARGEST_FILE, &out->text, &size));
+    CLV_TRY(clvox_file_read(path, LARGEST_FILE, &out->text, &size));
     CLV_TRY(write_head(head));
     size_t length = strcspn(out->text, "\n");
     if (strncmp(out->text, "clvox wisdom", 12) != 0 && out->text[0] != '{')
@@ -166,7 +166,7 @@ int clv_wisdom_load(const char *path, const clvox_device_limits *limits, clv_wis
     clv_wisdom *wisdom = calloc(1, sizeof *wisdom);
     *out = NULL;
     if (!wisdom || (path && !(wisdom->path = strdup(path)))) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     if (path && read_lines(path, &l, &wrong) < 0)
@@ -176,7 +176,7 @@ int clv_wisdom_load(const char *path, const clvox_device_limits *limits, clv_wis
                  "%.280s %s: passed over; `clvox tune` writes a new one and keeps this beside it", path, wrong);
     wisdom->record = calloc((size_t)l.count + 1, sizeof *wisdom->record);
     if (!wisdom->record) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     if (l.count)
@@ -216,10 +216,10 @@ static int set_aside(const char *path, const char *wrong, char **remark)
         length = number == 1 ? asprintf(&aside, "%s.old", real ? real : path)
                              : asprintf(&aside, "%s.old%d", real ? real : path, number);
     } while (length >= 0 && lstat(aside, &info) == 0 && number++ < 1000);
-    int status = length < 0 ? clv_fail(CLVOX_ERROR_MEMORY, "out of host memory") : CLVOX_OK;
+    int status = length < 0 ? clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory") : CLVOX_OK;
     if (status >= 0 && rename(real ? real : path, aside) < 0)
-        status = clv_fail(CLVOX_ERROR_FILE, "%s %s, and cannot be kept as %s (%s)", path, wrong, aside,
-                          strerror(errno));
+        status = clvox_fail(CLVOX_ERROR_FILE, "%s %s, and cannot be kept as %s (%s)", path, wrong, aside,
+                            strerror(errno));
     if (status >= 0 && remark && asprintf(&sentence, "%s %s: kept as %s, and begun anew", path, wrong, aside) >= 0) {
         free(*remark);
         *remark = sentence;
@@ -300,7 +300,7 @@ int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const 
     CLV_TRY(read_to_change(path, &l, &wrong));
     text = text_with(&l, limits, record, &size);
     if (!text) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     CLV_TRY(clv_file_create(path, &writer));

@@ -88,7 +88,7 @@ int clv_series_motion(const clvox_series_options *o, const clvox_grid *grid, con
     int steps = 0;
     double sum = 0, *values = malloc((size_t)r->frames * sizeof *values);
     if (!values)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int a = 0; a < 3; a++)
         r->center[a] = .5 * (grid->size[a] - 1);
     clv_matrix_apply(grid->to_ras, r->center, r->center);

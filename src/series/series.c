@@ -54,7 +54,7 @@ static int tick(series_run *s, double work)
 {
     s->done += work;
     if (s->o->progress && s->o->progress(s->o->user, s->stage, fmin(s->done / s->all, 1)))
-        return clv_fail(CLVOX_ERROR_STOPPED, "stopped");
+        return clvox_fail(CLVOX_ERROR_STOPPED, "stopped");
     return CLVOX_OK;
 }
 
@@ -149,8 +149,8 @@ static int target_open(const series_run *s, const clvox_volume *image, clvox_met
     CLV_TRY(linear_levels_fill(&t->stage, false));
     if (t->stage.flat)
         status =
-            clv_fail(CLVOX_ERROR_DATA, "the reference has one value%s: there is nothing to align frames by",
-                     s->mask ? " inside the mask" : "");
+            clvox_fail(CLVOX_ERROR_DATA, "the reference has one value%s: there is nothing to align frames by",
+                       s->mask ? " inside the mask" : "");
 end:
     return status;
 }
@@ -242,7 +242,7 @@ static int pass(series_run *s, const clvox_volume *image, clvox_metric metric, i
     int status = CLVOX_OK, from = s->reference < 0 ? s->series->frames / 2 : s->reference;
     target *t = calloc(1, sizeof *t);
     if (!t)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(target_open(s, image, metric, t));
     for (int way = 1; way >= -1; way -= 2) {
         double neighbour[4][4];
@@ -274,7 +274,7 @@ static int mean_of(series_run *s, int first, int last, clvox_volume **out)
     int *count = calloc(n, sizeof *count);
     *out = NULL;
     if (!sum || !count) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the mean of the frames");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the mean of the frames");
         goto end;
     }
     CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, out));
@@ -331,7 +331,7 @@ static int bring(series_run *s, int shell, const clvox_volume *unweighted, const
     target *t = calloc(1, sizeof *t);
     double start[1][4][4], offset[4][4], likeness;
     if (!t)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     clv_matrix_identity(start[0]);
     CLV_TRY(target_open(s, unweighted, CLVOX_METRIC_MI, t));
     CLV_TRY(target_show(s, t, mean));
@@ -412,32 +412,33 @@ static int check(const clvox_volume *series, const clvox_volume *reference, cons
     if (status < 0)
         return status;
     if (!series || !series->data)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no series");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no series");
     if (series->kind != CLVOX_KIND_SCALAR)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the series holds labels, colours, vectors or tensors, not frames in time");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the series holds labels, colours, vectors or tensors, not frames in time");
     if (series->frames < 2)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the series has one frame: there is no motion to find; `-f` and `-m` "
-                        "register two images");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the series has one frame: there is no motion to find; `-f` and `-m` "
+                          "register two images");
     if (!clv_matrix_regular(series->grid.to_ras) || clvox_grid_voxels(&series->grid) > INT32_MAX / 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the series has no usable grid: its matrix must be regular, and a frame "
-                        "have fewer than 2^31 / 3 voxels");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the series has no usable grid: its matrix must be regular, and a frame "
+                          "have fewer than 2^31 / 3 voxels");
     for (int k = 0; k < 2; k++)
         if (alone[k] && alone[k]->frames != 1)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s has %d volumes; one is needed",
-                            k ? "mask" : "reference", alone[k]->frames);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s has %d volumes; one is needed",
+                              k ? "mask" : "reference", alone[k]->frames);
     if (o->reference >= series->frames)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no frame %d: the series has frames 0 to %d",
-                        o->reference, series->frames - 1);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no frame %d: the series has frames 0 to %d",
+                          o->reference, series->frames - 1);
     if (gradients && gradients->count != series->frames)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d gradients for %d frames", gradients->count, series->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d gradients for %d frames", gradients->count,
+                          series->frames);
     if (o->linear == CLVOX_LINEAR_NONE || o->linear == CLVOX_LINEAR_SCALES)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "linear: translation, rigid, similarity or affine");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "linear: translation, rigid, similarity or affine");
     if (o->interpolation != CLVOX_INTERPOLATE_LINEAR && o->interpolation != CLVOX_INTERPOLATE_CUBIC &&
         o->interpolation != CLVOX_INTERPOLATE_BSPLINE && o->interpolation != CLVOX_INTERPOLATE_LANCZOS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "interpolation: linear, cubic, bspline or lanczos");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "interpolation: linear, cubic, bspline or lanczos");
     return CLVOX_OK;
 }
 
@@ -483,10 +484,10 @@ static int choose_reference(series_run *s)
 {
     int frames = s->series->frames, at = s->o->reference;
     if (at >= 0 && empty(s, at))
-        return clv_fail(CLVOX_ERROR_DATA, "frame %d, the reference, is empty; choose another one", at);
+        return clvox_fail(CLVOX_ERROR_DATA, "frame %d, the reference, is empty; choose another one", at);
     if (at >= 0 && s->shell[at])
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "frame %d is weighted; the reference of a DWI is one of the lowest b", at);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "frame %d is weighted; the reference of a DWI is one of the lowest b", at);
     for (int k = 0; at < 0 && k < frames; k++) {
         int i = s->weighted ? k : frames / 2 + (k & 1 ? -(k + 1) / 2 : k / 2);
         if (i >= 0 && i < frames && !empty(s, i) && !s->shell[i])
@@ -494,8 +495,8 @@ static int choose_reference(series_run *s)
     }
     s->reference = at;
     return at >= 0 ? CLVOX_OK
-                   : clv_fail(CLVOX_ERROR_DATA, "every frame%s is empty: it has one value, or no number",
-                              s->weighted ? " without weighting" : "");
+                   : clvox_fail(CLVOX_ERROR_DATA, "every frame%s is empty: it has one value, or no number",
+                                s->weighted ? " without weighting" : "");
 }
 
 /* What interpolation makes of nothing. */
@@ -525,7 +526,7 @@ static int resample(series_run *s, clvox_series_result *r)
     int *count = calloc(n, sizeof *count);
     s->stage = "resampling";
     if (!sum || !count) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the mean of the frames");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the mean of the frames");
         goto end;
     }
     CLV_TRY(clvox_volume_create(grid, r->frames, CLVOX_KIND_SCALAR, &r->corrected));
@@ -578,7 +579,7 @@ static int rotate_gradients(const clvox_gradients *given, const clvox_series_fra
     }
     if (!made || !made->b || !made->direction) {
         clvox_gradients_destroy(&made);
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for gradients");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for gradients");
     }
     for (size_t i = 0; i < n; i++) {
         double rotation[3][3];
@@ -629,7 +630,7 @@ static int prepare(series_run *s, const clvox_volume *reference, const clvox_gra
     s->shell = calloc(frames, sizeof *s->shell);
     s->found = calloc(frames, sizeof *s->found);
     if (!s->frame || !s->shell || !s->found)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     find_empty(s);
     CLV_TRY(find_shells(s, gradients));
     if (!reference)

@@ -63,12 +63,12 @@ static int check_column(const clvox_stats_design *d, const double *v, int at)
 {
     for (int i = 0; i < d->subjects; i++)
         if (!isfinite(v[i]))
-            return clv_fail(CLVOX_ERROR_DATA, "%s of subject %d is not a finite number", name_of(d, at),
-                            i + 1);
+            return clvox_fail(CLVOX_ERROR_DATA, "%s of subject %d is not a finite number", name_of(d, at),
+                              i + 1);
     if (is_one_value(v, d->subjects))
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "%s has one value in all %d subjects; leave it out, or choose another column",
-                        name_of(d, at), d->subjects);
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "%s has one value in all %d subjects; leave it out, or choose another column",
+                          name_of(d, at), d->subjects);
     return CLVOX_OK;
 }
 
@@ -97,9 +97,9 @@ static int add_nuisances(const clvox_stats_design *d, clv_stats_model *m)
         memcpy(q, v, (size_t)n * sizeof *q);
         center(q, n);
         if (!add_column(m, q))
-            return clv_fail(CLVOX_ERROR_DATA,
-                            "%s is a combination of the covariates before it; leave one of them out",
-                            name_of(d, c + 1));
+            return clvox_fail(CLVOX_ERROR_DATA,
+                              "%s is a combination of the covariates before it; leave one of them out",
+                              name_of(d, c + 1));
         m->nuisances++;
     }
     return CLVOX_OK;
@@ -116,9 +116,9 @@ static int add_tested(const clvox_stats_design *d, bool less, clv_stats_model *m
     if (d->tested)
         center(m->x, n);
     if (!add_column(m, m->x))
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "%s is a combination of the covariates, which leave nothing of it to test",
-                        name_of(d, 0));
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "%s is a combination of the covariates, which leave nothing of it to test",
+                          name_of(d, 0));
     for (int i = 0; i < n && less; i++)
         m->x[i] = -m->x[i];
     return CLVOX_OK;
@@ -131,13 +131,13 @@ int clv_stats_model_make(const clvox_stats_design *d, bool less, clv_stats_model
     clv_stats_model m = {.subjects = n, .flips = !d->tested, .first = d->tested != NULL, .dof = n - columns};
     *out = (clv_stats_model){.subjects = 0};
     if (n < 2 || m.dof < 1)
-        return clv_fail(CLVOX_ERROR_DATA, "a design of %d columns needs at least %d subjects; given: %d",
-                        columns, columns + 1, n);
+        return clvox_fail(CLVOX_ERROR_DATA, "a design of %d columns needs at least %d subjects; given: %d",
+                          columns, columns + 1, n);
     m.q = calloc((size_t)columns * (size_t)n, sizeof *m.q);
     m.x = calloc((size_t)n, sizeof *m.x);
     m.kind = calloc((size_t)n, sizeof *m.kind);
     if (!m.q || !m.x || !m.kind) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     CLV_TRY(add_nuisances(d, &m));

@@ -57,7 +57,7 @@ int clv_stats_permuter_make(const clv_stats_model *m, int asked, int seed, clv_s
         .model = m, .seed = (uint64_t)seed, .count = all ? all : asked, .exact = all > 0};
     out->row = malloc((size_t)m->subjects * sizeof *out->row);
     if (!out->row)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < m->subjects; i++)
         out->row[i] = m->kind[i];
     if (out->exact && !m->flips)

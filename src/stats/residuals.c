@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "op/stats/glm_t.h"
 #include "stats/stats.h"
 #include "transform/field.h"
@@ -58,12 +58,12 @@ typedef struct work {
     float *out, *t;
 } work;
 
-static int run(work *w, size_t count, clv_task task)
+static int run(work *w, size_t count, clvox_task task)
 {
     w->each = (size_t)w->d->model->subjects * BLOCK;
-    w->e = malloc((size_t)clv_threads() * w->each * sizeof *w->e);
-    int status = w->e ? clv_parallel((count + BLOCK - 1) / BLOCK, task, w)
-                      : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    w->e = malloc((size_t)clvox_threads() * w->each * sizeof *w->e);
+    int status = w->e ? clvox_parallel((count + BLOCK - 1) / BLOCK, task, w)
+                      : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     free(w->e);
     return status;
 }
@@ -114,19 +114,19 @@ int clv_stats_residuals(const clv_stats_data *d, int first, int count, float *ou
 static int check(const clvox_volume *const *maps, int count, int subjects, const clvox_volume *mask)
 {
     if (count != 1 && count != subjects)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d maps for %d subjects; one for each is needed", count,
-                        subjects);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d maps for %d subjects; one for each is needed", count,
+                          subjects);
     const int frames = count == 1 ? subjects : 1;
     for (int i = 0; i < count; i++) {
         if (maps[i]->frames != frames)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "map %d has %d volumes, not %d", i + 1, maps[i]->frames,
-                            frames);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "map %d has %d volumes, not %d", i + 1, maps[i]->frames,
+                              frames);
         if (!clvox_grid_equal(&maps[i]->grid, &maps[0]->grid))
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "map %d is on another grid than the first; resample it there", i + 1);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "map %d is on another grid than the first; resample it there", i + 1);
     }
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &maps[0]->grid)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the mask is not on the grid of the maps; resample it there");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the mask is not on the grid of the maps; resample it there");
     return clv_field_check(&maps[0]->grid);
 }
 
@@ -140,13 +140,13 @@ static int list(const work *w, clv_stats_data *d)
         d->constant += w->found[i] == CONSTANT;
     }
     if (!d->tested)
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_DATA,
             "no voxel is left to test: of %zu%s, %zu have values that are not finite and %zu do not vary",
             d->asked, d->mask ? " in the mask" : "", d->not_finite, d->constant);
     d->place = malloc((size_t)d->tested * sizeof *d->place);
     if (!d->place)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     int count = 0;
     for (size_t i = 0; i < w->voxels; i++)
         if (w->found[i] == TESTED)
@@ -167,7 +167,7 @@ int clv_stats_data_make(const clvox_volume *const *maps, int count, const clv_st
     w.found = calloc(w.voxels, 1);
     d.map = malloc((size_t)model->subjects * sizeof *d.map);
     if (!w.found || !d.map) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int s = 0; s < model->subjects; s++)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/select.h"
 #include "op/stats/glm_t.h"
 #include "stats/options.h"
@@ -66,7 +66,7 @@ static int family_make(const run *r, family *f)
     f->largest = malloc(permutations * sizeof *f->largest);
     return f->observed && f->threshold && f->count && f->largest
                ? CLVOX_OK
-               : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+               : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 /* How many voxels of residuals the device takes at once: all, or whole blocks. */
@@ -93,10 +93,10 @@ static int fit(run *r)
             r->round = (int)fmax(1, fmin(r->round, 536870912. / (4. * BATCH * r->data.tested)));
     }
     if (r->piece < 1)
-        return clv_fail(CLVOX_ERROR_MEMORY,
-                        "%s leaves too little memory for the statistics of %d voxels and %d permutations%s",
-                        l->name, r->data.tested, r->permuter.count,
-                        r->o->memory > 0 ? "; give it more by --memory" : "");
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "%s leaves too little memory for the statistics of %d voxels and %d permutations%s",
+                          l->name, r->data.tested, r->permuter.count,
+                          r->o->memory > 0 ? "; give it more by --memory" : "");
     r->pieces = (r->data.tested + r->piece - 1) / r->piece;
     return CLVOX_OK;
 }
@@ -129,7 +129,7 @@ static int allocate(run *r)
     r->maps = maps ? malloc(maps * sizeof *r->maps) : NULL;
     r->scores = maps ? malloc(maps * sizeof *r->scores) : NULL;
     if (!r->residuals || !r->device_t || !r->weights || (maps && (!r->maps || !r->scores)))
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(family_make(r, &r->t));
     if (r->o->tfce)
         CLV_TRY(family_make(r, &r->enhanced));
@@ -295,8 +295,8 @@ static int enhance_round(run *r, int first, int count)
 {
     int status;
     enhancing e = {r, first, count};
-    CLV_TRY(clv_parallel((size_t)count, enhance_one, &e));
-    CLV_TRY(clv_parallel(((size_t)r->data.tested + RANGE - 1) / RANGE, count_range, &e));
+    CLV_TRY(clvox_parallel((size_t)count, enhance_one, &e));
+    CLV_TRY(clvox_parallel(((size_t)r->data.tested + RANGE - 1) / RANGE, count_range, &e));
 end:
     return status;
 }
@@ -329,8 +329,8 @@ end:
 static int tell(const run *r, double done)
 {
     return r->o->progress && r->o->progress(r->o->user, "permutations", done / r->permuter.count)
-               ? clv_fail(CLVOX_ERROR_STOPPED, "stopped after %d of %d permutations", (int)done,
-                          r->permuter.count)
+               ? clvox_fail(CLVOX_ERROR_STOPPED, "stopped after %d of %d permutations", (int)done,
+                            r->permuter.count)
                : CLVOX_OK;
 }
 
@@ -448,8 +448,8 @@ end:
 static int check(const clvox_stats_design *d, const clvox_stats_options *o)
 {
     if (d->subjects < 1 || d->covariate_count < 0 || (d->covariate_count > 0 && !d->covariates))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a design of %d subjects and %d covariates is none",
-                        d->subjects, d->covariate_count);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a design of %d subjects and %d covariates is none",
+                          d->subjects, d->covariate_count);
     return clv_options_check(&clv_stats_table, o);
 }
 

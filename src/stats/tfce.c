@@ -16,7 +16,7 @@ int clv_tfce_make(const clv_tfce *what, clv_tfce *out)
     *out = *what;
     out->at = malloc(voxels * sizeof *out->at);
     if (!out->at)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (size_t i = 0; i < voxels; i++)
         out->at[i] = -1;
     for (int i = 0; i < out->count; i++)
@@ -115,7 +115,7 @@ static int sort(const forest *f, int32_t levels, int32_t *order)
     const int count = f->tfce->count;
     int32_t *start = calloc((size_t)levels + 2, sizeof *start);
     if (!start)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < count; i++)
         start[levels - f->n[i].level + 1]++; /* of the level above: where this one begins */
     for (int32_t k = 1; k <= levels; k++)
@@ -147,7 +147,7 @@ int clv_tfce_enhance(const clv_tfce *tfce, const float *t, int sign, float *out)
     int32_t *order = malloc(count * sizeof *order), levels = f.n ? plant(&f, t, sign) : 0;
     f.sum = calloc((size_t)levels + 1, sizeof *f.sum);
     if (!f.n || !order || !f.sum) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int32_t k = 1; k <= levels; k++)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "op/surface/mesh_distance.h"
 
 enum {
@@ -67,7 +67,7 @@ static int add_cell(const search *s, find *f, const int low[3], const double p[3
     void *lists = grown(f->list, &f->list_room, f->list_count + LISTED, sizeof *f->list);
     f->list = lists ? lists : f->list;
     if (!cells || !lists)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the band about a surface");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the band about a surface");
     int32_t *list = f->list + f->list_count;
     for (; count <= LISTED && kept < count; kept++)
         list[kept] = s->tree->order[places[kept]];
@@ -138,7 +138,7 @@ static int64_t measure(clvox_context *ctx, const search *s, clv_buffer *triangle
     int32_t (*cells)[4] = malloc(bytes[0]), *list = malloc(bytes[1]), *nearest = malloc(bytes[3]);
     float *squared = malloc(bytes[2]);
     if (!cells || !list || !nearest || !squared) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the band about a surface");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the band about a surface");
         goto end;
     }
     cell_count = list_count = 0;
@@ -208,7 +208,7 @@ static int send_triangles(clvox_context *ctx, const clvox_surface *surface, cons
     size_t bytes = surface->triangles * CLV_MESH_RECORD * sizeof(float);
     float *records = malloc(bytes);
     if (!records)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for %zu triangles", surface->triangles);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for %zu triangles", surface->triangles);
     for (size_t t = 0; t < surface->triangles; t++) {
         double corners[9];
         for (size_t k = 0; k < 3; k++)
@@ -244,13 +244,13 @@ int64_t clv_surface_band(clvox_context *ctx, const clvox_surface *surface, const
             to_position[a][b] = (float)(grid->to_ras[a][b] - (b == 3 ? origin[a] : 0));
     s.finds = calloc(TOGETHER, sizeof *s.finds);
     if (!s.finds)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the band about a surface");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the band about a surface");
     CLV_TRY(send_triangles(ctx, surface, origin, &triangles));
     for (s.first = 0; s.first < count; s.first += TOGETHER) {
         size_t blocks = count - s.first < TOGETHER ? count - s.first : TOGETHER;
         for (size_t b = 0; b < blocks; b++)
             s.finds[b].cell_count = s.finds[b].list_count = 0;
-        CLV_TRY(clv_parallel(blocks, search_block, &s));
+        CLV_TRY(clvox_parallel(blocks, search_block, &s));
         int64_t more = measure(ctx, &s, triangles, blocks, to_position, distance, triangle);
         if (more < 0) {
             status = (int)more;

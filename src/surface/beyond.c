@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "surface/band.h"
 
@@ -119,7 +119,7 @@ static int sweep(beyond *b, int way)
     for (b->front = 0; b->front < across + up - 1; b->front++) {
         b->lowest = b->front < up ? 0 : b->front - up + 1;
         int highest = b->front < across ? b->front : across - 1;
-        int status = clv_parallel((size_t)(highest - b->lowest + 1), sweep_bundle, b);
+        int status = clvox_parallel((size_t)(highest - b->lowest + 1), sweep_bundle, b);
         if (status < 0)
             return status;
     }
@@ -139,7 +139,7 @@ int clv_surface_beyond(const clvox_surface *surface, const clv_tree *tree, const
         b.edge[a] = (float)spacing[a];
     b.fixed = calloc(n, 1);
     if (!place_of || !b.fixed) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the distance to a surface");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the distance to a surface");
         goto end;
     }
     for (size_t i = 0; i < surface->triangles; i++)
@@ -150,7 +150,7 @@ int clv_surface_beyond(const clvox_surface *surface, const clv_tree *tree, const
     }
     b.border = known > 0;
     if (with_border || !known)
-        CLV_TRY(clv_parallel((size_t)grid->size[2], ask_plane, &b));
+        CLV_TRY(clvox_parallel((size_t)grid->size[2], ask_plane, &b));
     for (size_t i = 0; i < n; i++)
         if (triangle[i] >= 0)
             triangle[i] = place_of[triangle[i]];

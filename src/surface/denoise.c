@@ -70,7 +70,7 @@ static int tell(clv_denoise *run, const char *stage, double fraction)
     const clvox_denoise_options *o = run->options;
     fraction = (run->result->rounds + 0.98 * fraction) / rounds_for(run);
     if (o->progress && o->progress(o->user, stage, fraction))
-        return clv_fail(CLVOX_ERROR_STOPPED, "stopped");
+        return clvox_fail(CLVOX_ERROR_STOPPED, "stopped");
     return CLVOX_OK;
 }
 
@@ -165,7 +165,7 @@ static int quantile_of(clv_denoise *run, const clv_buffer *from, size_t stride, 
     double *sorted = malloc(count * sizeof *sorted);
     *out = 0;
     if (!values || !sorted) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     CLV_TRY(clv_buffer_read(run->ctx, from, 0, values, count * stride * sizeof(float)));
@@ -307,8 +307,8 @@ static int one_round(clv_denoise *run, int round)
     double mark = clv_seconds();
     CLV_TRY(clv_nlm_band_count(run->ctx, &phi, b->delta, run->rows, &run->count));
     if (run->count < 1) {
-        status = clv_fail(CLVOX_ERROR_DATA, "no voxel lies within %g voxels of the surface",
-                          (double)b->delta);
+        status =
+            clvox_fail(CLVOX_ERROR_DATA, "no voxel lies within %g voxels of the surface", (double)b->delta);
         goto end;
     }
     requests = clv_denoise_list_band(run, list);
@@ -383,7 +383,7 @@ static int restore(clv_denoise *run)
     bool blurred = false;
     float *before = malloc((size_t)run->box.n * sizeof *before);
     if (!before)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     /* Noise of a mask goes with its voxels' edges, which are neighbours: it looks like shape. */
     if (!run->level_set->surface)
         CLV_TRY(clv_denoise_is_blurred(run, &blurred));
@@ -407,7 +407,7 @@ static int finish(clv_denoise *run)
     size_t near = 0;
     float *phi = malloc((size_t)b->n * sizeof(float));
     if (!phi)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, (size_t)b->n * sizeof(float)));
     CLV_TRY(clv_denoise_place(run, phi));
     CLV_TRY(clv_nlm_volume(run->ctx, &image, 0, run->rows, &cells));
@@ -444,7 +444,7 @@ static int work(clv_denoise *run)
     memcpy(r->size, b->size, sizeof r->size);
     run->start = malloc(bytes);
     if (!run->start) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     clv_denoise_cut(distance, b, run->start);

@@ -19,12 +19,12 @@ enum { ESTIMATE_BYTES = 1 << 28, SMALL_BYTES = 1 << 16 };
 static int check_volume(const clvox_volume *v)
 {
     if (!v || !v->data || v->frames != 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a level set has one frame, this has %d", v ? v->frames : 0);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a level set has one frame, this has %d", v ? v->frames : 0);
     if (v->kind == CLVOX_KIND_LABEL)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "this is a label map, not a signed distance; name a label of it");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "this is a label map, not a signed distance; name a label of it");
     if (!clv_matrix_regular(v->grid.to_ras) || clvox_grid_voxels(&v->grid) > INT32_MAX / 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the level set has no usable grid");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the level set has no usable grid");
     return clv_field_check_angles(&v->grid, "denoising a level set");
 }
 
@@ -32,9 +32,9 @@ int clv_denoise_check(const clvox_level_set *level_set, const clvox_denoise_opti
 {
     int status = clv_options_check(&clv_denoise_table, o);
     if (status >= 0 && o->patch % 2 == 0)
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "patch: %d voxels; 3, 5 or 7 are possible", o->patch);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "patch: %d voxels; 3, 5 or 7 are possible", o->patch);
     if (status >= 0 && isinf(o->radius))
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "radius: %g voxels", o->radius);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "radius: %g voxels", o->radius);
     return status < 0 ? status : check_volume(level_set->distance);
 }
 
@@ -101,9 +101,9 @@ int clv_denoise_find_box(const clvox_volume *distance, const clvox_denoise_optio
     box->reach = box->delta + (float)(box->wide * sqrt(corner) + longest);
     surface_box(distance, low, high, &below, not_finite);
     if (high[0] < 0)
-        return clv_fail(CLVOX_ERROR_DATA,
-                        below ? "the level set has no surface: every value is inside (below 0)"
-                              : "the level set has no surface: no value is inside (below 0)");
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          below ? "the level set has no surface: every value is inside (below 0)"
+                                : "the level set has no surface: no value is inside (below 0)");
     for (int a = 0; a < 3; a++) {
         int margin = (int)ceil((double)box->delta * box->edge / edge[a]) + box->wide + 2;
         box->first[a] = low[a] - margin;
@@ -112,9 +112,10 @@ int clv_denoise_find_box(const clvox_volume *distance, const clvox_denoise_optio
         voxels *= box->size[a];
     }
     if (voxels > INT32_MAX / 3)
-        return clv_fail(CLVOX_ERROR_MEMORY, "the surface spans %d x %d x %d voxels, more than fit 32-bit "
-                                            "indices; take larger voxels",
-                        box->size[0], box->size[1], box->size[2]);
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "the surface spans %d x %d x %d voxels, more than fit 32-bit "
+                          "indices; take larger voxels",
+                          box->size[0], box->size[1], box->size[2]);
     box->n = (int)voxels;
     return CLVOX_OK;
 }
@@ -280,7 +281,7 @@ int clvox_denoise_plan_make(clvox_context *ctx, const clvox_level_set *level_set
     CLV_TRY(clv_denoise_find_box(level_set->distance, o, &run.box, &not_finite));
     phi = malloc((size_t)run.box.n * sizeof(float));
     if (!phi) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     clv_denoise_cut(level_set->distance, &run.box, phi);

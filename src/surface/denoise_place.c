@@ -59,7 +59,7 @@ int clv_denoise_place_by_points(const clv_denoise_box *b, const clvox_grid *grid
     double *at = malloc((mesh->vertices + 1) * sizeof *at);
     *level = 0;
     if (!at) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     CLV_TRY(clv_matrix_invert(CLV_MATRIX(grid->to_ras), to_voxel));
@@ -96,7 +96,7 @@ int clv_denoise_place_by_mask(const clv_denoise_box *b, const float *phi, const 
     int count = 0;
     int *at = malloc((size_t)b->n * sizeof *at);
     if (!at)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < b->n; i++)
         if (fabs((double)phi[i]) < near)
             at[count++] = i;
@@ -133,7 +133,7 @@ int clv_denoise_is_blurred(clv_denoise *run, bool *blurred)
     double level, width;
     float *phi = malloc(bytes);
     if (!phi)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, bytes));
     CLV_TRY(clv_denoise_place_by_mask(&run->box, phi, run->start, &level, &width));
     *blurred = width > BLURRED;

@@ -64,7 +64,7 @@ static int noise_of(const work *w, double *noise)
     float *mean = malloc(n * sizeof *mean), *inside = malloc(n * sizeof *inside);
     *noise = 0;
     if (!squares || !mean || !inside) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     CLV_TRY(clv_buffer_read(w->run->ctx, w->mean, 0, mean, n * sizeof *mean));

@@ -202,7 +202,7 @@ int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_s
     double mark;
     CLV_TRY(clv_denoise_run(context, level_set, options, result));
     if (options->progress && options->progress(options->user, "mesh", 1)) {
-        status = clv_fail(CLVOX_ERROR_STOPPED, "stopped");
+        status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped");
         goto end;
     }
     mark = clv_seconds();

@@ -77,8 +77,8 @@ static int check_sides(const clvox_volume *v, const clvox_inside *inside)
     for (size_t i = 0; i < voxels; i++)
         count += is_inside(v, inside, v->data[i]);
     if (count == 0 || count == voxels)
-        return clv_fail(CLVOX_ERROR_DATA, "%s of its voxels lie inside (%s); there is no surface",
-                        count ? "all" : "none", inside->text);
+        return clvox_fail(CLVOX_ERROR_DATA, "%s of its voxels lie inside (%s); there is no surface",
+                          count ? "all" : "none", inside->text);
     return CLVOX_OK;
 }
 
@@ -86,9 +86,9 @@ int clvox_inside_of(const clvox_volume *v, int label, double iso, clvox_inside *
 {
     *out = (clvox_inside){.kind = CLVOX_INSIDE_IMAGE, .label = label, .level = iso, .above = 1};
     if (v->frames != 1)
-        return clv_fail(CLVOX_ERROR_DATA, "has %d volumes; extract one first", v->frames);
+        return clvox_fail(CLVOX_ERROR_DATA, "has %d volumes; extract one first", v->frames);
     if (label >= 0 && !isnan(iso))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a label and a value (iso): one or the other");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a label and a value (iso): one or the other");
     if (label >= 0) {
         out->kind = CLVOX_INSIDE_LABEL;
         snprintf(out->text, sizeof out->text, "label %d", label);
@@ -100,9 +100,9 @@ int clvox_inside_of(const clvox_volume *v, int label, double iso, clvox_inside *
             out->level = out->above = 0;
             snprintf(out->text, sizeof out->text, "signed distance");
         } else if (!names && (l.negative || (l.fractions && l.largest > 1.0001f))) {
-            return clv_fail(CLVOX_ERROR_DATA,
-                            "is neither a mask nor a signed distance; say by --iso VALUE above which value "
-                            "its inside lies");
+            return clvox_fail(CLVOX_ERROR_DATA,
+                              "is neither a mask nor a signed distance; say by --iso VALUE above which value "
+                              "its inside lies");
         } else if (l.fractions && !names) {
             /* A probability has its surface where it is a half. */
             out->kind = CLVOX_INSIDE_PROBABILITY;

@@ -52,7 +52,7 @@ static int has_steps(const clvox_surface *mesh, int *steps)
     size_t alone = 0, different = 0;
     *steps = 0;
     if (!keys)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the directions of triangles");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the directions of triangles");
     for (size_t t = 0; t < count; t++) {
         const double *p[3];
         double n[3], length = 0;
@@ -101,10 +101,10 @@ static int from_surface(clvox_context *ctx, const clvox_level_set_source *source
     clvox_surface_facts facts;
     clvox_grid grid = {{0}, {{0}}};
     if (source->label >= 0 || !isnan(source->iso))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "is a mesh; --label and --iso belong to volumes");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "is a mesh; --label and --iso belong to volumes");
     CLV_TRY(clvox_surface_inspect(mesh, &facts));
     if (!mesh->triangles || !(facts.area > 0))
-        return clv_fail(CLVOX_ERROR_DATA, "has no triangle with an area");
+        return clvox_fail(CLVOX_ERROR_DATA, "has no triangle with an area");
     CLV_TRY(has_steps(mesh, &out->steps));
     /* Steps of voxels look like shape to patches that are smaller than they. */
     double share = out->steps ? 1 : SHARE_OF_EDGE;
@@ -113,9 +113,9 @@ static int from_surface(clvox_context *ctx, const clvox_level_set_source *source
         double extent = facts.bounds[1][a] - facts.bounds[0][a];
         double voxels = extent / voxel + 2 * MARGIN;
         if (!(voxels < MOST))
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "spans %.4g mm, %.0f voxels of %.3g mm; give larger ones by --voxel", extent,
-                            voxels, voxel);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "spans %.4g mm, %.0f voxels of %.3g mm; give larger ones by --voxel", extent,
+                              voxels, voxel);
         grid.size[a] = (int)ceil(voxels) + 1;
         grid.to_ras[a][a] = voxel;
         double middle = 0.5 * (facts.bounds[0][a] + facts.bounds[1][a]);
@@ -217,7 +217,7 @@ int clvox_level_set_make(clvox_context *context, const clvox_level_set_source *s
 {
     *out = (clvox_level_set){.distance = NULL};
     if (!source->volume == !source->surface)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a level set is made of a volume or of a surface");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a level set is made of a volume or of a surface");
     int status = source->surface ? from_surface(context, source, out) : from_volume(context, source, out);
     if (status < 0)
         clvox_level_set_free(out);

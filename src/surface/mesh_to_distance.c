@@ -112,7 +112,7 @@ int clv_surface_inside(const clvox_surface *surface, const clvox_grid *grid, uns
     clvox_surface *oriented = NULL, *caps = NULL;
     int16_t *winding = malloc(clvox_grid_voxels(grid) * sizeof *winding);
     if (!winding)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the inside of a surface");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the inside of a surface");
     CLV_TRY(clvox_surface_inspect(surface, &found.facts));
     CLV_TRY(prepare(surface, &oriented, &caps, &found));
     CLV_TRY(clv_winding_rows(oriented, caps, grid, winding));
@@ -138,17 +138,17 @@ int clvox_distance_from_surface(clvox_context *ctx, const clvox_surface *surface
     unsigned char *inside = malloc(n);
     *out = NULL;
     if (!nearest || !winding || !inside) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the distance to a surface");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the distance to a surface");
         goto end;
     }
     if (!(band > 0)) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT,
-                          "the band about the surface is %g mm wide; more than 0 is needed", band);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT,
+                            "the band about the surface is %g mm wide; more than 0 is needed", band);
         goto end;
     }
     CLV_TRY(clvox_surface_inspect(surface, &found.facts));
     if (!surface->triangles) {
-        status = clv_fail(CLVOX_ERROR_DATA, "the surface has no triangle");
+        status = clvox_fail(CLVOX_ERROR_DATA, "the surface has no triangle");
         goto end;
     }
     CLV_TRY(leaves(surface, grid, &found.leaves_grid));

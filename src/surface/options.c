@@ -53,11 +53,11 @@ static const char *of_near(const clv_option *row, const void *values, const char
 static int read_patch(const clv_option *row, const char *text, void *values)
 {
     clvox_denoise_options *o = values;
-    clv_numbers numbers;
+    clvox_numbers numbers;
     (void)row;
-    if (!clv_numbers_read(text, &numbers) || numbers.count > 1 || numbers.unit != CLV_UNIT_NONE ||
+    if (!clvox_numbers_read(text, &numbers) || numbers.count > 1 || numbers.unit != CLVOX_UNIT_NONE ||
         (numbers.value[0] != 3 && numbers.value[0] != 5 && numbers.value[0] != 7))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "3, 5 or 7 voxels are possible");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "3, 5 or 7 voxels are possible");
     o->patch = (int)numbers.value[0];
     return CLVOX_OK;
 }
@@ -65,11 +65,11 @@ static int read_patch(const clv_option *row, const char *text, void *values)
 /* A width whose 0 stands for "by itself": typed, it is above 0. */
 static int read_width(const clv_option *row, const char *text, void *values)
 {
-    clv_numbers numbers;
-    if (!clv_numbers_read(text, &numbers) || numbers.count > 1 || numbers.unit != CLV_UNIT_NONE)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "not a number");
+    clvox_numbers numbers;
+    if (!clvox_numbers_read(text, &numbers) || numbers.count > 1 || numbers.unit != CLVOX_UNIT_NONE)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "not a number");
     if (!(numbers.value[0] > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "not above 0");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "not above 0");
     *(double *)((char *)values + row->offset) = numbers.value[0];
     return CLVOX_OK;
 }
@@ -77,36 +77,90 @@ static int read_width(const clv_option *row, const char *text, void *values)
 /* ---- the table ---------------------------------------------------------- */
 
 static const clv_option rows[] = {
-    {.name = "patch", .type = CLV_OPTION_INTEGER, FIELD(patch), .least = 3, .most = 7, .read = read_patch,
-     .argument = "3|5|7", .help = "edge of a patch in voxels (default 5)"},
-    {.name = "neighbours", .type = CLV_OPTION_INTEGER, FIELD(neighbours), .least = 1, .most = 256,
-     .argument = "M", .help = "similar patches averaged, up to 256"},
-    {.name = "band", .key = "band_voxels", .type = CLV_OPTION_NUMBER, FIELD(band), .most = 16,
-     .open = CLV_OPTION_ABOVE, .unit = CLV_UNIT_VOXELS, .either = true, .argument = "2vox|2mm",
+    {.name = "patch",
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(patch),
+     .least = 3,
+     .most = 7,
+     .read = read_patch,
+     .argument = "3|5|7",
+     .help = "edge of a patch in voxels (default 5)"},
+    {.name = "neighbours",
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(neighbours),
+     .least = 1,
+     .most = 256,
+     .argument = "M",
+     .help = "similar patches averaged, up to 256"},
+    {.name = "band",
+     .key = "band_voxels",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(band),
+     .most = 16,
+     .open = CLV_OPTION_ABOVE,
+     .unit = CLVOX_UNIT_VOXELS,
+     .either = true,
+     .argument = "2vox|2mm",
      .help = "half width of the band around the surface"},
-    {.name = "c1", .type = CLV_OPTION_NUMBER, FIELD(c1), .read = read_width, .argument = "VOX2",
+    {.name = "c1",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(c1),
+     .read = read_width,
+     .argument = "VOX2",
      .help = "weights fall with distance as exp(-|x-y|^2/c1) (default: they do not)"},
-    {.name = "c2", .type = CLV_OPTION_NUMBER, FIELD(c2), .read = read_width, .argument = "VOX2",
+    {.name = "c2",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(c2),
+     .read = read_width,
+     .argument = "VOX2",
      .help = "and with patch difference as exp(-D/c2) (default: from the noise)"},
-    {.name = "update", .type = CLV_OPTION_CHOICE, FIELD(update), .words = update_words,
+    {.name = "update",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(update),
+     .words = update_words,
      .help = "average whole patches, or the steps of Lee et al. 2012"},
-    {.name = "rounds", .type = CLV_OPTION_INTEGER, FIELD(rounds), .most = CLVOX_DENOISE_MOST_ROUNDS,
-     .automatic = "auto", .idle = of_patches, .help = "patches: number of rounds; auto: from the noise"},
-    {.name = "steps", .type = CLV_OPTION_INTEGER, FIELD(steps), .least = 1, .idle = of_paper,
+    {.name = "rounds",
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(rounds),
+     .most = CLVOX_DENOISE_MOST_ROUNDS,
+     .automatic = "auto",
+     .idle = of_patches,
+     .help = "patches: number of rounds; auto: from the noise"},
+    {.name = "steps",
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(steps),
+     .least = 1,
+     .idle = of_paper,
      .help = "paper: number of steps"},
-    {.name = "search", .type = CLV_OPTION_CHOICE, FIELD(search), .words = search_words,
+    {.name = "search",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(search),
+     .words = search_words,
      .help = "search the whole band, or nearby only (slightly worse)"},
-    {.name = "radius", .key = "radius_voxels", .type = CLV_OPTION_NUMBER, FIELD(radius),
-     .open = CLV_OPTION_ABOVE, .unit = CLV_UNIT_VOXELS, .either = true, .idle = of_near,
-     .argument = "12vox|12mm", .help = "search radius"},
-    {.name = "topology", .type = CLV_OPTION_CHOICE, FIELD(topology), .words = topology_words,
+    {.name = "radius",
+     .key = "radius_voxels",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(radius),
+     .open = CLV_OPTION_ABOVE,
+     .unit = CLVOX_UNIT_VOXELS,
+     .either = true,
+     .idle = of_near,
+     .argument = "12vox|12mm",
+     .help = "search radius"},
+    {.name = "topology",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(topology),
+     .words = topology_words,
      .help = "of components, handles and cavities; auto: keep, fewer in strong noise"},
-    {.name = "free-volume", .type = CLV_OPTION_FLAG, FIELD(free_volume), .most = 1,
+    {.name = "free-volume",
+     .type = CLVOX_OPTION_FLAG,
+     FIELD(free_volume),
+     .most = 1,
      .help = "do not preserve the volume"},
-    {.key = "strength", .type = CLV_OPTION_NUMBER, FIELD(strength)},
-    {.key = "planes", .type = CLV_OPTION_FLAG, FIELD(planes), .most = 1},
-    {.key = "interval", .type = CLV_OPTION_INTEGER, FIELD(interval), .least = 1},
-    {.key = "distance", .type = CLV_OPTION_FLAG, FIELD(distance), .most = 1},
+    {.key = "strength", .type = CLVOX_OPTION_NUMBER, FIELD(strength)},
+    {.key = "planes", .type = CLVOX_OPTION_FLAG, FIELD(planes), .most = 1},
+    {.key = "interval", .type = CLVOX_OPTION_INTEGER, FIELD(interval), .least = 1},
+    {.key = "distance", .type = CLVOX_OPTION_FLAG, FIELD(distance), .most = 1},
 };
 
 const clv_option_table clv_denoise_table = {

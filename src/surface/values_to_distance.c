@@ -12,9 +12,9 @@ static int check_sides(const clvox_volume *values, float iso)
     for (size_t i = 0; i < voxels; i++)
         inside += values->data[i] > iso;
     if (!inside)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "no value is above %g: there is no surface", (double)iso);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "no value is above %g: there is no surface", (double)iso);
     if (inside == voxels)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "every value is above %g: there is no surface", (double)iso);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "every value is above %g: there is no surface", (double)iso);
     return CLVOX_OK;
 }
 
@@ -40,8 +40,8 @@ int clvox_distance_from_values(clvox_context *ctx, const clvox_volume *values, d
         diagonal += pow(edge[a] * grid->size[a], 2);
     }
     if (values->frames != 1) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%d volumes have no one surface; give one of them",
-                          values->frames);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%d volumes have no one surface; give one of them",
+                            values->frames);
         goto end;
     }
     CLV_TRY(clv_field_check(grid));

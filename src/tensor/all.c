@@ -79,9 +79,9 @@ static int denoise(chain *c)
     bool known = f->median_sigma > 0;
     c->out->stage = CLVOX_TENSOR_STAGE_DENOISE;
     if (!(o->denoise.lambda > 0) && !known)
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "%d volumes leave no residuals to tell the noise from; give --lambda, or --plain",
-                        f->volumes);
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "%d volumes leave no residuals to tell the noise from; give --lambda, or --plain",
+                          f->volumes);
     return clv_tensor_denoise_resident(c->ctx, f->tensor, known ? f->sigma : NULL, c->mask, &o->denoise,
                                        c->resident ? &c->at : NULL, &c->out->denoised);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "io/gradients.h"
 #include "tensor/maps.h"
@@ -131,7 +131,7 @@ int clv_tensor_coherence(const clvox_volume *fa, const clvox_volume *v1, int *be
     CLV_TRY(clv_bvec_to_ras(&fa->grid, to_ras));
     w.v = malloc(3 * voxels * sizeof *w.v);
     if (!w.v)
-        CLV_TRY(clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the coherence of fibres"));
+        CLV_TRY(clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the coherence of fibres"));
     for (size_t i = 0; i < voxels; i++) {
         count += fa->data[i] > ANISOTROPIC;
         for (size_t a = 0; a < 3; a++)
@@ -141,7 +141,7 @@ int clv_tensor_coherence(const clvox_volume *fa, const clvox_volume *v1, int *be
     }
     w.step = 1 + count / MOST;
     neighbours(&w, &fa->grid, CLV_MATRIX3(to_ras));
-    CLV_TRY(clv_parallel(CLV_TURNS, look, &w));
+    CLV_TRY(clvox_parallel(CLV_TURNS, look, &w));
     for (int k = 1; k < CLV_TURNS; k++)
         if (w.score[k] > w.score[*best])
             *best = k;

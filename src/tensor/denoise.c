@@ -45,11 +45,11 @@ static int check(const clvox_volume *tensor, const clvox_volume *noise, const cl
 {
     int status = CLVOX_OK;
     if (tensor->frames != 6)
-        return clv_fail(CLVOX_ERROR_DATA, "a tensor has 6 volumes, not %d", tensor->frames);
+        return clvox_fail(CLVOX_ERROR_DATA, "a tensor has 6 volumes, not %d", tensor->frames);
     if (noise && (noise->frames != 1 || !clvox_grid_equal(&noise->grid, &tensor->grid)))
-        return clv_fail(CLVOX_ERROR_DATA, "the noise map does not lie on the tensor's grid");
+        return clvox_fail(CLVOX_ERROR_DATA, "the noise map does not lie on the tensor's grid");
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &tensor->grid)))
-        return clv_fail(CLVOX_ERROR_DATA, "the mask does not lie on the tensor's grid");
+        return clvox_fail(CLVOX_ERROR_DATA, "the mask does not lie on the tensor's grid");
     CLV_TRY(clv_tensor_denoise_options_check(o));
     CLV_TRY(clv_field_check(&tensor->grid));
 end:
@@ -88,8 +88,9 @@ static int choose(const clvox_volume *tensor, const clvox_volume *mask, float *i
         r->not_positive += !positive(tensor->data + i, n, (double)FLOOR / (double)UNIT);
     }
     if (!r->voxels)
-        return clv_fail(CLVOX_ERROR_DATA, "%s", mask ? "no tensor inside the mask is finite and above 0"
-                                                     : "no tensor of the volume is finite and above 0");
+        return clvox_fail(CLVOX_ERROR_DATA, "%s",
+                          mask ? "no tensor inside the mask is finite and above 0"
+                               : "no tensor of the volume is finite and above 0");
     return CLVOX_OK;
 }
 
@@ -125,7 +126,7 @@ static int tell(const denoise *run, double share)
     const clvox_tensor_denoise_options *o = run->options;
     double all = ((double)run->round + share) / run->rounds;
     if (o->progress && o->progress(o->user, "denoising", all < 1 ? all : 1))
-        return clv_fail(CLVOX_ERROR_STOPPED, "stopped");
+        return clvox_fail(CLVOX_ERROR_STOPPED, "stopped");
     return CLVOX_OK;
 }
 
@@ -253,7 +254,7 @@ static int scale(denoise *run, const clvox_volume *tensor)
     }
     scaled = malloc(values * sizeof *scaled);
     if (!scaled)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (size_t i = 0; i < values; i++)
         scaled[i] = tensor->data[i] * UNIT;
     CLV_TRY(clv_buffer_write(run->ctx, run->pd.tensor, 0, scaled, values * sizeof *scaled));
@@ -355,7 +356,7 @@ int clv_tensor_denoise_resident(clvox_context *context, const clvox_volume *tens
     settle(&run);
     inside = malloc((size_t)run.n * sizeof *inside);
     if (!inside) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     CLV_TRY(choose(tensor, mask, inside, result));

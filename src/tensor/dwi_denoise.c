@@ -7,10 +7,10 @@
 static int check(const clvox_volume *dwi, const clvox_volume *mask, int radius)
 {
     if (radius < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a window of radius %d is a single voxel; take 1 or more",
-                        radius);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a window of radius %d is a single voxel; take 1 or more",
+                          radius);
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &dwi->grid)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the mask is not on the grid of the scan; resample it there");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the mask is not on the grid of the scan; resample it there");
     return CLVOX_OK;
 }
 

@@ -49,11 +49,11 @@ int clv_tensor_fit_check(const clvox_volume *dwi, const clvox_gradients *gradien
                          const clvox_tensor_fit_options *options)
 {
     if (gradients->count != dwi->frames)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d gradients for %d volumes; give one for each volume",
-                        gradients->count, dwi->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d gradients for %d volumes; give one for each volume",
+                          gradients->count, dwi->frames);
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &dwi->grid)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the mask is not on the grid of the scan; resample it there, labels and all");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the mask is not on the grid of the scan; resample it there, labels and all");
     return clv_tensor_fit_options_check(options);
 }
 
@@ -86,7 +86,7 @@ static int choose(clvox_context *ctx, const clvox_gradients *gradients, double b
     double *b = calloc(most, sizeof *b), (*direction)[3] = calloc(most, sizeof *direction);
     f->frames = calloc(most, sizeof *f->frames);
     if (!b || !direction || !f->frames) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "tensor fit: out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "tensor fit: out of host memory");
         goto end;
     }
     for (int k = 0; k < gradients->count; k++) {
@@ -100,7 +100,7 @@ static int choose(clvox_context *ctx, const clvox_gradients *gradients, double b
     if (status < 0 && count < gradients->count) {
         char left[64];
         snprintf(left, sizeof left, "with b up to %g", bmax);
-        clv_fail_in(status, left);
+        clvox_fail_in(status, left);
     }
 end:
     free(b);
@@ -230,7 +230,7 @@ static int median_of(const fit *f, const clvox_volume *volume, double *out)
     size_t count = 0;
     float *values = malloc(f->n * sizeof *values);
     if (!values)
-        return clv_fail(CLVOX_ERROR_MEMORY, "tensor fit: out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "tensor fit: out of host memory");
     for (size_t i = 0; i < f->n; i++)
         if ((f->kind[i] & CLV_TENSOR_FITTED) && volume->data[i] > 0)
             values[count++] = volume->data[i];
@@ -279,7 +279,7 @@ int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, con
     f.args.steps = options->steps;
     f.kind = malloc(f.n * sizeof *f.kind);
     if (!f.kind) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "tensor fit: out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "tensor fit: out of host memory");
         goto end;
     }
     CLV_TRY(clvox_volume_create(&dwi->grid, 6, CLVOX_KIND_TENSOR, &out->tensor));
@@ -292,10 +292,11 @@ int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, con
     CLV_TRY(run(context, &f, out));
     CLV_TRY(count_kinds(&f, out));
     if (!out->fitted) {
-        status = clv_fail(CLVOX_ERROR_DATA,
-                          "no voxel can be fitted: of %zu, %zu have no signal without weighting and %zu hold "
-                          "values that are not finite; is this the scan, and the mask on it?",
-                          out->asked, out->without_signal, out->not_finite);
+        status =
+            clvox_fail(CLVOX_ERROR_DATA,
+                       "no voxel can be fitted: of %zu, %zu have no signal without weighting and %zu hold "
+                       "values that are not finite; is this the scan, and the mask on it?",
+                       out->asked, out->without_signal, out->not_finite);
         goto end;
     }
     if (out->scan_noise)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/select.h"
 #include "base/status.h"
 #include "io/png.h"
@@ -56,7 +56,7 @@ int clv_tensor_maps(clvox_context *ctx, clv_buffer *tensor, const clv_buffer *ma
         .buffer = tensor, .size = {grid->size[0], grid->size[1], grid->size[2]}, .components = 6};
     memset(out, 0, CLVOX_MEASURES * sizeof *out);
     if (!(wanted & CLVOX_MEASURES_ALL))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "no measure of the tensor is asked for");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "no measure of the tensor is asked for");
     for (int m = 0; m < CLVOX_MEASURES; m++) {
         bool scalar = m < CLVOX_MEASURE_V1;
         if (wanted >> m & 1)
@@ -87,11 +87,11 @@ int clvox_tensor_measures(clvox_context *ctx, const clvox_volume *tensor, const 
     clv_buffer *d = NULL, *inside = NULL;
     memset(out, 0, CLVOX_MEASURES * sizeof *out);
     if (tensor->kind != CLVOX_KIND_TENSOR || tensor->frames != 6)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "only a tensor has such measures");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "only a tensor has such measures");
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &tensor->grid)))
-        return clv_fail(CLVOX_ERROR_DATA, "the mask lies on another grid than the tensor");
+        return clvox_fail(CLVOX_ERROR_DATA, "the mask lies on another grid than the tensor");
     if (voxels > INT_MAX / 6)
-        return clv_fail(CLVOX_ERROR_DATA, "a tensor of %zu voxels is larger than clvox measures", voxels);
+        return clvox_fail(CLVOX_ERROR_DATA, "a tensor of %zu voxels is larger than clvox measures", voxels);
     const clv_request requests[] = {{&d, 6 * bytes, "tensor"}, {&inside, bytes, "mask"}};
     void *const host[] = {tensor->data, mask ? mask->data : NULL};
     CLV_TRY(clv_pool_take_over(ctx, requests, host, mask ? 2 : 1));
@@ -121,7 +121,7 @@ int clvox_measures_summarise(clvox_volume *const maps[CLVOX_MEASURES], const clv
     const clvox_volume *l3 = maps[CLVOX_MEASURE_L3];
     *out = (clvox_measures_summary){.voxels = 0};
     if (!fa || !md || !l3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a summary of measures wants FA, MD and L3");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a summary of measures wants FA, MD and L3");
     size_t voxels = clvox_grid_voxels(&fa->grid);
     char *inside = malloc(voxels);
     float *room = malloc(voxels * sizeof *room);
@@ -134,7 +134,7 @@ int clvox_measures_summarise(clvox_volume *const maps[CLVOX_MEASURES], const clv
     }
     int status = CLVOX_OK;
     if (!inside || !room)
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the summary");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the summary");
     if (status >= 0) {
         out->fa_median = median_of(fa, inside, room);
         out->md_median = median_of(md, inside, room);
@@ -171,8 +171,8 @@ int clv_tensor_colours(const clvox_volume *fa, const clvox_volume *v1, uint8_t *
                    .plane = (size_t)n[0] * (size_t)n[1]};
     *rgb = w.rgb = malloc(3 * w.voxels);
     if (!w.rgb)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the colours");
-    return clv_parallel((size_t)n[2], colour_plane, &w);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the colours");
+    return clvox_parallel((size_t)n[2], colour_plane, &w);
 }
 
 /* The box of what has any colour, and the middle of what has much. */

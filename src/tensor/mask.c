@@ -33,7 +33,7 @@ int clvox_dwi_mask(const clvox_volume *dwi, clvox_volume **out)
         inside += mask->data[i] > 0;
     }
     if (!inside) {
-        status = clv_fail(CLVOX_ERROR_DATA, "no voxel has a signal above 0");
+        status = clvox_fail(CLVOX_ERROR_DATA, "no voxel has a signal above 0");
         goto end;
     }
     *out = mask;

@@ -20,7 +20,7 @@ int clv_tensor_noise_read(const clvox_volume *tensor, const clvox_volume *noise,
     size_t n = clvox_grid_voxels(&tensor->grid), count = 0, ratios = 0;
     float *value = malloc(n * sizeof *value), *ratio = malloc(n * sizeof *ratio);
     if (!value || !ratio) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (size_t i = 0; i < n; i++) {
@@ -32,9 +32,10 @@ int clv_tensor_noise_read(const clvox_volume *tensor, const clvox_volume *noise,
             ratio[ratios++] = s / mean;
     }
     if (!count || !ratios) {
-        status = clv_fail(CLVOX_ERROR_DATA,
-                          "the noise map is nowhere above 0 inside (a fit of 7 volumes leaves no residuals); "
-                          "give lambda as a number");
+        status =
+            clvox_fail(CLVOX_ERROR_DATA,
+                       "the noise map is nowhere above 0 inside (a fit of 7 volumes leaves no residuals); "
+                       "give lambda as a number");
         goto end;
     }
     *sigma = clv_median(value, count);
@@ -56,7 +57,7 @@ int clv_tensor_noise_guess(const clvox_volume *tensor, const float *inside, doub
     const size_t stride[3] = {1, (size_t)size[0], (size_t)size[0] * (size_t)size[1]};
     float *value = malloc(n * sizeof *value), *mean = malloc(n * sizeof *mean);
     if (!value || !mean) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int a = 0; a < 3; a++)
@@ -83,14 +84,14 @@ int clv_tensor_noise_guess(const clvox_volume *tensor, const float *inside, doub
         value[count++] = (float)square;
     }
     if (!axes || count < 8) {
-        status = clv_fail(CLVOX_ERROR_DATA, "too few voxels lie among others to guess the noise from; "
-                                            "give a noise map or lambda");
+        status = clvox_fail(CLVOX_ERROR_DATA, "too few voxels lie among others to guess the noise from; "
+                                              "give a noise map or lambda");
         goto end;
     }
     *sigma = sqrt(clv_select(value, count, count / 4) / (QUARTILE * (1 + 1.0 / (2 * axes))));
     *relative = *sigma / clv_median(mean, count);
     if (!(*sigma > 0) || !(*relative > 0))
-        status = clv_fail(CLVOX_ERROR_DATA, "the tensor shows no noise; give lambda as a number");
+        status = clvox_fail(CLVOX_ERROR_DATA, "the tensor shows no noise; give lambda as a number");
 end:
     free(value);
     free(mean);
@@ -109,7 +110,7 @@ int clv_tensor_structure(const clvox_volume *tensor, const clvox_volume *noise, 
     size_t n = clvox_grid_voxels(&tensor->grid), step = 1 + n / 262144, count = 0;
     float *value = malloc(3 * (n / step + 1) * sizeof *value);
     if (!value)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (size_t i = 0; i < n; i += step) {
         const size_t at[3] = {i % stride[1], i / stride[1] % (size_t)size[1], i / stride[2]};
         double own = noise ? (double)noise->data[i] : sigma;

@@ -20,14 +20,25 @@ static double median(const clvox_volume *volume, float *room)
     return clv_median(room, count);
 }
 
+int clvox_noise_level(const clvox_volume *noise, double *level)
+{
+    float *room = malloc((clvox_grid_voxels(&noise->grid) + 1) * sizeof *room);
+    *level = 0;
+    if (!room)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the noise level");
+    *level = median(noise, room);
+    free(room);
+    return CLVOX_OK;
+}
+
 int clv_tensor_fit_denoised(clvox_tensor_fit_result *fit, const clvox_volume *noise)
 {
     size_t n = clvox_grid_voxels(&fit->sigma->grid);
     if (noise->frames != 1 || !clvox_grid_equal(&noise->grid, &fit->sigma->grid))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the map of the noise is not on the grid of the fit");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the map of the noise is not on the grid of the fit");
     float *room = malloc((n + 1) * sizeof *room);
     if (!room)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the noise of a fit");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the noise of a fit");
     for (size_t i = 0; i < n; i++) {
         /* The design makes the tensor's noise a multiple of the signal's. */
         double before = (double)fit->noise->data[i], left = LEFT * (double)noise->data[i];

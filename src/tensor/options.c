@@ -65,7 +65,7 @@ static int read_window(const clv_option *row, const char *text, void *values)
 {
     int side = 0, used = 0;
     if (sscanf(text, "%d%n", &side, &used) != 1 || text[used] || side < 3 || side % 2 == 0)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "not an odd number from 3 on");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "not an odd number from 3 on");
     memcpy((char *)values + row->offset, &side, sizeof side);
     return CLVOX_OK;
 }
@@ -76,58 +76,116 @@ static int read_bmax(const clv_option *row, const char *text, void *values)
     char *end;
     double b = strtod(text, &end);
     if (end == text || *end || !(b > 0) || isinf(b))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "not a b-value above 0, in s/mm^2");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "not a b-value above 0, in s/mm^2");
     memcpy((char *)values + row->offset, &b, sizeof b);
     return CLVOX_OK;
 }
 
 /* holder: the struct that holds them, at: their place in it. idle says when a row has no effect: the row's own
  * function, of those that it has. */
-#define FIT_ROWS(holder, at, idle_of)                                                                       \
-    {.name = "method", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at method), .words = method_words,      \
-     .help = "ordinary, weighted or iteratively reweighted log-linear, or nonlinear least squares"},              \
-    {.name = "robust", .type = CLV_OPTION_FLAG, CLV_FIELD(holder, at robust),                               \
-     .help = "reject, in each voxel, volumes more than 3 noise levels off"},                                \
-    {.name = "bmax", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at bmax), .argument = "B",                \
-     .read = read_bmax,                                                                                     \
-     .help = "ignore volumes with a larger b-value, s/mm^2"},                                              \
-    {.name = "steps", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at steps), .most = 1000,                \
-     .help = "iterations of iwls and nlls", .idle = idle_of(steps_of_fit)},                                            \
-    {.name = "denoise", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at denoise), .words = scan_words,      \
-     .help = "denoise the scan first by Marchenko-Pastur PCA"},                                       \
-    {.name = "window", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at window), .most = 99,                \
-     .read = read_window, .help = "edge of the PCA windows in voxels, odd", .idle = idle_of(window_of_fit)}
+#define FIT_ROWS(holder, at, idle_of)                                                                \
+    {.name = "method",                                                                               \
+     .type = CLVOX_OPTION_CHOICE,                                                                    \
+     CLV_FIELD(holder, at method),                                                                   \
+     .words = method_words,                                                                          \
+     .help = "ordinary, weighted or iteratively reweighted log-linear, or nonlinear least squares"}, \
+        {.name = "robust",                                                                           \
+         .type = CLVOX_OPTION_FLAG,                                                                  \
+         CLV_FIELD(holder, at robust),                                                               \
+         .help = "reject, in each voxel, volumes more than 3 noise levels off"},                     \
+        {.name = "bmax",                                                                             \
+         .type = CLVOX_OPTION_NUMBER,                                                                \
+         CLV_FIELD(holder, at bmax),                                                                 \
+         .argument = "B",                                                                            \
+         .read = read_bmax,                                                                          \
+         .help = "ignore volumes with a larger b-value, s/mm^2"},                                    \
+        {.name = "steps",                                                                            \
+         .type = CLVOX_OPTION_INTEGER,                                                               \
+         CLV_FIELD(holder, at steps),                                                                \
+         .most = 1000,                                                                               \
+         .help = "iterations of iwls and nlls",                                                      \
+         .idle = idle_of(steps_of_fit)},                                                             \
+        {.name = "denoise",                                                                          \
+         .type = CLVOX_OPTION_CHOICE,                                                                \
+         CLV_FIELD(holder, at denoise),                                                              \
+         .words = scan_words,                                                                        \
+         .help = "denoise the scan first by Marchenko-Pastur PCA"},                                  \
+    {                                                                                                \
+        .name = "window", .type = CLVOX_OPTION_INTEGER, CLV_FIELD(holder, at window), .most = 99,    \
+        .read = read_window, .help = "edge of the PCA windows in voxels, odd",                       \
+        .idle = idle_of(window_of_fit)                                                               \
+    }
 
-#define DENOISE_ROWS(holder, at, idle_of)                                                                   \
-    {.name = "model", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at model), .words = model_words,         \
-     .help = "sum of |grad D|, Moazeni et al. 2009, or that of log D", .idle = idle_of(NULL)},              \
-    {.name = "reweight", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at reweight), .most = 20,            \
-     .unset = true, .help = "rounds of reweighting that smooth less across edges",                   \
-     .idle = idle_of(NULL)},                                                                                \
-    {.name = "bregman", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at bregman), .least = 1, .most = 20,  \
-     .unset = true, .help = "Bregman iterations instead; 1: plain", .idle = idle_of(NULL)},                 \
-    {.name = "lambda", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at lambda), .open = CLV_OPTION_ABOVE,   \
-     .unset = true, .automatic = "auto", .argument = "auto|X",                                              \
-     .help = "weight of the data term, per 1e-3 mm^2/s", .idle = idle_of(NULL)},                               \
-    {.name = "iterations", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at iterations), .least = 1,        \
-     .unset = true, .help = "in each Bregman iteration, instead of a tolerance", .idle = idle_of(NULL)},    \
-    {.name = "tolerance", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at tolerance),                       \
-     .open = CLV_OPTION_ABOVE, .argument = "X", .help = "stop within this fraction of the minimum energy",       \
-     .idle = idle_of(tolerance_of_denoise)},                                                                \
-    {.name = "solver", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at solver), .words = solver_words,      \
-     .help = "descent: the paper's steps in L, D = L L'", .idle = idle_of(NULL)},                           \
-    {.name = "eps", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at eps), .open = CLV_OPTION_ABOVE,         \
-     .argument = "X", .help = "descent: |grad| is replaced by sqrt(|grad|^2 + X)", .idle = idle_of(eps_of_denoise)}
+#define DENOISE_ROWS(holder, at, idle_of)                                                                \
+    {.name = "model",                                                                                    \
+     .type = CLVOX_OPTION_CHOICE,                                                                        \
+     CLV_FIELD(holder, at model),                                                                        \
+     .words = model_words,                                                                               \
+     .help = "sum of |grad D|, Moazeni et al. 2009, or that of log D",                                   \
+     .idle = idle_of(NULL)},                                                                             \
+        {.name = "reweight",                                                                             \
+         .type = CLVOX_OPTION_INTEGER,                                                                   \
+         CLV_FIELD(holder, at reweight),                                                                 \
+         .most = 20,                                                                                     \
+         .unset = true,                                                                                  \
+         .help = "rounds of reweighting that smooth less across edges",                                  \
+         .idle = idle_of(NULL)},                                                                         \
+        {.name = "bregman",                                                                              \
+         .type = CLVOX_OPTION_INTEGER,                                                                   \
+         CLV_FIELD(holder, at bregman),                                                                  \
+         .least = 1,                                                                                     \
+         .most = 20,                                                                                     \
+         .unset = true,                                                                                  \
+         .help = "Bregman iterations instead; 1: plain",                                                 \
+         .idle = idle_of(NULL)},                                                                         \
+        {.name = "lambda",                                                                               \
+         .type = CLVOX_OPTION_NUMBER,                                                                    \
+         CLV_FIELD(holder, at lambda),                                                                   \
+         .open = CLV_OPTION_ABOVE,                                                                       \
+         .unset = true,                                                                                  \
+         .automatic = "auto",                                                                            \
+         .argument = "auto|X",                                                                           \
+         .help = "weight of the data term, per 1e-3 mm^2/s",                                             \
+         .idle = idle_of(NULL)},                                                                         \
+        {.name = "iterations",                                                                           \
+         .type = CLVOX_OPTION_INTEGER,                                                                   \
+         CLV_FIELD(holder, at iterations),                                                               \
+         .least = 1,                                                                                     \
+         .unset = true,                                                                                  \
+         .help = "in each Bregman iteration, instead of a tolerance",                                    \
+         .idle = idle_of(NULL)},                                                                         \
+        {.name = "tolerance",                                                                            \
+         .type = CLVOX_OPTION_NUMBER,                                                                    \
+         CLV_FIELD(holder, at tolerance),                                                                \
+         .open = CLV_OPTION_ABOVE,                                                                       \
+         .argument = "X",                                                                                \
+         .help = "stop within this fraction of the minimum energy",                                      \
+         .idle = idle_of(tolerance_of_denoise)},                                                         \
+        {.name = "solver",                                                                               \
+         .type = CLVOX_OPTION_CHOICE,                                                                    \
+         CLV_FIELD(holder, at solver),                                                                   \
+         .words = solver_words,                                                                          \
+         .help = "descent: the paper's steps in L, D = L L'",                                            \
+         .idle = idle_of(NULL)},                                                                         \
+    {                                                                                                    \
+        .name = "eps", .type = CLVOX_OPTION_NUMBER, CLV_FIELD(holder, at eps), .open = CLV_OPTION_ABOVE, \
+        .argument = "X", .help = "descent: |grad| is replaced by sqrt(|grad|^2 + X)",                    \
+        .idle = idle_of(eps_of_denoise)                                                                  \
+    }
 
 #define OWN(idle) idle
 #define ALL(idle) of_all
 static const clv_option fit_rows[] = {FIT_ROWS(clvox_tensor_fit_options, , OWN)};
 static const clv_option denoise_rows[] = {DENOISE_ROWS(clvox_tensor_denoise_options, , OWN)};
 static const clv_option all_rows[] = {
-    {.name = "everywhere", .type = CLV_OPTION_FLAG, CLV_FIELD(clvox_tensor_all_options, everywhere),
+    {.name = "everywhere",
+     .type = CLVOX_OPTION_FLAG,
+     CLV_FIELD(clvox_tensor_all_options, everywhere),
      .help = "process every voxel"},
     FIT_ROWS(clvox_tensor_all_options, fit., ALL),
-    {.name = "plain", .type = CLV_OPTION_FLAG, CLV_FIELD(clvox_tensor_all_options, plain),
+    {.name = "plain",
+     .type = CLVOX_OPTION_FLAG,
+     CLV_FIELD(clvox_tensor_all_options, plain),
      .help = "do not denoise the tensors"},
     DENOISE_ROWS(clvox_tensor_all_options, denoise., ALL),
 };
@@ -214,7 +272,7 @@ int clv_tensor_fit_options_check(const clvox_tensor_fit_options *o)
 {
     int status = clv_options_check(&clv_tensor_fit_table, o);
     if (status >= 0 && o->window && (o->window < 3 || o->window % 2 == 0))
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "window: %d is not an odd number from 3 on", o->window);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "window: %d is not an odd number from 3 on", o->window);
     return status;
 }
 
@@ -225,14 +283,16 @@ int clv_tensor_denoise_options_check(const clvox_tensor_denoise_options *o)
     if (status < 0)
         return status;
     if (o->reweight > 0 && o->bregman > 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "Bregman iterations and rounds of reweighting: one or the other");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "Bregman iterations and rounds of reweighting: one or the other");
     if (o->reweight > 0 && (paper || descent))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "rounds of reweighting want the primal-dual solver of the local "
-                                              "model or of logarithms");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "rounds of reweighting want the primal-dual solver of the local "
+                          "model or of logarithms");
     if (descent && o->model == CLVOX_TENSOR_MODEL_LOG)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the descent keeps tensors positive, logarithms have no sign: "
-                                              "the log model takes the primal-dual solver");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the descent keeps tensors positive, logarithms have no sign: "
+                          "the log model takes the primal-dual solver");
     return CLVOX_OK;
 }
 
@@ -240,7 +300,7 @@ int clv_tensor_all_options_check(const clvox_tensor_all_options *o)
 {
     int status = clv_options_check(&clv_tensor_all_table, o);
     if (status >= 0 && o->plain && o->denoise.lambda > 0)
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "lambda and plain: one or the other");
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "lambda and plain: one or the other");
     if (status >= 0)
         status = clv_tensor_fit_options_check(&o->fit);
     return status < 0 ? status : clv_tensor_denoise_options_check(&o->denoise);

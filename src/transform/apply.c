@@ -21,13 +21,13 @@ static int choose(const clvox_volume *image, clvox_interpolation *interpolation)
         *interpolation = names || image->hint != CLVOX_LABELS_NONE ? CLVOX_INTERPOLATE_LABEL
                                                                     : CLVOX_INTERPOLATE_LINEAR;
     if (names && *interpolation != CLVOX_INTERPOLATE_LABEL && *interpolation != CLVOX_INTERPOLATE_NEAREST)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "labels are names and have no values in between; use label or nearest "
-                        "interpolation for this image");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "labels are names and have no values in between; use label or nearest "
+                          "interpolation for this image");
     bool vectors = image->kind == CLVOX_KIND_VECTOR || image->kind == CLVOX_KIND_DISPLACEMENT;
     if ((vectors && image->frames != 3) || (image->kind == CLVOX_KIND_TENSOR && image->frames != 6))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a %s volume has %d frames, this one has %d",
-                        vectors ? "vector" : "tensor", vectors ? 3 : 6, image->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a %s volume has %d frames, this one has %d",
+                          vectors ? "vector" : "tensor", vectors ? 3 : 6, image->frames);
     return CLVOX_OK;
 }
 
@@ -144,8 +144,8 @@ int clvox_compose_affine(const clvox_link *links, int count, double matrix[4][4]
     clv_chain chain = {0};
     for (int i = 0; i < count; i++)
         if (links[i].transform && links[i].transform->is_warp)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "transform %d is a warp; a matrix is made of affines alone",
-                            i + 1);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "transform %d is a warp; a matrix is made of affines alone", i + 1);
     CLV_TRY(clv_chain_make(NULL, links, count, &chain));
     clv_matrix_copy(CLV_MATRIX(chain.affine[0]), matrix);
 end:

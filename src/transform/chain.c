@@ -13,18 +13,18 @@ int clv_link_check(const clvox_link *link, int number)
 {
     const clvox_transform *t = link->transform;
     if (!t)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "transform %d is missing", number);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "transform %d is missing", number);
     if (!t->is_warp) {
         if (!clv_matrix_regular(t->matrix))
-            return clv_fail(CLVOX_ERROR_DATA,
-                            "transform %d: its matrix is singular or not finite; give an affine that "
-                            "can be inverted",
-                            number);
+            return clvox_fail(CLVOX_ERROR_DATA,
+                              "transform %d: its matrix is singular or not finite; give an affine that "
+                              "can be inverted",
+                              number);
         return CLVOX_OK;
     }
     if (!t->warp || t->warp->frames != 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "transform %d: a warp has 3 components, this one has %d",
-                        number, t->warp ? t->warp->frames : 0);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "transform %d: a warp has 3 components, this one has %d",
+                          number, t->warp ? t->warp->frames : 0);
     return clv_field_check(&t->warp->grid);
 }
 
@@ -47,7 +47,7 @@ int clv_chain_make(clvox_context *ctx, const clvox_link *links, int count, clv_c
     chain->warp = calloc(room, sizeof *chain->warp);
     chain->inverted = calloc(room, sizeof *chain->inverted);
     if (!chain->affine || !chain->warp || !chain->inverted) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     clv_matrix_identity(chain->affine[0]);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "io/orientation.h"
 
 /* Voxels that travel at once, and voxels of one piece of work. */
@@ -44,13 +44,13 @@ int clv_field_check(const clvox_grid *grid)
     /* As double: a product of vast sizes, or of two negative ones, may come out small. */
     double voxels = (double)grid->size[0] * grid->size[1] * grid->size[2];
     if (grid->size[0] < 1 || grid->size[1] < 1 || grid->size[2] < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a grid of %d x %d x %d voxels has none", grid->size[0],
-                        grid->size[1], grid->size[2]);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a grid of %d x %d x %d voxels has none", grid->size[0],
+                          grid->size[1], grid->size[2]);
     if (voxels > (double)(INT32_MAX / 3))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "a grid of %d x %d x %d voxels is larger than the 715 million voxels that "
-                        "kernels can count; crop or shrink it",
-                        grid->size[0], grid->size[1], grid->size[2]);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "a grid of %d x %d x %d voxels is larger than the 715 million voxels that "
+                          "kernels can count; crop or shrink it",
+                          grid->size[0], grid->size[1], grid->size[2]);
     return CLVOX_OK;
 }
 
@@ -72,10 +72,10 @@ double clv_field_skew(const clvox_grid *grid)
 int clv_field_check_angles(const clvox_grid *grid, const char *what)
 {
     if (clv_field_skew(grid) > .5)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the axes of this grid are not at right angles, as %s needs them; resample onto a "
-                        "grid without shear first",
-                        what);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the axes of this grid are not at right angles, as %s needs them; resample onto a "
+                          "grid without shear first",
+                          what);
     return CLVOX_OK;
 }
 
@@ -149,7 +149,7 @@ static int convert_piece(void *user, size_t index, int worker)
 
 static void convert(conversion *c)
 {
-    clv_parallel((c->count + PIECE - 1) / PIECE, convert_piece, c);
+    clvox_parallel((c->count + PIECE - 1) / PIECE, convert_piece, c);
 }
 
 int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, clv_buffer *field)
@@ -161,7 +161,7 @@ int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, 
     conversion c = {.size = warp->grid.size};
     float *values = malloc(3 * chunk * sizeof *values);
     if (!values)
-        return clv_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
     clv_field_frame(&warp->grid, frame);
     CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(frame), c.reorient));
     for (int i = 0; i < 9; i++)
@@ -215,7 +215,7 @@ static int download(clvox_context *ctx, const clv_buffer *field, const clvox_gri
     *out = NULL;
     CLV_TRY(clvox_volume_create(grid, 3, CLVOX_KIND_DISPLACEMENT, &made));
     if (field && !(values = malloc(3 * chunk * sizeof *values))) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
         goto end;
     }
     c->size = grid->size;

@@ -85,11 +85,13 @@ int clvox_forward(clvox_context *context, const clvox_volume *image, const clvox
     double matrix[4][4];
     *out = NULL;
     if (image->kind == CLVOX_KIND_LABEL || image->names)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "labels are names and cannot be added up; bring them with the inverse of "
-                                              "the chain, or carry each as a mask forward");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "labels are names and cannot be added up; bring them with the inverse of "
+                          "the chain, or carry each as a mask forward");
     if (image->kind != CLVOX_KIND_SCALAR)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "vectors and tensors are not carried forward; bring them with the inverse "
-                                              "of the chain");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "vectors and tensors are not carried forward; bring them with the inverse "
+                          "of the chain");
     CLV_TRY(clv_field_check(grid));
     CLV_TRY(clv_field_check(&image->grid));
     CLV_TRY(clvox_volume_create(grid, image->frames, image->kind, &made));

@@ -67,8 +67,8 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
     clv_inverse_error residual;
     *out = NULL;
     if (warp->frames != 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this volume has %d; give a warp",
-                        warp->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this volume has %d; give a warp",
+                          warp->frames);
     CLV_TRY(clv_field_check(&warp->grid));
     size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&warp->grid);
     const clv_request requests[] = {
@@ -90,12 +90,14 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
     /* With a mean error above a voxel it is the inverse of nothing; NaN: it leads out of the grid everywhere. */
     if (status >= 0 && residual_voxels && !(residual_voxels[1] <= USELESS))
         status = isnan(residual_voxels[1])
-                     ? clv_fail(CLVOX_ERROR_DATA, "the warp has no inverse on its grid: it leads out of the grid, or "
-                                                  "is not finite, everywhere; check that its vectors are millimetres")
-                     : clv_fail(CLVOX_ERROR_DATA,
-                                "the warp has no inverse: the result is off by %.3g voxels on average and %.3g at "
-                                "most; smooth the warp until it does not fold (clvox jacobian)",
-                                residual_voxels[1], residual_voxels[0]);
+                     ? clvox_fail(CLVOX_ERROR_DATA,
+                                  "the warp has no inverse on its grid: it leads out of the grid, or "
+                                  "is not finite, everywhere; check that its vectors are millimetres")
+                     : clvox_fail(
+                           CLVOX_ERROR_DATA,
+                           "the warp has no inverse: the result is off by %.3g voxels on average and %.3g at "
+                           "most; smooth the warp until it does not fold (clvox jacobian)",
+                           residual_voxels[1], residual_voxels[0]);
     if (status >= 0)
         status = clv_field_download(ctx, v, &warp->grid, 1, out);
     clv_pool_release(requests, count);

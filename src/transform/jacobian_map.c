@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "clvox/apply.h"
 #include "op/field/jacobian.h"
 #include "transform/field.h"
@@ -61,9 +61,9 @@ static int summarise(const share *shares, int planes, clvox_jacobian_summary *su
         all.voxels += shares[z].voxels;
     }
     if (!all.voxels)
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "the Jacobian has no voxel to summarise: the mask is empty on the warp's grid, or "
-                        "the warp is not finite there");
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "the Jacobian has no voxel to summarise: the mask is empty on the warp's grid, or "
+                          "the warp is not finite there");
     double n = (double)all.voxels, mean = all.sum / n;
     *summary = (clvox_jacobian_summary){all.smallest, all.largest, mean,
                                         sqrt(fmax(all.sum_squares / n - mean * mean, 0)), all.folded,
@@ -88,8 +88,8 @@ int clvox_jacobian(clvox_context *context, const clvox_volume *warp, const clvox
     if (out)
         *out = NULL;
     if (warp->frames != 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this volume has %d; give a warp",
-                        warp->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this volume has %d; give a warp",
+                          warp->frames);
     CLV_TRY(clv_field_check(grid));
     clvox_grid_spacing(grid, spacing);
     const float edges[3] = {(float)spacing[0], (float)spacing[1], (float)spacing[2]};
@@ -99,7 +99,7 @@ int clvox_jacobian(clvox_context *context, const clvox_volume *warp, const clvox
     }
     CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &made));
     if (!(shares = calloc((size_t)grid->size[2], sizeof *shares))) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     CLV_TRY(clv_pool_take(context, requests, 2));
@@ -109,7 +109,7 @@ int clvox_jacobian(clvox_context *context, const clvox_volume *warp, const clvox
     CLV_TRY(clv_jacobian(context, CLV_VECTORS_MM(u, grid->size, edges), false, determinant));
     CLV_TRY(clv_buffer_read(context, determinant, 0, made->data, voxels * sizeof(float)));
     work w = {made->data, mask ? mask->data : NULL, voxels / (size_t)grid->size[2], log, shares};
-    CLV_TRY(clv_parallel((size_t)grid->size[2], summarise_plane, &w));
+    CLV_TRY(clvox_parallel((size_t)grid->size[2], summarise_plane, &w));
     if (summary)
         CLV_TRY(summarise(shares, grid->size[2], summary));
     if (out) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "clvox/apply.h"
 #include "transform/chain.h"
 
@@ -110,7 +110,7 @@ int clvox_apply_points(const clvox_link *links, int count, double *points, int n
     int status = CLVOX_OK;
     step *steps = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *steps);
     if (!steps)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < count; i++) {
         const clvox_transform *t = links[i].transform;
         CLV_TRY(clv_link_check(&links[i], i + 1));
@@ -128,7 +128,7 @@ int clvox_apply_points(const clvox_link *links, int count, double *points, int n
         }
     }
     work w = {steps, count > 0 ? count : 0, points, n > 0 ? (size_t)n : 0};
-    CLV_TRY(clv_parallel((w.n + PIECE - 1) / PIECE, move_points, &w));
+    CLV_TRY(clvox_parallel((w.n + PIECE - 1) / PIECE, move_points, &w));
 end:
     free(steps);
     return status;

@@ -7,7 +7,7 @@
 
 #include "base/eigen.h"
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 
 typedef struct work {
@@ -24,7 +24,7 @@ static int local_map(const double j[4][4], bool principal, double out[3][3])
 {
     double q[3][3];
     if (!clv_matrix_regular(j))
-        return clv_fail(CLVOX_ERROR_DATA, "the transform is singular, so nothing can be turned by it");
+        return clvox_fail(CLVOX_ERROR_DATA, "the transform is singular, so nothing can be turned by it");
     if (principal) {
         for (int a = 0; a < 3; a++)
             memcpy(q[a], j[a], sizeof q[a]);
@@ -179,7 +179,7 @@ int clv_reorient(clvox_volume *image, const clvox_volume *u, const double matrix
         memcpy(axes[a], image->grid.to_ras[a], sizeof axes[a]);
     CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(axes), w.to_index));
     CLV_TRY(local_map(matrix, w.principal, w.by_matrix));
-    CLV_TRY(clv_parallel((size_t)image->grid.size[2], reorient_plane, &w));
+    CLV_TRY(clvox_parallel((size_t)image->grid.size[2], reorient_plane, &w));
 end:
     return status;
 }

@@ -219,7 +219,7 @@ static void averages(void **state)
     clvox_atlas_options o;
     clvox_atlas_result r;
     (void)state;
-    clv_phantom_grid(SIZE, EDGE, false, &grid);
+    clvox_phantom_grid(SIZE, EDGE, false, &grid);
     static const float value[4] = {1, 2, 4, 90};
     for (int i = 0; i < 4; i++) {
         clvox_volume *v = zeros(&grid);
@@ -268,7 +268,7 @@ static void votes(void **state)
     clvox_volume *labels[5];
     uint32_t random = 1;
     (void)state;
-    clv_phantom_grid(SIZE, EDGE, false, &grid);
+    clvox_phantom_grid(SIZE, EDGE, false, &grid);
     const size_t n = clvox_grid_voxels(&grid), half = n / 2, slices = 3 * (size_t)(SIZE[0] * SIZE[1]);
     for (int i = 0; i < 5; i++) {
         clvox_volume *v = zeros(&grid);
@@ -316,7 +316,7 @@ static void sums_in_one_order(void **state)
     static const float value[3] = {1e20f, -1e20f, 3};
     static const int order[2][3] = {{0, 1, 2}, {0, 2, 1}};
     (void)state;
-    clv_phantom_grid(SIZE, EDGE, false, &grid);
+    clvox_phantom_grid(SIZE, EDGE, false, &grid);
     options_of(&o, CLVOX_DEFORM_NONE);
     o.registration.linear = CLVOX_LINEAR_NONE;
     o.keep_intensities = 1;
@@ -340,7 +340,7 @@ static void sums_in_one_order(void **state)
 static clvox_volume *ball(const int size[3], double radius)
 {
     clvox_grid grid;
-    clv_phantom_grid(size, (const double[3]){2, 2, 2}, false, &grid);
+    clvox_phantom_grid(size, (const double[3]){2, 2, 2}, false, &grid);
     clvox_volume *v = zeros(&grid);
     for (int k = 0; k < (int)clvox_grid_voxels(&grid); k++) {
         const double at[3] = {k % size[0] - size[0] / 2, k / size[0] % size[1] - size[1] / 2,
@@ -509,8 +509,8 @@ static void other_grids(void **state)
     clvox_atlas_options o;
     clvox_atlas_result r;
     (void)state;
-    clv_phantom_grid((const int[3]){27, 22, 19}, (const double[3]){2, 2.2, 2.4}, true, &p.fixed_grid);
-    clv_phantom_grid((const int[3]){24, 25, 23}, (const double[3]){2.1, 2, 2}, false, &p.moving_grid);
+    clvox_phantom_grid((const int[3]){27, 22, 19}, (const double[3]){2, 2.2, 2.4}, true, &p.fixed_grid);
+    clvox_phantom_grid((const int[3]){24, 25, 23}, (const double[3]){2.1, 2, 2}, false, &p.moving_grid);
     clv_matrix_identity(p.matrix);
     p.matrix[0][3] = 6;
     pair_fill(&p, 2, 11);

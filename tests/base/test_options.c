@@ -30,28 +30,51 @@ static const char *idle(const clv_option *row, const void *values, const char *t
 
 static int read_pair(const clv_option *row, const char *text, void *values)
 {
-    clv_numbers numbers;
+    clvox_numbers numbers;
     (void)row;
-    if (!clv_numbers_read(text, &numbers) || numbers.count != 2)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "two numbers are wanted");
+    if (!clvox_numbers_read(text, &numbers) || numbers.count != 2)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "two numbers are wanted");
     ((settings *)values)->share = numbers.value[0] / numbers.value[1];
     return CLVOX_OK;
 }
 
 static const clv_option rows[] = {
-    {.name = "fast", .type = CLV_OPTION_FLAG, CLV_FIELD(settings, fast), .help = "soon"},
-    {.name = "the-count", .type = CLV_OPTION_INTEGER, CLV_FIELD(settings, count), .least = 1, .most = 9,
-     .preset = true, .help = "how many"},
-    {.name = "mode", .type = CLV_OPTION_CHOICE, CLV_FIELD(settings, mode), .words = modes, .help = "how"},
-    {.name = "share", .type = CLV_OPTION_NUMBER, CLV_FIELD(settings, share), .most = 1,
-     .open = CLV_OPTION_ABOVE | CLV_OPTION_BELOW, .automatic = "auto", .idle = idle, .help = "of it"},
-    {.name = "width", .type = CLV_OPTION_NUMBER, CLV_FIELD(settings, width), .unit = CLV_UNIT_VOXELS,
-     .either = true, .unset = true, .help = "of it"},
-    {.name = "passes", .type = CLV_OPTION_INTEGERS, CLV_LEVELS(settings, passes, levels), .help = "at each"},
-    {.name = "edges", .type = CLV_OPTION_NUMBERS, CLV_LEVELS(settings, edges, levels), .resize = follow,
-     .unit = CLV_UNIT_MM, .help = "of each"},
-    {.key = "hidden", .type = CLV_OPTION_INTEGER, CLV_FIELD(settings, count), .most = 5},
-    {.name = "pair", .type = CLV_OPTION_NUMBER, CLV_FIELD(settings, share), .read = read_pair, .most = 1},
+    {.name = "fast", .type = CLVOX_OPTION_FLAG, CLV_FIELD(settings, fast), .help = "soon"},
+    {.name = "the-count",
+     .type = CLVOX_OPTION_INTEGER,
+     CLV_FIELD(settings, count),
+     .least = 1,
+     .most = 9,
+     .preset = true,
+     .help = "how many"},
+    {.name = "mode", .type = CLVOX_OPTION_CHOICE, CLV_FIELD(settings, mode), .words = modes, .help = "how"},
+    {.name = "share",
+     .type = CLVOX_OPTION_NUMBER,
+     CLV_FIELD(settings, share),
+     .most = 1,
+     .open = CLV_OPTION_ABOVE | CLV_OPTION_BELOW,
+     .automatic = "auto",
+     .idle = idle,
+     .help = "of it"},
+    {.name = "width",
+     .type = CLVOX_OPTION_NUMBER,
+     CLV_FIELD(settings, width),
+     .unit = CLVOX_UNIT_VOXELS,
+     .either = true,
+     .unset = true,
+     .help = "of it"},
+    {.name = "passes",
+     .type = CLVOX_OPTION_INTEGERS,
+     CLV_LEVELS(settings, passes, levels),
+     .help = "at each"},
+    {.name = "edges",
+     .type = CLVOX_OPTION_NUMBERS,
+     CLV_LEVELS(settings, edges, levels),
+     .resize = follow,
+     .unit = CLVOX_UNIT_MM,
+     .help = "of each"},
+    {.key = "hidden", .type = CLVOX_OPTION_INTEGER, CLV_FIELD(settings, count), .most = 5},
+    {.name = "pair", .type = CLVOX_OPTION_NUMBER, CLV_FIELD(settings, share), .read = read_pair, .most = 1},
 };
 enum { FAST, COUNT, MODE, SHARE, WIDTH, PASSES, EDGES, HIDDEN, PAIR, ROWS };
 
@@ -68,7 +91,7 @@ static int read_one(int row, const char *text, double mm, settings *s)
 {
     const char *given[ROWS] = {NULL};
     given[row] = text;
-    return clv_options_read(&table, given, mm, s);
+    return clvox_options_read(&table, given, mm, s);
 }
 
 static bool refused(int row, const char *text, const char *word)
@@ -113,7 +136,7 @@ static void options_lists_of_one_count_follow(void **state)
                 shared.s.passes[2] == 5);
     assert_true(shared.s.edges[0] == 8 && shared.s.edges[2] == 10);
     const char *both[ROWS] = {[PASSES] = "1x2", [EDGES] = "1x2x3mm"};
-    assert_true(clv_options_read(&table, both, 0, &shared.s) == CLVOX_ERROR_ARGUMENT &&
+    assert_true(clvox_options_read(&table, both, 0, &shared.s) == CLVOX_ERROR_ARGUMENT &&
                 strstr(clvox_message(), "levels"));
 }
 
@@ -185,7 +208,7 @@ static void options_names_forms_and_defaults_as_help(void **state)
     assert_string_equal(clv_option_default(&table, &rows[MODE], text, sizeof text), "default brisk");
     assert_string_equal(clv_option_default(&table, &rows[COUNT], text, sizeof text), "default 3");
     assert_true(!*clv_option_default(&table, &rows[FAST], text, sizeof text));
-    assert_true(clv_option_index(&table, "edges") == EDGES && clv_option_find(&table, "hidden") == NULL);
+    assert_true(clvox_option_find(&table, "edges") == EDGES && clv_option_find(&table, "hidden") == NULL);
 }
 
 static void options_fields_are_copied_and_lists_counted(void **state)
@@ -237,7 +260,7 @@ static void options_by_name_reach_their_fields(void **state)
 static int never_calm(const void *values)
 {
     const settings *s = values;
-    return s->mode == 0 ? clv_fail(CLVOX_ERROR_ARGUMENT, "mode: too calm") : clv_options_check(&table, s);
+    return s->mode == 0 ? clvox_fail(CLVOX_ERROR_ARGUMENT, "mode: too calm") : clv_options_check(&table, s);
 }
 
 static void options_by_place_are_read_and_told(void **state)
@@ -246,8 +269,8 @@ static void options_by_place_are_read_and_told(void **state)
     settings s;
     clv_option_table with_check = table;
     clvox_numbers numbers;
-    double value[CLVOX_MOST_NUMBERS];
-    const char *given[CLVOX_MOST_OPTIONS] = {NULL};
+    double value[CLVOX_MAX_NUMBERS];
+    const char *given[CLVOX_MAX_OPTIONS] = {NULL};
     defaults(&s);
     given[MODE] = "calm";
     given[PASSES] = "7x8x9";

@@ -24,7 +24,7 @@ static int stumble(void *user, size_t index, int worker)
     (void)worker;
     const size_t *bad = user;
     atomic_fetch_add(&calls, 1);
-    return index >= *bad ? clv_fail(CLVOX_ERROR_FILE, "piece %zu", index) : 0;
+    return index >= *bad ? clvox_fail(CLVOX_ERROR_FILE, "piece %zu", index) : 0;
 }
 
 static void there_is_at_least_one_thread_and_a_set(void **state)

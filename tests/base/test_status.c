@@ -28,9 +28,9 @@ static void an_endless_message_is_cut_not_overrun(void **state)
     char *endless = malloc(100000);
     memset(endless, 'x', 99999);
     endless[99999] = 0;
-    clv_fail(CLVOX_ERROR_DATA, "%s", endless);
+    clvox_fail(CLVOX_ERROR_DATA, "%s", endless);
     assert_true(strlen(clvox_message()) < 4096);
-    clv_fail_in(CLVOX_ERROR_DATA, endless);
+    clvox_fail_in(CLVOX_ERROR_DATA, endless);
     assert_true(strlen(clvox_message()) < 4096);
     free(endless);
 }

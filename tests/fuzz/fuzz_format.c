@@ -3,7 +3,7 @@
  * and what was read can be written. */
 #include <stdlib.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "clvox/transform.h"
 #include "clvox/volume.h"
 #include "fuzz.h"
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *path = fuzz_file(EXTENSION, data, size);
     clvox_volume *v = NULL;
     clvox_transform *t = NULL;
-    clv_set_threads(1);
+    clvox_threads_set(1);
     if (clvox_volume_read(path, &v) >= 0 ? clvox_volume_write(v, "/dev/null") < 0 : v || !*clvox_message())
         abort();
     clvox_volume_destroy(&v);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "clvox/surface.h"
 #include "fuzz.h"
 #include "io/surface/file.h"
@@ -46,7 +46,7 @@ static void read_one(const char *ending, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    clv_set_threads(1);
+    clvox_threads_set(1);
     read_one(".obj", data, size);
     /* The ending matters only where content does not tell. */
     if (!clvox_surface_is_file(fuzz_file(".x", data, size))) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "clvox/transform.h"
 #include "fuzz.h"
 
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     clvox_transform *t = NULL, *again = NULL;
     const char *path = fuzz_file(".txt", data, size);
-    clv_set_threads(1);
+    clvox_threads_set(1);
     if (clvox_transform_read(path, &t) < 0) {
         if (t || !*clvox_message())
             abort();

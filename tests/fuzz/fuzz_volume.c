@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "clvox/transform.h"
 #include "clvox/volume.h"
 #include "fuzz.h"
@@ -69,7 +69,7 @@ static size_t member(const uint8_t *data, size_t size, int hint, size_t at)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *path = fuzz_file(".nii", data, size);
-    clv_set_threads(1);
+    clvox_threads_set(1);
     read_both(path);
     if (size < 348 || size > 30000)
         return 0;

@@ -15,7 +15,7 @@ static clvox_volume *uneven(const int size[3], const double spacing[3], float **
 {
     clvox_grid grid;
     clvox_volume *v;
-    clv_phantom_grid(size, spacing, true, &grid);
+    clvox_phantom_grid(size, spacing, true, &grid);
     assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
     *field = malloc(clvox_grid_voxels(&grid) * sizeof **field);
     size_t i = 0;
@@ -119,7 +119,7 @@ static void a_constant_image_stays_and_nonsense_is_refused(void **state)
     clvox_volume *v, *out, *mask;
     clvox_grid grid;
     for (int s = 0; s < 3; s++) {
-        clv_phantom_grid(sizes[s], (const double[3]){1, 2, 3}, false, &grid);
+        clvox_phantom_grid(sizes[s], (const double[3]){1, 2, 3}, false, &grid);
         assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
         size_t n = clvox_grid_voxels(&grid);
         for (size_t i = 0; i < n; i++)
@@ -176,7 +176,7 @@ static void splines_refine_to_the_same_values(void **state)
     clv_lattice lattice, half;
     clv_spline spline[2], refine;
     int coarse[3], fine[3];
-    clv_phantom_grid(size, (const double[3]){1.5, 2, 1}, false, &grid);
+    clvox_phantom_grid(size, (const double[3]){1.5, 2, 1}, false, &grid);
     clv_lattice_make(&grid, 9, &lattice);
     half = clv_lattice_half(&lattice);
     clv_lattice_size(&lattice, coarse);

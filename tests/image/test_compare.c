@@ -11,7 +11,7 @@ static clvox_volume *blank(int nx, int ny, int nz, double sx, double sy, double 
 {
     clvox_grid grid;
     clvox_volume *v = NULL;
-    clv_phantom_grid((int[3]){nx, ny, nz}, (double[3]){sx, sy, sz}, false, &grid);
+    clvox_phantom_grid((int[3]){nx, ny, nz}, (double[3]){sx, sy, sz}, false, &grid);
     if (clvox_volume_create(&grid, frames, CLVOX_KIND_SCALAR, &v) < 0)
         exit(99);
     return v;
@@ -75,7 +75,7 @@ static int compare(const clvox_volume *a, const clvox_volume *b, const clvox_vol
     *out = (comparison){.values = c.values, .differing = c.differing, .largest = c.largest, .rms = c.rms,
                         .ssd = c.metric[CLVOX_METRIC_SSD], .ncc = c.metric[CLVOX_METRIC_NCC],
                         .lncc = c.metric[CLVOX_METRIC_LNCC], .mi = c.metric[CLVOX_METRIC_MI], .nmi = c.nmi};
-    assert_true(isnan(c.metric[CLVOX_METRIC_MIND]) && isnan(c.metric[CLVOX_MOST_METRICS - 1]));
+    assert_true(isnan(c.metric[CLVOX_METRIC_MIND]) && isnan(c.metric[CLVOX_MAX_METRICS - 1]));
     return CLVOX_OK;
 }
 

@@ -8,7 +8,7 @@ static clvox_volume *volume(int nx, int ny, int nz)
 {
     clvox_grid grid;
     clvox_volume *v;
-    clv_phantom_grid((const int[3]){nx, ny, nz}, (const double[3]){1, 2, 3}, true, &grid);
+    clvox_phantom_grid((const int[3]){nx, ny, nz}, (const double[3]){1, 2, 3}, true, &grid);
     assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
     return v;
 }

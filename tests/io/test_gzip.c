@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "check.h"
 #include "clvox/volume.h"
 #include "files.h"
@@ -79,11 +79,11 @@ static void members_that_state_their_length_at_any(void **state)
         for (int threads = 1; threads < 6; threads += 2) {
             if (hints[i][1] < 100 && threads > 1)
                 continue;
-            clv_set_threads(threads);
+            clvox_threads_set(threads);
             write_packed(members(hints[i][0], hints[i][1] < 100 ? 40000 : hints[i][1], 1));
             assert_that(read_same(files_in("p.nii.gz")) == 1, "%d: %s", i, clvox_message());
         }
-    clv_set_threads(0);
+    clvox_threads_set(0);
 }
 
 static void members_without_content_and_zeros(void **state)
@@ -151,7 +151,7 @@ static void what_threads_write_is_read_again(void **state)
 {
     const int *given = *state;
     int threads = given[0];
-    clv_set_threads(threads);
+    clvox_threads_set(threads);
     assert_true(clvox_volume_write(shared.v, files_in("o.nii.gz")) == 0);
     assert_true(read_same(files_in("o.nii.gz")) == 1);
     size_t size;
@@ -169,7 +169,7 @@ static void gzip_reads(void **state)
 {
     (void)state;
     char command[2048];
-    clv_set_threads(0);
+    clvox_threads_set(0);
     snprintf(command, sizeof command, "gzip -t '%s'", files_in("o.nii.gz"));
     assert_true(!system(command));
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "interrupts.h"
 #include "volumes.h"
 
@@ -341,7 +341,7 @@ static void a_disk_that_fills_up_while_writing_leaves(void **state)
             size_t size = 0;
             limit = unlimited;
             limit.rlim_cur = 70000;
-            clv_set_threads(threads);
+            clvox_threads_set(threads);
             setrlimit(RLIMIT_FSIZE, &limit);
             int status = clvox_volume_write(shared.v, files_in(packed ? "old.nii.gz" : "old.nii"));
             setrlimit(RLIMIT_FSIZE, &unlimited);
@@ -351,7 +351,7 @@ static void a_disk_that_fills_up_while_writing_leaves(void **state)
             assert_true(size == 3 && files_count() == before);
             free(bytes_now);
         }
-    clv_set_threads(0);
+    clvox_threads_set(0);
     clvox_volume_destroy(&shared.v);
 }
 

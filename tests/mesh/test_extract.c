@@ -4,7 +4,7 @@
 #include "check.h"
 
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "phantom/phantom.h"
 #include "mesh/mesh.h"
 
@@ -23,7 +23,7 @@ static clvox_volume *volume(int x, int y, int z)
 {
     clvox_grid grid;
     clvox_volume *out = NULL;
-    clv_phantom_grid((int[3]){x, y, z}, (double[3]){1, 1, 1}, false, &grid);
+    clvox_phantom_grid((int[3]){x, y, z}, (double[3]){1, 1, 1}, false, &grid);
     assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
     return out;
 }
@@ -261,7 +261,7 @@ static clvox_volume *sampled(solid shape, const double spacing[3], int form)
     int size[3];
     for (int a = 0; a < 3; a++)
         size[a] = (int)(35 / spacing[a]);
-    clv_phantom_grid(size, spacing, form & 1, &grid);
+    clvox_phantom_grid(size, spacing, form & 1, &grid);
     for (int i = 0; i < 3; i++) {
         if (form & 2) {
             grid.to_ras[i][3] += grid.to_ras[i][1] * (size[1] - 1);
@@ -424,11 +424,11 @@ static void check_threads(void **state)
     clvox_volume *v = volume(31, 29, 37);
     for (int i = 0; i < 31 * 29 * 37; i++)
         v->data[i] = (float)(uniform() - 0.5);
-    clv_set_threads(1);
+    clvox_threads_set(1);
     assert_ok(clvox_surface_extract(v, 0, false, &a));
-    clv_set_threads(5);
+    clvox_threads_set(5);
     assert_ok(clvox_surface_extract(v, 0, false, &b));
-    clv_set_threads(0);
+    clvox_threads_set(0);
     assert_true(a->vertices == b->vertices && a->triangles == b->triangles);
     assert_memory_equal(a->points, b->points, 3 * sizeof *a->points * a->vertices);
     assert_memory_equal(a->corners, b->corners, 3 * sizeof *a->corners * a->triangles);

@@ -12,7 +12,7 @@ static clvox_volume *ball(const int size[3], const double spacing[3], bool obliq
 {
     clvox_grid grid;
     clvox_volume *out = NULL;
-    clv_phantom_grid(size, spacing, oblique, &grid);
+    clvox_phantom_grid(size, spacing, oblique, &grid);
     assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
     double centre[3];
     for (int r = 0; r < 3; r++) {

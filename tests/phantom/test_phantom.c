@@ -37,7 +37,7 @@ static void warp_on_x_x(void **state)
     double amplitude = given->amplitude;
     clvox_grid grid;
     clv_phantom_warp warp;
-    clv_phantom_grid(size, spacing, oblique, &grid);
+    clvox_phantom_grid(size, spacing, oblique, &grid);
     assert_that(clv_phantom_warp_make(&grid, amplitude, 3, &warp) == CLVOX_OK, "%s", clvox_message());
     double longest = 0, border = 0, smallest = 1e9, inverse = 0, gradient = 0;
     for (int k = 0; k < size[2]; k += 3)
@@ -90,7 +90,7 @@ static void a_warp_that_could_fold_is_refused(void **state)
 {
     (void)state;
     clv_phantom_warp warp;
-    clv_phantom_grid((int[3]){32, 32, 32}, (double[3]){1, 1, 1}, false, &shared.grid);
+    clvox_phantom_grid((int[3]){32, 32, 32}, (double[3]){1, 1, 1}, false, &shared.grid);
     assert_int_equal(clv_phantom_warp_make(&shared.grid, 30, 1, &warp), CLVOX_ERROR_ARGUMENT);
     const char *said = strstr(clvox_message(), "at most ");
     double most = said ? atof(said + 8) : 0;
@@ -102,7 +102,7 @@ static void one_voxel(void **state)
 {
     (void)state;
     clv_phantom_warp warp;
-    clv_phantom_grid((int[3]){1, 1, 1}, (double[3]){1, 1, 1}, false, &shared.grid);
+    clvox_phantom_grid((int[3]){1, 1, 1}, (double[3]){1, 1, 1}, false, &shared.grid);
     assert_int_equal(clv_phantom_warp_make(&shared.grid, 0, 1, &warp), CLVOX_OK);
     assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
     assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, &warp, 0, &shared.a), CLVOX_OK);
@@ -114,7 +114,7 @@ static void one_voxel(void **state)
 static void the_ball_has_the_volume_of_a_ball(void **state)
 {
     (void)state;
-    clv_phantom_grid((int[3]){48, 48, 24}, (double[3]){1, 1, 2}, true, &shared.grid);
+    clvox_phantom_grid((int[3]){48, 48, 24}, (double[3]){1, 1, 2}, true, &shared.grid);
     assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_BALL, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
     assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 0, &shared.a), CLVOX_OK);
     double sum = 0, want = 4.0 / 3 * 3.14159265358979 * pow(0.3 * 48, 3) / 2;

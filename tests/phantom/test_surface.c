@@ -159,7 +159,7 @@ static void noise_of_vertices(void **state)
 
 int main(void)
 {
-    clv_phantom_grid((int[3]){48, 50, 32}, (double[3]){1, 1, 1.5}, true, &oblique);
+    clvox_phantom_grid((int[3]){48, 50, 32}, (double[3]){1, 1, 1.5}, true, &oblique);
     for (int kind = 0; kind < 5; kind++)
         test_case_at(a_true_distance_the_right_topology, TEST_AT(kind),
                      "%s: a true distance, the right topology", names[kind]);

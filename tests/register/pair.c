@@ -17,7 +17,7 @@ void pair_fill(pair *p, double amplitude, uint64_t seed)
 void pair_make(pair *p, const int size[3], const double spacing[3], bool oblique, double amplitude,
                uint64_t seed)
 {
-    clv_phantom_grid(size, spacing, oblique, &p->fixed_grid);
+    clvox_phantom_grid(size, spacing, oblique, &p->fixed_grid);
     p->moving_grid = p->fixed_grid;
     clv_matrix_identity(p->matrix);
     pair_fill(p, amplitude, seed);
@@ -159,8 +159,8 @@ void pair_apart(pair *p, double amplitude, uint64_t seed)
 {
     static const double matrix[4][4] = {
         {1.0321, -.1003, .0512, 3}, {.0914, .9817, -.0721, -4}, {-.0398, .0642, 1.0187, 2.5}, {0, 0, 0, 1}};
-    clv_phantom_grid((int[3]){41, 47, 31}, (double[3]){1.5, 1.2, 2}, true, &p->fixed_grid);
-    clv_phantom_grid((int[3]){45, 40, 37}, (double[3]){1.4, 1.5, 1.8}, false, &p->moving_grid);
+    clvox_phantom_grid((int[3]){41, 47, 31}, (double[3]){1.5, 1.2, 2}, true, &p->fixed_grid);
+    clvox_phantom_grid((int[3]){45, 40, 37}, (double[3]){1.4, 1.5, 1.8}, false, &p->moving_grid);
     for (int i = 0; i < 3; i++) {
         p->fixed_grid.to_ras[i][3] += p->fixed_grid.to_ras[i][0] * (p->fixed_grid.size[0] - 1);
         p->fixed_grid.to_ras[i][0] = -p->fixed_grid.to_ras[i][0];

@@ -154,7 +154,7 @@ static double smallest_determinant(const clvox_volume *warp)
 static int no_folds_set_up(void **state)
 {
     (void)state;
-    clv_phantom_grid((int[3]){40, 40, 36}, (double[3]){1, 1, 1}, false, &shared.grid);
+    clvox_phantom_grid((int[3]){40, 40, 36}, (double[3]){1, 1, 1}, false, &shared.grid);
     assert_ok(clvox_volume_create(&shared.grid, 1, CLVOX_KIND_SCALAR, &shared.fixed));
     assert_ok(clvox_volume_create(&shared.grid, 1, CLVOX_KIND_SCALAR, &shared.moving));
     for (size_t i = 0; i < clvox_grid_voxels(&shared.grid); i++) {
@@ -237,7 +237,7 @@ static int masks_set_up(void **state)
     }
     shared.fixed = distracted(shared.p.fixed, (int[3]){31, 20, 18});
     shared.moving = distracted(shared.p.moving, (int[3]){31, 20, 18});
-    clv_phantom_grid((int[3]){48, 26, 25}, (double[3]){1, 2, 2}, false, &shared.other);
+    clvox_phantom_grid((int[3]){48, 26, 25}, (double[3]){1, 2, 2}, false, &shared.other);
     assert_ok(clvox_volume_create(&shared.other, 1, CLVOX_KIND_LABEL, &shared.coarse));
     for (size_t i = 0; i < clvox_grid_voxels(&shared.other); i++)
         shared.coarse->data[i] =

@@ -229,8 +229,8 @@ static void other_grids(void **state)
     clvox_register_options o;
     clvox_register_result there, back;
     double largest, unit[4][4], product[4][4], off = 0;
-    clv_phantom_grid((int[3]){41, 43, 37}, (double[3]){1.3, 1.3, 1.3}, true, &p.fixed_grid);
-    clv_phantom_grid((int[3]){28, 30, 25}, (double[3]){2, 2, 2}, false, &p.moving_grid);
+    clvox_phantom_grid((int[3]){41, 43, 37}, (double[3]){1.3, 1.3, 1.3}, true, &p.fixed_grid);
+    clvox_phantom_grid((int[3]){28, 30, 25}, (double[3]){2, 2, 2}, false, &p.moving_grid);
     clv_matrix_identity(p.matrix);
     pair_fill(&p, 3, 41);
     double before = pair_start(&p, NULL);

@@ -13,7 +13,7 @@ static clvox_context *ctx;
 
 static void grid_of(int x, int y, int z, double edge, clvox_grid *grid)
 {
-    clv_phantom_grid((int[3]){x, y, z}, (double[3]){edge, edge, edge}, false, grid);
+    clvox_phantom_grid((int[3]){x, y, z}, (double[3]){edge, edge, edge}, false, grid);
 }
 
 /* T(center + shift) Rz Ry Rx S T(-center), from its definition. */
@@ -66,7 +66,7 @@ static void an_affine_is_taken_apart_into_what_it_was(void **state)
         {{10, -20, 30}, {1.1, .9, 1.3}, {.1, -.05, .2}, {4, -5, 60}},
         {{-170, 80, 100}, {.4, 2.5, 1}, {0, .3, 0}, {-100, 0, 1}},
     };
-    clv_phantom_grid((int[3]){40, 51, 33}, (double[3]){1, 1.2, 2}, true, &shared.grid);
+    clvox_phantom_grid((int[3]){40, 51, 33}, (double[3]){1, 1.2, 2}, true, &shared.grid);
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         double m[4][4];
         clvox_affine_parts got;

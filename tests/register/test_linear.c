@@ -46,10 +46,10 @@ static void make_truth(clvox_linear kind, bool flat, double m[4][4])
 
 static void make_pair(pair *p, clvox_linear kind, bool flat)
 {
-    clv_phantom_grid((int[3]){flat ? 120 : 71, flat ? 131 : 83, flat ? 1 : 59}, (double[3]){2, 2, 2}, false,
-                     &p->fixed_grid);
-    clv_phantom_grid((int[3]){flat ? 140 : 83, flat ? 150 : 89, flat ? 1 : 67}, (double[3]){2, 2, 2}, false,
-                     &p->moving_grid);
+    clvox_phantom_grid((int[3]){flat ? 120 : 71, flat ? 131 : 83, flat ? 1 : 59}, (double[3]){2, 2, 2}, false,
+                       &p->fixed_grid);
+    clvox_phantom_grid((int[3]){flat ? 140 : 83, flat ? 150 : 89, flat ? 1 : 67}, (double[3]){2, 2, 2}, false,
+                       &p->moving_grid);
     make_truth(kind, flat, p->truth);
     assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &p->fixed_grid, 17, 0, &p->phantom));
     assert_ok(clv_phantom_image(&p->phantom, &p->fixed_grid, CLV_MATRIX(p->truth), NULL, 1, &p->fixed));
@@ -420,7 +420,7 @@ static void a_slice_of_x_voxels_stays_in_its_plane_kind(void **state)
     clvox_register_options o;
     clvox_register_result r;
     clv_phantom_warp warp;
-    clv_phantom_grid((int[3]){size[0], size[1], 1}, (double[3]){1, 1, 1}, oblique, &p.fixed_grid);
+    clvox_phantom_grid((int[3]){size[0], size[1], 1}, (double[3]){1, 1, 1}, oblique, &p.fixed_grid);
     assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &p.fixed_grid, 1, 0, &p.phantom));
     assert_ok(clv_phantom_warp_make(&p.fixed_grid, .02 * size[0], 1, &warp));
     assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, &warp, 1, &p.fixed));

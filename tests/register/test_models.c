@@ -212,7 +212,7 @@ static void takes_or_refuses_x_x(void **state)
     clvox_volume *fixed, *moving;
     clvox_register_options o;
     clvox_register_result r;
-    clv_phantom_grid(sizes[s], (double[3]){1, 1, 1}, false, &grid);
+    clvox_phantom_grid(sizes[s], (double[3]){1, 1, 1}, false, &grid);
     assert_ok(clv_phantom_make(CLVOX_PHANTOM_BALL, &grid, 1, 0, &phantom));
     assert_ok(clv_phantom_image(&phantom, &grid, NULL, NULL, 1, &fixed));
     assert_ok(clv_phantom_image(&phantom, &grid, NULL, NULL, 1, &moving));

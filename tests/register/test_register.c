@@ -205,8 +205,8 @@ static int linear_set_up(void **state)
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             shared.matrix[i][j] = 1.07 * turn[i][j];
-    clv_phantom_grid((int[3]){66, 72, 48}, (double[3]){2, 2, 3}, true, &shared.fixed_grid);
-    clv_phantom_grid((int[3]){75, 92, 61}, (double[3]){2, 2, 2}, false, &shared.moving_grid);
+    clvox_phantom_grid((int[3]){66, 72, 48}, (double[3]){2, 2, 3}, true, &shared.fixed_grid);
+    clvox_phantom_grid((int[3]){75, 92, 61}, (double[3]){2, 2, 2}, false, &shared.moving_grid);
     for (int i = 0; i < 3; i++) {
         shared.moving_grid.to_ras[i][3] += shared.moving_grid.to_ras[i][0] * (shared.moving_grid.size[0] - 1);
         shared.moving_grid.to_ras[i][0] = -shared.moving_grid.to_ras[i][0];
@@ -310,7 +310,7 @@ static void a_volume_of_x_x_is_registered_or_refused(void **state)
     pair p;
     clvox_register_options o;
     clvox_register_result r;
-    clv_phantom_grid(sizes[s], (double[3]){1, 1, 1}, false, &p.fixed_grid);
+    clvox_phantom_grid(sizes[s], (double[3]){1, 1, 1}, false, &p.fixed_grid);
     assert_ok(clv_phantom_make(CLVOX_PHANTOM_BALL, &p.fixed_grid, 1, 0, &p.phantom));
     assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.fixed));
     assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.moving));
@@ -356,7 +356,7 @@ static void a_run_takes_the_memory_predicted_at_most(void **state)
     shared.seen = (watched){.fraction = 0};
     shared.mask = NULL;
     pair_make(&shared.p, (int[3]){47, 41, 37}, (double[3]){1, 1, 1}, false, 2, 23);
-    clv_phantom_grid((int[3]){31, 29, 23}, (double[3]){2, 2, 2}, false, &shared.coarse);
+    clvox_phantom_grid((int[3]){31, 29, 23}, (double[3]){2, 2, 2}, false, &shared.coarse);
     assert_ok(clvox_volume_create(&shared.coarse, 1, CLVOX_KIND_LABEL, &shared.mask));
     for (size_t i = 0; i < clvox_grid_voxels(&shared.coarse); i++)
         shared.mask->data[i] = 1;
@@ -500,7 +500,7 @@ static void too_large(void **state)
     const clvox_device_limits *limits = clvox_context_limits(ctx);
     if (!limits->global_bytes || limits->global_bytes > (size_t)60 << 30)
         test_skip("this device takes every grid that 32-bit indices reach");
-    clv_phantom_grid((int[3]){890, 890, 890}, (double[3]){.2, .2, .2}, false, &huge.grid);
+    clvox_phantom_grid((int[3]){890, 890, 890}, (double[3]){.2, .2, .2}, false, &huge.grid);
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_UNBIASED;
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);

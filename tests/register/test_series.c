@@ -83,7 +83,7 @@ static void expose(const clv_phantom *phantom, const clvox_grid *grid, const dou
 static void make(scan *s, int frames, bool oblique, double noise, bool weighted)
 {
     clvox_grid grid;
-    clv_phantom_grid(SIZE, EDGE, oblique, &grid);
+    clvox_phantom_grid(SIZE, EDGE, oblique, &grid);
     size_t n = clvox_grid_voxels(&grid);
     assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &grid, 7, noise, &s->phantom));
     assert_ok(clvox_volume_create(&grid, frames, CLVOX_KIND_SCALAR, &s->series));
@@ -316,7 +316,7 @@ static void reference_and_mask(void **state)
     make(&s, 3, true, 10, false);
     const int size[3] = {29, 31, 28};
     const double edge[3] = {3, 3, 3};
-    clv_phantom_grid(size, edge, false, &grid);
+    clvox_phantom_grid(size, edge, false, &grid);
     assert_ok(clv_phantom_image(&s.phantom, &grid, NULL, NULL, 5, &reference));
     assert_ok(clv_phantom_labels(&s.phantom, &grid, NULL, NULL, &mask));
     clvox_series_defaults(&o);
@@ -378,7 +378,7 @@ static void displacements(void **state)
     clvox_series_result r = {.frame = frame, .frames = 3};
     clvox_series_options o;
     clvox_grid grid;
-    clv_phantom_grid(SIZE, EDGE, true, &grid);
+    clvox_phantom_grid(SIZE, EDGE, true, &grid);
     clvox_series_defaults(&o);
     o.head_mm = 40;
     clv_matrix_identity(frame[0].matrix);

@@ -19,7 +19,7 @@ static void the_truth_as_a_start_is_kept(void **state)
     pair p;
     double largest;
     pair_make(&p, (const int[3]){37, 33, 29}, (const double[3]){2, 2, 2.5}, true, 3, 5);
-    clv_phantom_grid((const int[3]){41, 45, 43}, (const double[3]){2, 2, 2}, false, &grid);
+    clvox_phantom_grid((const int[3]){41, 45, 43}, (const double[3]){2, 2, 2}, false, &grid);
     assert_ok(clv_phantom_warp_sample(&p.warp, &grid, false, &warp));
     pair_options(&o, models[given[0]], CLVOX_METRIC_SSD);
     images.fixed[0] = p.fixed;

@@ -18,7 +18,7 @@ typedef struct pair {
 static void make_pair(pair *p, const int size[3], const double spacing[3], double amplitude)
 {
     clvox_grid grid;
-    clv_phantom_grid(size, spacing, true, &grid);
+    clvox_phantom_grid(size, spacing, true, &grid);
     assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &grid, 3, 0, &p->phantom));
     assert_ok(clv_phantom_warp_make(&grid, amplitude, 3, &p->warp));
     assert_ok(clv_phantom_image(&p->phantom, &grid, NULL, &p->warp, 1, &p->fixed));
@@ -147,7 +147,7 @@ static void a_channel_on_another_grid_counts_as_if(void **state)
     make_pair(&shared.p, (int[3]){37, 41, 33}, (double[3]){1, 1, 1}, 1.5);
     start(&shared.o);
     shared.o.deform = CLVOX_DEFORM_NONE;
-    clv_phantom_grid((int[3]){45, 47, 40}, (double[3]){1.1, 1.1, 1.1}, false, &other);
+    clvox_phantom_grid((int[3]){45, 47, 40}, (double[3]){1.1, 1.1, 1.1}, false, &other);
     assert_ok(clv_phantom_image(&shared.p.phantom, &other, NULL, NULL, 2, &shared.shifted));
     shared.images = (clvox_register_images){.fixed = {shared.p.fixed, shared.p.fixed},
                                             .moving = {shared.p.moving, shared.shifted},
@@ -280,7 +280,7 @@ static void memory(void **state)
     clvox_register_options o;
     clvox_register_result r;
     const clvox_device_limits *limits = clvox_context_limits(ctx);
-    clv_phantom_grid((int[3]){512, 512, 512}, (double[3]){.5, .5, .5}, false, &huge.grid);
+    clvox_phantom_grid((int[3]){512, 512, 512}, (double[3]){.5, .5, .5}, false, &huge.grid);
     start(&o);
     const clvox_register_images images = {.fixed = {&huge}, .moving = {&huge}, .channels = 1};
     if (!limits->global_bytes || limits->global_bytes > clvox_register_bytes(&images, &o) ||

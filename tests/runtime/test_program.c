@@ -218,7 +218,7 @@ static void processes_compile_and_their_programs_run(void **state)
     setenv("CLVOX_CACHE_DIR", "", 1);
     assert_int_equal(clvox_context_create(NULL, &opened), CLVOX_OK);
     assert_true(clv_compilers_start(opened) == 0); /* none is allowed */
-    assert_true(clv_compilers_allow(opened, program, 2) == CLVOX_OK && clv_compilers_start(opened) == 2);
+    assert_true(clvox_context_compilers(opened, program, 2) == CLVOX_OK && clv_compilers_start(opened) == 2);
     assert_true(clv_compilers_start(opened) == 2 && opened->compiler_count == 2);
     assert_true(clv_build_ahead(opened, both, 3, size) == CLVOX_OK && opened->compiled == 11);
     assert_that(all_there(opened, both, 2) && opened->late == 0, "%s", clvox_message());
@@ -243,7 +243,7 @@ static void a_process_that_dies_and_one_that_cannot(void **state)
     assert_true(!clv_compiler_compile(opened, 0, "-cl-std=CL1.2", small, &shared.code));
     clv_compilers_end(opened);
     assert_true(opened->compiler_count == 0);
-    assert_true(clv_compilers_allow(opened, "/nonexistent/clvox", 2) == CLVOX_OK &&
+    assert_true(clvox_context_compilers(opened, "/nonexistent/clvox", 2) == CLVOX_OK &&
                 clv_compilers_start(opened) == 0);
     clvox_context_destroy(&opened);
 }

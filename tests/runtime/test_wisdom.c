@@ -259,12 +259,12 @@ static void edit(const char *from, const char *to)
 {
     char *text = NULL, *at;
     size_t size;
-    assert_ok(clv_file_read_all(path, 1 << 20, &text, &size));
+    assert_ok(clvox_file_read(path, 1 << 20, &text, &size));
     at = strstr(text, from);
     assert_true(at && strlen(from) == strlen(to));
     if (at)
         memcpy(at, to, strlen(to));
-    assert_ok(clv_file_write_all(path, text, size));
+    assert_ok(clvox_file_write(path, text, size));
     free(text);
 }
 
@@ -319,7 +319,7 @@ static void is_kept(const char *end, const char *text, size_t size)
     char name[80], *got = NULL;
     size_t length = 0;
     snprintf(name, sizeof name, "%s%s", path, end);
-    assert_that(clv_file_read_all(name, 1 << 20, &got, &length) == CLVOX_OK && length == size &&
+    assert_that(clvox_file_read(name, 1 << 20, &got, &length) == CLVOX_OK && length == size &&
                     !memcmp(got, text, strlen(text)),
                 "%s", end);
     free(got);
@@ -333,7 +333,7 @@ static void tuning_puts_a_new_file_in_the_place(void **state)
     (void)state;
     shared.r = record_of("", "item", item);
     shared.remark = NULL;
-    assert_ok(clv_file_write_all(path, "hello", 5));
+    assert_ok(clvox_file_write(path, "hello", 5));
     assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK &&
                 prefers(&gpu, "", "item", item));
     assert_that(shared.remark && strstr(shared.remark, "is damaged: kept as ") &&
@@ -344,7 +344,7 @@ static void tuning_puts_a_new_file_in_the_place(void **state)
 static void another_one_is_kept_beside_it_and_a_whole(void **state)
 {
     (void)state;
-    assert_ok(clv_file_write_all(path, "good day", 8));
+    assert_ok(clvox_file_write(path, "good day", 8));
     assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK &&
                 prefers(&gpu, "", "item", item));
     assert_that(shared.remark && strstr(shared.remark, "w.txt.old2,"), "%s", shared.remark);
@@ -361,7 +361,7 @@ static void the_file_of_another_version_is_kept_through(void **state)
     char real[80];
     snprintf(real, sizeof real, "%s.real", path);
     unlink(path);
-    assert_ok(clv_file_write_all(real, later, sizeof later - 1));
+    assert_ok(clvox_file_write(real, later, sizeof later - 1));
     assert_true(symlink(real, path) == 0);
     assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK &&
                 prefers(&gpu, "", "item", item));
@@ -400,7 +400,7 @@ static void half_a_file_and_a_line_that_says_something(void **state)
     (void)state;
     char *text;
     size_t size;
-    assert_ok(clv_file_read_all(path, 1 << 20, &text, &size));
+    assert_ok(clvox_file_read(path, 1 << 20, &text, &size));
     free(text);
     assert_ok(truncate(path, (off_t)size - 3));
     is_passed_over("damaged");
@@ -411,9 +411,9 @@ static void half_a_file_and_a_line_that_says_something(void **state)
 static void no_wisdom_at_all_and_nothing(void **state)
 {
     (void)state;
-    assert_ok(clv_file_write_all(path, "hello", 5));
+    assert_ok(clvox_file_write(path, "hello", 5));
     is_passed_over("damaged");
-    assert_ok(clv_file_write_all(path, "", 0));
+    assert_ok(clvox_file_write(path, "", 0));
     is_passed_over("damaged");
 }
 
@@ -423,7 +423,7 @@ static void a_file_of_another_form_of_an_earlier(void **state)
     edit("clvox wisdom 2", "clvox wisdom 9");
     is_passed_over("another version");
     static const char json[] = "{\"wisdom\": 1, \"devices\": []}";
-    assert_ok(clv_file_write_all(path, json, sizeof json - 1));
+    assert_ok(clvox_file_write(path, json, sizeof json - 1));
     is_passed_over("another version");
     edit("kernels ", "kernels_");
     is_passed_over("another version");
@@ -451,7 +451,7 @@ static void what_can_be_written_and_that_asking_changes(void **state)
     (void)state;
     unlink(path);
     assert_true(clv_wisdom_writable(path) == CLVOX_OK && access(path, F_OK) < 0);
-    assert_ok(clv_file_write_all(path, "hello", 5));
+    assert_ok(clvox_file_write(path, "hello", 5));
     assert_int_equal(clv_wisdom_writable(path), CLVOX_OK);
     is_kept("", "hello", 5);
     assert_true(clv_wisdom_writable("/dev/null") == CLVOX_OK &&

@@ -22,7 +22,7 @@ static study noise(const int size[3], int count, unsigned seed)
 {
     study s = {.count = count};
     clvox_grid grid;
-    clv_phantom_grid(size, (const double[3]){1, 1.5, 2}, true, &grid);
+    clvox_phantom_grid(size, (const double[3]){1, 1.5, 2}, true, &grid);
     for (int i = 0; i < count; i++) {
         assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &s.map[i]));
         for (size_t v = 0; v < clvox_grid_voxels(&grid); v++)
@@ -546,7 +546,7 @@ static void refused(void **state)
         assert_null(r.t.p);
     }
     const clvox_stats_design d = {.subjects = 6, .tested = halves};
-    clv_phantom_grid((const int[3]){3, 3, 4}, (const double[3]){1, 1, 1}, false, &grid);
+    clvox_phantom_grid((const int[3]){3, 3, 4}, (const double[3]){1, 1, 1}, false, &grid);
     assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &other));
     assert_int_equal(run(&s, &d, other, NULL, &r), CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "mask"));

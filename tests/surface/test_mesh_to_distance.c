@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From meshes to signed distances, against looking at all triangles. */
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "check.h"
 #include "mesh/meshes.h"
 #include "op/harness.h"
@@ -215,13 +215,13 @@ static void the_same_bits_again(void **state)
 {
     (void)state;
     for (int threads = 1; threads < 4; threads += 2) {
-        clv_set_threads(threads);
+        clvox_threads_set(threads);
         shared.again = distance_of(shared.ball, &shared.g, 3, NULL);
         assert_true(memcmp(shared.v->data, shared.again->data,
                            clvox_grid_voxels(&shared.g) * sizeof *shared.v->data) == 0);
         clvox_volume_destroy(&shared.again);
     }
-    clv_set_threads(0);
+    clvox_threads_set(0);
     clvox_volume_destroy(&shared.v);
 }
 

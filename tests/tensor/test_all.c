@@ -20,7 +20,7 @@ static void scan_make(const int size[3], int directions, scan *s)
 {
     clvox_grid grid;
     clv_tensor_phantom phantom;
-    clv_phantom_grid(size, (const double[3]){2, 2, 2.5}, true, &grid);
+    clvox_phantom_grid(size, (const double[3]){2, 2, 2.5}, true, &grid);
     assert_ok(clv_tensor_phantom_make(CLVOX_TENSOR_STEPS, &grid, 3, &phantom));
     assert_ok(clv_tensor_phantom_truth(&phantom, &grid, &s->truth, &s->fa, &s->mask));
     assert_ok(clv_tensor_phantom_gradients(directions, 1000, 1, &s->gradients));

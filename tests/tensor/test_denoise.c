@@ -21,7 +21,7 @@ static void scan_make(const int size[3], const double spacing[3], double snr, sc
     clv_tensor_phantom phantom;
     clvox_gradients *gradients;
     clvox_volume *dwi;
-    clv_phantom_grid(size, spacing, true, &grid);
+    clvox_phantom_grid(size, spacing, true, &grid);
     assert_ok(clv_tensor_phantom_make(CLVOX_TENSOR_STEPS, &grid, 3, &phantom));
     assert_ok(clv_tensor_phantom_truth(&phantom, &grid, &s->truth, &s->fa, &s->mask));
     assert_ok(clv_tensor_phantom_gradients(20, 1000, 1, &gradients));
@@ -190,7 +190,7 @@ static int structure_set_up(void **state)
 {
     (void)state;
     const double noise = 1e-5, spacing[3] = {2, 2, 2.5};
-    clv_phantom_grid((const int[3]){17, 14, 9}, spacing, true, &shared.grid);
+    clvox_phantom_grid((const int[3]){17, 14, 9}, spacing, true, &shared.grid);
     shared.n = clvox_grid_voxels(&shared.grid);
     assert_ok(clvox_volume_create(&shared.grid, 6, CLVOX_KIND_TENSOR, &shared.tensor));
     assert_ok(clvox_volume_create(&shared.grid, 1, CLVOX_KIND_SCALAR, &shared.map));
@@ -305,11 +305,32 @@ static void an_empty_mask_no_noise_and_another_grid(void **state)
     scan_free(&shared.s);
 }
 
+static void the_noise_level_is_the_median_above_0(void **state)
+{
+    (void)state;
+    const float given[7] = {0, 3, -1, 9, NAN, 4, 0};
+    clvox_grid grid = {0};
+    clvox_volume *map = NULL;
+    double level = -1;
+    grid.size[0] = 7, grid.size[1] = grid.size[2] = 1;
+    for (int a = 0; a < 3; a++)
+        grid.to_ras[a][a] = 1;
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &map));
+    memcpy(map->data, given, sizeof given);
+    assert_ok(clvox_noise_level(map, &level));
+    assert_true(level == 4);
+    memset(map->data, 0, sizeof given);
+    assert_ok(clvox_noise_level(map, &level));
+    assert_true(level == 0);
+    clvox_volume_destroy(&map);
+}
+
 static void odd_values(void)
 {
     test_case(a_tensor_that_is_not_finite_stays_and_harms,
               "a tensor that is not finite stays and harms no neighbour");
     test_case(a_constant_field_stays, "a constant field stays as it is");
+    test_case(the_noise_level_is_the_median_above_0, "the noise level is the median of what is above 0");
     test_case(a_solver_that_is_not_known_is_refused, "a solver that is not known is refused");
     test_case(an_empty_mask_no_noise_and_another_grid,
               "an empty mask, no noise and another grid are refused");

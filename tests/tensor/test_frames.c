@@ -23,7 +23,7 @@ static const double edge[3] = {2, 1.5, 2.5};
 static void permuted(bool oblique, const int axis[3], int turn, clvox_grid *out)
 {
     clvox_grid plain;
-    clv_phantom_grid(size, edge, oblique, &plain);
+    clvox_phantom_grid(size, edge, oblique, &plain);
     *out = plain;
     for (int i = 0; i < 3; i++)
         out->to_ras[i][3] = plain.to_ras[i][3];

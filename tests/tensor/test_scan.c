@@ -43,7 +43,7 @@ static clvox_volume *make_dwi(const int size[3], const scheme *s)
 {
     clvox_grid grid;
     clvox_volume *dwi;
-    clv_phantom_grid(size, (const double[3]){2, 2, 2.5}, true, &grid);
+    clvox_phantom_grid(size, (const double[3]){2, 2, 2.5}, true, &grid);
     assert_ok(clvox_volume_create(&grid, s->table.count, CLVOX_KIND_SCALAR, &dwi));
     size_t n = clvox_grid_voxels(&grid);
     for (int k = 0; k < s->table.count; k++)

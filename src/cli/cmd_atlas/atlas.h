@@ -23,7 +23,7 @@ typedef struct cli_atlas_request {
     const char *folder, *list, *start, *weights, *regress, *at_list;
     const char *suffix; /* of the images of a BIDS folder */
     double bandwidth;
-    const char *given[CLVOX_MOST_OPTIONS], *of_register[CLVOX_MOST_OPTIONS];
+    const char *given[CLVOX_MAX_OPTIONS], *of_register[CLVOX_MAX_OPTIONS];
     cli_presets presets;
     cli_atlas_entry *entry;
     int count;

@@ -1,30 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
-
 #include "cli/cli.h"
-
-static int ascending(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-/* The middle one of the noise where there is any; NaN: nowhere. */
-static int level(const clvox_volume *noise, double *out)
-{
-    size_t count = 0, voxels = clvox_grid_voxels(&noise->grid);
-    float *values = malloc(voxels * sizeof *values);
-    if (!values)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    for (size_t i = 0; i < voxels; i++)
-        if (noise->data[i] > 0)
-            values[count++] = noise->data[i];
-    qsort(values, count, sizeof *values, ascending);
-    *out = count ? (double)values[count / 2] : (double)NAN;
-    free(values);
-    return CLVOX_OK;
-}
 
 int cmd_filter_dwi(command *cli, int argc, char **argv)
 {
@@ -66,8 +41,8 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
         clvox_fail_in(status, words[0]);
         goto end;
     }
-    CLI_TRY(level(noise, &sigma));
-    if (!isfinite(sigma)) {
+    CLI_TRY(clvox_noise_level(noise, &sigma));
+    if (!(sigma > 0)) {
         status = clvox_fail(CLVOX_ERROR_DATA, "%s: no voxel has a signal above 0%s; is this the scan?",
                             words[0], mask ? " inside the mask" : "");
         goto end;

@@ -20,7 +20,7 @@ static void report(command *cli, const clvox_bias_options *o, const clvox_bias_r
 
 int cmd_filter_n4(command *cli, int argc, char **argv)
 {
-    const char *out_path = NULL, *mask_path = NULL, *field_path = NULL, *given[CLVOX_MOST_OPTIONS] = {NULL};
+    const char *out_path = NULL, *mask_path = NULL, *field_path = NULL, *given[CLVOX_MAX_OPTIONS] = {NULL};
     clvox_bias_options o;
     clvox_bias_report found;
     const cli_option options[] = {

@@ -19,7 +19,7 @@ static void report(command *cli, const clvox_nlm_report *found)
 
 int cmd_filter_nlm(command *cli, int argc, char **argv)
 {
-    const char *out_path = NULL, *mask_path = NULL, *given[CLVOX_MOST_OPTIONS] = {NULL};
+    const char *out_path = NULL, *mask_path = NULL, *given[CLVOX_MAX_OPTIONS] = {NULL};
     clvox_nlm_options o;
     clvox_nlm_report found;
     const cli_option options[] = {

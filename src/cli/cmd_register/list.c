@@ -162,7 +162,7 @@ static char *key_of(const command *cli, const list *l, const row *one)
     cJSON_AddStringToObject(options, "preset", cli_preset_name(&r->presets));
     cJSON_AddBoolToObject(options, "picture", !r->no_picture);
     char number[16];
-    for (int i = 0; i < CLVOX_MOST_OPTIONS; i++)
+    for (int i = 0; i < CLVOX_MAX_OPTIONS; i++)
         if (r->given[i]) {
             snprintf(number, sizeof number, "%d", i);
             cJSON_AddStringToObject(options, number, r->given[i]);

@@ -188,7 +188,7 @@ const char *cli_preset_name(const cli_presets *p)
 int cli_register_preset(const cli_presets *p, const char *const *typed, clvox_register_options *o)
 {
     int status = CLVOX_OK, deform = clvox_option_find(clvox_register_table(), "deform");
-    const char *model[CLVOX_MOST_OPTIONS] = {NULL};
+    const char *model[CLVOX_MAX_OPTIONS] = {NULL};
     if (p->quick + p->regular + p->best > 1)
         return cli_misuse("--%s and --%s contradict each other", p->quick ? "quick" : "regular",
                           p->best ? "best" : "regular");

@@ -17,7 +17,7 @@
 
 typedef struct request {
     const char *series, *reference, *mask, *bval, *bvec, *table, *prefix, *matrices;
-    const char *given[CLVOX_MOST_OPTIONS];
+    const char *given[CLVOX_MAX_OPTIONS];
     clvox_series_options options;
     bool strict, dry_run, reference_is_file;
 } request;

@@ -183,7 +183,7 @@ int cmd_stats(command *cli, int argc, char **argv)
 {
     cli_stats_request r = {.list = NULL};
     clvox_stats_options o;
-    const char *covariates = NULL, *given[CLVOX_MOST_OPTIONS] = {NULL};
+    const char *covariates = NULL, *given[CLVOX_MAX_OPTIONS] = {NULL};
     const cli_option options[] = {
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
          "table of subjects: a column image, the tested one, covariates"},

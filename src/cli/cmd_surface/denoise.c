@@ -10,7 +10,7 @@ typedef struct request {
     const char *in, *out, *sdf;
     clvox_level_set_source source;
     clvox_denoise_options options;
-    const char *given[CLVOX_MOST_OPTIONS]; /* what was typed for the rows of clvox_denoise_table */
+    const char *given[CLVOX_MAX_OPTIONS]; /* what was typed for the rows of clvox_denoise_table */
 } request;
 
 /* Seconds of what the library does not time. */

@@ -8,7 +8,7 @@
 typedef struct request {
     const char *dwi, *bval, *bvec, *table, *mask, *prefix;
     clvox_tensor_all_options all;
-    const char *given[CLVOX_MOST_OPTIONS]; /* what was typed for the rows of clvox_tensor_all_table */
+    const char *given[CLVOX_MAX_OPTIONS]; /* what was typed for the rows of clvox_tensor_all_table */
     bool few, fsl;
 } request;
 

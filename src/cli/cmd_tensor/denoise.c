@@ -7,7 +7,7 @@
 typedef struct request {
     const char *in, *out, *noise, *mask;
     clvox_tensor_denoise_options options;
-    const char *given[CLVOX_MOST_OPTIONS]; /* what was typed for the rows of clvox_tensor_denoise_table */
+    const char *given[CLVOX_MAX_OPTIONS]; /* what was typed for the rows of clvox_tensor_denoise_table */
     int order;
 } request;
 

@@ -7,7 +7,7 @@
 typedef struct request {
     const char *dwi, *bval, *bvec, *table, *mask, *prefix;
     clvox_tensor_fit_options options;
-    const char *given[CLVOX_MOST_OPTIONS]; /* what was typed for the rows of clvox_tensor_fit_table */
+    const char *given[CLVOX_MAX_OPTIONS]; /* what was typed for the rows of clvox_tensor_fit_table */
     int order;
     const char *denoised; /* file for the scan without noise */
 } request;

@@ -111,14 +111,15 @@ static int expand(const char *path, uint8_t *packed, size_t size, uint8_t **out,
     *out = NULL;
     if (!bytes || inflateInit2(&stream, 15 + 16) != Z_OK) {
         free(bytes);
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     }
     for (;;) {
         if (made == room) {
             uint8_t *larger = room < EXPANDED_MOST ? realloc(bytes, 2 * room + 1) : NULL;
             if (!larger) {
-                status = clv_fail(CLVOX_ERROR_MEMORY, "%s: becomes too large when decompressed (over %zu MB)",
-                                  path, room >> 20);
+                status =
+                    clvox_fail(CLVOX_ERROR_MEMORY, "%s: becomes too large when decompressed (over %zu MB)",
+                               path, room >> 20);
                 break;
             }
             bytes = larger;
@@ -138,8 +139,8 @@ static int expand(const char *path, uint8_t *packed, size_t size, uint8_t **out,
                 break;
             inflateReset(&stream);
         } else if (code != Z_OK && !(code == Z_BUF_ERROR && made == room)) {
-            status = clv_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are %s, get a fresh copy", path,
-                              code == Z_BUF_ERROR ? "cut short" : "damaged");
+            status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are %s, get a fresh copy", path,
+                                code == Z_BUF_ERROR ? "cut short" : "damaged");
             break;
         }
     }
@@ -159,10 +160,11 @@ static int finish(clv_mesh *m, clvox_surface **out)
 {
     for (size_t i = 0; i < 3 * m->triangles; i++)
         if ((size_t)m->corners[i] >= m->vertices)
-            return clv_fail(CLVOX_ERROR_FORMAT,
-                            "%s: triangle %zu names vertex %d, but there are %zu vertices (both counted from "
-                            "0), get a fresh copy",
-                            m->path, i / 3, m->corners[i], m->vertices);
+            return clvox_fail(
+                CLVOX_ERROR_FORMAT,
+                "%s: triangle %zu names vertex %d, but there are %zu vertices (both counted from "
+                "0), get a fresh copy",
+                m->path, i / 3, m->corners[i], m->vertices);
     int status = clvox_surface_create(0, 0, out);
     if (status < 0)
         return status;
@@ -202,10 +204,10 @@ int clvox_surface_read_as(const char *path, int lps, clvox_surface **out)
     clv_mesh mesh = {.path = path};
     clv_plain plain = clv_plain_begin();
     *out = NULL;
-    CLV_TRY(clv_file_read_all(path, PTRDIFF_MAX, &bytes, &file.size));
+    CLV_TRY(clvox_file_read(path, PTRDIFF_MAX, &bytes, &file.size));
     file.data = (const uint8_t *)bytes;
     if (!file.size) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is empty", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: is empty", path);
         goto end;
     }
     if (file.size > 2 && file.data[0] == 0x1f && file.data[1] == 0x8b) {
@@ -220,7 +222,7 @@ int clvox_surface_read_as(const char *path, int lps, clvox_surface **out)
         f = by_name(path);
     if (!f) {
         status =
-            clv_fail(CLVOX_ERROR_FORMAT, "%s: is no surface file that clvox knows; it reads " KNOWN, path);
+            clvox_fail(CLVOX_ERROR_FORMAT, "%s: is no surface file that clvox knows; it reads " KNOWN, path);
         goto end;
     }
     CLV_TRY(f->read(&file, &mesh));
@@ -246,16 +248,16 @@ int clvox_surface_read(const char *path, clvox_surface **out)
 static int check(const clvox_surface *s, const char *path)
 {
     if (s->vertices > INT32_MAX || s->triangles > INT32_MAX)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a surface has at most %d vertices and triangles", path,
-                        INT32_MAX);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: a surface has at most %d vertices and triangles", path,
+                          INT32_MAX);
     for (size_t i = 0; i < 3 * s->vertices; i++)
         if (!isfinite((float)s->points[i]))
-            return clv_fail(CLVOX_ERROR_DATA, "%s: vertex %zu (counted from 0) is not finite in float32",
-                            path, i / 3);
+            return clvox_fail(CLVOX_ERROR_DATA, "%s: vertex %zu (counted from 0) is not finite in float32",
+                              path, i / 3);
     for (size_t i = 0; i < 3 * s->triangles; i++)
         if (s->corners[i] < 0 || (size_t)s->corners[i] >= s->vertices)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: triangle %zu names vertex %d, but there are %zu", path,
-                            i / 3, s->corners[i], s->vertices);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: triangle %zu names vertex %d, but there are %zu",
+                              path, i / 3, s->corners[i], s->vertices);
     return CLVOX_OK;
 }
 
@@ -268,10 +270,10 @@ static int choose(const char *path, const format **out)
     if (!*out && (!strncmp(name, "lh.", 3) || !strncmp(name, "rh.", 3)) && !strstr(name, ".nii"))
         *out = formats + FREESURFER;
     if (!*out)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: the ending names no surface format; clvox writes " KNOWN,
-                        path);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: the ending names no surface format; clvox writes " KNOWN,
+                          path);
     if (length > 3 && !strcasecmp(path + length - 3, ".gz"))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: surfaces are not written as .gz, leave that off", path);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: surfaces are not written as .gz, leave that off", path);
     return CLVOX_OK;
 }
 
@@ -294,7 +296,7 @@ int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *pa
     if (lps && !f->framed) {
         points = malloc(3 * surface->vertices * sizeof *points + 1);
         if (!points) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
             goto end;
         }
         memcpy(points, surface->points, 3 * surface->vertices * sizeof *points);
@@ -303,9 +305,9 @@ int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *pa
     }
     f->write(&flipped, &out);
     if (out.failed)
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     else
-        status = clv_file_write_all(path, out.data, out.size);
+        status = clvox_file_write(path, out.data, out.size);
 end:
     free(points);
     free(out.data);

@@ -56,7 +56,7 @@ static int geometry(const clv_surface_bytes *file, size_t at, double out[4][4])
         return 0;
     if (!find(text, "xras", axes[0]) || !find(text, "yras", axes[1]) || !find(text, "zras", axes[2]) ||
         !find(text, "cras", centre))
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_FORMAT,
             "%s: the geometry of its volume is damaged (xras, yras, zras, cras), get a fresh copy",
             file->path);
@@ -70,21 +70,21 @@ int clv_freesurfer_read(const clv_surface_bytes *file, clv_mesh *mesh)
     double matrix[4][4], x[3];
     const uint8_t *at = file->data, *end = file->data + file->size;
     if (file->size < 4 || at[0] != 0xff || at[1] != 0xff || at[2] != 0xfe)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is no binary triangle surface of FreeSurfer; mris_convert makes one of others",
-                        file->path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is no binary triangle surface of FreeSurfer; mris_convert makes one of others",
+                          file->path);
     /* One line says who made it; an empty one follows. */
     const uint8_t *line = memchr(at, '\n', file->size);
     at = line ? line + 1 : end;
     if (at < end && *at == '\n')
         at++;
     if (end - at < 8)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: the FreeSurfer surface ends early, get a fresh copy",
-                        file->path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: the FreeSurfer surface ends early, get a fresh copy",
+                          file->path);
     double vertices = clv_number_at(at, CLV_INT32, true), triangles = clv_number_at(at + 4, CLV_INT32, true);
     at += 8;
     if (vertices < 0 || triangles < 0 || 12 * (vertices + triangles) > (double)(end - at))
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_FORMAT,
             "%s: the FreeSurfer surface promises %.0f vertices and %.0f triangles, which it does not "
             "hold, get a fresh copy",

@@ -49,7 +49,7 @@ static void stop(gifti *g, int status)
 
 static int wrong(const gifti *g, const char *what)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: the GIFTI file %s", g->file->path, what);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: the GIFTI file %s", g->file->path, what);
 }
 
 /* ---- arrays ------------------------------------------------------------- */
@@ -142,7 +142,7 @@ static int binary(gifti *g, size_t wanted, uint8_t **out)
     if (!bytes || !d) {
         free(bytes);
         libdeflate_free_decompressor(d);
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", g->file->path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", g->file->path);
     }
     const uint8_t *packed = (const uint8_t *)g->text;
     if (g->encoding == BASE64) {
@@ -181,7 +181,7 @@ static int end_data(gifti *g)
     } else {
         numbers = malloc((n + 1) * sizeof *numbers);
         if (!numbers)
-            return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", g->file->path);
+            return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", g->file->path);
         for (size_t i = 0; i < n && status >= 0; i++)
             if (!clv_text_number(&text, numbers + i))
                 status =
@@ -320,7 +320,7 @@ static void XMLCALL on_text(void *user, const char *text, int length)
     if (needed > g->room) {
         char *larger = realloc(g->text, 2 * needed);
         if (!larger) {
-            stop(g, clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", g->file->path));
+            stop(g, clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", g->file->path));
             return;
         }
         g->text = larger;
@@ -348,7 +348,7 @@ int clv_gifti_read(const clv_surface_bytes *file, clv_mesh *mesh)
     gifti g = {.file = file, .mesh = mesh, .parser = XML_ParserCreate(NULL)};
     g.text = calloc(1, g.room = 4096);
     if (!g.parser || !g.text) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", file->path);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", file->path);
         goto end;
     }
     XML_SetUserData(g.parser, &g);
@@ -363,10 +363,10 @@ int clv_gifti_read(const clv_surface_bytes *file, clv_mesh *mesh)
             continue;
         status = g.status < 0
                      ? g.status
-                     : clv_fail(CLVOX_ERROR_FORMAT,
-                                "%s: the GIFTI file is damaged in its line %lu (%s), get a fresh copy",
-                                file->path, (unsigned long)XML_GetCurrentLineNumber(g.parser),
-                                XML_ErrorString(XML_GetErrorCode(g.parser)));
+                     : clvox_fail(CLVOX_ERROR_FORMAT,
+                                  "%s: the GIFTI file is damaged in its line %lu (%s), get a fresh copy",
+                                  file->path, (unsigned long)XML_GetCurrentLineNumber(g.parser),
+                                  XML_ErrorString(XML_GetErrorCode(g.parser)));
         goto end;
     }
     if (!g.points || !g.triangles)

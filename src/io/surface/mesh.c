@@ -112,12 +112,13 @@ static int grow(const clv_mesh *m, void **array, size_t count, size_t *room, siz
     if (count < *room)
         return CLVOX_OK;
     if (count >= INT32_MAX)
-        return clv_fail(CLVOX_ERROR_DATA, "%s: holds more than %d vertices or triangles, cut it into pieces",
-                        m->path, INT32_MAX);
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "%s: holds more than %d vertices or triangles, cut it into pieces", m->path,
+                          INT32_MAX);
     size_t wanted = *room ? 2 * *room : 64;
     void *larger = realloc(*array, wanted * 3 * element);
     if (!larger)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", m->path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", m->path);
     *array = larger;
     *room = wanted;
     return CLVOX_OK;
@@ -126,8 +127,9 @@ static int grow(const clv_mesh *m, void **array, size_t count, size_t *room, siz
 int clv_mesh_point(clv_mesh *m, const double x[3])
 {
     if (!isfinite(x[0]) || !isfinite(x[1]) || !isfinite(x[2]))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: vertex %zu (counted from 0) is not finite, repair the file",
-                        m->path, m->vertices);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: vertex %zu (counted from 0) is not finite, repair the file", m->path,
+                          m->vertices);
     void *array = m->points;
     int status = grow(m, &array, m->vertices, &m->point_room, sizeof *m->points);
     if (status < 0)
@@ -161,10 +163,10 @@ int clv_mesh_corner(clv_mesh *m, int64_t vertex)
 {
     int status = CLVOX_OK;
     if (vertex < 0 || vertex >= INT32_MAX)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: the face with triangle %zu (counted from 0) has a corner that is no vertex's "
-                        "number, get a fresh copy",
-                        m->path, m->triangles);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: the face with triangle %zu (counted from 0) has a corner that is no vertex's "
+                          "number, get a fresh copy",
+                          m->path, m->triangles);
     int32_t v = (int32_t)vertex;
     size_t at = m->count++;
     if (at == 0) {
@@ -194,16 +196,16 @@ int clv_mesh_triangle(clv_mesh *m, const int64_t corner[3])
 int clv_mesh_map(clv_mesh *m, const double matrix[4][4])
 {
     if (!clv_matrix_regular(matrix))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: the matrix that places its vertices is singular or not finite, repair it",
-                        m->path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: the matrix that places its vertices is singular or not finite, repair it",
+                          m->path);
     for (size_t i = 0; i < m->vertices; i++) {
         double *x = m->points + 3 * i, y[3];
         clv_matrix_apply(matrix, x, y);
         if (!isfinite(y[0]) || !isfinite(y[1]) || !isfinite(y[2]))
-            return clv_fail(CLVOX_ERROR_FORMAT,
-                            "%s: its matrix sends vertex %zu (counted from 0) out of all bounds, repair it",
-                            m->path, i);
+            return clvox_fail(CLVOX_ERROR_FORMAT,
+                              "%s: its matrix sends vertex %zu (counted from 0) out of all bounds, repair it",
+                              m->path, i);
         memcpy(x, y, sizeof y);
     }
     bool mirrored = clv_matrix_determinant(matrix) < 0;

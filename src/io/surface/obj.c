@@ -34,7 +34,7 @@ static int obj_corner(clv_text *text, clv_mesh *mesh)
     char *stop;
     long long v = strtoll(text->at, &stop, 10);
     if (stop == text->at || !(spaces(*stop) || strchr("/\n\\#", *stop)))
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_FORMAT,
             "%s: the OBJ file has a face (the one with triangle %zu, counted from 0) with a corner "
             "that is no number, get a fresh copy",
@@ -62,10 +62,10 @@ int clv_obj_read(const clv_surface_bytes *file, clv_mesh *mesh)
                     break;
             }
             if (count < 3) {
-                status = clv_fail(CLVOX_ERROR_FORMAT,
-                                  "%s: the OBJ file has a vertex (%zu, counted from 0) without three "
-                                  "coordinates, get a fresh copy",
-                                  file->path, mesh->vertices);
+                status = clvox_fail(CLVOX_ERROR_FORMAT,
+                                    "%s: the OBJ file has a vertex (%zu, counted from 0) without three "
+                                    "coordinates, get a fresh copy",
+                                    file->path, mesh->vertices);
                 goto end;
             }
             CLV_TRY(clv_mesh_point(mesh, x));
@@ -79,10 +79,10 @@ int clv_obj_read(const clv_surface_bytes *file, clv_mesh *mesh)
     }
     if (other && !mesh->vertices)
         status =
-            clv_fail(CLVOX_ERROR_FORMAT,
-                     "%s: has no lines of vertices (v x y z), so it is no OBJ file; one of MNI's format of "
-                     "that name must be converted first, for example to GIFTI",
-                     file->path);
+            clvox_fail(CLVOX_ERROR_FORMAT,
+                       "%s: has no lines of vertices (v x y z), so it is no OBJ file; one of MNI's format of "
+                       "that name must be converted first, for example to GIFTI",
+                       file->path);
 end:
     return status;
 }
@@ -141,7 +141,7 @@ int clv_byu_read(const clv_surface_bytes *file, clv_mesh *mesh)
         return CLVOX_OK;
     what = "has another number of polygons than it promised";
 wrong:
-    status = clv_fail(CLVOX_ERROR_FORMAT, "%s: the BYU file %s, get a fresh copy", file->path, what);
+    status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: the BYU file %s, get a fresh copy", file->path, what);
 end:
     return status;
 }

@@ -34,7 +34,7 @@ typedef struct ply {
 
 static int wrong(const ply *p, const char *what)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: the PLY file %s, get a fresh copy", p->file->path, what);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: the PLY file %s, get a fresh copy", p->file->path, what);
 }
 
 static clv_number type_of(const char *word)
@@ -188,7 +188,7 @@ int clv_ply_read(const clv_surface_bytes *file, clv_mesh *mesh)
     int status, roles = 0;
     ply *p = calloc(1, sizeof *p);
     if (!p)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", file->path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", file->path);
     p->file = file;
     p->text = (clv_text){(const char *)file->data, (const char *)file->data + file->size};
     CLV_TRY(read_header(p));
@@ -199,9 +199,9 @@ int clv_ply_read(const clv_surface_bytes *file, clv_mesh *mesh)
         goto end;
     }
     if (!(roles & (1 << CORNERS | 1 << STRIPS))) {
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s: the PLY file holds points without faces; clvox needs a surface of triangles",
-                          file->path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT,
+                            "%s: the PLY file holds points without faces; clvox needs a surface of triangles",
+                            file->path);
         goto end;
     }
     for (int i = 0; i < p->count; i++) {

@@ -62,7 +62,7 @@ static int enlarge(weld *w)
     size_t slots = w->slots ? 2 * w->slots : 256;
     int32_t *slot = calloc(slots, sizeof *slot);
     if (!slot)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", w->mesh->path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", w->mesh->path);
     free(w->slot);
     w->slot = slot;
     w->slots = slots;
@@ -95,7 +95,7 @@ static int read_binary(const clv_surface_bytes *file, weld *w)
     int status = CLVOX_OK;
     double count = file->size >= HEADER ? facets_promised(file->data) : -1;
     if (count < 0 || HEADER + count * FACET > (double)file->size)
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_FORMAT,
             "%s: the STL file is cut short: %zu bytes do not hold the %.0f triangles promised, get "
             "a fresh copy",
@@ -138,10 +138,11 @@ static int read_text(const clv_surface_bytes *file, weld *w)
             known = !strcasecmp(word, "endfacet");
         }
         if (!known) {
-            status = clv_fail(CLVOX_ERROR_FORMAT,
-                              "%s: the STL file holds what no STL file does, near its byte %zu, get a fresh "
-                              "copy",
-                              file->path, (size_t)(text.at - (const char *)file->data));
+            status =
+                clvox_fail(CLVOX_ERROR_FORMAT,
+                           "%s: the STL file holds what no STL file does, near its byte %zu, get a fresh "
+                           "copy",
+                           file->path, (size_t)(text.at - (const char *)file->data));
             goto end;
         }
         /* Names of solids and normals, which the corners tell too. */
@@ -149,8 +150,8 @@ static int read_text(const clv_surface_bytes *file, weld *w)
             clv_text_line(&text);
     }
     if (open)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: the STL file ends early (no endsolid), get a fresh copy",
-                          file->path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: the STL file ends early (no endsolid), get a fresh copy",
+                            file->path);
 end:
     return status;
 }

@@ -17,7 +17,7 @@ typedef struct vtk {
 
 static int wrong(const vtk *v, const char *what)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: the VTK file %s, get a fresh copy", v->file->path, what);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: the VTK file %s, get a fresh copy", v->file->path, what);
 }
 
 static int type_of(const vtk *v, const char *word, clv_number *out)
@@ -35,9 +35,9 @@ static int type_of(const vtk *v, const char *word, clv_number *out)
             *out = names[i].type;
             return CLVOX_OK;
         }
-    return clv_fail(CLVOX_ERROR_FORMAT,
-                    "%s: the VTK file holds numbers of the type \"%.40s\", which clvox does not read",
-                    v->file->path, word);
+    return clvox_fail(CLVOX_ERROR_FORMAT,
+                      "%s: the VTK file holds numbers of the type \"%.40s\", which clvox does not read",
+                      v->file->path, word);
 }
 
 /* A count in the header, which what is left of the file must be able to hold
@@ -210,9 +210,9 @@ static int read_header(vtk *v)
         return wrong(v, "names no DATASET in its fourth line");
     clv_text_word(&v->text, word, sizeof word);
     if (strcasecmp(word, "POLYDATA"))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: the VTK file holds a %.40s; clvox reads POLYDATA, extract the surface first",
-                        v->file->path, word);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: the VTK file holds a %.40s; clvox reads POLYDATA, extract the surface first",
+                          v->file->path, word);
     return CLVOX_OK;
 }
 
@@ -246,10 +246,11 @@ int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh)
     if (!v.points)
         status = wrong(&v, "has no POINTS");
     else if (!faces)
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s: the VTK file has no POLYGONS and no TRIANGLE_STRIPS; clvox needs a surface of "
-                          "triangles",
-                          file->path);
+        status =
+            clvox_fail(CLVOX_ERROR_FORMAT,
+                       "%s: the VTK file has no POLYGONS and no TRIANGLE_STRIPS; clvox needs a surface of "
+                       "triangles",
+                       file->path);
 end:
     return status;
 }

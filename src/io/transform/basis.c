@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "io/transform/format.h"
 
@@ -44,7 +44,7 @@ static int sample_splines(void *user, size_t k, int worker)
     size_t voxels = clvox_grid_voxels(&s->out->grid);
     double wx[4], wy[4], wz[4], *row = malloc((size_t)f->size[0] * sizeof *row);
     if (!row)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of memory for a spline");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for a spline");
     int z = weights(f->basis, f->start[2] + f->step[2] * (double)k, wz);
     for (int c = 0; c < 3; c++)
         for (int j = 0; j < n[1]; j++) {
@@ -83,7 +83,7 @@ static int tabulate(sampling *s, int axis)
     double *to = malloc((size_t)orders * (size_t)samples * sizeof *to);
     s->cosines[axis] = to;
     if (!to)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of memory for cosines");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for cosines");
     for (int i = 0; i < samples; i++)
         for (int j = 0; j < orders; j++) {
             double turn = (2 * (f->start[axis] + f->step[axis] * i) + 1) * j / (2 * length);
@@ -101,7 +101,7 @@ static int sample_cosines(void *user, size_t k, int worker)
     const size_t orders = (size_t)m[0] * (size_t)m[1], voxels = clvox_grid_voxels(&s->out->grid);
     double *plane = malloc((orders + (size_t)m[0]) * sizeof *plane), *row = plane + orders;
     if (!plane)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of memory for cosines");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for cosines");
     for (size_t c = 0; c < 3; c++) {
         const double *from = s->field->component[c], *along = s->cosines[2] + k * (size_t)m[2];
         for (size_t i = 0; i < orders; i++) {
@@ -139,7 +139,7 @@ int clv_basis_sample(const clv_basis_field *field, clvox_volume *out)
     sampling s = {.field = field, .out = out};
     for (int axis = 0; axis < 3 && cosines; axis++)
         CLV_TRY(tabulate(&s, axis));
-    status = clv_parallel((size_t)out->grid.size[2], cosines ? sample_cosines : sample_splines, &s);
+    status = clvox_parallel((size_t)out->grid.size[2], cosines ? sample_cosines : sample_splines, &s);
 end:
     for (int axis = 0; axis < 3; axis++)
         free(s.cosines[axis]);

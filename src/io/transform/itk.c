@@ -133,9 +133,9 @@ static int add_linear(const char *path, kind k, const clv_itk *itk, clv_parts *p
     bool zyx = itk->fixeds > 3 && itk->fixed[3] != 0;
     bool centred = !kinds[k].centred || itk->fixeds == 3 || itk->fixeds == 4;
     if (itk->parameters != (size_t)kinds[k].count || !centred || linear_part(k, itk->parameter, zyx, m))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its %.60s has %zu parameters and %zu fixed ones, which do not fit", path, itk->name,
-                        itk->parameters, itk->fixeds);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: its %.60s has %zu parameters and %zu fixed ones, which do not fit", path,
+                          itk->name, itk->parameters, itk->fixeds);
     if (kinds[k].centred)
         memcpy(c, itk->fixed, sizeof c);
     if (kinds[k].shift >= 0)
@@ -166,9 +166,9 @@ static int take_grid(const char *path, const clv_itk *itk, clvox_grid *grid)
         values *= f[i];
     }
     if (!good || 3 * values != (double)itk->parameters)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its %.60s has %zu parameters and %zu fixed ones, which do not fit", path, itk->name,
-                        itk->parameters, itk->fixeds);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: its %.60s has %zu parameters and %zu fixed ones, which do not fit", path,
+                          itk->name, itk->parameters, itk->fixeds);
     clv_matrix_identity(grid->to_ras);
     for (int i = 0; i < 3; i++) {
         double sign = i < 2 ? -1 : 1;
@@ -177,7 +177,8 @@ static int take_grid(const char *path, const clv_itk *itk, clvox_grid *grid)
         grid->to_ras[i][3] = sign * f[3 + i];
     }
     if (!clv_matrix_regular(CLV_MATRIX(grid->to_ras)))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: the grid of its %.60s is singular or not finite", path, itk->name);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: the grid of its %.60s is singular or not finite", path,
+                          itk->name);
     return CLVOX_OK;
 }
 
@@ -213,8 +214,9 @@ static int add_spline(const char *path, const clv_itk *itk, clv_parts *parts)
     for (int a = 0; a < 3; a++) {
         s.size[a] = control.size[a];
         if (s.size[a] < 4)
-            return clv_fail(CLVOX_ERROR_FORMAT, "%s: its B-spline has %d coefficients along an axis, 4 are the least",
-                            path, s.size[a]);
+            return clvox_fail(CLVOX_ERROR_FORMAT,
+                              "%s: its B-spline has %d coefficients along an axis, 4 are the least", path,
+                              s.size[a]);
         cells *= s.size[a] - 3;
     }
     cuts = fmin(clv_basis_cuts(&s, NEAR), fmax(1, floor(cbrt(MOST / cells))));
@@ -254,8 +256,8 @@ int clv_itk_add(const char *path, const clv_itk *itk, clv_parts *parts)
     kind k = AFFINE;
     const char *type = strchr(itk->name, '_');
     if (strstr(itk->name, "_2_2") || strstr(itk->name, "_4_4"))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: holds a transform that is not of three dimensions (%s)",
-                        path, itk->name);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: holds a transform that is not of three dimensions (%s)",
+                          path, itk->name);
     if (is_class(itk->name, "DisplacementFieldTransform"))
         return add_field(path, itk, parts);
     if ((is_class(itk->name, "BSplineTransform") || is_class(itk->name, "BSplineDeformableTransform")) &&
@@ -264,7 +266,7 @@ int clv_itk_add(const char *path, const clv_itk *itk, clv_parts *parts)
     while (k < KINDS && !is_class(itk->name, kinds[k].name))
         k++;
     if (k == KINDS)
-        return clv_fail(
+        return clvox_fail(
             CLVOX_ERROR_FORMAT,
             "%s: holds an ITK transform of the kind %.60s, which clvox does not read; convert it to an "
             "affine or a displacement field",
@@ -294,8 +296,8 @@ int clv_parts_join(const char *path, const clvox_transform *const *parts, int co
     clv_matrix_identity(out);
     for (int i = 0; i < count; i++) {
         if (parts[i]->is_warp)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a file of this kind holds no warp; name a .h5 or .nii.gz file",
-                            path);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "%s: a file of this kind holds no warp; name a .h5 or .nii.gz file", path);
         clv_matrix_multiply(parts[i]->matrix, CLV_MATRIX(out), out);
     }
     return CLVOX_OK;

@@ -27,8 +27,8 @@ static bool is(const char *path, const uint8_t *head, size_t size)
 
 static int damaged(const char *path, const char *name)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not an ITK transform, or is damaged (%s), get a fresh copy", path,
-                    name);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is not an ITK transform, or is damaged (%s), get a fresh copy",
+                      path, name);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -104,8 +104,8 @@ static int read_numbers(const char *path, hid_t file, int number, const char *na
     }
     *out = malloc(((size_t)points + 1) * sizeof **out);
     if (!*out) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: %.1f GB for its parameters", path,
-                          (double)points * 8e-9);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: %.1f GB for its parameters", path,
+                            (double)points * 8e-9);
         goto end;
     }
     *count = (size_t)points;
@@ -113,7 +113,7 @@ static int read_numbers(const char *path, hid_t file, int number, const char *na
         status = damaged(path, name);
     for (size_t i = 0; status >= 0 && i < *count; i++)
         if (!isfinite((*out)[i]))
-            status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its parameters are not all finite", path);
+            status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: its parameters are not all finite", path);
 end:
     if (space >= 0)
         H5Sclose(space);
@@ -128,16 +128,17 @@ static int read_all(const char *path, hid_t file, clv_parts *parts)
     int status = CLVOX_OK, first = parts->count;
     clv_itk itk = {.name = ""};
     if (H5Lexists(file, GROUP, H5P_DEFAULT) <= 0 || !read_class(file, 0, itk.name, sizeof itk.name))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is an HDF5 file without an ITK transform", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is an HDF5 file without an ITK transform", path);
     bool composite = clv_itk_is_composite(&itk);
     for (int number = composite; number == composite || read_class(file, number, itk.name, sizeof itk.name); number++) {
         if (number == 1 && composite && !read_class(file, number, itk.name, sizeof itk.name))
             break;
         if (!composite && number) {
-            status = clv_fail(CLVOX_ERROR_FORMAT,
-                              "%s: holds several transforms and does not say that they are one composite; take it "
-                              "apart with CompositeTransformUtil --disassemble and name the parts one by one",
-                              path);
+            status = clvox_fail(
+                CLVOX_ERROR_FORMAT,
+                "%s: holds several transforms and does not say that they are one composite; take it "
+                "apart with CompositeTransformUtil --disassemble and name the parts one by one",
+                path);
             break;
         }
         free(itk.parameter);
@@ -150,7 +151,7 @@ static int read_all(const char *path, hid_t file, clv_parts *parts)
         CLV_TRY(clv_itk_add(path, &itk, parts));
     }
     if (status >= 0 && parts->count == first)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: holds no transform", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: holds no transform", path);
     if (composite)
         clv_itk_turn_round(parts, first);
 end:
@@ -306,8 +307,8 @@ static int write(const char *path, const clvox_transform *const *parts, int coun
         H5Fclose(file);
     H5Pclose(access);
     pthread_mutex_unlock(&lock);
-    status = image && size > 0 ? clv_file_write_all(path, image, (size_t)size)
-                               : clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory for an HDF5 file", path);
+    status = image && size > 0 ? clvox_file_write(path, image, (size_t)size)
+                               : clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory for an HDF5 file", path);
     free(image);
     return status;
 }

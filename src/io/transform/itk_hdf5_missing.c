@@ -13,10 +13,11 @@ static bool is(const char *path, const uint8_t *head, size_t size)
 
 static int refuse(const char *path)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT,
-                    "%s: is an ITK transform in HDF5, and this clvox is built without that library: install "
-                    "libhdf5-dev and build it again, or take the file apart with CompositeTransformUtil --disassemble",
-                    path);
+    return clvox_fail(
+        CLVOX_ERROR_FORMAT,
+        "%s: is an ITK transform in HDF5, and this clvox is built without that library: install "
+        "libhdf5-dev and build it again, or take the file apart with CompositeTransformUtil --disassemble",
+        path);
 }
 
 static int read(const char *path, const clvox_grid *fixed, const clvox_grid *moving, clv_parts *parts)

@@ -81,11 +81,11 @@ static int read(const char *path, const clvox_grid *fixed_grid, const clvox_grid
     clv_itk itk = {.parameter = parameters.values, .fixed = fixed.values};
     (void)fixed_grid;
     (void)moving;
-    CLV_TRY(clv_file_read_all(path, CLV_AFFINE_LIMIT, &bytes, &size));
+    CLV_TRY(clvox_file_read(path, CLV_AFFINE_LIMIT, &bytes, &size));
     size_t length = next_record(bytes, size, &parameters);
     size_t second = length ? next_record(bytes + length, size - length, &fixed) : 0;
     if (!second || length + second != size || strcmp(fixed.name, "fixed")) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is not a single ITK transform, or is damaged", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: is not a single ITK transform, or is damaged", path);
         goto end;
     }
     snprintf(itk.name, sizeof itk.name, "%s", parameters.name);
@@ -117,7 +117,7 @@ static int write(const char *path, const clvox_transform *const *parts, int coun
     clv_itk_affine((const double(*)[4])m, p);
     size_t at = put_record("AffineTransform_double_3_3", p, 12, bytes);
     at += put_record("fixed", centre, 3, bytes + at);
-    status = clv_file_write_all(path, bytes, at);
+    status = clvox_file_write(path, bytes, at);
 end:
     return status;
 }

@@ -48,7 +48,7 @@ static const char *value_of(const char *line, const char *key)
 
 static int damaged(const char *path, const clv_itk *itk)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: its parameters (%.60s) are damaged", path, itk->name);
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: its parameters (%.60s) are damaged", path, itk->name);
 }
 
 /* Transforms stand behind one another, each begun by its class. */
@@ -70,11 +70,13 @@ static int parse(const char *path, const char *text, clv_parts *parts)
             composite = composite || (!transforms && clv_itk_is_composite(&itk));
             transforms++;
             if (transforms > 1 && !composite) {
-                status = clv_fail(CLVOX_ERROR_FORMAT,
-                                  "%s: holds several transforms and does not say that they are one composite: of the frames "
-                                  "of a series name one by itself (`register --series --matrices` writes such "
-                                  "files), or take it apart with CompositeTransformUtil --disassemble",
-                                  path);
+                status =
+                    clvox_fail(CLVOX_ERROR_FORMAT,
+                               "%s: holds several transforms and does not say that they are one composite: "
+                               "of the frames "
+                               "of a series name one by itself (`register --series --matrices` writes such "
+                               "files), or take it apart with CompositeTransformUtil --disassemble",
+                               path);
                 goto end;
             }
         } else if ((value = value_of(line, "Parameters:"))) {
@@ -90,7 +92,7 @@ static int parse(const char *path, const char *text, clv_parts *parts)
         }
     }
     if (parts->count == first)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: holds no transform", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: holds no transform", path);
     if (composite)
         clv_itk_turn_round(parts, first);
 end:
@@ -112,7 +114,7 @@ static int read(const char *path, const clvox_grid *fixed, const clvox_grid *mov
     size_t size;
     (void)fixed;
     (void)moving;
-    CLV_TRY(clv_file_read_all(path, LIMIT, &text, &size));
+    CLV_TRY(clvox_file_read(path, LIMIT, &text, &size));
     clv_plain plain = clv_plain_begin();
     status = parse(path, text, parts);
     clv_plain_end(plain);
@@ -139,17 +141,17 @@ int clvox_affines_write(const double (*matrix)[4][4], int count, const char *pat
     size_t at = strlen(MAGIC " V1.0\n"), room = at + (size_t)count * ROOM + 1;
     char *text = malloc(room);
     if (!text)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
     strcpy(text, MAGIC " V1.0\n");
     clv_plain plain = clv_plain_begin();
     for (int i = 0; i < count && status >= 0; i++) {
         if (!clv_matrix_regular(matrix[i]))
-            status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a singular matrix is not written", path);
+            status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: a singular matrix is not written", path);
         at += (size_t)print(text + at, room - at, i, matrix[i]);
     }
     clv_plain_end(plain);
     if (status >= 0)
-        status = clv_file_write_all(path, text, at);
+        status = clvox_file_write(path, text, at);
     free(text);
     return status;
 }

@@ -60,9 +60,10 @@ static int to_ras(const char *path, const char *text, const char *which, side fr
     const char *at = text ? value_of(text, "valid") : NULL;
     bool good = at && read_numbers(at, 1, &valid);
     if (good && valid == 0)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: does not know the %s volume (valid = 0); write it again with lta_convert --src and --trg",
-                        path, which);
+        return clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: does not know the %s volume (valid = 0); write it again with lta_convert --src and --trg",
+            path, which);
     at = good ? value_of(text, "volume") : NULL;
     good = at && read_numbers(at, 3, size);
     at = good ? value_of(text, "voxelsize") : NULL;
@@ -78,7 +79,7 @@ static int to_ras(const char *path, const char *text, const char *which, side fr
         }
     }
     if (!good || !clv_matrix_regular(CLV_MATRIX(out)))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its description of the %s volume is damaged", path, which);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: its description of the %s volume is damaged", path, which);
     for (int i = 0; i < 3 && frame == SCALED; i++)
         for (int j = 0; j < 3; j++)
             out[i][j] = direction[j][i];
@@ -94,24 +95,26 @@ static int parse(const char *path, const char *text, double m[4][4])
     double type, count, from[4][4], to[4][4];
     const char *at = value_of(text, "type");
     if (!at || !read_numbers(at, 1, &type))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: does not say its type", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: does not say its type", path);
     at = value_of(text, "nxforms");
     if (!at || !read_numbers(at, 1, &count) || count != 1)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: does not hold one transform", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: does not hold one transform", path);
     while (kind < sizeof kinds / sizeof *kinds && kinds[kind].type != type)
         kind++;
     if (kind == sizeof kinds / sizeof *kinds)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is of the type %g, which clvox does not read; convert it with lta_convert --outlta (RAS to "
-                        "RAS)",
-                        path, type);
+        return clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: is of the type %g, which clvox does not read; convert it with lta_convert --outlta (RAS to "
+            "RAS)",
+            path, type);
     /* Behind the line that says 1 4 4 stand four rows. */
     at = strstr(text, "\n1 4 4");
     at = at ? strchr(at + 1, '\n') : NULL;
     if (!at || !read_numbers(at, 16, &m[0][0]) || fabs(m[3][0]) + fabs(m[3][1]) + fabs(m[3][2]) + fabs(m[3][3] - 1) > 1e-6)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its matrix is damaged", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: its matrix is damaged", path);
     if (!clv_matrix_regular(CLV_MATRIX(m)))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its matrix is singular, so that it maps no volume to a volume", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: its matrix is singular, so that it maps no volume to a volume", path);
     /* A pull-back goes from the destination, which is the fixed image, to the source. */
     if (!kinds[kind].back)
         CLV_TRY(clv_matrix_invert(CLV_MATRIX(m), m));
@@ -142,7 +145,7 @@ static int read(const char *path, const clvox_grid *fixed, const clvox_grid *mov
     double m[4][4];
     (void)fixed;
     (void)moving;
-    CLV_TRY(clv_file_read_all(path, CLV_AFFINE_LIMIT, &text, &size));
+    CLV_TRY(clvox_file_read(path, CLV_AFFINE_LIMIT, &text, &size));
     clv_plain plain = clv_plain_begin();
     status = parse(path, text, m);
     clv_plain_end(plain);

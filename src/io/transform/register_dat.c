@@ -64,19 +64,20 @@ static int read(const char *path, const clvox_grid *fixed, const clvox_grid *mov
     char *text = NULL;
     size_t size;
     double m[4][4], from[4][4], to[4][4];
-    CLV_TRY(clv_file_read_all(path, CLV_AFFINE_LIMIT, &text, &size));
+    CLV_TRY(clvox_file_read(path, CLV_AFFINE_LIMIT, &text, &size));
     clv_plain plain = clv_plain_begin();
     bool good = parse(text, m);
     clv_plain_end(plain);
     if (!good || fabs(m[3][0]) + fabs(m[3][1]) + fabs(m[3][2]) + fabs(m[3][3] - 1) > 1e-6) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its matrix is damaged", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: its matrix is damaged", path);
         goto end;
     }
     if (!fixed || !moving) {
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s: is FreeSurfer's register.dat, whose coordinates depend on the images; use it where they are "
-                          "known: clvox apply -i MOVING -r TARGET, or clvox compose -r TARGET --moving MOVING",
-                          path);
+        status = clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: is FreeSurfer's register.dat, whose coordinates depend on the images; use it where they are "
+            "known: clvox apply -i MOVING -r TARGET, or clvox compose -r TARGET --moving MOVING",
+            path);
         goto end;
     }
     clv_tkras_of(fixed, from);

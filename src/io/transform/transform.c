@@ -33,10 +33,10 @@ static const clv_transform_format *by_name(const char *path)
 static int add(const char *path, clv_parts *parts, clvox_transform **out)
 {
     if (parts->count == CLV_MAX_PARTS)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: holds more than %d transforms", path, CLV_MAX_PARTS);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: holds more than %d transforms", path, CLV_MAX_PARTS);
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     clv_matrix_identity((*out)->matrix);
     parts->part[parts->count++] = *out;
     return CLVOX_OK;
@@ -46,8 +46,8 @@ int clv_parts_affine(const char *path, clv_parts *parts, const double matrix[4][
 {
     clvox_transform *t;
     if (!clv_matrix_regular(matrix))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its matrix is singular, so that it maps no volume to a volume", path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: its matrix is singular, so that it maps no volume to a volume", path);
     int status = add(path, parts, &t);
     for (int i = 0; status >= 0 && i < 16; i++)
         t->matrix[i / 4][i % 4] = matrix[i / 4][i % 4] + 0.0; /* -0 becomes 0 */
@@ -113,8 +113,9 @@ int clvox_transforms_read(const char *path, const clvox_grid *fixed, const clvox
     int status = read_parts(path, fixed, moving, &parts);
     *count = 0;
     if (status >= 0 && parts.count > room)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: holds %d transforms, more than the %d that there is room for", path,
-                          parts.count, room);
+        status =
+            clvox_fail(CLVOX_ERROR_FORMAT, "%s: holds %d transforms, more than the %d that there is room for",
+                       path, parts.count, room);
     if (status < 0) {
         clv_parts_free(&parts);
         return status;
@@ -132,10 +133,11 @@ int clvox_transform_read(const char *path, clvox_transform **out)
     CLV_TRY(read_parts(path, NULL, NULL, &parts));
     for (int i = 1; i < parts.count; i++) {
         if (parts.part[0]->is_warp || parts.part[i]->is_warp) {
-            status = clv_fail(CLVOX_ERROR_FORMAT,
-                              "%s: holds %d transforms, a warp among them, where one is wanted; make one of them with "
-                              "clvox compose -r FIXED -t %s -o warp.nii.gz",
-                              path, parts.count, path);
+            status = clvox_fail(
+                CLVOX_ERROR_FORMAT,
+                "%s: holds %d transforms, a warp among them, where one is wanted; make one of them with "
+                "clvox compose -r FIXED -t %s -o warp.nii.gz",
+                path, parts.count, path);
             goto end;
         }
         clv_matrix_multiply(CLV_MATRIX(parts.part[i]->matrix), CLV_MATRIX(parts.part[0]->matrix),
@@ -159,10 +161,10 @@ int clvox_transforms_write(const clvox_transform *const *transforms, int count, 
         const clvox_transform *t = transforms[i];
         if (t->is_warp ? !t->warp || t->warp->kind != CLVOX_KIND_DISPLACEMENT || t->warp->frames != 3
                        : !clv_matrix_regular(t->matrix))
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            t->is_warp ? "%s: only a displacement field can be written as a warp"
-                                       : "%s: a singular matrix is not written",
-                            path);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              t->is_warp ? "%s: only a displacement field can be written as a warp"
+                                         : "%s: a singular matrix is not written",
+                              path);
     }
     return format->write(path, transforms, count);
 }
@@ -178,14 +180,15 @@ int clvox_affine_write(const double matrix[4][4], clvox_affine_form form, const 
     const clvox_transform *one = &t;
     clv_matrix_copy(matrix, t.matrix);
     if (!clv_matrix_regular(matrix))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a singular matrix is not written", path);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: a singular matrix is not written", path);
     return form == CLVOX_AFFINE_RAS ? clv_rows_transform.write(path, &one, 1) : clvox_transforms_write(&one, 1, path);
 }
 
 int clvox_warp_write(const clvox_volume *warp, const char *path)
 {
     if (warp->kind != CLVOX_KIND_DISPLACEMENT)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: only a displacement field can be written as a warp", path);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: only a displacement field can be written as a warp",
+                          path);
     clvox_volume copy = *warp;
     copy.type = CLVOX_TYPE_FLOAT32;
     return clvox_volume_write(&copy, path);

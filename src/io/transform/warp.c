@@ -127,11 +127,12 @@ static int take_coefficients(const char *path, const clv_volume_header *h, const
         whole = whole && suits(s.basis, s.size[a], knots, fixed->size[a]);
     }
     if (!fits)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: holds FNIRT's coefficients for a reference of %g x %g x %g voxels of %g x %g x %g mm; give "
-                        "that image with -r",
-                        path, h->fsl.size[0], h->fsl.size[1], h->fsl.size[2], h->fsl.edge[0], h->fsl.edge[1],
-                        h->fsl.edge[2]);
+        return clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: holds FNIRT's coefficients for a reference of %g x %g x %g voxels of %g x %g x %g mm; give "
+            "that image with -r",
+            path, h->fsl.size[0], h->fsl.size[1], h->fsl.size[2], h->fsl.edge[0], h->fsl.edge[1],
+            h->fsl.edge[2]);
     if (!whole)
         return clv_header_damaged(path, "%d x %d x %d coefficients at every %g, %g and %g voxels make no field of %g x "
                                         "%g x %g",
@@ -143,7 +144,7 @@ static int take_coefficients(const char *path, const clv_volume_header *h, const
     }
     copy = malloc(3 * each * sizeof *copy);
     if (!copy)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     for (size_t i = 0; i < 3 * each; i++)
         copy[i] = (double)(*v)->data[i];
     for (size_t c = 0; c < 3; c++)
@@ -166,10 +167,11 @@ static int read_fsl(const char *path, const clv_volume_header *h, const clvox_gr
     double affine[4][4];
     bool field = h->field == CLV_FIELD_FSL;
     if (!moving || (!field && !fixed))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is an FSL FNIRT warp, whose coordinates depend on the images%s; use it where they are "
-                        "known: clvox apply -i MOVING -r FIXED, or clvox compose -r FIXED --moving MOVING",
-                        path, field ? "" : " that it belongs to");
+        return clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: is an FSL FNIRT warp, whose coordinates depend on the images%s; use it where they are "
+            "known: clvox apply -i MOVING -r FIXED, or clvox compose -r FIXED --moving MOVING",
+            path, field ? "" : " that it belongs to");
     clv_matrix_identity(affine);
     if (!field)
         CLV_TRY(take_coefficients(path, h, fixed, v));
@@ -189,7 +191,7 @@ static int read(const char *path, const clvox_grid *fixed, const clvox_grid *mov
     clvox_volume *v = NULL;
     CLV_TRY(clv_volume_read(path, &header, &v));
     if (header.field == CLV_FIELD_NIFTYREG) {
-        status = clv_fail(
+        status = clvox_fail(
             CLVOX_ERROR_FORMAT,
             "%s: is a NiftyReg control grid or velocity field, which clvox does not read; turn it into a "
             "deformation field with reg_transform -def",
@@ -197,22 +199,23 @@ static int read(const char *path, const clvox_grid *fixed, const clvox_grid *mov
     } else if (header.field >= CLV_FIELD_FSL) {
         status = read_fsl(path, &header, fixed, moving, &v);
     } else if (v->kind == CLVOX_KIND_COLOUR) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is a colour image, not a warp", path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: is a colour image, not a warp", path);
     } else if (v->kind != CLVOX_KIND_DISPLACEMENT && v->frames != 3) {
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s: is an image of %d frame%s, not a warp, which has three components a voxel",
-                          path, v->frames, v->frames == 1 ? "" : "s");
+        status = clvox_fail(CLVOX_ERROR_FORMAT,
+                            "%s: is an image of %d frame%s, not a warp, which has three components a voxel",
+                            path, v->frames, v->frames == 1 ? "" : "s");
     } else if (v->kind != CLVOX_KIND_DISPLACEMENT) {
         bool known = v->kind == CLVOX_KIND_VECTOR || clv_ends_in(path, ".mif") || clv_ends_in(path, ".mif.gz") ||
                      clv_ends_in(path, ".mih");
         if (holds_positions(v, CLV_MATRIX(v->grid.to_ras), !known))
             clv_positions_to_displacements(v);
         else if (!known)
-            status = clv_fail(CLVOX_ERROR_FORMAT,
-                              "%s: is an image of 3 frames that does not say that it is a warp (NIfTI's intent 1006 or "
-                              "1007, or a fifth dimension); if it holds MRtrix's displacements, turn it into a "
-                              "deformation with warpconvert %s displacement2deformation OUT",
-                              path, path);
+            status = clvox_fail(
+                CLVOX_ERROR_FORMAT,
+                "%s: is an image of 3 frames that does not say that it is a warp (NIfTI's intent 1006 or "
+                "1007, or a fifth dimension); if it holds MRtrix's displacements, turn it into a "
+                "deformation with warpconvert %s displacement2deformation OUT",
+                path, path);
         v->kind = CLVOX_KIND_DISPLACEMENT;
     }
     if (status < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transforms as other programs want them. */
 #include "base/matrix.h"
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "base/status.h"
 #include "clvox/transform.h"
 #include "io/volume_file.h"
@@ -74,10 +74,10 @@ int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form, const cl
     if (form == CLVOX_WARP_ITK)
         return clvox_warp_write(warp, path);
     if (warp->kind != CLVOX_KIND_DISPLACEMENT || warp->frames != 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "%s: only a displacement field of 3 components can be written as a warp", path);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "%s: only a displacement field of 3 components can be written as a warp", path);
     if (form == CLVOX_WARP_FSL && !moving)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: FSL's form needs the grid of the moving image", path);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: FSL's form needs the grid of the moving image", path);
     CLV_TRY(clvox_volume_create(&warp->grid, 3, CLVOX_KIND_SCALAR, &c.out));
     if (form == CLVOX_WARP_MRTRIX) {
         clv_matrix_copy(warp->grid.to_ras, c.from_voxel);
@@ -92,7 +92,7 @@ int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form, const cl
             for (int j = 0; j < 4; j++)
                 c.from_voxel[i][j] -= from_fixed[i][j];
     }
-    CLV_TRY(clv_parallel((size_t)warp->grid.size[2], convert_plane, &c));
+    CLV_TRY(clvox_parallel((size_t)warp->grid.size[2], convert_plane, &c));
     status = clv_volume_write(c.out, form == CLVOX_WARP_FSL ? INTENT_FSL_FIELD : 0, path);
 end:
     clvox_volume_destroy(&c.out);

@@ -23,7 +23,8 @@ int clv_currents(clvox_context *ctx, const clv_currents_args *a)
     const clv_kernel *kernel;
     const int line[3] = {a->target.count, 1, 1};
     if (!(a->width > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a kernel of width %g mm: it must be above 0", (double)a->width);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a kernel of width %g mm: it must be above 0",
+                          (double)a->width);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_currents, builds[2 * a->varifold + (a->gradient != NULL)], line, 0, &kernel));
     if (a->target.count == 0)
         return CLVOX_OK;
@@ -43,7 +44,7 @@ int clv_currents_product(clvox_context *ctx, const clv_buffer *partial, int targ
     float *sum = malloc(blocks * sizeof *sum + 1);
     *product = 0;
     if (!sum)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the product of two surfaces");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the product of two surfaces");
     CLV_TRY(clv_buffer_read(ctx, partial, 0, sum, blocks * sizeof *sum));
     for (size_t i = 0; i < blocks; i++)
         *product += (double)sum[i];

@@ -57,7 +57,8 @@ int clv_splat(clvox_context *ctx, const clv_splat_args *a)
     const clv_kernel *kernel;
     double from = (double)clv_image_voxels(&a->in), to = (double)a->size[0] * a->size[1] * a->size[2];
     if (!(a->most >= 0 && isfinite(a->most)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "splat: the largest value is %g; it must be a number", (double)a->most);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "splat: the largest value is %g; it must be a number",
+                          (double)a->most);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat, builds[2 * (a->field != NULL) + a->ones], a->in.size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->in.size, from * (a->field ? 16 : 4) + 8 * to, CLV_BUF(a->in.buffer),
                        CLV_SIZE(&a->in), CLV_MAP(a->map), CLV_BUF(a->field), CLV_FLOAT(a->ones ? 1 : a->most),
@@ -87,7 +88,8 @@ int clv_splat_sorted(clvox_context *ctx, const clv_splat_args *a, const clv_spla
     const int n = (int)clv_image_voxels(&a->in), line[3] = {n, 1, 1};
     const double read = a->field ? 16. * n : 4. * n;
     if (!(a->most >= 0 && isfinite(a->most)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "splat: the largest value is %g; it must be a number", (double)a->most);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "splat: the largest value is %g; it must be a number",
+                          (double)a->most);
     const clv_arg to = CLV_INT4(a->size[0], a->size[1], a->size[2], 0);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_cells, build, line, 0, &cells));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_shares, build, line, 0, &shares));

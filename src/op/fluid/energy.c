@@ -32,9 +32,8 @@ int clv_energy(clvox_context *ctx, const clv_force_args *a, clv_buffer *partial,
     CLV_TRY(clv_force_check(a, false));
     if (!partial || partial->bytes < CLV_ENERGY_PARTIALS * sizeof(float) || slot < 0 || !out ||
         out->bytes < (size_t)(slot + 4) * sizeof(float))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "energy: partial holds %d floats and out four from slot on",
-                        CLV_ENERGY_PARTIALS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "energy: partial holds %d floats and out four from slot on",
+                          CLV_ENERGY_PARTIALS);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy, builds[a->mask != NULL], a->fixed.size, 0, &kernel));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy_total, NULL, (int[3]){1, 1, 1}, 0, &total));
     int groups = clv_launch_groups(kernel, a->fixed.size, NULL);

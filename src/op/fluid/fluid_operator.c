@@ -21,13 +21,13 @@ int clv_fluid_operator_check(const clv_fluid_operator *op)
 {
     for (int a = 0; a < 3; a++)
         if (op->size[a] < 1 || !(op->spacing[a] > 0))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "fluid operator: axis %d has %d voxels of %g mm", a + 1,
-                            op->size[a], (double)op->spacing[a]);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "fluid operator: axis %d has %d voxels of %g mm", a + 1,
+                              op->size[a], (double)op->spacing[a]);
     if (!(op->alpha >= 0 && op->beta >= 0 && op->gamma > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "fluid operator: alpha %g, beta %g, gamma %g; the first two must not be negative "
-                        "and gamma must be positive",
-                        (double)op->alpha, (double)op->beta, (double)op->gamma);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "fluid operator: alpha %g, beta %g, gamma %g; the first two must not be negative "
+                          "and gamma must be positive",
+                          (double)op->alpha, (double)op->beta, (double)op->gamma);
     return CLVOX_OK;
 }
 
@@ -72,9 +72,9 @@ static int launch(clvox_context *ctx, const clv_fluid_operator *op, const clv_bu
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_operator, builds[beta > 0], size, 0, &kernel));
     int sums = clv_launch_groups(kernel, size, NULL);
     if (sums > CLV_FLUID_OPERATOR_PARTIALS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "fluid operator: %d x %d x %d voxels are too many; take a part of the volume", size[0],
-                        size[1], size[2]);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "fluid operator: %d x %d x %d voxels are too many; take a part of the volume",
+                          size[0], size[1], size[2]);
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (f ? 36.0 : 24.0) * size[0] * size[1] * size[2], CLV_BUF(v), CLV_BUF(f),
                        CLV_BUF(out), CLV_INT4(size[0], size[1], size[2], op->periodic), CLV_FLOAT4V(centre),
                        CLV_FLOAT4V(near), CLV_FLOAT4V(along), CLV_FLOAT4V(cross),

@@ -46,12 +46,11 @@ int clv_fluid_rate(clvox_context *ctx, const clv_image *u, const clv_buffer *v, 
     int status = CLVOX_OK;
     const clv_kernel *rate, *bend, *largest;
     if (!u->buffer || !v || !p || p == u->buffer || p == v)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "fluid rate: u, v and p must be three buffers");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "fluid rate: u, v and p must be three buffers");
     if (!partial || partial->bytes < CLV_FLUID_PARTIALS * sizeof(float) || !state ||
         state->bytes < CLV_FLUID_SLOTS * sizeof(float))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "fluid rate: partial holds at least %d floats and state %d",
-                        CLV_FLUID_PARTIALS, CLV_FLUID_SLOTS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "fluid rate: partial holds at least %d floats and state %d",
+                          CLV_FLUID_PARTIALS, CLV_FLUID_SLOTS);
     const int *size = u->size;
     const double n = (double)clv_image_voxels(u);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_rate, builds[0], size, 0, &rate));
@@ -74,10 +73,9 @@ int clv_fluid_update(clvox_context *ctx, const clv_image *u, const clv_buffer *p
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     if (!u->buffer || !p || u->buffer == p || !state || state->bytes < CLV_FLUID_SLOTS * sizeof(float))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "fluid update: u, p and state must be three buffers");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "fluid update: u, p and state must be three buffers");
     if (!(largest > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "fluid update: the largest step must be above 0 voxels");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "fluid update: the largest step must be above 0 voxels");
     const int floats = clv_image_floats(u), line[3] = {floats, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_update, builds[0], line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * floats, CLV_BUF(u->buffer), CLV_BUF(p), CLV_INT(floats),

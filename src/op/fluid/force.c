@@ -48,13 +48,13 @@ const clv_entry clv_entry_force_image = ENTRY("force_image", image_variants, ima
 int clv_force_check(const clv_force_args *a, bool with_force)
 {
     if (!a->moving.buffer || !a->fixed.buffer || !a->u || (with_force && !a->force))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "force: a buffer is missing; pass moving, fixed, u and force");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "force: a buffer is missing; pass moving, fixed, u and force");
     if (with_force && a->force == a->u)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the force may not overwrite u; pass another buffer");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "force: the force may not overwrite u; pass another buffer");
     for (int i = 0; i < 3; i++)
         if (a->fixed.size[i] < 1 || a->moving.size[i] < 1 || !(a->fixed.spacing[i] > 0))
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "force: sizes must be at least 1 and spacings positive");
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "force: sizes must be at least 1 and spacings positive");
     return CLVOX_OK;
 }
 
@@ -68,7 +68,8 @@ int clv_force(clvox_context *ctx, const clv_force_args *a)
     CLV_TRY(clv_kernel_get(ctx, entry, entry->builds[a->mask != NULL], a->fixed.size, 0, &kernel));
     if (kernel->variant->before) {
         if (!a->nine || a->nine->bytes < (size_t)(36 * n))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the two-pass form needs 9 floats a voxel in nine");
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "force: the two-pass form needs 9 floats a voxel in nine");
         CLV_TRY(clv_kernel_get(ctx, kernel->variant->before, NULL, a->fixed.size, 0, &products));
         CLV_TRY(CLV_LAUNCH(ctx, products, a->fixed.size, 48 * n, CLV_BUF(a->u), CLV_GRID(&a->fixed),
                            CLV_FLOAT(a->lambda), CLV_BUF(a->nine)));

@@ -132,10 +132,10 @@ static int own_takes(const clvox_context *ctx, const int size[3])
     const clv_variant *likely = &fft_rows_variants[limits->type == CLVOX_DEVICE_CPU ? 1 : 0];
     for (int a = 0; a < 3; a++)
         if (!layout_of(ctx, likely, size[a]).bytes)
-            return clv_fail(CLVOX_ERROR_DEVICE,
-                            "Fourier transform: a side of %d voxels does not fit in the local memory of "
-                            "%s; use conjugate gradients",
-                            size[a], limits->name);
+            return clvox_fail(CLVOX_ERROR_DEVICE,
+                              "Fourier transform: a side of %d voxels does not fit in the local memory of "
+                              "%s; use conjugate gradients",
+                              size[a], limits->name);
     return CLVOX_OK;
 }
 
@@ -157,7 +157,7 @@ static int choose(clvox_context *ctx, const int size[3], const clv_fft_provider 
             return usable(ctx, p, size);
         }
     if (name)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "Fourier transform: there is no provider called %s", name);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "Fourier transform: there is no provider called %s", name);
     for (int others = 0; others < 2; others++)
         for (const clv_fft_provider *p = clv_fft_providers; p->name; p++)
             if (((p->devices & on) == 0) == others && usable(ctx, p, size) >= 0) {
@@ -175,7 +175,7 @@ int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
     float(*table)[2] = malloc(2 * all * sizeof *table);
     *out = (clv_fft){.size = {size[0], size[1], size[2]}};
     if (!table)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
     CLV_TRY(choose(ctx, size, &out->provider));
     const clv_fourier_library *by = out->provider->by;
     for (int a = 0; a < 3; a++) {
@@ -242,9 +242,11 @@ static int begin(clvox_context *ctx, const clv_fft *fft, const clv_entry *entry,
     CLV_TRY(clv_kernel_get(ctx, entry, builds[by_sums(p->n)], fft->size, likely, &p->kernel));
     p->layout = layout_of(ctx, p->kernel->variant, p->n);
     if (!p->layout.bytes)
-        return clv_fail(CLVOX_ERROR_DEVICE,
-                        "Fourier transform: a line of %d voxels does not fit in local memory; use conjugate "
-                        "gradients", p->n);
+        return clvox_fail(
+            CLVOX_ERROR_DEVICE,
+            "Fourier transform: a line of %d voxels does not fit in local memory; use conjugate "
+            "gradients",
+            p->n);
 end:
     return status;
 }
@@ -417,13 +419,14 @@ static int solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operato
     float scale = (float)(1 / voxels_of(fft)), weight[4];
     CLV_TRY(clv_fluid_operator_check(op));
     if (!op->periodic)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "Fourier solver: the operator is not periodic; use over-relaxation or conjugate "
-                        "gradients");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "Fourier solver: the operator is not periodic; use over-relaxation or conjugate "
+                          "gradients");
     for (int a = 0; a < 3; a++) {
         if (op->size[a] != fft->size[a])
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "Fourier solver: made for %d voxels along axis %d, not %d",
-                            fft->size[a], a + 1, op->size[a]);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "Fourier solver: made for %d voxels along axis %d, not %d", fft->size[a], a + 1,
+                              op->size[a]);
         double q = 1 / (double)op->spacing[a];
         weight[a] = (float)((double)op->alpha * q * q);
     }

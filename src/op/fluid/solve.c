@@ -111,13 +111,14 @@ int clv_solver_create(clvox_context *ctx, const clv_fluid_operator *op, const cl
     *out = NULL;
     CLV_TRY(clv_fluid_operator_check(op));
     if (!clv_solver_name((int)o->kind) || !(o->tolerance >= 0) || (kinds[o->kind].iterates && o->most < 1))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "solver %d, tolerance %g, %d iterations: there is no such solver",
-                        (int)o->kind, o->tolerance, o->most);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "solver %d, tolerance %g, %d iterations: there is no such solver", (int)o->kind,
+                          o->tolerance, o->most);
     if (o->kind == CLV_SOLVER_SOR)
         CLV_TRY(clv_sor_check(op));
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a solver");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a solver");
     **out = (clv_solver){.op = *op, .options = *o, .workspace = *workspace, .wide = *op};
     clv_solver_grid(op, (*out)->wide.size);
     (*out)->wide.periodic = true;

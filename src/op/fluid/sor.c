@@ -28,16 +28,17 @@ int clv_sor_check(const clv_fluid_operator *op)
     int status = CLVOX_OK;
     CLV_TRY(clv_fluid_operator_check(op));
     if (op->beta > 0)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "over-relaxation: beta is %g; only operators with beta 0 have two colours, use "
-                        "conjugate gradients or the Fourier transform",
-                        (double)op->beta);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "over-relaxation: beta is %g; only operators with beta 0 have two colours, use "
+                          "conjugate gradients or the Fourier transform",
+                          (double)op->beta);
     for (int a = 0; a < 3 && op->periodic; a++)
         if (op->size[a] > 1 && op->size[a] % 2)
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "over-relaxation: a periodic side of %d voxels has no two colours; pad it to an "
-                            "even number, or let the field be 0 outside",
-                            op->size[a]);
+            return clvox_fail(
+                CLVOX_ERROR_ARGUMENT,
+                "over-relaxation: a periodic side of %d voxels has no two colours; pad it to an "
+                "even number, or let the field be 0 outside",
+                op->size[a]);
 end:
     return status;
 }

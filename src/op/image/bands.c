@@ -20,7 +20,7 @@ int clv_bands_make(clvox_context *ctx, int rows, int columns, const double *matr
     float *weights = NULL;
     *out = (clv_bands){.rows = rows, .columns = columns};
     if (!first) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < rows; i++) {
@@ -37,7 +37,7 @@ int clv_bands_make(clvox_context *ctx, int rows, int columns, const double *matr
     size_t places = (size_t)rows * sizeof *first, values = (size_t)rows * (size_t)width * sizeof *weights;
     weights = malloc(values);
     if (!weights) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < rows; i++) {
@@ -72,8 +72,9 @@ int clv_bands_apply(clvox_context *ctx, const clv_image *in, int axis, const clv
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     if (in->size[axis] != bands->columns || out->size[axis] != bands->rows)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a matrix of %d rows and %d columns cannot take %d values to %d",
-                        bands->rows, bands->columns, in->size[axis], out->size[axis]);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "a matrix of %d rows and %d columns cannot take %d values to %d", bands->rows,
+                          bands->columns, in->size[axis], out->size[axis]);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_bands, builds[axis], out->size, 0, &kernel));
     double moved = 4.0 * ((double)clv_image_voxels(in) + (double)clv_image_voxels(out));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, out->size, moved, CLV_BUF(in->buffer), CLV_INT(in->size[axis]),

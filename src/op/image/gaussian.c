@@ -183,9 +183,9 @@ int clv_gaussian(clvox_context *ctx, const clv_image *in, const float sigma[3], 
     bool axes[3], recursive[3];
     for (int a = 0; a < 3; a++) {
         if (!(sigma[a] >= 0) || isinf(sigma[a]))
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "Gaussian: the width %g along axis %d is not a length; give 0 or more voxels",
-                            (double)sigma[a], a);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "Gaussian: the width %g along axis %d is not a length; give 0 or more voxels",
+                              (double)sigma[a], a);
         axes[a] = sigma[a] > 0 && size[a] > 1;
         recursive[a] = is_recursive(ctx, method, a, sigma[a]);
     }

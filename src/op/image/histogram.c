@@ -23,8 +23,8 @@ int clv_histogram(clvox_context *ctx, const clv_image *a, const clv_buffer *mask
     const clv_kernel *kernel;
     const int n = clv_image_floats(a), line[3] = {n, 1, 1};
     if (bins->count < 1 || bins->count > MOST_BINS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "histogram: %d bins asked for; 1 to %d are possible",
-                        bins->count, MOST_BINS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "histogram: %d bins asked for; 1 to %d are possible",
+                          bins->count, MOST_BINS);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_histogram, builds[mask != NULL], line, 0, &kernel));
     CLV_TRY(clv_buffer_fill(ctx, counts, 0, 0, (size_t)bins->count * 4));
     float scale = bins->high > bins->low ? (float)bins->count / (bins->high - bins->low) : 0.0f;

@@ -18,8 +18,8 @@ int clv_median_filter(clvox_context *ctx, const clv_image *in, const int radius[
     bool next = true;
     for (int a = 0; a < 3; a++) {
         if (radius[a] < 0 || radius[a] > CLV_MEDIAN_MAX_RADIUS)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "a median of radius %d: 0 to %d voxels are possible", radius[a],
-                            CLV_MEDIAN_MAX_RADIUS);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "a median of radius %d: 0 to %d voxels are possible",
+                              radius[a], CLV_MEDIAN_MAX_RADIUS);
         next = next && radius[a] == 1;
     }
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_median, builds[next], in->size, 0, &kernel));

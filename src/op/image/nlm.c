@@ -53,10 +53,11 @@ static padded_arg padded_of(const clv_nlm_padding *p)
 static int check(const clv_nlm_padding *p)
 {
     if ((double)p->size[0] * p->size[1] * p->size[2] > INT_MAX - SPARE_LANES)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "%d x %d x %d voxels with their margin are too many for non-local means; take a part of the "
-                        "volume or a smaller search",
-                        p->size[0], p->size[1], p->size[2]);
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "%d x %d x %d voxels with their margin are too many for non-local means; take a part of the "
+            "volume or a smaller search",
+            p->size[0], p->size[1], p->size[2]);
     return CLVOX_OK;
 }
 
@@ -86,8 +87,9 @@ int clv_nlm_means(clvox_context *ctx, const clv_image *grid, const clv_nlm_means
     CLV_TRY(check(&args->padding));
     if ((!guided && (args->patch < 1 || args->patch > CLV_NLM_MAX_PATCH)) || args->search < 1 ||
         args->search > args->padding.margin[0] - CLV_NLM_MAX_PATCH || !(args->strength > 0)) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "non-local means: patch %d, search %d or strength %g is out of range",
-                          args->patch, args->search, (double)args->strength);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT,
+                            "non-local means: patch %d, search %d or strength %g is out of range",
+                            args->patch, args->search, (double)args->strength);
         goto end;
     }
     for (int a = 0; a < 3; a++)

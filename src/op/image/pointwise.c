@@ -58,8 +58,8 @@ int clv_pointwise(clvox_context *ctx, clv_pointwise_kind kind, const clv_image *
     const int n = clv_image_floats(out), size[3] = {n, 1, 1};
     const char *build = row->builds[(b ? 1 : 0) + (c ? 2 : 0)];
     if (!build)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "pointwise %s: one input image too many or too few",
-                        row->name);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "pointwise %s: one input image too many or too few",
+                          row->name);
     if (n == 0)
         return CLVOX_OK;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_pointwise, build, size, 0, &kernel));
@@ -79,11 +79,11 @@ int clv_pointwise_table(clvox_context *ctx, const clv_image *out, const clv_buff
     const int n = clv_image_floats(out), size[3] = {n, 1, 1};
     clv_buffer *table = NULL;
     if (knots < 1 || knots > 256)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "intensity map: %d knots given; 1 to 256 are possible",
-                        knots);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "intensity map: %d knots given; 1 to 256 are possible",
+                          knots);
     for (int i = 1; i < knots; i++)
         if (!(from[i] >= from[i - 1]))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "intensity map: the knots are not in ascending order");
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "intensity map: the knots are not in ascending order");
     if (n == 0)
         return CLVOX_OK;
     size_t bytes = (size_t)knots * sizeof(float);

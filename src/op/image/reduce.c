@@ -60,7 +60,7 @@ int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_terms *t, clv
     int size[3] = {t->n, 1, 1};
     bool two = kind == CLV_REDUCE_DOT || kind == CLV_REDUCE_SQUARE_DIFFERENCE;
     if (two != (t->b != NULL))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "reduction: one input image too many or too few");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "reduction: one input image too many or too few");
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce, builds[2 * (int)kind + (t->weight != NULL)], size, 0,
                            &kernel));
     int count = clv_launch_groups(kernel, size, NULL);

@@ -18,7 +18,7 @@ int clv_sharpen(clvox_context *ctx, const clv_image *u, const clv_buffer *mask, 
     const int n = (int)clv_image_voxels(u), size[3] = {n, 1, 1};
     const float low = places->low, high = places->high;
     if (places->count < 2)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "sharpening: %d bins; at least 2 are needed", places->count);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "sharpening: %d bins; at least 2 are needed", places->count);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_sharpen, NULL, size, 0, &kernel));
     float scale = high > low ? (float)(places->count - 1) / (high - low) : 0.0f;
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 12.0 * n, CLV_BUF(u->buffer), CLV_BUF(mask), CLV_BUF(table),

@@ -50,10 +50,10 @@ int clv_smooth(clvox_context *ctx, const clv_image *in, const float sigma[3], cl
     char build[80];
     float weights[3][CLV_GAUSSIAN_MAX_RADIUS + 1] = {{1}, {1}, {1}};
     if (!clv_smooth_takes(sigma))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "short Gaussian: widths %g, %g, %g are not all between 0 and 1 voxel; "
-                        "use the separable one",
-                        (double)sigma[0], (double)sigma[1], (double)sigma[2]);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "short Gaussian: widths %g, %g, %g are not all between 0 and 1 voxel; "
+                          "use the separable one",
+                          (double)sigma[0], (double)sigma[1], (double)sigma[2]);
     for (int a = 0; a < 3; a++) {
         radius[a] = sigma[a] > 0 && size[a] > 1 ? clv_gaussian_radius(sigma[a]) : 0;
         if (radius[a])

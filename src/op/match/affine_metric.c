@@ -132,8 +132,8 @@ int clv_affine_histogram(clvox_context *ctx, const clv_affine_pair *pair, int bi
     const clv_kernel *kernel;
     blocks b = blocks_of(pair);
     if (bins < 8 || bins > CLV_AFFINE_MOST_BINS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "joint histogram: %d bins asked for; 8 to %d are possible",
-                        bins, CLV_AFFINE_MOST_BINS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "joint histogram: %d bins asked for; 8 to %d are possible",
+                          bins, CLV_AFFINE_MOST_BINS);
     /* Bins of F that a group counts at once: as many as local memory holds. */
     int line = 4 * bins, band = MOST_LOCAL / line < bins ? MOST_LOCAL / line : bins;
     size_t local = (size_t)(band * line);
@@ -159,9 +159,10 @@ int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair,
     int sums = clv_affine_sum_count(source);
     const int line[3] = {sums * pair->count, 1, 1};
     if (source == CLV_AFFINE_IMAGE && pair->count != 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: derivatives from an image are those of one map");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "linear sums: derivatives from an image are those of one map");
     if (pair->weights && source != CLV_AFFINE_PAIR)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: only pairs of values have weights");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "linear sums: only pairs of values have weights");
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_sums, sums_builds[pair->weights ? WEIGHTED : (int)source],
                            size, 0, &kernel));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_join, NULL, line, 0, &join));

@@ -161,23 +161,23 @@ static int check(const clv_metric_args *a)
     bool both = a->derivative_fixed != NULL;
     size_t scratch = clv_lncc_scratch(a->fixed.size, a->parameter, a->local, both) * sizeof(float);
     if (!a->fixed.buffer || !a->moving || !a->derivative_moving || (scratch && !a->scratch))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "LNCC: a buffer is missing; pass fixed, moving, derivative_moving and scratch");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "LNCC: a buffer is missing; pass fixed, moving, derivative_moving and scratch");
     if (a->fixed.size[0] < 1 || a->fixed.size[1] < 1 || a->fixed.size[2] < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: sizes must be at least 1");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "LNCC: sizes must be at least 1");
     if (a->parameter < 1 || a->parameter > 64)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: the radius %d is not one of 1 to 64 voxels",
-                        a->parameter);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "LNCC: the radius %d is not one of 1 to 64 voxels",
+                          a->parameter);
     if (!(a->epsilon > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: epsilon must be above 0");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "LNCC: epsilon must be above 0");
     if (a->fixed.buffer->bytes < bytes || a->moving->bytes < bytes || a->derivative_moving->bytes < bytes ||
         (a->derivative_fixed && a->derivative_fixed->bytes < bytes) ||
         (scratch && a->scratch->bytes < scratch))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a buffer is smaller than its volumes");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a buffer is smaller than its volumes");
     if (a->out && (!a->partial || a->partial->bytes < CLV_LNCC_PARTIALS * sizeof(float) || a->slot < 0 ||
                    a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: partial holds %d floats and out two from slot on",
-                        CLV_LNCC_PARTIALS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "LNCC: partial holds %d floats and out two from slot on",
+                          CLV_LNCC_PARTIALS);
     return CLVOX_OK;
 }
 

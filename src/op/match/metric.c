@@ -176,15 +176,15 @@ int clv_metric(clvox_context *ctx, clv_metric_kind kind, const clv_metric_args *
 {
     double voxels = (double)a->fixed.size[0] * a->fixed.size[1] * a->fixed.size[2];
     if (a->fixed.size[0] < 1 || a->fixed.size[1] < 1 || a->fixed.size[2] < 1 || voxels >= 2147483648.0 / 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric: a size of %d x %d x %d voxels is not possible",
-                        a->fixed.size[0], a->fixed.size[1], a->fixed.size[2]);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "metric: a size of %d x %d x %d voxels is not possible",
+                          a->fixed.size[0], a->fixed.size[1], a->fixed.size[2]);
     if (!a->scratch || a->scratch->bytes < CLV_METRIC_SCRATCH * sizeof(float) || a->slot < 0 ||
         (a->out && a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric: scratch holds %d floats and out two from slot on",
-                        CLV_METRIC_SCRATCH);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "metric: scratch holds %d floats and out two from slot on",
+                          CLV_METRIC_SCRATCH);
     if (kind == CLV_METRIC_MI && (a->parameter < LEAST_BINS || a->parameter > MOST_BINS))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric: %d bins asked for; %d to %d are possible",
-                        a->parameter, LEAST_BINS, MOST_BINS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "metric: %d bins asked for; %d to %d are possible",
+                          a->parameter, LEAST_BINS, MOST_BINS);
     return kind == CLV_METRIC_MI ? from_counts(ctx, a, (int)voxels)
                                  : from_sums(ctx, a, kind == CLV_METRIC_NCC, (int)voxels);
 }

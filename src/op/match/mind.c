@@ -79,26 +79,27 @@ static int check(const clv_metric_args *a)
 {
     const int *size = a->fixed.size;
     if (!a->fixed.buffer || !a->moving || !a->derivative_moving || !a->scratch)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "MIND: a buffer is missing; pass fixed, moving, derivative_moving and scratch");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "MIND: a buffer is missing; pass fixed, moving, derivative_moving and scratch");
     if (size[0] < 1 || size[1] < 1 || size[2] < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "MIND: sizes must be at least 1");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "MIND: sizes must be at least 1");
     if (a->parameter < 0 || a->parameter > CLV_MIND_MOST_RADIUS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "MIND: the radius %d is not one of 0 to %d voxels", a->parameter,
-                        CLV_MIND_MOST_RADIUS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "MIND: the radius %d is not one of 0 to %d voxels",
+                          a->parameter, CLV_MIND_MOST_RADIUS);
     if (!(a->epsilon > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "MIND: epsilon must be above 0");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "MIND: epsilon must be above 0");
     size_t bytes = clv_image_voxels(&a->fixed) * sizeof(float);
     if (row_of(size, a->parameter).length > INT32_MAX)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "MIND: %d x %d x %d voxels are too many", size[0], size[1], size[2]);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "MIND: %d x %d x %d voxels are too many", size[0], size[1],
+                          size[2]);
     if (a->fixed.buffer->bytes < bytes || a->moving->bytes < bytes || a->derivative_moving->bytes < bytes ||
         (a->derivative_fixed && a->derivative_fixed->bytes < bytes) ||
         a->scratch->bytes < clv_mind_scratch(size, a->parameter, false, true) * sizeof(float))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "MIND: a buffer is smaller than its volumes");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "MIND: a buffer is smaller than its volumes");
     if (a->out && (!a->partial || a->partial->bytes < CLV_MIND_PARTIALS * sizeof(float) || a->slot < 0 ||
                    a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "MIND: partial holds %d floats and out two from slot on",
-                        CLV_MIND_PARTIALS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "MIND: partial holds %d floats and out two from slot on",
+                          CLV_MIND_PARTIALS);
     return CLVOX_OK;
 }
 

@@ -35,8 +35,8 @@ int clv_convolve(clvox_context *ctx, const clv_buffer *in, const int size[3], in
     const clv_kernel *kernel;
     char build[32];
     if (radius < 1 || radius > CLV_CONVOLVE_MAX_RADIUS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "convolution: a mask reaches 1 to %d voxels, not %d",
-                        CLV_CONVOLVE_MAX_RADIUS, radius);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "convolution: a mask reaches 1 to %d voxels, not %d",
+                          CLV_CONVOLVE_MAX_RADIUS, radius);
     snprintf(build, sizeof build, "-DRADIUS=%d", radius);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_convolve, build, size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 8.0 * size[0] * size[1] * size[2], CLV_BUF(in), CLV_BUF(out),

@@ -29,7 +29,7 @@ int clv_fma_rate(clvox_context *ctx, const clv_fma_chains *chains, clv_buffer *i
     const clvox_device_limits *limits = clvox_context_limits(ctx);
     const float x[3] = {chains->start, chains->factor, chains->term};
     if (chains->twice && !limits->fp64)
-        return clv_fail(CLVOX_ERROR_DEVICE, "%s has no double precision", limits->name);
+        return clvox_fail(CLVOX_ERROR_DEVICE, "%s has no double precision", limits->name);
     CLV_TRY(clv_kernel_get(ctx, chains->twice ? &clv_entry_fma_rate_double : &clv_entry_fma_rate, NULL,
                            (const int[3]){1, 1, 1}, 0, &kernel));
     int groups = limits->compute_units < 1 ? 1 : limits->compute_units * GROUPS_A_UNIT;

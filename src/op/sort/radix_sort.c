@@ -59,8 +59,8 @@ static int scatter_kernel(clvox_context *ctx, clvox_sort_kind kind, bool with_va
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_scatter, scatter_builds[2 * (int)kind + with_values], line, 0, kernel));
     *counts = (long long)DIGITS * clv_launch_groups(*kernel, line, NULL);
     if (*counts > INT32_MAX)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d keys are too many to be sorted at once on %s", n,
-                        clvox_context_limits(ctx)->name);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d keys are too many to be sorted at once on %s", n,
+                          clvox_context_limits(ctx)->name);
 end:
     return status;
 }
@@ -163,10 +163,10 @@ end:
 static int check(const clvox_context *ctx, clvox_sort_kind kind, const void *keys, size_t count)
 {
     if (!ctx || (!keys && count > 0) || (unsigned)kind > CLVOX_SORT_FLOAT64)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a sort wants a context, keys and a known kind of key");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a sort wants a context, keys and a known kind of key");
     if (count > INT32_MAX)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%zu keys are too many to be sorted at once: 2147483647 are possible",
-                        count);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "%zu keys are too many to be sorted at once: 2147483647 are possible", count);
     return CLVOX_OK;
 }
 

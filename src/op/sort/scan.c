@@ -68,10 +68,11 @@ end:
 static int check(const clvox_context *ctx, int bits, const void *in, size_t count, const void *out)
 {
     if (!ctx || (bits != 32 && bits != 64) || (count > 0 && (!in || !out)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a scan wants a context, integers of 32 or 64 bits, and a place for the sums");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "a scan wants a context, integers of 32 or 64 bits, and a place for the sums");
     if (count > INT32_MAX)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%zu integers are too many to be added up at once: 2147483647 are possible",
-                        count);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "%zu integers are too many to be added up at once: 2147483647 are possible", count);
     return CLVOX_OK;
 }
 

@@ -58,7 +58,7 @@ int clv_nlm_band_count(clvox_context *ctx, const clv_image *phi, float delta, cl
     int32_t total = 0, *starts = malloc(bytes);
     *count = 0;
     if (!starts)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_count, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * line[0], CLV_BUF(phi->buffer), SIZE4(size),
                        CLV_FLOAT(delta), CLV_BUF(rows)));
@@ -99,12 +99,12 @@ int clv_nlm_stride(int radius)
 static int check_matrix(int count, int radius)
 {
     if (radius < 1 || radius > CLV_NLM_WIDEST)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a patch of %d voxels is not possible; take 3, 5 or 7",
-                        2 * radius + 1);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a patch of %d voxels is not possible; take 3, 5 or 7",
+                          2 * radius + 1);
     if (count > INT_MAX / clv_nlm_stride(radius))
-        return clv_fail(CLVOX_ERROR_MEMORY,
-                        "a band of %d voxels has too many patches; take a narrower band or smaller patches",
-                        count);
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "a band of %d voxels has too many patches; take a narrower band or smaller patches",
+                          count);
     return CLVOX_OK;
 }
 
@@ -207,7 +207,7 @@ int clv_nlm_weights(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer
     const clv_kernel *kernel;
     const int line[3] = {g->count, 1, 1};
     if (!(c1 > 0) || !(c2 > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "c1 %g and c2 %g must be above 0", (double)c1, (double)c2);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "c1 %g and c2 %g must be above 0", (double)c1, (double)c2);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_weights, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * g->count * g->most, CLV_BUF(g->neighbours),
                        CLV_BUF(distances), CLV_BUF(g->band), CLV_GRID(grid), CLV_INT(g->count),
@@ -276,8 +276,9 @@ int clv_nlm_average(clvox_context *ctx, const clv_nlm_average_args *a)
     size_t rows = a->estimates->bytes / ((size_t)stride * sizeof(float));
     CLV_TRY(check_matrix(g->count, a->matrix.radius));
     if (rows < 1 || g->most < 1 || g->most > CLV_PATCH_MOST_NEIGHBOURS) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT,
-                          "means of %d neighbours with room for %zu patches are not possible", g->most, rows);
+        status =
+            clvox_fail(CLVOX_ERROR_ARGUMENT,
+                       "means of %d neighbours with room for %zu patches are not possible", g->most, rows);
         goto end;
     }
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_average, NULL, line, 0, &estimate));
@@ -317,7 +318,7 @@ int clv_nlm_volume(clvox_context *ctx, const clv_image *phi, float level, clv_bu
         return CLVOX_OK;
     sums = malloc(bytes);
     if (!sums)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_volume, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * size[1] * size[2], CLV_BUF(phi->buffer),
                        SIZE4(size), CLV_FLOAT(level), CLV_BUF(rows)));

@@ -126,7 +126,7 @@ int clv_patch_report(const clv_patch_task *s, double fraction)
         return CLVOX_OK;
     CLV_TRY(clv_finish(s->ctx));
     if (s->a->progress(s->a->user, fraction))
-        status = clv_fail(CLVOX_ERROR_STOPPED, "search of patches: stopped on request");
+        status = clvox_fail(CLVOX_ERROR_STOPPED, "search of patches: stopped on request");
 end:
     return status;
 }
@@ -170,8 +170,8 @@ static int arrange(clv_patch_task *s)
     int32_t *order = malloc((size_t)p->count * sizeof *order);
     features = malloc(room);
     if (!features || !order) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "search of patches: out of host memory for %d voxels",
-                          p->count);
+        status =
+            clvox_fail(CLVOX_ERROR_MEMORY, "search of patches: out of host memory for %d voxels", p->count);
         goto end;
     }
     clv_patch_basis(p->radius, basis);
@@ -239,7 +239,7 @@ static int search_blocks(clv_patch_task *s)
     /* Where one launch takes each block whole, there is progress to report between launches. */
     int chunk = stepwise ? s->at.chunk : s->at.chunk < 64 ? s->at.chunk : 64;
     if (chunk < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer is too small");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer is too small");
     CLV_TRY(fill(s, s->at.counts, (size_t)s->at.chunk * (size_t)s->at.block));
     for (int first = 0; first < blocks; first += chunk) {
         int now = blocks - first < chunk ? blocks - first : chunk;
@@ -273,7 +273,7 @@ int clv_patch_take_all(clv_patch_task *s)
     int status = CLVOX_OK, count = s->a->patches.count;
     int32_t *order = malloc((size_t)count * sizeof *order);
     if (!order)
-        return clv_fail(CLVOX_ERROR_MEMORY, "search of patches: out of host memory for %d voxels", count);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "search of patches: out of host memory for %d voxels", count);
     for (int j = 0; j < count; j++)
         order[j] = j;
     s->used = count;
@@ -294,7 +294,7 @@ static int search_reach(clv_patch_task *s)
     const int *n = a->reach_band ? a->reach_size : a->patches.phi.size;
     int count = s->a->patches.count, rows = s->at.chunk * s->at.block;
     if (rows < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer is too small");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer is too small");
     CLV_TRY(clv_patch_take_all(s));
     CLV_TRY(clv_kernel_get(s->ctx, &clv_entry_patch_search_reach, NULL, line, 0, &kernel));
     for (int first = 0; first < count; first += rows) {
@@ -323,21 +323,21 @@ int clv_patch_begin(clv_patch_task *s, int block, int panel)
     const int count = a->patches.count, radius = a->patches.radius;
     size_t words = (size_t)(count > 0 ? count : 0) * (size_t)(a->most > 0 ? a->most : 0);
     if (radius < 1 || radius > CLV_PATCH_MOST_RADIUS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: radius %d; it must be 1 to %d", radius,
-                        CLV_PATCH_MOST_RADIUS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "search of patches: radius %d; it must be 1 to %d", radius,
+                          CLV_PATCH_MOST_RADIUS);
     if (a->most < 1 || a->most > CLV_PATCH_MOST_NEIGHBOURS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: %d neighbours; there can be 1 to %d",
-                        a->most, CLV_PATCH_MOST_NEIGHBOURS);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "search of patches: %d neighbours; there can be 1 to %d",
+                          a->most, CLV_PATCH_MOST_NEIGHBOURS);
     if (count < 1)
         return CLVOX_OK;
     if (count > MOST_COUNT)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: a band of %d voxels; take a thinner band",
-                        count);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "search of patches: a band of %d voxels; take a thinner band",
+                          count);
     lay_out(count, radius, block, panel, a->scratch->bytes, &s->at);
     if (s->at.bytes > a->scratch->bytes)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "search of patches: its scratch buffer holds %.0f MiB, not %.0f",
-                        (double)a->scratch->bytes / 1048576, (double)s->at.bytes / 1048576);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "search of patches: its scratch buffer holds %.0f MiB, not %.0f",
+                          (double)a->scratch->bytes / 1048576, (double)s->at.bytes / 1048576);
     CLV_TRY(clv_buffer_fill(s->ctx, a->neighbours, 0, UINT32_MAX, words * 4));
     CLV_TRY(clv_buffer_fill(s->ctx, a->distances, 0, 0x7F800000u, words * 4));
 end:

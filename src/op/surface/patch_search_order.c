@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/parallel.h"
+#include "clvox/threads.h"
 #include "op/surface/patch_search_parts.h"
 
 /* Squares of larger norms do not stay finite in all sums. */
@@ -160,7 +160,7 @@ int clv_patch_order(const float *features, int count, int block, int32_t *order)
             order[finite++] = j;
     t.pieces[0] = (range){0, finite};
     for (; t.count < PIECES; t.count *= 2)
-        clv_parallel((size_t)t.count, cut_piece, &t);
-    clv_parallel(PIECES, arrange_piece, &t);
+        clvox_parallel((size_t)t.count, cut_piece, &t);
+    clvox_parallel(PIECES, arrange_piece, &t);
     return finite;
 }

@@ -65,9 +65,9 @@ int clv_closest_points_check(const int size[3])
 {
     for (int a = 0; a < 3; a++)
         if (size[a] > LONGEST_AXIS)
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "%d voxels along an axis are too many for a distance; give at most %d", size[a],
-                            LONGEST_AXIS);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "%d voxels along an axis are too many for a distance; give at most %d", size[a],
+                              LONGEST_AXIS);
     return CLVOX_OK;
 }
 

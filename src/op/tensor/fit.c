@@ -48,9 +48,10 @@ static int too_few(const double *b, const double (*direction)[3], int volumes)
     int different = 0;
     double least = INFINITY, most = 0;
     if (volumes < P)
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "only %d volumes; a tensor needs at least %d, of which six have different directions",
-                        volumes, P);
+        return clvox_fail(
+            CLVOX_ERROR_DATA,
+            "only %d volumes; a tensor needs at least %d, of which six have different directions", volumes,
+            P);
     for (int k = 0; k < volumes; k++) {
         bool fresh = b[k] > WEIGHTED;
         least = fmin(least, b[k]);
@@ -62,18 +63,20 @@ static int too_few(const double *b, const double (*direction)[3], int volumes)
         different += fresh;
     }
     if (different < 6)
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "only %d of the gradients' directions differ (turned round counts as the same); a "
-                        "tensor needs at least 6",
-                        different);
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "only %d of the gradients' directions differ (turned round counts as the same); a "
+                          "tensor needs at least 6",
+                          different);
     if (most - least < 0.1 * most)
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "all volumes have about the same b (%g to %g s/mm^2); a tensor needs some with b 0 or "
-                        "of another shell",
-                        least, most);
-    return clv_fail(CLVOX_ERROR_DATA,
-                    "the gradients' directions lie on one cone, which does not determine a tensor; it needs "
-                    "directions spread over the sphere");
+        return clvox_fail(
+            CLVOX_ERROR_DATA,
+            "all volumes have about the same b (%g to %g s/mm^2); a tensor needs some with b 0 or "
+            "of another shell",
+            least, most);
+    return clvox_fail(
+        CLVOX_ERROR_DATA,
+        "the gradients' directions lie on one cone, which does not determine a tensor; it needs "
+        "directions spread over the sphere");
 }
 
 /* Inverts the symmetric matrix a of entries about 1 in place (Gauss and Jordan
@@ -182,7 +185,7 @@ int clv_tensor_design_create(clvox_context *ctx, const double *b, const double (
     int32_t *lowest = calloc(count, sizeof *lowest);
     *out = NULL;
     if (!made || !x || !rows || !lowest) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "tensor fit: out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "tensor fit: out of host memory");
         goto end;
     }
     fill_rows(b, direction, volumes, x);
@@ -347,12 +350,12 @@ int clv_tensor_fit(clvox_context *ctx, const clv_tensor_fit_args *a)
     const clv_tensor_design *d = a->design;
     const int line[3] = {a->voxels, 1, 1};
     if (a->voxels > INT_MAX / (d->volumes > CLV_TENSOR_STATE ? d->volumes : CLV_TENSOR_STATE))
-        return clv_fail(CLVOX_ERROR_MEMORY, "tensor fit: %d volumes of %d voxels are too many at once",
-                        d->volumes, a->voxels);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "tensor fit: %d volumes of %d voxels are too many at once",
+                          d->volumes, a->voxels);
     if (a->robust && d->volumes < ROBUST_LEAST)
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "%d volumes are too few to tell which of them are wrong; a robust fit needs %d",
-                        d->volumes, ROBUST_LEAST);
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "%d volumes are too few to tell which of them are wrong; a robust fit needs %d",
+                          d->volumes, ROBUST_LEAST);
     CLV_TRY(start(ctx, a));
     CLV_TRY(a->robust ? refine_robust(ctx, a) : refine(ctx, a));
     const char *build = finish_builds[2 * (a->method != CLV_TENSOR_OLS) + a->robust];

@@ -74,10 +74,10 @@ static int measure(const clv_mppca_args *a, plan *p)
     double voxels = (double)size[0] * size[1] * size[2];
     *p = (plan){.volumes = volumes, .stride = (volumes + 7) / 8 * 8, .samples = 1};
     if (volumes < 2)
-        return clv_fail(CLVOX_ERROR_DATA, "PCA needs two volumes or more, and these are %d", volumes);
+        return clvox_fail(CLVOX_ERROR_DATA, "PCA needs two volumes or more, and these are %d", volumes);
     if (voxels * p->stride > INT_MAX)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%d volumes of %.0f voxels are more than PCA takes at once",
-                        volumes, voxels);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%d volumes of %.0f voxels are more than PCA takes at once",
+                          volumes, voxels);
     p->voxels = (int)voxels;
     for (int i = 0; i < 3; i++) {
         int most = (size[i] - 1) / 2;
@@ -86,7 +86,7 @@ static int measure(const clv_mppca_args *a, plan *p)
         p->samples *= 2 * p->radius[i] + 1;
     }
     if (p->samples < 2)
-        return clv_fail(CLVOX_ERROR_DATA, "PCA needs windows of more than one voxel");
+        return clvox_fail(CLVOX_ERROR_DATA, "PCA needs windows of more than one voxel");
     p->least = volumes > p->samples - 1 ? volumes - (p->samples - 1) : 0;
     size_t n = (size_t)volumes;
     p->local = sizeof(float) * (n * (n | 1) + GROUP_VECTORS * n);
@@ -114,8 +114,8 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     size_t widest = window_floats(p) * row_windows;
     widest = widest > row ? widest : row;
     if (widest > most)
-        return clv_fail(CLVOX_ERROR_MEMORY, "a row of windows of %d volumes is more than the device holds",
-                        p->volumes);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "a row of windows of %d volumes is more than the device holds",
+                          p->volumes);
     size_t fit = least_of(workspace_bytes / 4 / row, most / widest), plane = (size_t)p->windows[1];
     fit = fit ? fit : 1;
     p->rows = (int)least_of(fit, plane);

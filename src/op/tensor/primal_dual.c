@@ -56,9 +56,9 @@ static int voxels_of(const int size[3], int *n)
 {
     double all = (double)size[0] * size[1] * size[2];
     if (!(all >= 1 && all <= INT_MAX / 18 - 2048))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "%d x %d x %d voxels are too many for tensor denoising; take a part of the volume",
-                        size[0], size[1], size[2]);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "%d x %d x %d voxels are too many for tensor denoising; take a part of the volume",
+                          size[0], size[1], size[2]);
     *n = (int)all;
     return CLVOX_OK;
 }
@@ -147,7 +147,7 @@ int clv_tensor_pd_start(clvox_context *ctx, clv_tensor_pd *pd, bool again)
     const float even[6] = {.40824829f, .40824829f, .40824829f, .40824829f, .40824829f, .40824829f};
     CLV_TRY(voxels_of(pd->data.size, &n));
     if (!(pd->lambda > 0) || isinf(pd->lambda)) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "lambda %g is not above 0", (double)pd->lambda);
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "lambda %g is not above 0", (double)pd->lambda);
         goto end;
     }
     pd->tau = (float)(4 / norm_of(pd));

@@ -97,7 +97,7 @@ static int make_ramps(linear_stage *stage, const linear_level *level)
     float *image = malloc(most * (sizeof *image + 2));
     unsigned char *bytes = (unsigned char *)(image + most);
     if (!image)
-        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     for (int side = 0; side < 2; side++) {
         size_t n = clvox_grid_voxels(grids[side]);
         CLV_TRY(clv_buffer_read(ctx, images[side], 0, image, n * sizeof *image));
@@ -225,7 +225,7 @@ static int agreement(linear_stage *stage, int at, const linear_state *state, dou
     double matrix[4][4], sum = 0, all = 0;
     clv_map map;
     if (!f)
-        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     linear_to_matrix(stage, state, matrix);
     clv_map_between(&level->fixed_grid, &level->moving_grid, CLV_MATRIX(matrix), 0, &map);
     CLV_TRY(clv_warp(stage->run->ctx, CLV_VOLUME(level->moving[0], level->moving_grid.size), &map, NULL,
@@ -257,7 +257,7 @@ int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_
     *done = false;
     stage->run->contrasts_differ = true;
     if (!trials)
-        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     CLV_TRY(linear_localise(stage, 2, WIDE, &states[0]));
     around = list_around(stage, stiff, states, count, trials);
     CLV_TRY(linear_evaluate(stage, &(linear_measure){level, CLVOX_METRIC_NCC, 8, stiff}, trials, around,

@@ -190,7 +190,7 @@ static int look_at(linear_stage *stage, bool is_moving, int channel, double *low
     size_t n = voxels(grid);
     float *values = malloc(3 * n * sizeof *values), *mask = masked ? values + n : NULL;
     if (!values)
-        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     CLV_TRY(clv_buffer_read(run->ctx, is_moving ? level->moving[channel] : level->fixed[channel], 0, values,
                             n * sizeof *values));
     if (masked)
@@ -202,10 +202,10 @@ static int look_at(linear_stage *stage, bool is_moving, int channel, double *low
         stage->flat = stage->flat || channel == 0;
     }
     if (nowhere) {
-        status = clv_fail(CLVOX_ERROR_DATA,
-                          "the %s mask is nowhere as thick as voxels of %.3g mm, too thin to "
-                          "align images by: give a thicker one, or --linear none",
-                          is_moving != run->exchanged ? "moving" : "fixed", level->mm);
+        status = clvox_fail(CLVOX_ERROR_DATA,
+                            "the %s mask is nowhere as thick as voxels of %.3g mm, too thin to "
+                            "align images by: give a thicker one, or --linear none",
+                            is_moving != run->exchanged ? "moving" : "fixed", level->mm);
         goto end;
     }
     if (channel == 0)
@@ -368,7 +368,7 @@ int linear_levels_take(linear_stage *stage)
     stage->host = malloc(table + LINEAR_BATCH * CLV_AFFINE_MOST_SUMS * sizeof(float));
     int status = stage->host && stage->host_counts
                      ? clv_pool_take(run->ctx, stage->own, stage->own_count)
-                     : clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+                     : clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     if (status < 0)
         stage->own_count = 0;
     return status;

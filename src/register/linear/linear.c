@@ -69,7 +69,7 @@ static int rank(linear_stage *stage, linear_state *states, int *count)
     int status = CLVOX_OK;
     linear_state *trials = malloc(sizeof *trials * (size_t)*count);
     if (!trials)
-        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     memcpy(trials, states, sizeof *trials * (size_t)*count);
     const linear_measure measure = {1, CLVOX_METRIC_LNCC, stage->bins, stage->run->options->linear};
     CLV_TRY(linear_evaluate(stage, &measure, trials, *count, true));
@@ -210,8 +210,9 @@ static int find(clv_registration *run, double *value)
     CLV_TRY(linear_levels_make(&stage));
     if (stage.flat) {
         if (moments)
-            status = clv_fail(CLVOX_ERROR_DATA, "an image is constant: there is nothing to align it by; use "
-                                                "--init header");
+            status =
+                clvox_fail(CLVOX_ERROR_DATA, "an image is constant: there is nothing to align it by; use "
+                                             "--init header");
         goto end;
     }
     if (o->linear == CLVOX_LINEAR_NONE) {

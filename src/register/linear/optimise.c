@@ -159,7 +159,7 @@ int linear_optimise(linear_stage *stage, const linear_climb *climb, linear_state
     walk *walks = calloc((size_t)count, sizeof *walks);
     int *index = malloc(sizeof *index * (size_t)count);
     if (!trials || !walks || !index) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
         goto end;
     }
     CLV_TRY(linear_evaluate(stage, &climb->measure, states, count, true));
@@ -252,7 +252,7 @@ int linear_sort(const linear_stage *stage, linear_state *states, int *count, dou
     place *places = malloc(sizeof *places * (size_t)*count);
     linear_state *sorted = malloc(sizeof *sorted * (size_t)*count);
     if (*count > 0 && (!places || !sorted)) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
         goto end;
     }
     for (int i = 0; i < *count; i++)

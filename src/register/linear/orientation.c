@@ -52,7 +52,7 @@ int linear_turned(linear_stage *stage, const linear_state *state, linear_state *
         return CLVOX_OK;
     states = malloc(sizeof *states * (CUBE + SPREAD));
     if (!states)
-        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     count = list(stage, states);
     CLV_TRY(linear_evaluate(stage, &climb.measure, states, count, false));
     linear_weigh(states, count);

@@ -129,7 +129,7 @@ int linear_search(linear_stage *stage, const linear_state *given, int given_coun
     const linear_measure measure = {level, metric, LINEAR_SEARCH_BINS, coarse};
     trials t = {malloc(sizeof *t.state * MOST_TRIALS), 0};
     if (!t.state)
-        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     list_trials(stage, kind, &t);
     CLV_TRY(linear_evaluate(stage, &measure, t.state, t.count, false));
     doubt(t.state, t.count);

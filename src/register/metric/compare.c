@@ -31,7 +31,7 @@ int clvox_metric_describe(int at, clvox_metric_text *out)
 void clvox_compare_defaults(clvox_compare_options *options)
 {
     *options = (clvox_compare_options){{0}};
-    for (int i = 0; i < CLVOX_MOST_METRICS && clv_metric_name(i); i++)
+    for (int i = 0; i < CLVOX_MAX_METRICS && clv_metric_name(i); i++)
         options->parameter[i] = clv_metric_find((clvox_metric)i)->compared[1];
 }
 
@@ -45,10 +45,10 @@ int clvox_compare_images(const clvox_volume *a, const clvox_volume *b, const clv
     if (!options)
         options = &standard;
     *out = (clvox_image_comparison){0};
-    for (int i = 0; i < CLVOX_MOST_METRICS; i++)
+    for (int i = 0; i < CLVOX_MAX_METRICS; i++)
         out->metric[i] = NAN;
     CLV_TRY(clv_compare_begin(a, b, mask, &c));
-    for (int i = 0; i < CLVOX_MOST_METRICS && clv_metric_name(i); i++) {
+    for (int i = 0; i < CLVOX_MAX_METRICS && clv_metric_name(i); i++) {
         const clv_metric_row *row = clv_metric_find((clvox_metric)i);
         if (row->compare)
             CLV_TRY(row->compare(&c, options->parameter[i], &out->metric[i]));

@@ -25,8 +25,8 @@ static int fail(const clvox_context *ctx, clfftStatus error, const char *call)
 {
     if (error < CLFFT_BUGCHECK)
         return clv_cl_fail(error, call, "a Fourier transform by clFFT");
-    return clv_fail(CLVOX_ERROR_DEVICE, "Fourier transform: %s of clFFT failed on %s with its error %d", call,
-                    ctx->limits.name, (int)error);
+    return clvox_fail(CLVOX_ERROR_DEVICE, "Fourier transform: %s of clFFT failed on %s with its error %d",
+                      call, ctx->limits.name, (int)error);
 }
 
 #define TRY_CLFFT(call, name)                      \
@@ -82,10 +82,11 @@ static int takes(const int size[3])
             while (rest % radices[i] == 0)
                 rest /= radices[i];
         if (rest > 1)
-            return clv_fail(CLVOX_ERROR_DEVICE,
-                            "Fourier transform: clFFT takes sides without a prime factor above 13, and %d has "
-                            "%d; another provider takes them",
-                            size[a], rest);
+            return clvox_fail(
+                CLVOX_ERROR_DEVICE,
+                "Fourier transform: clFFT takes sides without a prime factor above 13, and %d has "
+                "%d; another provider takes them",
+                size[a], rest);
     }
     return CLVOX_OK;
 }
@@ -140,7 +141,7 @@ static int create(clvox_context *ctx, const int size[3], void **out)
     *out = NULL;
     plan *p = calloc(1, sizeof *p);
     if (!p)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
     status = set_up(ctx);
     if (status < 0) {
         free(p);

@@ -72,10 +72,10 @@ static int compare(clvox_context *ctx, const clv_fourier_library *library)
     CLV_TRY(clv_buffer_read(ctx, in, 0, field, sizeof field));
     double error = error_of(spectrum, field, packed);
     if (!(error <= 1e-4))
-        status = clv_fail(CLVOX_ERROR_DEVICE,
-                          "Fourier transform: %s is off by %g on %s (%s) and is not used there; another "
-                          "provider or another driver is",
-                          library->name, error, ctx->limits.name, ctx->limits.driver);
+        status = clvox_fail(CLVOX_ERROR_DEVICE,
+                            "Fourier transform: %s is off by %g on %s (%s) and is not used there; another "
+                            "provider or another driver is",
+                            library->name, error, ctx->limits.name, ctx->limits.driver);
 end:
     if (plan)
         library->destroy(plan);

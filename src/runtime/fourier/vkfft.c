@@ -78,17 +78,18 @@ typedef struct plan {
 static int takes(const int size[3])
 {
     if (size[0] < 2)
-        return clv_fail(CLVOX_ERROR_DEVICE,
-                        "Fourier transform: VkFFT takes two voxels or more along the first axis, not %d; another "
-                        "provider takes it",
-                        size[0]);
+        return clvox_fail(
+            CLVOX_ERROR_DEVICE,
+            "Fourier transform: VkFFT takes two voxels or more along the first axis, not %d; another "
+            "provider takes it",
+            size[0]);
     return CLVOX_OK;
 }
 
 static int fail(const clvox_context *ctx, VkFFTResult error, const char *call)
 {
-    return clv_fail(CLVOX_ERROR_DEVICE, "Fourier transform: %s of VkFFT failed on %s with its error %d", call,
-                    ctx->limits.name, (int)error);
+    return clvox_fail(CLVOX_ERROR_DEVICE, "Fourier transform: %s of VkFFT failed on %s with its error %d",
+                      call, ctx->limits.name, (int)error);
 }
 
 static void destroy(void *made)
@@ -108,7 +109,7 @@ static int create(clvox_context *ctx, const int size[3], void **out)
     }
     plan *p = calloc(1, sizeof *p);
     if (!p)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
     p->field_bytes = 3 * sizeof(float) * x * y * z;
     p->spectrum_bytes = 6 * sizeof(float) * half * y * z;
     VkFFTConfiguration wanted = {

@@ -317,7 +317,7 @@ static void kept(void **state)
     (void)state;
     char folder[] = "/tmp/clvox-test-fourier-XXXXXX";
     if (!mkdtemp(folder))
-        assert_ok(clv_fail(CLVOX_ERROR_FILE, "no folder in /tmp"));
+        assert_ok(clvox_fail(CLVOX_ERROR_FILE, "no folder in /tmp"));
     setenv("CLVOX_CACHE_DIR", folder, 1);
     for (int damaged = 0; damaged < 2; damaged++) {
         clvox_context *ctx;
