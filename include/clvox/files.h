@@ -21,8 +21,8 @@ CLVOX_API int clvox_outputs_check(const char *const *inputs, int input_count, co
 CLVOX_API int clvox_file_same(const char *a, const char *b);
 
 /* Reads a whole file of at most limit bytes and puts a 0 behind it. On success *out is the caller's, to be
- * released with free, and *size (which may be NULL) its length without that 0. CLVOX_ERROR_FILE,
- * CLVOX_ERROR_MEMORY. */
+ * released with free, and *size (size may be NULL) its length without that 0. CLVOX_ERROR_FILE;
+ * CLVOX_ERROR_FORMAT: it is longer; CLVOX_ERROR_MEMORY. */
 CLVOX_API int clvox_file_read(const char *path, size_t limit, char **out, size_t *size);
 
 /* Writes a file as clvox_volume_write does: under a temporary name beside path, renamed at the end, so that

@@ -103,7 +103,7 @@ const char *clv_option_word(const clv_option *row, int at)
     return NULL;
 }
 
-const clv_option *clv_option_find(const clv_option_table *table, const char *name)
+const clv_option *clv_option_named(const clv_option_table *table, const char *name)
 {
     int i = clvox_option_find(table, name);
     return i < 0 ? NULL : &table->rows[i];

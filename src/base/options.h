@@ -62,7 +62,7 @@ typedef struct clvox_option_table {
 } clv_option_table;
 
 /* NULL: there is none of that name. */
-const clv_option *clv_option_find(const clv_option_table *table, const char *name);
+const clv_option *clv_option_named(const clv_option_table *table, const char *name);
 /* Of one row what clvox_options_read does of all. given, there: what was typed for the row at that place,
  * or NULL. mm: the edge of the voxels that lengths are counted in, 0: not known yet (then lengths in the
  * other unit are checked and not set: read again once it is). */

@@ -202,7 +202,7 @@ static int run_unbiased(clv_registration *run, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
-    const clv_option *kernels = clv_option_find(&clv_register_table, "kernel");
+    const clv_option *kernels = clv_option_named(&clv_register_table, "kernel");
     const char *kernel = o->force == CLVOX_FORCE_AUTO ? NULL : clv_option_word(kernels, (int)o->force);
     double work[CLVOX_MAX_LEVELS], total = 0;
     clvox_grid at = run->fixed_grid;

@@ -140,7 +140,7 @@ static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *cou
 {
     int status = CLVOX_OK;
     size_t most = 0, promised[3] = {0, 0, 0};
-    cl_ulong local = 0, private = 0;
+    cl_ulong local = 0, per_item = 0;
     clv_tile t = kernel->tile;
     kernel->registers = counts->registers;
     kernel->spills = counts->spills;
@@ -150,8 +150,8 @@ static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *cou
     CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local,
                                     &local, NULL),
            "clGetKernelWorkGroupInfo", kernel->label);
-    CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof private,
-                                    &private, NULL),
+    CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof per_item,
+                                    &per_item, NULL),
            "clGetKernelWorkGroupInfo", kernel->label);
     /* NVIDIA and AMD say 256 even of a kernel that was compiled for more: a work-group size that
      * the compiler took is one that it made the registers suffice for. */
@@ -171,13 +171,13 @@ static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *cou
                             kernel->label, ctx->limits.name);
         goto end;
     }
-    kernel->reserve = clv_private_reserve(&ctx->limits, (size_t)private);
+    kernel->reserve = clv_private_reserve(&ctx->limits, (size_t)per_item);
     if (kernel->reserve > ctx->limits.global_bytes) {
         status = clvox_fail(
             CLVOX_ERROR_DEVICE,
             "%s keeps %zu KiB of private memory a work-item, %.1f GiB for all that %s runs at once, "
             "which has %.1f; choose another variant",
-            kernel->label, (size_t) private >> 10, (double)kernel->reserve / 0x1p30, ctx->limits.name,
+            kernel->label, (size_t)per_item >> 10, (double)kernel->reserve / 0x1p30, ctx->limits.name,
             (double)ctx->limits.global_bytes / 0x1p30);
     }
 end:

@@ -52,8 +52,8 @@ static const char *of_all(const clv_option *row, const void *values, const char 
 {
     const clvox_tensor_all_options *o = values;
     const bool fit = row->offset < offsetof(clvox_tensor_all_options, denoise);
-    const clv_option *own = clv_option_find(fit ? &clv_tensor_fit_table : &clv_tensor_denoise_table,
-                                            row->name);
+    const clv_option *own =
+        clv_option_named(fit ? &clv_tensor_fit_table : &clv_tensor_denoise_table, row->name);
     if (!fit && o->plain)
         return "with --plain";
     return own && own->idle ? own->idle(own, fit ? (const void *)&o->fit : &o->denoise, text) : NULL;

@@ -36,10 +36,12 @@ static int entries(void)
 
 static int holds(const char *path, const char *text)
 {
-    char *bytes;
+    char *bytes, *again = NULL;
     size_t size;
-    int same = !clvox_file_read(path, 1000, &bytes, &size) && size == strlen(text) && !strcmp(bytes, text);
+    int same = !clvox_file_read(path, 1000, &bytes, &size) && size == strlen(text) && !strcmp(bytes, text) &&
+               !clvox_file_read(path, 1000, &again, NULL) && !strcmp(again, text);
     free(bytes);
+    free(again);
     return same;
 }
 

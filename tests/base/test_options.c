@@ -208,7 +208,7 @@ static void options_names_forms_and_defaults_as_help(void **state)
     assert_string_equal(clv_option_default(&table, &rows[MODE], text, sizeof text), "default brisk");
     assert_string_equal(clv_option_default(&table, &rows[COUNT], text, sizeof text), "default 3");
     assert_true(!*clv_option_default(&table, &rows[FAST], text, sizeof text));
-    assert_true(clvox_option_find(&table, "edges") == EDGES && clv_option_find(&table, "hidden") == NULL);
+    assert_true(clvox_option_find(&table, "edges") == EDGES && clv_option_named(&table, "hidden") == NULL);
 }
 
 static void options_fields_are_copied_and_lists_counted(void **state)

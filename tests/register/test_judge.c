@@ -206,7 +206,7 @@ static void every_models_row_is_whole_options(void **state)
         const clv_model *m = clv_model_find((clvox_deform)i);
         assert_true(m->deform == (clvox_deform)i && m->run && m->requests);
         for (const char *const *name = m->takes; *name; name++)
-            assert_that(clv_option_find(&clv_register_table, *name), "%s takes %s", m->name, *name);
+            assert_that(clv_option_named(&clv_register_table, *name), "%s takes %s", m->name, *name);
         for (int preset = 0; preset < CLV_PRESETS; preset++) {
             clvox_register_options o;
             clvox_register_defaults(&o);

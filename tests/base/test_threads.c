@@ -81,5 +81,5 @@ int main(void)
               "every piece is done once, and a worker does one at a time");
     test_case(no_pieces_are_no_work, "no pieces are no work");
     test_case(the_first_failure_stops_the_rest, "the first failure stops the rest and its sentence arrives");
-    return test_run("parallel", NULL);
+    return test_run("threads", NULL);
 }
