@@ -12,6 +12,7 @@
 #include "op/fluid/force.h"
 #include "op/surface/mesh_distance.h"
 #include "op/image/statistics.h"
+#include "op/image/tv.h"
 #include "op/tensor/fit.h"
 #include "op/tensor/primal_dual.h"
 #include "bench/record.h"
@@ -106,9 +107,11 @@ typedef struct bench_data {
     clv_buffer *map;                  /* the identity, for linear registration */
     clv_buffer *triangles, *cells, *list; /* cells of an eighth of the voxels */
 
-    clv_buffer *out[BENCH_OUT], *field[2], *nine, *partial, *state; /* nine: 9 n and a little */
+    clv_buffer *out[BENCH_OUT], *field[2], *nine, *partial, *state; /* field, nine: 3 n, 9 n and a little */
     clv_buffer *sums;                 /* of linear registration */
     clv_tensor_pd pd;
+    clv_tv tv;
+    clv_tv_channel tv_channel;
     clv_buffer *solver[2];            /* fields */
     clv_solver *solve;                /* of the row, in a workspace of its own; NULL: none */
     clv_solver_workspace workspace;

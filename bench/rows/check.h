@@ -51,6 +51,10 @@ int bench_check_warp(const clvox_context *ctx, const char *name, const clvox_vol
 /* Weights of the row that adds gradients, small enough to be added again and again. */
 #define BENCH_GRADIENT ((const float[3]){1e-3f, 2e-3f, 3e-3f})
 
+/* Total variation: in the unit of the images, and the iterations before the one that is timed. */
+#define BENCH_TV_RADIUS 0.1f
+enum { BENCH_TV_BEFORE = 3 };
+
 /* Checks of rows. */
 int check_copy(bench_check *c);
 int check_pointwise(bench_check *c);
@@ -63,6 +67,7 @@ int check_histogram(bench_check *c);
 int check_gradient(bench_check *c);
 int check_median(bench_check *c);
 int check_median_wide(bench_check *c);
+int check_tv_image(bench_check *c);
 int check_sobel(bench_check *c);
 int check_jacobian(bench_check *c);
 int check_gaussian_scalar(bench_check *c);

@@ -19,6 +19,7 @@
 #include "ref/image/smooth.h"
 #include "ref/image/sobel.h"
 #include "ref/image/statistics.h"
+#include "ref/image/tv.h"
 #include "ref/image/unsharp.h"
 
 static const float UNIT[3] = {1, 1, 1};
@@ -116,6 +117,24 @@ int check_median(bench_check *c)
 int check_median_wide(bench_check *c)
 {
     return check_median_of(c, 2);
+}
+
+int check_tv_image(bench_check *c)
+{
+    const bench_data *d = c->data;
+    double *u = c->want, *ahead = u + c->n, *dual = c->more, tau = 1, sigma = 1. / 12;
+    const ref_tv tv = {.size = {d->size[0], d->size[1], d->size[2]}, .channels = 1, .weight = {1, 1, 1},
+                       .radius = (double)BENCH_TV_RADIUS, .data = c->in[0]};
+    for (size_t i = 0; i < c->n; i++)
+        u[i] = ahead[i] = (double)c->in[0][i];
+    memset(dual, 0, 3 * c->n * sizeof *dual);
+    for (int k = 0; k <= BENCH_TV_BEFORE; k++) {
+        const double theta = 1 / sqrt(1 + 1.4 * tau);
+        ref_tv_step(&tv, tau, sigma, theta, u, ahead, dual);
+        tau *= theta;
+        sigma /= theta;
+    }
+    return check_buffer(c, d->tv_channel.u[2], u, c->n, 2e-6, 2e-6);
 }
 
 int check_jacobian(bench_check *c)

@@ -13,6 +13,7 @@
 enum {
     PARTIALS = CLV_METRIC_SCRATCH, /* the most that any operation wants */
     NINE_MORE = 18 * 1088,           /* for planes that are longer than the volume */
+    DUAL_MORE = 3 * 1088,
     WAVES = 4093                     /* voxels of the scan that differ */
 };
 
@@ -231,7 +232,7 @@ int bench_data_create(clvox_context *ctx, const int size[3], bool rough, bench_d
         CLV_TRY(clv_buffer_copy(ctx, data->in[0], 0, data->out[i], 0, n * sizeof *host));
     }
     for (int i = 0; i < 2; i++) {
-        CLV_TRY(clv_buffer_create(ctx, 3 * n * sizeof *host, "bench data", &data->field[i]));
+        CLV_TRY(clv_buffer_create(ctx, (3 * n + DUAL_MORE) * sizeof *host, "bench data", &data->field[i]));
         CLV_TRY(clv_buffer_copy(ctx, data->u, 0, data->field[i], 0, 3 * n * sizeof *host));
         CLV_TRY(clv_buffer_create(ctx, 3 * n * sizeof *host, "bench data", &data->solver[i]));
     }

@@ -87,6 +87,28 @@ static int row_median_wide(bench_data *d)
     return clv_median_filter(d->ctx, CLV_VOLUME(d->in[0], d->size), (const int[3]){2, 2, 2}, d->out[0]);
 }
 
+/* In the midst of a run: the fourth iteration, always from the same place. */
+static int begin_tv(bench_data *d)
+{
+    int status = CLVOX_OK;
+    d->tv_channel = (clv_tv_channel){d->in[0], {d->out[0], d->out[1], d->out[2]}, {d->nine, d->field[1]}};
+    d->tv = (clv_tv){.grid = clv_image_of(NULL, d->size, NULL, 1), .radius = BENCH_TV_RADIUS,
+                     .links = d->links, .partial = d->partial, .channel = &d->tv_channel, .channels = 1};
+    CLV_TRY(clv_tv_start(d->ctx, &d->tv));
+    for (int k = 0; k < BENCH_TV_BEFORE; k++)
+        CLV_TRY(clv_tv_step(d->ctx, &d->tv));
+end:
+    return status;
+}
+
+static int row_tv(bench_data *d)
+{
+    clv_tv_channel channel = d->tv_channel;
+    clv_tv tv = d->tv;
+    tv.channel = &channel;
+    return clv_tv_step(d->ctx, &tv);
+}
+
 static int row_jacobian(bench_data *d)
 {
     return clv_jacobian(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), false, d->out[0]);
@@ -171,6 +193,8 @@ const bench_row bench_rows_images[] = {
     /* 153 comparators of two operations and 27 keys; about ten rounds over 125 values of seven. */
     {"median 1", "median", 8, 387, row_median, check_median, NULL, NULL},
     {"median 2", NULL, 8, 8750, row_median_wide, check_median_wide, NULL, NULL},
+    /* Extrapolation, three differences and steps, a norm and its root, shortening, divergence, step. */
+    {"total variation", "tv_step", 41, 28, row_tv, check_tv_image, begin_tv, NULL},
     {"jacobian", "jacobian", 16, 35, row_jacobian, check_jacobian, NULL, NULL},
     {"gaussian 1.7 scalar", NULL, 24, 78, row_gaussian_scalar, check_gaussian_scalar, NULL, NULL},
     {"gaussian 1.7 field", "gaussian_x", 72, 234, row_gaussian, check_gaussian, NULL, NULL},

@@ -101,6 +101,45 @@ CLVOX_API const clvox_option_table *clvox_nlm_table(void);
 CLVOX_API int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
                                const clvox_nlm_options *options, clvox_volume **out, clvox_nlm_report *report);
 
+typedef struct clvox_tv_options {
+    clvox_noise noise;
+    double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
+    double strength; /* 1: as the noise asks for */
+    double weight;   /* of total variation, in the image's unit; -1: 0.58 strength sigma */
+    int joint;       /* 1: the frames together, edges in the same places */
+    double tolerance; /* it stops at this RMS distance from the minimiser, over the weight (joint: over
+                         weight / sqrt(frames)) */
+    int iterations;   /* at most */
+} clvox_tv_options;
+
+typedef struct clvox_tv_report {
+    size_t voxels; /* denoised, over all frames */
+    int rician;
+    double sigma[2];  /* least and most of the frames; 0: not measured, as the weight was given */
+    double weight[2];
+    int iterations;   /* most of the frames */
+    double error;     /* the distance, as tolerance has it, that the gap of the energies allows at most */
+} clvox_tv_report;
+
+/* Auto, -1, 1, -1, 0, 0.02, 500. */
+CLVOX_API void clvox_tv_defaults(clvox_tv_options *options);
+
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_tv_table(void);
+
+/* Total variation (Rudin, Osher and Fatemi 1992): the u least in
+ *   weight sum |grad u| + 1/2 sum (u - image)^2
+ * over the voxels of mask (above 0, on the volume's grid; NULL: all) with finite values; the others stay,
+ * and are nobody's neighbours. Differences are forward, times smallest edge / edge along their axis. By
+ * Chambolle and Pock (2011, algorithm 2). Frames are taken one by one; joint: |grad u| is that of all frames
+ * (Blomgren and Chan 1998), each in units of its noise, and the weight grows with the square root of
+ * their number. Of magnitude images u is the mean; out is the signal that has this mean. options NULL: the
+ * defaults; report may be NULL. CLVOX_ERROR_ARGUMENT for labels, options out of range, a mask on another
+ * grid, and axes more than half a degree from right angles, _DATA where no noise can be measured or no voxel
+ * counts; and as filters do. */
+CLVOX_API int clvox_filter_tv(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
+                              const clvox_tv_options *options, clvox_volume **out, clvox_tv_report *report);
+
 /* ---- uneven brightness -------------------------------------------------- */
 
 enum { CLVOX_BIAS_LEVELS = 8 };

@@ -66,6 +66,7 @@ int cmd_filter_match(command *cli, int argc, char **argv);
 int cmd_filter_median(command *cli, int argc, char **argv);
 int cmd_filter_n4(command *cli, int argc, char **argv);
 int cmd_filter_nlm(command *cli, int argc, char **argv);
+int cmd_filter_tv(command *cli, int argc, char **argv);
 int cmd_filter_winsorize(command *cli, int argc, char **argv);
 int cmd_info(command *cli, int argc, char **argv);
 int cmd_invert(command *cli, int argc, char **argv);

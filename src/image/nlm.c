@@ -3,31 +3,14 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "image/noise.h"
-#include "io/labels.h"
 #include "op/image/nlm.h"
-#include "transform/field.h"
 
 #define FIELD(field) CLV_FIELD(clvox_nlm_options, field)
 
-static const char *const noises[] = {"auto", "gaussian", "rician", NULL};
-
 static const clv_option rows[] = {
-    {.name = "noise-kind",
-     .type = CLVOX_OPTION_CHOICE,
-     FIELD(noise),
-     .words = noises,
-     .help = "rician: magnitude images (auto: where no value is negative)"},
-    {.name = "noise",
-     .type = CLVOX_OPTION_NUMBER,
-     FIELD(sigma),
-     .open = CLV_OPTION_ABOVE,
-     .unset = true,
-     .automatic = "auto",
-     .argument = "SD|auto",
-     .help = "standard deviation of the noise; by default measured in each frame"},
+    CLV_NOISE_ROWS(clvox_nlm_options),
     {.name = "strength",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(strength),
@@ -140,15 +123,6 @@ end:
     return status;
 }
 
-static bool never_negative(const clvox_volume *volume)
-{
-    size_t values = clvox_grid_voxels(&volume->grid) * (size_t)volume->frames;
-    for (size_t i = 0; i < values; i++)
-        if (volume->data[i] < 0)
-            return false;
-    return true;
-}
-
 static int frames(nlm *r, const clvox_volume *volume, clvox_volume *made, clvox_nlm_report *report)
 {
     int status = CLVOX_OK;
@@ -174,19 +148,6 @@ end:
     return status;
 }
 
-static int check(const clvox_volume *volume, const clvox_volume *mask, const clvox_nlm_options *o)
-{
-    int status = CLVOX_OK;
-    CLV_TRY(clv_labels_refuse(volume));
-    if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &volume->grid)))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "the mask is not on the grid of the image; resample it there");
-    CLV_TRY(clv_options_check(&clv_nlm_table, o));
-    CLV_TRY(clv_field_check(&volume->grid));
-end:
-    return status;
-}
-
 int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
                      const clvox_nlm_options *options, clvox_volume **out, clvox_nlm_report *report)
 {
@@ -208,10 +169,8 @@ int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const c
         {&r.mean, padded, "its local means"},
     };
     const int buffers = r.options->single ? 3 : 5;
-    CLV_TRY(check(volume, mask, r.options));
-    r.rician = r.options->noise == CLVOX_NOISE_RICIAN ||
-               (r.options->noise == CLVOX_NOISE_AUTO && never_negative(volume));
-    found.rician = r.rician;
+    CLV_TRY(clv_noise_check(volume, mask, &clv_nlm_table, r.options));
+    found.rician = r.rician = clv_noise_rician(r.options->noise, volume);
     CLV_TRY(clvox_volume_create(&volume->grid, volume->frames, volume->kind, &made));
     made->frame_seconds = volume->frame_seconds;
     r.filled = malloc(bytes);

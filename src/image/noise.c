@@ -6,13 +6,36 @@
 
 #include "base/select.h"
 #include "base/status.h"
+#include "io/labels.h"
+#include "transform/field.h"
 
-enum { MOST_PLACES = 400000, ROUNDS = 8, TABLE = 64 };
+enum { MOST_PLACES = 400000, ROUNDS = 8, LAST = CLV_MAGNITUDES - 1 };
+static const double MOST_SIGNAL = 6;
 
-/* Of a magnitude image with noise 1: mean and standard deviation, at TABLE signals from 0 to 6. */
-typedef struct magnitudes {
-    double mean[TABLE], deviation[TABLE];
-} magnitudes;
+const char *const clv_noise_words[] = {"auto", "gaussian", "rician", NULL};
+
+bool clv_noise_rician(clvox_noise kind, const clvox_volume *volume)
+{
+    const size_t values = clvox_grid_voxels(&volume->grid) * (size_t)volume->frames;
+    for (size_t i = 0; kind == CLVOX_NOISE_AUTO && i < values; i++)
+        if (volume->data[i] < 0)
+            return false;
+    return kind != CLVOX_NOISE_GAUSSIAN;
+}
+
+int clv_noise_check(const clvox_volume *volume, const clvox_volume *mask, const clv_option_table *table,
+                    const void *options)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_labels_refuse(volume));
+    if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &volume->grid)))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the mask is not on the grid of the image; resample it there");
+    CLV_TRY(clv_options_check(table, options));
+    CLV_TRY(clv_field_check(&volume->grid));
+end:
+    return status;
+}
 
 /* exp(-x) I_n(x) by its integral. */
 static double bessel(int n, double x)
@@ -26,27 +49,42 @@ static double bessel(int n, double x)
     return sum / STEPS;
 }
 
-static void tabulate(magnitudes *m)
+void clv_magnitudes_make(clv_magnitudes *m)
 {
-    for (int k = 0; k < TABLE; k++) {
-        double a = 6.0 * k / (TABLE - 1), x = a * a / 4;
+    for (int k = 0; k <= LAST; k++) {
+        double a = MOST_SIGNAL * k / LAST, x = a * a / 4;
         m->mean[k] = sqrt(M_PI / 2) * ((1 + 2 * x) * bessel(0, x) + 2 * x * bessel(1, x));
         m->deviation[k] = sqrt(2 + a * a - m->mean[k] * m->mean[k]);
     }
 }
 
-/* The standard deviation where the mean is `mean`, both of noise 1. */
-static double deviation_at(const magnitudes *m, double mean)
+/* Where the mean lies in the table, of 0 to LAST. */
+static double place_of(const clv_magnitudes *m, double mean)
 {
     int k = 1;
+    while (k < LAST && m->mean[k] < mean)
+        k++;
+    return k - 1 + fmin(1, fmax(0, (mean - m->mean[k - 1]) / (m->mean[k] - m->mean[k - 1])));
+}
+
+double clv_magnitudes_deviation(const clv_magnitudes *m, double mean)
+{
     if (!(mean > m->mean[0]))
         return m->deviation[0];
-    if (mean >= m->mean[TABLE - 1])
+    if (mean >= m->mean[LAST])
         return 1;
-    while (m->mean[k] < mean)
-        k++;
-    double f = (mean - m->mean[k - 1]) / (m->mean[k] - m->mean[k - 1]);
-    return m->deviation[k - 1] + f * (m->deviation[k] - m->deviation[k - 1]);
+    const double at = place_of(m, mean), part = at - floor(at);
+    const int k = (int)at;
+    return part > 0 ? m->deviation[k] + part * (m->deviation[k + 1] - m->deviation[k]) : m->deviation[k];
+}
+
+double clv_magnitudes_signal(const clv_magnitudes *m, double mean)
+{
+    if (!(mean > m->mean[0]))
+        return 0;
+    if (mean >= m->mean[LAST])
+        return sqrt(mean * mean - 1); /* 6 less than .001 from the truth */
+    return MOST_SIGNAL * place_of(m, mean) / LAST;
 }
 
 typedef struct places {
@@ -100,7 +138,7 @@ int clv_image_noise(const float *values, const int size[3], const float *mask, b
     int status = CLVOX_OK;
     float *room = malloc(3 * MOST_PLACES * sizeof *room);
     places p = {room, room + MOST_PLACES, room + 2 * MOST_PLACES, 0};
-    magnitudes m;
+    clv_magnitudes m;
     if (!room)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     collect(values, size, mask, &p);
@@ -112,10 +150,10 @@ int clv_image_noise(const float *values, const int size[3], const float *mask, b
         p.work[i] = p.difference[i];
     *sigma = clv_median(p.work, p.count) / 0.6745;
     if (rician)
-        tabulate(&m);
+        clv_magnitudes_make(&m);
     for (int round = 0; rician && round < ROUNDS && *sigma > 0; round++) {
         for (size_t i = 0; i < p.count; i++)
-            p.work[i] = p.difference[i] / (float)deviation_at(&m, (double)p.mean[i] / *sigma);
+            p.work[i] = p.difference[i] / (float)clv_magnitudes_deviation(&m, (double)p.mean[i] / *sigma);
         *sigma = clv_median(p.work, p.count) / 0.6745;
     }
     if (!(*sigma > 0))

@@ -6,6 +6,7 @@
 size="--size 21x19x17 --spacing 1x1.2x2mm --direction oblique"
 exits 0 clvox phantom textured -o t.nii.gz $size --labels labels.nii.gz
 exits 0 clvox phantom constant -o k.nii $size
+exits 0 clvox phantom tensor:steps -o d --size 11x9x7 --snr 20 --directions 20 -q
 
 begin "a constant stays, and has no edges"
 exits 0 clvox filter gaussian k.nii -o g.nii.gz --sigma 2mm; silent; exists g.nii.gz
@@ -92,8 +93,27 @@ exits 2 clvox filter nlm t.nii.gz -o x.nii --patch 3; says '--patch'
 exits 2 clvox filter nlm t.nii.gz -o x.nii --noise 0; says '--noise'
 absent x.nii
 
+begin "tv: by the noise that was found, or a weight, and within its tolerance"
+exits 0 clvox filter tv noisy.nii -o tv.nii --json log/tv.json
+prints '^noise  *gaussian'; prints '^weight'; prints '^iterations'
+json log/tv.json '14 < j["filter"]["noise"][0] < 30 and j["filter"]["error"] <= 0.02'
+json log/tv.json 'abs(j["filter"]["weight"][0] - 0.58 * j["filter"]["noise"][0]) < 1e-3'
+json log/tv.json 'j["options"]["tolerance"] == 0.02 and j["filter"]["voxels"] == 21 * 19 * 17'
+exits 0 clvox compare clean.nii tv.nii; below RMS "$(echo "$before" | awk '{ print 0.6 * $1 }')"
+exits 0 clvox filter tv noisy.nii -o tv.nii --weight 1e-3 --noise-kind gaussian --json log/tv.json
+json log/tv.json 'j["filter"]["noise"] == [0, 0] and j["filter"]["weight"][1] == 1e-3'
+exits 0 clvox compare noisy.nii tv.nii; below largest_difference 0.01
+exits 0 clvox filter tv noisy.nii -o tv.nii --iterations 2; says 'not within --tolerance 0.02 after 2 iterations'
+exits 0 clvox filter tv d_dwi.nii.gz -o joint.nii.gz --joint --noise 50 --mask d_mask.nii.gz
+exits 0 clvox info joint.nii.gz --json log/joint.json; prints '11 x 9 x 7'
+json log/joint.json 'j["files"][0]["frames"] > 20'
+exits 1 clvox filter tv k.nii -o x.nii; one_sentence; says 'k.nii: .*noise'
+exits 2 clvox filter tv t.nii.gz; says '-o OUT is missing'
+exits 2 clvox filter tv t.nii.gz -o x.nii --weight 0; says '--weight'
+exits 2 clvox filter tv t.nii.gz -o x.nii --tolerance 2; says '--tolerance'
+absent x.nii
+
 begin "dwi: the scan without noise, and how much there was"
-exits 0 clvox phantom tensor:steps -o d --size 11x9x7 --snr 20 --directions 20 -q
 exits 0 clvox filter dwi d_dwi.nii.gz -o d.nii.gz --noise sd.nii.gz --mask d_mask.nii.gz --window 3 --json log/d.json
 prints '^noise'; exists sd.nii.gz
 # Of the signal without weighting, 1000, a twentieth.
@@ -128,7 +148,7 @@ absent x.nii
 begin "what cannot be done is said in one sentence"
 exits 1 clvox filter gaussian labels.nii.gz -o x.nii --sigma 2mm; one_sentence; says 'labels are names'
 exits 1 clvox filter sobel labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz: labels are names'
-for verb in n4 nlm median winsorize 'match -r t.nii.gz'; do
+for verb in n4 nlm tv median winsorize 'match -r t.nii.gz'; do
     exits 1 clvox filter $verb labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz: labels are names'
 done
 exits 1 clvox filter gaussian nothing.nii -o x.nii --sigma 2mm; one_sentence; says 'nothing.nii'

@@ -199,6 +199,10 @@ def others():
                        (["median"], clvox.filter.median(image)), (["nlm"], clvox.filter.nlm(image))):
         command("filter", words[0], "i.nii.gz", *words[1:], "-o", "o.nii.gz")
         assert equal(out, "o.nii.gz"), words
+    refused(["right angles"], clvox.filter.tv, image)
+    clvox.Volume(image.data, np.diag([1, 1.2, 2, 1])).write("i.nii.gz")
+    command("filter", "tv", "i.nii.gz", "-o", "o.nii.gz", "--strength", "2")
+    assert equal(clvox.filter.tv("i.nii.gz", strength=2), "o.nii.gz")
     refused(["label"], clvox.filter.gaussian, clvox.Volume(np.ones((3, 3, 3)), AFFINE, "label"), 1)
 
 

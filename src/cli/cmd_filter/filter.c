@@ -64,6 +64,7 @@ int cmd_filter(command *cli, int argc, char **argv)
     static const cli_subcommand others[] = {
         {"median", "filter median", NULL, cmd_filter_median},
         {"nlm", "filter nlm", NULL, cmd_filter_nlm},
+        {"tv", "filter tv", NULL, cmd_filter_tv},
         {"dwi", "filter dwi", NULL, cmd_filter_dwi},
         {"n4", "filter n4", NULL, cmd_filter_n4},
         {"winsorize", "filter winsorize", NULL, cmd_filter_winsorize},
@@ -79,6 +80,7 @@ int cmd_filter(command *cli, int argc, char **argv)
             "  unsharp    sharpens: IN + A (IN - IN smoothed by S)\n"
             "  median     median of the values around each voxel\n"
             "  nlm        denoises by non-local means\n"
+            "  tv         denoises by total variation\n"
             "  dwi        denoises a diffusion-weighted scan (MP-PCA)\n"
             "  n4         bias-field correction\n"
             "  winsorize  clips the brightest and darkest values\n"
@@ -106,7 +108,8 @@ int cmd_filter(command *cli, int argc, char **argv)
     while (kind < FILTERS && strcmp(filters[kind], words[0]) != 0)
         kind++;
     if (kind == FILTERS)
-        return cli_misuse("%s: not known; the filters are gaussian, sobel, unsharp, median, nlm, dwi, n4, winsorize and match",
+        return cli_misuse("%s: not known; the filters are gaussian, sobel, unsharp, median, nlm, tv, dwi, "
+                          "n4, winsorize and match",
                           words[0]);
     if (!out_path)
         return cli_misuse("-o OUT is missing");

@@ -60,6 +60,16 @@ def nlm(image: ImageLike, mask: Optional[ImageLike] = None, *, context: Optional
     return Volume._adopt(out)
 
 
+@with_options("filter tv")
+def tv(image: ImageLike, mask: Optional[ImageLike] = None, *, context: Optional[Context] = None, **options: Any) -> Volume:
+    """Total variation, by the noise that it measures."""
+    struct, out = _abi.clvox_tv_options(), ctypes.POINTER(_abi.clvox_volume)()
+    lib.clvox_tv_defaults(struct)
+    set_options("filter tv", options, struct)
+    call(lib.clvox_filter_tv, context_or_own(context), volume(image).struct(), optional(mask), struct, out, None)
+    return Volume._adopt(out)
+
+
 @with_options("filter n4")
 def n4(image: ImageLike, mask: Optional[ImageLike] = None, *, context: Optional[Context] = None,
        **options: Any) -> Tuple[Volume, Volume]:
