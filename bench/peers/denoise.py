@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clvox filter nlm beside ANTs, DIPY and scikit-image on a phantom of known truth.
+"""clvox filter nlm and tv beside ANTs, DIPY and scikit-image on a phantom of known truth.
 
 denoise.py CLVOX LABELS.nii.gz: a Markdown table of PSNR, SSIM and user CPU seconds. LABELS is a whole-head label map
 of FreeSurfer's numbers. Each peer is told the true noise and shows the best (by PSNR) of the parameters listed in
@@ -76,11 +76,16 @@ def user(who):
     return resource.getrusage(who).ru_utime
 
 
-def ours(clvox, image, rician, more=()):
+# Name in the table, and words of the command.
+OURS = (("clvox filter nlm", "defaults", ("nlm",)), ("clvox filter nlm", "--search 5", ("nlm", "--search", "5")),
+        ("clvox filter tv", "defaults", ("tv",)))
+
+
+def ours(clvox, image, rician, words):
     with tempfile.TemporaryDirectory() as folder:
         nib.save(nib.Nifti1Image(image, np.eye(4)), folder + "/in.nii")
-        subprocess.run([clvox, "filter", "nlm", folder + "/in.nii", "-o", folder + "/out.nii", "-q", "--noise-kind",
-                        "rician" if rician else "gaussian", *more], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([clvox, "filter", words[0], folder + "/in.nii", "-o", folder + "/out.nii", "-q", "--noise-kind",
+                        "rician" if rician else "gaussian", *words[1:]], check=True, stdout=subprocess.DEVNULL)
         return nib.load(folder + "/out.nii").get_fdata()
 
 
@@ -99,22 +104,22 @@ def measure(truth, make, who):
 
 def main(clvox, labels):
     truth = phantom(labels)
-    ours(clvox, truth + 1, True, ("--noise", "1"))  # builds the kernels
+    for _, _, words in OURS:
+        ours(clvox, truth + 1, True, (*words, "--noise", "1"))  # builds the kernels
     print("| noise | SNR | method | parameters | PSNR, dB | SSIM | CPU s |\n|---|---|---|---|---|---|---|")
     for rician in (False, True):
         for snr in (5, 10, 20, 30):
             sigma = WHITE / snr
             image = add_noise(truth, sigma, rician)
             best = {}
-            for name, more in (("defaults", ()), ("--search 5", ("--search", "5"))):
-                best["clvox " + name] = (name, *measure(truth, lambda: ours(clvox, image, rician, more),
-                                                        resource.RUSAGE_CHILDREN))
+            for name, parameters, words in OURS:
+                best[name, parameters] = (name, parameters, *measure(
+                    truth, lambda: ours(clvox, image, rician, words), resource.RUSAGE_CHILDREN))
             for name, parameters, make in peers(image, sigma, rician):
-                found = (parameters, *measure(truth, make, resource.RUSAGE_SELF))
-                if name not in best or found[1] > best[name][1]:
+                found = (name, parameters, *measure(truth, make, resource.RUSAGE_SELF))
+                if name not in best or found[2] > best[name][2]:
                     best[name] = found
-            for name, (parameters, psnr, ssim, seconds) in best.items():
-                name = "clvox filter nlm" if name.startswith("clvox") else name
+            for name, parameters, psnr, ssim, seconds in best.values():
                 print(f"| {'Rician' if rician else 'Gaussian'} | {snr} | {name} | {parameters} | {psnr:.2f} | {ssim:.4f} "
                       f"| {seconds:.2f} |", flush=True)
 

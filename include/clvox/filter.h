@@ -75,15 +75,18 @@ typedef struct clvox_nlm_options {
     int patch;       /* radius of the patches: 1 or 2 voxels */
     int search;      /* radius of the box that is searched: 1 to 10 voxels, less along shorter axes */
     int single;      /* 1: by first pass only */
+    int local;       /* 1: the noise varies over the volume and is measured around each voxel (sigma -1) */
+    const clvox_volume *noise_map; /* its standard deviation in each voxel, one frame on the volume's grid,
+                                      in place of sigma; where it is not above 0 voxels stay. NULL: none */
 } clvox_nlm_options;
 
 typedef struct clvox_nlm_report {
     size_t voxels; /* denoised, over all frames */
     int rician;
-    double sigma[2]; /* of the frame with the least noise, and with the most */
+    double sigma[2]; /* of the frame, or the voxel, with the least noise, and with the most */
 } clvox_nlm_report;
 
-/* Auto, -1, 1, 1, 3, 0. */
+/* Auto, -1, 1, 1, 3, 0, 0, NULL. */
 CLVOX_API void clvox_nlm_defaults(clvox_nlm_options *options);
 
 /* The options by name (clvox/options.h). Static. */
@@ -93,11 +96,13 @@ CLVOX_API const clvox_option_table *clvox_nlm_table(void);
  * (D - 2 sigma^2) / (0.6 strength sigma^2), at least 0, D the mean squared difference of the
  * patches around both (Buades et al. 2005); and then again by q = (d^2 + 3 m^2) / (strength
  * sigma^2), d and m the differences of the first result and of its mean over 27 voxels (Manjon
- * et al. 2012). Frames are taken one by one. Voxels outside the mask (above 0, on the volume's
- * grid; NULL: everywhere) stay and serve as neighbours; so do values that are not finite, which
- * count for others as the mean of those around them. options NULL: the defaults; report may be
- * NULL. CLVOX_ERROR_ARGUMENT for labels, options out of range or a mask on another grid, _DATA
- * where no noise can be measured or no voxel counts; and as filters do. */
+ * et al. 2012). There sigma is the noise times how much more neighbours differ, in the median,
+ * than it makes them, as fine anatomy does. Frames are taken one by one. Voxels outside the
+ * mask (above 0, on the volume's grid; NULL: everywhere) stay and serve as neighbours; so do
+ * values that are not finite, which count for others as the mean of those around them. options
+ * NULL: the defaults; report may be NULL. CLVOX_ERROR_ARGUMENT for labels, options out of range
+ * or a mask or a noise map on another grid, _DATA where no noise can be measured or no voxel
+ * counts; and as filters do. */
 CLVOX_API int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
                                const clvox_nlm_options *options, clvox_volume **out, clvox_nlm_report *report);
 
@@ -121,7 +126,7 @@ typedef struct clvox_tv_report {
     double error;     /* the distance, as tolerance has it, that the gap of the energies allows at most */
 } clvox_tv_report;
 
-/* Auto, -1, 1, -1, 0, 0.02, 500. */
+/* Auto, -1, 1, -1, 0, 0.05, 500. */
 CLVOX_API void clvox_tv_defaults(clvox_tv_options *options);
 
 /* The options by name (clvox/options.h). Static. */

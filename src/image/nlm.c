@@ -9,6 +9,14 @@
 
 #define FIELD(field) CLV_FIELD(clvox_nlm_options, field)
 
+static const char *idle_local(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_nlm_options *o = values;
+    (void)row;
+    (void)text;
+    return o->local && o->sigma > 0 ? "with --noise SD" : NULL;
+}
+
 static const clv_option rows[] = {
     CLV_NOISE_ROWS(clvox_nlm_options),
     {.name = "strength",
@@ -29,6 +37,11 @@ static const clv_option rows[] = {
      .least = 1,
      .most = CLV_NLM_MAX_SEARCH,
      .help = "radius of the search, voxels"},
+    {.name = "local-noise",
+     .type = CLVOX_OPTION_FLAG,
+     FIELD(local),
+     .help = "the noise varies over the volume: measured around each voxel",
+     .idle = idle_local},
     {.name = "single", .type = CLVOX_OPTION_FLAG, FIELD(single), .help = "first pass only"},
 };
 
@@ -57,7 +70,7 @@ typedef struct nlm {
     size_t voxels;
     const float *mask;
     bool rician;
-    double sigma;
+    double texture; /* what patches of one tissue differ by, over the noise */
     float *filled, *deviation; /* on the host: the frame without what is not finite; sigma of each voxel */
     clv_nlm_padding padding;
     clv_buffer *frame, *sigmas, *value, *guide, *mean;
@@ -83,16 +96,45 @@ static float fill(const nlm *r, const float *v, size_t i)
     return count ? (float)(sum / count) : 0;
 }
 
-static size_t prepare(nlm *r, const float *v)
+/* deviation: the noise of each voxel. */
+static int measure(nlm *r, const float *v)
 {
-    size_t inside = 0;
-    for (size_t i = 0; i < r->voxels; i++) {
-        bool finite = isfinite(v[i]), in = finite && (!r->mask || r->mask[i] > 0);
-        r->filled[i] = finite ? v[i] : fill(r, v, i);
-        r->deviation[i] = in ? (float)r->sigma : 0;
-        inside += in;
+    int status = CLVOX_OK;
+    const clvox_nlm_options *o = r->options;
+    double sigma = o->sigma, level, rough = 0;
+    const bool given = o->sigma > 0 || o->noise_map;
+    if (given) {
+        if (clv_image_noise(v, r->size, r->mask, r->rician, &level, &rough) < 0)
+            level = rough = 1; /* of what is known nothing has to be measured */
+    } else {
+        CLV_TRY(clv_image_noise(v, r->size, r->mask, r->rician, &level, &rough));
+        sigma = level;
     }
-    return inside;
+    r->texture = fmax(1, rough / level);
+    for (size_t i = 0; i < r->voxels; i++)
+        r->deviation[i] = o->noise_map ? o->noise_map->data[i] : (float)sigma;
+    if (!given && o->local)
+        CLV_TRY(clv_image_noise_map(v, r->size, r->mask, r->rician, r->deviation));
+end:
+    return status;
+}
+
+/* Where the noise is known and above 0; noted, and with what fine anatomy adds to it: by so much
+ * patches of one tissue differ. */
+static void prepare(nlm *r, const float *v, clvox_nlm_report *report)
+{
+    for (size_t i = 0; i < r->voxels; i++) {
+        const bool finite = isfinite(v[i]);
+        const double sigma = (double)r->deviation[i];
+        const bool in = finite && (!r->mask || r->mask[i] > 0) && sigma > 0 && isfinite(sigma);
+        r->filled[i] = finite ? v[i] : fill(r, v, i);
+        r->deviation[i] = in ? (float)(sigma * r->texture) : 0;
+        if (!in)
+            continue;
+        report->sigma[0] = report->voxels ? fmin(report->sigma[0], sigma) : sigma;
+        report->sigma[1] = fmax(report->sigma[1], sigma);
+        report->voxels++;
+    }
 }
 
 /* By patches, then by what that gave: it has little noise left, and tells better which voxels are alike. */
@@ -129,21 +171,16 @@ static int frames(nlm *r, const clvox_volume *volume, clvox_volume *made, clvox_
     for (int f = 0; f < volume->frames; f++) {
         const float *in = volume->data + (size_t)f * r->voxels;
         float *out = made->data + (size_t)f * r->voxels;
-        r->sigma = r->options->sigma;
-        if (r->sigma <= 0)
-            CLV_TRY(clv_image_noise(in, r->size, r->mask, r->rician, &r->sigma));
-        if (f == 0 || r->sigma < report->sigma[0])
-            report->sigma[0] = r->sigma;
-        if (f == 0 || r->sigma > report->sigma[1])
-            report->sigma[1] = r->sigma;
-        report->voxels += prepare(r, in);
+        CLV_TRY(measure(r, in));
+        prepare(r, in, report);
         CLV_TRY(denoise(r, out));
         for (size_t i = 0; i < r->voxels; i++)
             if (!(r->deviation[i] > 0))
                 out[i] = in[i];
     }
     if (!report->voxels)
-        status = clvox_fail(CLVOX_ERROR_DATA, "no voxel of the mask is finite");
+        status = clvox_fail(CLVOX_ERROR_DATA, "no voxel of the mask is finite%s",
+                            r->options->noise_map ? " and has noise above 0" : "");
 end:
     return status;
 }
@@ -170,6 +207,12 @@ int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const c
     };
     const int buffers = r.options->single ? 3 : 5;
     CLV_TRY(clv_noise_check(volume, mask, &clv_nlm_table, r.options));
+    if (r.options->noise_map && (r.options->noise_map->frames != 1 ||
+                                 !clvox_grid_equal(&r.options->noise_map->grid, &volume->grid))) {
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT,
+                            "the noise map is not on the grid of the image; resample it there");
+        goto end;
+    }
     found.rician = r.rician = clv_noise_rician(r.options->noise, volume);
     CLV_TRY(clvox_volume_create(&volume->grid, volume->frames, volume->kind, &made));
     made->frame_seconds = volume->frame_seconds;

@@ -34,10 +34,17 @@ int clv_noise_check(const clvox_volume *volume, const clvox_volume *mask, const 
 /* The standard deviation of the noise of an image that neighbours do not share: the
  * median absolute mixed difference along all axes (that of Haar's finest diagonal
  * band, after Coupe et al. 2010), which smooth shading and straight edges along an
- * axis do not enter. rician: of a magnitude image, whose noise is narrower where the
- * signal is low (Koay and Basser 2006). mask may be NULL; places that are constant
- * do not count. CLVOX_ERROR_DATA where there is no noise, or no place to look. */
-int clv_image_noise(const float *values, const int size[3], const float *mask, bool rician, double *sigma);
+ * axis do not enter, of places where the other bands tell of noise alone. rough (NULL:
+ * not wanted): that of all places, by what voxels of one tissue differ, fine anatomy
+ * included. rician: of a magnitude image, whose noise is narrower where the signal is
+ * low (Koay and Basser 2006). mask may be NULL; places that are constant do not count.
+ * CLVOX_ERROR_DATA where there is no noise, or no place to look. */
+int clv_image_noise(const float *values, const int size[3], const float *mask, bool rician, double *sigma,
+                    double *rough);
+
+/* The same around each voxel: in boxes of about 12^3 (41^2, 1728) voxels, evened out with those next to them
+ * and interpolated. sigma: one for each voxel; above 0. */
+int clv_image_noise_map(const float *values, const int size[3], const float *mask, bool rician, float *sigma);
 
 /* Of magnitude images with noise 1: mean and standard deviation, at signals from 0 to 6. */
 enum { CLV_MAGNITUDES = 64 };

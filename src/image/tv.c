@@ -55,7 +55,7 @@ void clvox_tv_defaults(clvox_tv_options *o)
                             .sigma = -1,
                             .strength = 1,
                             .weight = -1,
-                            .tolerance = 0.02,
+                            .tolerance = 0.05,
                             .iterations = 500};
 }
 
@@ -114,7 +114,7 @@ static int measure(variation *r, const float *frames)
         *sigma = o->sigma > 0 ? o->sigma : 0;
         if (!(*sigma > 0) && (o->weight <= 0 || r->rician))
             CLV_TRY(clv_image_noise(frames + (size_t)c * r->voxels, r->tv.grid.size, r->inside, r->rician,
-                                    sigma));
+                                    sigma, NULL));
         r->scale[c] = o->weight > 0 ? o->weight : *sigma;
     }
     /* The gradient of noise in many channels is longer by the root of their number. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Non-local means of volumes: known answers. */
 #include <math.h>
+#include <string.h>
 
 #include "clvox/filter.h"
 #include "image/noise.h"
@@ -86,10 +87,98 @@ static void noise_that_is_measured(void **state)
     double sigma;
     for (int rician = 0; rician < 2; rician++) {
         fill(v, 10, rician, 5);
-        assert_ok(clv_image_noise(v->data, v->grid.size, NULL, rician, &sigma));
+        assert_ok(clv_image_noise(v->data, v->grid.size, NULL, rician, &sigma, NULL));
         assert_that(fabs(sigma - 10) < 0.5, "rician %d: %g", rician, sigma);
     }
     clvox_volume_destroy(&v);
+}
+
+/* Fine anatomy in half of the volume: a rough measure takes it for noise. */
+static void anatomy_is_no_noise(void **state)
+{
+    (void)state;
+    for (int flat = 0; flat < 2; flat++) {
+        clvox_volume *v = flat ? volume(97, 91, 1, 1) : volume(31, 29, 17, 1);
+        double sigma, rough;
+        unsigned seed = 3;
+        for (size_t i = 0; i < count_of(v); i++) {
+            const int nx = v->grid.size[0], ny = v->grid.size[1];
+            const unsigned x = (unsigned)i % (unsigned)nx, y = (unsigned)i / (unsigned)nx % (unsigned)ny;
+            const unsigned z = (unsigned)i / (unsigned)(nx * ny);
+            /* Grains of a voxel, of 0 or 40. */
+            const unsigned grain = (x * 7919 + y * 104729 + z * 1299709) * 2654435761u >> 31;
+            v->data[i] = 5 * normal(&seed) + (2 * (int)x < nx ? 100 : 100 + 40 * (float)grain);
+        }
+        assert_ok(clv_image_noise(v->data, v->grid.size, NULL, false, &sigma, &rough));
+        assert_that(fabs(sigma - 5) < 0.35 && rough > 1.2 * sigma, "flat %d: %g, roughly %g", flat, sigma,
+                    rough);
+        clvox_volume_destroy(&v);
+    }
+}
+
+/* Noise from 4 to 16 along x: the map finds it, and weights by it leave less of it and more of a faint step
+ * than weights by one number. */
+static void noise_that_varies(void **state)
+{
+    (void)state;
+    for (int rician = 0; rician < 2; rician++) {
+        clvox_volume *in = volume(61, 23, 21, 1), *map = volume(61, 23, 21, 1), *out[3];
+        clvox_nlm_options o;
+        clvox_nlm_report found;
+        unsigned seed = 7;
+        double away[2] = {0}, error[3] = {0};
+        const size_t n = count_of(in);
+        for (size_t i = 0; i < n; i++) {
+            const float truth = i / 61 % 23 < 11 ? 100 : 118, sd = 4 + 12 * (float)(i % 61) / 60;
+            const float a = truth + sd * normal(&seed), b = rician ? sd * normal(&seed) : 0;
+            in->data[i] = rician ? sqrtf(a * a + b * b) : a;
+            map->data[i] = sd;
+        }
+        float *got = malloc(n * sizeof *got);
+        assert_ok(clv_image_noise_map(in->data, in->grid.size, NULL, rician, got));
+        /* Beyond the middle of the outermost boxes there is nothing to interpolate. */
+        for (size_t i = 0; i < n; i++) {
+            const bool within = i % 61 >= 9 && i % 61 < 52;
+            away[within] = fmax(away[within], fabs(log((double)(got[i] / map->data[i]))));
+        }
+        assert_that(away[1] < 0.2 && away[0] < 0.5, "rician %d: the map is off by factors of %g and %g",
+                    rician, exp(away[1]), exp(away[0]));
+        free(got);
+        clvox_nlm_defaults(&o);
+        o.noise = rician ? CLVOX_NOISE_RICIAN : CLVOX_NOISE_GAUSSIAN;
+        assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out[0], &found));
+        assert_true(found.sigma[0] == found.sigma[1]);
+        o.local = 1;
+        assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out[1], &found));
+        assert_that(found.sigma[0] < 6 && found.sigma[1] > 12, "%g to %g", found.sigma[0], found.sigma[1]);
+        o.local = 0;
+        o.noise_map = map;
+        assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out[2], &found));
+        assert_that(fabs(found.sigma[0] - 4) < 1e-5 && fabs(found.sigma[1] - 16) < 1e-5, "%g to %g",
+                    found.sigma[0], found.sigma[1]);
+        for (int k = 0; k < 3; k++)
+            for (size_t i = 0; i < n; i++)
+                error[k] += pow((double)out[k]->data[i] - (i / 61 % 23 < 11 ? 100 : 118), 2) / (double)n;
+        assert_that(error[1] < 0.9 * error[0] && error[2] < 0.9 * error[0], "errors %g, %g, %g", error[0],
+                    error[1], error[2]);
+        /* Where the map has no noise, voxels stay; a map without any, or on another grid, is refused. */
+        for (size_t i = 0; i < n / 2; i++)
+            map->data[i] = i % 2 ? 0 : NAN;
+        clvox_volume_destroy(&out[0]);
+        assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out[0], &found));
+        assert_memory_equal(in->data, out[0]->data, n / 2 * sizeof(float));
+        assert_true(found.voxels == n - n / 2 && memcmp(in->data, out[0]->data, n * sizeof(float)) != 0);
+        for (size_t i = 0; i < n; i++)
+            map->data[i] = 0;
+        clvox_volume_destroy(&out[0]);
+        assert_true(clvox_filter_nlm(ctx, in, NULL, &o, &out[0], &found) == CLVOX_ERROR_DATA && !out[0]);
+        map->grid.to_ras[0][3] += 40;
+        assert_true(clvox_filter_nlm(ctx, in, NULL, &o, &out[0], &found) == CLVOX_ERROR_ARGUMENT && !out[0]);
+        for (int k = 1; k < 3; k++)
+            clvox_volume_destroy(&out[k]);
+        clvox_volume_destroy(&in);
+        clvox_volume_destroy(&map);
+    }
 }
 
 /* A constant stays where sigma is given, and has no noise to measure; so does an image outside of the mask. */
@@ -162,6 +251,8 @@ int main(void)
     ctx = harness_open();
     test_case(a_step_with_noise, "noise goes and a step stays, in volumes, planes and lines");
     test_case(noise_that_is_measured, "noise is measured, Gaussian and Rician");
+    test_case(anatomy_is_no_noise, "fine anatomy is no noise");
+    test_case(noise_that_varies, "noise that varies, measured and given");
     test_case(a_constant_and_a_mask, "a constant stays, and what lies outside of the mask");
     test_case(nan_stays_where_it_is, "NaN and infinity stay, and harm nobody");
     test_case(what_is_refused, "labels, options out of range and masks on other grids are refused");

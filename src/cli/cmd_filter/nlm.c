@@ -19,12 +19,13 @@ static void report(command *cli, const clvox_nlm_report *found)
 
 int cmd_filter_nlm(command *cli, int argc, char **argv)
 {
-    const char *out_path = NULL, *mask_path = NULL, *given[CLVOX_MAX_OPTIONS] = {NULL};
+    const char *out_path = NULL, *mask_path = NULL, *noise_path = NULL, *given[CLVOX_MAX_OPTIONS] = {NULL};
     clvox_nlm_options o;
     clvox_nlm_report found;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the denoised image"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "denoise only where this is above 0"},
+        {"noise-map", 0, CLI_TEXT, &noise_path, "FILE", "standard deviation of the noise in each voxel"},
         {0},
     };
     const cli_usage usage = {
@@ -40,7 +41,7 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
         .least = 1,
         .most = 1,
     };
-    clvox_volume *in = NULL, *mask = NULL, *out = NULL;
+    clvox_volume *in = NULL, *mask = NULL, *noise = NULL, *out = NULL;
     char **words;
     clvox_nlm_defaults(&o);
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
@@ -50,9 +51,13 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
         return cli_misuse("-o OUT is missing");
     if ((status = cli_settle_fields(clvox_nlm_table(), given, &o)))
         return status;
-    const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
-    CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    if (noise_path && (o.local || o.sigma > 0))
+        return cli_misuse("--noise-map says how much noise there is: take --noise and --local-noise away");
+    const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}, {noise_path, &noise, 0}};
+    CLI_TRY(cli_load(cli, inputs, 3, NULL, NULL, true));
     CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
+    CLI_TRY(cli_on_grid(noise_path, noise, words[0], in));
+    o.noise_map = noise;
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_nlm_table(), &o);
     status = clvox_filter_nlm(cli->ctx, in, mask, &o, &out, &found);
     if (status < 0) {
@@ -65,6 +70,7 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
 end:
     clvox_volume_destroy(&in);
     clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&noise);
     clvox_volume_destroy(&out);
     return status;
 }

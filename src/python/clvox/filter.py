@@ -51,11 +51,15 @@ def median(image: ImageLike, radius: Union[int, Sequence[int]] = 1, *, context: 
 
 
 @with_options("filter nlm")
-def nlm(image: ImageLike, mask: Optional[ImageLike] = None, *, context: Optional[Context] = None, **options: Any) -> Volume:
-    """Non-local means, by the noise that it measures."""
+def nlm(image: ImageLike, mask: Optional[ImageLike] = None, noise_map: Optional[ImageLike] = None, *,
+        context: Optional[Context] = None, **options: Any) -> Volume:
+    """Non-local means, by the noise that it measures, or by its standard deviation in each voxel."""
     struct, out = _abi.clvox_nlm_options(), ctypes.POINTER(_abi.clvox_volume)()
     lib.clvox_nlm_defaults(struct)
     set_options("filter nlm", options, struct)
+    held = optional(noise_map)
+    if held is not None:
+        struct.noise_map = ctypes.pointer(held)
     call(lib.clvox_filter_nlm, context_or_own(context), volume(image).struct(), optional(mask), struct, out, None)
     return Volume._adopt(out)
 
