@@ -110,7 +110,7 @@ static int measure(nlm *r, const float *v)
         CLV_TRY(clv_image_noise(v, r->size, r->mask, r->rician, &level, &rough));
         sigma = level;
     }
-    r->texture = fmax(1, rough / level);
+    r->texture = rough / level;
     for (size_t i = 0; i < r->voxels; i++)
         r->deviation[i] = o->noise_map ? o->noise_map->data[i] : (float)sigma;
     if (!given && o->local)
