@@ -89,6 +89,18 @@ static const clv_variant box_y_variants[] = {
 };
 ENTRY(clv_entry_lncc_box_y, "lncc_box_y", box_y_variants, NULL);
 
+/* Launched over tiles: TILE_X less the window's margins along x, a stretch along y, a plane. */
+#define BOX_XY(more, sums)                                                                     \
+    .name = "across", .function = "lncc_box_xy", .defines = "-DBOX=1 -DACROSS=1" more,         \
+    .group = {1, 1, 1}, .devices = CLV_ON_GPU, .cell_bytes = 4 * 2 * (sums), .planes = 1,      \
+    .tiles = {{128, 1, 1, 1}, {256, 1, 1, 1}, {64, 1, 1, 1}}
+
+static const clv_variant box_xy_variants[] = {{BOX_XY("", 6)}};
+ENTRY(clv_entry_lncc_box_xy, "lncc_box_xy", box_xy_variants, NULL);
+
+static const clv_variant box_xy_terms_variants[] = {{BOX_XY(" -DDERIVATIVE=1", 5)}};
+ENTRY(clv_entry_lncc_box_xy_terms, "lncc_box_xy_terms", box_xy_terms_variants, both_builds);
+
 static const clv_variant box_terms_variants[] = {
     {BOX_Z("", 1), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
     {BOX_Z("", 8), .tiles = {{1, 1, 1, 1}}},
@@ -238,21 +250,60 @@ end:
     return status;
 }
 
-/* A sum moves one slot down with the pass along y, into the slot that the one
- * before has left; the terms come behind. */
+/* Columns that a group makes which sums along x and y at once; 0: one axis at a time, as CPU devices do,
+ * which have no lanes to share a window by, and GPUs where a group is hardly wider than the window. */
+static int box_tile(clvox_context *ctx, const clv_metric_args *a, bool derivative, const clv_kernel **kernel,
+                    int *tile)
+{
+    int status = CLVOX_OK;
+    const clv_entry *entry = derivative ? &clv_entry_lncc_box_xy_terms : &clv_entry_lncc_box_xy;
+    const clv_entry *along_x = derivative ? &clv_entry_lncc_box_x_terms : &clv_entry_lncc_box_x;
+    const char *build = derivative ? both_builds[a->derivative_fixed != NULL] : NULL;
+    const bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
+    *tile = 0;
+    if ((cpu && !clv_forced_variant(ctx, entry->name)) || clv_forced_variant(ctx, along_x->name) ||
+        clv_forced_variant(ctx, clv_entry_lncc_box_y.name))
+        return CLVOX_OK;
+    CLV_TRY(clv_kernel_get(ctx, entry, build, a->fixed.size, 0, kernel));
+    if ((*kernel)->tile.x >= 3 * a->parameter)
+        *tile = (*kernel)->tile.x - 2 * a->parameter;
+end:
+    return status;
+}
+
+/* Sums along x and y of the images, or of the terms in slots 6 on; slot *at is the first of them. A pass
+ * along y alone moves a sum one slot down, into the slot that the one before has left; terms go behind. */
+static int box_plane(clvox_context *ctx, const clv_metric_args *a, bool derivative, int *at)
+{
+    int status = CLVOX_OK, each = stretch(a->parameter), tile = 0;
+    const int terms = a->derivative_fixed ? 5 : 3, sums = derivative ? terms : 6, *size = a->fixed.size;
+    const clv_kernel *kernel;
+    *at = 0;
+    CLV_TRY(box_tile(ctx, a, derivative, &kernel, &tile));
+    if (tile) {
+        const int tiles[3] = {ceil_div(size[0], tile), ceil_div(size[1], each), size[2]};
+        return CLV_LAUNCH(ctx, kernel, tiles, (derivative ? 8 * terms : 32) * voxels(size),
+                          CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving), CLV_BUF(a->scratch),
+                          CLV_SIZE(&a->fixed), CLV_INT(a->parameter), CLV_INT(each),
+                          CLV_INT(derivative ? 6 : 0), CLV_INT(0));
+    }
+    CLV_TRY(box_x(ctx, a, derivative, derivative ? 6 : 0, derivative ? 0 : 1));
+    *at = derivative ? terms : 0;
+    for (int q = 0; q < sums; q++)
+        CLV_TRY(derivative ? box_y(ctx, a, q, q + terms) : box_y(ctx, a, q + 1, q));
+end:
+    return status;
+}
+
 static int box_passes(clvox_context *ctx, const clv_metric_args *a, int *groups)
 {
-    int status = CLVOX_OK, unused, terms = a->derivative_fixed ? 5 : 3;
-    CLV_TRY(box_x(ctx, a, false, 0, 1));
-    for (int q = 0; q < 6; q++)
-        CLV_TRY(box_y(ctx, a, q + 1, q));
-    CLV_TRY(box_z(ctx, a, false, 0, 6, groups));
+    int status = CLVOX_OK, unused, at;
+    CLV_TRY(box_plane(ctx, a, false, &at));
+    CLV_TRY(box_z(ctx, a, false, at, 6, groups));
     if (a->local)
         goto end;
-    CLV_TRY(box_x(ctx, a, true, 6, 0));
-    for (int q = 0; q < terms; q++)
-        CLV_TRY(box_y(ctx, a, q, q + terms));
-    CLV_TRY(box_z(ctx, a, true, terms, 0, &unused));
+    CLV_TRY(box_plane(ctx, a, true, &at));
+    CLV_TRY(box_z(ctx, a, true, at, 0, &unused));
 end:
     return status;
 }
@@ -287,5 +338,5 @@ end:
 
 const clv_entry *const clv_operation_match_lncc[] = {
     &clv_entry_lncc_terms, &clv_entry_lncc_derivative, &clv_entry_lncc_total, &clv_entry_lncc_box_x,
-    &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_y, &clv_entry_lncc_box_terms,
-    &clv_entry_lncc_box_derivative, NULL};
+    &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_xy, &clv_entry_lncc_box_xy_terms,
+    &clv_entry_lncc_box_y, &clv_entry_lncc_box_terms, &clv_entry_lncc_box_derivative, NULL};

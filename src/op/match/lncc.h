@@ -5,10 +5,11 @@
 #include "op/match/metric.h"
 
 extern const clv_entry clv_entry_lncc_terms, clv_entry_lncc_derivative, clv_entry_lncc_total;
-/* Of any radius: along x from the images and from the terms, along y, and along
+/* Of any radius: along x from the images and from the terms, and along y, or along both at once, and along
  * z to the terms and to the derivatives. */
 extern const clv_entry clv_entry_lncc_box_x, clv_entry_lncc_box_x_terms, clv_entry_lncc_box_y,
-    clv_entry_lncc_box_terms, clv_entry_lncc_box_derivative;
+    clv_entry_lncc_box_xy, clv_entry_lncc_box_xy_terms, clv_entry_lncc_box_terms,
+    clv_entry_lncc_box_derivative;
 
 /* Squared correlation of two images in windows, and its derivatives.
  *   cc(x) = (c + e)^2 / ((vF + e) (vM + e)),   S = sum over valid x of cc(x),

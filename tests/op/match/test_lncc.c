@@ -343,6 +343,7 @@ int main(void)
     shared.any_count = add(shared.any, wide, tiny ? 2 : sizeof wide / sizeof *wide);
     static const clv_entry *const boxes[] = {
         &clv_entry_lncc_box_x,     &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_y,
+        &clv_entry_lncc_box_xy,    &clv_entry_lncc_box_xy_terms,
         &clv_entry_lncc_box_terms, &clv_entry_lncc_box_derivative,
     };
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
