@@ -63,6 +63,56 @@ __kernel void nlm_pad(__global const float *in, __global float *out, int4 size, 
 #define HIGH_Z (ITEM_Z + 2 * PATCH)
 #define ROWS (ITEM_Y * ITEM_Z)
 
+/* Sums of 2 PATCH + 1 neighbours along y at each of an item's four rows: what several share is
+ * added up once. */
+#if PATCH == 2 && ITEM_Y == 4
+#define ALONG_Y(real, s, to)                                     \
+    do {                                                         \
+        real two = s[3] + s[4], three = s[2] + two;              \
+        real four = s[1] + three, next = s[5] + s[6];            \
+        to[0] = s[0] + four;                                     \
+        to[1] = four + s[5];                                     \
+        to[2] = three + next;                                    \
+        to[3] = two + next + s[7];                               \
+    } while (0)
+#elif PATCH == 1 && ITEM_Y == 4
+#define ALONG_Y(real, s, to)                                     \
+    do {                                                         \
+        real low = s[1] + s[2], high = s[3] + s[4];              \
+        to[0] = s[0] + low;                                      \
+        to[1] = low + s[3];                                      \
+        to[2] = s[2] + high;                                     \
+        to[3] = high + s[5];                                     \
+    } while (0)
+#else
+#define ALONG_Y(real, s, to)                                     \
+    do {                                                         \
+        for (int j = 0; j < ITEM_Y; j++) {                       \
+            to[j] = s[j];                                        \
+            for (int i = 1; i <= 2 * PATCH; i++)                 \
+                to[j] += s[j + i];                               \
+        }                                                        \
+    } while (0)
+#endif
+
+/* Plane k of the sums along z: an item's two rows share all but their own end. */
+#define ALONG_Z(k, along, sum, shared)                           \
+    do {                                                         \
+        for (int j = 0; j < ITEM_Y; j++) {                       \
+            if (k == 0)                                          \
+                sum[j] = along[j];                               \
+            else if (k > 2 * PATCH)                              \
+                sum[ITEM_Y + j] = along[j];                      \
+            else                                                 \
+                shared[j] = k == 1 ? along[j] : shared[j] + along[j]; \
+        }                                                        \
+    } while (0)
+#define JOIN_Z(sum, shared)                                      \
+    do {                                                         \
+        for (int r = 0; PATCH > 0 && r < ROWS; r++)              \
+            sum[r] += shared[r % ITEM_Y];                        \
+    } while (0)
+
 /* weight.x - distance weight.y / sigma^2 is 1 - q/8. weight.z: 1 for Rician noise:
  * squares are averaged, and 2 sigma^2 is taken off. A sigma of 0: the voxel stays. */
 static inline float finished(float num, float den, float own, float sigma, float4 weight)
@@ -111,17 +161,14 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
             for (int a = -search.x; a <= search.x; a++) {
                 if (a == 0 && b == 0 && c == 0)
                     continue;
-                float sum[ROWS];
+                float sum[ROWS], shared[ITEM_Y];
                 __global const float *corner = voxel_of(guide, p, column + a, y + b - PATCH, z + c - PATCH);
 #if GUIDED
                 __global const float *corner_mean = voxel_of(mean, p, column + a, y + b - PATCH, z + c - PATCH);
 #endif
 #pragma unroll
-                for (int r = 0; r < ROWS; r++)
-                    sum[r] = 0.0f;
-#pragma unroll
                 for (int k = 0; k < HIGH_Z; k++) {
-                    float square[HIGH_Y];
+                    float square[HIGH_Y], along[ITEM_Y];
 #pragma unroll
                     for (int j = 0; j < HIGH_Y; j++) {
                         float d = own[k][j] - corner[k * p.size.w + j * p.size.x];
@@ -131,18 +178,10 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
                         square[j] += MEANS * d * d;
 #endif
                     }
-#pragma unroll
-                    for (int j = 0; j < ITEM_Y; j++) {
-                        float along = square[j];
-#pragma unroll
-                        for (int i = 1; i <= 2 * PATCH; i++)
-                            along += square[j + i];
-#pragma unroll
-                        for (int r = 0; r < ITEM_Z; r++)
-                            if (k >= r && k <= r + 2 * PATCH)
-                                sum[r * ITEM_Y + j] += along;
-                    }
+                    ALONG_Y(float, square, along);
+                    ALONG_Z(k, along, sum, shared);
                 }
+                JOIN_Z(sum, shared);
 #if PATCH > 0
                 /* Two lines in turn: who writes to one has seen all read from it. */
                 for (int r = 0; r < ROWS; r++)
@@ -204,13 +243,10 @@ static inline float8 squares(__global const float *own, __global const float *ot
 static inline void columns(chunk *k, int l, __global const float *guide, __global const float *mean, int shift,
                            padded p)
 {
-    float8 sum[ROWS];
-#pragma unroll
-    for (int r = 0; r < ROWS; r++)
-        sum[r] = 0.0f;
+    float8 sum[ROWS], shared[ITEM_Y];
 #pragma unroll
     for (int c = 0; c < HIGH_Z; c++) {
-        float8 square[HIGH_Y];
+        float8 square[HIGH_Y], along[ITEM_Y];
 #pragma unroll
         for (int j = 0; j < HIGH_Y; j++) {
             int at = c * p.size.w + j * p.size.x + l;
@@ -219,18 +255,10 @@ static inline void columns(chunk *k, int l, __global const float *guide, __globa
             square[j] += MEANS * squares(mean + at, mean + at + shift);
 #endif
         }
-#pragma unroll
-        for (int j = 0; j < ITEM_Y; j++) {
-            float8 along = square[j];
-#pragma unroll
-            for (int i = 1; i <= 2 * PATCH; i++)
-                along += square[j + i];
-#pragma unroll
-            for (int r = 0; r < ITEM_Z; r++)
-                if (c >= r && c <= r + 2 * PATCH)
-                    sum[r * ITEM_Y + j] += along;
-        }
+        ALONG_Y(float8, square, along);
+        ALONG_Z(c, along, sum, shared);
     }
+    JOIN_Z(sum, shared);
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
         PUT8(sum[r], &k->sum[r][l + 4]);
