@@ -5,7 +5,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "bench/compare/buffer.h"
+#include "report/text.h"
 
 enum { COMPARE_MOST = 8 }; /* records, as many as there are colours and marks */
 

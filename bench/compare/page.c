@@ -42,6 +42,7 @@ static void put_head(text_buffer *to, const compare_set *set)
     }
     text_put(to, "</title>\n<style>\n");
     text_put(to, page_style);
+    text_put(to, page_style_of_records);
     text_put(to, "</style>\n</head>\n<body>\n<header>\n<h1>clvox bench, ");
     if (set->count > 1)
         text_add(to, "%d records beside one another</h1>\n", set->count);

@@ -4,14 +4,13 @@
 
 No errors, nothing fetched, plots of a size, text within its plot and not on other text, contrast,
 no sideways scrolling, paper. Skips where there is no Chromium."""
-import html
-import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
+
+from browser import Browser, Cases, chromium_or_skip, unless
 
 # What a person would see, measured in the page; the result replaces the page.
 MEASURE = """<script>addEventListener('load', () => {
@@ -68,55 +67,9 @@ root.textContent = 'RESULT' + JSON.stringify(result) + 'END'
 })</script>"""
 
 
-class Browser:
-    def __init__(self, program, folder):
-        self.command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                        "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
-                        "--disable-component-update", "--enable-logging=stderr", "--virtual-time-budget=4000",
-                        "--user-data-dir=" + os.path.join(folder, "profile")]
-        self.folder = folder
-
-    def run(self, page, *options):
-        # A home of its own: it writes there.
-        env = {**os.environ, "HOME": self.folder}
-        done = subprocess.run([*self.command, *options, "file://" + page], capture_output=True, text=True, timeout=3600,
-                              env=env, check=False)
-        return done.stdout, [line for line in done.stderr.split("\n") if "CONSOLE" in line]
-
-    def measure(self, page, *options):
-        """The page as it is but for the script: its own policy forbids any."""
-        with open(page, encoding="utf-8") as file:
-            text = file.read()
-        probe = os.path.join(self.folder, "probe.html")
-        with open(probe, "w", encoding="utf-8") as file:
-            file.write(re.sub(r"<meta http-equiv=.*?>", "", text).replace("</body>", MEASURE + "</body>"))
-        out, _ = self.run(probe, "--dump-dom", *options)
-        found = re.search(r"RESULT(.*)END", out, re.S)
-        return json.loads(html.unescape(found.group(1))) if found else None
-
-
-class Cases:
-    def __init__(self):
-        self.number = self.failures = 0
-
-    def case(self, name, wrong):
-        self.number += 1
-        for line in wrong[:20]:
-            print("# " + line)
-        print(f"{'not ok' if wrong else 'ok'} {self.number} - {name}", flush=True)
-        self.failures += bool(wrong)
-
-
-def unless(true, text):
-    return [] if true else [text]
-
-
 def main():
     program = os.path.abspath(sys.argv[1])
-    chromium = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
-    if not chromium:
-        print("1..0 # SKIP there is no chromium: tools/setup test")
-        return 0
+    chromium = chromium_or_skip()
     here, cases = os.path.dirname(os.path.abspath(__file__)), Cases()
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, os.path.join(here, "bench_compare_records.py"), folder], check=True)
@@ -132,7 +85,7 @@ def main():
         out, console = browser.run(three, "--dump-dom")
         cases.case("the page loads without a word on the console",
                    console + unless("In short" in out and "<script" not in out, "it was not loaded"))
-        wide = browser.measure(three, "--window-size=1280,900")
+        wide = browser.measure(three, MEASURE, "--window-size=1280,900")
         if not wide:
             cases.case("the page can be measured", ["Chromium gave no result"])
             print(f"1..{cases.number}")
@@ -143,19 +96,19 @@ def main():
         cases.case("it names devices, ceilings, rows, and the papers' findings", [
             f"no {word}" for word in ("NVIDIA H200", "multiply-add fp32", "warp cubic", "0.769 ✗ does not hold", "GTX 480",
                                       "0.0200×", "sizes differ") if word not in wide["text"]])
-        dark = browser.measure(three, "--window-size=1280,900", "--force-dark-mode")
+        dark = browser.measure(three, MEASURE, "--window-size=1280,900", "--force-dark-mode")
         cases.case("dark, where the reader's system is", dark["found"] + unless(dark["dark"], "the scheme is light"))
-        narrow = browser.measure(three, "--window-size=1024,700")
+        narrow = browser.measure(three, MEASURE, "--window-size=1024,700")
         cases.case("on a small laptop", narrow["found"])
-        phone = browser.measure(three, "--window-size=500,900") # the least that Chromium has
+        phone = browser.measure(three, MEASURE, "--window-size=500,900") # the least that Chromium has
         cases.case("on a phone", phone["found"] + unless(phone["width"] <= 500, f"the window is {phone['width']} wide"))
         for name, records in ("eight", [f"many-{i}" for i in range(8)]), ("alone", ["gpu"]), ("before", ["gpu", "after"]), \
                 ("ceilings", ["ceilings"]):
-            seen = browser.measure(page(name, *records), "--window-size=1280,900")
+            seen = browser.measure(page(name, *records), MEASURE, "--window-size=1280,900")
             cases.case(f"another set of records: {name}", seen["found"] + seen["fetched"])
         bad = page("hostile", "gpu", "hostile")
         out, console = browser.run(bad, "--dump-dom")
-        seen = browser.measure(bad, "--window-size=1280,900")
+        seen = browser.measure(bad, MEASURE, "--window-size=1280,900")
         cases.case("markup in a record stays text", console + seen["found"] + seen["fetched"] +
                    unless(seen["title"].startswith("clvox bench") and seen["scripts"] == 1, "a script ran"))
         pdf = os.path.join(folder, "page.pdf")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text that grows, for tables and pages made of what strangers' files hold. */
-#ifndef CLV_BENCH_COMPARE_BUFFER_H
-#define CLV_BENCH_COMPARE_BUFFER_H
+#ifndef CLV_REPORT_TEXT_H
+#define CLV_REPORT_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +22,10 @@ void text_add(text_buffer *to, const char *format, ...) CLVOX_PRINTF(2, 3);
 /* Text from a file into HTML (element or quoted attribute) or a cell of Markdown. */
 void text_put_html(text_buffer *to, const char *text);
 void text_put_markdown(text_buffer *to, const char *text);
+
+/* Text as a string of JSON with its quotes, which may stand in a <script>; bytes in base 64. */
+void text_put_json(text_buffer *to, const char *text);
+void text_put_base64(text_buffer *to, const unsigned char *bytes, size_t count);
 
 /* Pads what was added since `from` with spaces to so many characters (UTF-8). */
 void text_pad(text_buffer *to, size_t from, int width);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/compare/buffer.h"
+#include "report/text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -91,6 +91,34 @@ void text_put_html(text_buffer *to, const char *text)
 void text_put_markdown(text_buffer *to, const char *text)
 {
     put_escaped(to, text, markdown);
+}
+
+void text_put_json(text_buffer *to, const char *text)
+{
+    text_put(to, "\"");
+    for (; *text; text++) {
+        if (strchr("\"\\<>&", *text) || (unsigned char)*text < ' ')
+            text_add(to, "\\u%04x", (unsigned char)*text);
+        else
+            put(to, text, 1);
+    }
+    text_put(to, "\"");
+}
+
+void text_put_base64(text_buffer *to, const unsigned char *bytes, size_t count)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    if (!make_room(to, 4 * (count / 3 + 1)))
+        return;
+    char *at = to->data + to->length;
+    for (size_t i = 0; i < count; i += 3) {
+        const unsigned third = (unsigned)bytes[i] << 16 | (i + 1 < count ? (unsigned)bytes[i + 1] << 8 : 0) |
+                               (i + 2 < count ? bytes[i + 2] : 0);
+        for (int k = 0; k < 4; k++)
+            *at++ = i + (size_t)k <= count ? letters[third >> (18 - 6 * k) & 63] : '=';
+    }
+    *at = 0;
+    to->length = (size_t)(at - to->data);
 }
 
 int text_width(const char *text)

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What HTML pages share: their style, tables that scroll, plots as SVG. Pages need no network, are light or
+ * dark as the reader's system is, print, and have all text of others escaped. */
+#ifndef CLV_REPORT_PAGE_H
+#define CLV_REPORT_PAGE_H
+
+#include <stdbool.h>
+
+#include "report/text.h"
+
+/* Style sheet of every page: colours, type, tables, plots, paper. */
+extern const char *const page_style;
+
+/* An axis: values from low to high at pixels from..to. */
+typedef struct page_axis {
+    double low, high;
+    double from, to;
+    bool log;
+} page_axis;
+
+double page_at(const page_axis *axis, double value);
+/* Widens low..high so that they are good ends: powers of ten of 1, 2 or 5, or (linear) steps. */
+void page_round_axis(page_axis *axis);
+/* The values of its ticks, at most `most`, into values; their count. */
+int page_ticks(const page_axis *axis, double *values, int most);
+
+/* What may be wider than the window scrolls in a region of its own, which keys reach
+ * too; its name, which is read aloud, is what `format` makes. */
+void page_begin_scroll(text_buffer *to, const char *format, ...) CLVOX_PRINTF(2, 3);
+void page_end_scroll(text_buffer *to);
+
+/* Opens an SVG image of that size in a figure, which shrinks no further than to letters
+ * that can be read: it belongs into what scrolls. words: what it shows, read aloud and
+ * as its title. */
+void page_begin_svg(text_buffer *to, int width, int height, const char *title, const char *words);
+void page_end_svg(text_buffer *to);
+
+/* A tick's number, short: "10 T". */
+char *page_tick_text(double value, const char *unit, char out[TEXT_NUMBER]);
+
+/* A word at a place; anchor "start", "middle" or "end"; class of the style. The
+ * text is escaped and, where room (pixels, 0: endless) is too small, cut with "…". */
+void page_put_word(text_buffer *to, double x, double y, const char *anchor, const char *class, double room,
+                   const char *text);
+/* About how many pixels text takes at 11 pixels; rather more than fewer. */
+double page_width(const char *text);
+
+#endif
