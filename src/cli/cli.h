@@ -94,6 +94,8 @@ int cmd_tensor_measures(command *cli, int argc, char **argv);
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
 /* Remarks, on standard error: level 0 unless -q, level n with n times -v. */
 void cli_remark(const command *cli, int level, const char *format, ...) CLVOX_PRINTF(3, 4);
+/* A remark that matters for the result: on standard error unless -q, and among "remarks" in the log. */
+void cli_note(command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
 /* Seconds since some moment, of a clock that nobody sets. */
 double cli_seconds(void);
 /* "1.4 GiB" in a buffer of at least 32 characters; returns it. */

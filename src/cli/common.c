@@ -51,6 +51,18 @@ void cli_remark(const command *cli, int level, const char *format, ...)
     va_end(args);
 }
 
+void cli_note(command *cli, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cli_remark(cli, 0, "%s\n", text);
+    cJSON *list = cJSON_GetObjectItem(cli->log, "remarks");
+    cJSON_AddItemToArray(list ? list : cJSON_AddArrayToObject(cli->log, "remarks"), cJSON_CreateString(text));
+}
+
 /* ---- the log ------------------------------------------------------------ */
 
 void cli_log_number(cJSON *to, const char *name, double value)
@@ -100,40 +112,6 @@ void cli_log_wisdom(command *cli)
     }
 }
 
-/* Bytes of a character in UTF-8 at text; 0: none begins there. */
-static int utf8_bytes(const unsigned char *text)
-{
-    int n = *text < 0x80 ? 1 : *text < 0xC2 ? 0 : *text < 0xE0 ? 2 : *text < 0xF0 ? 3 : *text < 0xF5 ? 4 : 0;
-    for (int i = 1; i < n; i++)
-        if ((text[i] & 0xC0) != 0x80)
-            return 0;
-    const bool beyond = (*text == 0xE0 && text[1] < 0xA0) || (*text == 0xED && text[1] > 0x9F) ||
-                        (*text == 0xF0 && text[1] < 0x90) || (*text == 0xF4 && text[1] > 0x8F);
-    return beyond ? 0 : n;
-}
-
-/* Names of files are bytes and JSON is UTF-8: what is none is taken for Latin-1, as most such names are. The
- * caller's to free; NULL without memory. */
-static char *make_utf8(const char *text)
-{
-    char *out = malloc(2 * strlen(text) + 2), *to = out; /* and a line feed */
-    const unsigned char *from = (const unsigned char *)text;
-    while (out && *from) {
-        int n = utf8_bytes(from);
-        if (n) {
-            memcpy(to, from, (size_t)n);
-            to += n;
-            from += n;
-        } else {
-            *to++ = (char)(0xC0 | *from >> 6);
-            *to++ = (char)(0x80 | (*from++ & 0x3F));
-        }
-    }
-    if (out)
-        *to = 0;
-    return out;
-}
-
 int cli_write_log(command *cli, const char *path)
 {
     int status = CLVOX_OK;
@@ -143,7 +121,7 @@ int cli_write_log(command *cli, const char *path)
     cli_claims_settle(cli);
     cJSON_DeleteItemFromObject(cli->log, "seconds");
     cJSON_AddNumberToObject(cli->log, "seconds", cli_seconds() - cli->started);
-    char *printed = cJSON_Print(cli->log), *text = printed ? make_utf8(printed) : NULL;
+    char *printed = cJSON_Print(cli->log), *text = printed ? clvox_text_utf8(printed) : NULL;
     cJSON_free(printed);
     if (!text) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the JSON log");

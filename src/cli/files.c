@@ -24,18 +24,18 @@ static void remark_forms(command *cli, const char *path, cJSON *entry)
     double gap = clvox_volume_forms_gap(path, &unplaced);
     if (unplaced) {
         cJSON_AddBoolToObject(entry, "orientation_assumed", true);
-        cli_remark(cli, 0,
-                   "%s: has neither sform nor qform: its orientation is assumed, voxels running to the right, to "
-                   "the front and up; check it, and that left is not taken for right\n",
-                   path);
+        cli_note(cli,
+                 "%s: has neither sform nor qform: its orientation is assumed, voxels running to the right, to "
+                 "the front and up; check it, and that left is not taken for right",
+                 path);
     }
     if (!(gap > 0.1))
         return;
     cJSON_AddNumberToObject(entry, "sform_from_qform_mm", gap);
-    cli_remark(cli, 0,
-               "%s: its sform and its qform place voxels up to %.3g mm apart; clvox goes by the sform, ANTs "
-               "often by the qform; make the two alike before the two exchange transforms\n",
-               path, gap);
+    cli_note(cli,
+             "%s: its sform and its qform place voxels up to %.3g mm apart; clvox goes by the sform, ANTs "
+             "often by the qform; make the two alike before the two exchange transforms",
+             path, gap);
 }
 
 /* An input's size and CRC-32 (as gzip, PNG and `crc32` compute it): quick

@@ -161,6 +161,8 @@ static char *key_of(const command *cli, const list *l, const row *one)
     cJSON_AddStringToObject(key, "driver", device->driver);
     cJSON_AddStringToObject(options, "preset", cli_preset_name(&r->presets));
     cJSON_AddBoolToObject(options, "picture", !r->no_picture);
+    if (r->report)
+        cJSON_AddBoolToObject(options, "report", true);
     char number[16];
     for (int i = 0; i < CLVOX_MAX_OPTIONS; i++)
         if (r->given[i]) {

@@ -31,7 +31,7 @@ typedef struct cli_register_request {
     int dof; /* -1: not given */
     bool init_points; /* --init points */
     cli_presets presets;
-    bool strict, no_picture, dry_run;
+    bool strict, no_picture, report, dry_run;
 } cli_register_request;
 
 /* Parses and checks everything that needs no image. CLVOX_OK, CLI_DONE,

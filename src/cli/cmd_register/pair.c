@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cmd_register/page.h"
 #include "cli/matrix.h"
 #include "clvox/figure.h"
 #include "clvox/files.h"
@@ -39,7 +40,7 @@ static int prepare_outputs(cli_pair *p)
     p->shown = (cli_picture){.fixed = p->fixed[0], .warped = result->warped, .mask = p->fixed_mask};
     if (p->labels)
         CLI_TRY(clvox_register_labels(cli->ctx, p->labels, &p->fixed[0]->grid, result, &p->carried));
-    if (result->warp && !r->no_picture)
+    if (result->warp && (!r->no_picture || r->report))
         CLI_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &p->log_jacobian, NULL));
     p->shown.labels = p->carried;
     p->shown.log_jacobian = p->log_jacobian;
@@ -134,6 +135,7 @@ void cli_pair_ends(const cli_register_request *r, const clvox_register_options *
                                         {"_warped.nii.gz", true},
                                         {"_labels.nii.gz", r->labels != NULL},
                                         {".png", !r->no_picture},
+                                        {"_report.html", r->report},
                                         {".json", true},
                                         {0}};
     memcpy(ends, all, sizeof all);
@@ -263,6 +265,8 @@ int cli_pair_save(cli_pair *p, bool close)
     }
     if (p->request.surfaces.count)
         cli_register_surfaces(cli, p->request.surfaces.count, p->surface_errors, &p->options);
+    if (p->request.report)
+        CLI_TRY(cli_pair_page(p));
     CLI_TRY(cli_profile(cli));
     if (asprintf(&path, "%s.json", p->request.prefix) < 0) {
         path = NULL;

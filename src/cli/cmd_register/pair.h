@@ -33,7 +33,7 @@ typedef struct cli_pair {
 } cli_pair;
 
 /* The files of a prefix. */
-enum { CLI_PAIR_ENDS = 9 + CLVOX_MAX_SURFACES };
+enum { CLI_PAIR_ENDS = 10 + CLVOX_MAX_SURFACES };
 void cli_pair_ends(const cli_register_request *request, const clvox_register_options *options,
                    cli_end ends[CLI_PAIR_ENDS]);
 

@@ -361,6 +361,13 @@ char *cli_register_suspicions(unsigned suspicions, char *out)
     return out;
 }
 
+void cli_register_warn(clvox_report *page, unsigned suspicions)
+{
+    for (int i = 0; i < DOUBTS; i++)
+        if (suspicions & all_doubts[i].bit)
+            clvox_report_warn(page, all_doubts[i].sentence);
+}
+
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict)
 {
     for (int i = 0; i < DOUBTS; i++)

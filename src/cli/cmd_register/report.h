@@ -6,6 +6,7 @@
 #include "cli/bar.h"
 #include "cli/cli.h"
 #include "clvox/registration.h"
+#include "clvox/report.h"
 
 /* Passed as user to cli_register_progress. */
 typedef struct cli_progress {
@@ -45,6 +46,8 @@ void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors
 
 /* "overlap,turned": the names of CLVOX_SUSPECT_..., in a buffer of at least 128 characters; returns it. */
 char *cli_register_suspicions(unsigned suspicions, char *out);
+/* A warning of the page for each. */
+void cli_register_warn(clvox_report *page, unsigned suspicions);
 /* A loud remark on standard error for each suspicion, also with -q;
  * CLVOX_ERROR_DATA with a sentence when there is one and strict is set. */
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict);

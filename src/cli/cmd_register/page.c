@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cmd_register/page.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/page.h"
+
+static void put_images(clvox_report *page, const cli_pair *p)
+{
+    clvox_report_layer layer[4];
+    int count = 0;
+    layer[count++] = (clvox_report_layer){"fixed", p->fixed[0], CLVOX_REPORT_GREY, 0};
+    layer[count++] = (clvox_report_layer){"moving, warped", p->result.warped, CLVOX_REPORT_GREY, 0};
+    if (p->carried)
+        layer[count++] = (clvox_report_layer){"labels", p->carried, CLVOX_REPORT_OUTLINES, 0};
+    if (p->log_jacobian)
+        layer[count++] = (clvox_report_layer){"log Jacobian", p->log_jacobian, CLVOX_REPORT_SIGNED, 1};
+    clvox_report_section(page, "Images");
+    clvox_report_images(page, layer, count, p->fixed_mask);
+    if (p->log_jacobian)
+        clvox_report_text(page, "Log Jacobian: red where the moving image is larger than the fixed one, blue "
+                                "where it is smaller.");
+}
+
+/* The log's looks at the metric, a curve for each level over all iterations. */
+static int put_trace(clvox_report *page, const cli_pair *p)
+{
+    int status = CLVOX_OK, count = 0, curves = 0, before = 0, last = 0;
+    const cJSON *look, *trace = cJSON_GetObjectItem(p->cli->log, "trace");
+    const int looks = cJSON_GetArraySize(trace);
+    clvox_report_curve curve[CLVOX_MAX_LEVELS];
+    char name[CLVOX_MAX_LEVELS][32], metric[32];
+    double *x = malloc(2 * (size_t)(looks + 1) * sizeof *x), *y = x + looks + 1;
+    if (!x)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    cJSON_ArrayForEach(look, trace)
+    {
+        const cJSON *value = cJSON_GetObjectItem(look, "metric");
+        const int level = cJSON_GetObjectItem(look, "level")->valueint;
+        const int iteration = cJSON_GetObjectItem(look, "iteration")->valueint;
+        if (level > curves && curves < CLVOX_MAX_LEVELS) {
+            before += last;
+            snprintf(name[curves], sizeof name[curves], "level %d", level);
+            curve[curves] = (clvox_report_curve){name[curves], x + count, y + count, 0};
+            curves++;
+        }
+        x[count] = before + (last = iteration);
+        y[count++] = cJSON_IsNumber(value) ? value->valuedouble : NAN;
+        curve[curves - 1].count++;
+    }
+    if (curves > 0) {
+        clvox_report_section(page, "Iterations");
+        clvox_metric_says(&p->options, p->result.metric, 0, metric);
+        clvox_report_curves(page, "What the deformation optimises, at each tenth iteration", "iteration",
+                            metric, curve, curves);
+    }
+    free(x);
+    return status;
+}
+
+int cli_pair_page(cli_pair *p)
+{
+    int status = CLVOX_OK;
+    char title[512], path[PATH_MAX];
+    clvox_report *page = NULL;
+    const clvox_volume *mask = p->fixed_mask;
+    const cli_register_request *r = &p->request;
+    char *thumbnail = NULL;
+    snprintf(title, sizeof title, "%s on %s", cli_page_name(r->moving.item[0]),
+             cli_page_name(r->fixed.item[0]));
+    snprintf(path, sizeof path, "%s_report.html", r->prefix);
+    CLI_TRY(cli_page_begin(p->cli, title, &page));
+    cli_register_warn(page, p->result.suspicions);
+    CLI_TRY(clvox_report_thumbnail(p->result.warped, p->fixed[0], mask, &thumbnail));
+    clvox_report_icon(page, thumbnail);
+    put_images(page, p);
+    clvox_report_section(page, "Result");
+    cli_page_facts(page, cJSON_GetObjectItem(p->cli->log, "result"), 16);
+    if (p->log_jacobian) {
+        clvox_report_section(page, "Volume change");
+        clvox_report_histogram(page, "Log Jacobian", p->log_jacobian,
+                               mask && clvox_grid_equal(&mask->grid, &p->log_jacobian->grid) ? mask : NULL,
+                               1);
+    }
+    CLI_TRY(put_trace(page, p));
+end:
+    free(thumbnail);
+    return cli_page_end(p->cli, &page, status, path);
+}

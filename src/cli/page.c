@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/page.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clvox/files.h"
+
+const char *cli_page_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+int cli_page_begin(const command *cli, const char *title, clvox_report **out)
+{
+    const cJSON *remark;
+    int status = clvox_report_create(title, out);
+    if (status < 0)
+        return status;
+    cJSON_ArrayForEach(remark, cJSON_GetObjectItem(cli->log, "remarks")) if (cJSON_IsString(remark))
+        clvox_report_warn(*out, remark->valuestring);
+    return status;
+}
+
+/* ---- facts --------------------------------------------------------------- */
+
+enum { NAME = 160, VALUE = 4096 };
+
+/* "4, 2, 1", and rows of a matrix with semicolons between them. */
+static void say(const cJSON *item, char *out, size_t room)
+{
+    const cJSON *one;
+    size_t used = 0;
+    *out = 0;
+    if (cJSON_IsString(item)) {
+        snprintf(out, room, "%s", item->valuestring);
+    } else if (cJSON_IsNumber(item)) {
+        const bool whole =
+            item->valuedouble == nearbyint(item->valuedouble) && fabs(item->valuedouble) < 1e15;
+        snprintf(out, room, whole ? "%.0f" : "%.6g", item->valuedouble);
+    } else if (cJSON_IsBool(item)) {
+        snprintf(out, room, "%s", cJSON_IsTrue(item) ? "yes" : "no");
+    } else if (cJSON_IsArray(item)) {
+        cJSON_ArrayForEach(one, item)
+        {
+            used += (size_t)snprintf(out + used, room - used, "%s",
+                                     !used                ? ""
+                                     : cJSON_IsArray(one) ? "; "
+                                                          : ", ");
+            if (used + 64 > room)
+                return;
+            say(one, out + used, room - used);
+            used += strlen(out + used);
+        }
+    } else {
+        snprintf(out, room, "unknown");
+    }
+}
+
+static void add_facts(clvox_report *page, const cJSON *object, const char *before, int most)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, object)
+    {
+        char name[NAME], value[VALUE];
+        snprintf(name, sizeof name, "%s%s%s", before, *before ? ", " : "", item->string ? item->string : "");
+        for (char *at = name; *at; at++)
+            *at = *at == '_' ? ' ' : *at;
+        if (cJSON_IsObject(item)) {
+            add_facts(page, item, name, most);
+        } else if (!cJSON_IsArray(item) ||
+                   (cJSON_GetArraySize(item) <= most && !cJSON_IsObject(item->child))) {
+            say(item, value, sizeof value);
+            clvox_report_fact(page, name, *value ? value : "none");
+        }
+    }
+}
+
+void cli_page_facts(clvox_report *page, const cJSON *object, int most)
+{
+    if (object)
+        add_facts(page, object, "", most);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void put_inputs(const command *cli, clvox_report *page)
+{
+    static const char *const columns[] = {"file", "bytes", "CRC-32"};
+    const cJSON *input, *inputs = cJSON_GetObjectItem(cli->log, "inputs");
+    if (!cJSON_GetArraySize(inputs))
+        return;
+    clvox_report_section(page, "Inputs");
+    clvox_report_table(page, "Files that were read; the CRC-32 is that of gzip and of the program crc32",
+                       columns, 3);
+    cJSON_ArrayForEach(input, inputs)
+    {
+        const cJSON *crc = cJSON_GetObjectItem(input, "crc32");
+        char bytes[64];
+        say(cJSON_GetObjectItem(input, "bytes"), bytes, sizeof bytes);
+        const clvox_report_cell cells[] = {{.text = cJSON_GetStringValue(cJSON_GetObjectItem(input, "path"))},
+                                           {.text = bytes},
+                                           {.text = crc ? crc->valuestring : ""}};
+        clvox_report_row(page, cells);
+    }
+}
+
+static void put_run(const command *cli, clvox_report *page)
+{
+    static const char *const names[] = {"version", "date", "device", "wisdom", "seconds_by_stage"};
+    const cJSON *word;
+    char line[VALUE] = "";
+    clvox_report_section(page, "Versions");
+    cJSON *some = cJSON_CreateObject();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (cJSON_GetObjectItem(cli->log, names[i]))
+            cJSON_AddItemReferenceToObject(some, names[i], cJSON_GetObjectItem(cli->log, names[i]));
+    cli_page_facts(page, some, 16);
+    cJSON_Delete(some);
+    cJSON_ArrayForEach(word, cJSON_GetObjectItem(cli->log, "command")) snprintf(
+        line + strlen(line), sizeof line - strlen(line), "%s%s", *line ? " " : "", word->valuestring);
+    clvox_report_text(page, line);
+}
+
+int cli_page_end(command *cli, clvox_report **page, int status, const char *path)
+{
+    if (status >= 0) {
+        put_inputs(cli, *page);
+        if (cJSON_GetObjectItem(cli->log, "options")) {
+            clvox_report_section(*page, "Options");
+            cli_page_facts(*page, cJSON_GetObjectItem(cli->log, "options"), 16);
+        }
+        put_run(cli, *page);
+        status = clvox_report_write(*page, path);
+    }
+    if (status >= 0)
+        cli_log_output(cli, path);
+    clvox_report_destroy(page);
+    return status;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "clvox/files.h"
+#include "report/page.h"
+
+enum { PICTURES = 5400000 }; /* bytes of the images that are leafed through: the page stays below 6 MB */
+
+/* ---- text ---------------------------------------------------------------- */
+
+void clv_report_put(text_buffer *to, const char *text)
+{
+    char *utf8 = clvox_text_utf8(text ? text : "");
+    if (!utf8) {
+        to->failed = true;
+        return;
+    }
+    for (char *at = utf8; *at; at++)
+        if (((unsigned char)*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7F)
+            *at = '?';
+    text_put_html(to, utf8);
+    free(utf8);
+}
+
+void clv_report_fail(clvox_report *report, int status, const char *sentence)
+{
+    if (report->status < 0)
+        return;
+    report->status = status;
+    snprintf(report->message, sizeof report->message, "%s", sentence);
+}
+
+static void close_open(clvox_report *report)
+{
+    if (report->open == CLV_OPEN_FACTS) {
+        text_put(&report->body, "</dl>\n");
+    } else if (report->open == CLV_OPEN_TABLE) {
+        text_put(&report->body, "</tbody></table>");
+        page_end_scroll(&report->body);
+    }
+    report->open = CLV_OPEN_NOTHING;
+}
+
+text_buffer *clv_report_body(clvox_report *report)
+{
+    if (report->status < 0)
+        return NULL;
+    close_open(report);
+    return &report->body;
+}
+
+int clvox_report_create(const char *title, clvox_report **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the page");
+    clv_report_put(&(*out)->title, title);
+    return CLVOX_OK;
+}
+
+void clvox_report_destroy(clvox_report **report)
+{
+    clvox_report *r = report ? *report : NULL;
+    if (!r)
+        return;
+    for (int i = 0; i < r->viewers; i++)
+        for (int k = 0; k < r->viewer[i].layers; k++)
+            free((char *)r->viewer[i].layer[k].name);
+    free(r->title.data);
+    free(r->warnings.data);
+    free(r->links.data);
+    free(r->body.data);
+    free(r->icon);
+    free(r);
+    *report = NULL;
+}
+
+void clvox_report_warn(clvox_report *report, const char *sentence)
+{
+    text_put(&report->warnings, "<li>");
+    clv_report_put(&report->warnings, sentence);
+    text_put(&report->warnings, "</li>\n");
+}
+
+void clvox_report_section(clvox_report *report, const char *heading)
+{
+    text_buffer *to = clv_report_body(report);
+    if (!to)
+        return;
+    report->sections++;
+    text_add(to, "<h2 id=\"s%d\">", report->sections);
+    clv_report_put(to, heading);
+    text_put(to, "</h2>\n");
+    text_add(&report->links, "<a href=\"#s%d\">", report->sections);
+    clv_report_put(&report->links, heading);
+    text_put(&report->links, "</a>");
+}
+
+void clvox_report_text(clvox_report *report, const char *text)
+{
+    text_buffer *to = clv_report_body(report);
+    if (!to)
+        return;
+    text_put(to, "<p>");
+    clv_report_put(to, text);
+    text_put(to, "</p>\n");
+}
+
+void clvox_report_fact(clvox_report *report, const char *name, const char *value)
+{
+    if (report->open != CLV_OPEN_FACTS && clv_report_body(report)) {
+        text_put(&report->body, "<dl class=\"facts\">\n");
+        report->open = CLV_OPEN_FACTS;
+    }
+    text_put(&report->body, "<div><dt>");
+    clv_report_put(&report->body, name);
+    text_put(&report->body, "</dt><dd>");
+    clv_report_put(&report->body, value);
+    text_put(&report->body, "</dd></div>\n");
+}
+
+/* ---- tables -------------------------------------------------------------- */
+
+void clvox_report_table(clvox_report *report, const char *caption, const char *const *columns, int count)
+{
+    text_buffer *to = clv_report_body(report);
+    if (!to)
+        return;
+    if (count < 1) {
+        clv_report_fail(report, CLVOX_ERROR_ARGUMENT, "a table needs a column");
+        return;
+    }
+    page_begin_scroll(to, "Table");
+    text_put(to, "<table>\n<caption>");
+    clv_report_put(to, caption);
+    text_put(to, "</caption>\n<thead><tr>");
+    for (int c = 0; c < count; c++) {
+        text_put(to, "<th scope=\"col\">");
+        clv_report_put(to, columns[c]);
+        text_put(to, "</th>");
+    }
+    text_put(to, "</tr></thead>\n<tbody>\n");
+    report->columns = count;
+    report->open = CLV_OPEN_TABLE;
+}
+
+static bool is_number(const char *text)
+{
+    char *end;
+    if (!text || !*text)
+        return false;
+    strtod(text, &end);
+    return !*end && text[strspn(text, "-+.0123456789e")] == 0;
+}
+
+void clvox_report_row(clvox_report *report, const clvox_report_cell *cells)
+{
+    text_buffer *to = &report->body;
+    if (report->open != CLV_OPEN_TABLE) {
+        clv_report_fail(report, CLVOX_ERROR_ARGUMENT, "a row belongs to a table");
+        return;
+    }
+    text_put(to, "<tr>");
+    for (int c = 0; c < report->columns; c++) {
+        const clvox_report_cell *cell = &cells[c];
+        text_add(to, "<%s%s>", c ? "td" : "th scope=\"row\"", is_number(cell->text) ? " class=\"n\"" : "");
+        if (cell->link) {
+            text_put(to, "<a href=\"");
+            clv_report_put(to, cell->link);
+            text_put(to, "\">");
+        }
+        if (cell->thumbnail) {
+            text_put(to, "<img class=\"thumbnail\" loading=\"lazy\" alt=\"\" src=\"");
+            clv_report_put(to, cell->thumbnail);
+            text_put(to, "\">");
+        }
+        clv_report_put(to, cell->text);
+        text_add(to, "%s</%s>", cell->link ? "</a>" : "", c ? "td" : "th");
+    }
+    text_put(to, "</tr>\n");
+}
+
+/* ---- images and the icon ------------------------------------------------- */
+
+static const char *wrong_layers(const clvox_report_layer *layers, int count)
+{
+    if (count < 1 || count > CLVOX_REPORT_LAYERS || layers[0].look > CLVOX_REPORT_COLOUR)
+        return "the first of 1 to 12 layers is an image";
+    for (int i = 0; i < count; i++)
+        if (!layers[i].volume || !layers[i].name ||
+            (layers[i].look == CLVOX_REPORT_COLOUR && layers[i].volume->frames < 3))
+            return "a layer needs a name and a volume, of 3 frames where it is coloured";
+    return NULL;
+}
+
+void clvox_report_images(clvox_report *report, const clvox_report_layer *layers, int count,
+                         const clvox_volume *mask)
+{
+    text_buffer *to = clv_report_body(report);
+    const char *wrong = wrong_layers(layers, count);
+    if (!to)
+        return;
+    if (!wrong && report->viewers == CLV_REPORT_VIEWERS)
+        wrong = "a page has room for four sets of images";
+    if (wrong) {
+        clv_report_fail(report, CLVOX_ERROR_ARGUMENT, wrong);
+        return;
+    }
+    clv_viewer *v = &report->viewer[report->viewers];
+    report->place[report->viewers++] = to->length;
+    v->mask = mask;
+    for (int i = 0; i < count; i++) {
+        v->layer[i] = layers[i];
+        v->layer[v->layers++].name = clvox_text_utf8(layers[i].name);
+        if (!v->layer[i].name)
+            clv_report_fail(report, CLVOX_ERROR_MEMORY, "out of host memory for the page");
+    }
+}
+
+void clvox_report_icon(clvox_report *report, const char *thumbnail)
+{
+    free(report->icon);
+    report->icon = strdup(thumbnail);
+    if (!report->icon)
+        clv_report_fail(report, CLVOX_ERROR_MEMORY, "out of host memory for the page");
+}
+
+static const char icon_begins[] = "<link rel=\"icon\" href=\"";
+
+int clvox_report_icon_of(const char *path, char **out)
+{
+    enum { HEAD = 1 << 18 }; /* the icon stands before anything that may be long */
+    int status = CLVOX_OK;
+    char *head = calloc(HEAD + 1, 1);
+    FILE *file = head ? fopen(path, "rb") : NULL;
+    *out = NULL;
+    if (!head)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a page");
+    if (file) {
+        size_t got = fread(head, 1, HEAD, file);
+        head[got] = 0;
+        fclose(file);
+    }
+    char *at = strstr(head, icon_begins), *end = at ? strchr(at += sizeof icon_begins - 1, '"') : NULL;
+    if (end && !strncmp(at, "data:image/", 11)) {
+        *out = strndup(at, (size_t)(end - at));
+        if (!*out)
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a page");
+    }
+    free(head);
+    return status;
+}
+
+/* ---- the file ------------------------------------------------------------ */
+
+static void put_head(text_buffer *to, const clvox_report *r)
+{
+    text_put(to, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+                 "'unsafe-inline'; "
+                 "script-src 'unsafe-inline'; img-src data:\">\n"
+                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    text_put(to, icon_begins);
+    clv_report_put(to, r->icon ? r->icon : "data:,");
+    text_put(to, "\">\n<title>");
+    text_put(to, r->title.data ? r->title.data : "");
+    text_put(to, "</title>\n<style>\n");
+    text_put(to, page_style);
+    text_put(to, clv_viewer_style);
+    text_put(to, "</style>\n</head>\n<body>\n<header>\n<h1>");
+    text_put(to, r->title.data ? r->title.data : "");
+    text_put(to, "</h1>\n");
+    if (r->links.length) {
+        text_put(to, "<nav aria-label=\"Sections\">");
+        text_put(to, r->links.data);
+        text_put(to, "</nav>\n");
+    }
+    text_put(to, "</header>\n<main>\n");
+    if (r->warnings.length) {
+        text_put(to, "<section class=\"warnings\" aria-label=\"Warnings\"><h2>Look here first</h2>\n<ul>\n");
+        text_put(to, r->warnings.data);
+        text_put(to, "</ul></section>\n");
+    }
+}
+
+static void put_part(text_buffer *to, const text_buffer *body, size_t from, size_t until)
+{
+    if (until > from)
+        text_add(to, "%.*s", (int)(until - from), body->data + from);
+}
+
+int clvox_report_write(const clvox_report *report, const char *path)
+{
+    int status =
+        report->status < 0 ? clvox_fail((clvox_status)report->status, "%s", report->message) : CLVOX_OK;
+    text_buffer page = {.data = NULL};
+    size_t from = 0;
+    CLV_TRY(status);
+    put_head(&page, report);
+    for (int i = 0; i < report->viewers; from = report->place[i++]) {
+        put_part(&page, &report->body, from, report->place[i]);
+        CLV_TRY(clv_viewer_put(&page, &report->viewer[i], PICTURES / (size_t)report->viewers));
+    }
+    put_part(&page, &report->body, from, report->body.length);
+    if (report->open == CLV_OPEN_FACTS)
+        text_put(&page, "</dl>\n");
+    else if (report->open == CLV_OPEN_TABLE)
+        text_put(&page, "</tbody></table></div>\n");
+    text_put(&page, "</main>\n");
+    if (report->viewers) {
+        text_put(&page, "<script>\n");
+        text_put(&page, clv_viewer_script);
+        text_put(&page, "</script>\n");
+    }
+    text_put(&page, "</body>\n</html>\n");
+    if (page.failed || report->body.failed || report->links.failed || report->warnings.failed ||
+        report->title.failed)
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the page");
+    CLV_TRY(status);
+    status = clvox_file_write(path, page.data, page.length);
+end:
+    free(page.data);
+    return status < 0 && status != CLVOX_ERROR_FILE ? clvox_fail_in(status, path) : status;
+}
+
+const char *const clv_viewer_style =
+    ".warnings{border:2px solid var(--bad);border-radius:6px;padding:.2rem 1rem .4rem;margin:1.2rem 0}"
+    ".warnings h2{border:0;margin:.4rem 0 0;padding:0;color:var(--bad);font-size:1.1rem}\n"
+    ".facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,19rem),1fr));gap:.1rem "
+    "2rem;margin:.8rem 0;"
+    "font-size:.88rem;font-variant-numeric:tabular-nums}"
+    ".facts div{display:flex;justify-content:space-between;gap:1rem;border-bottom:1px solid "
+    "var(--faint);break-inside:avoid}"
+    ".facts dt{color:var(--soft);flex:0 0 auto;max-width:60%}.facts "
+    "dd{margin:0;text-align:right;overflow-wrap:anywhere;min-width:4ch}\n"
+    ".viewer{margin:1rem 0}.still{display:block;margin:0}.still "
+    "img{width:100%;max-width:640px;background:#000}"
+    ".live .still{display:none}\n"
+    ".controls{display:flex;flex-wrap:wrap;gap:.5rem .8rem;margin:0 0 .8rem}"
+    "fieldset{border:1px solid var(--line);border-radius:5px;padding:.1rem .7rem "
+    ".4rem;margin:0;display:flex;flex-wrap:wrap;"
+    "gap:.1rem .9rem;min-width:0;align-items:center}legend{font-size:.8rem;color:var(--soft);padding:0 .3rem}"
+    ".controls label{white-space:nowrap;padding:.2rem 0}\n"
+    ".scale{display:inline-flex;align-items:center;gap:.4rem;font-size:.85rem}.colors{display:inline-block;"
+    "width:8rem;"
+    "height:.9rem;border:1px solid var(--line)}\n"
+    ".planes{display:flex;gap:12px;align-items:flex-start}.plane{flex:1 1 0;min-width:0}"
+    ".plane canvas{display:block;width:100%;background:#000;touch-action:pan-y;cursor:crosshair}"
+    ".plane input{width:100%;margin:.4rem 0 0}.plane output{display:block;font-size:.85rem;color:var(--soft);"
+    "font-variant-numeric:tabular-nums}\n"
+    "canvas:focus-visible,input:focus-visible,select:focus-visible,a:focus-visible{outline:3px solid "
+    "var(--c0);"
+    "outline-offset:2px}\n"
+    ".keys{font-size:.85rem;max-width:none}"
+    ".thumbnail{display:block;height:84px;width:auto;background:#000}tbody .n{text-align:right}\n"
+    "figure.plot{margin:1rem 0}figure.plot "
+    "figcaption{color:var(--ink);font-size:.9rem;font-weight:600;margin:0 0 .2rem}"
+    ".bar{fill:var(--c0)}.curve{fill:none;stroke-width:1.8}"
+    ".k0{stroke:var(--c0)}.k1{stroke:var(--c1)}.k2{stroke:var(--c2)}.k3{stroke:var(--c3)}.k4{stroke:var(--c4)"
+    "}"
+    ".k5{stroke:var(--c5)}.k6{stroke:var(--c6)}.k7{stroke:var(--c7)}\n"
+    "@media (max-width:700px){body{padding:1.2rem 14px "
+    "3rem}.planes{flex-direction:column;gap:1.2rem}.plane{width:100%}}\n"
+    "@media print{.live .still{display:block}.live .stage{display:none}.warnings{break-inside:avoid}"
+    ".still img{max-height:230mm;width:auto;max-width:100%}}\n";

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_REPORT_REPORT_H
+#define CLV_REPORT_REPORT_H
+
+#include "report/viewer.h"
+
+enum { CLV_REPORT_VIEWERS = 4, CLV_REPORT_MESSAGE = 256 };
+
+/* What a list of facts or a table leaves open, until something else is added. */
+typedef enum clv_report_open { CLV_OPEN_NOTHING, CLV_OPEN_FACTS, CLV_OPEN_TABLE } clv_report_open;
+
+struct clvox_report {
+    text_buffer title, warnings, links, body; /* HTML */
+    char *icon;
+    clv_report_open open;
+    int columns, sections;
+    clv_viewer viewer[CLV_REPORT_VIEWERS];
+    size_t place[CLV_REPORT_VIEWERS]; /* in the body, before which the viewer stands */
+    int viewers;
+    int status; /* of what failed first, with its sentence */
+    char message[CLV_REPORT_MESSAGE];
+};
+
+/* The body, ready for something that is no fact and no row. NULL once something has failed. */
+text_buffer *clv_report_body(clvox_report *report);
+
+/* Text of others, escaped: UTF-8, and without control characters. */
+void clv_report_put(text_buffer *to, const char *text);
+
+/* Notes the failure of a function without a result. */
+void clv_report_fail(clvox_report *report, int status, const char *sentence);
+
+#endif

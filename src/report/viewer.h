@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images to leaf through in a page: every layer's slices of a plane are one PNG, which the page's script
+ * cuts. */
+#ifndef CLV_REPORT_VIEWER_H
+#define CLV_REPORT_VIEWER_H
+
+#include "clvox/report.h"
+#include "report/text.h"
+
+typedef struct clv_viewer {
+    clvox_report_layer layer[CLVOX_REPORT_LAYERS]; /* names are the viewer's own */
+    int layers;
+    const clvox_volume *mask;
+} clv_viewer;
+
+/* The element, with at most about `bytes` of pictures. */
+int clv_viewer_put(text_buffer *to, const clv_viewer *viewer, size_t bytes);
+
+/* The script that makes the elements of a page live, and their style. */
+extern const char clv_viewer_script[];
+extern const char *const clv_viewer_style;
+
+#endif

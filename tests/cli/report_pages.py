@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Loads the pages of --report in Chromium: report_pages.py PROGRAM
+
+HTML that closes what it opens, nothing fetched, no word on the console; layout on a desk and on a phone, light and dark;
+what each key does; markup in names; paper, and no scripts. Skips where there is no Chromium."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from html.parser import HTMLParser
+
+from browser import Browser, Cases, chromium_or_skip, unless
+
+# What keys and the mouse do, driven one after another once the pictures are there, and how all is laid out.
+DRIVE = """<script>
+const found = [], say = (...words) => found.push(words.join(' ')), root = document.documentElement
+const numbers = colour => colour.match(/[\\d.]+/g).map(Number)
+const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+  .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0)
+const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor
+  if (c !== 'rgba(0, 0, 0, 0)') return light(numbers(c)) } return 1 }
+const contrast = e => { const l = light(numbers(getComputedStyle(e).color)), g = behind(e)
+  return (Math.max(l, g) + .05) / (Math.min(l, g) + .05) }
+const sum = canvas => { const d = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data
+  let s = 0; for (let i = 0; i < d.length; i++) s = (s * 31 + d[i]) >>> 0; return s }
+const bright = canvas => { const d = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data
+  let s = 0; for (let i = 0; i < d.length; i += 4) s += d[i]; return s / (d.length / 4) }
+function drive() {
+  const viewer = document.querySelector('.viewer')
+  if (viewer) {
+    const [first, second, third] = viewer.querySelectorAll('canvas'), sliders = viewer.querySelectorAll('.plane input')
+    const outputs = viewer.querySelectorAll('output')
+    const key = (target, key) => { target.focus(); target.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true})) }
+    const changes = (what, action, other) => { const before = sum(other || first); action()
+      if (sum(other || first) === before) say(what, 'changes nothing') }
+    for (const canvas of [first, second, third]) {
+      if (!(bright(canvas) > 4)) say('a plane is black')
+      if (canvas.tabIndex !== 0 || !canvas.getAttribute('aria-label')) say('a plane is not reached by keys, or has no words')
+      if (canvas.clientWidth < 100) say('a plane is', canvas.clientWidth, 'wide')
+    }
+    const at = +sliders[0].value, text = outputs[0].textContent
+    changes('arrow up', () => key(first, 'ArrowUp'))
+    if (+sliders[0].value !== at + 1 || outputs[0].textContent === text) say('arrow up: slice', sliders[0].value, 'after', at)
+    changes('arrow down', () => key(first, 'ArrowDown'))
+    key(first, 'End'); if (+sliders[0].value !== +sliders[0].max) say('End is not the last slice')
+    key(first, 'Home'); if (+sliders[0].value !== 0) say('Home is not the first slice')
+    sliders[0].value = at; sliders[0].dispatchEvent(new Event('input'))
+    if (outputs[0].textContent !== text) say('the slider does not bring', text, 'back')
+    if (!sliders[0].getAttribute('aria-valuetext').includes('mm')) say('a slider does not say its place')
+    const images = viewer.querySelectorAll('input[data-show]').length
+    if (images > 1) {
+      changes('2', () => key(first, '2')); changes('1', () => key(first, '1'))
+      changes('s', () => key(first, 's')); changes('arrow right in swipe', () => key(first, 'ArrowRight'))
+      if (+sliders[0].value !== at) say('arrow right leafs while swiping')
+      key(first, 's'); key(first, 'f')
+      if (!viewer.querySelector('input[data-mode=flicker]').checked) say('f does not flicker')
+      key(first, 'f')
+      if (!viewer.querySelector('input[data-mode=one]').checked) say('f does not end')
+    }
+    const overlays = viewer.querySelectorAll('input[data-over]').length
+    if (viewer.querySelector('.keys').textContent.includes(' o outlines')) changes('o', () => key(first, 'o'))
+    if (viewer.querySelector('.keys').textContent.includes(' j colours')) changes('j', () => key(first, 'j'))
+    changes('c', () => key(first, 'c'))
+    const box = first.getBoundingClientRect()
+    changes('a click', () => first.dispatchEvent(new PointerEvent('pointerdown', {pointerId: 1, bubbles: true, buttons: 1,
+      clientX: box.left + box.width * .3, clientY: box.top + box.height * .3})), second)
+    window.seen = {images, overlays, slices: [...sliders].map(s => +s.max + 1), widths: [first, second, third].map(c => c.clientWidth),
+      tops: [first, second, third].map(c => Math.round(c.getBoundingClientRect().top))}
+  }
+  for (const e of document.querySelectorAll('h1,p,li,th,td,dt,dd,caption,figcaption,a,label,legend,output'))
+    if (e.offsetParent && contrast(e) < 4.5) say('faint:', e.textContent.slice(0, 40), contrast(e))
+  for (const table of document.querySelectorAll('table'))
+    if (!table.caption || !table.querySelector('thead th[scope]')) say('a table without caption or headings')
+  for (const part of document.querySelectorAll('.scroll')) if (part.tabIndex != 0) say('keys do not reach what scrolls')
+  for (const plot of document.querySelectorAll('figure.plot svg')) {
+    const whole = plot.getBoundingClientRect()
+    if (whole.width < 200 || !plot.getAttribute('aria-label') || !plot.querySelector('.bar,.curve')) say('a plot is empty')
+    for (const t of plot.querySelectorAll('text')) { const b = t.getBoundingClientRect()
+      if (b.left < whole.left - 1 || b.right > whole.right + 1 || b.bottom > whole.bottom + 1) say('"' + t.textContent + '" leaves its plot') }
+  }
+  if (root.scrollWidth > innerWidth + 1) say('the page is', root.scrollWidth, 'wide in', innerWidth)
+  const result = {found, seen: window.seen, title: document.title, heading: document.querySelector('h1').textContent,
+    text: document.body.innerText, scripts: document.scripts.length, plots: document.querySelectorAll('figure.plot').length,
+    dark: matchMedia('(prefers-color-scheme: dark)').matches, thumbnails: document.querySelectorAll('img.thumbnail').length,
+    links: [...document.querySelectorAll('td a,th a')].map(a => a.getAttribute('href')),
+    rows: [...document.querySelectorAll('tbody tr')].map(r => r.innerText),
+    warnings: [...document.querySelectorAll('.warnings li')].map(e => e.textContent),
+    fetched: performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('data:'))}
+  root.textContent = 'RESULT' + JSON.stringify(result) + 'END'
+}
+addEventListener('load', () => setTimeout(drive, 800))
+</script>"""
+
+VOID = {"meta", "link", "img", "br", "input", "hr"}
+
+
+class Balance(HTMLParser):
+    """What a page opens and does not close."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.wrong, self.addresses = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.addresses += [v for k, v in attrs if k in ("src", "href") and v and not v.startswith(("data:", "#"))]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass # of SVG
+
+    def handle_endtag(self, tag):
+        if tag in VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}> at {self.getpos()}")
+
+
+def balance(path):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    page = Balance()
+    page.feed(text)
+    page.close()
+    return page.wrong + [f"<{tag}> stays open" for tag in page.open] + \
+        unless(not re.search(r"https?://", text), "an address of the network") + \
+        unless("eval(" not in text and "innerHTML" not in text, "text becomes code"), page.addresses
+
+
+def main():
+    program, cases = os.path.abspath(sys.argv[1]), Cases()
+    chromium = chromium_or_skip()
+    with tempfile.TemporaryDirectory() as folder:
+        browser = Browser(chromium, folder)
+
+        def clvox(*words, code=0):
+            done = subprocess.run([program, *words], cwd=folder, capture_output=True, check=False)
+            if done.returncode != code:
+                print("# " + done.stderr.decode("utf-8", "replace")[-800:])
+                raise SystemExit(f"clvox {words[0]}: exit code {done.returncode}")
+
+        def at(name):
+            return os.path.join(folder, name)
+
+        def check(name, page, wants, *options):
+            """The page as a whole; wants(seen) says what is wrong with what it shows."""
+            wrong, _ = balance(page)
+            out, console = browser.run(page, "--dump-dom")
+            seen = browser.measure(page, DRIVE, "--window-size=1280,900", *options)
+            if not seen:
+                cases.case(name, ["Chromium gave no result"] + console)
+                return
+            cases.case(name, wrong + console + seen["fetched"] + seen["found"] + unless("RESULT" not in out, "odd") + wants(seen))
+
+        clvox("phantom", "pair", "-o", "p", "--size", "33x37x29", "--spacing", "3x3x3.5mm", "--seed", "4", "-q")
+        fast = ["--quick", "--linear", "rigid", "--shrink", "2x1", "--iterations", "12x11", "--no-picture", "-q"]
+        clvox("register", "-f", "p_fixed.nii.gz", "-m", "p_moving.nii.gz", "-o", "r", "--labels", "p_moving_labels.nii.gz", "--report", *fast)
+        page = at("r_report.html")
+        check("register: images, swipe, flicker, outlines, colours and planes follow keys and clicks", page, lambda seen:
+              unless(seen["seen"]["images"] == 2 and seen["seen"]["overlays"] == 2, f"{seen['seen']}") +
+              unless(max(seen["seen"]["slices"]) >= 29, f"{seen['seen']} slices") +
+              unless(len(set(seen["seen"]["tops"])) == 1, "planes are not side by side") +
+              unless(seen["plots"] == 2, f"{seen['plots']} plots") +
+              [f"no {word}" for word in ("log Jacobian", "p_moving.nii.gz", "jacobian, folded", "rigid", "CRC-32", "preset", "level 2",
+                                         "percent of voxels", "clvox register") if word not in seen["text"]] +
+              unless(not seen["warnings"], f"warnings: {seen['warnings']}"))
+        phone = browser.measure(page, DRIVE, "--window-size=500,900")
+        cases.case("on a phone: one column, no sideways scrolling", phone["found"] +
+                   unless(len(set(phone["seen"]["tops"])) == 3 and min(phone["seen"]["widths"]) > 300, f"{phone['seen']}"))
+        dark = browser.measure(page, DRIVE, "--window-size=1280,900", "--force-dark-mode")
+        cases.case("dark, where the reader's system is", dark["found"] + unless(dark["dark"], "the scheme is light"))
+        cases.case("it is small, and writes nothing else", unless(os.path.getsize(page) < 6e6, f"{os.path.getsize(page)} bytes") +
+                   unless(not os.path.exists(at("r.png")), "a picture that was not asked for"))
+
+        # Names of files that look like markup, or that are no UTF-8; an image without orientation.
+        odd = "<b>&\"'é<script>alert(1)</script>"
+        odd_file = odd.replace("/", "") + ".nii"
+        clvox("phantom", "pair", "-o", "q", "--size", "9x10x11", "--seed", "2", "-q")
+        subprocess.run([sys.executable, "-c", """import gzip, sys
+data = bytearray(gzip.open('q_moving.nii.gz').read())
+data[252:256] = bytes(4) # qform_code and sform_code
+open(sys.argv[1], 'wb').write(data)""", odd_file], cwd=folder, check=True)
+        clvox("register", "-f", "q_fixed.nii.gz", "-m", odd_file, "-o", odd.replace("/", ""), "--deform", "none", "--linear", "rigid",
+              "--no-picture", "--report", "-q")
+        check("markup in names stays text; warnings come first", at(odd.replace("/", "") + "_report.html"), lambda seen:
+              unless(odd_file in seen["title"] and odd_file in seen["heading"], f"the title is {seen['title']}") +
+              unless(seen["scripts"] == 3, f"{seen['scripts']} scripts") +
+              unless(any("orientation is assumed" in w and odd_file in w for w in seen["warnings"]), f"warnings: {seen['warnings']}"))
+        latin = os.fsencode(at("")) + b"caf\xe9.nii.gz"
+        os.rename(os.fsencode(at("q_moving.nii.gz")), latin)
+        clvox("register", "-f", "q_fixed.nii.gz", "-m", latin, "-o", "latin", "--deform", "none", "--linear", "rigid", "--no-picture", "--report", "-q")
+        check("bytes that are no UTF-8 are taken for Latin-1", at("latin_report.html"), lambda seen:
+              unless("café.nii.gz on" in seen["title"], f"the title is {seen['title']}"))
+
+        pdf = at("page.pdf")
+        browser.run(page, "--print-to-pdf=" + pdf, "--no-pdf-header-footer")
+        with open(pdf, "rb") as file:
+            content = file.read()
+        pages = len(re.findall(rb"/Type\s*/Page\b", content))
+        cases.case("it prints", unless(content[:4] == b"%PDF" and 2 <= pages <= 8, f"{pages} pages"))
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        with open(at("still.html"), "w", encoding="utf-8") as file:
+            file.write(text.replace("script-src 'unsafe-inline'", "script-src 'none'"))
+        out, _ = browser.run(at("still.html"), "--dump-dom")
+        cases.case("without scripts the slices of the centre are shown",
+                   unless('class="still"' in out and "viewer live" not in out and "<canvas" not in out.split("<script>")[0], "the script ran"))
+    print(f"1..{cases.number}")
+    return 1 if cases.failures else 0
+
+
+sys.exit(main())

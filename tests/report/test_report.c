@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages: what their pictures show, what is refused, and how large they become. The script that makes them
+ * live is tested in a browser (tests/cli/report_pages.py). */
+#include "check.h"
+
+#include <cjson/cJSON.h>
+#include <png.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clvox/files.h"
+#include "clvox/report.h"
+
+static char path[128];
+
+static clvox_volume *make(const int size[3], const double edge[3], int frames)
+{
+    clvox_grid grid = {{size[0], size[1], size[2]}, {{edge[0]}, {0, edge[1]}, {0, 0, edge[2]}, {0, 0, 0, 1}}};
+    clvox_volume *volume = NULL;
+    assert_that(clvox_volume_create(&grid, frames, CLVOX_KIND_SCALAR, &volume) == CLVOX_OK, "%s",
+                clvox_message());
+    return volume;
+}
+
+/* 100 and so much along an axis; bright corners, so that the frame round the head holds everything. */
+static void slope(clvox_volume *v, const double along[3])
+{
+    const int *n = v->grid.size;
+    for (int z = 0, i = 0; z < n[2]; z++)
+        for (int y = 0; y < n[1]; y++)
+            for (int x = 0; x < n[0]; x++, i++)
+                v->data[i] = (float)(100 + along[0] * x + along[1] * y + along[2] * z);
+    for (int c = 0; c < 8; c++)
+        v->data[((size_t)(c & 4 ? n[2] - 1 : 0) * n[1] + (c & 2 ? n[1] - 1 : 0)) * n[0] +
+                (c & 1 ? n[0] - 1 : 0)] = 200;
+}
+
+static clvox_report *begin(void)
+{
+    clvox_report *report = NULL;
+    assert_that(clvox_report_create("a page", &report) == CLVOX_OK, "%s", clvox_message());
+    return report;
+}
+
+/* Writes it and gives the file's text, the caller's. */
+static char *written(clvox_report **report)
+{
+    char *text = NULL;
+    assert_that(clvox_report_write(*report, path) == CLVOX_OK, "%s", clvox_message());
+    clvox_report_destroy(report);
+    assert_that(clvox_file_read(path, 1 << 24, &text, NULL) == CLVOX_OK, "%s", clvox_message());
+    return text;
+}
+
+static char *page_of(const clvox_report_layer *layers, int count, const clvox_volume *mask)
+{
+    clvox_report *report = begin();
+    clvox_report_images(report, layers, count, mask);
+    return written(&report);
+}
+
+/* The data that the first set of images has for its script. */
+static cJSON *data_of(const char *page)
+{
+    const char *at = strstr(page, "application/json\">");
+    assert_non_null(at);
+    at += strlen("application/json\">");
+    cJSON *data = cJSON_ParseWithLength(at, (size_t)(strstr(at, "</script>") - at));
+    assert_non_null(data);
+    return data;
+}
+
+static size_t decode(const char *text, uint8_t *out)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t count = 0;
+    unsigned bits = 0, have = 0;
+    for (; *text && *text != '='; text++) {
+        bits = bits << 6 | (unsigned)(strchr(letters, *text) - letters);
+        if ((have += 6) >= 8)
+            out[count++] = (uint8_t)(bits >> (have -= 8));
+    }
+    return count;
+}
+
+/* A layer's slices in a plane, as red, green, blue and opacity; the caller's. */
+static uint8_t *sheet_of(const cJSON *data, int layer, int plane, int *width, int *height)
+{
+    const char *text =
+        cJSON_GetArrayItem(
+            cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(data, "layers"), layer), "sheets"),
+            plane)
+            ->valuestring;
+    uint8_t *bytes = malloc(strlen(text)), *pixels;
+    size_t size = decode(text, bytes);
+    png_image image;
+    memset(&image, 0, sizeof image);
+    image.version = PNG_IMAGE_VERSION;
+    assert_true(png_image_begin_read_from_memory(&image, bytes, size));
+    image.format = PNG_FORMAT_RGBA;
+    pixels = malloc(PNG_IMAGE_SIZE(image));
+    assert_true(png_image_finish_read(&image, NULL, pixels, 0, NULL));
+    *width = (int)image.width;
+    *height = (int)image.height;
+    free(bytes);
+    return pixels;
+}
+
+static int number(const cJSON *data, int plane, const char *name)
+{
+    return cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(data, "planes"), plane), name)
+        ->valueint;
+}
+
+static double number_in(const cJSON *data, int plane, const char *name, int at)
+{
+    return cJSON_GetArrayItem(
+               cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(data, "planes"), plane), name), at)
+        ->valuedouble;
+}
+
+/* The red of a pixel of slice k. */
+static int pixel(const cJSON *data, int layer, int plane, int k, int x, int y)
+{
+    int width, height, w = number(data, plane, "width"), h = number(data, plane, "height"),
+                       columns = number(data, plane, "columns");
+    uint8_t *sheet = sheet_of(data, layer, plane, &width, &height);
+    const int value = sheet[4 * ((size_t)(k / columns * h + y) * width + k % columns * w + x)];
+    assert_true(width == w * columns && k / columns * h + y < height);
+    free(sheet);
+    return value;
+}
+
+static void slices_follow_the_axes_of_the_patient(void **state)
+{
+    (void)state;
+    clvox_volume *v = make((const int[]){23, 29, 11}, (const double[]){2, 1.5, 4}, 1);
+    /* Where the slope points to, the plane that it lies in, and from where to where in it. */
+    static const struct {
+        double along[3];
+        int plane, down;
+        bool falls;
+    } cases[] = {{{1, 0, 0}, 0, 0, true}, {{1, 0, 0}, 1, 0, true}, {{0, 1, 0}, 0, 1, true},
+                 {{0, 1, 0}, 2, 0, true}, {{0, 0, 1}, 1, 1, true}, {{0, 0, -1}, 2, 1, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        slope(v, cases[i].along);
+        char *page = page_of(&(clvox_report_layer){"one", v, CLVOX_REPORT_GREY, 0}, 1, NULL);
+        cJSON *data = data_of(page);
+        const int plane = cases[i].plane, w = number(data, plane, "width"), h = number(data, plane, "height"),
+                  k = number(data, plane, "start");
+        const int first = pixel(data, 0, plane, k, cases[i].down ? w / 2 : 2, cases[i].down ? 2 : h / 2);
+        const int last =
+            pixel(data, 0, plane, k, cases[i].down ? w / 2 : w - 3, cases[i].down ? h - 3 : h / 2);
+        assert_that(cases[i].falls ? first > last + 40 : last > first + 40, "case %zu: %d to %d", i, first,
+                    last);
+        cJSON_Delete(data);
+        free(page);
+    }
+    /* All slices are there, at their millimetres, and go up with the world. */
+    slope(v, (const double[]){0, 0, 3});
+    char *page = page_of(&(clvox_report_layer){"one", v, CLVOX_REPORT_GREY, 0}, 1, NULL);
+    cJSON *data = data_of(page);
+    assert_that(number(data, 0, "count") == 11 && number(data, 1, "count") == 29 &&
+                    number(data, 2, "count") == 23,
+                "%d slices", number(data, 0, "count"));
+    assert_that(fabs(number_in(data, 0, "mm", 0)) < 1e-6 && fabs(number_in(data, 0, "mm", 1) - 4) < 1e-6,
+                "from %g mm", number_in(data, 0, "mm", 0));
+    /* The proportions are millimetres. */
+    const double shape = (double)number(data, 0, "width") / number(data, 0, "height");
+    assert_that(fabs(shape - 23 * 2 / (29 * 1.5)) < 0.02, "%g", shape);
+    int before = -1;
+    for (int k = 0; k < 11; k++) {
+        const int here = pixel(data, 0, 0, k, 30, 30);
+        assert_that(here >= before, "slice %d: %d after %d", k, here, before);
+        before = here;
+    }
+    cJSON_Delete(data);
+    free(page);
+    clvox_volume_destroy(&v);
+}
+
+static void storage_does_not_matter(void **state)
+{
+    (void)state;
+    clvox_volume *v = make((const int[]){13, 17, 9}, (const double[]){2, 1, 3}, 1), *turned = NULL;
+    slope(v, (const double[]){1, 2, -1});
+    v->data[500] = NAN;
+    clvox_grid grid = {{17, 13, 9},
+                       {{0, -2, 0, 24}, {-1, 0, 0, 16}, {0, 0, 3, 0}, {0, 0, 0, 1}}}; /* P, L, S */
+    assert_that(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &turned) == CLVOX_OK, "%s", clvox_message());
+    for (int z = 0; z < 9; z++)
+        for (int y = 0; y < 17; y++)
+            for (int x = 0; x < 13; x++)
+                turned->data[(z * 13 + 12 - x) * 17 + 16 - y] = v->data[(z * 17 + y) * 13 + x];
+    char *a = page_of(&(clvox_report_layer){"one", v, CLVOX_REPORT_GREY, 0}, 1, NULL);
+    char *b = page_of(&(clvox_report_layer){"one", turned, CLVOX_REPORT_GREY, 0}, 1, NULL);
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&turned);
+}
+
+static void overlays_are_clear_where_there_is_nothing(void **state)
+{
+    (void)state;
+    clvox_volume *v = make((const int[]){40, 40, 20}, (const double[]){2, 2, 2}, 1),
+                 *labels = make((const int[]){40, 40, 20}, (const double[]){2, 2, 2}, 1),
+                 *change = make((const int[]){20, 20, 10}, (const double[]){4, 4, 4}, 1),
+                 *mask = make((const int[]){40, 40, 20}, (const double[]){2, 2, 2}, 1);
+    slope(v, (const double[]){1, 0, 0});
+    for (int i = 0; i < 40 * 40 * 20; i++) {
+        const int x = i % 40, y = i / 40 % 40;
+        labels->data[i] = x >= 10 && x < 30 && y >= 10 && y < 30 ? 2035 : 0;
+        mask->data[i] = x < 20;
+    }
+    for (int i = 0; i < 20 * 20 * 10; i++)
+        change->data[i] = i / 20 % 20 < 10 ? -0.25f : 0.25f;
+    const clvox_report_layer layers[] = {{"one", v, CLVOX_REPORT_GREY, 0},
+                                         {"labels", labels, CLVOX_REPORT_OUTLINES, 0},
+                                         {"change", change, CLVOX_REPORT_SIGNED, 1}};
+    char *page = page_of(layers, 3, mask);
+    cJSON *data = data_of(page);
+    int width, height, w = number(data, 0, "width"), columns = number(data, 0, "columns"),
+                       k = number(data, 0, "start"), h = number(data, 0, "height");
+    uint8_t *outlines = sheet_of(data, 1, 0, &width, &height);
+    const int fine = width / (w * columns);
+    assert_int_equal(fine, 2);
+    size_t drawn = 0;
+    for (int y = 0; y < fine * h; y++)
+        for (int x = 0; x < fine * w; x++)
+            drawn +=
+                outlines[4 * ((size_t)(k / columns * fine * h + y) * width + k % columns * fine * w + x) +
+                         3] > 0;
+    /* The border of a square of half the width is a line once round it. */
+    assert_that(fabs(drawn - 4.0 * fine * w / 2) < 0.1 * fine * w, "%zu pixels of %d x %d", drawn, fine * w,
+                fine * h);
+    free(outlines);
+    uint8_t *colors = sheet_of(data, 2, 0, &width, &height);
+    size_t in = 0, out = 0, red = 0, blue = 0;
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            const uint8_t *c = colors + 4 * ((size_t)(k / columns * h + y) * width + k % columns * w + x);
+            const bool masked = (w - 1 - x) * 40 / w < 19;
+            in += masked && c[3];
+            out += (w - 1 - x) * 40 / w > 20 && c[3];
+            red += c[3] && y < h / 2 - 2 && c[0] > c[2]; /* in front: larger */
+            blue += c[3] && y > h / 2 + 2 && c[2] > c[0];
+        }
+    assert_that(in > 0.4 * w * h && !out && red > 0.15 * w * h && blue > 0.15 * w * h,
+                "%zu in, %zu out, %zu red, %zu blue", in, out, red, blue);
+    free(colors);
+    const cJSON *last = cJSON_GetArrayItem(cJSON_GetObjectItem(data, "layers"), 2);
+    assert_true(cJSON_GetObjectItem(last, "range")->valuedouble == 0.3 &&
+                cJSON_IsTrue(cJSON_GetObjectItem(last, "hidden")));
+    cJSON_Delete(data);
+    free(page);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&labels);
+    clvox_volume_destroy(&change);
+    clvox_volume_destroy(&mask);
+}
+
+static void colours_stay(void **state)
+{
+    (void)state;
+    clvox_volume *v = make((const int[]){8, 9, 10}, (const double[]){1, 1, 1}, 3);
+    for (int i = 0; i < 720; i++) {
+        v->data[i] = 255;
+        v->data[720 + i] = 128;
+    }
+    char *page = page_of(&(clvox_report_layer){"colour", v, CLVOX_REPORT_COLOUR, 0}, 1, NULL);
+    cJSON *data = data_of(page);
+    int width, height;
+    uint8_t *sheet = sheet_of(data, 0, 2, &width, &height);
+    assert_that(sheet[0] == 255 && abs(sheet[1] - 128) < 3 && sheet[2] == 0, "%d %d %d", sheet[0], sheet[1],
+                sheet[2]);
+    free(sheet);
+    cJSON_Delete(data);
+    free(page);
+    clvox_volume_destroy(&v);
+}
+
+static void images_of_any_shape_and_content(void **state)
+{
+    (void)state;
+    static const int sizes[][3] = {{1, 1, 1}, {64, 1, 3}, {7, 13, 1}, {300, 3, 2}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int content = 0; content < 3; content++) {
+            clvox_volume *v = make(sizes[i], (const double[]){0.7, 1, 9}, 1);
+            for (size_t k = 0; k < clvox_grid_voxels(&v->grid); k++)
+                v->data[k] = content == 0 ? NAN : content == 1 ? 0 : (float)k;
+            char *thumbnail = NULL,
+                 *page = page_of(&(clvox_report_layer){"one", v, CLVOX_REPORT_GREY, 0}, 1, NULL);
+            assert_that(clvox_report_thumbnail(v, v, NULL, &thumbnail) == CLVOX_OK && thumbnail, "%s",
+                        clvox_message());
+            free(thumbnail);
+            free(page);
+            clvox_volume_destroy(&v);
+        }
+}
+
+static void a_page_of_noise_stays_below_six_megabytes(void **state)
+{
+    (void)state;
+    clvox_volume *a = make((const int[]){150, 150, 150}, (const double[]){1, 1, 1}, 1),
+                 *b = make((const int[]){150, 150, 150}, (const double[]){1, 1, 1}, 1);
+    unsigned seed = 1;
+    for (size_t i = 0; i < clvox_grid_voxels(&a->grid); i++) {
+        a->data[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8);
+        b->data[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8);
+    }
+    const clvox_report_layer layers[] = {{"a", a, CLVOX_REPORT_GREY, 0}, {"b", b, CLVOX_REPORT_GREY, 0}};
+    free(page_of(layers, 2, NULL));
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_that(info.st_size < 6000000 && info.st_size > 3500000, "%lld bytes", (long long)info.st_size);
+    clvox_volume_destroy(&a);
+    clvox_volume_destroy(&b);
+}
+
+static void what_is_not_as_described_is_refused(void **state)
+{
+    (void)state;
+    clvox_volume *v = make((const int[]){4, 4, 4}, (const double[]){1, 1, 1}, 1),
+                 *other = make((const int[]){5, 4, 4}, (const double[]){1, 1, 1}, 1);
+    const clvox_report_layer image = {"one", v, CLVOX_REPORT_GREY, 0},
+                             outlines = {"one", v, CLVOX_REPORT_OUTLINES, 0},
+                             colour = {"one", v, CLVOX_REPORT_COLOUR, 0};
+    unlink(path);
+    for (int wrong = 0; wrong < 7; wrong++) {
+        clvox_report *report = begin();
+        const clvox_report_cell cell = {.text = "x"};
+        switch (wrong) {
+        case 0: clvox_report_row(report, &cell); break;
+        case 1: clvox_report_images(report, &image, 0, NULL); break;
+        case 2: clvox_report_images(report, &outlines, 1, NULL); break;
+        case 3: clvox_report_images(report, &colour, 1, NULL); break;
+        case 4: clvox_report_histogram(report, "h", v, other, 0); break;
+        case 5: clvox_report_table(report, "t", NULL, 0); break;
+        default:
+            for (int i = 0; i < 5; i++)
+                clvox_report_images(report, &image, 1, NULL);
+        }
+        clvox_report_text(report, "what follows changes nothing");
+        assert_that(clvox_report_write(report, path) == CLVOX_ERROR_ARGUMENT, "case %d", wrong);
+        assert_int_equal(access(path, F_OK), -1);
+        clvox_report_destroy(&report);
+    }
+    clvox_report *report = begin();
+    assert_int_equal(clvox_report_write(report, "/nowhere/page.html"), CLVOX_ERROR_FILE);
+    clvox_report_destroy(&report);
+    clvox_report_destroy(&report);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&other);
+}
+
+static void text_plots_and_the_icon(void **state)
+{
+    (void)state;
+    clvox_volume *v = make((const int[]){10, 10, 10}, (const double[]){1, 1, 1}, 1),
+                 *mask = make((const int[]){10, 10, 10}, (const double[]){1, 1, 1}, 1);
+    for (int i = 0; i < 1000; i++) {
+        v->data[i] = (float)(i < 500 ? -0.5 : i < 999 ? 0.5 : NAN);
+        mask->data[i] = i >= 400;
+    }
+    clvox_report *report = begin();
+    clvox_report_warn(report, "a <b> & \"c\" \x01 caf\xe9");
+    clvox_report_fact(report, "name", "value");
+    clvox_report_histogram(report, "h", v, mask, 1);
+    const double x[] = {0, 10, 20, 30}, y[] = {1, NAN, 3, 4};
+    const clvox_report_curve curves[] = {{"one", x, y, 4}, {"two", x, x, 4}};
+    clvox_report_curves(report, "c", "iteration", "energy", curves, 2);
+    clvox_report_icon(report, "data:image/png;base64,AAAA");
+    char *icon = NULL, *page = written(&report);
+    assert_non_null(strstr(page, "<li>a &lt;b&gt; &amp; &quot;c&quot; ? caf\xc3\xa9</li>"));
+    assert_non_null(strstr(page, "599 voxels, mean 0.3331, standard deviation 0.3729, from -0.5 to 0.5; "
+                                 "without the logarithm from 0.607 to 1.65"));
+    /* A gap ends a line: one of a point, one of two, and the other curve. */
+    int lines = 0;
+    for (const char *at = page; (at = strstr(at, "<polyline")); at++)
+        lines++;
+    assert_int_equal(lines, 3);
+    assert_true(clvox_report_icon_of(path, &icon) == CLVOX_OK && icon &&
+                !strcmp(icon, "data:image/png;base64,AAAA"));
+    free(icon);
+    assert_true(clvox_report_icon_of("/nowhere", &icon) == CLVOX_OK && !icon);
+    free(page);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&mask);
+}
+
+int main(void)
+{
+    snprintf(path, sizeof path, "/tmp/clvox_report_%d.html", (int)getpid());
+    test_case(slices_follow_the_axes_of_the_patient, "slices follow the axes of the patient");
+    test_case(storage_does_not_matter, "an image stored otherwise gives the same page");
+    test_case(overlays_are_clear_where_there_is_nothing,
+              "outlines and colours are where they belong, and clear elsewhere");
+    test_case(colours_stay, "coloured images keep their colours");
+    test_case(images_of_any_shape_and_content, "one voxel, one slice, nothing but NaN or 0");
+    test_case(a_page_of_noise_stays_below_six_megabytes, "a page of noise stays below 6 MB");
+    test_case(what_is_not_as_described_is_refused,
+              "what is not as described is refused, and nothing is written");
+    test_case(text_plots_and_the_icon,
+              "text is escaped; a histogram's figures; gaps of curves; the icon comes back");
+    const int code = test_run("report", NULL);
+    unlink(path);
+    return code;
+}
