@@ -14,6 +14,17 @@ const char *cli_page_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
+char *cli_page_address(const char *path)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+    char *out = malloc(3 * strlen(path) + 3), *to = out;
+    if (out && *path != '/' && *path != '.')
+        to += sprintf(to, "./"); /* so that a colon in a name is none of a protocol */
+    for (; out && *path; path++)
+        to += strchr(plain, *path) ? sprintf(to, "%c", *path) : sprintf(to, "%%%02X", (unsigned char)*path);
+    return out;
+}
+
 int cli_page_begin(const command *cli, const char *title, clvox_report **out)
 {
     const cJSON *remark;

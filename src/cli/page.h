@@ -18,6 +18,10 @@ void cli_page_facts(clvox_report *page, const cJSON *object, int most);
  * released. */
 int cli_page_end(command *cli, clvox_report **page, int status, const char *path);
 
+/* A path as an address relative to the page, with %20 for a blank and so on; the caller's to free, NULL
+ * without memory. */
+char *cli_page_address(const char *path);
+
 /* The last part of a path. */
 const char *cli_page_name(const char *path);
 

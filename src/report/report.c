@@ -9,6 +9,7 @@
 #include "clvox/files.h"
 #include "report/page.h"
 
+enum { SENTENCE = 28 };      /* characters of a field that may be broken into lines */
 enum { PICTURES = 5400000 }; /* bytes of the images that are leafed through: the page stays below 6 MB */
 
 /* ---- text ---------------------------------------------------------------- */
@@ -35,22 +36,24 @@ void clv_report_fail(clvox_report *report, int status, const char *sentence)
     snprintf(report->message, sizeof report->message, "%s", sentence);
 }
 
-static void close_open(clvox_report *report)
-{
-    if (report->open == CLV_OPEN_FACTS) {
-        text_put(&report->body, "</dl>\n");
-    } else if (report->open == CLV_OPEN_TABLE) {
-        text_put(&report->body, "</tbody></table>");
-        page_end_scroll(&report->body);
-    }
-    report->open = CLV_OPEN_NOTHING;
-}
+static const char *const ends[] = {"", "</dl>\n", "</tbody></table></div>\n",
+                                   "</div>\n"}; /* by what is open */
 
 text_buffer *clv_report_body(clvox_report *report)
 {
     if (report->status < 0)
         return NULL;
-    close_open(report);
+    text_put(&report->body, ends[report->open]);
+    report->open = CLV_OPEN_NOTHING;
+    return &report->body;
+}
+
+text_buffer *clv_report_plots(clvox_report *report)
+{
+    if (report->open == CLV_OPEN_PLOTS || !clv_report_body(report))
+        return report->open == CLV_OPEN_PLOTS ? &report->body : NULL;
+    text_put(&report->body, "<div class=\"columns\">\n");
+    report->open = CLV_OPEN_PLOTS;
     return &report->body;
 }
 
@@ -168,7 +171,11 @@ void clvox_report_row(clvox_report *report, const clvox_report_cell *cells)
     text_put(to, "<tr>");
     for (int c = 0; c < report->columns; c++) {
         const clvox_report_cell *cell = &cells[c];
-        text_add(to, "<%s%s>", c ? "td" : "th scope=\"row\"", is_number(cell->text) ? " class=\"n\"" : "");
+        const bool sentence = cell->text && strlen(cell->text) > SENTENCE;
+        text_add(to, "<%s%s>", c ? "td" : "th scope=\"row\"",
+                 is_number(cell->text) ? " class=\"n\""
+                 : sentence            ? " class=\"wide\""
+                                       : "");
         if (cell->link) {
             text_put(to, "<a href=\"");
             clv_report_put(to, cell->link);
@@ -307,10 +314,7 @@ int clvox_report_write(const clvox_report *report, const char *path)
         CLV_TRY(clv_viewer_put(&page, &report->viewer[i], PICTURES / (size_t)report->viewers));
     }
     put_part(&page, &report->body, from, report->body.length);
-    if (report->open == CLV_OPEN_FACTS)
-        text_put(&page, "</dl>\n");
-    else if (report->open == CLV_OPEN_TABLE)
-        text_put(&page, "</tbody></table></div>\n");
+    text_put(&page, ends[report->open]);
     text_put(&page, "</main>\n");
     if (report->viewers) {
         text_put(&page, "<script>\n");
@@ -357,7 +361,8 @@ const char *const clv_viewer_style =
     "var(--c0);"
     "outline-offset:2px}\n"
     ".keys{font-size:.85rem;max-width:none}"
-    ".thumbnail{display:block;height:84px;width:auto;background:#000}tbody .n{text-align:right}\n"
+    "td.wide{overflow-wrap:anywhere}.thumbnail{display:block;height:84px;width:auto;background:#000}tbody "
+    ".n{text-align:right}\n"
     "figure.plot{margin:1rem 0}figure.plot "
     "figcaption{color:var(--ink);font-size:.9rem;font-weight:600;margin:0 0 .2rem}"
     ".bar{fill:var(--c0)}.curve{fill:none;stroke-width:1.8}"

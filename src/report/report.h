@@ -6,8 +6,13 @@
 
 enum { CLV_REPORT_VIEWERS = 4, CLV_REPORT_MESSAGE = 256 };
 
-/* What a list of facts or a table leaves open, until something else is added. */
-typedef enum clv_report_open { CLV_OPEN_NOTHING, CLV_OPEN_FACTS, CLV_OPEN_TABLE } clv_report_open;
+/* What a list of facts, a table or plots side by side leave open, until something else is added. */
+typedef enum clv_report_open {
+    CLV_OPEN_NOTHING,
+    CLV_OPEN_FACTS,
+    CLV_OPEN_TABLE,
+    CLV_OPEN_PLOTS
+} clv_report_open;
 
 struct clvox_report {
     text_buffer title, warnings, links, body; /* HTML */
@@ -23,6 +28,9 @@ struct clvox_report {
 
 /* The body, ready for something that is no fact and no row. NULL once something has failed. */
 text_buffer *clv_report_body(clvox_report *report);
+
+/* The body, ready for a plot beside those before it. */
+text_buffer *clv_report_plots(clvox_report *report);
 
 /* Text of others, escaped: UTF-8, and without control characters. */
 void clv_report_put(text_buffer *to, const char *text);

@@ -38,11 +38,11 @@ static void begin(text_buffer *to, const char *title, const char *words)
     free(name.data);
 }
 
+/* The figure stays open for what is said below its plot. */
 static void end(text_buffer *to)
 {
     page_end_svg(to);
     page_end_scroll(to);
-    text_put(to, "</figure>\n");
 }
 
 /* A tick of a linear axis, no longer than its neighbours need. */
@@ -118,7 +118,7 @@ static void look_over(counted *c)
 void clvox_report_histogram(clvox_report *report, const char *title, const clvox_volume *volume,
                             const clvox_volume *mask, int log_scale)
 {
-    text_buffer *to = clv_report_body(report);
+    text_buffer *to = clv_report_plots(report);
     counted c = {.volume = volume, .mask = mask};
     size_t bin[BINS] = {0}, most = 0;
     if (!to)
@@ -168,7 +168,7 @@ void clvox_report_histogram(clvox_report *report, const char *title, const clvox
     char range[96] = "";
     if (log_scale)
         snprintf(range, sizeof range, "; without the logarithm from %.3g to %.3g", exp(c.low), exp(c.high));
-    text_add(to, "<p class=\"light\">%s%s.</p>\n", words, range);
+    text_add(to, "<p class=\"light\">%s%s.</p></figure>\n", words, range);
 }
 
 /* ---- curves -------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static void put_curve(text_buffer *to, const clvox_report_curve *c, int number, 
 void clvox_report_curves(clvox_report *report, const char *title, const char *x_name, const char *y_name,
                          const clvox_report_curve *curves, int count)
 {
-    text_buffer *to = clv_report_body(report);
+    text_buffer *to = clv_report_plots(report);
     page_axis x = {INFINITY, -INFINITY, LEFT, WIDTH - RIGHT, false},
               y = {INFINITY, -INFINITY, HEIGHT - BOTTOM, TOP, false};
     if (!to)
@@ -220,15 +220,15 @@ void clvox_report_curves(clvox_report *report, const char *title, const char *x_
         return; /* nothing to draw */
     page_round_axis(&x);
     page_round_axis(&y);
-    begin(to, title, "A curve.");
+    char words[96];
+    snprintf(words, sizeof words, "Curves between %.4g and %.4g", y.low, y.high);
+    begin(to, title, words);
     put_axes(to, &x, &y, x_name, y_name);
     for (int k = 0; k < count; k++)
         put_curve(to, &curves[k], k, &x, &y);
     end(to);
-    if (count < 2)
-        return;
     text_put(to, "<p class=\"legend\">");
-    for (int k = 0; k < count; k++) {
+    for (int k = 0; k < count && count > 1; k++) {
         text_add(to,
                  "<span><svg class=\"keymark\" viewBox=\"0 0 18 10\" width=\"18\" height=\"10\" "
                  "aria-hidden=\"true\">"
@@ -237,5 +237,5 @@ void clvox_report_curves(clvox_report *report, const char *title, const char *x_
         clv_report_put(to, curves[k].name);
         text_put(to, "</span> ");
     }
-    text_put(to, "</p>\n");
+    text_put(to, "</p></figure>\n");
 }

@@ -13,9 +13,9 @@
 #include "report/picture.h"
 
 enum {
-    LONGEST = 200, /* pixels of the longest side of a slice, before it has to fit */
-    SHORTEST = 96, /* of the longest side of a small image, whose voxels become more than one pixel */
-    SLICES = 72,   /* of a plane */
+    LONGEST = 200,  /* pixels of the longest side of a slice, before it has to fit */
+    SHORTEST = 160, /* of the longest side of a small image, whose voxels become more than one pixel */
+    SLICES = 72,    /* of a plane */
     SIGNED_COLORS = 63,
     FINE = 2 /* pixels of outlines on an edge of an image's pixel */
 };
@@ -48,6 +48,12 @@ typedef struct show {
 static bool is_image(const clvox_report_layer *layer)
 {
     return layer->look == CLVOX_REPORT_GREY || layer->look == CLVOX_REPORT_COLOUR;
+}
+
+/* Pixels of a sheet on an edge of an image's pixel. */
+static int fine_of(clvox_report_look look)
+{
+    return look == CLVOX_REPORT_OUTLINES || look == CLVOX_REPORT_CONTOUR ? FINE : 1;
 }
 
 /* ---- values to pixels ---------------------------------------------------- */
@@ -122,6 +128,8 @@ static uint8_t color_of(int label)
 static int draw_outlines(const tile *t, uint8_t *to, size_t stride)
 {
     const size_t width = (size_t)t->width + 1;
+    const clv_picture *p = &t->s->picture[t->layer];
+    const bool contour = t->s->viewer->layer[t->layer].look == CLVOX_REPORT_CONTOUR;
     int *label = malloc(width * (size_t)(t->height + 1) * sizeof *label);
     if (!label)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
@@ -129,7 +137,8 @@ static int draw_outlines(const tile *t, uint8_t *to, size_t stride)
         for (int x = 0; x <= t->width; x++) {
             double ras[3];
             place(t, x, y, ras);
-            label[y * width + x] = clv_picture_label(&t->s->picture[t->layer], ras);
+            label[y * width + x] =
+                contour ? (clv_picture_sample(p, ras) < 0) * (t->layer + 1) : clv_picture_label(p, ras);
         }
     for (int y = 0; y < FINE * t->height; y++)
         for (int x = 0; x < FINE * t->width; x++) {
@@ -160,7 +169,7 @@ static void fill_colors(clvox_report_look look, uint8_t colors[256][4], int *cou
 /* The slice that is shown first, as it is without a script. */
 static int keep_still(const show *s, int layer, const clv_png *png, const uint8_t *from, clv_raster *out)
 {
-    const int fine = s->viewer->layer[layer].look == CLVOX_REPORT_OUTLINES ? FINE : 1;
+    const int fine = fine_of(s->viewer->layer[layer].look);
     int status = clv_raster_create(out, out->width, out->height, (clv_color){0, 0, 0});
     for (int y = 0; status >= 0 && y < out->height; y++)
         for (int x = 0; x < out->width; x++) {
@@ -187,7 +196,7 @@ static int draw_sheet(void *user, size_t index, int worker)
     const plane *p = &s->plane[index % 3];
     sheet *out = &s->sheet[layer][index % 3];
     tile t = {s, layer, p->panel.width, p->panel.height, s->view, p->panel};
-    const int fine = look == CLVOX_REPORT_OUTLINES ? FINE : 1, samples = look == CLVOX_REPORT_COLOUR ? 3 : 1;
+    const int fine = fine_of(look), samples = look == CLVOX_REPORT_COLOUR ? 3 : 1;
     const int rows = (p->count + p->columns - 1) / p->columns;
     clv_png png = {
         .width = fine * t.width * p->columns, .height = fine * t.height * rows, .rgb = samples == 3};
@@ -209,7 +218,8 @@ static int draw_sheet(void *user, size_t index, int worker)
         case CLVOX_REPORT_GREY: draw_grey(&t, to, stride); break;
         case CLVOX_REPORT_COLOUR: draw_colour(&t, to, stride); break;
         case CLVOX_REPORT_SIGNED: draw_signed(&t, to, stride); break;
-        case CLVOX_REPORT_OUTLINES: CLV_TRY(draw_outlines(&t, to, stride)); break;
+        case CLVOX_REPORT_OUTLINES:
+        case CLVOX_REPORT_CONTOUR: CLV_TRY(draw_outlines(&t, to, stride)); break;
         }
         if (k == p->start) {
             out->still = (clv_raster){.width = t.width, .height = t.height};
@@ -318,7 +328,7 @@ static void put_planes(text_buffer *to, const show *s)
 
 static void put_layers(text_buffer *to, const show *s)
 {
-    static const char *const looks[] = {"image", "image", "outlines", "signed"};
+    static const char *const looks[] = {"image", "image", "outlines", "outlines", "signed"};
     for (int i = 0; i < s->viewer->layers; i++) {
         const clvox_report_layer *layer = &s->viewer->layer[i];
         text_put(to, i ? ",{\"name\":" : "{\"name\":");

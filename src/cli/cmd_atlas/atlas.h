@@ -34,6 +34,7 @@ typedef struct cli_atlas_request {
     const char *at_name[CLI_ATLAS_VALUES]; /* as typed, in at_text */
     char *at_text;
     int ats; /* 0: one template of all */
+    bool report; /* also a page of each */
     bool warps, with_labels; /* are written; with warps log J, too */
 } cli_atlas_request;
 
@@ -69,8 +70,12 @@ int cli_atlas_claim(command *cli, const cli_atlas_request *r);
 /* Writes a template with all that belongs to it; enters its figures into the log object `to` and prints them
  * on `lines`. What an earlier run has written has no average: it is entered alone. */
 int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
+/* Places of the subjects, the least like the template first; the caller's to free, NULL without memory. */
+int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result);
+/* Writes the page of a template; its rounds are in the log. */
+int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
 /* Names the subjects whose registration looks wrong. */
-void cli_atlas_doubts(const command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
+void cli_atlas_doubts(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
 void cli_atlas_report(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result, FILE *lines);
 
 #endif

@@ -33,6 +33,8 @@ static int claim_template(command *cli, const cli_atlas_request *r, int at)
     char path[PATH_MAX];
     CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, ".nii.gz", path)));
     CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "summary", at, ".tsv", path)));
+    if (r->report)
+        CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "report", at, ".html", path)));
     if (r->with_labels)
         CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, "_labels.nii.gz", path)));
     if (r->warps) {
@@ -93,18 +95,24 @@ static void print_summary(FILE *to, const void *what)
     }
 }
 
-/* A row a subject, the least like the template first. */
-static int write_summary(const cli_atlas_request *r, const clvox_atlas_result *result, const char *path)
+int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result)
 {
     int *order = malloc((size_t)r->count * sizeof *order);
-    if (!order)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
-    for (int i = 0; i < r->count; i++) {
+    for (int i = 0; order && i < r->count; i++) {
         int at = i;
         for (; at > 0 && result->map[order[at - 1]].likeness > result->map[i].likeness; at--)
             order[at] = order[at - 1];
         order[at] = i;
     }
+    return order;
+}
+
+/* A row a subject, the least like the template first. */
+static int write_summary(const cli_atlas_request *r, const clvox_atlas_result *result, const char *path)
+{
+    int *order = cli_atlas_order(r, result);
+    if (!order)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
     int status = cli_table_write(path, print_summary, &(summary){r, result, order});
     free(order);
     return status;
@@ -240,7 +248,7 @@ end:
     return status;
 }
 
-void cli_atlas_doubts(const command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+void cli_atlas_doubts(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
 {
     /* The others are of the template, or of the options. */
     const unsigned lost = CLVOX_SUSPECT_SCALE | CLVOX_SUSPECT_FOLDS | CLVOX_SUSPECT_SPARSE | CLVOX_SUSPECT_TURNED |
@@ -248,7 +256,7 @@ void cli_atlas_doubts(const command *cli, const cli_atlas_request *r, int at, co
     char names[128];
     for (int i = 0; i < r->count; i++)
         if (result->map[i].share > 0 && result->map[i].suspicions & lost)
-            cli_remark(cli, 0, "%s: its registration%s%s looks wrong (%s): look at it, and leave it off if it is\n",
+            cli_note(cli, "%s: its registration%s%s looks wrong (%s): look at it, and leave it off if it is",
                        r->entry[i].image, r->ats ? " at " : "", r->ats ? r->at_name[at] : "",
                        cli_register_suspicions(result->map[i].suspicions & lost, names));
 }

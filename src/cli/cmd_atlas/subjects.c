@@ -170,7 +170,7 @@ end:
 
 void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why)
 {
-    cli_remark(cli, 0, "left out: %s\n", why);
+    cli_note(cli, "left out: %s", why);
     cJSON_AddItemToArray(cJSON_GetObjectItem(cli->log, "left_out"), cJSON_CreateString(e->image));
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cmd_register/list_page.h"
 #include "cli/cmd_register/pair.h"
 #include "cli/table.h"
 #include "clvox/files.h"
@@ -336,9 +337,10 @@ static void finish(const command *cli, job **at)
 
 /* ---- the run ------------------------------------------------------------- */
 
+static const char *const states[] = {"waiting", "done", "present", "failed"};
+
 static void print_summary(FILE *to, const void *what)
 {
-    static const char *const states[] = {"waiting", "done", "present", "failed"};
     const list *l = what;
     fprintf(to, "fixed\tmoving\toutput\tstatus\tmetric_before\tmetric_after\tncc\tfolded\tseconds\tsuspicions\tmessage\n");
     for (int i = 0; i < l->count; i++) {
@@ -351,6 +353,24 @@ static void print_summary(FILE *to, const void *what)
         cli_table_number(to, "%.3f", one->seconds);
         fprintf(to, "\t%s\t%s\n", one->doubts ? one->doubts : "", one->message ? one->message : "");
     }
+}
+
+static int write_page(command *cli, const list *l)
+{
+    cli_list_entry *entries = calloc((size_t)l->count, sizeof *entries);
+    if (!entries)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int i = 0; i < l->count; i++) {
+        const row *one = &l->row[i];
+        /* What --strict refuses has its files, and suspicions. */
+        const bool ready = one->state == DONE || one->state == PRESENT || (one->doubts && *one->doubts);
+        entries[i] = (cli_list_entry){one->file[OUTPUT], states[one->state], one->doubts,   one->message, one->state == FAILED,
+                                      ready,             one->before,        one->after, one->ncc,     one->folded,
+                                      one->seconds};
+    }
+    const int status = cli_list_page(cli, l->request->prefix, entries, l->count);
+    free(entries);
+    return status;
 }
 
 static int next_waiting(const list *l, int from)
@@ -409,7 +429,7 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
 {
     static const char *const names[] = {"fixed", "moving", "output", "fixed_mask", "moving_mask", "labels", NULL};
     int status = CLVOX_OK, count[FAILED + 1] = {0};
-    char path[PATH_MAX];
+    char path[PATH_MAX], page[PATH_MAX];
     list l = {.request = r, .options = o};
     CLI_TRY(cli_table_read(&(cli_table){r->list, names, 3, read_row, &l}));
     if (!l.count) {
@@ -423,6 +443,11 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     else
         CLI_TRY(cli_claim_output(cli, "output", path));
     CLI_TRY(clvox_folders_make(path));
+    snprintf(page, sizeof page, "%s/summary.html", r->prefix);
+    if (r->report) {
+        CLI_TRY(cli_claim_output(cli, "report", page));
+        CLI_TRY(clvox_folders_make(page));
+    }
     CLI_TRY(cli_claims_check(cli));
     CLI_TRY(cli_open(cli));
     for (int i = 0; i < l.count; i++) {
@@ -446,6 +471,8 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     }
     CLI_TRY(written);
     cli_log_output(cli, path);
+    if (r->report)
+        CLI_TRY(write_page(cli, &l));
     memset(count, 0, sizeof count);
     for (int i = 0; i < l.count; i++)
         count[l.row[i].state]++;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/bar.h"
 #include "cli/cmd_surface/input.h"
+#include "cli/cmd_surface/page.h"
 
 typedef struct request {
     const char *in, *out, *sdf;
+    bool report;
+    char *page; /* its file, NULL: none */
     clvox_level_set_source source;
     clvox_denoise_options options;
     const char *given[CLVOX_MAX_OPTIONS]; /* what was typed for the rows of clvox_denoise_table */
@@ -244,6 +248,8 @@ static int run(command *cli, request *r)
         CLI_TRY(cli_write_volume(cli, result.distance, r->sdf));
     s.write = cli_seconds() - mark;
     report(cli, &result, &s);
+    if (r->page)
+        CLI_TRY(cli_surface_page(cli, level_set.distance, result.surface, r->in, r->page));
     CLI_TRY(cli_profile(cli));
 end:
     clvox_level_set_free(&level_set);
@@ -261,6 +267,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &r.out, "OUT", "the mesh to write, or a signed distance (.nii, .nii.gz)"},
         {"sdf", 0, CLI_OUT, &r.sdf, "FILE", "also write the signed distance, mm, negative inside"},
+        {"report", 0, CLI_FLAG, &r.report, NULL,
+         "also write OUT_report.html, one page to judge the result by in a browser"},
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &voxel, "1mm",
@@ -304,5 +312,15 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
     if ((status = cli_refuse_idle(clvox_denoise_table(), r.given, &r.options)))
         return status;
     r.in = in[0];
-    return run(cli, &r);
+    if (r.report) {
+        r.page = cli_surface_page_path(r.out);
+        if (!r.page)
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        CLI_TRY(cli_claim_output(cli, "report", r.page));
+        CLI_TRY(cli_claims_check(cli));
+    }
+    status = run(cli, &r);
+end:
+    free(r.page);
+    return status;
 }

@@ -3,13 +3,14 @@
 
 #include "cli/bar.h"
 #include "cli/cli.h"
+#include "cli/cmd_tensor/page.h"
 #include "clvox/tensor_all.h"
 
 typedef struct request {
     const char *dwi, *bval, *bvec, *table, *mask, *prefix;
     clvox_tensor_all_options all;
     const char *given[CLVOX_MAX_OPTIONS]; /* what was typed for the rows of clvox_tensor_all_table */
-    bool few, fsl;
+    bool few, fsl, report;
 } request;
 
 static void report(command *cli, const request *r, const clvox_tensor_all_result *made)
@@ -70,9 +71,10 @@ static int run(command *cli, request *r)
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
     const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
     double mark = cli_seconds(), read;
-    cli_end ends[5 + CLI_MEASURE_ENDS] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_noise.nii.gz", true},
-                                          {"_mask.nii.gz", !r->mask && !r->all.everywhere}};
-    cli_measure_ends(r->few ? few & ~(1u << CLVOX_MEASURE_L3) : CLVOX_MEASURES_ALL, ends + 4);
+    cli_end ends[6 + CLI_MEASURE_ENDS] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_noise.nii.gz", true},
+                                          {"_mask.nii.gz", !r->mask && !r->all.everywhere},
+                                          {"_report.html", r->report}};
+    cli_measure_ends(r->few ? few & ~(1u << CLVOX_MEASURE_L3) : CLVOX_MEASURES_ALL, ends + 5);
     CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     cli_log_grid(cli->log, "grid", &dwi->grid);
@@ -109,6 +111,9 @@ static int run(command *cli, request *r)
     CLI_TRY(cli_outputs_volume(&outputs, made.fit.noise, r->prefix, "_noise.nii.gz"));
     CLI_TRY(cli_outputs_write(cli, &outputs, true));
     report_seconds(cli, read, &made, mark);
+    if (r->report)
+        CLI_TRY(cli_tensor_page(cli, r->prefix, made.maps, mask ? mask : made.mask,
+                                (const char *const[]){"all", "measures", "directions", NULL}));
     CLI_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&dwi);
@@ -146,6 +151,8 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
          "brain mask (default: by Otsu's threshold, PREFIX_mask)"},
         {"few", 0, CLI_FLAG, &r.few, NULL, "write only fa, md, ad, rd, v1 and colours"},
         {"frame", 0, CLI_CHOICE, &frame, "ras|fsl", "the axes of v1 to v3 (default: ras)"},
+        {"report", 0, CLI_FLAG, &r.report, NULL,
+         "also write PREFIX_report.html, one page to judge the result by in a browser"},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
         {0},
     };

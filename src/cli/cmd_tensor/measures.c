@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/cmd_tensor/page.h"
 
 /* What the files are called behind the prefix, by clvox_measure. */
 static const char *const measure_ends[CLVOX_MEASURES] = {
@@ -27,10 +28,9 @@ int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], 
     cli_print(cli, "%-13s %zu\n%-13s %.4g\n%-13s %.4g mm^2/s\n%-13s %zu\n", "voxels", m.voxels, "FA",
               m.fa_median, "MD", m.md_median, "not-positive", m.not_positive);
     if (m.not_finite)
-        cli_remark(cli, 0, "%zu tensors inside are not finite; so are their measures\n", m.not_finite);
+        cli_note(cli, "%zu tensors inside are not finite; so are their measures", m.not_finite);
     if (5 * m.not_positive > m.voxels)
-        cli_remark(cli, 0, "%zu of %zu tensors are not positive: is --order right?\n", m.not_positive,
-                   m.voxels);
+        cli_note(cli, "%zu of %zu tensors are not positive: is --order right?", m.not_positive, m.voxels);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "measures");
     cJSON_AddNumberToObject(to, "voxels", (double)m.voxels);
     cli_log_number(to, "fa_median", m.fa_median);
@@ -84,10 +84,10 @@ int cli_check_directions(command *cli, const char *path, clvox_volume *const map
     cJSON_AddStringToObject(to, "most_coherent", c.axes);
     cli_log_number(to, "gain", c.gain);
     if (100 * c.gain > 100 + PERCENT)
-        cli_remark(cli, 0,
-                   "%s: fibres hold together %.2f times better with the axes of its directions as %s; check "
-                   "how the gradients were made (an x too often or never turned round is frequent)\n",
-                   path, c.gain, c.axes);
+        cli_note(cli,
+                 "%s: fibres hold together %.2f times better with the axes of its directions as %s; check "
+                 "how the gradients were made (an x too often or never turned round is frequent)",
+                 path, c.gain, c.axes);
     return CLVOX_OK;
 }
 
@@ -95,12 +95,15 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
 {
     const char *prefix = NULL, *mask_path = NULL;
     int order = CLVOX_TENSOR_AUTO, frame = 0;
+    bool report = false;
     const cli_option options[] = {
         {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "prefix of the output files"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "compute where this is above 0; maps are 0 elsewhere"},
         {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
          "order and frame of the six volumes in TENSOR (auto: by its intent)"},
         {"frame", 0, CLI_CHOICE, &frame, "ras|fsl", "the axes of v1 to v3 (default: ras)"},
+        {"report", 0, CLI_FLAG, &report, NULL,
+         "also write PREFIX_report.html, one page to judge the result by in a browser"},
         {0},
     };
     const cli_usage usage = {
@@ -124,14 +127,15 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     };
     clvox_volume *tensor = NULL, *mask = NULL, *maps[CLVOX_MEASURES] = {NULL};
     cli_outputs outputs = {.count = 0};
-    cli_end ends[CLI_MEASURE_ENDS + 1];
+    cli_end ends[CLI_MEASURE_ENDS + 2] = {{"_report.html", false}};
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
     if (!prefix)
         return cli_misuse("-o PREFIX is missing");
-    cli_measure_ends(CLVOX_MEASURES_ALL, ends);
+    ends[0].written = report;
+    cli_measure_ends(CLVOX_MEASURES_ALL, ends + 1);
     CLI_TRY(cli_claim_prefix(cli, &prefix, ends));
     CLI_TRY(cli_read_tensor(cli, words[0], (clvox_tensor_order)order, &tensor));
     CLI_TRY(cli_read_mask(cli, mask_path, &mask));
@@ -142,6 +146,8 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     CLI_TRY(cli_outputs_write(cli, &outputs, true));
     CLI_TRY(cli_report_measures(cli, maps, mask));
     CLI_TRY(cli_check_directions(cli, words[0], maps));
+    if (report)
+        CLI_TRY(cli_tensor_page(cli, prefix, maps, mask, (const char *const[]){"measures", "directions", NULL}));
 end:
     clvox_volume_destroy(&tensor);
     clvox_volume_destroy(&mask);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DIR/report.html: the template, its rounds, and every subject on it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd_atlas/atlas.h"
+#include "cli/cmd_register/report.h"
+#include "cli/page.h"
+
+enum { THUMBNAILS = 400, SHOWN = 2 }; /* pictures of subjects; subjects to leaf through beside the template */
+
+/* A subject's image on the template's grid. */
+static int bring(command *cli, const cli_atlas_entry *e, const clvox_atlas_map *m, const clvox_grid *grid,
+                 clvox_volume **out)
+{
+    clvox_transform affine = {.is_warp = 0}, warp = {.is_warp = 1, .warp = m->warp};
+    memcpy(affine.matrix, m->matrix, sizeof affine.matrix);
+    const clvox_link links[2] = {{m->warp ? &warp : &affine, 0}, {&affine, 0}};
+    return clvox_apply(cli->ctx, e->volume, grid, links, m->warp ? 2 : 1, CLVOX_INTERPOLATE_LINEAR, 0, out);
+}
+
+/* What a page is made from. */
+typedef struct sheet {
+    command *cli;
+    const cli_atlas_request *r;
+    int at;
+    const clvox_atlas_result *result;
+    const int *order; /* of the subjects, the least like the template first */
+    clvox_volume *subject[SHOWN], *change;
+    char name[SHOWN][192];
+    clvox_report *page;
+} sheet;
+
+static int put_images(sheet *s)
+{
+    int status = CLVOX_OK, count = 0, subjects = 0;
+    char path[PATH_MAX];
+    clvox_report_layer layer[3 + SHOWN];
+    layer[count++] = (clvox_report_layer){"template", s->result->average, CLVOX_REPORT_GREY, 0};
+    for (int k = 0; k < s->r->count && subjects < SHOWN; k++) {
+        const clvox_atlas_map *m = &s->result->map[s->order[k]];
+        const cli_atlas_entry *e = &s->r->entry[s->order[k]];
+        if (!(m->share > 0))
+            continue;
+        CLI_TRY(bring(s->cli, e, m, &s->result->average->grid, &s->subject[subjects]));
+        snprintf(s->name[subjects], sizeof s->name[subjects], "%.180s", e->name);
+        layer[count++] = (clvox_report_layer){s->name[subjects], s->subject[subjects], CLVOX_REPORT_GREY, 0};
+        subjects++;
+    }
+    if (s->result->labels)
+        layer[count++] = (clvox_report_layer){"labels", s->result->labels, CLVOX_REPORT_OUTLINES, 0};
+    if (s->r->warps) {
+        CLI_TRY(
+            clvox_volume_read(cli_atlas_path(s->r, "template", s->at, "_logjac.nii.gz", path), &s->change));
+        layer[count++] = (clvox_report_layer){"mean log Jacobian", s->change, CLVOX_REPORT_SIGNED, 1};
+    }
+    clvox_report_section(s->page, "Template");
+    clvox_report_images(s->page, layer, count, NULL);
+    clvox_report_text(s->page, "Beside the template: the subjects that are least like it.");
+end:
+    return status;
+}
+
+/* A figure of every round. */
+static void put_rounds(clvox_report *page, const clvox_atlas_result *result)
+{
+    enum { FIGURES = 5 };
+    static const char *const names[FIGURES] = {
+        "Change of the template, rms over its rms", "Sharpness: rms gradient over rms",
+        "Spread of the subjects' maps", "Mean map that was removed", "Mean map that was left"};
+    static const char *const units[FIGURES] = {"share", "1/mm", "mm", "voxels", "voxels"};
+    double *x = malloc((size_t)(FIGURES + 1) * (size_t)(result->rounds + 1) * sizeof *x),
+           *y = x + result->rounds + 1;
+    clvox_report_section(page, "Rounds");
+    for (int k = 0; x && k < FIGURES; k++) {
+        for (int i = 0; i < result->rounds; i++) {
+            const clvox_atlas_round *round = &result->round[i];
+            const double figures[FIGURES] = {round->change, round->sharpness, round->spread_mm,
+                                             round->removed_voxels, round->left_voxels};
+            x[i] = i + 1;
+            y[i] = figures[k];
+        }
+        const clvox_report_curve curve = {names[k], x, y, result->rounds};
+        clvox_report_curves(page, names[k], "round", units[k], &curve, 1);
+    }
+    free(x);
+}
+
+static int put_subjects(sheet *s)
+{
+    static const char *const columns[] = {"subject", "likeness",   "displacement mm",
+                                          "share",   "suspicions", "image"};
+    int status = CLVOX_OK, shown = 0;
+    clvox_volume *brought = NULL;
+    char *thumbnail = NULL;
+    clvox_report_section(s->page, "Subjects");
+    clvox_report_text(s->page, "Every subject on the template, with the edges of the template.");
+    clvox_report_table(s->page, "The least like the template first; likeness is the squared correlation",
+                       columns, 6);
+    for (int k = 0; k < s->r->count; k++) {
+        const clvox_atlas_map *m = &s->result->map[s->order[k]];
+        const cli_atlas_entry *e = &s->r->entry[s->order[k]];
+        char likeness[32], displacement[32], share[32], doubts[128];
+        if (!(m->share > 0))
+            continue;
+        if (shown++ < THUMBNAILS) {
+            CLI_TRY(bring(s->cli, e, m, &s->result->average->grid, &brought));
+            CLI_TRY(clvox_report_thumbnail(brought, s->result->average, NULL, &thumbnail));
+            clvox_volume_destroy(&brought);
+        }
+        snprintf(likeness, sizeof likeness, "%.4f", m->likeness);
+        snprintf(displacement, sizeof displacement, "%.3f", m->displacement_mm);
+        snprintf(share, sizeof share, "%.4g", m->share);
+        const clvox_report_cell cells[] = {{.text = e->name, .thumbnail = thumbnail},
+                                           {.text = likeness},
+                                           {.text = displacement},
+                                           {.text = share},
+                                           {.text = cli_register_suspicions(m->suspicions, doubts)},
+                                           {.text = e->image}};
+        clvox_report_row(s->page, cells);
+        free(thumbnail);
+        thumbnail = NULL;
+    }
+end:
+    clvox_volume_destroy(&brought);
+    free(thumbnail);
+    return status;
+}
+
+int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX], title[256];
+    int *order = cli_atlas_order(r, result);
+    sheet s = {.cli = cli, .r = r, .at = at, .result = result, .order = order};
+    cli_atlas_path(r, "report", at, ".html", path);
+    if (!order)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+    if (r->ats)
+        snprintf(title, sizeof title, "Template of %d subjects, %s %s", r->count, r->regress, r->at_name[at]);
+    else
+        snprintf(title, sizeof title, "Template of %d subjects", r->count);
+    CLI_TRY(cli_page_begin(cli, title, &s.page));
+    CLI_TRY(put_images(&s));
+    put_rounds(s.page, result);
+    CLI_TRY(put_subjects(&s));
+end:
+    status = cli_page_end(cli, &s.page, status, path);
+    for (int i = 0; i < SHOWN; i++)
+        clvox_volume_destroy(&s.subject[i]);
+    clvox_volume_destroy(&s.change);
+    free(order);
+    return status;
+}
