@@ -33,8 +33,8 @@ CLVOX_API int clvox_file_write(const char *path, const void *bytes, size_t size)
 /* Whether clvox_file_write could begin: opens the temporary file and removes it. CLVOX_ERROR_FILE. */
 CLVOX_API int clvox_file_probe(const char *path);
 
-/* Text with names of files, which are bytes, as UTF-8: what is none is taken for Latin-1, as most such names are. The
- * caller's to free, with room for one more character; NULL without memory. */
+/* Text with names of files, which are bytes, as UTF-8: what is none is taken for Latin-1, as most such names
+ * are. The caller's to free, with room for one more character; NULL without memory. */
 CLVOX_API char *clvox_text_utf8(const char *text);
 
 /* Makes the folders on the way to path that are missing, and remembers them. CLVOX_ERROR_FILE. */

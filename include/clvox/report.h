@@ -53,7 +53,7 @@ typedef enum clvox_report_look {
     CLVOX_REPORT_GREY = 0, /* in grey values, from the air to the brightest half percent */
     CLVOX_REPORT_COLOUR,   /* 3 frames: red, green, blue from 0 to 255 */
     CLVOX_REPORT_OUTLINES, /* over the image: the borders of labels, a colour for each */
-    CLVOX_REPORT_CONTOUR, /* over the image: where the values become negative, in a colour of the layer's own */
+    CLVOX_REPORT_CONTOUR, /* over the image: where values become negative, a colour for each layer */
     CLVOX_REPORT_SIGNED   /* over the image: blue below 0 to red above, inside the mask */
 } clvox_report_look;
 

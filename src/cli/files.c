@@ -25,8 +25,8 @@ static void remark_forms(command *cli, const char *path, cJSON *entry)
     if (unplaced) {
         cJSON_AddBoolToObject(entry, "orientation_assumed", true);
         cli_note(cli,
-                 "%s: has neither sform nor qform: its orientation is assumed, voxels running to the right, to "
-                 "the front and up; check it, and that left is not taken for right",
+                 "%s: has neither sform nor qform: its orientation is assumed, voxels running to the right, "
+                 "to the front and up; check it, and that left is not taken for right",
                  path);
     }
     if (!(gap > 0.1))

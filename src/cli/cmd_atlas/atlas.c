@@ -22,14 +22,15 @@ typedef struct output {
     bool *left_out; /* by subject: it has been said */
 } output;
 
-/* Of a template that an earlier run has finished: the page is there, unless that run was not asked for one. */
+/* Of a template that an earlier run has finished: its page is there, unless that run had no --report. */
 static void note_page(command *cli, const cli_atlas_request *r, int at)
 {
     char path[PATH_MAX];
     if (!access(cli_atlas_path(r, "report", at, ".html", path), F_OK))
         cli_log_output(cli, path);
     else
-        cli_remark(cli, 0, "%s: the run that made this template had no --report; there is no page of it\n", path);
+        cli_remark(cli, 0, "%s: the run that made this template had no --report; there is no page of it\n",
+                   path);
 }
 
 static int take(void *user, int at, const clvox_atlas_result *result)
@@ -209,7 +210,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "templates along this covariate of the list, by Gaussian weights"},
         {"at", 0, CLI_TEXT, &r.at_list, "C,C...", "values of the covariate at which templates are made"},
         {"bandwidth", 0, CLI_NUMBER, &r.bandwidth, "N", "sigma of the weights, in the covariate's unit"},
-        {"report", 0, CLI_FLAG, &r.report, NULL, "also write DIR/report.html, one page to judge the template by in a browser"},
+        {"report", 0, CLI_FLAG, &r.report, NULL,
+         "also write DIR/report.html, one page to judge the template by in a browser"},
         CLI_PRESET_OPTIONS(&r.presets),
         {0},
     };
@@ -231,7 +233,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "  DIR/template_logjac.nii.gz   their mean\n"
                  "  DIR/subjects.tsv             the list of these maps for `clvox stats`, with the list's columns\n"
                  "  DIR/summary.tsv              one row per subject, the least similar to the template first\n"
-                 "  DIR/report.html              with --report: the template, every subject on it, convergence\n"
+                 "  DIR/report.html              with --report: template, subjects on it, convergence\n"
                  "  DIR/report.json              options, inputs, mean map, spread and sharpness by round\n"
                  "With --regress, DIR/template_C.nii.gz, NAME_C_warp.nii.gz and so on for every value C of --at.\n"
                  "Of a BIDS folder the subjects are sub-*/[ses-*/]anat/*_T1w.nii.gz, and participants.tsv has the\n"

@@ -364,9 +364,9 @@ static int write_page(command *cli, const list *l)
         const row *one = &l->row[i];
         /* What --strict refuses has its files, and suspicions. */
         const bool ready = one->state == DONE || one->state == PRESENT || (one->doubts && *one->doubts);
-        entries[i] = (cli_list_entry){one->file[OUTPUT], states[one->state], one->doubts,   one->message, one->state == FAILED,
-                                      ready,             one->before,        one->after, one->ncc,     one->folded,
-                                      one->seconds};
+        entries[i] = (cli_list_entry){one->file[OUTPUT],    states[one->state], one->doubts, one->message,
+                                      one->state == FAILED, ready,              one->before, one->after,
+                                      one->ncc,             one->folded,        one->seconds};
     }
     const int status = cli_list_page(cli, l->request->prefix, entries, l->count);
     free(entries);

@@ -240,7 +240,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "  PREFIX_labels.nii.gz         with --labels\n"
         "  PREFIX_surface_1.EXT         with --surface: MOVING's surface carried to FIXED, one for each\n"
         "  PREFIX.png                   three planes: fixed, warped, labels or edges, checkerboard, log-Jacobian\n"
-        "  PREFIX_report.html           with --report: slices to leaf through, swipe, flicker, plots, options\n"
+        "  PREFIX_report.html           with --report: slices, swipe, flicker, plots, options\n"
         "  PREFIX.json                  versions, options, inputs, timings, metric by iteration\n"
         "Exchanging -f and -m gives the inverse of the linear transform, and with syn of the whole map\n"
         "if both grids have similar numbers of voxels and voxel volumes (within a factor of 1.5;\n"
@@ -284,7 +284,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print the plan, memory and output files, and stop"},
         {"strict", 0, CLI_FLAG, &r->strict, NULL, "exit with 1 if the result is suspicious"},
         {"no-picture", 0, CLI_FLAG, &r->no_picture, NULL, "do not draw PREFIX.png"},
-        {"report", 0, CLI_FLAG, &r->report, NULL, "also write PREFIX_report.html, one page to judge the result by in a browser"},
+        {"report", 0, CLI_FLAG, &r->report, NULL,
+         "also write PREFIX_report.html, one page to judge the result by in a browser"},
         {0},
     };
     static const cli_subcommand series[] = {

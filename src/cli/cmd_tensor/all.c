@@ -71,7 +71,8 @@ static int run(command *cli, request *r)
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
     const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
     double mark = cli_seconds(), read;
-    cli_end ends[6 + CLI_MEASURE_ENDS] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_noise.nii.gz", true},
+    cli_end ends[6 + CLI_MEASURE_ENDS] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true},
+                                          {"_noise.nii.gz", true},
                                           {"_mask.nii.gz", !r->mask && !r->all.everywhere},
                                           {"_report.html", r->report}};
     cli_measure_ends(r->few ? few & ~(1u << CLVOX_MEASURE_L3) : CLVOX_MEASURES_ALL, ends + 5);

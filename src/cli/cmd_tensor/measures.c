@@ -147,7 +147,8 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     CLI_TRY(cli_report_measures(cli, maps, mask));
     CLI_TRY(cli_check_directions(cli, words[0], maps));
     if (report)
-        CLI_TRY(cli_tensor_page(cli, prefix, maps, mask, (const char *const[]){"measures", "directions", NULL}));
+        CLI_TRY(cli_tensor_page(cli, prefix, maps, mask,
+                                (const char *const[]){"measures", "directions", NULL}));
 end:
     clvox_volume_destroy(&tensor);
     clvox_volume_destroy(&mask);
