@@ -100,6 +100,53 @@ CLVOX_API int clvox_stats(clvox_context *context, const clvox_volume *const *map
 /* Releases what the result holds. NULL is legal. */
 CLVOX_API void clvox_stats_result_free(clvox_stats_result *result);
 
+/* ---- entropy of a template ------------------------------------------------ */
+
+typedef struct clvox_entropy_options {
+    int draws; /* 100 */
+    int bins;  /* 256 */
+    int seed;
+    int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
+    void *user;
+} clvox_entropy_options;
+
+/* The values named above. */
+CLVOX_API void clvox_entropy_defaults(clvox_entropy_options *options);
+
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_entropy_table(void);
+
+/* Templates of so many subjects. */
+typedef struct clvox_entropy_row {
+    int subjects;
+    double mean, sd; /* of the entropy over the draws, in bits; of one draw sd is 0 */
+    double low, high; /* 95% interval of the mean, by 1000 bootstrap samples of the draws */
+} clvox_entropy_row;
+
+typedef struct clvox_entropy_result {
+    clvox_entropy_row *row; /* of 1, 2, ... subjects */
+    int rows;
+    double lowest, highest; /* values that the histograms span */
+    size_t asked, counted;  /* voxels of the mask, and of them those where all subjects are finite */
+} clvox_entropy_result;
+
+/* Entropy of a template's intensity against the number of its subjects (Lorenzen et al. 2006): how many are
+ * enough. maps and mask are those of clvox_stats: subjects' images brought to one grid, of alike
+ * intensities. A draw is a random order of the subjects; its template of k is the mean of the first k, and
+ *
+ *   H = -sum p_b log2 p_b
+ *
+ * over the histogram of the template in the mask, its bins between the smallest and the largest value of
+ * all images. The same for any order of threads; of all subjects the template, and H, are the same in all
+ * draws, bit for bit. Host alone; memory: as clvox_stats, and 8 bytes a voxel and thread. On success the
+ * rows are the caller's, for clvox_entropy_result_free; on failure NULL. Errors: as clvox_stats; _DATA: no
+ * voxel to count. */
+CLVOX_API int clvox_entropy(const clvox_volume *const *maps, int count, const clvox_volume *mask,
+                            const clvox_entropy_options *options, clvox_entropy_result *result);
+
+/* Releases the rows. NULL is legal. */
+CLVOX_API void clvox_entropy_result_free(clvox_entropy_result *result);
+
 #ifdef __cplusplus
 }
 #endif

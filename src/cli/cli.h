@@ -76,9 +76,10 @@ int cmd_phantom(command *cli, int argc, char **argv);
 int cmd_register(command *cli, int argc, char **argv);
 /* The same with --series, which has options of its own. */
 int cmd_register_series(command *cli, int argc, char **argv);
-bool cli_is_series(int argc, char **argv);
 int cmd_shoot(command *cli, int argc, char **argv);
 int cmd_stats(command *cli, int argc, char **argv);
+/* The same with --entropy. */
+int cmd_stats_entropy(command *cli, int argc, char **argv);
 int cmd_surface(command *cli, int argc, char **argv);
 int cmd_surface_distance(command *cli, int argc, char **argv);
 int cmd_surface_mesh(command *cli, int argc, char **argv);

@@ -540,3 +540,12 @@ int cli_auto_or_number(const char *option, const char *text, double *out)
     *out = value;
     return 0;
 }
+
+bool cli_has_word(int argc, char **argv, const char *option)
+{
+    const size_t length = strlen(option);
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (!strncmp(argv[i], option, length) && (!argv[i][length] || argv[i][length] == '='))
+            return true;
+    return false;
+}

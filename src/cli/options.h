@@ -67,6 +67,9 @@ struct cJSON;
  * cannot be written. */
 int cli_parse(struct command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count);
 
+/* Whether an option, "--series", stands among what was typed, with or without a value. */
+bool cli_has_word(int argc, char **argv, const char *option);
+
 /* Whether a verb takes a row of a pipeline: it has a name, and is not among `without`. */
 bool cli_takes(const clvox_option_text *row, const char *const *without);
 

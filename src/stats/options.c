@@ -92,3 +92,42 @@ const clvox_option_table *clvox_stats_table(void)
 {
     return &clv_stats_table;
 }
+
+#undef FIELD
+#define FIELD(field) CLV_FIELD(clvox_entropy_options, field)
+
+static const clv_option entropy_rows[] = {
+    {.name = "draws",
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(draws),
+     .least = 1,
+     .most = 1000000,
+     .help = "random orders of the subjects"},
+    {.name = "bins",
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(bins),
+     .least = 2,
+     .most = 65536,
+     .help = "bins of the histogram, from the smallest to the largest value of all images"},
+    {.name = "seed", .type = CLVOX_OPTION_INTEGER, FIELD(seed), .help = "seed of the draws"},
+};
+
+void clvox_entropy_defaults(clvox_entropy_options *o)
+{
+    *o = (clvox_entropy_options){.draws = 100, .bins = 256};
+}
+
+static void entropy_defaults(void *values)
+{
+    clvox_entropy_defaults(values);
+}
+
+const clv_option_table clv_entropy_table = {.rows = entropy_rows,
+                                            .count = sizeof entropy_rows / sizeof entropy_rows[0],
+                                            .size = sizeof(clvox_entropy_options),
+                                            .defaults = entropy_defaults};
+
+const clvox_option_table *clvox_entropy_table(void)
+{
+    return &clv_entropy_table;
+}

@@ -73,8 +73,9 @@ def wrong(command):
     page = describe(words[0])
     if len(words) > 1 and words[1] in page["words"]:
         page = describe(words[0], words[1])
-    elif "--series" in words and words[0] == "register":
-        page = describe("register", "--series")
+    for word in page["words"]:
+        if word.startswith("--") and word in words:
+            page = describe(words[0], word)
     for word in words[1:]:
         if word in ("|", ">", "&&", ";"):
             break

@@ -103,6 +103,24 @@ cp s0.nii bad_t.nii.gz; sed 's/s0.nii/bad_t.nii.gz/' subjects.tsv > own.tsv
 exits 1 clvox stats -q -o bad --list own.tsv --test group; one_sentence; says 'bad_t.nii.gz'
 cmp -s s0.nii bad_t.nii.gz || complain "a map of the table was overwritten"
 
+begin "entropy of templates against the number of subjects: a table, the same from one file, seeded"
+exits 0 clvox stats --entropy --list subjects.tsv --draws 20 --bins 16 -o many
+prints '^8 '; says '2 of 105 voxels are left out\|1 of 105 voxels are left out'
+head -n 1 many.tsv | grep -q "^subjects${tab}entropy_mean${tab}entropy_sd${tab}mean_low${tab}mean_high\$" || complain "other columns"
+[ "$(wc -l < many.tsv)" = 9 ] || complain "not a row for each number of subjects"
+awk -F "$tab" 'NR == 9 { exit !($3 == 0 && $4 == $2 && $5 == $2) }' many.tsv || complain "all subjects have a spread"
+awk -F "$tab" 'NR > 1 && NR < 9 { bad += !($3 > 0 && $4 <= $2 && $2 <= $5) } END { exit bad }' many.tsv || complain "an interval without its mean"
+json many.json 'len(j["result"]["rows"]) == 8 and j["options"] == {"draws": 20, "bins": 16, "seed": 0} and len(j["inputs"]) == 8'
+exits 0 clvox stats --entropy -i all.nii --draws 20 --bins 16 -o one -q; exits 0 cmp many.tsv one.tsv
+exits 0 clvox stats --entropy -i all.nii --draws 20 --bins 16 --seed 1 -o one -q; cmp -s many.tsv one.tsv && complain "the seed changes nothing"
+exits 2 clvox stats --entropy -o x; says '--list FILE.tsv, or -i IMAGES'
+exits 2 clvox stats --entropy --list subjects.tsv -i all.nii -o x; says '--list FILE.tsv, or -i IMAGES'
+exits 2 clvox stats --entropy -i all.nii; says '-o PREFIX'
+exits 2 clvox stats --entropy -i all.nii -o x --draws 0; says '--draws'
+exits 2 clvox stats --entropy -i all.nii -o x --test mean; says '--test'
+exits 1 clvox stats --entropy -i all.nii --mask zero.nii -o x -q; says 'zero.nii'; absent x.tsv
+exits 0 clvox stats --entropy --help; prints 'bootstrap'
+
 begin "misuse"
 exits 2 clvox stats --list subjects.tsv --test group; says '-o PREFIX'
 exits 2 clvox stats --list subjects.tsv -o x; says '--test COLUMN'

@@ -247,6 +247,30 @@ def population():
     refused(["2 numbers", "6 maps"], clvox.stats, "maps.nii.gz", [0, 1])
     refused(["6 rows"], clvox.stats, "maps.nii.gz", None, [1, 2])
 
+    command("stats", "--entropy", "-i", "maps.nii.gz", "--draws", "9", "--bins", "12", "-o", "n")
+    said = json.load(open("n.json", encoding="utf-8"))["result"]["rows"]
+    found = clvox.entropy("maps.nii.gz", draws=9, bins=12)
+    assert np.allclose(found.mean, [row["entropy_mean"] for row in said], rtol=1e-13, atol=0) and list(found.subjects) == [1, 2, 3, 4, 5, 6]
+    assert found.sd[-1] == 0 and found.sd[0] > 0 and found.counted == 60
+    refused(["draws"], clvox.entropy, "maps.nii.gz", draws=0)
+
+    page = clvox.Report("a <page>")
+    one, labels = clvox.Volume(maps[..., 0], AFFINE), clvox.Volume(maps[..., 1] > 0, AFFINE, "label")
+    page.warn("look & see")
+    page.images({"one": one, "two": (maps[..., 2], AFFINE)}, outlines={"labels": labels}, signed={"change": one}, mask=labels)
+    page.section("Numbers")
+    page.facts({"a": 1.23456789, "b": "two"})
+    page.table("t", ["x", "y"], [[1, "<2>"]])
+    page.histogram("h", one, labels)
+    page.curves("c", [0, 1, 2], {"up": [1, np.nan, 3]}, x_name="x")
+    page.write("page.html")
+    text = open("page.html", encoding="utf-8").read()
+    assert all(word in text for word in ("<h1>a &lt;page&gt;</h1>", "look &amp; see", "1.23457", "&lt;2&gt;", '"name":"labels"', "polyline"))
+    wrong = clvox.Report("none")
+    wrong.images({}, outlines={"labels": labels})
+    refused(["image"], wrong.write, "none.html")
+    assert not os.path.exists("none.html")
+
     command("compare", *images, "--radius", "2", "--json", "c.json")
     said = json.load(open("c.json", encoding="utf-8"))["comparison"]
     alike = clvox.compare(*images, radius=2)

@@ -410,11 +410,3 @@ int cmd_register_series(command *cli, int argc, char **argv)
 end:
     return status;
 }
-
-bool cli_is_series(int argc, char **argv)
-{
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (!strcmp(argv[i], "--series") || !strncmp(argv[i], "--series=", 9))
-            return true;
-    return false;
-}

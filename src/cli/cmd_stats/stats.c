@@ -195,6 +195,10 @@ int cmd_stats(command *cli, int argc, char **argv)
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
         {0},
     };
+    static const cli_subcommand words[] = {
+        {"--entropy", "stats --entropy", NULL, cmd_stats_entropy},
+        {NULL, NULL, NULL, NULL},
+    };
     const cli_usage usage = {
         .synopsis = "--list FILE.tsv --test COLUMN -o PREFIX [options]\n"
                     "       clvox stats -i MAPS --test mean -o PREFIX [options]",
@@ -208,7 +212,9 @@ int cmd_stats(command *cli, int argc, char **argv)
                  "  PREFIX_tfce.nii.gz, _tfce_p.nii.gz, _tfce_p_fwe.nii.gz   with --tfce\n"
                  "  PREFIX.json           degrees of freedom, permutations, smallest p, threshold at 0.05\n"
                  "The maps hold p, and 1 where nothing was tested; with --one-minus-p 1 - p, as those of randomise,\n"
-                 "and 0 there. Paths in the table are relative to its folder.",
+                 "and 0 there. Paths in the table are relative to its folder.\n\n"
+                 "How many subjects a template needs: clvox stats --entropy; its options:\n"
+                 "`clvox stats --entropy --help`.",
         .example =
             "  clvox stats --list subjects.tsv --test group --mask brain.nii.gz -o patients\n"
             "  clvox stats --list subjects.tsv --test age --covariates sex,site --tfce --two-sided -o age\n"
@@ -216,8 +222,11 @@ int cmd_stats(command *cli, int argc, char **argv)
         .options = options,
         .table = clvox_stats_table(),
         .given = given,
+        .words = words,
     };
     char **rest;
+    if (cli_has_word(argc, argv, "--entropy"))
+        return cmd_stats_entropy(cli, argc, argv);
     clvox_stats_defaults(&o);
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)

@@ -52,6 +52,31 @@ def stats(maps: Union[Sequence[ImageLike], ImageLike], tested: Optional[npt.Arra
     return values(result)
 
 
+@with_options("entropy")
+def entropy(images: Union[Sequence[ImageLike], ImageLike], mask: Optional[ImageLike] = None, *,
+            progress: Optional[Callable[[str, float], Any]] = None, **options: Any) -> Result:
+    """Entropy in bits of a template's intensity against the number of its subjects: how many are enough.
+
+    images: a list of images on one grid, or one with a frame for each subject. mask: what is above 0 counts.
+    progress: called with (stage, fraction of the work done); what it raises stops.
+    Returns an object with arrays, for 1, 2, ... subjects: subjects, mean and sd over the draws, low and high (the mean's
+    95 % interval by bootstrap), and lowest, highest, asked, counted."""
+    held = [volume(m).struct() for m in (images if isinstance(images, list) else [images])]
+    pointers = (ctypes.POINTER(_abi.clvox_volume) * max(len(held), 1))(*[ctypes.pointer(h) for h in held])
+    struct, result = _abi.clvox_entropy_options(), _abi.clvox_entropy_result()
+    lib.clvox_entropy_defaults(struct)
+    set_options("entropy", options, struct)
+    callback = Progress(dict(struct._fields_)["progress"], progress)
+    struct.progress = callback.pointer
+    callback.call(lib.clvox_entropy, pointers, len(held), optional(mask), struct, result)
+    try:
+        columns = {name: np.array([getattr(result.row[k], name) for k in range(result.rows)])
+                   for name in ("subjects", "mean", "sd", "low", "high")}
+    finally:
+        lib.clvox_entropy_result_free(result)
+    return Result(lowest=result.lowest, highest=result.highest, asked=result.asked, counted=result.counted, **columns)
+
+
 def compare(a: ImageLike, b: ImageLike, mask: Optional[ImageLike] = None, *, radius: Optional[int] = None,
             bins: Optional[int] = None) -> Result:
     """How alike two images, or two warps, on one grid are, where mask is above 0.

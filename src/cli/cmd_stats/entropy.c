@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stats --entropy: how many subjects a template needs. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/bar.h"
+#include "cli/cmd_stats/stats.h"
+
+static void print_rows(FILE *to, const void *what)
+{
+    const clvox_entropy_result *result = what;
+    fprintf(to, "subjects\tentropy_mean\tentropy_sd\tmean_low\tmean_high\n");
+    for (int i = 0; i < result->rows; i++) {
+        const clvox_entropy_row *row = &result->row[i];
+        fprintf(to, "%d", row->subjects);
+        cli_table_number(to, "%.6f", row->mean);
+        cli_table_number(to, "%.6f", row->sd);
+        cli_table_number(to, "%.6f", row->low);
+        cli_table_number(to, "%.6f", row->high);
+        fputc('\n', to);
+    }
+}
+
+static void report(command *cli, const clvox_entropy_result *result)
+{
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "result"), *rows = cJSON_AddArrayToObject(to, "rows");
+    cli_log_number(to, "lowest", result->lowest);
+    cli_log_number(to, "highest", result->highest);
+    cJSON_AddNumberToObject(to, "voxels", (double)result->asked);
+    cJSON_AddNumberToObject(to, "counted", (double)result->counted);
+    cli_print(cli, "%-9s %12s %10s %24s\n", "subjects", "entropy", "sd", "95% of the mean");
+    for (int i = 0; i < result->rows; i++) {
+        const clvox_entropy_row *row = &result->row[i];
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddNumberToObject(one, "subjects", row->subjects);
+        cli_log_number(one, "entropy_mean", row->mean);
+        cli_log_number(one, "entropy_sd", row->sd);
+        cli_log_number(one, "mean_low", row->low);
+        cli_log_number(one, "mean_high", row->high);
+        cJSON_AddItemToArray(rows, one);
+        cli_print(cli, "%-9d %12.4f %10.4f %12.4f %11.4f\n", row->subjects, row->mean, row->sd, row->low,
+                  row->high);
+    }
+    if (result->counted < result->asked)
+        cli_note(cli, "%zu of %zu voxels are left out: a subject's value there is not finite",
+                 result->asked - result->counted, result->asked);
+}
+
+static int run(command *cli, cli_stats_request *r, clvox_entropy_options *o)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX];
+    const cli_end ends[] = {{".tsv", true}, {".json", true}, {0}};
+    clvox_entropy_result result = {.rows = 0};
+    cli_bar bar;
+    CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
+    if (r->list)
+        CLI_TRY(cli_stats_read_list(r));
+    CLI_TRY(cli_stats_load(cli, r));
+    CLI_TRY(cli_claims_check(cli));
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_entropy_table(), o);
+    cli_bar_begin(&bar, cli);
+    o->progress = cli_bar_stage;
+    o->user = &bar;
+    status = clvox_entropy((const clvox_volume *const *)r->map, r->maps, r->mask_volume, o, &result);
+    cli_bar_end(&bar);
+    if (status < 0)
+        goto end;
+    report(cli, &result);
+    snprintf(path, sizeof path, "%s.tsv", r->prefix);
+    CLI_TRY(cli_table_write(path, print_rows, &result));
+    cli_log_output(cli, path);
+    snprintf(path, sizeof path, "%s.json", r->prefix);
+    CLI_TRY(cli_write_log(cli, path));
+end:
+    clvox_entropy_result_free(&result);
+    return status;
+}
+
+int cmd_stats_entropy(command *cli, int argc, char **argv)
+{
+    cli_stats_request r = {.of_mean = true};
+    clvox_entropy_options o;
+    bool entropy = false;
+    const char *given[CLVOX_MAX_OPTIONS] = {NULL};
+    const cli_option options[] = {
+        {"entropy", 0, CLI_FLAG, &entropy, NULL, "this, instead of a test"},
+        {"list", 0, CLI_TEXT, &r.list, "FILE.tsv", "table of subjects: a column image"},
+        {"image", 'i', CLI_TEXT, &r.image, "FILE", "the images as one 4-D file"},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "count where this is above 0 (default: everywhere)"},
+        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "--entropy --list FILE.tsv -o PREFIX [options]\n"
+                    "       clvox stats --entropy -i IMAGES -o PREFIX [options]",
+        .about = "How many subjects a template needs: the entropy of its intensity, in bits, against their "
+                 "number\n"
+                 "(Lorenzen et al. 2006; Ha 2011). The images lie on one grid with alike intensities, as "
+                 "those that are\n"
+                 "registered to a template. Each draw is a random order of them; a template of k is the mean "
+                 "of the first k.\n"
+                 "A template has enough subjects where the entropy and its spread over the draws no longer "
+                 "change. Writes\n"
+                 "  PREFIX.tsv   subjects, mean and sd of the entropy, and the mean's 95% interval by "
+                 "bootstrap of the draws\n"
+                 "  PREFIX.json  the same, with options and inputs",
+        .example = "  clvox stats --entropy --list warped.tsv --mask brain.nii.gz -o entropy",
+        .options = options,
+        .table = clvox_entropy_table(),
+        .given = given,
+    };
+    char **rest;
+    int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    if (status)
+        return status;
+    if (!r.prefix)
+        return cli_misuse("-o PREFIX is missing");
+    if (!r.list == !r.image)
+        return cli_misuse("the images: --list FILE.tsv, or -i IMAGES");
+    clvox_entropy_defaults(&o);
+    if ((status = cli_settle_fields(clvox_entropy_table(), given, &o)))
+        return status;
+    status = run(cli, &r, &o);
+    cli_stats_free(&r);
+    return status;
+}
