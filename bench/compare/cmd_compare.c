@@ -62,7 +62,7 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
         .most = COMPARE_MOST,
     };
     compare_set set = {0};
-    text_buffer text = {0}, html = {0};
+    clv_text text = {0}, html = {0};
     char **paths;
     int count, status = cli_parse(cli, &usage, argc, argv, &paths, &count);
     if (status)

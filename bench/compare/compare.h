@@ -142,10 +142,10 @@ static inline char compare_letter(int i)
 const compare_row *compare_told(const compare_set *set, const compare_line *line);
 
 /* The table for a terminal; for a README: of the devices, or of all rows. */
-void compare_put_table(text_buffer *to, const compare_set *set);
-void compare_put_markdown_devices(text_buffer *to, const compare_set *set);
-void compare_put_markdown_rows(text_buffer *to, const compare_set *set);
+void compare_put_table(clv_text *to, const compare_set *set);
+void compare_put_markdown_devices(clv_text *to, const compare_set *set);
+void compare_put_markdown_rows(clv_text *to, const compare_set *set);
 /* What papers found, their figures and those of each record. */
-void compare_put_markdown_papers(text_buffer *to, const compare_set *set);
+void compare_put_markdown_papers(clv_text *to, const compare_set *set);
 
 #endif

@@ -29,67 +29,67 @@ static bool has_shares(const compare_set *set)
     return false;
 }
 
-static void put_head(text_buffer *to, const compare_set *set)
+static void put_head(clv_text *to, const compare_set *set)
 {
-    text_put(to, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    clv_text_put(to, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
                  "'unsafe-inline'; img-src data:\">\n"
                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                  "<link rel=\"icon\" href=\"data:,\">\n<title>clvox bench: ");
     for (int i = 0; i < set->count; i++) {
-        text_put(to, i ? ", " : "");
-        text_put_html(to, set->record[i].device.name);
+        clv_text_put(to, i ? ", " : "");
+        clv_text_put_html(to, set->record[i].device.name);
     }
-    text_put(to, "</title>\n<style>\n");
-    text_put(to, page_style);
-    text_put(to, page_style_of_records);
-    text_put(to, "</style>\n</head>\n<body>\n<header>\n<h1>clvox bench, ");
+    clv_text_put(to, "</title>\n<style>\n");
+    clv_text_put(to, clv_page_style);
+    clv_text_put(to, page_style_of_records);
+    clv_text_put(to, "</style>\n</head>\n<body>\n<header>\n<h1>clvox bench, ");
     if (set->count > 1)
-        text_add(to, "%d records beside one another</h1>\n", set->count);
+        clv_text_add(to, "%d records beside one another</h1>\n", set->count);
     else
-        text_put(to, "one record</h1>\n");
-    text_add(to,
+        clv_text_put(to, "one record</h1>\n");
+    clv_text_add(to,
              "<p class=\"light\">Made by <code>clvox bench compare</code> %s from what <code>clvox bench "
              "--json</code> "
              "recorded. %s</p>\n<nav aria-label=\"Sections\">",
              clvox_version(), set->count > 1 ? "Speeds are relative to record A." : "");
-    text_put(to, "<a href=\"#devices\">Devices</a>");
+    clv_text_put(to, "<a href=\"#devices\">Devices</a>");
     if (set->lines)
-        text_put(to, "<a href=\"#speed\">In short</a>");
+        clv_text_put(to, "<a href=\"#speed\">In short</a>");
     if (has_group(set, "pipelines"))
-        text_put(to, "<a href=\"#pipelines\">Pipelines</a>");
+        clv_text_put(to, "<a href=\"#pipelines\">Pipelines</a>");
     if (has_shares(set))
-        text_put(to, "<a href=\"#shares\">Shares of ceilings</a>");
+        clv_text_put(to, "<a href=\"#shares\">Shares of ceilings</a>");
     if (page_has_rooflines(set))
-        text_put(to, "<a href=\"#roofs\">Rooflines</a>");
+        clv_text_put(to, "<a href=\"#roofs\">Rooflines</a>");
     if (has_papers(set))
-        text_put(to, "<a href=\"#papers\">The papers</a>");
+        clv_text_put(to, "<a href=\"#papers\">The papers</a>");
     if (set->lines)
-        text_put(to, "<a href=\"#lines\">All rows</a><a href=\"#records\">As recorded</a>");
-    text_put(to, "<a href=\"#notes\">How to read this</a></nav>\n</header>\n<main>\n");
+        clv_text_put(to, "<a href=\"#lines\">All rows</a><a href=\"#records\">As recorded</a>");
+    clv_text_put(to, "<a href=\"#notes\">How to read this</a></nav>\n</header>\n<main>\n");
 }
 
-static void put_text_cell(text_buffer *to, const char *class, const char *text)
+static void put_text_cell(clv_text *to, const char *class, const char *text)
 {
-    text_add(to, "<td%s%s%s>", *class ? " class=\"" : "", class, *class ? "\"" : "");
-    text_put_html(to, *text ? text : "–");
-    text_put(to, "</td>");
+    clv_text_add(to, "<td%s%s%s>", *class ? " class=\"" : "", class, *class ? "\"" : "");
+    clv_text_put_html(to, *text ? text : "–");
+    clv_text_put(to, "</td>");
 }
 
 /* A whole number; the schema has 0 for unknown. */
-static void put_known(text_buffer *to, double value, const char *unit)
+static void put_known(clv_text *to, double value, const char *unit)
 {
     if (value > 0)
-        text_add(to, "%.0f%s", value, unit);
+        clv_text_add(to, "%.0f%s", value, unit);
     else
-        text_put(to, "–");
+        clv_text_put(to, "–");
 }
 
-static void put_devices(text_buffer *to, const compare_set *set)
+static void put_devices(clv_text *to, const compare_set *set)
 {
-    char number[TEXT_NUMBER];
-    page_begin_scroll(to, "Table of devices");
-    text_put(to, "<table class=\"devices\">\n<caption>The records and the devices that they were made "
+    char number[CLV_TEXT_NUMBER];
+    clv_page_begin_scroll(to, "Table of devices");
+    clv_text_put(to, "<table class=\"devices\">\n<caption>The records and the devices that they were made "
                  "on</caption>\n"
                  "<thead><tr><td></td><th scope=\"col\">Device</th><th scope=\"col\">Kind</th>"
                  "<th scope=\"col\" class=\"n\">Units</th><th scope=\"col\" class=\"n\">Clock</th>"
@@ -100,26 +100,26 @@ static void put_devices(text_buffer *to, const compare_set *set)
         const compare_record *r = &set->record[i];
         const compare_device *d = &r->device;
         char day[16];
-        text_put(to, "<tr><td>");
+        clv_text_put(to, "<tr><td>");
         page_put_key(to, i);
-        text_put(to, "</td><th scope=\"row\">");
-        text_put_html(to, d->name);
-        text_put(to, "<br><small>");
-        text_put_html(to, d->vendor);
+        clv_text_put(to, "</td><th scope=\"row\">");
+        clv_text_put_html(to, d->name);
+        clv_text_put(to, "<br><small>");
+        clv_text_put_html(to, d->vendor);
         if (*d->architecture) {
-            text_put(to, ", ");
-            text_put_html(to, d->architecture);
+            clv_text_put(to, ", ");
+            clv_text_put_html(to, d->architecture);
         }
-        text_put(to, "</small></th>");
+        clv_text_put(to, "</small></th>");
         put_text_cell(to, "", d->type);
-        text_put(to, "<td class=\"n\">");
+        clv_text_put(to, "<td class=\"n\">");
         put_known(to, d->compute_units, "");
-        text_put(to, "</td><td class=\"n\">");
+        clv_text_put(to, "</td><td class=\"n\">");
         put_known(to, d->clock_mhz, " MHz");
-        text_add(to, "</td><td class=\"n\">%s</td>",
-                 d->global_bytes > 0 ? text_binary(d->global_bytes, number) : "–");
-        text_add(to, "<td class=\"n\">%s</td>",
-                 d->local_bytes > 0 ? text_binary(d->local_bytes, number) : "–");
+        clv_text_add(to, "</td><td class=\"n\">%s</td>",
+                 d->global_bytes > 0 ? clv_text_binary(d->global_bytes, number) : "–");
+        clv_text_add(to, "<td class=\"n\">%s</td>",
+                 d->local_bytes > 0 ? clv_text_binary(d->local_bytes, number) : "–");
         put_text_cell(to, "free", d->platform);
         put_text_cell(to, "free", d->driver);
         char version[64];
@@ -128,17 +128,17 @@ static void put_devices(text_buffer *to, const compare_set *set)
         snprintf(day, sizeof day, "%.10s", r->date);
         put_text_cell(to, "", day);
         put_text_cell(to, "free", r->file);
-        text_put(to, "</tr>\n");
+        clv_text_put(to, "</tr>\n");
     }
-    text_put(to, "</tbody></table>");
-    page_end_scroll(to);
+    clv_text_put(to, "</tbody></table>");
+    clv_page_end_scroll(to);
     for (int i = 0; i < set->count; i++)
         for (int k = 0; k < set->record[i].remarks; k++) {
-            text_put(to, "<p>");
+            clv_text_put(to, "<p>");
             page_put_key(to, i);
-            text_put(to, " ");
-            text_put_html(to, set->record[i].remark[k]);
-            text_put(to, "</p>\n");
+            clv_text_put(to, " ");
+            clv_text_put_html(to, set->record[i].remark[k]);
+            clv_text_put(to, "</p>\n");
         }
     bool ceilings = false;
     for (int i = 0; i < set->count; i++)
@@ -148,45 +148,45 @@ static void put_devices(text_buffer *to, const compare_set *set)
 }
 
 /* What a reader came for, in sentences. */
-static void put_short(text_buffer *to, const compare_set *set)
+static void put_short(clv_text *to, const compare_set *set)
 {
-    char number[TEXT_NUMBER];
-    text_put(to, "<ul class=\"plain\">\n");
+    char number[CLV_TEXT_NUMBER];
+    clv_text_put(to, "<ul class=\"plain\">\n");
     for (int i = 0; i < set->count; i++) {
         int rows, shares, pipelines;
         double operations = compare_mean(set, i, "kernels", NULL, &rows);
         double share = compare_mean_share(set, i, "kernels", &shares);
         double whole = compare_mean(set, i, "pipelines", NULL, &pipelines);
         int wanted = 0;
-        text_put(to, "<li>");
+        clv_text_put(to, "<li>");
         page_put_key(to, i);
-        text_put(to, " ");
-        text_put_html(to, set->record[i].device.name);
-        text_put(to, ": ");
+        clv_text_put(to, " ");
+        clv_text_put_html(to, set->record[i].device.name);
+        clv_text_put(to, ": ");
         if (i && pipelines) {
-            text_put(to, "pipelines run ");
+            clv_text_put(to, "pipelines run ");
             page_put_ratio(to, whole);
-            text_put(to, " as fast as on A");
+            clv_text_put(to, " as fast as on A");
             wanted++;
         }
         if (i && rows) {
-            text_add(to, "%s ", wanted++ ? ", operations" : "operations run");
+            clv_text_add(to, "%s ", wanted++ ? ", operations" : "operations run");
             page_put_ratio(to, operations);
-            text_put(to, pipelines ? "" : " as fast as on A");
+            clv_text_put(to, pipelines ? "" : " as fast as on A");
         }
         if (shares) {
-            text_add(to, "%soperations reach %s of their ceilings in the mean of %d rows",
-                     wanted++ ? "; " : "", text_percent(share, number), shares);
+            clv_text_add(to, "%soperations reach %s of their ceilings on average over %d rows",
+                     wanted++ ? "; " : "", clv_text_percent(share, number), shares);
         }
         if (!wanted)
-            text_add(to, "%d rows%s", set->record[i].rows, i ? ", none of them in A too" : "");
-        text_put(to, ".</li>\n");
+            clv_text_add(to, "%d rows%s", set->record[i].rows, i ? ", none of them in A too" : "");
+        clv_text_put(to, ".</li>\n");
     }
-    text_put(to, "</ul>\n");
+    clv_text_put(to, "</ul>\n");
     page_put_speeds(to, set);
 }
 
-static void put_notes(text_buffer *to, const compare_set *set)
+static void put_notes(clv_text *to, const compare_set *set)
 {
     int unverified = 0, rates = 0, nothing = 0, alone = 0, alike = 0, variants = 0;
     for (int k = 0; k < set->lines; k++) {
@@ -202,7 +202,7 @@ static void put_notes(text_buffer *to, const compare_set *set)
         }
         alone += there < set->count;
     }
-    text_put(
+    clv_text_put(
         to,
         "<ul>\n<li>Time is the median of the samples by the wall clock, one call. Spread is the distance "
         "between "
@@ -212,15 +212,15 @@ static void put_notes(text_buffer *to, const compare_set *set)
         "sheets. Bytes are those that must cross device memory, each input read once and each output written "
         "once; a multiply-add is two operations.</li>\n");
     if (set->count > 1)
-        text_put(to, "<li>Speed: how many times as fast as record A, so above 1 is faster.</li>\n");
+        clv_text_put(to, "<li>Speed: how many times as fast as record A, so above 1 is faster.</li>\n");
     if (alike)
-        text_add(
+        clv_text_add(
             to,
             "<li>~ stands at %d speeds where the quartiles of both sets of samples overlap: they show no "
             "difference.</li>\n",
             alike);
     if (rates)
-        text_add(
+        clv_text_add(
             to,
             "<li>* stands where sizes differ between records (%d rows). Then the time for the same work is "
             "compared: an operation where all records state operations, else a byte that must be moved, else "
@@ -230,51 +230,56 @@ static void put_notes(text_buffer *to, const compare_set *set)
             "say less than those of equal sizes.</li>\n",
             rates);
     if (nothing)
-        text_add(to,
+        clv_text_add(to,
                  "<li>%d rows have other sizes in other records, and nothing says how their work grows; no "
                  "speed is "
                  "given.</li>\n",
                  nothing);
     if (alone)
-        text_add(to, "<li>%d rows are not in every record (–): not run there, or not possible there.</li>\n",
-                 alone);
+        clv_text_add(to,
+                     "<li>%d rows are not in every record (–): not run, or not possible, there.</li>\n",
+                     alone);
     if (variants)
-        text_add(to,
-                 "<li>%d further variants and tiles of these rows are under “As recorded”. An operation is "
-                 "represented by the first, which the planner chose; a line of a paper by the one with the "
-                 "paper's "
-                 "figure, else by the fastest.</li>\n",
-                 variants);
+        clv_text_add(
+            to,
+            "<li>%d further variants and tiles of these rows are under “As recorded”. An operation is "
+            "represented by the first, which the planner chose; a line of a paper by the one with the "
+            "paper's "
+            "figure, else by the fastest.</li>\n",
+            variants);
     if (unverified)
-        text_add(
+        clv_text_add(
             to,
             "<li><b>!</b> stands at %d times whose results were not compared with the reference's.</li>\n",
             unverified);
     else if (set->lines)
-        text_put(to, "<li>Every result was compared with the reference's before its time was taken.</li>\n");
+        clv_text_put(to,
+                     "<li>Every result was compared with the reference's before its time was taken.</li>\n");
     if (page_has_rooflines(set))
-        text_put(to, "<li>Rooflines (Williams, Waterman and Patterson, 2009): the left plots have the rows "
+        clv_text_put(to,
+                     "<li>Rooflines (Williams, Waterman and Patterson, 2009): the left plots have the rows "
                      "that state both "
                      "operations and bytes, the right ones those that state bytes only, under the copy's "
                      "bandwidth and, slanted, the time that the launch of a kernel takes. Rows that another "
                      "ceiling bounds, such as a copy within the host, are in neither. All records have the "
                      "same axes. A plot that is missing has no rows.</li>\n");
-    text_put(to, "<li>Every number can be traced to the records named above, which hold each sample.</li>\n"
+    clv_text_put(to,
+                 "<li>Every number can be traced to the records named above, which hold each sample.</li>\n"
                  "</ul>\n");
 }
 
 /* A section with a title, a sentence (NULL: none), and what put makes of it. */
-static void put_part(text_buffer *to, const compare_set *set, const char *id, const char *title,
-                     const char *words, void (*put)(text_buffer *to, const compare_set *set))
+static void put_part(clv_text *to, const compare_set *set, const char *id, const char *title,
+                     const char *words, void (*put)(clv_text *to, const compare_set *set))
 {
-    text_add(to, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%s</h2>\n", id, id, title);
+    clv_text_add(to, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%s</h2>\n", id, id, title);
     if (words)
-        text_add(to, "<p class=\"light\">%s</p>\n", words);
+        clv_text_add(to, "<p class=\"light\">%s</p>\n", words);
     put(to, set);
-    text_put(to, "</section>\n");
+    clv_text_put(to, "</section>\n");
 }
 
-void page_put(text_buffer *to, const compare_set *set)
+void page_put(clv_text *to, const compare_set *set)
 {
     put_head(to, set);
     put_part(to, set, "devices", "Devices", NULL, put_devices);
@@ -282,9 +287,10 @@ void page_put(text_buffer *to, const compare_set *set)
         put_part(to, set, "speed", "In short", NULL, put_short);
     if (has_group(set, "pipelines"))
         put_part(to, set, "pipelines", "Pipelines",
-                 set->count > 1 ? "Each pipeline has an axis of its own that begins at 0; shorter is faster. The "
-                                  "last column is the speed relative to A."
-                                : NULL,
+                 set->count > 1
+                     ? "Each pipeline has an axis of its own that begins at 0; shorter is faster. The "
+                       "last column is the speed relative to A."
+                     : NULL,
                  page_put_pipelines);
     if (has_shares(set))
         put_part(to, set, "shares", "Shares of ceilings", NULL, page_put_shares);
@@ -297,5 +303,5 @@ void page_put(text_buffer *to, const compare_set *set)
         put_part(to, set, "records", "As recorded", NULL, page_put_rows);
     }
     put_part(to, set, "notes", "How to read this", NULL, put_notes);
-    text_put(to, "</main>\n</body>\n</html>\n");
+    clv_text_put(to, "</main>\n</body>\n</html>\n");
 }

@@ -8,38 +8,38 @@
 #include "report/page.h"
 
 /* The whole page. */
-void page_put(text_buffer *to, const compare_set *set);
+void page_put(clv_text *to, const compare_set *set);
 
 /* Its parts, for page.c. */
-extern const char *const page_style_of_records; /* after page_style */
+extern const char *const page_style_of_records; /* after clv_page_style */
 
 /* Bars: speed relative to the first record by field of work; of pipelines. */
-void page_put_speeds(text_buffer *to, const compare_set *set);
-void page_put_pipelines(text_buffer *to, const compare_set *set);
+void page_put_speeds(clv_text *to, const compare_set *set);
+void page_put_pipelines(clv_text *to, const compare_set *set);
 /* Shares of the ceilings, all records in one plot. */
-void page_put_shares(text_buffer *to, const compare_set *set);
+void page_put_shares(clv_text *to, const compare_set *set);
 /* Operations over intensity, and bytes a second over bytes, of each record. */
-void page_put_rooflines(text_buffer *to, const compare_set *set);
+void page_put_rooflines(clv_text *to, const compare_set *set);
 bool page_has_rooflines(const compare_set *set);
 /* Tables: ceilings, lines of a kind (papers or not), rows of each record. */
-void page_put_ceilings(text_buffer *to, const compare_set *set);
-void page_put_lines(text_buffer *to, const compare_set *set);
-void page_put_papers(text_buffer *to, const compare_set *set);
-void page_put_rows(text_buffer *to, const compare_set *set);
+void page_put_ceilings(clv_text *to, const compare_set *set);
+void page_put_lines(clv_text *to, const compare_set *set);
+void page_put_papers(clv_text *to, const compare_set *set);
+void page_put_rows(clv_text *to, const compare_set *set);
 
 /* ---- marks and numbers (page_mark.c) -------------------------------------- */
 
 /* The mark of record i. */
-void page_put_mark(text_buffer *to, int i, double x, double y, double radius);
+void page_put_mark(clv_text *to, int i, double x, double y, double radius);
 /* The mark in running text, with its letter. */
-void page_put_key(text_buffer *to, int i);
+void page_put_key(clv_text *to, int i);
 
 /* The marks of all records with their devices' names. */
-void page_put_legend(text_buffer *to, const compare_set *set);
+void page_put_legend(clv_text *to, const compare_set *set);
 
 /* Numbers for the page: "–" where unknown, "1.2×", "µs". */
-void page_put_number(text_buffer *to, double value);
-void page_put_ratio(text_buffer *to, double value);
-void page_put_size(text_buffer *to, const int *size);
+void page_put_number(clv_text *to, double value);
+void page_put_ratio(clv_text *to, double value);
+void page_put_size(clv_text *to, const int *size);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "bench/compare/page.h"
 
-void page_put_mark(text_buffer *to, int i, double x, double y, double r)
+void page_put_mark(clv_text *to, int i, double x, double y, double r)
 {
     /* About equal areas; points in units of r. */
     static const char *const shapes[COMPARE_MOST] = {
@@ -18,48 +18,48 @@ void page_put_mark(text_buffer *to, int i, double x, double y, double r)
         "0,-1.3 .35,-.4 1.24,-.4 .53,.17 .76,1.05 0,.5 -.76,1.05 -.53,.17 -1.24,-.4 -.35,-.4",
     };
     if (!shapes[i])
-        text_add(to, "<circle class=\"mark s%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", i, x, y, r);
+        clv_text_add(to, "<circle class=\"mark s%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", i, x, y, r);
     else
-        text_add(to,
+        clv_text_add(to,
                  "<polygon class=\"mark s%d\" transform=\"translate(%.1f %.1f) scale(%.1f)\" points=\"%s\"/>",
                  i, x, y, r, shapes[i]);
 }
 
-void page_put_key(text_buffer *to, int i)
+void page_put_key(clv_text *to, int i)
 {
-    text_put(to,
+    clv_text_put(to,
              "<span class=\"key\"><svg class=\"keymark\" viewBox=\"-7 -7 14 14\" width=\"14\" height=\"14\" "
              "aria-hidden=\"true\">");
     page_put_mark(to, i, 0, 0, 5);
-    text_add(to, "</svg>%c</span>", compare_letter(i));
+    clv_text_add(to, "</svg>%c</span>", compare_letter(i));
 }
 
-void page_put_legend(text_buffer *to, const compare_set *set)
+void page_put_legend(clv_text *to, const compare_set *set)
 {
-    text_put(to, "<p class=\"legend\">");
+    clv_text_put(to, "<p class=\"legend\">");
     for (int i = 0; i < set->count; i++) {
-        text_put(to, "<span>");
+        clv_text_put(to, "<span>");
         page_put_key(to, i);
-        text_put(to, " ");
-        text_put_html(to, set->record[i].device.name);
-        text_put(to, "</span> ");
+        clv_text_put(to, " ");
+        clv_text_put_html(to, set->record[i].device.name);
+        clv_text_put(to, "</span> ");
     }
-    text_put(to, "</p>\n");
+    clv_text_put(to, "</p>\n");
 }
 
-void page_put_number(text_buffer *to, double value)
+void page_put_number(clv_text *to, double value)
 {
-    char number[TEXT_NUMBER];
-    text_put(to, isfinite(value) ? text_number(value, number) : "–");
+    char number[CLV_TEXT_NUMBER];
+    clv_text_put(to, isfinite(value) ? clv_text_rounded(value, number) : "–");
 }
 
-void page_put_ratio(text_buffer *to, double value)
+void page_put_ratio(clv_text *to, double value)
 {
     page_put_number(to, value);
-    text_put(to, isfinite(value) ? "×" : "");
+    clv_text_put(to, isfinite(value) ? "×" : "");
 }
 
-void page_put_size(text_buffer *to, const int *size)
+void page_put_size(clv_text *to, const int *size)
 {
-    text_add(to, "%d×%d×%d", size[0], size[1], size[2]);
+    clv_text_add(to, "%d×%d×%d", size[0], size[1], size[2]);
 }

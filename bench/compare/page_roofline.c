@@ -41,9 +41,9 @@ typedef struct plot_kind {
 } plot_kind;
 
 typedef struct plot {
-    text_buffer *to;
+    clv_text *to;
     const plot_kind *kind;
-    page_axis x, y;
+    clv_page_axis x, y;
     int record, count;
     point *points;
     int boxes;
@@ -78,7 +78,7 @@ static void put_label(plot *p, double x, double y, double away, const char *clas
         int side; /* 1: text begins there, -1: it ends there, 0: it is centred */
     } ways[] = {{1, 0, 1},   {-1, 0, -1}, {0, -1.4, 0},  {0, 1.4, 0},
                 {.8, -1, 1}, {.8, 1, 1},  {-.8, -1, -1}, {-.8, 1, -1}};
-    double width = page_width(text);
+    double width = clv_page_width(text);
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         double start = x + ways[w].dx * away - (ways[w].side < 0 ? width : ways[w].side ? 0 : width / 2);
         double middle = y + ways[w].dy * (away + 1);
@@ -86,7 +86,7 @@ static void put_label(plot *p, double x, double y, double away, const char *clas
         if (!is_free(p, b))
             continue;
         take(p, b);
-        page_put_word(p->to, start, middle + 3.8, "start", class, 0, text);
+        clv_page_put_word(p->to, start, middle + 3.8, "start", class, 0, text);
         return;
     }
 }
@@ -96,28 +96,28 @@ static void put_label(plot *p, double x, double y, double away, const char *clas
 static void put_axes(plot *p)
 {
     double ticks[16];
-    char text[TEXT_NUMBER];
-    int count = page_ticks(&p->x, ticks, 9);
+    char text[CLV_TEXT_NUMBER];
+    int count = clv_page_ticks(&p->x, ticks, 9);
     for (int t = 0; t < count; t++) {
-        double at = page_at(&p->x, ticks[t]);
-        text_add(p->to, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", at, at, TOP,
+        double at = clv_page_at(&p->x, ticks[t]);
+        clv_text_add(p->to, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", at, at, TOP,
                  HEIGHT - BOTTOM);
         if (*p->kind->x_unit)
-            page_tick_text(ticks[t], p->kind->x_unit, text);
+            clv_page_tick_text(ticks[t], p->kind->x_unit, text);
         else
             snprintf(text, sizeof text, "%.4g", ticks[t]);
-        page_put_word(p->to, fmin(at, WIDTH - 2 - page_width(text) / 2), HEIGHT - BOTTOM + 17, "middle",
-                      "tick", 0, text);
+        clv_page_put_word(p->to, fmin(at, WIDTH - 2 - clv_page_width(text) / 2), HEIGHT - BOTTOM + 17,
+                          "middle", "tick", 0, text);
     }
-    count = page_ticks(&p->y, ticks, 9);
+    count = clv_page_ticks(&p->y, ticks, 9);
     for (int t = 0; t < count; t++) {
-        double at = page_at(&p->y, ticks[t]);
-        text_add(p->to, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
+        double at = clv_page_at(&p->y, ticks[t]);
+        clv_text_add(p->to, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
                  WIDTH - RIGHT, at, at);
-        page_put_word(p->to, LEFT - 7, at + 4, "end", "tick", 0, page_tick_text(ticks[t], "", text));
+        clv_page_put_word(p->to, LEFT - 7, at + 4, "end", "tick", 0, clv_page_tick_text(ticks[t], "", text));
     }
-    page_put_word(p->to, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8, "middle", "axis", 0, p->kind->x_title);
-    text_add(p->to, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT, TOP,
+    clv_page_put_word(p->to, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8, "middle", "axis", 0, p->kind->x_title);
+    clv_text_add(p->to, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT, TOP,
              WIDTH - RIGHT - LEFT, HEIGHT - BOTTOM - TOP);
 }
 
@@ -135,9 +135,10 @@ static void put_roof(plot *p, const char *class, double value, int slope, double
     }
     if (!(x1 > x0))
         return;
-    double ax = page_at(&p->x, x0), ay = page_at(&p->y, y0), bx = page_at(&p->x, x1), by = page_at(&p->y, y1);
-    text_add(p->to, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", class, ax, ay,
-             bx, by);
+    double ax = clv_page_at(&p->x, x0), ay = clv_page_at(&p->y, y0), bx = clv_page_at(&p->x, x1),
+           by = clv_page_at(&p->y, y1);
+    clv_text_add(p->to, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", class, ax,
+                 ay, bx, by);
     /* Labels keep off the line. */
     int steps = (int)(hypot(bx - ax, by - ay) / 5) + 1;
     for (int i = 0; i <= steps; i++) {
@@ -149,17 +150,17 @@ static void put_roof(plot *p, const char *class, double value, int slope, double
 /* A roof's name, without its value where that is too long, beside a level line, near its right end. */
 static void name_level(plot *p, double value, const char *name, const char *unit)
 {
-    char text[160], number[TEXT_NUMBER];
-    double y = page_at(&p->y, value);
+    char text[160], number[CLV_TEXT_NUMBER];
+    double y = clv_page_at(&p->y, value);
     for (int i = 0; i < 24; i++) {
         int below = i % 2;
-        snprintf(text, sizeof text, "%.60s %s", name, i < 12 ? text_si(value, unit, number) : "");
-        double width = BOLD * page_width(text), x = WIDTH - RIGHT - 6 - width - 20 * (i % 12 / 2);
+        snprintf(text, sizeof text, "%.60s %s", name, i < 12 ? clv_text_si(value, unit, number) : "");
+        double width = BOLD * clv_page_width(text), x = WIDTH - RIGHT - 6 - width - 20 * (i % 12 / 2);
         box b = {x, below ? y + 3 : y - 16, x + width, below ? y + 16 : y - 3};
         if (!is_free(p, b))
             continue;
         take(p, b);
-        page_put_word(p->to, x, below ? y + 13 : y - 6, "start", "roofname", 0, text);
+        clv_page_put_word(p->to, x, below ? y + 13 : y - 6, "start", "roofname", 0, text);
         return;
     }
 }
@@ -168,9 +169,9 @@ static void name_level(plot *p, double value, const char *name, const char *unit
 static void name_slope(plot *p, double value, double top, const char *name, const char *unit)
 {
     enum { STEPS = 40, AWAY = 11 };
-    char text[160], number[TEXT_NUMBER];
-    snprintf(text, sizeof text, "%.60s %s", name, text_si(value, unit, number));
-    double half = BOLD * page_width(text) / 2;
+    char text[160], number[CLV_TEXT_NUMBER];
+    snprintf(text, sizeof text, "%.60s %s", name, clv_text_si(value, unit, number));
+    double half = BOLD * clv_page_width(text) / 2;
     double dx = (p->x.to - p->x.from) / log10(p->x.high / p->x.low);
     double dy = (p->y.to - p->y.from) / log10(p->y.high / p->y.low), decade = hypot(dx, dy);
     dx /= decade;
@@ -178,7 +179,7 @@ static void name_slope(plot *p, double value, double top, const char *name, cons
     for (int i = 1; i < 2 * STEPS; i++) {
         double level = p->y.low * pow(p->y.high / p->y.low, i % STEPS / (double)STEPS),
                side = i < STEPS ? AWAY : -AWAY;
-        double x = page_at(&p->x, level / value) + side * dy, y = page_at(&p->y, level) - side * dx;
+        double x = clv_page_at(&p->x, level / value) + side * dy, y = clv_page_at(&p->y, level) - side * dx;
         double end = level * pow(10, (half + 4) / decade);
         bool good = level / value > p->x.low && end / value < p->x.high && end < top;
         for (double at = -half; at <= half && good; at += 5)
@@ -187,10 +188,10 @@ static void name_slope(plot *p, double value, double top, const char *name, cons
             continue;
         for (double at = -half; at <= half; at += 10)
             take(p, (box){x + at * dx - 6, y + at * dy - 6, x + at * dx + 6, y + at * dy + 6});
-        text_add(p->to, "<g transform=\"translate(%.1f %.1f) rotate(%.2f)\">", x, y,
+        clv_text_add(p->to, "<g transform=\"translate(%.1f %.1f) rotate(%.2f)\">", x, y,
                  atan2(dy, dx) * 180 / 3.14159265358979);
-        page_put_word(p->to, 0, 4, "middle", "roofname", 0, text);
-        text_put(p->to, "</g>\n");
+        clv_page_put_word(p->to, 0, 4, "middle", "roofname", 0, text);
+        clv_text_put(p->to, "</g>\n");
         return;
     }
 }
@@ -207,7 +208,7 @@ static int by_share(const void *a, const void *b)
 static void take_points(plot *p)
 {
     for (int k = 0; k < p->count; k++) {
-        double x = page_at(&p->x, p->points[k].x), y = page_at(&p->y, p->points[k].y);
+        double x = clv_page_at(&p->x, p->points[k].x), y = clv_page_at(&p->y, p->points[k].y);
         take(p, (box){x - 4, y - 4, x + 4, y + 4});
     }
 }
@@ -215,28 +216,30 @@ static void take_points(plot *p)
 /* The points that were taken. Those farthest below their roof are named first. */
 static void put_points(plot *p)
 {
-    char number[TEXT_NUMBER], other[TEXT_NUMBER];
+    char number[CLV_TEXT_NUMBER], other[CLV_TEXT_NUMBER];
     point *points = p->points;
     qsort(points, (size_t)p->count, sizeof *points, by_share);
     for (int k = 0; k < p->count; k++) {
         const compare_row *row = points[k].row;
-        text_put(p->to, "<g><title>");
-        text_put_html(p->to, row->name);
-        text_add(p->to, ": %s at %s", text_si(points[k].y, p->kind->y_unit, number),
-                 text_si(points[k].x, *p->kind->x_unit ? p->kind->x_unit : "FLOP/B", other));
+        clv_text_put(p->to, "<g><title>");
+        clv_text_put_html(p->to, row->name);
+        clv_text_add(p->to, ": %s at %s", clv_text_si(points[k].y, p->kind->y_unit, number),
+                 clv_text_si(points[k].x, *p->kind->x_unit ? p->kind->x_unit : "FLOP/B", other));
         if (isfinite(row->share)) {
-            text_add(p->to, ", %s of ", text_percent(row->share, number));
-            text_put_html(p->to, row->ceiling);
+            clv_text_add(p->to, ", %s of ", clv_text_percent(row->share, number));
+            clv_text_put_html(p->to, row->ceiling);
         }
-        text_put(p->to, "</title>");
-        page_put_mark(p->to, p->record, page_at(&p->x, points[k].x), page_at(&p->y, points[k].y), 3.6);
-        text_put(p->to, "</g>\n");
+        clv_text_put(p->to, "</title>");
+        page_put_mark(p->to, p->record, clv_page_at(&p->x, points[k].x), clv_page_at(&p->y, points[k].y),
+                      3.6);
+        clv_text_put(p->to, "</g>\n");
     }
     for (int k = 0; k < p->count; k++) {
         /* A name that would be cut is of no use among points: the table has it. */
         const char *name = points[k].row->name;
-        if (page_width(name) < 150)
-            put_label(p, page_at(&p->x, points[k].x), page_at(&p->y, points[k].y), 7, "pointname", name);
+        if (clv_page_width(name) < 150)
+            put_label(p, clv_page_at(&p->x, points[k].x), clv_page_at(&p->y, points[k].y), 7, "pointname",
+                      name);
     }
 }
 
@@ -263,7 +266,8 @@ static const compare_ceiling *find_bandwidth(const compare_record *r)
 }
 
 /* Bounded by a ceiling that is no roof of these plots: a copy within the host, say. */
-static bool is_bounded_elsewhere(const compare_record *r, const compare_ceiling *bandwidth, const compare_row *row)
+static bool is_bounded_elsewhere(const compare_record *r, const compare_ceiling *bandwidth,
+                                 const compare_row *row)
 {
     const compare_ceiling *own = compare_find_ceiling(r, row->ceiling);
     if (!*row->ceiling || !bandwidth || (own && !strcmp(own->unit, "FLOP/s")))
@@ -349,7 +353,7 @@ static void range_bandwidths(const compare_set *set, point *points, range *x, ra
 }
 
 /* Opens the plot of what record i has for it; NULL: nothing, or no memory. */
-static plot *begin_plot(text_buffer *to, const compare_set *set, int i, const plot_kind *kind, range x, range y,
+static plot *begin_plot(clv_text *to, const compare_set *set, int i, const plot_kind *kind, range x, range y,
                         point *points)
 {
     char label[200];
@@ -368,12 +372,12 @@ static plot *begin_plot(text_buffer *to, const compare_set *set, int i, const pl
                 .record = i,
                 .count = count,
                 .points = points};
-    page_round_axis(&p->x);
-    page_round_axis(&p->y);
-    text_add(to, "<div><h4>%s</h4>\n", kind->heading);
+    clv_page_round_axis(&p->x);
+    clv_page_round_axis(&p->y);
+    clv_text_add(to, "<div><h4>%s</h4>\n", kind->heading);
     snprintf(label, sizeof label, "%s: %.120s", kind->title, set->record[i].device.name);
-    page_begin_scroll(to, "Plot: %s", label);
-    page_begin_svg(to, WIDTH, HEIGHT, label, kind->words);
+    clv_page_begin_scroll(to, "Plot: %s", label);
+    clv_page_begin_svg(to, WIDTH, HEIGHT, label, kind->words);
     put_axes(p);
     return p;
 }
@@ -381,16 +385,21 @@ static plot *begin_plot(text_buffer *to, const compare_set *set, int i, const pl
 static void end_plot(plot *p)
 {
     put_points(p);
-    page_end_svg(p->to);
-    page_end_scroll(p->to);
-    text_put(p->to, "</div>\n");
+    clv_page_end_svg(p->to);
+    clv_page_end_scroll(p->to);
+    clv_text_put(p->to, "</div>\n");
     free(p);
 }
 
-static void put_roofline(text_buffer *to, const compare_set *set, int i, range x, range y, point *points)
+static void put_roofline(clv_text *to, const compare_set *set, int i, range x, range y, point *points)
 {
-    static const plot_kind kind = {true, "", "FLOP/s", "operations a byte (FLOP/B)", "Operations a second (FLOP/s)",
-                                   "Roofline", "Operations a second over operations a byte, both logarithmic."};
+    static const plot_kind kind = {true,
+                                   "",
+                                   "FLOP/s",
+                                   "operations a byte (FLOP/B)",
+                                   "Operations a second (FLOP/s)",
+                                   "Roofline",
+                                   "Operations a second over operations a byte, both logarithmic."};
     const compare_record *r = &set->record[i];
     plot *p = begin_plot(to, set, i, &kind, x, y, points);
     if (!p)
@@ -425,7 +434,7 @@ static void put_roofline(text_buffer *to, const compare_set *set, int i, range x
     end_plot(p);
 }
 
-static void put_bandwidth(text_buffer *to, const compare_set *set, int i, range x, range y, point *points)
+static void put_bandwidth(clv_text *to, const compare_set *set, int i, range x, range y, point *points)
 {
     static const plot_kind kind = {false, "B", "B/s", "bytes that a call must move", "Bytes a second (B/s)",
                                    "Bandwidth", "Bytes a second over the bytes of a call, both logarithmic."};
@@ -454,7 +463,7 @@ bool page_has_rooflines(const compare_set *set)
     return false;
 }
 
-void page_put_rooflines(text_buffer *to, const compare_set *set)
+void page_put_rooflines(clv_text *to, const compare_set *set)
 {
     point *points = malloc(POINTS_MOST * sizeof *points);
     range x, y, bytes, rate;
@@ -468,14 +477,14 @@ void page_put_rooflines(text_buffer *to, const compare_set *set)
         if (!list_points(set, i, true, points, POINTS_MOST) &&
             !list_points(set, i, false, points, POINTS_MOST))
             continue;
-        text_put(to, "<figure class=\"roofs\">\n<h3>");
+        clv_text_put(to, "<figure class=\"roofs\">\n<h3>");
         page_put_key(to, i);
-        text_put(to, " ");
-        text_put_html(to, set->record[i].device.name);
-        text_put(to, "</h3>\n<div class=\"columns\">\n");
+        clv_text_put(to, " ");
+        clv_text_put_html(to, set->record[i].device.name);
+        clv_text_put(to, "</h3>\n<div class=\"columns\">\n");
         put_roofline(to, set, i, x, y, points);
         put_bandwidth(to, set, i, bytes, rate, points);
-        text_put(to, "</div>\n</figure>\n");
+        clv_text_put(to, "</div>\n</figure>\n");
     }
     free(points);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-double page_at(const page_axis *a, double value)
+double clv_page_at(const clv_page_axis *a, double value)
 {
     double low = a->low, high = a->high;
     if (a->log) {
@@ -34,7 +34,7 @@ static double round_to(double value, bool up)
     return value;
 }
 
-void page_round_axis(page_axis *a)
+void clv_page_round_axis(clv_page_axis *a)
 {
     if (a->log) {
         a->low = round_to(a->low, false);
@@ -52,7 +52,7 @@ void page_round_axis(page_axis *a)
     }
 }
 
-int page_ticks(const page_axis *a, double *values, int most)
+int clv_page_ticks(const clv_page_axis *a, double *values, int most)
 {
     int count = 0;
     if (!a->log) {
@@ -74,9 +74,9 @@ int page_ticks(const page_axis *a, double *values, int most)
     return count;
 }
 
-char *page_tick_text(double value, const char *unit, char out[TEXT_NUMBER])
+char *clv_page_tick_text(double value, const char *unit, char out[CLV_TEXT_NUMBER])
 {
-    text_si(value, unit, out);
+    clv_text_si(value, unit, out);
     /* Ticks are 1, 2 or 5: zeros behind the point say nothing. */
     char *point = strchr(out, '.'), *space = strchr(out, ' ');
     if (point && space && strspn(point + 1, "0") == (size_t)(space - point - 1))
@@ -87,41 +87,41 @@ char *page_tick_text(double value, const char *unit, char out[TEXT_NUMBER])
     return out;
 }
 
-void page_begin_scroll(text_buffer *to, const char *format, ...)
+void clv_page_begin_scroll(clv_text *to, const char *format, ...)
 {
     char label[320];
     va_list args;
     va_start(args, format);
     vsnprintf(label, sizeof label, format, args);
     va_end(args);
-    text_put(to, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
-    text_put_html(to, label);
-    text_put(to, "\">");
+    clv_text_put(to, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    clv_text_put_html(to, label);
+    clv_text_put(to, "\">");
 }
 
-void page_end_scroll(text_buffer *to)
+void clv_page_end_scroll(clv_text *to)
 {
-    text_put(to, "</div>\n");
+    clv_text_put(to, "</div>\n");
 }
 
-void page_begin_svg(text_buffer *to, int width, int height, const char *title, const char *words)
+void clv_page_begin_svg(clv_text *to, int width, int height, const char *title, const char *words)
 {
-    text_add(to,
+    clv_text_add(to,
              "<svg class=\"%s\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
              "preserveAspectRatio=\"xMinYMin\" role=\"img\" aria-label=\"",
              width > 600 ? "long" : "half", width, height, width, height);
-    text_put_html(to, title);
-    text_put(to, ". ");
-    text_put_html(to, words);
-    text_put(to, "\">\n");
+    clv_text_put_html(to, title);
+    clv_text_put(to, ". ");
+    clv_text_put_html(to, words);
+    clv_text_put(to, "\">\n");
 }
 
-void page_end_svg(text_buffer *to)
+void clv_page_end_svg(clv_text *to)
 {
-    text_put(to, "</svg>\n");
+    clv_text_put(to, "</svg>\n");
 }
 
-double page_width(const char *text)
+double clv_page_width(const char *text)
 {
     double width = 0;
     for (; *text; text++) {
@@ -138,12 +138,12 @@ double page_width(const char *text)
     return width;
 }
 
-void page_put_word(text_buffer *to, double x, double y, const char *anchor, const char *class, double room,
+void clv_page_put_word(clv_text *to, double x, double y, const char *anchor, const char *class, double room,
                    const char *text)
 {
-    text_add(to, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" class=\"%s\">", x, y, anchor, class);
-    if (!(room > 0) || page_width(text) <= room) {
-        text_put_html(to, text);
+    clv_text_add(to, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" class=\"%s\">", x, y, anchor, class);
+    if (!(room > 0) || clv_page_width(text) <= room) {
+        clv_text_put_html(to, text);
     } else {
         char part[256];
         size_t length = 0;
@@ -153,15 +153,15 @@ void page_put_word(text_buffer *to, double x, double y, const char *anchor, cons
                 next++;
             memcpy(part, text, next);
             part[next] = 0;
-            if (page_width(part) + 11 > room)
+            if (clv_page_width(part) + 11 > room)
                 break;
             length = next;
         }
         part[length] = 0;
-        text_put_html(to, part);
-        text_put(to, "…<title>");
-        text_put_html(to, text);
-        text_put(to, "</title>");
+        clv_text_put_html(to, part);
+        clv_text_put(to, "…<title>");
+        clv_text_put_html(to, text);
+        clv_text_put(to, "</title>");
     }
-    text_put(to, "</text>\n");
+    clv_text_put(to, "</text>\n");
 }

@@ -9,7 +9,7 @@
     "3d3d9e;"                                                                                                \
     "--c7:#882255;"
 
-const char *const page_style =
+const char *const clv_page_style =
     ":root{color-scheme:light dark;" LIGHT "}\n"
     "@media screen and "
     "(prefers-color-scheme:dark){:root{--bg:#14171a;--ink:#e7eaed;--soft:#a3adb8;--line:#3a424b;"

@@ -14,7 +14,7 @@ enum { PICTURES = 5400000 }; /* bytes of the images that are leafed through: the
 
 /* ---- text ---------------------------------------------------------------- */
 
-void clv_report_put(text_buffer *to, const char *text)
+void clv_report_put(clv_text *to, const char *text)
 {
     char *utf8 = clvox_text_utf8(text ? text : "");
     if (!utf8) {
@@ -24,7 +24,7 @@ void clv_report_put(text_buffer *to, const char *text)
     for (char *at = utf8; *at; at++)
         if (((unsigned char)*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7F)
             *at = '?';
-    text_put_html(to, utf8);
+    clv_text_put_html(to, utf8);
     free(utf8);
 }
 
@@ -39,20 +39,20 @@ void clv_report_fail(clvox_report *report, int status, const char *sentence)
 static const char *const ends[] = {"", "</dl>\n", "</tbody></table></div>\n",
                                    "</div>\n"}; /* by what is open */
 
-text_buffer *clv_report_body(clvox_report *report)
+clv_text *clv_report_body(clvox_report *report)
 {
     if (report->status < 0)
         return NULL;
-    text_put(&report->body, ends[report->open]);
+    clv_text_put(&report->body, ends[report->open]);
     report->open = CLV_OPEN_NOTHING;
     return &report->body;
 }
 
-text_buffer *clv_report_plots(clvox_report *report)
+clv_text *clv_report_plots(clvox_report *report)
 {
     if (report->open == CLV_OPEN_PLOTS || !clv_report_body(report))
         return report->open == CLV_OPEN_PLOTS ? &report->body : NULL;
-    text_put(&report->body, "<div class=\"columns\">\n");
+    clv_text_put(&report->body, "<div class=\"columns\">\n");
     report->open = CLV_OPEN_PLOTS;
     return &report->body;
 }
@@ -85,69 +85,69 @@ void clvox_report_destroy(clvox_report **report)
 
 void clvox_report_warn(clvox_report *report, const char *sentence)
 {
-    text_put(&report->warnings, "<li>");
+    clv_text_put(&report->warnings, "<li>");
     clv_report_put(&report->warnings, sentence);
-    text_put(&report->warnings, "</li>\n");
+    clv_text_put(&report->warnings, "</li>\n");
 }
 
 void clvox_report_section(clvox_report *report, const char *heading)
 {
-    text_buffer *to = clv_report_body(report);
+    clv_text *to = clv_report_body(report);
     if (!to)
         return;
     report->sections++;
-    text_add(to, "<h2 id=\"s%d\">", report->sections);
+    clv_text_add(to, "<h2 id=\"s%d\">", report->sections);
     clv_report_put(to, heading);
-    text_put(to, "</h2>\n");
-    text_add(&report->links, "<a href=\"#s%d\">", report->sections);
+    clv_text_put(to, "</h2>\n");
+    clv_text_add(&report->links, "<a href=\"#s%d\">", report->sections);
     clv_report_put(&report->links, heading);
-    text_put(&report->links, "</a>");
+    clv_text_put(&report->links, "</a>");
 }
 
 void clvox_report_text(clvox_report *report, const char *text)
 {
-    text_buffer *to = clv_report_body(report);
+    clv_text *to = clv_report_body(report);
     if (!to)
         return;
-    text_put(to, "<p>");
+    clv_text_put(to, "<p>");
     clv_report_put(to, text);
-    text_put(to, "</p>\n");
+    clv_text_put(to, "</p>\n");
 }
 
 void clvox_report_fact(clvox_report *report, const char *name, const char *value)
 {
     if (report->open != CLV_OPEN_FACTS && clv_report_body(report)) {
-        text_put(&report->body, "<dl class=\"facts\">\n");
+        clv_text_put(&report->body, "<dl class=\"facts\">\n");
         report->open = CLV_OPEN_FACTS;
     }
-    text_put(&report->body, "<div><dt>");
+    clv_text_put(&report->body, "<div><dt>");
     clv_report_put(&report->body, name);
-    text_put(&report->body, "</dt><dd>");
+    clv_text_put(&report->body, "</dt><dd>");
     clv_report_put(&report->body, value);
-    text_put(&report->body, "</dd></div>\n");
+    clv_text_put(&report->body, "</dd></div>\n");
 }
 
 /* ---- tables -------------------------------------------------------------- */
 
 void clvox_report_table(clvox_report *report, const char *caption, const char *const *columns, int count)
 {
-    text_buffer *to = clv_report_body(report);
+    clv_text *to = clv_report_body(report);
     if (!to)
         return;
     if (count < 1) {
         clv_report_fail(report, CLVOX_ERROR_ARGUMENT, "a table needs a column");
         return;
     }
-    page_begin_scroll(to, "Table");
-    text_put(to, "<table>\n<caption>");
+    clv_page_begin_scroll(to, "Table");
+    clv_text_put(to, "<table>\n<caption>");
     clv_report_put(to, caption);
-    text_put(to, "</caption>\n<thead><tr>");
+    clv_text_put(to, "</caption>\n<thead><tr>");
     for (int c = 0; c < count; c++) {
-        text_put(to, "<th scope=\"col\">");
+        clv_text_put(to, "<th scope=\"col\">");
         clv_report_put(to, columns[c]);
-        text_put(to, "</th>");
+        clv_text_put(to, "</th>");
     }
-    text_put(to, "</tr></thead>\n<tbody>\n");
+    clv_text_put(to, "</tr></thead>\n<tbody>\n");
     report->columns = count;
     report->open = CLV_OPEN_TABLE;
 }
@@ -163,33 +163,33 @@ static bool is_number(const char *text)
 
 void clvox_report_row(clvox_report *report, const clvox_report_cell *cells)
 {
-    text_buffer *to = &report->body;
+    clv_text *to = &report->body;
     if (report->open != CLV_OPEN_TABLE) {
         clv_report_fail(report, CLVOX_ERROR_ARGUMENT, "a row belongs to a table");
         return;
     }
-    text_put(to, "<tr>");
+    clv_text_put(to, "<tr>");
     for (int c = 0; c < report->columns; c++) {
         const clvox_report_cell *cell = &cells[c];
         const bool sentence = cell->text && strlen(cell->text) > SENTENCE;
-        text_add(to, "<%s%s>", c ? "td" : "th scope=\"row\"",
+        clv_text_add(to, "<%s%s>", c ? "td" : "th scope=\"row\"",
                  is_number(cell->text) ? " class=\"n\""
                  : sentence            ? " class=\"wide\""
                                        : "");
         if (cell->link) {
-            text_put(to, "<a href=\"");
+            clv_text_put(to, "<a href=\"");
             clv_report_put(to, cell->link);
-            text_put(to, "\">");
+            clv_text_put(to, "\">");
         }
         if (cell->thumbnail) {
-            text_put(to, "<img class=\"thumbnail\" loading=\"lazy\" alt=\"\" src=\"");
+            clv_text_put(to, "<img class=\"thumbnail\" loading=\"lazy\" alt=\"\" src=\"");
             clv_report_put(to, cell->thumbnail);
-            text_put(to, "\">");
+            clv_text_put(to, "\">");
         }
         clv_report_put(to, cell->text);
-        text_add(to, "%s</%s>", cell->link ? "</a>" : "", c ? "td" : "th");
+        clv_text_add(to, "%s</%s>", cell->link ? "</a>" : "", c ? "td" : "th");
     }
-    text_put(to, "</tr>\n");
+    clv_text_put(to, "</tr>\n");
 }
 
 /* ---- images and the icon ------------------------------------------------- */
@@ -208,7 +208,7 @@ static const char *wrong_layers(const clvox_report_layer *layers, int count)
 void clvox_report_images(clvox_report *report, const clvox_report_layer *layers, int count,
                          const clvox_volume *mask)
 {
-    text_buffer *to = clv_report_body(report);
+    clv_text *to = clv_report_body(report);
     const char *wrong = wrong_layers(layers, count);
     if (!to)
         return;
@@ -265,47 +265,48 @@ int clvox_report_icon_of(const char *path, char **out)
 
 /* ---- the file ------------------------------------------------------------ */
 
-static void put_head(text_buffer *to, const clvox_report *r)
+static void put_head(clv_text *to, const clvox_report *r)
 {
-    text_put(to, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    clv_text_put(to, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
                  "'unsafe-inline'; "
                  "script-src 'unsafe-inline'; img-src data:\">\n"
                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    text_put(to, icon_begins);
+    clv_text_put(to, icon_begins);
     clv_report_put(to, r->icon ? r->icon : "data:,");
-    text_put(to, "\">\n<title>");
-    text_put(to, r->title.data ? r->title.data : "");
-    text_put(to, "</title>\n<style>\n");
-    text_put(to, page_style);
-    text_put(to, clv_viewer_style);
-    text_put(to, "</style>\n</head>\n<body>\n<header>\n<h1>");
-    text_put(to, r->title.data ? r->title.data : "");
-    text_put(to, "</h1>\n");
+    clv_text_put(to, "\">\n<title>");
+    clv_text_put(to, r->title.data ? r->title.data : "");
+    clv_text_put(to, "</title>\n<style>\n");
+    clv_text_put(to, clv_page_style);
+    clv_text_put(to, clv_viewer_style);
+    clv_text_put(to, "</style>\n</head>\n<body>\n<header>\n<h1>");
+    clv_text_put(to, r->title.data ? r->title.data : "");
+    clv_text_put(to, "</h1>\n");
     if (r->links.length) {
-        text_put(to, "<nav aria-label=\"Sections\">");
-        text_put(to, r->links.data);
-        text_put(to, "</nav>\n");
+        clv_text_put(to, "<nav aria-label=\"Sections\">");
+        clv_text_put(to, r->links.data);
+        clv_text_put(to, "</nav>\n");
     }
-    text_put(to, "</header>\n<main>\n");
+    clv_text_put(to, "</header>\n<main>\n");
     if (r->warnings.length) {
-        text_put(to, "<section class=\"warnings\" aria-label=\"Warnings\"><h2>Look here first</h2>\n<ul>\n");
-        text_put(to, r->warnings.data);
-        text_put(to, "</ul></section>\n");
+        clv_text_put(to,
+                     "<section class=\"warnings\" aria-label=\"Warnings\"><h2>Look here first</h2>\n<ul>\n");
+        clv_text_put(to, r->warnings.data);
+        clv_text_put(to, "</ul></section>\n");
     }
 }
 
-static void put_part(text_buffer *to, const text_buffer *body, size_t from, size_t until)
+static void put_part(clv_text *to, const clv_text *body, size_t from, size_t until)
 {
     if (until > from)
-        text_add(to, "%.*s", (int)(until - from), body->data + from);
+        clv_text_add(to, "%.*s", (int)(until - from), body->data + from);
 }
 
 int clvox_report_write(const clvox_report *report, const char *path)
 {
     int status =
         report->status < 0 ? clvox_fail((clvox_status)report->status, "%s", report->message) : CLVOX_OK;
-    text_buffer page = {.data = NULL};
+    clv_text page = {.data = NULL};
     size_t from = 0;
     CLV_TRY(status);
     put_head(&page, report);
@@ -314,14 +315,14 @@ int clvox_report_write(const clvox_report *report, const char *path)
         CLV_TRY(clv_viewer_put(&page, &report->viewer[i], PICTURES / (size_t)report->viewers));
     }
     put_part(&page, &report->body, from, report->body.length);
-    text_put(&page, ends[report->open]);
-    text_put(&page, "</main>\n");
+    clv_text_put(&page, ends[report->open]);
+    clv_text_put(&page, "</main>\n");
     if (report->viewers) {
-        text_put(&page, "<script>\n");
-        text_put(&page, clv_viewer_script);
-        text_put(&page, "</script>\n");
+        clv_text_put(&page, "<script>\n");
+        clv_text_put(&page, clv_viewer_script);
+        clv_text_put(&page, "</script>\n");
     }
-    text_put(&page, "</body>\n</html>\n");
+    clv_text_put(&page, "</body>\n</html>\n");
     if (page.failed || report->body.failed || report->links.failed || report->warnings.failed ||
         report->title.failed)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the page");

@@ -15,7 +15,7 @@ typedef enum clv_report_open {
 } clv_report_open;
 
 struct clvox_report {
-    text_buffer title, warnings, links, body; /* HTML */
+    clv_text title, warnings, links, body; /* HTML */
     char *icon;
     clv_report_open open;
     int columns, sections;
@@ -27,13 +27,13 @@ struct clvox_report {
 };
 
 /* The body, ready for something that is no fact and no row. NULL once something has failed. */
-text_buffer *clv_report_body(clvox_report *report);
+clv_text *clv_report_body(clvox_report *report);
 
 /* The body, ready for a plot beside those before it. */
-text_buffer *clv_report_plots(clvox_report *report);
+clv_text *clv_report_plots(clvox_report *report);
 
 /* Text of others, escaped: UTF-8, and without control characters. */
-void clv_report_put(text_buffer *to, const char *text);
+void clv_report_put(clv_text *to, const char *text);
 
 /* Notes the failure of a function without a result. */
 void clv_report_fail(clvox_report *report, int status, const char *sentence);

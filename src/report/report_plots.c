@@ -21,15 +21,15 @@ enum {
     COLORS = 8
 };
 
-static void begin(text_buffer *to, const char *title, const char *words)
+static void begin(clv_text *to, const char *title, const char *words)
 {
-    text_put(to, "<figure class=\"plot\"><figcaption>");
+    clv_text_put(to, "<figure class=\"plot\"><figcaption>");
     clv_report_put(to, title);
-    text_put(to, "</figcaption>\n");
-    page_begin_scroll(to, "Plot");
-    text_buffer name = {.data = NULL};
+    clv_text_put(to, "</figcaption>\n");
+    clv_page_begin_scroll(to, "Plot");
+    clv_text name = {.data = NULL};
     clv_report_put(&name, title);
-    text_add(to,
+    clv_text_add(to,
              "<svg class=\"half\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\" "
              "aria-label=\"%s. %s\" "
              "style=\"max-width:%dpx\">\n",
@@ -39,42 +39,42 @@ static void begin(text_buffer *to, const char *title, const char *words)
 }
 
 /* The figure stays open for what is said below its plot. */
-static void end(text_buffer *to)
+static void end(clv_text *to)
 {
-    page_end_svg(to);
-    page_end_scroll(to);
+    clv_page_end_svg(to);
+    clv_page_end_scroll(to);
 }
 
 /* A tick of a linear axis, no longer than its neighbours need. */
-static void put_tick(text_buffer *to, const page_axis *axis, double value, bool upright)
+static void put_tick(clv_text *to, const clv_page_axis *axis, double value, bool upright)
 {
-    char text[TEXT_NUMBER];
-    const double at = page_at(axis, value);
+    char text[CLV_TEXT_NUMBER];
+    const double at = clv_page_at(axis, value);
     snprintf(text, sizeof text, "%.6g", value);
-    text_add(to, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>",
+    clv_text_add(to, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>",
              upright ? (double)LEFT : at, upright ? at : (double)TOP, upright ? (double)(WIDTH - RIGHT) : at,
              upright ? at : (double)(HEIGHT - BOTTOM));
-    page_put_word(to, upright ? LEFT - 6 : at, upright ? at + 4 : HEIGHT - BOTTOM + 16,
+    clv_page_put_word(to, upright ? LEFT - 6 : at, upright ? at + 4 : HEIGHT - BOTTOM + 16,
                   upright ? "end" : "middle", "tick", 0, text);
 }
 
-static void put_axes(text_buffer *to, const page_axis *x, const page_axis *y, const char *x_name,
+static void put_axes(clv_text *to, const clv_page_axis *x, const clv_page_axis *y, const char *x_name,
                      const char *y_name)
 {
     double ticks[TICKS];
-    for (int i = 0, count = page_ticks(x, ticks, TICKS); i < count; i++)
+    for (int i = 0, count = clv_page_ticks(x, ticks, TICKS); i < count; i++)
         put_tick(to, x, ticks[i], false);
-    for (int i = 0, count = page_ticks(y, ticks, 6); i < count; i++)
+    for (int i = 0, count = clv_page_ticks(y, ticks, 6); i < count; i++)
         put_tick(to, y, ticks[i], true);
-    text_add(to, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT, TOP,
+    clv_text_add(to, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT, TOP,
              WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-    text_buffer name = {.data = NULL};
+    clv_text name = {.data = NULL};
     clv_report_put(&name, x_name);
-    text_add(to, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" class=\"axis\">%s</text>",
+    clv_text_add(to, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" class=\"axis\">%s</text>",
              (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, name.data ? name.data : "");
     name.length = 0;
     clv_report_put(&name, y_name);
-    text_add(to,
+    clv_text_add(to,
              "<g transform=\"translate(14 %d) rotate(-90)\"><text text-anchor=\"middle\" "
              "class=\"axis\">%s</text></g>\n",
              (TOP + HEIGHT - BOTTOM) / 2, name.length ? name.data : "");
@@ -118,7 +118,7 @@ static void look_over(counted *c)
 void clvox_report_histogram(clvox_report *report, const char *title, const clvox_volume *volume,
                             const clvox_volume *mask, int log_scale)
 {
-    text_buffer *to = clv_report_plots(report);
+    clv_text *to = clv_report_plots(report);
     counted c = {.volume = volume, .mask = mask};
     size_t bin[BINS] = {0}, most = 0;
     if (!to)
@@ -147,66 +147,66 @@ void clvox_report_histogram(clvox_report *report, const char *title, const clvox
         const int b = at < 0 ? 0 : at >= BINS ? BINS - 1 : (int)at;
         most = ++bin[b] > most ? bin[b] : most;
     }
-    page_axis x = {low, high, LEFT, WIDTH - RIGHT, false},
+    clv_page_axis x = {low, high, LEFT, WIDTH - RIGHT, false},
               y = {0, 100.0 * (double)most / (double)c.voxels, HEIGHT - BOTTOM, TOP, false};
-    page_round_axis(&y);
+    clv_page_round_axis(&y);
     char words[160];
     snprintf(words, sizeof words, "%zu voxels, mean %.4g, standard deviation %.4g, from %.4g to %.4g",
              c.voxels, c.mean, c.sd, c.low, c.high);
     begin(to, title, words);
     put_axes(to, &x, &y, "", "percent of voxels");
     for (int b = 0; b < BINS; b++) {
-        const double left = page_at(&x, low + (high - low) * b / BINS),
-                     right = page_at(&x, low + (high - low) * (b + 1) / BINS);
-        const double top = page_at(&y, 100.0 * (double)bin[b] / (double)c.voxels);
+        const double left = clv_page_at(&x, low + (high - low) * b / BINS),
+                     right = clv_page_at(&x, low + (high - low) * (b + 1) / BINS);
+        const double top = clv_page_at(&y, 100.0 * (double)bin[b] / (double)c.voxels);
         if (bin[b])
-            text_add(to, "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", left,
-                     top, right - left, HEIGHT - BOTTOM - top);
+            clv_text_add(to, "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
+                         left, top, right - left, HEIGHT - BOTTOM - top);
     }
-    text_put(to, "\n");
+    clv_text_put(to, "\n");
     end(to);
     char range[96] = "";
     if (log_scale)
         snprintf(range, sizeof range, "; without the logarithm from %.3g to %.3g", exp(c.low), exp(c.high));
-    text_add(to, "<p class=\"light\">%s%s.</p></figure>\n", words, range);
+    clv_text_add(to, "<p class=\"light\">%s%s.</p></figure>\n", words, range);
 }
 
 /* ---- curves -------------------------------------------------------------- */
 
-static void widen(page_axis *axis, double value)
+static void widen(clv_page_axis *axis, double value)
 {
     axis->low = fmin(axis->low, value);
     axis->high = fmax(axis->high, value);
 }
 
-static void put_curve(text_buffer *to, const clvox_report_curve *c, int number, const page_axis *x,
-                      const page_axis *y)
+static void put_curve(clv_text *to, const clvox_report_curve *c, int number, const clv_page_axis *x,
+                      const clv_page_axis *y)
 {
     bool open = false;
     for (int i = 0; i < c->count; i++) {
         const bool there = isfinite(c->x[i]) && isfinite(c->y[i]);
         if (open && !there)
-            text_put(to, "\"/>");
+            clv_text_put(to, "\"/>");
         if (there && !open)
-            text_add(to, "<polyline class=\"curve k%d\" points=\"", number % COLORS);
+            clv_text_add(to, "<polyline class=\"curve k%d\" points=\"", number % COLORS);
         if (there)
-            text_add(to, "%.1f,%.1f ", page_at(x, c->x[i]), page_at(y, c->y[i]));
+            clv_text_add(to, "%.1f,%.1f ", clv_page_at(x, c->x[i]), clv_page_at(y, c->y[i]));
         open = there;
     }
     if (open)
-        text_put(to, "\"/>");
+        clv_text_put(to, "\"/>");
     for (int i = 0; i < c->count && c->count <= 40; i++)
         if (isfinite(c->x[i]) && isfinite(c->y[i]))
-            text_add(to, "<circle class=\"mark s%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>", number % COLORS,
-                     page_at(x, c->x[i]), page_at(y, c->y[i]));
-    text_put(to, "\n");
+            clv_text_add(to, "<circle class=\"mark s%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>", number % COLORS,
+                     clv_page_at(x, c->x[i]), clv_page_at(y, c->y[i]));
+    clv_text_put(to, "\n");
 }
 
 void clvox_report_curves(clvox_report *report, const char *title, const char *x_name, const char *y_name,
                          const clvox_report_curve *curves, int count)
 {
-    text_buffer *to = clv_report_plots(report);
-    page_axis x = {INFINITY, -INFINITY, LEFT, WIDTH - RIGHT, false},
+    clv_text *to = clv_report_plots(report);
+    clv_page_axis x = {INFINITY, -INFINITY, LEFT, WIDTH - RIGHT, false},
               y = {INFINITY, -INFINITY, HEIGHT - BOTTOM, TOP, false};
     if (!to)
         return;
@@ -218,8 +218,8 @@ void clvox_report_curves(clvox_report *report, const char *title, const char *x_
             }
     if (!(x.high >= x.low))
         return; /* nothing to draw */
-    page_round_axis(&x);
-    page_round_axis(&y);
+    clv_page_round_axis(&x);
+    clv_page_round_axis(&y);
     char words[96];
     snprintf(words, sizeof words, "Curves between %.4g and %.4g", y.low, y.high);
     begin(to, title, words);
@@ -227,15 +227,15 @@ void clvox_report_curves(clvox_report *report, const char *title, const char *x_
     for (int k = 0; k < count; k++)
         put_curve(to, &curves[k], k, &x, &y);
     end(to);
-    text_put(to, "<p class=\"legend\">");
+    clv_text_put(to, "<p class=\"legend\">");
     for (int k = 0; k < count && count > 1; k++) {
-        text_add(to,
+        clv_text_add(to,
                  "<span><svg class=\"keymark\" viewBox=\"0 0 18 10\" width=\"18\" height=\"10\" "
                  "aria-hidden=\"true\">"
                  "<line class=\"curve k%d\" x1=\"0\" y1=\"5\" x2=\"18\" y2=\"5\"/></svg> ",
                  k % COLORS);
         clv_report_put(to, curves[k].name);
-        text_put(to, "</span> ");
+        clv_text_put(to, "</span> ");
     }
-    text_put(to, "</p></figure>\n");
+    clv_text_put(to, "</p></figure>\n");
 }

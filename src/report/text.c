@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool make_room(text_buffer *to, size_t more)
+static bool make_room(clv_text *to, size_t more)
 {
     if (to->failed)
         return false;
@@ -24,7 +24,7 @@ static bool make_room(text_buffer *to, size_t more)
     return true;
 }
 
-static void put(text_buffer *to, const char *text, size_t length)
+static void put(clv_text *to, const char *text, size_t length)
 {
     if (!make_room(to, length))
         return;
@@ -33,12 +33,12 @@ static void put(text_buffer *to, const char *text, size_t length)
     to->data[to->length] = 0;
 }
 
-void text_put(text_buffer *to, const char *text)
+void clv_text_put(clv_text *to, const char *text)
 {
     put(to, text, strlen(text));
 }
 
-void text_add(text_buffer *to, const char *format, ...)
+void clv_text_add(clv_text *to, const char *format, ...)
 {
     va_list args, again;
     va_start(args, format);
@@ -52,7 +52,7 @@ void text_add(text_buffer *to, const char *format, ...)
     va_end(args);
 }
 
-static void put_escaped(text_buffer *to, const char *text, const char *(*escape)(char))
+static void put_escaped(clv_text *to, const char *text, const char *(*escape)(char))
 {
     while (*text) {
         size_t plain = 0;
@@ -61,7 +61,7 @@ static void put_escaped(text_buffer *to, const char *text, const char *(*escape)
         put(to, text, plain);
         text += plain;
         if (*text)
-            text_put(to, escape(*text++));
+            clv_text_put(to, escape(*text++));
     }
 }
 
@@ -83,29 +83,29 @@ static const char *markdown(char c)
     return at && c ? escaped[at - special] : c == '<' || c == '&' ? html(c) : NULL;
 }
 
-void text_put_html(text_buffer *to, const char *text)
+void clv_text_put_html(clv_text *to, const char *text)
 {
     put_escaped(to, text, html);
 }
 
-void text_put_markdown(text_buffer *to, const char *text)
+void clv_text_put_markdown(clv_text *to, const char *text)
 {
     put_escaped(to, text, markdown);
 }
 
-void text_put_json(text_buffer *to, const char *text)
+void clv_text_put_json(clv_text *to, const char *text)
 {
-    text_put(to, "\"");
+    clv_text_put(to, "\"");
     for (; *text; text++) {
         if (strchr("\"\\<>&", *text) || (unsigned char)*text < ' ')
-            text_add(to, "\\u%04x", (unsigned char)*text);
+            clv_text_add(to, "\\u%04x", (unsigned char)*text);
         else
             put(to, text, 1);
     }
-    text_put(to, "\"");
+    clv_text_put(to, "\"");
 }
 
-void text_put_base64(text_buffer *to, const unsigned char *bytes, size_t count)
+void clv_text_put_base64(clv_text *to, const unsigned char *bytes, size_t count)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     if (!make_room(to, 4 * (count / 3 + 1)))
@@ -121,7 +121,7 @@ void text_put_base64(text_buffer *to, const unsigned char *bytes, size_t count)
     to->length = (size_t)(at - to->data);
 }
 
-int text_width(const char *text)
+int clv_text_width(const char *text)
 {
     int width = 0;
     for (; *text; text++)
@@ -129,35 +129,35 @@ int text_width(const char *text)
     return width;
 }
 
-void text_pad(text_buffer *to, size_t from, int width)
+void clv_text_pad(clv_text *to, size_t from, int width)
 {
     if (to->failed || !to->data)
         return;
-    for (int have = text_width(to->data + from); have < width; have++)
+    for (int have = clv_text_width(to->data + from); have < width; have++)
         put(to, " ", 1);
 }
 
-char *text_number(double value, char out[TEXT_NUMBER])
+char *clv_text_rounded(double value, char out[CLV_TEXT_NUMBER])
 {
     if (!isfinite(value)) {
-        snprintf(out, TEXT_NUMBER, "-");
+        snprintf(out, CLV_TEXT_NUMBER, "-");
     } else if (value == 0 || (fabs(value) >= 1e-5 && fabs(value) < 1e8)) {
         /* The place of the first digit once it is rounded to three. */
-        char rounded[TEXT_NUMBER];
+        char rounded[CLV_TEXT_NUMBER];
         snprintf(rounded, sizeof rounded, "%.2e", value);
         int place = atoi(strchr(rounded, 'e') + 1);
-        snprintf(out, TEXT_NUMBER, "%.*f", place >= 2 ? 0 : 2 - place, strtod(rounded, NULL));
+        snprintf(out, CLV_TEXT_NUMBER, "%.*f", place >= 2 ? 0 : 2 - place, strtod(rounded, NULL));
     } else {
-        snprintf(out, TEXT_NUMBER, "%.2e", value);
+        snprintf(out, CLV_TEXT_NUMBER, "%.2e", value);
     }
     return out;
 }
 
-char *text_si(double value, const char *unit, char out[TEXT_NUMBER])
+char *clv_text_si(double value, const char *unit, char out[CLV_TEXT_NUMBER])
 {
     static const char *const prefixes[] = {"n", "µ", "m", "", "k", "M", "G", "T", "P"};
     int at = 3;
-    char number[TEXT_NUMBER];
+    char number[CLV_TEXT_NUMBER];
     while (at > 0 && value != 0 && fabs(value) < 0.9995) {
         value *= 1e3;
         at--;
@@ -167,37 +167,37 @@ char *text_si(double value, const char *unit, char out[TEXT_NUMBER])
         at++;
     }
     /* "3.00 G/s", not "3.00 G1/s". */
-    snprintf(out, TEXT_NUMBER, "%s %s%.12s", text_number(value, number), isfinite(value) ? prefixes[at] : "",
-             strcmp(unit, "1/s") ? unit : "/s");
+    snprintf(out, CLV_TEXT_NUMBER, "%s %s%.12s", clv_text_rounded(value, number),
+             isfinite(value) ? prefixes[at] : "", strcmp(unit, "1/s") ? unit : "/s");
     return out;
 }
 
-char *text_binary(double bytes, char out[TEXT_NUMBER])
+char *clv_text_binary(double bytes, char out[CLV_TEXT_NUMBER])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    char number[TEXT_NUMBER];
+    char number[CLV_TEXT_NUMBER];
     int at = 0;
     for (; at < 4 && bytes >= 1024; at++)
         bytes /= 1024;
-    snprintf(out, TEXT_NUMBER, "%.20s %s", text_number(bytes, number), units[at]);
+    snprintf(out, CLV_TEXT_NUMBER, "%.20s %s", clv_text_rounded(bytes, number), units[at]);
     return out;
 }
 
-char *text_ratio(double value, char out[TEXT_NUMBER])
+char *clv_text_ratio(double value, char out[CLV_TEXT_NUMBER])
 {
-    text_number(value, out);
+    clv_text_rounded(value, out);
     if (isfinite(value))
         strcat(out, "x");
     return out;
 }
 
-char *text_percent(double share, char out[TEXT_NUMBER])
+char *clv_text_percent(double share, char out[CLV_TEXT_NUMBER])
 {
     if (!isfinite(share))
-        snprintf(out, TEXT_NUMBER, "-");
+        snprintf(out, CLV_TEXT_NUMBER, "-");
     else if (share < 0.0995)
-        snprintf(out, TEXT_NUMBER, "%.1f%%", 100 * share);
+        snprintf(out, CLV_TEXT_NUMBER, "%.1f%%", 100 * share);
     else
-        snprintf(out, TEXT_NUMBER, "%.0f%%", fmin(100 * share, 1e9));
+        snprintf(out, CLV_TEXT_NUMBER, "%.0f%%", fmin(100 * share, 1e9));
     return out;
 }

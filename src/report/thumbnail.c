@@ -80,7 +80,7 @@ int clvox_report_thumbnail(const clvox_volume *shown, const clvox_volume *edges,
     clv_panel panel[3];
     uint8_t colors[GREYS + 1][4], *pixels = NULL, *png = NULL;
     size_t bytes;
-    text_buffer text = {.data = NULL};
+    clv_text text = {.data = NULL};
     *out = NULL;
     CLV_TRY(open_one(&p, 0, shown, &p.shown));
     CLV_TRY(open_one(&p, 1, edges, &p.edges));
@@ -114,8 +114,8 @@ int clvox_report_thumbnail(const clvox_volume *shown, const clvox_volume *edges,
                                       .colors = (const uint8_t(*)[4])colors,
                                       .color_count = GREYS + 1},
                            &png, &bytes));
-    text_put(&text, "data:image/png;base64,");
-    text_put_base64(&text, png, bytes);
+    clv_text_put(&text, "data:image/png;base64,");
+    clv_text_put_base64(&text, png, bytes);
     if (text.failed)
         CLV_TRY(clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing"));
     *out = text.data;

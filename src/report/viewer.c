@@ -291,12 +291,12 @@ end:
 
 /* ---- the element --------------------------------------------------------- */
 
-static void put_number(text_buffer *to, double value)
+static void put_number(clv_text *to, double value)
 {
-    text_add(to, "%.6g", value);
+    clv_text_add(to, "%.6g", value);
 }
 
-static void put_planes(text_buffer *to, const show *s)
+static void put_planes(clv_text *to, const show *s)
 {
     static const char *const names[3] = {"Axial", "Coronal", "Sagittal"};
     for (int i = 0; i < 3; i++) {
@@ -310,45 +310,47 @@ static void put_planes(text_buffer *to, const show *s)
             clv_view_place(&at, &s->volume[0]->grid, &p->panel, p->panel.width / 2, p->panel.height / 2,
                            ras[k]);
         }
-        text_add(to,
+        clv_text_add(to,
                  "%s{\"name\":\"%s\",\"width\":%d,\"height\":%d,\"count\":%d,\"columns\":%d,\"start\":%d,",
                  i ? "," : "", names[i], p->panel.width, p->panel.height, p->count, p->columns, p->start);
-        text_add(to, "\"normal\":%d,\"across\":%d,\"down\":%d,\"mm\":[", w, p->panel.across, p->panel.down);
+        clv_text_add(to, "\"normal\":%d,\"across\":%d,\"down\":%d,\"mm\":[", w, p->panel.across,
+                     p->panel.down);
         put_number(to, ras[0][w]);
-        text_put(to, ",");
+        clv_text_put(to, ",");
         put_number(to, ras[1][w] - ras[0][w]);
         /* Along R, A or S from 0 to 1 of what is shown: where the first slice is, and the next. */
-        text_put(to, "],\"share\":[");
+        clv_text_put(to, "],\"share\":[");
         put_number(to, (p->first - v->from[w]) / (v->to[w] - v->from[w]));
-        text_put(to, ",");
+        clv_text_put(to, ",");
         put_number(to, p->step / (v->to[w] - v->from[w]));
-        text_put(to, "]}");
+        clv_text_put(to, "]}");
     }
 }
 
-static void put_layers(text_buffer *to, const show *s)
+static void put_layers(clv_text *to, const show *s)
 {
     static const char *const looks[] = {"image", "image", "outlines", "outlines", "signed"};
     for (int i = 0; i < s->viewer->layers; i++) {
         const clvox_report_layer *layer = &s->viewer->layer[i];
-        text_put(to, i ? ",{\"name\":" : "{\"name\":");
-        text_put_json(to, layer->name);
-        text_add(to, ",\"look\":\"%s\",\"hidden\":%s", looks[layer->look], layer->hidden ? "true" : "false");
+        clv_text_put(to, i ? ",{\"name\":" : "{\"name\":");
+        clv_text_put_json(to, layer->name);
+        clv_text_add(to, ",\"look\":\"%s\",\"hidden\":%s", looks[layer->look],
+                     layer->hidden ? "true" : "false");
         if (layer->look == CLVOX_REPORT_SIGNED) {
-            text_add(to, ",\"range\":%g,\"colors\":[", s->range[i]);
+            clv_text_add(to, ",\"range\":%g,\"colors\":[", s->range[i]);
             for (int k = -4; k <= 4; k++) {
                 clv_color c = clv_color_diverging(k / 4.0);
-                text_add(to, "%s\"#%02x%02x%02x\"", k > -4 ? "," : "", c.r, c.g, c.b);
+                clv_text_add(to, "%s\"#%02x%02x%02x\"", k > -4 ? "," : "", c.r, c.g, c.b);
             }
-            text_put(to, "]");
+            clv_text_put(to, "]");
         }
-        text_put(to, ",\"sheets\":[");
+        clv_text_put(to, ",\"sheets\":[");
         for (int k = 0; k < 3; k++) {
-            text_put(to, k ? ",\"" : "\"");
-            text_put_base64(to, s->sheet[i][k].png, s->sheet[i][k].bytes);
-            text_put(to, "\"");
+            clv_text_put(to, k ? ",\"" : "\"");
+            clv_text_put_base64(to, s->sheet[i][k].png, s->sheet[i][k].bytes);
+            clv_text_put(to, "\"");
         }
-        text_put(to, "]}");
+        clv_text_put(to, "]}");
     }
 }
 
@@ -365,7 +367,7 @@ static void lay(clv_raster *raster, int left, int top, const clv_raster *over)
 
 /* For paper and where there is no script: a row for each image, and one for the first image under all that
  * is laid over images. */
-static int put_still(text_buffer *to, const show *s)
+static int put_still(clv_text *to, const show *s)
 {
     enum { GAP = 4 };
     int status = CLVOX_OK, rows = 0, width = 0, height = 0, top = 0, overlays = 0;
@@ -380,13 +382,13 @@ static int put_still(text_buffer *to, const show *s)
     }
     rows += overlays > 0;
     CLV_TRY(clv_raster_create(&raster, width, rows * (height + GAP) - GAP, (clv_color){0, 0, 0}));
-    text_put(to, "<figure class=\"still\"><img alt=\"");
+    clv_text_put(to, "<figure class=\"still\"><img alt=\"");
     for (int row = 0, i = 0; row < rows; row++, top += height + GAP) {
         const bool last = overlays && row == rows - 1;
         while (!last && !is_image(&s->viewer->layer[i]))
             i++;
-        text_put(to, row ? "; " : "");
-        text_put_html(to, s->viewer->layer[last ? 0 : i].name);
+        clv_text_put(to, row ? "; " : "");
+        clv_text_put_html(to, s->viewer->layer[last ? 0 : i].name);
         for (int k = 0, left = 0; k < 3; left += s->plane[k++].panel.width + GAP) {
             const int middle = top + (height - s->plane[k].panel.height) / 2;
             lay(&raster, left, middle, &s->sheet[last ? 0 : i][k].still);
@@ -397,28 +399,28 @@ static int put_still(text_buffer *to, const show *s)
         }
         i += !last;
     }
-    text_put(to, overlays ? " under what is laid over it" : "");
-    text_put(to, "\" src=\"data:image/png;base64,");
+    clv_text_put(to, overlays ? " under what is laid over it" : "");
+    clv_text_put(to, "\" src=\"data:image/png;base64,");
     CLV_TRY(clv_png_encode(
         &(clv_png){.width = raster.width, .height = raster.height, .pixels = raster.rgb, .rgb = 1}, &png,
         &bytes));
-    text_put_base64(to, png, bytes);
-    text_put(to, "\"><figcaption>Rows from above: ");
+    clv_text_put_base64(to, png, bytes);
+    clv_text_put(to, "\"><figcaption>Rows from above: ");
     for (int i = 0, any = 0; i < s->viewer->layers; i++)
         if (is_image(&s->viewer->layer[i])) {
-            text_put(to, any++ ? ", " : "");
-            text_put_html(to, s->viewer->layer[i].name);
+            clv_text_put(to, any++ ? ", " : "");
+            clv_text_put_html(to, s->viewer->layer[i].name);
         }
     for (int i = 0, any = 0; i < s->viewer->layers; i++)
         if (!is_image(&s->viewer->layer[i])) {
-            text_put(to, any++ ? " and " : ", ");
-            text_put_html(to, s->viewer->layer[i].name);
+            clv_text_put(to, any++ ? " and " : ", ");
+            clv_text_put_html(to, s->viewer->layer[i].name);
         }
     if (overlays) {
-        text_put(to, " on ");
-        text_put_html(to, s->viewer->layer[0].name);
+        clv_text_put(to, " on ");
+        clv_text_put_html(to, s->viewer->layer[0].name);
     }
-    text_put(to, ". The patient's left is on the right.</figcaption></figure>");
+    clv_text_put(to, ". The patient's left is on the right.</figcaption></figure>");
 end:
     clv_raster_free(&raster);
     free(png);
@@ -472,7 +474,7 @@ end:
     return status;
 }
 
-int clv_viewer_put(text_buffer *to, const clv_viewer *viewer, size_t bytes)
+int clv_viewer_put(clv_text *to, const clv_viewer *viewer, size_t bytes)
 {
     int status = CLVOX_OK;
     show *s = calloc(1, sizeof *s);
@@ -481,13 +483,13 @@ int clv_viewer_put(text_buffer *to, const clv_viewer *viewer, size_t bytes)
     s->viewer = viewer;
     CLV_TRY(open_all(s));
     CLV_TRY(draw_all(s, bytes));
-    text_put(to, "<div class=\"viewer\">\n<script type=\"application/json\">{\"planes\":[");
+    clv_text_put(to, "<div class=\"viewer\">\n<script type=\"application/json\">{\"planes\":[");
     put_planes(to, s);
-    text_put(to, "],\"layers\":[");
+    clv_text_put(to, "],\"layers\":[");
     put_layers(to, s);
-    text_put(to, "]}</script>\n");
+    clv_text_put(to, "]}</script>\n");
     CLV_TRY(put_still(to, s));
-    text_put(to, "\n</div>\n");
+    clv_text_put(to, "\n</div>\n");
 end:
     free_sheets(s);
     for (int i = 0; i <= viewer->layers; i++)

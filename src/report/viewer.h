@@ -14,7 +14,7 @@ typedef struct clv_viewer {
 } clv_viewer;
 
 /* The element, with at most about `bytes` of pictures. */
-int clv_viewer_put(text_buffer *to, const clv_viewer *viewer, size_t bytes);
+int clv_viewer_put(clv_text *to, const clv_viewer *viewer, size_t bytes);
 
 /* The script that makes the elements of a page live, and their style. */
 extern const char clv_viewer_script[];

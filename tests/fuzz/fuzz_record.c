@@ -9,7 +9,7 @@
 #include "fuzz.h"
 #include "bench/compare/page.h"
 
-static void check_plain(const text_buffer *text)
+static void check_plain(const clv_text *text)
 {
     for (size_t i = 0; i < text->length; i++) {
         unsigned char c = (unsigned char)text->data[i];
@@ -19,7 +19,7 @@ static void check_plain(const text_buffer *text)
 }
 
 /* Elements that the page never has. */
-static void check_page(const text_buffer *html)
+static void check_page(const clv_text *html)
 {
     static const char *const foreign[] = {"<script", "<img", "<iframe", "<a href=\"http"};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         set.record[1].row[k].size[0] = 1 + set.record[1].row[k].size[0] / 2;
     if (compare_match(&set) < 0)
         abort();
-    text_buffer text = {0}, html = {0};
+    clv_text text = {0}, html = {0};
     compare_put_table(&text, &set);
     compare_put_markdown_devices(&text, &set);
     compare_put_markdown_rows(&text, &set);
