@@ -174,18 +174,18 @@ int cmd_bench(command *cli, int argc, char **argv)
             "Measures the limits of the device (copies, local memory, multiply-adds, launches,\n"
             "transfers, atomics), then every operation and pipeline against them. Only correct results\n"
             "are timed: each is compared with a reference in double precision first, on a small volume\n"
-            "and with the same kernel; pipelines are held against the truth of their phantoms.\n"
-            "`kernels` times the operations whose name contains NAME (default: all); a bare NAME too.\n"
-            "Bytes are those that must move: each input read once, each output written once. The share\n"
-            "is of copying or of multiply-adds, whichever must take longer. The median of the samples\n"
-            "counts; the spread is that between the quartiles over the median; samples are taken until\n"
-            "it is below 3%, or for --seconds. --json keeps every sample (doc/bench-schema.json).\n"
+            "and with the same kernel; pipelines are compared with the truth of their phantoms.\n"
+            "`kernels NAME`, or NAME alone, times the operations whose name contains NAME (default: all).\n"
+            "Bytes are the least that can be moved: each input read once, each output written once. The\n"
+            "share is that of the copy bandwidth or of the multiply-add rate, whichever limits the row.\n"
+            "Times are medians; the spread is the interquartile range over the median; sampling ends when\n"
+            "it is below 3%, or after --seconds. --json keeps every sample (doc/bench-schema.json).\n"
             "`pipelines` times registration, tensors and surfaces on phantoms.\n"
-            "`nlm` times the search for the nearest patches of surfaces' bands.\n"
-            "`papers lee2012` prints the paper's tables for this device: forms of the force, memories of\n"
-            "the patch search; `papers moazeni2009` descent of tensors by how blocks wait for one another;\n"
+            "`nlm` times the search for similar patches in the narrow band around a surface.\n"
+            "`papers lee2012` prints the paper's tables for this device: variants of the force, memory\n"
+            "spaces of the patch search; `papers moazeni2009` tensor descent by synchronisation of blocks;\n"
             "`papers ha2011` gradients, interpolation, Gaussians, fused arithmetic, solvers and scales;\n"
-            "`papers mueller2008` forms of convolution. `papers` alone prints all four.",
+            "`papers mueller2008` variants of convolution. `papers` alone prints all four.",
         .example = "  clvox bench --json bench.json\n"
                    "  clvox bench kernels force gaussian --size 192x224x192 --variants",
         .options = options,

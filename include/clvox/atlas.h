@@ -138,7 +138,7 @@ CLVOX_API int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subj
                                   const clvox_volume *start, const clvox_atlas_options *options,
                                   const clvox_atlas_regression *regression);
 
-/* Removes a state: of a run whose results are safe, or that nobody will go on with. */
+/* Removes the state of a run that is finished, or that will not be resumed. */
 CLVOX_API void clvox_atlas_forget(const char *state);
 
 /* Releases what the result holds. NULL is legal. */

@@ -17,8 +17,8 @@ typedef struct clvox_stats_design {
     /* The tested column: a number for each subject; 0 and 1 compare two groups (a pooled two-sample t). NULL: the
      * mean against 0. */
     const double *tested;
-    /* Nuisances, besides the constant: covariate c of subject s at c * subjects + s. May be NULL. With the mean as
-     * the test they are centred, so that it is the mean at their means. */
+    /* Nuisance covariates, besides the constant: covariate c of subject s at c * subjects + s. May be NULL.
+     * With the mean as the test they are centred, so that it is the mean at their means. */
     const double *covariates;
     int covariate_count;
     const char *const *names; /* for messages: of the tested column, then of the covariates. NULL: none */
@@ -30,7 +30,7 @@ typedef enum clvox_connectivity {
 } clvox_connectivity;
 
 typedef struct clvox_stats_options {
-    int permutations; /* 5000; all that there are, once each, where these are no more */
+    int permutations; /* 5000; where no more than this exist, each is done once */
     int seed;
     int two_sided;                   /* |t| instead of t */
     int less;                        /* a negative effect instead of a positive one: t changes its sign */
@@ -65,7 +65,7 @@ typedef struct clvox_stats_result {
     clvox_stats_map t, tfce; /* the latter's volumes NULL without options.tfce */
     int dof;
     int permutations;     /* done, the data as they are among them */
-    int exact;            /* 1: all that there are */
+    int exact;            /* 1: exhaustive, all that exist */
     size_t asked, tested; /* voxels of the mask, and of them those with values to test */
     size_t not_finite;    /* left out: a subject's value is NaN or infinite */
     size_t constant;      /* left out: all subjects have one value, or the nuisances explain all */

@@ -311,7 +311,7 @@ typedef struct clvox_denoise_options {
                         those are blurred as by noise of 0.25 voxels: either knows better than the
                         volume, which noise and the chords of triangles make wrong; else where it has
                         the volume that it had */
-    int distance;    /* give the distance, too: one on its whole grid, with the surface's topology */
+    int distance;    /* also give the distance, on the whole grid, with the surface's topology */
     clvox_denoise_progress progress; /* may be NULL */
     void *user;
 } clvox_denoise_options;

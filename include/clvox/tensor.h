@@ -258,7 +258,7 @@ typedef struct clvox_tensor_fit_options {
     clvox_tensor_method method;
     int robust;  /* 1: in each voxel, volumes more than 3 noise levels off are rejected */
     double bmax; /* s/mm^2: volumes of more (and 5% for what scanners round) are left out; 0: none */
-    int steps;   /* of iwls and nlls; 0: as many as it takes as a rule (4, 10) */
+    int steps;   /* of iwls and nlls; 0: the usual number (4, 10) */
     clvox_scan_denoise denoise;
     int window;  /* of that, voxels along a side, odd; 0: five */
     int keep_scan; /* 1: what is fitted after that comes out as well */

@@ -74,7 +74,7 @@ typedef struct clvox_volume {
     double frame_seconds;    /* distance of frames in time, 0 where it means nothing */
     float *data;
     clvox_label_hint hint;   /* of a scalar volume: whether it looks like labels nevertheless */
-    /* Labels that float32 cannot hold, NULL as a rule: a value v of data then stands for names[v]. */
+    /* Usually NULL. Labels that float32 cannot hold: a value v of data then stands for names[v]. */
     int64_t *names;
     int name_count;
     clvox_flow flow;         /* of a momentum; NIfTI's description keeps it, other formats lose it */

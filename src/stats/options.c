@@ -27,7 +27,7 @@ static const clv_option rows[] = {
      FIELD(permutations),
      .least = 1,
      .most = 10000000,
-     .help = "permutations; all there are, once each, where these are no more"},
+     .help = "number of permutations; where no more than this exist, each is done once"},
     {.name = "seed", .type = CLVOX_OPTION_INTEGER, FIELD(seed), .help = "seed of the random permutations"},
     {.name = "two-sided",
      .type = CLVOX_OPTION_FLAG,

@@ -96,7 +96,7 @@ static void report(command *cli, const cli_stats_request *r, const clvox_stats_o
     cli_print(cli, "%-14s %zu tested of %zu; left out: %zu constant, %zu not finite\n", "voxels", k->tested,
               k->asked, k->constant, k->not_finite);
     cli_print(cli, "%-14s %d, %s\n", "permutations", k->permutations,
-              k->exact ? "all that there are" : "at random");
+              k->exact ? "exhaustive" : "at random");
     report_map(cli, "t", &k->t, &r->map[0]->grid);
     if (o->tfce)
         report_map(cli, "tfce", &k->tfce, &r->map[0]->grid);
@@ -190,7 +190,8 @@ int cmd_stats(command *cli, int argc, char **argv)
         {"image", 'i', CLI_TEXT, &r.image, "FILE", "the maps as one 4-D file, in the order of the table"},
         {"test", 0, CLI_TEXT, &r.test, "COLUMN|mean",
          "tested column: two values are groups, numbers a regression"},
-        {"covariates", 0, CLI_TEXT, &covariates, "COLUMN,...", "columns of nuisances: numbers, or two words"},
+        {"covariates", 0, CLI_TEXT, &covariates, "COLUMN,...",
+         "columns of nuisance covariates: numbers, or two words"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "test where this is above 0 (default: everywhere)"},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
         {0},
