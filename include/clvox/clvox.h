@@ -13,6 +13,7 @@
 #include "clvox/kernels.h"
 #include "clvox/options.h"
 #include "clvox/phantom.h"
+#include "clvox/posteriors.h"
 #include "clvox/registration.h"
 #include "clvox/report.h"
 #include "clvox/series.h"

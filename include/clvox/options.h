@@ -14,7 +14,7 @@ extern "C" {
  * on, one for each field. */
 typedef struct clvox_option_table clvox_option_table;
 
-enum { CLVOX_MAX_OPTIONS = 48, CLVOX_MAX_NUMBERS = 16 }; /* of a table, and of one option */
+enum { CLVOX_MAX_OPTIONS = 56, CLVOX_MAX_NUMBERS = 40 }; /* of a table, and of one option */
 
 typedef enum clvox_option_type {
     CLVOX_OPTION_FLAG = 0, /* int: 1 where it is given */

@@ -5,6 +5,7 @@
 #include "clvox/apply.h"
 #include "clvox/device.h"
 #include "clvox/options.h"
+#include "clvox/posteriors.h"
 #include "clvox/surface.h"
 #include "clvox/transform.h"
 
@@ -135,6 +136,12 @@ typedef struct clvox_register_options {
     clvox_surface_kind surface_kind;
     double surface_width[CLVOX_MAX_LEVELS]; /* of the kernel in mm, coarse to fine; 0: 2.5 edges of the level's voxel */
     int surface_widths;      /* that are given; levels after them take the last */
+    /* The term of tissue probabilities (not unbiased): this times the mean over the voxels of
+     * 1/2 sum_k w_k (sqrt(p_k) - sqrt(q_k))^2 is taken from the metric a voxel, where the sum goes over the
+     * tissues and the rest; with all w_k 1 that is the squared Hellinger distance, 0 to 1. 0: none. */
+    double posteriors_weight;
+    double tissue_weight[CLVOX_MAX_TISSUES + 1]; /* w_k of the tissues in order, then of the rest */
+    int tissue_weights;                          /* that are given; the others are 1 */
     double restrict_axes[3]; /* what steps along x, y and z are multiplied by, 0 to 1: those axes of the fixed
                                 image that lie nearest to RAS x, y and z (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy, or (greedy and syn) changes
@@ -226,7 +233,9 @@ typedef struct clvox_register_result {
     clvox_volume *inverse_warp; /* NULL unless asked */
     clvox_volume *momentum;    /* SHOOTING: at time 0, on the part of the fixed grid that moves, for
                                   clvox_shoot; else NULL */
-    clvox_volume *warped;      /* moving through both, on the fixed grid, moving's intensities */
+    clvox_volume
+        *warped;     /* moving through both, on the fixed grid, moving's intensities; NULL without images */
+    clvox_grid grid; /* of the fixed image */
     double overlap;            /* share of the smaller grid that lies in the other, after the linear part */
     /* At the start, after the linear part and at the end, on the full grid inside the fixed mask:
      * options.metric (linear_metric without deformation): SSD the mean square of the matched images, NCC
@@ -248,7 +257,7 @@ typedef struct clvox_register_result {
 } clvox_register_result;
 
 /* What is registered. Channel 0 gives the grids; a further channel on another
- * grid is brought to them (linear; label images by vote). */
+ * grid is brought to them (linear; label images by vote). Posteriors may stand alone. */
 typedef struct clvox_register_images {
     const clvox_volume *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
     double weight[CLVOX_MAX_CHANNELS]; /* of the channels, any scale; all 0: equal */
@@ -268,6 +277,11 @@ typedef struct clvox_register_images {
      * triangles, RAS mm; they count where options.surface_weight is above 0. */
     const clvox_surface *const *fixed_surfaces, *const *moving_surfaces;
     int surfaces; /* up to CLVOX_MAX_SURFACES */
+    /* Tissue probabilities of both images, as clvox_posteriors_make leaves them; NULL: none. They count
+     * where options.posteriors_weight is above 0. Beside images they may lie on any grid. Without images
+     * (channels 0) their grids are those of the registration, the linear part goes by them, too, and the
+     * result has no warped image. */
+    const clvox_volume *fixed_posteriors, *moving_posteriors;
 } clvox_register_images;
 
 /* The most device memory that a registration of such images takes, in bytes;
@@ -344,6 +358,26 @@ typedef struct clvox_surface_errors {
 CLVOX_API int clvox_register_surface(clvox_context *context, const clvox_register_result *result,
                                      const clvox_register_options *options, const clvox_surface *fixed,
                                      const clvox_surface *moving, clvox_surface_errors *out);
+
+/* How unlike the tissues of both images are: in world coordinates as they are, after the linear part, and at
+ * the end. */
+typedef struct clvox_posteriors_errors {
+    double hellinger_before, hellinger_linear,
+        hellinger_after; /* the term's mean, by options' weights of the tissues */
+    double overlap_before[CLVOX_MAX_TISSUES], overlap_linear[CLVOX_MAX_TISSUES],
+        overlap_after[CLVOX_MAX_TISSUES];
+    /* of each tissue: 2 sum min(p, q) / sum (p + q), Dice of probabilities; NAN where both are 0 */
+    clvox_volume *carried; /* those of the moving image on the grid of the fixed ones; the caller's */
+} clvox_posteriors_errors;
+
+/* Carries tissue probabilities (as clvox_posteriors_make leaves them) of the moving image through a result,
+ * to the grid of `fixed`, and compares them there, over mask (NULL: everywhere; on that grid). On failure
+ * out->carried is NULL. CLVOX_ERROR_ARGUMENT where the two have not as many tissues, or the mask has another
+ * grid. */
+CLVOX_API int clvox_register_posteriors(clvox_context *context, const clvox_register_result *result,
+                                        const clvox_register_options *options, const clvox_volume *fixed,
+                                        const clvox_volume *moving, const clvox_volume *mask,
+                                        clvox_posteriors_errors *out);
 
 /* The map of that kind (NONE: RIGID; SCALES: SIMILARITY) from n points of the fixed image to those of the moving one (RAS
  * mm, n x 3): with the least sum of squared distances, by which AFFINE takes the moving space; a SIMILARITY scales by

@@ -377,10 +377,10 @@ static int compare_channel(const clv_flow_level *flow, int index)
     const clv_pyramid_level *l = flow->level;
     const int *size = l->fixed.size;
     const clv_metric_row *metric = clv_metric_find(c->metric);
-    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_moving, l->moving.size), &flow->moving, run->u, CLV_LINEAR, NAN,
-                     CLV_VOLUME(run->scratch_a, size)));
-    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_fixed, size), &flow->fixed, own->u_fixed, CLV_LINEAR, NAN,
-                     CLV_VOLUME(run->scratch_b, size)));
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_moving, l->moving.size), &flow->moving, run->u, CLV_LINEAR,
+                     c->outside, CLV_VOLUME(run->scratch_a, size)));
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_fixed, size), &flow->fixed, own->u_fixed, CLV_LINEAR,
+                     c->outside, CLV_VOLUME(run->scratch_b, size)));
     const clv_metric_args compared = {
         .fixed = clv_image_of(run->scratch_b, size, NULL, 1), .moving = run->scratch_a,
         .parameter = clv_metric_parameter(metric, o, false), .epsilon = CLV_DEFORM_EPSILON,

@@ -20,7 +20,7 @@
 #include "register/model.h"
 #include "register/pyramid.h"
 
-enum { CLV_FLOW_STEPS = 32, CLV_FLOW_NUMBERS = 128 };
+enum { CLV_FLOW_STEPS = 32, CLV_FLOW_NUMBERS = 192 };
 
 /* The private state of a run by flows. Fields are as large as run->u where nothing else is said. */
 typedef struct clv_flow {
@@ -45,12 +45,14 @@ static inline clv_flow *clv_flow_of(clv_registration *run)
 
 /* Slots of clv_flow.numbers. */
 enum {
-    CLV_FLOW_DOTS = 0,      /* three of each time step: what a model sums */
-    CLV_FLOW_METRIC = 96,   /* S and voxels of each channel */
-    CLV_FLOW_LONGEST = 112, /* of the forces of the adjoint */
-    CLV_FLOW_STEP = 113,    /* the longest vector of a step, voxels */
-    CLV_FLOW_SLOPE = 114,   /* <gradient, step>, of shooting */
+    CLV_FLOW_DOTS = 0,    /* three of each time step: what a model sums */
+    CLV_FLOW_METRIC = 96, /* S and voxels of each channel */
+    CLV_FLOW_LONGEST = CLV_FLOW_METRIC + 2 * CLV_MAX_CHANNELS, /* of the forces of the adjoint */
+    CLV_FLOW_STEP,                                             /* the longest vector of a step, voxels */
+    CLV_FLOW_SLOPE,                                            /* <gradient, step>, of shooting */
+    CLV_FLOW_END
 };
+_Static_assert((int)CLV_FLOW_END <= (int)CLV_FLOW_NUMBERS, "more numbers than there is room for");
 
 /* One level of a run. */
 typedef struct clv_flow_level {

@@ -206,8 +206,20 @@ static int run_shooting(clv_registration *run, clvox_register_result *result)
     return clv_flow_run(run, result, run_level);
 }
 
-static const char *const takes[] = {"step", "momentum", "lambda", "operator", "solver", "solver-tolerance",
-                                    "points-weight", "surface-weight", "surface-kind", "width", "timesteps", NULL};
+static const char *const takes[] = {"step",
+                                    "momentum",
+                                    "lambda",
+                                    "operator",
+                                    "solver",
+                                    "solver-tolerance",
+                                    "points-weight",
+                                    "surface-weight",
+                                    "surface-kind",
+                                    "width",
+                                    "posteriors-weight",
+                                    "posteriors-weights",
+                                    "timesteps",
+                                    NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .7

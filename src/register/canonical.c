@@ -47,6 +47,8 @@ int clv_register_canonical_make(const clvox_register_images *given, bool data, c
     CLV_TRY(bring(&c->images.linear_fixed_mask, data, c));
     CLV_TRY(bring(&c->images.linear_moving_mask, data, c));
     CLV_TRY(bring(&c->images.initial_warp, data, c));
+    CLV_TRY(bring(&c->images.fixed_posteriors, data, c));
+    CLV_TRY(bring(&c->images.moving_posteriors, data, c));
 end:
     return status;
 }

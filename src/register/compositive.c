@@ -135,7 +135,7 @@ static int compare(const work *w, const clv_channel *channel, int slot)
     for (int i = 0; i < w->count; i++) {
         const side *s = &w->sides[i];
         CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(image_of(channel, s), s->size), &s->map, s->u, CLV_LINEAR,
-                         NAN, CLV_VOLUME(s->warped, l->fixed.size)));
+                         channel->outside, CLV_VOLUME(s->warped, l->fixed.size)));
     }
     const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
     clv_buffer *derivative_fixed = w->count > 1 ? w->sides[1].derivative : NULL;
@@ -281,7 +281,7 @@ end:
 static int read_metric(clv_registration *run, double *mean)
 {
     int status = CLVOX_OK;
-    float sums[2 * CLVOX_MAX_CHANNELS];
+    float sums[2 * CLV_MAX_CHANNELS];
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_METRIC * sizeof(float), sums, sizeof sums));
     *mean = 0;
     if (run->points.count)

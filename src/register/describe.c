@@ -46,7 +46,7 @@ int clvox_register_plan_make(const clvox_register_images *images, const clvox_re
     plan->exchanged = clv_register_exchanges(images, options) && clv_register_order(images, true) > 0;
     plan->levels = options->deform == CLVOX_DEFORM_NONE ? 0 : options->levels;
     for (int i = 0; i < plan->levels; i++) {
-        const clvox_volume *first = plan->exchanged ? images->moving[0] : images->fixed[0];
+        const clvox_volume *first = clv_register_first(images, plan->exchanged);
         clvox_grid level;
         clv_register_level(&first->grid, options->shrink[i], &level);
         for (int a = 0; a < 3; a++)

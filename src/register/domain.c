@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the fixed grid that a deformation works on: what the fixed
- * images or their mask hold and where landmarks and surfaces pull, and some room around it. Skull-stripped brains
- * fill a third of the grids that they come on. */
+ * images or their mask and posteriors hold and where landmarks and surfaces pull, and some room around it.
+ * Skull-stripped brains fill a third of the grids that they come on. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/matrix.h"
 #include "clvox/threads.h"
-#include "register/register.h"
+#include "register/posteriors.h"
 
 /* Room on either side, in mm and at least in voxels; values above this share of
  * the range are content; a domain as large as this share of the grid is not
@@ -131,6 +131,12 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
     for (int i = 0; i < images->channels && !images->fixed_mask; i++)
         if (run->channels[i].weight > 0)
             CLV_TRY(widen(images->fixed[i], false, first, last));
+    for (int c = run->image_count; c < run->channel_count && !images->fixed_mask; c++)
+        if (run->channels[c].tissue != CLV_REST) {
+            const clvox_volume frame =
+                clv_posteriors_frame(images->fixed_posteriors, run->channels[c].tissue);
+            CLV_TRY(widen(&frame, false, first, last));
+        }
     if (last[0] < 0)
         goto end;
     CLV_TRY(widen_to_places(run, run->points.fixed, (size_t)run->points.count, first, last));

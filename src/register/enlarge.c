@@ -144,7 +144,7 @@ static int survey_slab(clv_registration *run, const clvox_register_images *full,
     CLV_TRY(field_on(run->ctx, warp, &s->grid, &field));
     CLV_TRY(clv_buffer_create(run->ctx, clvox_grid_voxels(&s->grid) * sizeof(float), "Jacobian determinant",
                               &scratch));
-    if (!whole(s, &full->fixed[0]->grid))
+    if (!whole(s, &clv_register_first(full, false)->grid))
         CLV_TRY(weigh(run->ctx, s, NULL, &inside));
     CLV_TRY(clv_register_survey(run, field, &s->grid, inside, inside, scratch, &found));
     add(&found.determinants, &sums[0]);
@@ -174,7 +174,7 @@ static int survey(clv_registration *run, const clvox_register_images *full, doub
     slab s;
     CLV_TRY(
         clv_buffer_create(run->ctx, CLV_STATISTICS_PARTIALS * sizeof(float), "partial sums", &run->partial));
-    for (int i = 0; slab_at(&full->fixed[0]->grid, i, true, &s); i++)
+    for (int i = 0; slab_at(&clv_register_first(full, false)->grid, i, true, &s); i++)
         CLV_TRY(survey_slab(run, full, result->warp, &s, sums));
     *smallest = sums[0].smallest;
     CLV_TRY(clv_register_state(&(clv_field_survey){sums[full->fixed_mask ? 1 : 0], sums[2]}, result));
@@ -249,15 +249,17 @@ int clv_register_enlarge(clv_registration *run, const clvox_register_images *ful
                          clvox_register_result *result)
 {
     int status = CLVOX_OK;
-    const clvox_grid *grid = &full->fixed[0]->grid;
-    const clvox_volume *moving = full->moving[0];
+    const clvox_grid *grid = &clv_register_first(full, false)->grid;
+    const clvox_volume *moving = full->channels > 0 ? full->moving[0] : NULL;
     CLV_TRY(unfold(run, full, result));
     run->fixed_grid = *grid;
-    run->moving_grid = moving->grid;
+    run->moving_grid = clv_register_first(full, true)->grid;
     run->n = (int)clvox_grid_voxels(&run->fixed_grid);
     run->m = (int)clvox_grid_voxels(&run->moving_grid);
-    CLV_TRY(clvox_volume_create(grid, 1, moving->kind, &result->warped));
-    result->warped->type = moving->type;
+    if (moving) {
+        CLV_TRY(clvox_volume_create(grid, 1, moving->kind, &result->warped));
+        result->warped->type = moving->type;
+    }
     CLV_TRY(refine(run, grid, moving, &result->warp, &result->warped));
     if (result->inverse_warp)
         CLV_TRY(refine(run, grid, NULL, &result->inverse_warp, NULL));

@@ -18,6 +18,7 @@
 #include "transform/field.h"
 #include "transform/invert.h"
 #include "register/model.h"
+#include "register/posteriors.h"
 #include "register/pyramid.h"
 
 /* Grids differ by less than this factor in their number of voxels and in the
@@ -88,7 +89,8 @@ static bool counts(const clvox_register_images *images, int channel)
 
 int clv_register_order(const clvox_register_images *images, bool contents)
 {
-    const clvox_grid *fixed = &images->fixed[0]->grid, *moving = &images->moving[0]->grid;
+    const clvox_grid *fixed = &clv_register_first(images, false)->grid,
+                     *moving = &clv_register_first(images, true)->grid;
     size_t n = clvox_grid_voxels(fixed), m = clvox_grid_voxels(moving);
     int order = 0;
     /* A mask of the fixed image is seen to when that is smoothed, too. */
@@ -101,6 +103,11 @@ int clv_register_order(const clvox_register_images *images, bool contents)
     for (int i = 0; i < images->channels && order == 0; i++)
         if (counts(images, i))
             order = compare_contents(images->fixed[i], images->moving[i]);
+    for (int k = 0; images->fixed_posteriors && k < images->fixed_posteriors->frames && order == 0; k++) {
+        const clvox_volume a = clv_posteriors_frame(images->fixed_posteriors, k),
+                           b = clv_posteriors_frame(images->moving_posteriors, k);
+        order = compare_contents(&a, &b);
+    }
     if (order == 0 && images->fixed_mask)
         order = compare_contents(images->fixed_mask, images->moving_mask);
     return order ? order : compare_places(fixed, moving);
@@ -108,7 +115,8 @@ int clv_register_order(const clvox_register_images *images, bool contents)
 
 bool clv_register_exchanges(const clvox_register_images *images, const clvox_register_options *o)
 {
-    const clvox_grid *fixed = &images->fixed[0]->grid, *moving = &images->moving[0]->grid;
+    const clvox_grid *fixed = &clv_register_first(images, false)->grid,
+                     *moving = &clv_register_first(images, true)->grid;
     double voxels = (double)clvox_grid_voxels(fixed) / (double)clvox_grid_voxels(moving);
     double volume = fabs(clv_matrix_determinant(fixed->to_ras) / clv_matrix_determinant(moving->to_ras));
     const clv_model *m = clv_model_find(o->deform);
@@ -133,13 +141,15 @@ void clv_register_exchange_images(clvox_register_images *images, clvox_register_
     images->moving_points = given.fixed_points;
     images->fixed_surfaces = given.moving_surfaces;
     images->moving_surfaces = given.fixed_surfaces;
+    images->fixed_posteriors = given.moving_posteriors;
+    images->moving_posteriors = given.fixed_posteriors;
     images->fixed_mask = given.moving_mask;
     images->moving_mask = given.fixed_mask;
     images->linear_fixed_mask = given.linear_moving_mask;
     images->linear_moving_mask = given.linear_fixed_mask;
     /* Widths stay what they are in mm. */
-    edges[0] = cbrt(fabs(clv_matrix_determinant(given.fixed[0]->grid.to_ras)));
-    edges[1] = cbrt(fabs(clv_matrix_determinant(given.moving[0]->grid.to_ras)));
+    edges[0] = cbrt(fabs(clv_matrix_determinant(clv_register_first(&given, false)->grid.to_ras)));
+    edges[1] = cbrt(fabs(clv_matrix_determinant(clv_register_first(&given, true)->grid.to_ras)));
     for (int i = 0; i < o->levels; i++)
         o->smooth_voxels[i] *= edges[0] / edges[1];
 }

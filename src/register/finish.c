@@ -118,8 +118,8 @@ int clv_register_finish_fields(const clvox_register_options *o, bool given)
     return given ? 1 : CLV_FINISH_FIELDS;
 }
 
-int clv_register_finish(clv_registration *run, const clv_request *held, int count, const clvox_volume *moving,
-                        clvox_register_result *result)
+int clv_register_finish(clv_registration *run, const clv_request *held, int count,
+                        const clvox_register_images *full, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
@@ -127,7 +127,7 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
     for (int i = 0; i < 2; i++)
         result->inverse_error_voxels[i] = result->inverse_error_mm[i] = NAN;
     if (o->deform != CLVOX_DEFORM_NONE) {
-        if (moving) {
+        if (full) {
             clv_field_survey survey;
             CLV_TRY(clv_register_survey(run, run->u, &run->fixed_grid, run->fixed_mask, NULL, run->scratch_a,
                                         &survey));
@@ -139,8 +139,8 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
         if (o->inverse)
             CLV_TRY(clv_field_download(run->ctx, run->inverse, &run->fixed_grid, 1, &result->inverse_warp));
     }
-    if (moving)
-        CLV_TRY(warp_moving(run, o->deform == CLVOX_DEFORM_NONE ? NULL : run->u, moving, result));
+    if (full && full->channels > 0)
+        CLV_TRY(warp_moving(run, o->deform == CLVOX_DEFORM_NONE ? NULL : run->u, full->moving[0], result));
 end:
     return status;
 }

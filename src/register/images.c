@@ -6,7 +6,7 @@
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
-#include "register/register.h"
+#include "register/posteriors.h"
 
 static int place(clvox_context *ctx, const clvox_grid *grid, clvox_interpolation interpolation, float outside,
                  const clvox_volume **volume, clv_register_copies *copies)
@@ -22,7 +22,10 @@ static int place(clvox_context *ctx, const clvox_grid *grid, clvox_interpolation
 int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_register_copies *copies)
 {
     int status = CLVOX_OK;
-    const clvox_grid *fixed = &images->fixed[0]->grid, *moving = &images->moving[0]->grid;
+    const clvox_grid *fixed = &clv_register_first(images, false)->grid,
+                     *moving = &clv_register_first(images, true)->grid;
+    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_LINEAR, 0, &images->fixed_posteriors, copies));
+    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_LINEAR, 0, &images->moving_posteriors, copies));
     for (int i = 1; i < images->channels; i++) {
         CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_AUTO, NAN, &images->fixed[i], copies));
         CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_AUTO, NAN, &images->moving[i], copies));
@@ -53,14 +56,14 @@ end:
     return status;
 }
 
-/* One image on a coarser grid: smoothed as the sampling asks for. */
+/* Each frame of a volume on a coarser grid: smoothed as the sampling asks for. */
 static int coarsen(clvox_context *ctx, const clvox_grid *grid, const clvox_volume **volume,
                    clv_register_copies *copies)
 {
     int status = CLVOX_OK;
     clv_buffer *in = NULL, *tmp = NULL, *tmp2 = NULL, *out = NULL, *partial = NULL, *state = NULL;
     clvox_volume *made = NULL;
-    size_t n = sizeof(float) * clvox_grid_voxels(&(*volume)->grid),
+    size_t n = *volume ? sizeof(float) * clvox_grid_voxels(&(*volume)->grid) : 0,
            m = sizeof(float) * clvox_grid_voxels(grid);
     const clv_request requests[] = {
         {&in, n, "image"}, {&tmp, n, "scratch for smoothing"}, {&tmp2, n, "scratch for smoothing"},
@@ -68,13 +71,16 @@ static int coarsen(clvox_context *ctx, const clvox_grid *grid, const clvox_volum
         {&state, CLV_STATE_SLOTS * sizeof(float), "state"},
     };
     int count = sizeof requests / sizeof *requests;
-    if (clvox_grid_equal(&(*volume)->grid, grid))
+    if (!*volume || clvox_grid_equal(&(*volume)->grid, grid))
         return CLVOX_OK;
     CLV_TRY(clv_pool_take(ctx, requests, count));
-    CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &made));
-    CLV_TRY(clv_register_send(ctx, *volume, in, partial, state));
-    CLV_TRY(clv_downsample(ctx, in, &(*volume)->grid, (clv_buffer *[2]){tmp, tmp2}, out, grid));
-    CLV_TRY(clv_buffer_read(ctx, out, 0, made->data, m));
+    CLV_TRY(clvox_volume_create(grid, (*volume)->frames, CLVOX_KIND_SCALAR, &made));
+    for (int k = 0; k < made->frames; k++) {
+        const clvox_volume from = clv_posteriors_frame(*volume, k), to = clv_posteriors_frame(made, k);
+        CLV_TRY(clv_register_send(ctx, &from, in, partial, state));
+        CLV_TRY(clv_downsample(ctx, in, &from.grid, (clv_buffer *[2]){tmp, tmp2}, out, grid));
+        CLV_TRY(clv_buffer_read(ctx, out, 0, to.data, m));
+    }
     *volume = copies->own[copies->count++] = made;
     made = NULL;
 end:
@@ -91,6 +97,8 @@ int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvo
         CLV_TRY(coarsen(ctx, fixed, &images->fixed[i], copies));
         CLV_TRY(coarsen(ctx, moving, &images->moving[i], copies));
     }
+    CLV_TRY(coarsen(ctx, fixed, &images->fixed_posteriors, copies));
+    CLV_TRY(coarsen(ctx, moving, &images->moving_posteriors, copies));
     CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->fixed_mask, copies));
     CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->moving_mask, copies));
     CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_fixed_mask, copies));
@@ -127,6 +135,7 @@ int clv_register_upload(clv_registration *run, const clvox_register_images *imag
         CLV_TRY(clv_register_send(run->ctx, images->fixed[i], c->fixed, run->partial, run->state));
         CLV_TRY(clv_register_send(run->ctx, images->moving[i], c->moving, run->partial, run->state));
     }
+    CLV_TRY(clv_posteriors_upload(run, images));
     if (images->fixed_mask)
         CLV_TRY(send_mask(run, images->fixed_mask, run->exchanged ? "moving" : "fixed", run->fixed_mask));
     if (images->moving_mask)

@@ -94,7 +94,8 @@ static bool dear(const clv_metric_row *metric, double content, const clvox_regis
 {
     static const double SHOWS = .035;
     double variance = r->jacobian.sd_log * r->jacobian.sd_log / fmax(content, 1e-3);
-    return variance > SHOWS && r->metric_after - r->metric_linear < metric->yield * variance;
+    return metric->yield > 0 && variance > SHOWS &&
+           r->metric_after - r->metric_linear < metric->yield * variance;
 }
 
 /* By measures that were not optimised: the correlation over the whole image, and what a deformation costs. */

@@ -180,7 +180,7 @@ end:
 int clv_register_match(clv_registration *run)
 {
     int status = CLVOX_OK;
-    for (int i = 0; i < run->channel_count; i++)
+    for (int i = 0; i < run->image_count; i++)
         CLV_TRY(match(run, &run->channels[i]));
 end:
     return status;

@@ -6,7 +6,7 @@
 #include "op/image/pointwise.h"
 #include "op/image/resample.h"
 #include "register/metric/metric.h"
-#include "register/register.h"
+#include "register/posteriors.h"
 
 clvox_metric clv_register_metric(const clvox_register_options *o)
 {
@@ -78,19 +78,28 @@ static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_
     clv_map map;
     *report = (clv_metric_report){.content = 1};
     clv_map_between(&run->fixed_grid, &run->moving_grid, linear ? CLV_MATRIX(run->matrix) : NULL, 1, &map);
-    for (int i = 0; i < run->channel_count; i++) {
+    for (int i = 0; i < run->shown_count; i++) {
         const clv_channel *c = &run->channels[i];
         double square, ncc, value = 0;
-        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->moving, run->moving_grid.size), &map, u, CLV_LINEAR, 0,
+        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->moving, run->moving_grid.size), &map, u, CLV_LINEAR,
+                         i < run->image_count ? 0 : c->outside,
                          CLV_VOLUME(run->scratch_a, run->fixed_grid.size)));
-        CLV_TRY(clv_register_metrics(run, run->scratch_a, c->fixed, run->fixed_mask, run->n, &square, &ncc));
-        report->mean_square += c->weight * square;
-        report->ncc += c->weight * ncc;
+        const clv_buffer *fixed = c->fixed;
+        if (i >= run->image_count) {
+            CLV_TRY(clv_posteriors_root(run, &run->fixed_grid, run->scratch_a));
+            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_ROOT,
+                                  CLV_VOLUME(c->level_fixed, run->fixed_grid.size), c->fixed, NULL, NULL,
+                                  (const float[4]){0}));
+            fixed = c->level_fixed;
+        }
+        CLV_TRY(clv_register_metrics(run, run->scratch_a, fixed, run->fixed_mask, run->n, &square, &ncc));
+        report->mean_square += c->share * square;
+        report->ncc += c->share * ncc;
         if (metric->report)
             value = metric->report(square, ncc);
         else
             CLV_TRY(mean_metric(run, c, metric, &value, &report->content));
-        report->metric += c->weight * value;
+        report->metric += c->share * value;
     }
 end:
     return status;

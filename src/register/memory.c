@@ -11,29 +11,42 @@
 #include "op/image/resample.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
+#include "register/posteriors.h"
 #include "register/surfaces.h"
 
 enum { SMALL_BYTES = 1 << 16 };
+
+const clvox_volume *clv_register_first(const clvox_register_images *images, bool moving)
+{
+    if (images->channels == 0)
+        return moving ? images->moving_posteriors : images->fixed_posteriors;
+    return moving ? images->moving[0] : images->fixed[0];
+}
 
 bool clv_register_work(const clvox_register_images *images, const clvox_register_options *o,
                        clvox_grid *fixed, clvox_grid *moving, clvox_register_options *work)
 {
     double finest = o->levels > 0 ? o->shrink[o->levels - 1] : 1, edge[3], factor[3], target = 1;
+    const clvox_grid *whole[2] = {&clv_register_first(images, false)->grid,
+                                  &clv_register_first(images, true)->grid};
     *work = *o;
-    *fixed = images->fixed[0]->grid;
-    *moving = images->moving[0]->grid;
+    /* Tissues alone are compared by their values. */
+    if (images->channels == 0)
+        work->metric = work->linear_metric = CLVOX_METRIC_SSD;
+    *fixed = *whole[0];
+    *moving = *whole[1];
     if (o->deform == CLVOX_DEFORM_NONE || !(finest > 1))
         return false;
     clvox_grid_spacing(fixed, edge);
     double before = cbrt(edge[0] * edge[1] * edge[2]);
-    clv_register_level(&images->fixed[0]->grid, finest, fixed);
+    clv_register_level(whole[0], finest, fixed);
     clvox_grid_spacing(fixed, edge);
     double after = cbrt(edge[0] * edge[1] * edge[2]);
     clvox_grid_spacing(moving, factor);
     target = after;
     for (int i = 0; i < 3; i++)
         factor[i] = fmin(fmax(1, target / factor[i]), fmax(1, moving->size[i] / 4.));
-    clv_pyramid_grid(&images->moving[0]->grid, factor, moving);
+    clv_pyramid_grid(whole[1], factor, moving);
     double ratio = after / before, done = .25 * (ratio * ratio - 1);
     for (int i = 0; i < o->levels; i++) {
         work->shrink[i] = fmax(1, o->shrink[i] / finest);
@@ -48,12 +61,13 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
                            const clvox_grid *fixed, const clvox_grid *moving)
 {
     double sum = 0;
-    run->channel_count = images->channels;
+    run->channel_count = run->shown_count = run->image_count = images->channels;
     for (int i = 0; i < images->channels; i++)
         sum += images->weight[i];
     for (int i = 0; i < images->channels; i++) {
-        run->channels[i].weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
-        run->channels[i].metric = run->options->metric;
+        const double weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
+        run->channels[i] = (clv_channel){
+            .weight = weight, .share = weight, .metric = run->options->metric, .tissue = -1, .outside = NAN};
     }
     run->fixed_grid = run->domain = *fixed;
     run->moving_grid = *moving;
@@ -64,6 +78,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
         run->points.count = images->points;
     }
     clv_surfaces_describe(run, images);
+    clv_posteriors_describe(run, images);
     run->n = (int)clvox_grid_voxels(&run->fixed_grid);
     run->m = (int)clvox_grid_voxels(&run->moving_grid);
 }
@@ -166,12 +181,12 @@ static size_t predict_from(const clvox_register_images *given, const clvox_regis
     for (int i = 0; i < count; i++)
         *largest = most(*largest, list[i].bytes);
     if (coarse) {
-        size_t n = sizeof(float) * clvox_grid_voxels(&given->fixed[0]->grid),
+        size_t n = sizeof(float) * clvox_grid_voxels(&clv_register_first(given, false)->grid),
                small = sizeof(float) * (size_t)(run.exchanged ? run.m : run.n);
-        size_t m = sizeof(float) * clvox_grid_voxels(&given->moving[0]->grid);
+        size_t m = sizeof(float) * clvox_grid_voxels(&clv_register_first(given, true)->grid);
         /* Making the images coarser, and bringing the result to the full grid. */
         held = most(held, 3 * most(n, m) + sizeof(float) * most((size_t)run.n, (size_t)run.m) + SMALL_BYTES);
-        size_t slab = sizeof(float) * clv_register_slab(&given->fixed[0]->grid);
+        size_t slab = sizeof(float) * clv_register_slab(&clv_register_first(given, false)->grid);
         size_t weights = given->fixed_mask || slab < n ? slab : 0;
         held = most(held, 3 * slab + most(3 * small, slab + most(weights, m)) + SMALL_BYTES);
         *largest = most(*largest, most(3 * slab, most(n, m)));
@@ -196,8 +211,8 @@ size_t clvox_register_bytes(const clvox_register_images *images, const clvox_reg
 {
     size_t largest;
     clv_register_canonical canonical;
-    if (images->channels < 1 || images->channels > CLVOX_MAX_CHANNELS || options->levels > CLVOX_MAX_LEVELS ||
-        clv_register_canonical_make(images, false, &canonical) < 0)
+    if (images->channels < !images->fixed_posteriors || images->channels > CLVOX_MAX_CHANNELS ||
+        options->levels > CLVOX_MAX_LEVELS || clv_register_canonical_make(images, false, &canonical) < 0)
         return 0;
     return predict(&canonical.images, options, &largest);
 }
@@ -230,13 +245,18 @@ static void resampled(const clvox_register_images *images, const clvox_register_
         clvox_register_images less = *images;
         clvox_volume small[2] = {{.frames = 1}, {.frames = 1}};
         for (int side = 0; side < 2; side++) {
-            const clvox_grid *grid = side ? &images->moving[0]->grid : &images->fixed[0]->grid;
+            const clvox_grid *grid = &clv_register_first(images, side == 1)->grid;
             const double factor = pow(1.02, step);
             clv_pyramid_grid(grid, (double[3]){factor, factor, factor}, &small[side].grid);
         }
         for (int i = 0; i < images->channels; i++) {
             less.fixed[i] = &small[0];
             less.moving[i] = &small[1];
+        }
+        if (images->channels == 0) {
+            small[0].frames = small[1].frames = images->fixed_posteriors->frames;
+            less.fixed_posteriors = &small[0];
+            less.moving_posteriors = &small[1];
         }
         memcpy(size, small[0].grid.size, sizeof small[0].grid.size);
         if (fits(&less, o, available, piece))

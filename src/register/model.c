@@ -70,6 +70,9 @@ void clvox_register_defaults(clvox_register_options *options)
         .winsorize_high = 1,
         .surface_weight = 1,
         .surface_widths = 1,
+        .posteriors_weight = 10,
+        .tissue_weight = {1},
+        .tissue_weights = 1,
         .restrict_axes = {1, 1, 1},
     };
     for (int i = 0; i < 4; i++)

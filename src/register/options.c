@@ -232,6 +232,28 @@ static int read_step(const clv_option *row, const char *text, void *values)
     return CLVOX_OK;
 }
 
+/* "1,2,.5" */
+static int read_tissues(const clv_option *row, const char *text, void *values)
+{
+    clvox_register_options *o = values;
+    int count = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        const double weight = strtod(at, &end);
+        if (end == at || !(weight >= 0) || !isfinite(weight) || (*end && *end != ','))
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "numbers of at least 0 with commas between them, as %s",
+                              row->argument);
+        if (count == row->room)
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "more than %d numbers", row->room);
+        o->tissue_weight[count++] = weight;
+        at = end;
+        if (!*at)
+            break;
+    }
+    o->tissue_weights = count;
+    return CLVOX_OK;
+}
+
 /* "ALPHA,BETA,GAMMA" */
 static int read_operator(const clv_option *row, const char *text, void *values)
 {
@@ -471,6 +493,20 @@ static const clv_option rows[] = {
      .argument = "10x5x2.5mm",
      .help = "width of the surfaces' kernel at each level, the last one also at those after it; 0: "
              "2.5 edges of the level's voxel"},
+    {.name = "posteriors-weight",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(posteriors_weight),
+     .idle = of_model,
+     .help = "weight of the posteriors: metric per voxel for a squared Hellinger distance of 1; 0: only "
+             "carry them"},
+    {.name = "posteriors-weights",
+     .key = "tissue_weight",
+     .type = CLVOX_OPTION_NUMBERS,
+     CLV_LEVELS(clvox_register_options, tissue_weight, tissue_weights),
+     .idle = of_model,
+     .read = read_tissues,
+     .argument = "1,1,2",
+     .help = "weight of each tissue in order and of the rest; those left out have 1, 0 leaves one out"},
     {.name = "restrict",
      .key = "restrict_x",
      .type = CLVOX_OPTION_NUMBER,

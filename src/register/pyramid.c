@@ -11,6 +11,7 @@
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
+#include "register/posteriors.h"
 
 enum { MOST_PASSES = 100 };
 
@@ -95,7 +96,23 @@ static int shrink_inside(clv_registration *run, const clv_channel *channel, cons
     CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, sigma, inside, &l->fixed));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_DIVIDE, CLV_VOLUME(image, l->fixed.size), image, inside,
                           NULL, (float[4]){1, 0.01f, 0, 0}));
+    if (channel->tissue >= 0)
+        CLV_TRY(clv_posteriors_root(run, &l->fixed, image));
     CLV_TRY(cut(run, &l->fixed, image, inside));
+end:
+    return status;
+}
+
+static int shrink_whole(clv_registration *run, const clv_channel *channel, bool moving, const float sigma[3],
+                        const clv_pyramid_level *l)
+{
+    int status = CLVOX_OK;
+    const clvox_grid *grid = moving ? &run->moving_grid : &run->fixed_grid,
+                     *to = moving ? &l->moving : &l->fixed;
+    clv_buffer *out = moving ? channel->level_moving : channel->level_fixed;
+    CLV_TRY(shrink(run, moving ? channel->moving : channel->fixed, grid, sigma, out, to));
+    if (channel->tissue >= 0)
+        CLV_TRY(clv_posteriors_root(run, to, out));
 end:
     return status;
 }
@@ -135,10 +152,8 @@ int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_l
         if (run->fixed_mask && holes)
             CLV_TRY(shrink_inside(run, channel, fixed_sigma, l));
         else
-            CLV_TRY(shrink(run, channel->fixed, &run->fixed_grid, fixed_sigma, channel->level_fixed,
-                           &l->fixed));
-        CLV_TRY(shrink(run, channel->moving, &run->moving_grid, moving_sigma, channel->level_moving,
-                       &l->moving));
+            CLV_TRY(shrink_whole(run, channel, false, fixed_sigma, l));
+        CLV_TRY(shrink_whole(run, channel, true, moving_sigma, l));
         if (run->moving_mask) {
             level_sigma(&run->moving_grid, moving_factor, -1, mask_sigma);
             CLV_TRY(shrink(run, run->moving_mask, &run->moving_grid, mask_sigma, run->scratch_a, &l->moving));

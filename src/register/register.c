@@ -11,18 +11,11 @@
 #include "base/matrix.h"
 #include "register/model.h"
 #include "register/options.h"
+#include "register/posteriors.h"
 #include "transform/field.h"
 
-static int check_volume(const clvox_volume *volume, const char *which)
+static int check_grid(const clvox_volume *volume, const char *which)
 {
-    if (!volume || !volume->data)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no %s", which);
-    if (volume->frames != 1)
-        return clvox_fail(
-            CLVOX_ERROR_ARGUMENT,
-            "the %s has %d volumes; registration takes one 3-D volume: extract one first (motion "
-            "between them: `register --series`)",
-            which, volume->frames);
     const int *size = volume->grid.size;
     if (size[0] < 1 || size[1] < 1 || size[2] < 1 || !clv_matrix_regular(volume->grid.to_ras))
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
@@ -34,6 +27,19 @@ static int check_volume(const clvox_volume *volume, const char *which)
                           "resample it to a coarser grid",
                           which);
     return CLVOX_OK;
+}
+
+static int check_volume(const clvox_volume *volume, const char *which)
+{
+    if (!volume || !volume->data)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no %s", which);
+    if (volume->frames != 1)
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "the %s has %d volumes; registration takes one 3-D volume: extract one first (motion "
+            "between them: `register --series`)",
+            which, volume->frames);
+    return check_grid(volume, which);
 }
 
 static int check_surface(const clvox_surface *surface, int number)
@@ -57,9 +63,14 @@ static int check_images(const clvox_register_images *images, const clvox_registe
     int status = CLVOX_OK;
     const clv_model *m = clv_model_find(o->deform);
     double sum = 0;
-    if (images->channels < 1 || images->channels > CLVOX_MAX_CHANNELS)
+    if (images->channels < !images->fixed_posteriors || images->channels > CLVOX_MAX_CHANNELS)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels; 1 to %d are possible", images->channels,
                           CLVOX_MAX_CHANNELS);
+    if (images->fixed_posteriors)
+        CLV_TRY(check_grid(images->fixed_posteriors, "fixed posteriors"));
+    if (images->moving_posteriors)
+        CLV_TRY(check_grid(images->moving_posteriors, "moving posteriors"));
+    CLV_TRY(clv_posteriors_check(images, o));
     for (int i = 0; i < images->channels; i++) {
         char which[48];
         snprintf(which, sizeof which, images->channels > 1 ? "fixed image %d" : "fixed image", i + 1);
@@ -70,7 +81,7 @@ static int check_images(const clvox_register_images *images, const clvox_registe
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "channel %d: a weight is a number of at least 0", i + 1);
         sum += images->weight[i];
     }
-    if (!(sum > 0) && images->weight[0] != 0)
+    if (images->channels > 0 && !(sum > 0) && images->weight[0] != 0)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "the weights of the channels add up to nothing");
     if (m && m->one_channel && images->channels > 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
@@ -189,8 +200,8 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work)
     clvox_register_options by_mind = *work;
     clv_buffer *larger = NULL;
     by_mind.metric = CLVOX_METRIC_MIND;
-    if (!work->by_contrast || !run->contrasts_differ || !model || !model->by_contrast || run->channel_count > 1 ||
-        work->metric != CLVOX_METRIC_LNCC)
+    if (!work->by_contrast || !run->contrasts_differ || !model || !model->by_contrast ||
+        run->image_count != 1 || work->metric != CLVOX_METRIC_LNCC)
         return CLVOX_OK;
     size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);
     size_t there = clv_register_measure_floats(&by_mind, &run->moving_grid);
@@ -229,8 +240,8 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     if (run.exchanged)
         clv_register_exchange_images(&images, &first);
     bool coarse = clv_register_work(&images, &first, &fixed_grid, &moving_grid, &work);
-    if (coarse && (too_coarse(&images.fixed[0]->grid, &fixed_grid) ||
-                   too_coarse(&images.moving[0]->grid, &moving_grid)))
+    if (coarse && (too_coarse(&clv_register_first(&images, false)->grid, &fixed_grid) ||
+                   too_coarse(&clv_register_first(&images, true)->grid, &moving_grid)))
         run.suspicions |= CLVOX_SUSPECT_COARSE;
     if (coarse)
         CLV_TRY(clv_register_coarsen(context, &fixed_grid, &moving_grid, &images, &copies));
@@ -270,7 +281,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     result->seconds_deform = clv_seconds() - mark;
 
     mark = clv_seconds();
-    CLV_TRY(clv_register_finish(&run, requests, count, coarse ? NULL : full.moving[0], result));
+    CLV_TRY(clv_register_finish(&run, requests, count, coarse ? NULL : &full, result));
     release(&run, requests, count);
     if (coarse)
         CLV_TRY(clv_register_enlarge(&run, &full, result));
@@ -294,8 +305,10 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
     CLV_TRY(check(images, options));
     CLV_TRY(clv_register_canonical_make(images, true, &canonical));
     CLV_TRY(run_canonical(context, &canonical.images, options, mark, result));
-    CLV_TRY(clv_register_canonical_return(&images->fixed[0]->grid, result));
-    CLV_TRY(clvox_volume_store_as(result->warped, images->moving[0], 0, options->output));
+    result->grid = clv_register_first(images, false)->grid;
+    CLV_TRY(clv_register_canonical_return(&result->grid, result));
+    if (result->warped)
+        CLV_TRY(clvox_volume_store_as(result->warped, images->moving[0], 0, options->output));
 end:
     clv_register_canonical_free(&canonical);
     if (status < 0)

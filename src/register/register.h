@@ -11,11 +11,14 @@
 #include "op/field/warp.h"
 
 /* Slots of the state buffer: the fluid operations own the first CLV_FLUID_SLOTS. */
+/* The images' channels, and those of tissues and their rest. */
+enum { CLV_MAX_CHANNELS = CLVOX_MAX_CHANNELS + CLVOX_MAX_TISSUES + 1 };
+
 enum {
-    CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
-    CLV_STATE_SUMS = 24,   /* sums of clv_register_metrics */
-    CLV_STATE_METRIC = 40, /* S and voxels of each channel */
-    CLV_STATE_LONGEST = CLV_STATE_METRIC + 2 * CLVOX_MAX_CHANNELS, /* of either side's velocities */
+    CLV_STATE_ENERGY = 16,                                       /* image term, penalty, smallest J, folds */
+    CLV_STATE_SUMS = 24,                                         /* sums of clv_register_metrics */
+    CLV_STATE_METRIC = 40,                                       /* S and voxels of each channel */
+    CLV_STATE_LONGEST = CLV_STATE_METRIC + 2 * CLV_MAX_CHANNELS, /* of either side's velocities */
     CLV_STATE_SLOTS = CLV_STATE_LONGEST + 8
 };
 
@@ -31,9 +34,12 @@ enum {
 #define CLV_REGISTER_EPSILON 1e-5f
 #define CLV_DEFORM_EPSILON 1e-4f
 
-/* One image of each side, on the grid of the first. */
+/* One image of each side, on the grid of the first; or one tissue of both (posteriors.h). */
 typedef struct clv_channel {
-    double weight; /* the weights of a run add up to 1 */
+    double weight;       /* in the deformation: those of images add up to 1 */
+    double share;        /* in the linear part and the report: of those that count there, they add up to 1 */
+    int tissue;          /* of posteriors; CLV_REST; -1 of an image */
+    float outside;       /* what lies outside of it */
     clvox_metric metric; /* that the deformation compares it by */
     clv_buffer *fixed, *moving; /* as read; matched in intensity later */
     clv_buffer *level_fixed, *level_moving;
@@ -61,8 +67,11 @@ typedef struct clv_registration {
     clvox_grid domain;    /* the part of fixed_grid that the deformation works on; it shares its voxels */
     int n, m;             /* voxels of the two grids */
     double matrix[4][4];  /* the linear part so far, RAS mm, fixed -> moving */
-    clv_channel channels[CLVOX_MAX_CHANNELS];
+    clv_channel channels[CLV_MAX_CHANNELS]; /* of images, then of posteriors */
     int channel_count;
+    int shown_count; /* of the first channels, those that the linear part and the report go by: of images, or
+                        without them of posteriors */
+    int image_count;
     clv_buffer *fixed_mask, *moving_mask;   /* on their image's grid; NULL: none */
     clv_buffer *linear_fixed_mask, *linear_moving_mask; /* in their place in the linear part, where that has own ones */
     clv_buffer *level_mask;
@@ -117,8 +126,8 @@ int clv_register_build_ahead(const clv_registration *run, bool masks);
  * nearest to RAS. */
 typedef struct clv_register_canonical {
     clvox_register_images images;
-    const clvox_volume *from[2 * CLVOX_MAX_CHANNELS + 5];
-    clvox_volume *own[2 * CLVOX_MAX_CHANNELS + 5], shell[2 * CLVOX_MAX_CHANNELS + 5];
+    const clvox_volume *from[2 * CLVOX_MAX_CHANNELS + 7];
+    clvox_volume *own[2 * CLVOX_MAX_CHANNELS + 7], shell[2 * CLVOX_MAX_CHANNELS + 7];
     int count;
 } clv_register_canonical;
 
@@ -203,12 +212,12 @@ int clv_register_finish_fields(const clvox_register_options *options, bool given
 
 /* Statistics, inverse, warp and warped image into result, from run->u (and
  * run->inverse). held: the requests of the run, of which those not needed any
- * more are overwritten. moving as given; NULL on a grid that is not that of the
+ * more are overwritten. full: the images as given; NULL on a grid that is not that of the
  * results: then statistics and warped image are left to clv_register_enlarge,
  * which brings the warps to the full grid, without folds, after the run's
  * memory has been given back (finish.c, enlarge.c). */
 int clv_register_finish(clv_registration *run, const clv_request *held, int count,
-                        const clvox_volume *moving, clvox_register_result *result);
+                        const clvox_register_images *full, clvox_register_result *result);
 
 int clv_register_enlarge(clv_registration *run, const clvox_register_images *full,
                          clvox_register_result *result);
@@ -235,13 +244,19 @@ size_t clv_register_slab(const clvox_grid *grid);
 bool clv_register_work(const clvox_register_images *images, const clvox_register_options *options,
                        clvox_grid *fixed, clvox_grid *moving, clvox_register_options *work);
 
+/* The image, or without images the posteriors, that give the grid of a side. */
+const clvox_volume *clv_register_first(const clvox_register_images *images, bool moving);
+
 /* Grids, channels and weights of a run, from images that have been checked. */
 void clv_register_describe(clv_registration *run, const clvox_register_images *images,
                            const clvox_grid *fixed, const clvox_grid *moving);
 
 /* The buffers of a run, in one place for taking them and for predicting their
  * size; returns their number. masks: the images, whose masks count, or NULL. list has room for CLV_REGISTER_REQUESTS. */
-enum { CLV_REGISTER_REQUESTS = 14 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + 15 * CLVOX_MAX_SURFACES + 1 + CLV_MODEL_REQUESTS };
+enum {
+    CLV_REGISTER_REQUESTS =
+        14 + CLV_FINISH_FIELDS + 4 * CLV_MAX_CHANNELS + 15 * CLVOX_MAX_SURFACES + 1 + CLV_MODEL_REQUESTS
+};
 int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list);
 
 /* The floats of scratch that a deformation's metrics need, of the channel that needs most.
@@ -255,7 +270,7 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
 /* Copies of images that lay on another grid; to be released by the caller,
  * also after a failure (images.c). */
 typedef struct clv_register_copies {
-    clvox_volume *own[6 * CLVOX_MAX_CHANNELS + 8];
+    clvox_volume *own[6 * CLVOX_MAX_CHANNELS + 12];
     int count;
 } clv_register_copies;
 

@@ -39,7 +39,7 @@ int clvox_register_surface(clvox_context *context, const clvox_register_result *
     errors before, linear, after;
     *out = (clvox_surface_errors){.carried = NULL};
     clv_matrix_copy(CLV_MATRIX(result->matrix), affine.matrix);
-    clv_register_level(&result->warped->grid, o->levels > 0 ? o->shrink[o->levels - 1] : 1, &finest);
+    clv_register_level(&result->grid, o->levels > 0 ? o->shrink[o->levels - 1] : 1, &finest);
     out->width = clv_surfaces_width(o, &finest, CLVOX_MAX_LEVELS - 1);
     CLV_TRY(clvox_surface_create(moving->vertices, moving->triangles, &carried));
     memcpy(carried->points, moving->points, 3 * moving->vertices * sizeof *carried->points);

@@ -131,6 +131,34 @@ exits 1 clvox $sf -o x --surface fixed.obj,x_surface_1.obj -q; one_sentence; say
 exits 2 clvox $sf -o x --surface fixed.obj -q; says 'two files'
 exits 2 clvox $sf -o x --width 3mm -q; says 'belongs to --surface'
 
+begin "posteriors: a term, carried to the fixed image, and what is said of them"
+exits 0 clvox phantom pair -o ps --size 23x21x19 --seed 5 --affine by_two.txt
+ps="register --linear none --init header --deform greedy --shrink 1 --no-picture"
+tissues="--posteriors ps_fixed_labels.nii.gz,ps_moving_labels.nii.gz"
+exits 0 clvox $ps -f ps_fixed.nii.gz -m ps_fixed.nii.gz -o pt --iterations 20 --metric ssd $tissues; says 'and posteriors'
+says '^tissues .* in both: 1'; prints '^posteriors, term '; prints '^tissue 1, overlap '
+json pt.json 'j["result"]["posteriors"]["tissue"][0]["number"] == 1 and j["options"]["posteriors_weight"] == 10 and "pt_posteriors.nii.gz" in j["outputs"]'
+json pt.json 'j["result"]["posteriors"]["term_linear"] < 1.5 * j["result"]["posteriors"]["term_after"] < 0'
+# Weight 0 carries them and changes no bit.
+exits 0 clvox $ps -f ps_fixed.nii.gz -m ps_moving.nii.gz -o pn --iterations 2 -q
+exits 0 clvox $ps -f ps_fixed.nii.gz -m ps_moving.nii.gz -o pz --iterations 2 $tissues --posteriors-weight 0 -q
+[ "$(zcat pn_warp.nii.gz | cksum)" = "$(zcat pz_warp.nii.gz | cksum)" ] || complain "weight 0 changes the warp"
+exists pz_posteriors.nii.gz; json pz.json '"term_after" not in j["result"]["posteriors"]'
+# Alone: no warped image, but a picture; the linear part goes by them; the file is what apply makes of them.
+exits 0 clvox register $tissues -o pa --shrink 1 --iterations 5 --metric mi; says 'metric has no effect without images'
+exists pa_warp.nii.gz; exists pa.png; exists pa_posteriors.nii.gz; absent pa_warped.nii.gz; prints '^ssd of roots '
+json pa.json '"pa_warped.nii.gz" not in j["outputs"] and j["result"]["posteriors"]["hellinger_linear"] < .6 * j["result"]["posteriors"]["hellinger_before"]'
+exits 0 clvox register $tissues -o pd --deform none --dof 6 --no-picture --dry-run; prints 'pd_posteriors.nii.gz'
+exits 0 clvox register -f ps_fixed.nii.gz -m ps_fixed.nii.gz -o pc $still --deform none $tissues; says 'only carries the tissues with --deform none'
+exits 1 clvox $ps --posteriors ps_fixed.nii.gz,ps_moving_labels.nii.gz -o x -q; one_sentence; says 'add up to'; absent x_warp.nii.gz
+exits 1 clvox $ps --posteriors ps_fixed_labels.nii.gz,nowhere.nii.gz -o x -q; one_sentence; says 'nowhere.nii.gz'
+exits 1 clvox $ps $tissues --posteriors-weight 0 -o x -q; one_sentence; says 'give images, too'
+exits 2 clvox $ps --posteriors ps_fixed_labels.nii.gz -o x -q; says 'two files'
+exits 2 clvox $ps $tissues -m ps_moving.nii.gz -o x -q; says 'FIXED is missing'
+exits 2 clvox $ps $tissues -f ps_fixed.nii.gz -o x -q; says 'MOVING is missing'
+exits 2 clvox $ps -f ps_fixed.nii.gz -m ps_moving.nii.gz -o x --posteriors-weights 1,2 -q; says 'belongs to --posteriors'
+exits 2 clvox $ps $tissues -o x --posteriors-weights 1,-2 -q; says 'commas'
+
 begin "results of an earlier run are removed, those of others are named"
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r $quick --inverse; exists r_inverse_warp.nii.gz
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r --linear none --deform none --no-picture

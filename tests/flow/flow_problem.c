@@ -14,8 +14,18 @@ void flow_problem_make(clvox_context *ctx, flow_problem *p, const int size[3], c
     pair_make(&p->images, size, spacing, false, 1.2 * spacing[0], 5);
     p->options = *options;
     static const double from[] = {-4, 3, 2, 5, -2.5, 1, .5, 4, -6}, to[] = {-2, 4.5, 1, 4, -4.5, 3, 1.5, 2, -7};
-    const clvox_register_images images = {
-        .fixed_points = from, .moving_points = to, .points = 3, .fixed = {p->images.fixed}, .moving = {p->images.moving}, .weight = {1}, .channels = 1};
+    clvox_volume *tissues[2] = {NULL, NULL};
+    for (int side = 0; side < 2 && options->tissue_weights > 1; side++)
+        tissues[side] = pair_tissues(side ? p->images.moving : p->images.fixed, 3, 1);
+    const clvox_register_images images = {.fixed_posteriors = tissues[0],
+                                          .moving_posteriors = tissues[1],
+                                          .fixed_points = from,
+                                          .moving_points = to,
+                                          .points = 3,
+                                          .fixed = {p->images.fixed},
+                                          .moving = {p->images.moving},
+                                          .weight = {1},
+                                          .channels = 1};
     p->run = (clv_registration){.ctx = ctx, .options = &p->options};
     clv_register_describe(&p->run, &images, &p->images.fixed->grid, &p->images.moving->grid);
     for (int i = 0; i < 4; i++)
@@ -27,6 +37,8 @@ void flow_problem_make(clvox_context *ctx, flow_problem *p, const int size[3], c
     assert_ok(clv_pyramid_make(&p->run, options->levels - 1, true, &p->level));
     assert_ok(clv_flow_begin(&p->flow, &p->run, &p->level));
     p->n = (size_t)p->level.n;
+    clvox_volume_destroy(&tissues[0]);
+    clvox_volume_destroy(&tissues[1]);
 }
 
 void flow_problem_free(flow_problem *p)

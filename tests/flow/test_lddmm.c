@@ -106,7 +106,11 @@ static void the_gradient_against_finite_differences(void **state)
     clvox_register_options o;
     float *v[CLV_FLOW_STEPS], *way[CLV_FLOW_STEPS];
     options_of(&o, metrics[given[0]].metric);
-    o.points_weight = given[1] ? .5 : 0;
+    o.points_weight = given[1] == 1 ? .5 : 0;
+    if (given[1] == 2) {
+        memcpy(o.tissue_weight, (const double[]){1, 2, .5, .7}, 4 * sizeof(double));
+        o.tissue_weights = 4;
+    }
     o.timesteps = given[2];
     o.levels = 1;
     o.shrink[0] = 1;
@@ -302,6 +306,8 @@ int main(void)
                      "the gradient against finite differences: %s", metrics[m].name);
     test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 1, 4),
                  "the gradient against finite differences: ssd and landmarks");
+    test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 2, 4),
+                 "the gradient against finite differences: ssd and posteriors");
     test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 0, 14),
                  "the gradient against finite differences: ssd, 14 steps");
     test_case(a_step_that_leads_nowhere_is_found_anew, "a step that leads nowhere is found anew");

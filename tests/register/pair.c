@@ -217,6 +217,21 @@ clvox_volume *pair_ball(const int size[3], const double spacing[3], const double
     return out;
 }
 
+clvox_volume *pair_tissues(const clvox_volume *image, int tissues, double certain)
+{
+    const size_t n = clvox_grid_voxels(&image->grid);
+    clvox_volume *out;
+    double most = 0;
+    assert_ok(clvox_volume_create(&image->grid, tissues, CLVOX_KIND_SCALAR, &out));
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, (double)image->data[i]);
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < tissues; k++)
+            out->data[(size_t)k * n + i] =
+                (float)(certain * fmax(0, 1 - fabs((double)image->data[i] / most * tissues - k - 1)));
+    return out;
+}
+
 int pair_register(clvox_context *ctx, const clvox_volume *fixed, const clvox_volume *moving,
                   const clvox_volume *fixed_mask, const clvox_volume *moving_mask,
                   const clvox_register_options *o, clvox_register_result *r)

@@ -36,6 +36,10 @@ void pair_options(clvox_register_options *o, clvox_deform deform, clvox_metric m
 clvox_volume *pair_ball(const int size[3], const double spacing[3], const double middle[3], double radius,
                         double cosine);
 
+/* Soft classes of an image's values, a frame each, which add up to `certain` with those of the darkest
+ * ones, that are left out. */
+clvox_volume *pair_tissues(const clvox_volume *image, int tissues, double certain);
+
 /* Mean and largest distance of the result's map from the truth inside the head,
  * in voxels (the smallest edge); mask (may be NULL) says where to look instead. */
 double pair_error(const pair *p, const clvox_register_result *r, const clvox_volume *mask, double *largest);

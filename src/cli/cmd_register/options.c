@@ -90,8 +90,10 @@ static int check_list(const cli_register_request *r)
         return cli_misuse("--list names the images; it does not go with -f and -m");
     if (r->weights.count)
         return cli_misuse("--weight is for channels; the pairs of a --list have one each");
-    if (r->points || r->surfaces.count)
-        return cli_misuse("--%s is for one pair; it does not go with --list", r->points ? "points" : "surface");
+    if (r->points || r->surfaces.count || r->posteriors)
+        return cli_misuse("--%s is for one pair; it does not go with --list", r->points       ? "points"
+                                                                              : r->posteriors ? "posteriors"
+                                                                                              : "surface");
     if (r->dry_run)
         return cli_misuse("--dry-run is for one pair; it does not go with --list");
     if (!r->prefix)
@@ -118,7 +120,7 @@ static int read_channels(cli_register_request *r)
             return cli_misuse("--weight %s: not a number of at least 0", r->weights.item[i]);
         sum += r->weight[i];
     }
-    if (!(sum > 0))
+    if (r->fixed.count && !(sum > 0))
         return cli_misuse("--weight: at least one must be above 0");
     return CLVOX_OK;
 }
@@ -234,10 +236,12 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "  PREFIX_warp.nii.gz           ITK displacement, applied as\n"
         "                               `-t PREFIX_warp.nii.gz -t PREFIX_affine.txt`\n"
         "  PREFIX_momentum.nii.gz       with --deform shooting, for `clvox shoot`\n"
-        "  PREFIX_inverse_warp.nii.gz   with --inverse (syn and flows: always); from MOVING's side applied as\n"
+        "  PREFIX_inverse_warp.nii.gz   with --inverse (syn and flows: always); from MOVING's side applied "
+        "as\n"
         "                               `-t PREFIX_affine.txt,-1 -t PREFIX_inverse_warp.nii.gz`\n"
         "  PREFIX_warped.nii.gz         MOVING on the grid of FIXED\n"
         "  PREFIX_labels.nii.gz         with --labels\n"
+        "  PREFIX_posteriors.nii.gz     with --posteriors: MOVING's tissues on the grid of FIXED\n"
         "  PREFIX_surface_1.EXT         with --surface: MOVING's surface carried to FIXED, one for each\n"
         "  PREFIX.png                   three planes: fixed, warped, labels or edges, checkerboard, log-Jacobian\n"
         "  PREFIX_report.html           with --report: slices, swipe, flicker, plots, options\n"
@@ -248,6 +252,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "Motion of 4-D scans (fMRI, DWI): clvox register --series SERIES -o PREFIX; its options:\n"
         "`clvox register --series --help`.";
     static const char *const of_surfaces[] = {"surface-weight", "surface-kind", "width"};
+    static const char *const of_posteriors[] = {"posteriors-weight", "posteriors-weights"};
     int frames = CLI_FRAME_OF_FILE;
     clvox_register_defaults(o);
     o->by_contrast = 1;
@@ -259,28 +264,40 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"weight", 0, CLI_REPEAT, &r->weights, "N", "one for each channel, in order (default: equal)"},
         {"output", 'o', CLI_PREFIX, &r->prefix, "PREFIX", "prefix of the output files"},
         {"list", 0, CLI_TEXT, &r->list, "PAIRS.tsv",
-         "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; -o is the folder "
+         "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; "
+         "-o is the folder "
          "of the outputs"},
-        {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv", "with --list: one row per pair (default: summary.tsv there)"},
+        {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv",
+         "with --list: one row per pair (default: summary.tsv there)"},
         CLI_PRESET_OPTIONS(&r->presets),
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom"},
         {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0"},
-        {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE", "use the moving image only where this is above 0"},
+        {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE",
+         "use the moving image only where this is above 0"},
         {"linear-fixed-mask", 0, CLI_TEXT, &r->linear_fixed_mask, "FILE|none",
          "mask for the linear transform; --fixed-mask then applies to the deformation and the report"},
-        {"linear-moving-mask", 0, CLI_TEXT, &r->linear_moving_mask, "FILE|none", "the same for the moving image"},
+        {"linear-moving-mask", 0, CLI_TEXT, &r->linear_moving_mask, "FILE|none",
+         "the same for the moving image"},
         {"labels", 0, CLI_TEXT, &r->labels, "FILE",
          "label map of the moving image, resampled to the fixed grid"},
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
-         "corresponding landmarks (tables as for apply --points): report their distances; --init points starts from them, "
+         "corresponding landmarks (tables as for apply --points): report their distances; --init points "
+         "starts from them, "
          "--points-weight pulls them together"},
+        {"posteriors", 0, CLI_TEXT, &r->posteriors, "FIXED,MOVING",
+         "tissue probabilities of each image (4-D; 0 to 1, percent or 0 to 255) or label maps: a term of the "
+         "deformation "
+         "(--posteriors-weight), and without -f and -m all that is registered, the linear part, too"},
         {"surface", 0, CLI_REPEAT, &r->surfaces, "FIXED,MOVING",
-         "a surface of each image, any triangles: a term of the deformation (--surface-weight); repeat for more"},
+         "a surface of each image, any triangles: a term of the deformation (--surface-weight); repeat for "
+         "more"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
-         "frame of these points, and of surfaces in files that state none (auto: points lps, as in ITK and ANTs; surfaces "
+         "frame of these points, and of surfaces in files that state none (auto: points lps, as in ITK and "
+         "ANTs; surfaces "
          "ras)"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
-         "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init FILE --linear none"},
+         "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init "
+         "FILE --linear none"},
         {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print the plan, memory and output files, and stop"},
         {"strict", 0, CLI_FLAG, &r->strict, NULL, "exit with 1 if the result is suspicious"},
         {"no-picture", 0, CLI_FLAG, &r->no_picture, NULL, "do not draw PREFIX.png"},
@@ -293,7 +310,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {NULL, NULL, NULL, NULL},
     };
     const cli_usage usage = {
-        .synopsis = "-f FIXED -m MOVING -o PREFIX [options]\n       clvox register --list PAIRS.tsv -o DIR [options]",
+        .synopsis = "-f FIXED -m MOVING -o PREFIX [options]\n       clvox register --posteriors FIXED,MOVING "
+                    "-o PREFIX [options]\n       clvox register --list PAIRS.tsv -o DIR [options]",
         .about = about,
         .example = "  clvox register -f subject.nii.gz -m atlas.nii.gz -o result \\\n"
                    "      --fixed-mask subject_brain.nii.gz --moving-mask atlas_brain.nii.gz \\\n"
@@ -313,9 +331,9 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
     }
     if (r->summary)
         return cli_misuse("--summary belongs to --list");
-    if (!r->fixed.count)
+    if (!r->fixed.count && (!r->posteriors || r->moving.count))
         return cli_misuse("-f FIXED is missing");
-    if (!r->moving.count)
+    if (!r->moving.count && r->fixed.count)
         return cli_misuse("-m MOVING is missing");
     CLI_TRY(answer_ants(r));
     CLI_TRY(read_channels(r));
@@ -328,10 +346,15 @@ options:
     for (int i = 0; i < 3 && !r->surfaces.count; i++)
         if (*given(r, of_surfaces[i]))
             return cli_misuse("--%s belongs to --surface FIXED,MOVING", of_surfaces[i]);
+    for (int i = 0; i < 2 && !r->posteriors; i++)
+        if (*given(r, of_posteriors[i]))
+            return cli_misuse("--%s belongs to --posteriors FIXED,MOVING", of_posteriors[i]);
     if ((*given(r, "points-weight") || *given(r, "points-width")) && !r->points)
         return cli_misuse("--points-weight and --points-width belong to --points FIXED.csv,MOVING.csv");
     CLI_TRY(read_options(cli, r, o));
     if ((status = read_two("points", r->points, &r->fixed_points, &r->moving_points)))
+        return status;
+    if ((status = read_two("posteriors", r->posteriors, &r->fixed_posteriors, &r->moving_posteriors)))
         return status;
     status = read_surfaces(cli, r);
 end:
@@ -359,6 +382,11 @@ void cli_register_remarks(const command *cli, const cli_register_request *r, con
     if (r->surfaces.count && !clvox_deform_takes(o->deform, "surface-weight") &&
         clvox_deform_describe((int)o->deform, &model))
         cli_remark(cli, 0, "--surface only carries the surfaces with --deform %s\n", model.name);
+    if (r->posteriors && r->fixed.count && !clvox_deform_takes(o->deform, "posteriors-weight") &&
+        clvox_deform_describe((int)o->deform, &model))
+        cli_remark(cli, 0, "--posteriors only carries the tissues with --deform %s\n", model.name);
+    if (!r->fixed.count && !r->list && r->given[clvox_option_find(clvox_register_table(), "metric")])
+        cli_remark(cli, 0, "--metric has no effect without images: tissues are compared by their values\n");
     if (r->weights.count == 1)
         cli_remark(cli, 0, "--weight has no effect with one channel\n");
     if ((r->presets.quick || r->presets.regular || r->presets.best) && o->deform == CLVOX_DEFORM_NONE)

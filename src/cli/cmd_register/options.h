@@ -20,10 +20,12 @@ typedef struct cli_presets {
 typedef struct cli_register_request {
     cli_texts fixed, moving, weights, surfaces;
     double weight[CLVOX_MAX_CHANNELS];
-    const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels, *initial_warp, *points;
+    const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels,
+        *initial_warp, *points, *posteriors;
     const char *list, *summary; /* many pairs: prefix is the folder of their outputs */
     const char *given[CLVOX_MAX_OPTIONS]; /* of the rows of clvox_register_table */
     char *fixed_points, *moving_points; /* the two files of points, the caller's to free; NULL: none */
+    char *fixed_posteriors, *moving_posteriors;                                   /* likewise */
     char *fixed_surface[CLVOX_MAX_SURFACES], *moving_surface[CLVOX_MAX_SURFACES]; /* the caller's to free */
     char surface_end[CLVOX_MAX_SURFACES][32]; /* of the moving surfaces carried: "_surface_1.surf.gii" */
     enum { CLI_FRAME_OF_FILE, CLI_FRAME_LPS, CLI_FRAME_RAS } frames; /* of points (by default LPS) and of surfaces in files

@@ -12,8 +12,8 @@ static void put_images(clvox_report *page, const cli_pair *p)
 {
     clvox_report_layer layer[4];
     int count = 0;
-    layer[count++] = (clvox_report_layer){"fixed", p->fixed[0], CLVOX_REPORT_GREY, 0};
-    layer[count++] = (clvox_report_layer){"moving, warped", p->result.warped, CLVOX_REPORT_GREY, 0};
+    layer[count++] = (clvox_report_layer){"fixed", p->shown.fixed, CLVOX_REPORT_GREY, 0};
+    layer[count++] = (clvox_report_layer){"moving, warped", p->shown.warped, CLVOX_REPORT_GREY, 0};
     if (p->carried)
         layer[count++] = (clvox_report_layer){"labels", p->carried, CLVOX_REPORT_OUTLINES, 0};
     if (p->log_jacobian)
@@ -69,12 +69,13 @@ int cli_pair_page(cli_pair *p)
     const clvox_volume *mask = p->fixed_mask;
     const cli_register_request *r = &p->request;
     char *thumbnail = NULL;
-    snprintf(title, sizeof title, "%s on %s", cli_page_name(r->moving.item[0]),
-             cli_page_name(r->fixed.item[0]));
+    snprintf(title, sizeof title, "%s on %s",
+             cli_page_name(r->moving.count ? r->moving.item[0] : r->moving_posteriors),
+             cli_page_name(r->fixed.count ? r->fixed.item[0] : r->fixed_posteriors));
     snprintf(path, sizeof path, "%s_report.html", r->prefix);
     CLI_TRY(cli_page_begin(p->cli, title, &page));
     cli_register_warn(page, p->result.suspicions);
-    CLI_TRY(clvox_report_thumbnail(p->result.warped, p->fixed[0], mask, &thumbnail));
+    CLI_TRY(clvox_report_thumbnail(p->shown.warped, p->shown.fixed, mask, &thumbnail));
     clvox_report_icon(page, thumbnail);
     put_images(page, p);
     clvox_report_section(page, "Result");

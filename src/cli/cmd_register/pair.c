@@ -29,6 +29,35 @@ static int write_surface(const void *what, int lps, const char *path)
     return clvox_surface_write_as(what, lps, path);
 }
 
+/* The mean number of a voxel's tissue, the rest being 0: a picture of all. */
+static int expect(const clvox_volume *posteriors, clvox_volume **out)
+{
+    const size_t n = clvox_grid_voxels(&posteriors->grid);
+    int status = clvox_volume_create(&posteriors->grid, 1, CLVOX_KIND_SCALAR, out);
+    for (size_t i = 0; status >= 0 && i < n * (size_t)posteriors->frames; i++)
+        (*out)->data[i % n] += (float)(i / n + 1) * posteriors->data[i];
+    return status;
+}
+
+/* Carries the tissues, and compares them where the mask says so and lies on their grid. */
+static int compare_posteriors(cli_pair *p)
+{
+    int status = CLVOX_OK;
+    const clvox_volume *fixed = p->posteriors.fixed, *mask = p->fixed_mask;
+    if (mask && !clvox_grid_equal(&mask->grid, &fixed->grid))
+        mask = NULL;
+    CLI_TRY(clvox_register_posteriors(p->cli->ctx, &p->result, &p->options, fixed, p->posteriors.moving, mask,
+                                      &p->posteriors_errors));
+    if (p->fixed[0] || (p->request.no_picture && !p->request.report))
+        goto end;
+    CLI_TRY(expect(fixed, &p->expected[0]));
+    CLI_TRY(expect(p->posteriors_errors.carried, &p->expected[1]));
+    p->shown.fixed = p->expected[0];
+    p->shown.warped = p->expected[1];
+end:
+    return status;
+}
+
 /* What is written needs the device no more. */
 static int prepare_outputs(cli_pair *p)
 {
@@ -38,8 +67,10 @@ static int prepare_outputs(cli_pair *p)
     const clvox_register_result *result = &p->result;
     cli_outputs *o = &p->outputs;
     p->shown = (cli_picture){.fixed = p->fixed[0], .warped = result->warped, .mask = p->fixed_mask};
+    if (r->posteriors)
+        CLI_TRY(compare_posteriors(p));
     if (p->labels)
-        CLI_TRY(clvox_register_labels(cli->ctx, p->labels, &p->fixed[0]->grid, result, &p->carried));
+        CLI_TRY(clvox_register_labels(cli->ctx, p->labels, &result->grid, result, &p->carried));
     if (result->warp && (!r->no_picture || r->report))
         CLI_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &p->log_jacobian, NULL));
     p->shown.labels = p->carried;
@@ -52,7 +83,10 @@ static int prepare_outputs(cli_pair *p)
         CLI_TRY(cli_outputs_warp(o, result->inverse_warp, r->prefix, "_inverse_warp.nii.gz"));
     if (result->momentum)
         CLI_TRY(cli_outputs_warp(o, result->momentum, r->prefix, "_momentum.nii.gz"));
-    CLI_TRY(cli_outputs_volume(o, result->warped, r->prefix, "_warped.nii.gz"));
+    if (result->warped)
+        CLI_TRY(cli_outputs_volume(o, result->warped, r->prefix, "_warped.nii.gz"));
+    if (r->posteriors)
+        CLI_TRY(cli_outputs_volume(o, p->posteriors_errors.carried, r->prefix, "_posteriors.nii.gz"));
     if (p->carried)
         CLI_TRY(cli_outputs_volume(o, p->carried, r->prefix, "_labels.nii.gz"));
     for (int i = 0; i < r->surfaces.count; i++) {
@@ -74,8 +108,23 @@ static int read_initial_warp(command *cli, const char *path, clvox_transform **o
     return status;
 }
 
+/* What gives the grid of either side, and its file. */
+typedef struct first_volumes {
+    const clvox_volume *fixed, *moving;
+    const char *of_fixed, *of_moving;
+} first_volumes;
+
+static first_volumes first_of(const cli_pair *p)
+{
+    const cli_register_request *r = &p->request;
+    if (!p->fixed[0])
+        return (first_volumes){p->fixed_posteriors, p->moving_posteriors, r->fixed_posteriors,
+                               r->moving_posteriors};
+    return (first_volumes){p->fixed[0], p->moving[0], r->fixed.item[0], r->moving.item[0]};
+}
+
 /* Corresponding points, all of them inside of their images. */
-static int read_landmarks(const cli_register_request *r, const clvox_register_images *images, cli_points *fixed,
+static int read_landmarks(const cli_register_request *r, const first_volumes *first, cli_points *fixed,
                           cli_points *moving)
 {
     int status = CLVOX_OK;
@@ -86,8 +135,8 @@ static int read_landmarks(const cli_register_request *r, const clvox_register_im
                           r->fixed_points, fixed->count, r->moving_points, moving->count);
         goto end;
     }
-    CLI_TRY(cli_points_inside(r->fixed_points, fixed, &images->fixed[0]->grid, r->fixed.item[0]));
-    CLI_TRY(cli_points_inside(r->moving_points, moving, &images->moving[0]->grid, r->moving.item[0]));
+    CLI_TRY(cli_points_inside(r->fixed_points, fixed, &first->fixed->grid, first->of_fixed));
+    CLI_TRY(cli_points_inside(r->moving_points, moving, &first->moving->grid, first->of_moving));
 end:
     return status;
 }
@@ -132,7 +181,8 @@ void cli_pair_ends(const cli_register_request *r, const clvox_register_options *
                                         {"_warp.nii.gz", deforms},
                                         {"_inverse_warp.nii.gz", deforms && o->inverse},
                                         {"_momentum.nii.gz", o->deform == CLVOX_DEFORM_SHOOTING},
-                                        {"_warped.nii.gz", true},
+                                        {"_warped.nii.gz", r->fixed.count || r->list},
+                                        {"_posteriors.nii.gz", r->posteriors != NULL},
                                         {"_labels.nii.gz", r->labels != NULL},
                                         {".png", !r->no_picture},
                                         {"_report.html", r->report},
@@ -151,7 +201,7 @@ int cli_pair_read(cli_pair *p, bool device)
     int status = CLVOX_OK, count = 0;
     const double mark = cli_seconds();
     cli_register_request *r = &p->request;
-    cli_input inputs[2 * CLVOX_MAX_CHANNELS + 5];
+    cli_input inputs[2 * CLVOX_MAX_CHANNELS + 7];
     cli_end ends[CLI_PAIR_ENDS];
     cli_pair_ends(r, &p->options, ends);
     CLI_TRY(cli_claim_prefix(p->cli, &r->prefix, ends));
@@ -164,6 +214,8 @@ int cli_pair_read(cli_pair *p, bool device)
     inputs[count++] = (cli_input){file_of(r->linear_fixed_mask), &p->linear_fixed_mask, CLI_AS_MASK};
     inputs[count++] = (cli_input){file_of(r->linear_moving_mask), &p->linear_moving_mask, CLI_AS_MASK};
     inputs[count++] = (cli_input){r->labels, &p->labels, CLI_AS_LABELS};
+    inputs[count++] = (cli_input){r->fixed_posteriors, &p->fixed_posteriors, 0};
+    inputs[count++] = (cli_input){r->moving_posteriors, &p->moving_posteriors, 0};
     CLI_TRY(cli_load(p->cli, inputs, count, NULL, NULL, device));
     p->stages.read = cli_seconds() - mark;
 end:
@@ -189,8 +241,16 @@ static int gather(cli_pair *p, clvox_register_images *images)
         images->linear_fixed_mask = r->linear_fixed_mask ? p->linear_fixed_mask : p->fixed_mask;
         images->linear_moving_mask = r->linear_moving_mask ? p->linear_moving_mask : p->moving_mask;
     }
+    const first_volumes first = first_of(p);
+    if (r->posteriors) {
+        status = clvox_posteriors_make(p->fixed_posteriors, p->moving_posteriors, &p->posteriors);
+        CLI_TRY(status < 0 ? clvox_fail_in(status, r->posteriors) : status);
+        cli_register_posteriors_plan(p->cli, &p->posteriors);
+    }
+    images->fixed_posteriors = p->posteriors.fixed;
+    images->moving_posteriors = p->posteriors.moving;
     if (r->points)
-        CLI_TRY(read_landmarks(r, images, &p->fixed_points, &p->moving_points));
+        CLI_TRY(read_landmarks(r, &first, &p->fixed_points, &p->moving_points));
     images->fixed_points = p->fixed_points.points;
     images->moving_points = p->moving_points.points;
     images->points = p->fixed_points.count;
@@ -198,8 +258,8 @@ static int gather(cli_pair *p, clvox_register_images *images)
         const bool lps = r->frames == CLI_FRAME_LPS;
         CLI_TRY(cli_read_surface_as(p->cli, r->fixed_surface[i], lps, &p->fixed_surfaces[i]));
         CLI_TRY(cli_read_surface_as(p->cli, r->moving_surface[i], lps, &p->moving_surfaces[i]));
-        CLI_TRY(check_surface(r->fixed_surface[i], p->fixed_surfaces[i], p->fixed[0], r->fixed.item[0]));
-        CLI_TRY(check_surface(r->moving_surface[i], p->moving_surfaces[i], p->moving[0], r->moving.item[0]));
+        CLI_TRY(check_surface(r->fixed_surface[i], p->fixed_surfaces[i], first.fixed, first.of_fixed));
+        CLI_TRY(check_surface(r->moving_surface[i], p->moving_surfaces[i], first.moving, first.of_moving));
     }
     images->fixed_surfaces = (const clvox_surface *const *)p->fixed_surfaces;
     images->moving_surfaces = (const clvox_surface *const *)p->moving_surfaces;
@@ -209,7 +269,7 @@ static int gather(cli_pair *p, clvox_register_images *images)
                                     o->linear, o->matrix));
     CLI_TRY(read_initial_warp(p->cli, r->initial_warp, &p->initial));
     images->initial_warp = p->initial ? p->initial->warp : NULL;
-    CLI_TRY(cli_register_smoothing(r, &p->fixed[0]->grid, o));
+    CLI_TRY(cli_register_smoothing(r, &first.fixed->grid, o));
 end:
     return status;
 }
@@ -258,6 +318,8 @@ int cli_pair_save(cli_pair *p, bool close)
     CLI_TRY(cli_outputs_write(cli, &p->outputs, close));
     p->stages.write += cli_seconds() - mark;
     cli_register_report(cli, &p->options, &p->result, &p->stages);
+    if (p->request.posteriors)
+        cli_register_posteriors(cli, &p->posteriors, &p->posteriors_errors, &p->options);
     if (p->request.points) {
         CLI_TRY(clvox_register_landmarks(&p->result, p->fixed_points.points, p->moving_points.points,
                                          p->fixed_points.count, &errors));
@@ -302,4 +364,10 @@ void cli_pair_free(cli_pair *p)
     clvox_volume_destroy(&p->labels);
     clvox_volume_destroy(&p->carried);
     clvox_volume_destroy(&p->log_jacobian);
+    clvox_volume_destroy(&p->fixed_posteriors);
+    clvox_volume_destroy(&p->moving_posteriors);
+    clvox_posteriors_free(&p->posteriors);
+    clvox_volume_destroy(&p->posteriors_errors.carried);
+    clvox_volume_destroy(&p->expected[0]);
+    clvox_volume_destroy(&p->expected[1]);
 }

@@ -21,6 +21,10 @@ typedef struct cli_pair {
     clvox_volume *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
     clvox_volume *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels;
     clvox_volume *carried, *log_jacobian;
+    clvox_volume *fixed_posteriors, *moving_posteriors; /* as read */
+    clvox_posteriors posteriors;
+    clvox_posteriors_errors posteriors_errors;
+    clvox_volume *expected[2]; /* what the picture shows of them where there is no image */
     clvox_transform *initial;
     cli_points fixed_points, moving_points;
     clvox_surface *fixed_surfaces[CLVOX_MAX_SURFACES], *moving_surfaces[CLVOX_MAX_SURFACES];

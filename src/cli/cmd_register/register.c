@@ -30,6 +30,8 @@ int cmd_register(command *cli, int argc, char **argv)
         status = r.list ? cli_register_list(cli, &r, &o) : run(cli, &r, &o);
     free(r.fixed_points);
     free(r.moving_points);
+    free(r.fixed_posteriors);
+    free(r.moving_posteriors);
     for (int i = 0; i < CLVOX_MAX_SURFACES; i++) {
         free(r.fixed_surface[i]);
         free(r.moving_surface[i]);

@@ -50,6 +50,11 @@ static double weight_of_landmarks(const clvox_register_options *o)
     return weight_of(o, "points-weight", o->points_weight);
 }
 
+static double weight_of_posteriors(const clvox_register_options *o)
+{
+    return weight_of(o, "posteriors-weight", o->posteriors_weight);
+}
+
 static double weight_of_surfaces(const clvox_register_options *o)
 {
     return weight_of(o, "surface-weight", o->surface_weight);
@@ -109,7 +114,11 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
         return status;
     clvox_metric_says(options, options->linear_metric, 1, by);
     clvox_deform_describe((int)options->deform, &model);
-    const clvox_volume *fixed = images->fixed[0], *moving = images->moving[0];
+    const bool tissues = images->channels == 0;
+    const clvox_volume *fixed = tissues ? images->fixed_posteriors : images->fixed[0];
+    const clvox_volume *moving = tissues ? images->moving_posteriors : images->moving[0];
+    if (tissues)
+        snprintf(by, sizeof by, "posteriors");
     print_grid(cli, "fixed", &fixed->grid);
     print_grid(cli, "moving", &moving->grid);
     if (images->channels > 1)
@@ -120,7 +129,8 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
                options->deform ? "" : " deformation");
     if (p.exchanged)
         cli_remark(cli, 0, "order    from the moving image, inverted at the end\n");
-    clvox_metric_says(options, options->metric, 0, by);
+    if (!tissues)
+        clvox_metric_says(options, options->metric, 0, by);
     for (int i = 0; i < p.levels; i++)
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, p.size[i][0],
                    p.size[i][1], p.size[i][2], options->iterations[i], by);
@@ -138,8 +148,15 @@ void cli_progress_begin(cli_progress *progress, command *cli, const clvox_regist
 {
     const bool points = images->points > 0 && weight_of_landmarks(options) > 0;
     const bool surfaces = images->surfaces > 0 && weight_of_surfaces(options) > 0;
-    *progress = (cli_progress){.options = options, .level = -1};
-    progress->more = points && surfaces ? " and anatomy" : points ? " and landmarks" : surfaces ? " and surfaces" : "";
+    const bool alone = images->channels == 0;
+    const bool tissues = !alone && images->fixed_posteriors && weight_of_posteriors(options) > 0;
+    *progress = (cli_progress){.options = options, .level = -1, .name = alone ? "posteriors" : NULL};
+    snprintf(progress->more, sizeof progress->more, "%s",
+             points + surfaces + tissues > 1 ? " and anatomy"
+             : points                        ? " and landmarks"
+             : surfaces                      ? " and surfaces"
+             : tissues                       ? " and posteriors"
+                                             : "");
     progress->trace = cJSON_AddArrayToObject(cli->log, "trace");
     cli_bar_begin(&progress->bar, cli);
 }
@@ -157,7 +174,9 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
     bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
     if (cli_bar_due(&p->bar, fraction) || edge) {
         char text[120];
-        const char *name = p->options->by_contrast ? "metric" : metric_name(p->options->metric);
+        const char *name = p->name                   ? p->name
+                           : p->options->by_contrast ? "metric"
+                                                     : metric_name(p->options->metric);
         if (p->bar.terminal)
             snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels, iteration,
                      iterations, name, p->more, metric);
@@ -258,10 +277,13 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
 {
     char bytes[32], metric[32];
     bool linear = o->deform == CLVOX_DEFORM_NONE;
-    if (!linear && r->metric != o->metric)
+    if (!linear && r->metric != o->metric && r->warped)
         cli_remark(cli, 0, "contrasts differ: compared by %s instead of %s; --metric chooses\n",
                    metric_name(r->metric), metric_name(o->metric));
-    clvox_metric_says(o, r->metric, linear, metric);
+    if (r->warped)
+        clvox_metric_says(o, r->metric, linear, metric);
+    else
+        snprintf(metric, sizeof metric, "ssd of roots");
     print_stages(cli, metric, r->metric_before, r->metric_linear, r->metric_after);
     print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);
     const clvox_affine_parts *p = &r->parts;
@@ -312,6 +334,56 @@ void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors
     cli_log_number(to, "term_before", -weight * e->square_before);
     cli_log_number(to, "term_linear", -weight * e->square_linear);
     cli_log_number(to, "term_after", -weight * e->square_after);
+}
+
+void cli_register_posteriors_plan(command *cli, const clvox_posteriors *p)
+{
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "posteriors"),
+          *numbers = cJSON_AddArrayToObject(to, "tissues");
+    cli_remark(cli, 0, "tissues  %d in both", p->tissues);
+    for (int k = 0; k < p->tissues; k++) {
+        cli_remark(cli, 0, "%s%lld", k ? "," : ": ", (long long)p->tissue[k]);
+        cJSON_AddItemToArray(numbers, cJSON_CreateNumber((double)p->tissue[k]));
+    }
+    cli_remark(cli, 0, "; of 1, %g and %g are no such tissue on average\n", p->rest[0], p->rest[1]);
+    for (int side = 0; side < 2; side++)
+        if (p->left_out[side])
+            cli_remark(cli, 0, "tissues  %d of the %s ones lack in the other and count as none\n",
+                       p->left_out[side], side ? "moving" : "fixed");
+    cJSON_AddItemToObject(to, "certain", cJSON_CreateDoubleArray(p->certain, 2));
+    cJSON_AddItemToObject(to, "rest", cJSON_CreateDoubleArray(p->rest, 2));
+    cJSON_AddItemToObject(to, "left_out", cJSON_CreateIntArray(p->left_out, 2));
+}
+
+void cli_register_posteriors(command *cli, const clvox_posteriors *p, const clvox_posteriors_errors *e,
+                             const clvox_register_options *o)
+{
+    const double weight = weight_of_posteriors(o);
+    cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), "posteriors");
+    print_stages(cli, "posteriors, distance", e->hellinger_before, e->hellinger_linear, e->hellinger_after);
+    cli_log_number(to, "hellinger_before", e->hellinger_before);
+    cli_log_number(to, "hellinger_linear", e->hellinger_linear);
+    cli_log_number(to, "hellinger_after", e->hellinger_after);
+    cJSON *all = cJSON_AddArrayToObject(to, "tissue");
+    for (int k = 0; k < p->tissues; k++) {
+        cJSON *one = cJSON_CreateObject();
+        char name[64];
+        snprintf(name, sizeof name, "tissue %lld, overlap", (long long)p->tissue[k]);
+        print_stages(cli, name, e->overlap_before[k], e->overlap_linear[k], e->overlap_after[k]);
+        cJSON_AddItemToArray(all, one);
+        cJSON_AddNumberToObject(one, "number", (double)p->tissue[k]);
+        cli_log_number(one, "overlap_before", e->overlap_before[k]);
+        cli_log_number(one, "overlap_linear", e->overlap_linear[k]);
+        cli_log_number(one, "overlap_after", e->overlap_after[k]);
+    }
+    cli_log_number(to, "weight", weight);
+    if (!(weight > 0))
+        return;
+    print_stages(cli, "posteriors, term", -weight * e->hellinger_before, -weight * e->hellinger_linear,
+                 -weight * e->hellinger_after);
+    cli_log_number(to, "term_before", -weight * e->hellinger_before);
+    cli_log_number(to, "term_linear", -weight * e->hellinger_linear);
+    cli_log_number(to, "term_after", -weight * e->hellinger_after);
 }
 
 void cli_register_surfaces(command *cli, int count, const clvox_surface_errors *errors, const clvox_register_options *o)

@@ -14,7 +14,8 @@ typedef struct cli_progress {
     const clvox_register_options *options;
     cJSON *trace; /* of the log: what each look at the metric saw */
     int level;
-    const char *more; /* the terms beside the metric: " and landmarks" */
+    const char *name; /* of the metric; NULL: that of the options */
+    char more[48];    /* the terms beside the metric: " and landmarks" */
 } cli_progress;
 
 /* What a run will hold on the device beside what there is, said and entered into `plan` of the log. */
@@ -51,6 +52,12 @@ void cli_register_warn(clvox_report *page, unsigned suspicions);
 /* A loud remark on standard error for each suspicion, also with -q;
  * CLVOX_ERROR_DATA with a sentence when there is one and strict is set. */
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict);
+
+/* Which tissues are compared, said before the plan and entered into the log. */
+void cli_register_posteriors_plan(command *cli, const clvox_posteriors *posteriors);
+/* How unlike they are, likewise. */
+void cli_register_posteriors(command *cli, const clvox_posteriors *posteriors,
+                             const clvox_posteriors_errors *errors, const clvox_register_options *options);
 
 /* How far the surfaces are apart, likewise. */
 void cli_register_surfaces(command *cli, int count, const clvox_surface_errors *errors, const clvox_register_options *options);

@@ -284,7 +284,7 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
         double samples = (double)n / sizeof(float);
         level->step[0] = level->step[1] =
             samples > MOST_SAMPLES ? (int)ceil(sqrt(samples / MOST_SAMPLES)) : 1;
-        for (int c = 0; c < run->channel_count; c++) {
+        for (int c = 0; c < run->shown_count; c++) {
             if (k == 0 && is_whole(&level->fixed_grid, &run->fixed_grid))
                 level->fixed[c] = run->channels[c].level_fixed;
             else
@@ -331,7 +331,7 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
         for (int k = 1; k <= 2; k++) {
             linear_level *detail = &stage->level[LINEAR_DETAIL + k];
             *detail = stage->level[k];
-            for (int c = 0; c < run->channel_count; c++) {
+            for (int c = 0; c < run->shown_count; c++) {
                 ask(stage, &detail->fixed[c], voxels(&detail->fixed_grid) * sizeof(float), "fixed detail");
                 ask(stage, &detail->moving[c], voxels(&detail->moving_grid) * sizeof(float), "moving detail");
             }
@@ -377,7 +377,7 @@ int linear_levels_take(linear_stage *stage)
 int linear_levels_fill(linear_stage *stage, bool is_moving)
 {
     int status = CLVOX_OK;
-    for (int c = 0; c < stage->run->channel_count; c++) {
+    for (int c = 0; c < stage->run->shown_count; c++) {
         CLV_TRY(sample(stage, is_moving, c));
         CLV_TRY(scale(stage, is_moving, c));
     }
@@ -441,7 +441,7 @@ int linear_localise(linear_stage *stage, int k, double sigma, const linear_state
     double scale = cbrt(fmax(fabs(clv_matrix3_determinant(CLV_MATRIX3(state->linear))), 1e-9));
     scale = exp(rint(log(scale) / SCALE_STEP) * SCALE_STEP);
     double width = 1.25 * sigma * sqrt(fmax(stage->fixed.spread * stage->moving.spread, 1e-6) / scale);
-    for (int c = 0; c < stage->run->channel_count; c++) {
+    for (int c = 0; c < stage->run->shown_count; c++) {
         CLV_TRY(localise(stage, &from->fixed_grid, from->fixed[c], width, to->fixed[c]));
         CLV_TRY(localise(stage, &from->moving_grid, from->moving[c], width * scale, to->moving[c]));
     }

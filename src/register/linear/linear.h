@@ -16,7 +16,7 @@ enum { LINEAR_LEVELS = 4, LINEAR_DETAIL = 3, LINEAR_BATCH = 128, LINEAR_SEARCH_B
  * Level 0 is the finest. */
 typedef struct linear_level {
     clvox_grid fixed_grid, moving_grid;
-    clv_buffer *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
+    clv_buffer *fixed[CLV_MAX_CHANNELS], *moving[CLV_MAX_CHANNELS];
     double mm;
     int step[2]; /* rows that are sampled, along y and z */
     const clv_buffer *weights[2]; /* of the samples of fixed[0] and of moving[0], or NULL (detail.c) */
@@ -48,7 +48,7 @@ typedef struct linear_stage {
     bool thin;             /* an image of one slice: no rotation out of its plane is known */
     double thin_axis[3];   /* its normal in the fixed world */
     double center[3], radius;
-    clv_request own[2 * (CLVOX_MAX_CHANNELS + 1) * (LINEAR_LEVELS + 2) + 12];
+    clv_request own[2 * (CLV_MAX_CHANNELS + 1) * (LINEAR_LEVELS + 2) + 12];
     int own_count;
     clv_buffer *maps, *counts, *tables, *partial, *sums; /* of a batch */
     clv_buffer *warped, *derivatives, *terms; /* of metrics by their derivative image */

@@ -477,14 +477,14 @@ static int evaluate_batch(linear_stage *stage, const linear_measure *measure, li
     int sides = image || (histogram && measure->level > 0) ? 1 : 2;
     for (int side = 0; side < sides; side++) {
         CLV_TRY(write_maps(stage, level, states, count, side));
-        for (int c = 0; c < stage->run->channel_count; c++) {
+        for (int c = 0; c < stage->run->shown_count; c++) {
             batch b = {.stage = stage,
                        .level = level,
                        .channel = c,
                        .bins = measure->bins,
                        .metric = row,
                        .kind = measure->kind,
-                       .weight = stage->run->channels[c].weight / sides,
+                       .weight = stage->run->channels[c].share / sides,
                        .back = side,
                        .states = states,
                        .pair = {.step = {image ? 1 : level->step[0], image ? 1 : level->step[1]},
