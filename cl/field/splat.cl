@@ -4,6 +4,7 @@
  * voxels arrive does not show. Two words a sum, the lower first.
  * HAS_FIELD: whether there is a u. ONES: 1 in the place of each finite value. WORDS: additions of 32 bits and
  * their carry, for devices without atomics of 64 bits. */
+#include "common/fixed_sum.clh"
 #include "common/position.clh"
 
 #ifndef ONES
@@ -14,28 +15,6 @@
 #endif
 #ifndef CELLS
 #define CELLS 1
-#endif
-
-/* An addition by words, in either memory. */
-#define ADD_WORDS(name, memory)                                    \
-    static inline void name(memory uint *sums, int i, long units)  \
-    {                                                              \
-        uint low = (uint)units, high = (uint)((ulong)units >> 32); \
-        uint before = atomic_add(&sums[2 * i], low);               \
-        high += before > ~low;                                     \
-        if (high)                                                  \
-            atomic_add(&sums[2 * i + 1], high);                    \
-    }
-
-ADD_WORDS(add_local, __local)
-#if defined(cl_khr_int64_base_atomics) && !defined(WORDS)
-#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-static inline void add(__global uint *sums, int i, long units)
-{
-    atom_add((volatile __global long *)sums + i, units);
-}
-#else
-ADD_WORDS(add, __global)
 #endif
 
 /* Where a voxel lands: the lower corner, 1 where there is an upper one, the fractions, and its value in units.

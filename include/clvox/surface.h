@@ -131,6 +131,41 @@ typedef struct clvox_surface_products {
 CLVOX_API int clvox_surface_currents(clvox_context *context, const clvox_surface *a, const clvox_surface *b,
                                      double width, int varifold, clvox_surface_products *out);
 
+/* How the sums are found: over all pairs; or by a particle mesh (Ha 2011, section 3.3), in a time that grows
+ * with the numbers of triangles and of the nodes of a grid around both surfaces; AUTO: by the mesh where
+ * that is likely to take less time and reaches the error, else over all pairs. */
+typedef enum clvox_currents_method {
+    CLVOX_CURRENTS_EXACT = 0,
+    CLVOX_CURRENTS_MESH,
+    CLVOX_CURRENTS_AUTO
+} clvox_currents_method;
+
+typedef struct clvox_currents_options {
+    double width; /* mm */
+    int varifold;
+    clvox_currents_method method;
+    double error; /* of MESH and AUTO, above 0: the largest of aa, bb, ab and squared_distance, each over
+                     (aa + bb) / 2 */
+} clvox_currents_options;
+
+/* What was done. error is estimated: the exact sums at 1024 triangles of each surface, or all, are compared
+ * with those of the mesh; it is two standard deviations of what they say, over (aa + bb) / 2. */
+typedef struct clvox_currents_report {
+    clvox_currents_method method; /* EXACT or MESH */
+    double spacing;               /* mm between nodes; 0 of EXACT, as the rest */
+    int size[3];                  /* nodes along each axis */
+    double error;
+} clvox_currents_report;
+
+/* clvox_surface_currents by a method. The mesh's spacing is first chosen by width and error, then refined
+ * until the estimated error is small enough. report may be NULL. As clvox_surface_currents, and
+ * CLVOX_ERROR_ARGUMENT for an error that is not between 0 and 1; of MESH, CLVOX_ERROR_DATA where the error
+ * is not reached, CLVOX_ERROR_MEMORY where the grid is too large, as for a triangle far away from all
+ * others. */
+CLVOX_API int clvox_surface_currents_by(clvox_context *context, const clvox_surface *a,
+                                        const clvox_surface *b, const clvox_currents_options *options,
+                                        clvox_surface_products *out, clvox_currents_report *report);
+
 /* ---- values, distances and meshes --------------------------------------- */
 
 /* What the values of a volume are taken for. */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "anatomy/elements.h"
+#include "anatomy/mesh_products.h"
 
 /* The inner product of args' target and source. */
 static int product(clvox_context *ctx, const clv_currents_args *args, double *out)
@@ -17,18 +17,135 @@ end:
     return status;
 }
 
-int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b, double width,
-                           int varifold, clvox_surface_products *out)
+/* aa, bb and ab over all pairs. */
+static int exact_products(clvox_context *ctx, const clv_mesh_problem *p, double products[3])
 {
     int status = CLVOX_OK;
-    clv_element_set sets[2] = {{NULL, NULL, 0}, {NULL, NULL, 0}};
-    clv_buffer *partial = NULL;
-    double origin[3];
+    for (int i = 0; i < 3; i++) {
+        const clv_currents_args args = {.target = clv_element_set_view(p->set[i == 1]),
+                                        .source = clv_element_set_view(p->set[i > 0]),
+                                        .width = (float)p->width,
+                                        .varifold = p->varifold,
+                                        .partial = p->partial};
+        CLV_TRY(product(ctx, &args, &products[i]));
+    }
+end:
+    return status;
+}
+
+/* ---- the choice ---------------------------------------------------------- */
+
+/* Seconds on two cores (PoCL) and on an H200, of which the choice needs but the proportions: of a pair of
+ * elements, of a node and a field of a convolution, of an element's share of a field, and of the launches
+ * for samples. */
+typedef struct costs {
+    double pair, node, share, launches;
+} costs;
+static const costs on_cpu = {7.4e-10, 6.5e-8, 8e-7, 5e-3}, on_gpu = {7.8e-13, 8e-11, 3e-9, 4e-3};
+
+/* Whether a particle mesh takes less time than all pairs, and fits. */
+static int mesh_is_faster(clvox_context *ctx, const clv_mesh_problem *p, double spacing, bool *faster)
+{
+    int status = CLVOX_OK;
+    const clvox_device_limits *limits = clvox_context_limits(ctx);
+    const costs *cost = limits->type == CLVOX_DEVICE_CPU ? &on_cpu : &on_gpu;
+    const double elements = (double)p->set[0]->count + p->set[1]->count;
+    double all = 0;
+    clv_mesh_grid grid;
+    *faster = false;
+    if (clv_mesh_grid_of(p, spacing, &grid) < 0 ||
+        clv_particle_mesh_bytes(&grid, p->varifold) > (double)limits->global_bytes / 2)
+        return CLVOX_OK;
+    for (int i = 0; i < 3; i++) {
+        double pairs;
+        CLV_TRY(clv_element_pairs(ctx, p->set[i == 1], p->set[i > 0], p->width, &pairs));
+        all += pairs;
+    }
+    const double nodes = (double)grid.size[0] * grid.size[1] * grid.size[2];
+    const double samples = cost->launches + cost->pair * 2 * CLV_MESH_SAMPLES * elements;
+    const double mesh = (p->varifold ? 2 : 1) * (2 * cost->node * nodes + cost->share * elements);
+    *faster = mesh + samples < cost->pair * all;
+end:
+    return status;
+}
+
+/* On finer and finer grids, until the error is small enough. */
+static int mesh_until(clvox_context *ctx, const clv_mesh_problem *p, double wanted, double products[3],
+                      clvox_currents_report *report)
+{
+    int status = CLVOX_OK;
+    enum { TRIES = 5 };
+    clv_mesh_samples samples;
+    clv_mesh_grid grid;
+    double spacing = clv_mesh_ratio(wanted) * p->width;
+    CLV_TRY(clv_mesh_samples_create(ctx, p, &samples));
+    for (int i = 0; i < TRIES; i++) {
+        CLV_TRY(clv_mesh_grid_of(p, spacing, &grid));
+        CLV_TRY(clv_mesh_products(ctx, p, &grid, &samples, products, &report->error));
+        report->spacing = spacing;
+        for (int k = 0; k < 3; k++)
+            report->size[k] = grid.size[k];
+        if (report->error <= wanted)
+            goto end;
+        spacing *= fmin(fmax(pow(wanted / report->error, .2) * .95, .5), .9);
+    }
+    status = clvox_fail(CLVOX_ERROR_DATA,
+                        "a particle mesh is off by %.2g at a spacing of %.3g mm, not by %.2g: take the exact "
+                        "sum, or a larger "
+                        "error",
+                        report->error, report->spacing, wanted);
+end:
+    clv_mesh_samples_release(&samples);
+    return status;
+}
+
+static int solve(clvox_context *ctx, const clv_mesh_problem *p, const clvox_currents_options *o,
+                 double products[3], clvox_currents_report *report)
+{
+    int status = CLVOX_OK;
+    bool mesh = o->method == CLVOX_CURRENTS_MESH;
+    *report = (clvox_currents_report){.method = CLVOX_CURRENTS_EXACT};
+    if (o->method == CLVOX_CURRENTS_AUTO)
+        CLV_TRY(mesh_is_faster(ctx, p, clv_mesh_ratio(o->error) * p->width, &mesh));
+    if (p->set[0]->count == 0 || p->set[1]->count == 0)
+        mesh = false; /* there is nothing to choose */
+    if (mesh) {
+        report->method = CLVOX_CURRENTS_MESH;
+        status = mesh_until(ctx, p, o->error, products, report);
+        if (status >= 0 || o->method == CLVOX_CURRENTS_MESH)
+            return status;
+        *report = (clvox_currents_report){.method = CLVOX_CURRENTS_EXACT};
+    }
+    CLV_TRY(exact_products(ctx, p, products));
+end:
+    return status;
+}
+
+static int check(const clvox_context *ctx, const clvox_surface *a, const clvox_surface *b,
+                 const clvox_currents_options *o)
+{
+    if (!ctx || !a || !b || !o || !(o->width > 0) || !isfinite(o->width))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents want two surfaces and a width above 0 mm");
+    if ((unsigned)o->method > CLVOX_CURRENTS_AUTO)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents by method %d: there is none", (int)o->method);
+    if (o->method != CLVOX_CURRENTS_EXACT && !(o->error > 0 && o->error < 1))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "an error of %g: it must be above 0 and below 1", o->error);
+    return CLVOX_OK;
+}
+
+int clvox_surface_currents_by(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b,
+                              const clvox_currents_options *options, clvox_surface_products *out,
+                              clvox_currents_report *report)
+{
+    int status = CLVOX_OK;
+    clv_element_set sets[2] = {{.count = 0}, {.count = 0}};
+    clv_mesh_problem problem = {.set = {&sets[0], &sets[1]}};
+    double origin[3], products[3] = {0};
     const clvox_surface *surfaces[2] = {a, b};
     clvox_surface_facts facts[2];
+    clvox_currents_report unused;
     *out = (clvox_surface_products){0};
-    if (!ctx || !a || !b || !(width > 0) || !isfinite(width))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents want two surfaces and a width above 0 mm");
+    CLV_TRY(check(ctx, a, b, options));
     for (int i = 0; i < 2; i++)
         CLV_TRY(clvox_surface_inspect(surfaces[i], &facts[i]));
     for (int k = 0; k < 3; k++)
@@ -37,20 +154,23 @@ int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clv
         CLV_TRY(clv_element_set_create(ctx, surfaces[i], origin, &sets[i]));
     int most = sets[0].count > sets[1].count ? sets[0].count : sets[1].count;
     size_t bytes = 4 * (size_t)(CLV_CURRENTS_BLOCKS(most) + 1);
-    CLV_TRY(clv_buffer_create(ctx, bytes, "inner products of surfaces", &partial));
-    double *products[3] = {&out->aa, &out->bb, &out->ab};
-    for (int i = 0; i < 3; i++) {
-        const clv_currents_args args = {.target = clv_element_set_view(&sets[i == 1]),
-                                        .source = clv_element_set_view(&sets[i > 0]),
-                                        .width = (float)width,
-                                        .varifold = varifold,
-                                        .partial = partial};
-        CLV_TRY(product(ctx, &args, products[i]));
-    }
-    out->squared_distance = out->aa + out->bb - 2 * out->ab;
+    problem.width = options->width;
+    problem.varifold = options->varifold;
+    CLV_TRY(clv_buffer_create(ctx, bytes, "inner products of surfaces", &problem.partial));
+    CLV_TRY(solve(ctx, &problem, options, products, report ? report : &unused));
+    *out = (clvox_surface_products){products[0], products[1], products[2],
+                                    products[0] + products[1] - 2 * products[2]};
 end:
     for (int i = 0; i < 2; i++)
         clv_element_set_release(&sets[i]);
-    clv_buffer_destroy(&partial);
+    clv_buffer_destroy(&problem.partial);
     return status;
+}
+
+int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b, double width,
+                           int varifold, clvox_surface_products *out)
+{
+    const clvox_currents_options options = {
+        .width = width, .varifold = varifold, .method = CLVOX_CURRENTS_EXACT};
+    return clvox_surface_currents_by(ctx, a, b, &options, out, NULL);
 }

@@ -10,6 +10,8 @@
 typedef struct clv_element_set {
     clv_buffer *element, *box;
     int count;
+    double bounds[2][3]; /* least and greatest centre; 0 without elements */
+    double largest;      /* area */
 } clv_element_set;
 
 /* The order of elements along a Morton curve through the box of all. */
@@ -21,6 +23,15 @@ int clv_element_order(clvox_context *ctx, const float *element, int count, uint3
 int clv_element_set_create(clvox_context *ctx, const clvox_surface *surface, const double origin[3],
                            clv_element_set *out);
 void clv_element_set_release(clv_element_set *set);
+
+/* Every step-th element, dealt out to so many sets, each of which is spread over all of the surface. To be
+ * released, also after a failure. Blocking. */
+int clv_element_set_deal(clvox_context *ctx, const clv_element_set *set, int step, int sets,
+                         clv_element_set *out);
+
+/* The pairs of elements that clv_currents looks at. Blocking. */
+int clv_element_pairs(clvox_context *ctx, const clv_element_set *a, const clv_element_set *b, double width,
+                      double *pairs);
 
 /* What clv_currents takes. */
 clv_elements clv_element_set_view(const clv_element_set *set);

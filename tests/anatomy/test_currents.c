@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Surfaces as currents and varifolds: known norms, and what must not change them. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mesh/meshes.h"
 #include "op/harness.h"
+#include "ref/anatomy/currents.h"
 
 static clvox_context *ctx;
 static const double NOWHERE[3] = {0, 0, 0};
@@ -118,11 +120,150 @@ static void odd_surfaces(void **state)
     clvox_surface_destroy(&flat);
 }
 
+/* The elements of a surface as the reference wants them. */
+static float *elements_of(const clvox_surface *s)
+{
+    float *element = calloc(s->triangles, 32);
+    for (size_t t = 0; t < s->triangles; t++) {
+        const double *p[3];
+        double normal[3], length = 0;
+        for (size_t k = 0; k < 3; k++)
+            p[k] = s->points + 3 * s->corners[3 * t + k];
+        for (size_t k = 0; k < 3; k++) {
+            const size_t l = (k + 1) % 3, m = (k + 2) % 3;
+            normal[k] =
+                ((p[1][l] - p[0][l]) * (p[2][m] - p[0][m]) - (p[1][m] - p[0][m]) * (p[2][l] - p[0][l])) / 2;
+            length += normal[k] * normal[k];
+        }
+        length = sqrt(length);
+        for (size_t k = 0; k < 3; k++) {
+            element[8 * t + k] = (float)((p[0][k] + p[1][k] + p[2][k]) / 3);
+            element[8 * t + 4 + k] = (float)(normal[k] / length);
+        }
+        element[8 * t + 7] = (float)length;
+    }
+    return element;
+}
+
+/* What is left of three large sums. */
+static void a_surface_close_to_another_keeps_its_distance(void **state)
+{
+    (void)state;
+    clvox_surface *a = mesh_sphere(NOWHERE, 10, 4), *b = mesh_without(a, 0, 0);
+    for (size_t i = 0; i < b->vertices; i++)
+        for (size_t k = 0; k < 3; k++)
+            b->points[3 * i + k] *= 1 + .004 * sin(b->points[3 * i + (k + 1) % 3]);
+    float *ea = elements_of(a), *eb = elements_of(b);
+    const int n = (int)a->triangles;
+    const double width = 4, aa = ref_currents(ea, n, ea, n, width, false, NULL),
+                 bb = ref_currents(eb, n, eb, n, width, false, NULL);
+    const double want = aa + bb - 2 * ref_currents(ea, n, eb, n, width, false, NULL);
+    const clvox_surface_products p = products(a, b, width, false);
+    assert_that(want < 1e-3 * aa && want > 1e-5 * aa, "the surfaces are %g of %g apart", want, aa);
+    assert_that(fabs(p.squared_distance - want) < 1e-6 * aa, "%g of %g, not %g", p.squared_distance, aa,
+                want);
+    free(ea);
+    free(eb);
+    clvox_surface_destroy(&a);
+    clvox_surface_destroy(&b);
+}
+
+/* Each number of the mesh against that of all pairs. */
+static double largest_error(const clvox_surface_products *got, const clvox_surface_products *want)
+{
+    const double off[] = {got->aa - want->aa, got->bb - want->bb, got->ab - want->ab,
+                          got->squared_distance - want->squared_distance};
+    double largest = 0;
+    for (int i = 0; i < 4; i++)
+        largest = fmax(largest, fabs(off[i]));
+    return largest / ((want->aa + want->bb) / 2);
+}
+
+static void a_particle_mesh_is_off_by_what_it_says(void **state)
+{
+    (void)state;
+    const double asked[] = {1e-2, 1e-3, 1e-5}, widths[] = {3, 9};
+    clvox_surface *a = mesh_torus((double[]){30, -20, 5}, 8, 3, 60, 30),
+                  *b = mesh_sphere((double[]){33, -19, 5}, 7, 3);
+    for (int i = 0; i < 12; i++) {
+        clvox_surface_products got, again;
+        clvox_currents_report report;
+        const clvox_currents_options o = {.width = widths[i % 2],
+                                          .varifold = i / 2 % 2,
+                                          .method = CLVOX_CURRENTS_MESH,
+                                          .error = asked[i / 4]};
+        const clvox_surface_products want = products(a, b, o.width, o.varifold);
+        assert_ok(clvox_surface_currents_by(ctx, a, b, &o, &got, &report));
+        const double error = largest_error(&got, &want);
+        assert_that(report.method == CLVOX_CURRENTS_MESH && report.error <= o.error, "asked for %g: %g",
+                    o.error, report.error);
+        assert_that(error <= 1.5 * report.error, "said to be off by %g: %g", report.error, error);
+        assert_that(report.error <= 200 * error + 1e-6, "off by %g, but said to be by %g", error,
+                    report.error);
+        assert_true(report.spacing > .1 * o.width && report.spacing < o.width && report.size[0] > 10);
+        assert_ok(clvox_surface_currents_by(ctx, a, b, &o, &again, NULL));
+        assert_memory_equal(&got, &again, sizeof got);
+    }
+    clvox_surface_destroy(&a);
+    clvox_surface_destroy(&b);
+    /* In closed form, and from itself. */
+    clvox_surface *ball = mesh_sphere(NOWHERE, 20, 4);
+    const clvox_currents_options o = {.width = 14, .method = CLVOX_CURRENTS_MESH, .error = 1e-4};
+    clvox_surface_products p;
+    assert_ok(clvox_surface_currents_by(ctx, ball, ball, &o, &p, NULL));
+    assert_that(fabs(p.aa / norm_of_sphere(20, 14) - 1) < .002, "%g, not %g", p.aa, norm_of_sphere(20, 14));
+    assert_true(p.aa == p.bb && fabs(p.squared_distance) < 1e-6 * p.aa);
+    clvox_surface_destroy(&ball);
+}
+
+static void auto_takes_the_faster_one_that_is_exact_enough(void **state)
+{
+    (void)state;
+    clvox_surface *few = mesh_sphere(NOWHERE, 20, 1), *many = mesh_sphere(NOWHERE, 20, 5);
+    clvox_currents_options o = {.width = 10, .method = CLVOX_CURRENTS_AUTO, .error = 1e-3};
+    clvox_currents_report report;
+    clvox_surface_products p, exact = products(few, few, 10, false);
+    assert_ok(clvox_surface_currents_by(ctx, few, few, &o, &p, &report));
+    assert_true(report.method == CLVOX_CURRENTS_EXACT && report.error == 0 && report.spacing == 0);
+    assert_memory_equal(&p, &exact, sizeof p);
+    assert_ok(clvox_surface_currents_by(ctx, many, many, &o, &p, &report));
+    assert_true(report.method == CLVOX_CURRENTS_MESH && report.error <= 1e-3);
+    /* What no mesh reaches, and what no grid holds. */
+    o.error = 1e-12;
+    assert_ok(clvox_surface_currents_by(ctx, few, few, &o, &p, &report));
+    assert_true(report.method == CLVOX_CURRENTS_EXACT);
+    o.method = CLVOX_CURRENTS_MESH;
+    assert_true(clvox_surface_currents_by(ctx, few, few, &o, &p, &report) < 0);
+    o.error = 1e-3;
+    o.width = 1e-3;
+    assert_int_equal(clvox_surface_currents_by(ctx, few, few, &o, &p, &report), CLVOX_ERROR_MEMORY);
+    o.method = CLVOX_CURRENTS_AUTO;
+    assert_ok(clvox_surface_currents_by(ctx, many, few, &o, &p, &report));
+    assert_true(report.method == CLVOX_CURRENTS_EXACT);
+    o = (clvox_currents_options){.width = 5, .method = CLVOX_CURRENTS_MESH, .error = 0};
+    assert_int_equal(clvox_surface_currents_by(ctx, few, few, &o, &p, &report), CLVOX_ERROR_ARGUMENT);
+    o = (clvox_currents_options){.width = 5, .method = (clvox_currents_method)7, .error = .1};
+    assert_int_equal(clvox_surface_currents_by(ctx, few, few, &o, &p, &report), CLVOX_ERROR_ARGUMENT);
+    /* Nothing to splat. */
+    clvox_surface *nothing;
+    assert_ok(clvox_surface_create(3, 0, &nothing));
+    o = (clvox_currents_options){.width = 5, .method = CLVOX_CURRENTS_MESH, .error = .1};
+    assert_ok(clvox_surface_currents_by(ctx, few, nothing, &o, &p, &report));
+    assert_true(report.method == CLVOX_CURRENTS_EXACT && p.bb == 0 && p.squared_distance == p.aa);
+    clvox_surface_destroy(&nothing);
+    clvox_surface_destroy(&few);
+    clvox_surface_destroy(&many);
+}
+
 int main(void)
 {
     ctx = harness_open();
     test_case(spheres_have_their_norm, "spheres have their norm");
     test_case(motion_keeps_them_and_turning_over_does_not, "motion keeps them, turning over does not");
+    test_case(a_surface_close_to_another_keeps_its_distance, "a surface close to another keeps its distance");
+    test_case(a_particle_mesh_is_off_by_what_it_says, "a particle mesh is off by what it says");
+    test_case(auto_takes_the_faster_one_that_is_exact_enough,
+              "auto takes the faster one that is exact enough");
     test_case(odd_surfaces, "surfaces without triangles, without area, with NaN");
     return test_run("currents", harness_close);
 }

@@ -34,6 +34,20 @@ exits 0 clvox surface compare i.ply d.ply --width 3mm --json log/c.json
 json log/c.json '0 < j["result"]["varifold"] < .2 * j["result"]["varifold_products"]["AA"]'
 json log/c.json '.9 < j["result"]["dice"] < 1 and 0 < j["result"]["mean_distance_mm"] < j["result"]["hausdorff_mm"] < 1.5'
 
+begin "compare: by a particle mesh, whose error is said"
+exits 0 clvox surface compare i.ply d.ply --width 3mm --method exact --json log/e.json
+exits 0 clvox surface compare i.ply d.ply --width 3mm --method mesh --error 1e-3 --json log/m.json
+prints 'by a particle mesh of'; prints 'the mean of <A, A> and <B, B>'
+json log/e.json 'j["result"]["currents_products"]["method"] == "exact" and "error" not in j["result"]["currents_products"]'
+json log/m.json 'j["result"]["varifold_products"]["method"] == "mesh" and j["result"]["varifold_products"]["error"] <= 1e-3'
+json log/m.json 'len(j["result"]["currents_products"]["size"]) == 3 and j["result"]["currents_products"]["spacing_mm"] < 3'
+json log/m.json 'abs(j["result"]["currents"] - json.load(open("log/e.json"))["result"]["currents"]) < 1e-3 * j["result"]["currents_products"]["AA"]'
+exits 0 clvox surface compare i.ply d.ply --width 3mm --json log/a.json
+json log/a.json 'j["result"]["currents"] == json.load(open("log/e.json"))["result"]["currents"]'
+exits 2 clvox surface compare i.ply d.ply --width 3mm --error 0; says 'error'
+exits 2 clvox surface compare i.ply d.ply --width 3mm --method grid; says 'method'
+exits 1 clvox surface compare i.ply d.ply --width 0.001mm --method mesh; says 'too many nodes'
+
 begin "distance: a mesh, on a grid around it and on a given one"
 exits 0 clvox surface distance i.ply -o p.nii.gz --voxel 0.8mm --json log/p.json; quiet
 json log/p.json 'j["distance"]["from"] == "mesh" and not j["distance"]["faced_inward"]'

@@ -28,7 +28,8 @@ int clv_currents(clvox_context *ctx, const clv_currents_args *a)
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_currents, builds[2 * a->varifold + (a->gradient != NULL)], line, 0, &kernel));
     if (a->target.count == 0)
         return CLVOX_OK;
-    const float square = a->width * a->width, scale = -1.44269504f / square, far = 30.25f * square;
+    const float square = a->width * a->width, scale = -1.44269504f / square,
+                far = (float)(CLV_CURRENTS_REACH * CLV_CURRENTS_REACH) * square;
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 32.0 * (a->target.count + a->source.count), CLV_BUF(a->target.element),
                        CLV_BUF(a->target.box), CLV_INT(a->target.count), CLV_BUF(a->source.element),
                        CLV_BUF(a->source.box), CLV_INT(a->source.count), CLV_FLOAT(scale), CLV_FLOAT(far),

@@ -8,6 +8,8 @@
  * (centre, 0; unit normal, area), each buffer of boxes 8 for each block (least corner,
  * 0; greatest corner, 0). */
 #define CLV_CURRENTS_BLOCK 256
+/* Widths between two blocks beyond which their pairs are passed over: k is below 1e-13 there. */
+#define CLV_CURRENTS_REACH 5.5
 #define CLV_CURRENTS_BLOCKS(count) (((count) + CLV_CURRENTS_BLOCK - 1) / CLV_CURRENTS_BLOCK)
 
 extern const clv_entry clv_entry_currents;
@@ -22,7 +24,7 @@ typedef struct clv_elements {
  * the kernel k(x, y) = exp(-|x - y|^2 / width^2):
  *   sum_i sum_j k(x_i, y_j) a_i b_j (n_i . m_j)^p,
  * p = 1 for currents, 2 for varifolds (Ha 2011, section 3.4). All pairs are summed but
- * those of blocks further apart than 5.5 widths, where k is below 1e-13. */
+ * those of blocks further apart than CLV_CURRENTS_REACH widths. */
 typedef struct clv_currents_args {
     clv_elements target, source;
     float width;

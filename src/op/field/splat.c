@@ -129,6 +129,19 @@ end:
     return status;
 }
 
+int clv_splat_numbers(clvox_context *ctx, clv_buffer *sums, int power, int count, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {count, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_total, total_builds[0], line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 20. * count, CLV_BUF(sums), CLV_FLOAT(ldexpf(1, -power)),
+                       CLV_BUF(NULL), CLV_FLOAT(0), CLV_FLOAT(0), CLV_FLOAT(0), CLV_BUF(out),
+                       CLV_INT(count)));
+end:
+    return status;
+}
+
 const clv_entry *const clv_operation_field_splat[] = {
     &clv_entry_splat,      &clv_entry_splat_cells, &clv_entry_splat_shares,
     &clv_entry_splat_ends, &clv_entry_splat_total, NULL};

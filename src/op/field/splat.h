@@ -43,6 +43,9 @@ typedef struct clv_splat_mean {
 int clv_splat_total(clvox_context *ctx, const clv_splat_args *args, float factor, const clv_splat_mean *mean,
                     clv_buffer *out);
 
+/* Of other sums of that kind, in units of 2^-power: so many as numbers, after which they are 0 again. */
+int clv_splat_numbers(clvox_context *ctx, clv_buffer *sums, int power, int count, clv_buffer *out);
+
 extern const clv_entry clv_entry_splat;
 extern const clv_entry clv_entry_splat_cells, clv_entry_splat_shares, clv_entry_splat_ends;
 extern const clv_entry clv_entry_splat_total;

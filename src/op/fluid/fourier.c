@@ -68,6 +68,14 @@ static bool by_sums(int n)
     return one || n > 1;
 }
 
+int clv_fft_length(int n)
+{
+    n += n % 2;
+    while (by_sums(n))
+        n += 2;
+    return n;
+}
+
 /* At least one. Large ones first: the first needs no roots before its sums. */
 static void factors_of(int n, int *radices)
 {

@@ -31,6 +31,9 @@ typedef struct clv_fft {
     clv_buffer *radices;  /* of each axis, each list ended by 0 */
 } clv_fft;
 
+/* The next length from n on that is even and a product of 2, 3, 5 and 7, as transforms are fast of. */
+int clv_fft_length(int n);
+
 /* *out is to be destroyed on success. By the provider that is forced, else by one
  * that takes this size and is right on this device. CLVOX_ERROR_DEVICE, with the
  * reason, where the forced one is not, or none. */

@@ -40,15 +40,6 @@ const char *clv_solver_name(int kind)
  * own place (exp(-7)). A volume never feels more of itself than at its own width. */
 static const double REACH = 7;
 
-static bool smooth(int n)
-{
-    static const int primes[] = {2, 3, 5, 7};
-    for (int i = 0; i < 4; i++)
-        while (n % primes[i] == 0)
-            n /= primes[i];
-    return n == 1;
-}
-
 void clv_solver_grid(const clv_fluid_operator *op, int size[3])
 {
     double length = sqrt(((double)op->alpha + (double)op->beta) / (double)op->gamma);
@@ -57,9 +48,7 @@ void clv_solver_grid(const clv_fluid_operator *op, int size[3])
         size[a] = n;
         if (op->periodic || n == 1)
             continue;
-        size[a] += (int)fmin(n, ceil(REACH * length / (double)op->spacing[a]));
-        while (!smooth(size[a]) || size[a] % 2)
-            size[a]++;
+        size[a] = clv_fft_length(n + (int)fmin(n, ceil(REACH * length / (double)op->spacing[a])));
     }
 }
 
