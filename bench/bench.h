@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "op/anatomy/particle_mesh.h"
 #include "op/fluid/fourier.h"
 #include "op/fluid/solve.h"
 #include "op/fluid/force.h"
@@ -119,6 +120,7 @@ typedef struct bench_data {
     int workspace_count;
     clv_fft fft;                      /* once a row has wanted it */
     struct bench_flow *flow;          /* of the row (rows/flow.c); NULL: none */
+    clv_particle_mesh mesh;           /* of the row, once it has begun */
     double answer[10];                /* what a row brought to the host */
 } bench_data;
 

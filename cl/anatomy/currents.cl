@@ -5,8 +5,10 @@
  * with areas a and b and unit normals n and m; P is 1 for currents, 2 for varifolds,
  * which take no notice of orientation. An element is two float4: centre, then unit
  * normal and area. BLOCK elements in a row have a box around them, two float4 as well:
- * pairs of boxes that k makes negligible are passed over. Built with VARIFOLD and
- * GRADIENT. Sums of a block are added with compensation: float32 alone would lose what
+ * pairs of boxes that k makes negligible are passed over. Of a surface and itself, halves
+ * is set: of two blocks that meet twice only one looks at the other, and counts it twice.
+ * Each block looks at the next half of them, so that all have the same to do. Built with
+ * VARIFOLD and GRADIENT. Sums of a block are added with compensation: float32 alone would lose what
  * is left when inner products of like surfaces cancel. */
 #include "common/group_reduce.clh"
 
@@ -33,6 +35,18 @@ static inline float apart(__global const float4 *a, __global const float4 *b)
     return dot(gap, gap);
 }
 
+/* How many blocks a block looks at, which one comes after so many, and how often it counts. */
+#define LOOKED_AT(blocks) (halves ? (blocks) / 2 + 1 : (blocks))
+static inline int nth_block(int step, int block, int blocks, int halves)
+{
+    int other = halves ? block + step : step;
+    return other < blocks ? other : other - blocks;
+}
+static inline float counts(int step, int blocks, int halves)
+{
+    return halves && step > 0 && 2 * step != blocks ? 2.0f : 1.0f;
+}
+
 /* sum += term, with what rounding takes from it in `lost`. */
 #define ADD(sum, lost, term)                 \
     do {                                     \
@@ -54,11 +68,11 @@ enum { SUMS = GRADIENT ? 7 : 1 };
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 currents_group(__global const float4 *target, __global const float4 *target_box, int targets,
                __global const float4 *source, __global const float4 *source_box, int sources, float scale,
-               float far, float factor, __global float4 *gradient, __global float *partial)
+               float far, int halves, float factor, __global float4 *gradient, __global float *partial)
 {
     __local float4 centre[TILE_X], normal[TILE_X];
     __local float cell[TILE_X];
-    int item = get_local_id(0), block = get_group_id(0);
+    int item = get_local_id(0), block = get_group_id(0), blocks = (sources + BLOCK - 1) / BLOCK;
     float4 x[EACH], n[EACH];
     float sum[EACH][SUMS], lost[EACH][SUMS];
 #pragma unroll
@@ -69,7 +83,8 @@ currents_group(__global const float4 *target, __global const float4 *target_box,
         for (int s = 0; s < SUMS; s++)
             sum[t][s] = lost[t][s] = 0.0f;
     }
-    for (int other = 0; other * BLOCK < sources; other++) {
+    for (int step = 0; step < LOOKED_AT(blocks); step++) {
+        int other = nth_block(step, block, blocks, halves);
         if (apart(target_box + 2 * block, source_box + 2 * other) > far)
             continue;
         float part[EACH][SUMS];
@@ -107,7 +122,7 @@ currents_group(__global const float4 *target, __global const float4 *target_box,
 #pragma unroll
         for (int t = 0; t < EACH; t++)
             for (int s = 0; s < SUMS; s++)
-                ADD(sum[t][s], lost[t][s], part[t][s]);
+                ADD(sum[t][s], lost[t][s], counts(step, blocks, halves) * part[t][s]);
     }
     float mine = 0.0f;
 #pragma unroll
@@ -147,10 +162,10 @@ static inline float8 power8(float8 t)
 
 __kernel void currents_row(__global const float4 *target, __global const float4 *target_box, int targets,
                            __global const float4 *source, __global const float4 *source_box, int sources,
-                           float scale, float far, float factor, __global float4 *gradient,
+                           float scale, float far, int halves, float factor, __global float4 *gradient,
                            __global float *partial)
 {
-    int block = get_group_id(0);
+    int block = get_group_id(0), blocks = (sources + BLOCK - 1) / BLOCK;
     float total = 0.0f, total_lost = 0.0f;
     for (int first = block * BLOCK; first < min(targets, (block + 1) * BLOCK); first += 8) {
         float lane[8][8];
@@ -164,7 +179,8 @@ __kernel void currents_row(__global const float4 *target, __global const float4 
         float8 sum[SUMS], lost[SUMS];
         for (int s = 0; s < SUMS; s++)
             sum[s] = lost[s] = 0.0f;
-        for (int other = 0; other * BLOCK < sources; other++) {
+        for (int step = 0; step < LOOKED_AT(blocks); step++) {
+            int other = nth_block(step, block, blocks, halves);
             if (apart(target_box + 2 * block, source_box + 2 * other) > far)
                 continue;
             float8 part[SUMS];
@@ -187,7 +203,8 @@ __kernel void currents_row(__global const float4 *target, __global const float4 
 #endif
             }
             for (int s = 0; s < SUMS; s++) {
-                float8 corrected = part[s] - lost[s], next = sum[s] + corrected;
+                float8 corrected = counts(step, blocks, halves) * part[s] - lost[s];
+                float8 next = sum[s] + corrected;
                 lost[s] = (next - sum[s]) - corrected;
                 sum[s] = next;
             }

@@ -30,10 +30,13 @@ int clv_currents(clvox_context *ctx, const clv_currents_args *a)
         return CLVOX_OK;
     const float square = a->width * a->width, scale = -1.44269504f / square,
                 far = (float)(CLV_CURRENTS_REACH * CLV_CURRENTS_REACH) * square;
+    /* A gradient takes all of them: what a block would add to the other's has no fixed order. */
+    const bool own = a->target.element == a->source.element && a->target.count == a->source.count;
+    const bool halves = own && !a->gradient;
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 32.0 * (a->target.count + a->source.count), CLV_BUF(a->target.element),
                        CLV_BUF(a->target.box), CLV_INT(a->target.count), CLV_BUF(a->source.element),
                        CLV_BUF(a->source.box), CLV_INT(a->source.count), CLV_FLOAT(scale), CLV_FLOAT(far),
-                       CLV_FLOAT(a->factor), CLV_BUF(a->gradient), CLV_BUF(a->partial)));
+                       CLV_INT(halves), CLV_FLOAT(a->factor), CLV_BUF(a->gradient), CLV_BUF(a->partial)));
 end:
     return status;
 }

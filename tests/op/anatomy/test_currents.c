@@ -114,6 +114,42 @@ static void products_and_gradients(void **state)
     }
 }
 
+/* The product of a set and itself, by one buffer or two, odd and even numbers of blocks, and with boxes that
+ * pass over nothing: digits that count do not depend on it. */
+static void halves_and_boxes(void **state)
+{
+    (void)state;
+    static set a, open;
+    const int counts[] = {9, 300, 600, 1024, 1190};
+    const int problems = harness_problems(1, sizeof counts / sizeof *counts);
+    for (int i = 0; i < problems; i++) {
+        const bool varifold = harness_first() && i % 2;
+        const int n = counts[i], blocks = CLV_CURRENTS_BLOCKS(n);
+        float partial[CLV_CURRENTS_BLOCKS(MOST)];
+        double found = 0;
+        make(&a, n, 5, 40);
+        open = a;
+        for (int k = 0; k < 8 * blocks; k++)
+            open.box[k] = k % 8 < 4 ? -1000 : 1000;
+        const double want = ref_currents(a.element, n, a.element, n, .9, varifold, NULL);
+        const double twice = device_product(&a, &a, .9, varifold, NULL);
+        const double all = device_product(&open, &open, .9, varifold, NULL);
+        clv_currents_args args = {.target = upload(&a), .width = .9f, .varifold = varifold,
+                                  .partial = harness_output(ctx, 4 * (size_t)blocks)};
+        args.source = args.target;
+        assert_ok(clv_currents(ctx, &args));
+        harness_download(ctx, args.partial, partial, 4 * (size_t)blocks);
+        for (int b = 0; b < blocks; b++)
+            found += (double)partial[b];
+        assert_that(fabs(found - want) < 1e-6 * want, "%d: halves give %.9g, not %.9g", n, found, want);
+        assert_that(fabs(found - twice) < 2e-7 * want, "%d: halves give %.9g, all %.9g", n, found, twice);
+        assert_that(fabs(all - twice) < 2e-7 * want, "%d: all pairs give %.9g, not %.9g", n, all,
+                    twice);
+        clv_buffer_destroy(&args.partial);
+        release(&args.target);
+    }
+}
+
 /* Centres and normals (kept unit, areas apart) moved along a direction. */
 static void gradients_are_those_of_the_sum(void **state)
 {
@@ -153,6 +189,7 @@ int main(void)
 {
     ctx = harness_open();
     harness_cases(&clv_entry_currents, products_and_gradients, NULL, 0, "products and gradients");
+    harness_cases_first(&clv_entry_currents, halves_and_boxes, NULL, 0, "halves and boxes");
     test_case(gradients_are_those_of_the_sum, "gradients are those of the sum");
     test_case(no_elements_no_width, "no elements, no width");
     return test_run("currents", harness_close);
