@@ -31,6 +31,7 @@ static inline bool place_of(float4 centre, float4 grid, float4 room, int first[3
     float p[3] = {(centre.x - grid.x) * grid.w, (centre.y - grid.y) * grid.w, (centre.z - grid.z) * grid.w};
     float most[3] = {room.x, room.y, room.z};
     bool inside = true;
+#pragma unroll
     for (int k = 0; k < 3; k++) {
         inside = inside && p[k] >= 1.0f && p[k] <= most[k];
         float whole = floor(inside ? p[k] : 1.0f);
@@ -57,6 +58,17 @@ static inline void slopes_of(float f, float d[4])
     d[1] = f * (1.5f * f - 2.0f);
     d[3] = 0.5f * f * f;
     d[2] = -d[0] - d[1] - d[3];
+}
+
+/* One of some numbers by a choice: a place that is not known when the kernel is built would take them out of
+ * registers. */
+static inline float one_of(const float *w, int count, int k)
+{
+    float chosen = w[0];
+#pragma unroll
+    for (int i = 1; i < count; i++)
+        chosen = i == k ? w[i] : chosen;
+    return chosen;
 }
 
 /* ---- from elements to the grid ---- */
@@ -103,11 +115,16 @@ static inline void add_all(__global uint *sums, __global uint *more, int4 size, 
     weights_of(f[0], wx);
     weights_of(f[1], wy);
     weights_of(f[2], wz);
-    for (int k = 0; k < 64; k++) {
-        float w = wz[k >> 4] * wy[k >> 2 & 3] * wx[k & 3];
-        int at = ((first[2] + (k >> 4)) * size.y + first[1] + (k >> 2 & 3)) * size.x + first[0] + (k & 3);
-        for (int c = 0; c < CARRIED; c++)
-            add_to(sums, more, at, c, nodes, convert_long_rte(w * units[c]));
+    for (int z = 0; z < 4; z++) {
+        float across = one_of(wz, 4, z);
+#pragma unroll
+        for (int k = 0; k < 16; k++) {
+            float w = across * wy[k >> 2] * wx[k & 3];
+            int at = ((first[2] + z) * size.y + first[1] + (k >> 2)) * size.x + first[0] + (k & 3);
+#pragma unroll
+            for (int c = 0; c < CARRIED; c++)
+                add_to(sums, more, at, c, nodes, convert_long_rte(w * units[c]));
+        }
     }
 }
 
@@ -142,9 +159,12 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void mesh_splat_til
         if (!counts)
             atomic_inc(beyond);
     }
-    for (int k = 0; k < 3 && counts; k++) {
-        atomic_min(&low[k], first[k]);
-        atomic_max(&high[k], first[k] + 3);
+    if (counts) {
+#pragma unroll
+        for (int k = 0; k < 3; k++) {
+            atomic_min(&low[k], first[k]);
+            atomic_max(&high[k], first[k] + 3);
+        }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     int3 from = (int3)(low[0], low[1], low[2]);
@@ -159,13 +179,17 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void mesh_splat_til
     weights_of(f[1], wy);
     weights_of(f[2], wz);
     for (int c = 0; c < CARRIED; c++) {
+        float carried = one_of(units, CARRIED, c);
         for (int k = item; k < 2 * cells; k += TILE_X)
             box[k] = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int k = 0; k < 64 && counts && fits; k++) {
-            int at = ((first[2] - from.z + (k >> 4)) * ny + first[1] - from.y + (k >> 2 & 3)) * nx +
-                     first[0] - from.x + (k & 3);
-            add_local(box, at, convert_long_rte(wz[k >> 4] * wy[k >> 2 & 3] * wx[k & 3] * units[c]));
+        for (int z = 0; z < (counts && fits ? 4 : 0); z++) {
+            float across = one_of(wz, 4, z);
+            int at = ((first[2] - from.z + z) * ny + first[1] - from.y) * nx + first[0] - from.x;
+#pragma unroll
+            for (int k = 0; k < 16; k++)
+                add_local(box, at + (k >> 2) * nx + (k & 3),
+                          convert_long_rte(across * wy[k >> 2] * wx[k & 3] * carried));
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int k = item; k < cells; k += TILE_X) {
@@ -279,23 +303,30 @@ static inline float read_one(__global const float4 *target, int i, float4 grid, 
     slopes_of(f[1], dy);
     slopes_of(f[2], dz);
 #endif
-    for (int k = 0; k < 16; k++) {
-        int at = ((first[2] + (k >> 2)) * size.y + first[1] + (k & 3)) * size.x + first[0];
-        float3 along = (float3)(0.0f);
-        float slope = 0.0f;
-        for (int x = 0; x < 4; x++) {
-            float3 v = held_at(a, b, at + x, nodes, n);
-            along += wx[x] * v;
+    for (int z = 0; z < 4; z++) {
+        float across = one_of(wz, 4, z);
 #if GRADIENT
-            slope += dx[x] * dot(v, n);
+        float upwards = one_of(dz, 4, z);
+#endif
+#pragma unroll
+        for (int y = 0; y < 4; y++) {
+            int at = ((first[2] + z) * size.y + first[1] + y) * size.x + first[0];
+            float3 along = (float3)(0.0f);
+            float slope = 0.0f;
+#pragma unroll
+            for (int x = 0; x < 4; x++) {
+                float3 v = held_at(a, b, at + x, nodes, n);
+                along += wx[x] * v;
+#if GRADIENT
+                slope += dx[x] * dot(v, n);
+#endif
+            }
+            held += across * wy[y] * along;
+#if GRADIENT
+            float value = dot(along, n);
+            by += (float3)(across * wy[y] * slope, across * dy[y] * value, upwards * wy[y] * value);
 #endif
         }
-        held += wz[k >> 2] * wy[k & 3] * along;
-#if GRADIENT
-        float value = dot(along, n);
-        by += (float3)(wz[k >> 2] * wy[k & 3] * slope, wz[k >> 2] * dy[k & 3] * value,
-                       dz[k >> 2] * wy[k & 3] * value);
-#endif
     }
     float e = dot(held, n);
 #if GRADIENT
