@@ -14,6 +14,7 @@
 #include "op/image/resample.h"
 #include "op/match/metric_force.h"
 #include "register/metric/metric.h"
+#include "register/options.h"
 #include "register/surfaces.h"
 #include "transform/invert.h"
 
@@ -41,10 +42,7 @@ int clv_flow_check(const clvox_register_options *o)
     if (o->timesteps < 2 || o->timesteps > CLV_FLOW_STEPS || o->timesteps % 2)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "timesteps is %d; a flow has an even number of them, 2 to %d",
                           o->timesteps, CLV_FLOW_STEPS);
-    if (!(o->gamma > 0) && (o->alpha > 0 || o->beta > 0))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "gamma is %g; the operator of a flow must be positive definite", o->gamma);
-    return CLVOX_OK;
+    return clv_register_check_operator(o);
 }
 
 /* What a line of n voxels costs in transforms and in all else. */

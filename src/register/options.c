@@ -254,6 +254,19 @@ static int read_tissues(const clv_option *row, const char *text, void *values)
     return CLVOX_OK;
 }
 
+int clv_register_check_operator(const clvox_register_options *o)
+{
+    const double most = 1e15; /* its square, and that of its reciprocal, are no infinity */
+    bool none = o->alpha == 0 && o->beta == 0 && o->gamma == 0;
+    if (none || (o->alpha >= 0 && o->alpha <= most && o->beta >= 0 && o->beta <= most &&
+                 o->gamma >= 1 / most && o->gamma <= most))
+        return CLVOX_OK;
+    return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                      "the operator %g,%g,%g is not positive definite in 32 bits: alpha and beta are 0 to "
+                      "%g, and gamma is %g to %g",
+                      o->alpha, o->beta, o->gamma, most, 1 / most, most);
+}
+
 /* "ALPHA,BETA,GAMMA" */
 static int read_operator(const clv_option *row, const char *text, void *values)
 {
@@ -267,14 +280,12 @@ static int read_operator(const clv_option *row, const char *text, void *values)
         if (end == at || *end != (i < 2 ? ',' : 0) || !isfinite(number[i]))
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "three numbers, ALPHA,BETA,GAMMA, as 0.01,0,0.001");
     }
-    if (!(number[0] >= 0 && number[1] >= 0 && number[2] > 0))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "alpha and beta are at least 0, and gamma is above 0: the operator "
-                          "must be positive definite");
+    if (number[2] == 0) /* with 0,0 it would stand for the default */
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "gamma is above 0: the operator must be positive definite");
     o->alpha = number[0];
     o->beta = number[1];
     o->gamma = number[2];
-    return CLVOX_OK;
+    return clv_register_check_operator(o);
 }
 
 /* The images meet in the middle of the flow. */

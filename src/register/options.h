@@ -5,8 +5,13 @@
 #define CLV_REGISTER_OPTIONS_H
 
 #include "base/options.h"
+#include "clvox/registration.h"
 
 /* Of clvox_register_options. */
 extern const clv_option_table clv_register_table;
+
+/* CLVOX_ERROR_ARGUMENT where alpha, beta and gamma are neither all 0, which stands for the default, nor those
+ * of a positive definite operator whose inverse has a square of 32 bits. */
+int clv_register_check_operator(const clvox_register_options *options);
 
 #endif

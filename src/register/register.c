@@ -134,6 +134,10 @@ static int check(const clvox_register_images *images, const clvox_register_optio
     if (!clv_model_compares(o->deform, o->metric))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
                           clv_model_name(o->deform));
+    if (model && clv_model_takes(model, "operator"))
+        status = clv_register_check_operator(o);
+    if (status < 0)
+        return status;
     if (model && clv_model_takes(model, "solver") && o->gamma > 0 && o->beta > 0 && o->solver == CLVOX_SOLVER_SOR)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "over-relaxation takes operators with a beta of 0, not %g; solve by fft, "

@@ -85,6 +85,19 @@ one_sentence; says 'MiB'; says '--timesteps 4 would fit'; absent x2_warp.nii.gz
 exits 1 poor memory:400 clvox register -f large.nii -m large.nii -o x2 -q --deform shooting --timesteps 8
 one_sentence; says '--shrink 8x4x2 would fit'
 
+clvox phantom warp -o vectors.nii --size 160x160x160 -q > log/out 2>&1
+exits 1 poor memory:48 clvox shoot -p vectors.nii -r large.nii --operator 1,0,1 -o x2
+one_sentence; says 'MiB'; absent x2_warp.nii.gz
+
+rm vectors.nii
+
+begin "where no Fourier transform runs, a flow says so, and takes another solver"
+flow="clvox register -f f.nii.gz -m m.nii.gz --linear none --init header --deform lddmm --shrink 2x1 --iterations 2x1 --no-picture -q"
+exits 1 poor local:64 $flow -o x2
+one_sentence; says 'no other provider takes .* voxels there; solve by conjugate gradients or multigrid instead'
+absent x2_warp.nii.gz
+exits 0 poor local:64 $flow -o x2 --solver cg; quiet; exists x2_warp.nii.gz
+
 begin "a device of 256 MiB"
 clvox phantom constant -o huge.nii --size 200x190x170 -q > log/out 2>&1
 exits 0 poor memory:256 $gaussian -o x.nii; quiet

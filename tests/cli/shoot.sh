@@ -21,6 +21,14 @@ bytes = gzip.open(sys.argv[2]).read()
 gzip.open(sys.argv[1], 'w').write(bytes[:148] + b'\0' * 80 + bytes[228:])
 P
 }
+# filled OUT IN VALUE: the same momentum with all numbers replaced.
+filled() {
+    python3 - "$@" <<'P' || complain "no copy of $2"
+import gzip, struct, sys
+bytes = gzip.open(sys.argv[2]).read()
+gzip.open(sys.argv[1], 'w').write(bytes[:352] + struct.pack('<f', float(sys.argv[3])) * ((len(bytes) - 352) // 4))
+P
+}
 # longest WARP: its longest displacement in mm, on standard output.
 longest() {
     "$program" info "$1" | awk '$1 == "displacement" { print $3 }'
@@ -81,6 +89,21 @@ begin "a momentum on another grid, and what is none, are refused"
 exits 0 clvox phantom ball -o other.nii.gz --size 17x15x13 --spacing 1.5mm -q
 exits 1 clvox shoot -p r_momentum.nii.gz -r other.nii.gz -o x; one_sentence; says 'lies on another grid'
 exits 1 $shoot -p r_affine.txt -o x; one_sentence; says 'is an affine'
+
+begin "no momentum leads nowhere, and one that is not finite is refused"
+filled zero.nii.gz r_momentum.nii.gz 0
+exits 0 $shoot -p zero.nii.gz -o zero; quiet
+holds "$(longest zero_warp.nii.gz) == 0 && $(longest zero_inverse_warp.nii.gz) == 0"
+for value in nan inf 1e30; do
+    filled wild.nii.gz r_momentum.nii.gz $value
+    exits 1 $shoot -p wild.nii.gz -o x9; one_sentence; absent x9_warp.nii.gz
+done
+
+begin "operators that are none are refused"
+for operator in 1,0,0 0,0,0 -1,0,1 1,-1,1 nan,0,1 1,2 1e39,0,1 1,0,1e-30; do
+    exits 2 $shoot -p u.nii.gz -o x9 --operator $operator; says 'operator'; absent x9_warp.nii.gz
+    exits 2 $register -m p_moving.nii.gz -o x9 --operator $operator; says "--operator $operator: "; absent x9_warp.nii.gz
+done
 
 begin "momenta of one template can be averaged"
 average m.nii.gz r_momentum.nii.gz t_momentum.nii.gz

@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "check.h"
+#include "op/harness.h"
 
 void flow_problem_make(clvox_context *ctx, flow_problem *p, const int size[3], const double spacing[3],
                        const clvox_register_options *options)
 {
     memset(p, 0, sizeof *p);
-    pair_make(&p->images, size, spacing, false, 1.2 * spacing[0], 5);
+    pair_make(&p->images, size, spacing, false, (size[0] < 20 ? .4 : 1.2) * spacing[0], 5);
     p->options = *options;
     static const double from[] = {-4, 3, 2, 5, -2.5, 1, .5, 4, -6}, to[] = {-2, 4.5, 1, 4, -4.5, 3, 1.5, 2, -7};
     clvox_volume *tissues[2] = {NULL, NULL};
@@ -65,6 +66,21 @@ float *flow_problem_field(const flow_problem *p, unsigned seed, double longest)
         }
     }
     return out;
+}
+
+void flow_problem_download(const flow_problem *p, const clv_buffer *field, float *out)
+{
+    clv_buffer *copy = harness_output(p->run.ctx, 3 * p->n * sizeof(float));
+    assert_ok(clv_buffer_copy(p->run.ctx, field, 0, copy, 0, 3 * p->n * sizeof(float)));
+    harness_download_field(p->run.ctx, copy, out, p->n);
+    clv_buffer_destroy(&copy);
+}
+
+void flow_problem_upload(const flow_problem *p, const float *values, clv_buffer *field)
+{
+    clv_buffer *from = harness_upload_field(p->run.ctx, values, p->n);
+    assert_ok(clv_buffer_copy(p->run.ctx, from, 0, field, 0, 3 * p->n * sizeof(float)));
+    clv_buffer_destroy(&from);
 }
 
 double flow_problem_metric(flow_problem *p)

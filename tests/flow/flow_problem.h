@@ -26,6 +26,12 @@ void flow_problem_free(flow_problem *p);
 /* A smooth field that is 0 on the border, of about `longest` mm, from a seed; planar, 3 n floats. */
 float *flow_problem_field(const flow_problem *p, unsigned seed, double longest);
 
+/* A field of the run, which has no guards, planar. */
+void flow_problem_download(const flow_problem *p, const clv_buffer *field, float *out);
+
+/* Puts a planar field into one of the run. */
+void flow_problem_upload(const flow_problem *p, const float *values, clv_buffer *field);
+
 /* The metric at the present velocities, to be raised. */
 double flow_problem_metric(flow_problem *p);
 

@@ -70,9 +70,7 @@ static void set(flow_problem *p, float *const *v, float *const *way, double h)
     for (int k = 0; k < p->options.timesteps; k++) {
         for (size_t i = 0; i < 3 * p->n; i++)
             sum[i] = v[k][i] + (float)h * way[k][i];
-        clv_buffer *from = harness_upload_field(p->run.ctx, sum, p->n);
-        assert_ok(clv_buffer_copy(p->run.ctx, from, 0, clv_flow_of(&p->run)->v[k], 0, 3 * p->n * sizeof(float)));
-        clv_buffer_destroy(&from);
+        flow_problem_upload(p, sum, clv_flow_of(&p->run)->v[k]);
     }
     free(sum);
 }
@@ -82,15 +80,6 @@ static const struct {
     const char *name;
 } metrics[] = {{CLVOX_METRIC_SSD, "ssd"}, {CLVOX_METRIC_NCC, "ncc"}, {CLVOX_METRIC_LNCC, "lncc"},
                {CLVOX_METRIC_MI, "mi"}, {CLVOX_METRIC_MIND, "mind"}};
-
-/* A field of the run, which has no guards. */
-static void download(const flow_problem *p, const clv_buffer *field, float *out)
-{
-    clv_buffer *copy = harness_output(p->run.ctx, 3 * p->n * sizeof(float));
-    assert_ok(clv_buffer_copy(p->run.ctx, field, 0, copy, 0, 3 * p->n * sizeof(float)));
-    harness_download_field(p->run.ctx, copy, out, p->n);
-    clv_buffer_destroy(&copy);
-}
 
 /* Of each gradient a copy in p. */
 static int keep_gradient(const clv_flow_level *flow, int k)
@@ -125,7 +114,7 @@ static void the_gradient_against_finite_differences(void **state)
     assert_ok(clv_flow_adjoint(&p.flow, 1, keep_gradient));
     float *w = malloc(3 * p.n * sizeof *w);
     for (int k = 0; k < o.timesteps; k++) {
-        download(&p, clv_lddmm_of(&p.run)->p[k], w);
+        flow_problem_download(&p, clv_lddmm_of(&p.run)->p[k], w);
         for (size_t i = 0; i < 3 * p.n; i++)
             slope += (double)w[i] * (double)way[k][i];
     }
@@ -196,7 +185,7 @@ static void a_step_that_leads_nowhere_is_found_anew(void **state)
         assert_that(fabs(energy[c] - energy[ALONE]) < 1e-5 * (before - energy[ALONE]), "%g, %g", energy[c],
                     energy[0]);
         v[c] = malloc(bytes);
-        download(&p, own->flow.v[0], v[c]);
+        flow_problem_download(&p, own->flow.v[0], v[c]);
     }
     assert_memory_equal(v[UPHILL], v[ALONE], bytes);
     for (size_t i = 0; i < 3 * p.n; i++)
@@ -268,14 +257,18 @@ static void it_recovers_a_known_warp(void **state)
 
 static void exchanging_the_images_gives_the_inverse(void **state)
 {
-    (void)state;
+    const int *given = *state;
     clvox_register_options o;
     clvox_register_result a, b;
     double largest;
-    options_of(&o, CLVOX_METRIC_LNCC);
+    options_of(&o, metrics[given[0]].metric);
+    o.iterations[1] = 8;
     assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &a));
     assert_ok(pair_register(harness_context(), shared.p.moving, shared.p.fixed, NULL, NULL, &o, &b));
-    double detour = pair_detour(a.warp, b.warp, shared.p.labels, &largest);
+    double detour = pair_detour(a.warp, b.warp, shared.p.labels, &largest),
+           far = pair_detour(a.warp, a.warp, shared.p.labels, &largest);
+    printf("# there and back %.4f voxels, there twice %.3f\n", detour, far);
+    assert_that(far > 1, "%g voxels", far);
     assert_that(detour <= .1, "%g voxels", detour);
     clvox_register_result_free(&a);
     clvox_register_result_free(&b);
@@ -291,10 +284,42 @@ static void what_is_no_flow_is_refused(void **state)
     assert_int_equal(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r),
                      CLVOX_ERROR_ARGUMENT);
     o.timesteps = 4;
-    o.alpha = 1;
-    o.gamma = 0;
-    assert_int_equal(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r),
-                     CLVOX_ERROR_ARGUMENT);
+    static const double none[][3] = {{1, 0, 0},  {1, 0, 1e-30}, {1e39, 0, 1}, {0, 0, -1},
+                                     {-1, 0, 1}, {1, -2, 1},    {1, 0, NAN}};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        o.alpha = none[i][0];
+        o.beta = none[i][1];
+        o.gamma = none[i][2];
+        int status = pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r);
+        assert_int_equal(status, CLVOX_ERROR_ARGUMENT);
+        assert_that(strstr(clvox_message(), i < 3 ? "not positive definite" : ""), "%s", clvox_message());
+    }
+}
+
+/* By a provider that does not take a volume, and one that there is not. */
+static void without_a_fourier_transform(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *provider, *says;
+        int status;
+    } wrong[] = {{"clfft", "a prime factor above 13", CLVOX_ERROR_DEVICE},
+                 {"none", "no provider called none", CLVOX_ERROR_ARGUMENT}};
+    clvox_context *ctx = harness_context();
+    pair p;
+    clvox_register_options o;
+    clvox_register_result r;
+    pair_make(&p, (int[3]){17, 17, 17}, (double[3]){1, 1, 1}, false, .5, 61);
+    options_of(&o, CLVOX_METRIC_SSD);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(clv_force_variant(ctx, CLV_FFT, wrong[i].provider, -1));
+        int status = pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
+        assert_ok(clv_force_variant(ctx, CLV_FFT, NULL, -1));
+        assert_int_equal(status, wrong[i].status);
+        assert_that(strstr(clvox_message(), wrong[i].says), "%s", clvox_message());
+        assert_true(!r.warp && !strchr(clvox_message(), '\n'));
+    }
+    pair_free(&p);
 }
 
 int main(void)
@@ -314,8 +339,11 @@ int main(void)
     test_set_up(maps_set_up);
     test_case_at(it_recovers_a_known_warp, TEST_AT(2), "recovers a known warp, keeps volume, repeats: lncc");
     test_case_at(it_recovers_a_known_warp, TEST_AT(0), "recovers a known warp, keeps volume, repeats: ssd");
-    test_case(exchanging_the_images_gives_the_inverse, "exchanging the images gives the inverse");
+    for (int m = 0; m < (int)(sizeof metrics / sizeof *metrics); m++)
+        test_case_at(exchanging_the_images_gives_the_inverse, TEST_AT(m),
+                     "exchanging the images gives the inverse: %s", metrics[m].name);
     test_case(what_is_no_flow_is_refused, "what is no flow is refused");
+    test_case(without_a_fourier_transform, "without a Fourier transform nothing begins");
     test_tear_down(maps_tear_down);
     return test_run("lddmm", harness_close);
 }

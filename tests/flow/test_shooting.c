@@ -5,6 +5,7 @@
 #include "flow_problem.h"
 #include "io/orientation.h"
 #include "op/harness.h"
+#include "ref/flow/epdiff.h"
 
 static void options_of(clvox_register_options *o, clvox_metric metric)
 {
@@ -29,10 +30,7 @@ static void set(flow_problem *p, const float *m, const float *way, double h)
     float *sum = malloc(3 * p->n * sizeof *sum);
     for (size_t i = 0; i < 3 * p->n; i++)
         sum[i] = m[i] + (float)h * way[i];
-    clv_buffer *from = harness_upload_field(p->run.ctx, sum, p->n);
-    assert_ok(clv_buffer_copy(p->run.ctx, from, 0, clv_shooting_of(&p->run)->momentum, 0,
-                              3 * p->n * sizeof(float)));
-    clv_buffer_destroy(&from);
+    flow_problem_upload(p, sum, clv_shooting_of(&p->run)->momentum);
     free(sum);
 }
 
@@ -66,6 +64,161 @@ static void the_energy_of_a_geodesic_is_kept(void **state)
     assert_that(coarse > 1e-4 && coarse > 10 * fine && coarse < 60 * fine, "%g, %g", coarse, fine);
 }
 
+/* A momentum of a ball about a place, mm from the first voxel, which turns and pulls. */
+static float *ball_of(const flow_problem *p, const double at[3], double width)
+{
+    const int *size = p->level.fixed.size;
+    float *m = malloc(3 * p->n * sizeof *m);
+    for (size_t i = 0; i < p->n; i++) {
+        const size_t x[3] = {i % (size_t)size[0], i / (size_t)size[0] % (size_t)size[1],
+                             i / ((size_t)size[0] * (size_t)size[1])};
+        double far[3], square = 0;
+        for (int a = 0; a < 3; a++) {
+            far[a] = (double)x[a] * (double)p->level.spacing[a] - at[a];
+            square += far[a] * far[a];
+        }
+        double high = 12 * exp(-square / (2 * width * width));
+        m[i] = (float)(high * (1 - far[1] / width));
+        m[p->n + i] = (float)(high * (.5 + far[0] / width));
+        m[2 * p->n + i] = (float)(high * (-.3 + .2 * far[0] / width));
+    }
+    return m;
+}
+
+/* The largest change of its sum over the voxels along the way, as a share of the sum of its absolute values;
+ * *moved: its own change at the end, likewise. */
+static double change_of_total(const double at[3], double *moved)
+{
+    flow_problem p;
+    clvox_register_options o;
+    double most = 0, all = 0, first[3] = {0};
+    level_options(&o, 6);
+    flow_problem_make(harness_context(), &p, (int[3]){31, 26, 23}, (double[3]){1, 1.2, 1.5}, &o);
+    float *m = ball_of(&p, at, 2.5), *now = malloc(3 * p.n * sizeof *now);
+    set(&p, m, m, 0);
+    assert_ok(clv_shooting_forward(&p.flow));
+    for (size_t i = 0; i < 3 * p.n; i++) {
+        first[i / p.n] += (double)m[i];
+        all += fabs((double)m[i]);
+    }
+    assert_true(fabs(first[0]) > .1 * all);
+    for (int k = 0; k < o.timesteps; k++) {
+        double total[3] = {0};
+        flow_problem_download(&p, clv_shooting_of(&p.run)->node[k], now);
+        *moved = 0;
+        for (size_t i = 0; i < 3 * p.n; i++) {
+            total[i / p.n] += (double)now[i];
+            *moved += fabs((double)(now[i] - m[i])) / all;
+        }
+        for (int c = 0; c < 3; c++)
+            most = fmax(most, fabs(total[c] - first[c]) / all);
+    }
+    free(m);
+    free(now);
+    flow_problem_free(&p);
+    return most;
+}
+
+/* K and the differences in ad* are the same everywhere but at the border. */
+static void the_total_momentum_is_kept(void **state)
+{
+    (void)state;
+    double moved, beside, change = change_of_total((double[3]){15, 15, 16.5}, &moved),
+                          at_border = change_of_total((double[3]){4, 15, 16.5}, &beside);
+    printf("# the total changes by %.2g while the momentum does by %.2g; at the border by %.2g\n", change,
+           moved, at_border);
+    assert_that(moved > .2 && change < 2e-6 * moved, "%g, %g", change, moved);
+    assert_that(at_border > 1e-3, "%g", at_border);
+}
+
+static double dot_of(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static double *widened(const float *values, size_t n)
+{
+    double *wide = malloc(n * sizeof *wide);
+    for (size_t i = 0; i < n; i++)
+        wide[i] = (double)values[i];
+    return wide;
+}
+
+/* Of sum <w_k, v_k> by the momentum: the reference against differences, the device against the reference. */
+static void the_adjoint_of_a_geodesic(void **state)
+{
+    (void)state;
+    enum { STEPS = 4 };
+    flow_problem p;
+    clvox_register_options o;
+    level_options(&o, STEPS);
+    flow_problem_make(harness_context(), &p, (int[3]){9, 8, 7}, (double[3]){1, 1.2, 1.5}, &o);
+    size_t n = 3 * p.n;
+    clv_shooting *own = clv_shooting_of(&p.run);
+    float *m = flow_problem_field(&p, 3, 6), *got = malloc(n * sizeof *got), *some = malloc(n * sizeof *some);
+    double *wide = widened(m, n), *v = malloc(STEPS * n * sizeof *v), *w = malloc(STEPS * n * sizeof *w),
+           *node = malloc((STEPS + 1) * n * sizeof *node), *g = malloc(n * sizeof *g);
+    double moved = 0, most = 0, large = 0;
+    flow_problem_download(&p, own->flow.window, got);
+    double *window = widened(got, n);
+    const ref_epdiff e = {p.flow.op, window, STEPS};
+    set(&p, m, m, 0);
+    assert_ok(clv_shooting_forward(&p.flow));
+    memcpy(node, wide, n * sizeof *node);
+    ref_epdiff_forward(&e, node, v);
+    for (size_t k = 0; k < STEPS; k++) {
+        double error = 0, longest = 0;
+        flow_problem_download(&p, own->flow.v[k], got);
+        for (size_t i = 0; i < n; i++) {
+            error = fmax(error, fabs((double)got[i] - v[k * n + i]));
+            longest = fmax(longest, fabs(v[k * n + i]));
+            moved = fmax(moved, fabs(v[k * n + i] - v[i]) / longest);
+        }
+        assert_that(error < 1e-5 * longest, "step %zu: %g of %g", k, error, longest);
+        harness_random(some, n, 30 + (unsigned)k, -1, 1);
+        flow_problem_upload(&p, some, own->flow.w[k]);
+        for (size_t i = 0; i < n; i++)
+            w[k * n + i] = (double)some[i];
+    }
+    assert_that(moved > .05, "%g: too weak to say something", moved);
+    ref_epdiff_adjoint(&e, node, w, g);
+    for (unsigned t = 0; t < 6; t++) {
+        double sides[2], h = 1e-4;
+        harness_random(some, n, 50 + t, -1, 1);
+        double *way = widened(some, n), slope = dot_of(g, way, n);
+        for (int side = 0; side < 2; side++) {
+            for (size_t i = 0; i < n; i++)
+                node[i] = wide[i] + (side ? h : -h) * way[i];
+            ref_epdiff_forward(&e, node, v);
+            sides[side] = dot_of(w, v, STEPS * n);
+        }
+        double found = (sides[1] - sides[0]) / (2 * h);
+        assert_that(fabs(found - slope) < 1e-6 * fabs(slope), "way %u: %g, %g", t, found, slope);
+        free(way);
+    }
+    assert_ok(clv_shooting_adjoint(&p.flow));
+    flow_problem_download(&p, own->direction, got);
+    for (size_t i = 0; i < n; i++) {
+        most = fmax(most, fabs((double)got[i] - g[i]));
+        large = fmax(large, fabs(g[i]));
+    }
+    printf("# velocities change by %.2g; gradient off by %.2g of %.3g\n", moved, most, large);
+    assert_that(most < 1e-5 * large, "%g of %g", most, large);
+    free(m);
+    free(got);
+    free(some);
+    free(wide);
+    free(v);
+    free(w);
+    free(node);
+    free(g);
+    free(window);
+    flow_problem_free(&p);
+}
+
 static void the_gradient_against_finite_differences(void **state)
 {
     (void)state;
@@ -80,9 +233,7 @@ static void the_gradient_against_finite_differences(void **state)
     here = flow_problem_metric(&p);
     assert_ok(clv_flow_adjoint(&p.flow, 1, NULL));
     assert_ok(clv_shooting_adjoint(&p.flow));
-    clv_buffer *copy = harness_output(p.run.ctx, 3 * p.n * sizeof(float));
-    assert_ok(clv_buffer_copy(p.run.ctx, clv_shooting_of(&p.run)->direction, 0, copy, 0, 3 * p.n * sizeof(float)));
-    harness_download_field(p.run.ctx, copy, g, p.n);
+    flow_problem_download(&p, clv_shooting_of(&p.run)->direction, g);
     for (size_t i = 0; i < 3 * p.n; i++)
         slope += (double)g[i] * (double)way[i];
     for (int side = 0; side < 2; side++) {
@@ -100,7 +251,6 @@ static void the_gradient_against_finite_differences(void **state)
     printf("# slope %.6g by the adjoint, %.6g by differences; left %.3g and %.3g\n", slope, found, left[0], left[1]);
     assert_that(fabs(found - slope) < 1e-3 * fabs(slope), "%g, %g", found, slope);
     assert_that(left[0] > 3 * left[1], "%g, %g", left[0], left[1]);
-    clv_buffer_destroy(&copy);
     free(m);
     free(way);
     free(g);
@@ -135,8 +285,10 @@ static int maps_tear_down(void **state)
 static void it_recovers_a_known_warp_and_repeats(void **state)
 {
     (void)state;
-    clvox_register_result again, lddmm;
+    clvox_register_result again, lddmm, syn;
+    clvox_volume *j = NULL;
     double largest, ours = pair_error(&shared.p, &shared.r, NULL, &largest), before = pair_start(&shared.p, NULL);
+    double total = 0;
     size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&shared.r.warp->grid);
     assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &again));
     assert_memory_equal(shared.r.warp->data, again.warp->data, bytes);
@@ -145,14 +297,110 @@ static void it_recovers_a_known_warp_and_repeats(void **state)
     assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &lddmm));
     double apart = pair_distance(lddmm.warp, shared.r.warp, shared.p.labels, &largest);
     double there = pair_detour(shared.r.warp, shared.r.inverse_warp, shared.p.labels, &largest);
-    printf("# error %.3f of %.3f voxels (lddmm %.3f), %.3f from lddmm, there and back %.4f\n", ours, before,
-           pair_error(&shared.p, &lddmm, NULL, &largest), apart, there);
+    pair_options(&o, CLVOX_DEFORM_SYN, o.metric);
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &syn));
+    double theirs = pair_error(&shared.p, &syn, NULL, &largest);
+    assert_ok(clvox_jacobian(harness_context(), shared.r.warp, NULL, 0, &j, NULL));
+    for (size_t i = 0, n = clvox_grid_voxels(&j->grid); i < n; i++)
+        total += (double)j->data[i] / (double)n;
+    printf("# error %.3f of %.3f voxels (lddmm %.3f, syn %.3f), %.3f from lddmm, there and back %.4f, "
+           "mean J %.5f\n",
+           ours, before, pair_error(&shared.p, &lddmm, NULL, &largest), theirs, apart, there, total);
+    assert_that(fabs(total - 1) < .005, "%g", total);
     assert_that(ours < .5 * before, "%g of %g", ours, before);
     assert_that(apart < .15, "%g", apart);
     assert_that(there <= .02, "%g", there);
     assert_true(shared.r.jacobian.folded == 0);
+    clvox_volume_destroy(&j);
     clvox_register_result_free(&again);
     clvox_register_result_free(&lddmm);
+    clvox_register_result_free(&syn);
+}
+
+/* How far two maps are apart in the middle of the grid, as a share of their length, with the one stretched by
+ * *scale to the other: the border acts on each model in another way. */
+static double share_apart(const clvox_volume *a, const clvox_volume *b, double *scale)
+{
+    const int *size = a->grid.size;
+    size_t n = clvox_grid_voxels(&a->grid), inside = 0;
+    double aa = 0, ab = 0, bb = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t x[3] = {i % (size_t)size[0], i / (size_t)size[0] % (size_t)size[1],
+                             i / ((size_t)size[0] * (size_t)size[1])};
+        double square = 0;
+        for (int c = 0; c < 3; c++)
+            square += pow(((double)x[c] - (size[c] - 1) / 2.) / (size[c] / 4.), 2);
+        for (size_t c = 0; c < 3 && square < 1; c++, inside++) {
+            double one = (double)a->data[c * n + i], other = (double)b->data[c * n + i];
+            aa += one * one;
+            ab += one * other;
+            bb += other * other;
+        }
+    }
+    assert_true(inside > 300 && ab > 0);
+    *scale = ab / bb;
+    return sqrt(fmax(0, 1 - ab * ab / (aa * bb)));
+}
+
+/* One small step from rest is K grad S for all three: of greedy, which inverts its operator once, by one
+ * that is the square of the flows' for long waves. */
+static void small_steps_of_all_models_agree(void **state)
+{
+    (void)state;
+    static const clvox_deform models[] = {CLVOX_DEFORM_LDDMM, CLVOX_DEFORM_SHOOTING, CLVOX_DEFORM_GREEDY};
+    pair p;
+    clvox_register_result r[3];
+    double shooting, greedy, scale[2];
+    pair_make(&p, (int[3]){31, 28, 25}, (double[3]){1, 1, 1.3}, true, .4, 61);
+    for (int i = 0; i < 3; i++) {
+        clvox_register_options o;
+        pair_options(&o, models[i], CLVOX_METRIC_SSD);
+        o.levels = 1;
+        o.shrink[0] = o.iterations[0] = 1;
+        o.smooth_voxels[0] = 1.5;
+        o.step = o.finest_step = .1;
+        o.alpha = i == 2 ? 2 : 1;
+        o.gamma = 1;
+        assert_ok(pair_register(harness_context(), p.fixed, p.moving, NULL, NULL, &o, &r[i]));
+    }
+    shooting = share_apart(r[1].warp, r[0].warp, &scale[0]);
+    greedy = share_apart(r[2].warp, r[0].warp, &scale[1]);
+    printf("# from lddmm: shooting %.3g, greedy %.3g; %.3f and %.3f times as long\n", shooting, greedy,
+           scale[0], scale[1]);
+    assert_that(shooting < .03 && fabs(scale[0] - 1) < .02, "%g, %g", shooting, scale[0]);
+    /* Of each step the longest vector is as long as asked for: greedy's lies nearer to the border. */
+    assert_that(greedy < .08 && fabs(scale[1] - 1) < .2, "%g, %g", greedy, scale[1]);
+    for (int i = 0; i < 3; i++)
+        clvox_register_result_free(&r[i]);
+    pair_free(&p);
+}
+
+/* Both find the flow of least energy: for a small one the same, whatever leads there. */
+static void small_flows_end_alike(void **state)
+{
+    (void)state;
+    pair p;
+    clvox_register_result r[2];
+    double scale;
+    pair_make(&p, (int[3]){31, 28, 25}, (double[3]){1, 1, 1.3}, true, .2, 61);
+    for (int i = 0; i < 2; i++) {
+        clvox_register_options o;
+        pair_options(&o, i ? CLVOX_DEFORM_SHOOTING : CLVOX_DEFORM_LDDMM, CLVOX_METRIC_SSD);
+        o.momentum = .7;
+        o.iterations[0] = o.iterations[1] = 30;
+        o.smooth_voxels[0] = o.smooth_voxels[1] = 1.5;
+        o.alpha = 2;
+        o.beta = 4;
+        o.gamma = 1;
+        o.lambda = .02;
+        assert_ok(pair_register(harness_context(), p.fixed, p.moving, NULL, NULL, &o, &r[i]));
+    }
+    double apart = share_apart(r[1].warp, r[0].warp, &scale);
+    printf("# shooting from lddmm: %.3g, %.3f times as long\n", apart, scale);
+    assert_that(apart < .05 && fabs(scale - 1) < .02, "%g, %g", apart, scale);
+    for (int i = 0; i < 2; i++)
+        clvox_register_result_free(&r[i]);
+    pair_free(&p);
 }
 
 /* As many iterations that keep some of the step before get further. */
@@ -317,9 +565,13 @@ int main(void)
 {
     harness_open();
     test_case(the_energy_of_a_geodesic_is_kept, "the energy of a geodesic is kept, with order 4");
+    test_case(the_total_momentum_is_kept, "the total momentum is kept away from the border");
+    test_case(the_adjoint_of_a_geodesic, "the adjoint of a geodesic against differences and the reference");
     test_case(the_gradient_against_finite_differences, "the gradient against finite differences");
     test_set_up(maps_set_up);
     test_case(it_recovers_a_known_warp_and_repeats, "recovers a known warp as lddmm does, repeats");
+    test_case(small_steps_of_all_models_agree, "small steps of greedy, lddmm and shooting agree");
+    test_case(small_flows_end_alike, "small flows of lddmm and shooting end alike");
     test_case(steps_that_are_kept_lead_further, "a part of each step kept leads further");
     test_case(its_momentum_gives_its_map, "its momentum gives its map, and other times");
     test_case(it_knows_every_storage, "axes in another order give the same map");

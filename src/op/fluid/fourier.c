@@ -2,6 +2,7 @@
 #include "op/fluid/fourier.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,24 +156,34 @@ static int usable(clvox_context *ctx, const clv_fft_provider *provider, const in
     return status < 0 ? status : clv_fourier_trust(ctx, provider->by);
 }
 
-static int choose(clvox_context *ctx, const int size[3], const clv_fft_provider **out)
+/* Plans by a provider, where it takes the volume. */
+static int plan(clvox_context *ctx, const clv_fft_provider *provider, const int size[3], clv_fft *out)
+{
+    int status = usable(ctx, provider, size);
+    out->provider = provider;
+    return status < 0 || !provider->by ? status : provider->by->plan(ctx, size, &out->plan);
+}
+
+/* The first that plans. A library may fail on a device when it plans, and another one not. */
+static int choose(clvox_context *ctx, const int size[3], clv_fft *out)
 {
     const char *name = clv_forced_variant(ctx, CLV_FFT);
     int on = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU ? CLV_ON_CPU : CLV_ON_GPU;
+    char reason[512];
     for (const clv_fft_provider *p = clv_fft_providers; name && p->name; p++)
-        if (!strcmp(p->name, name)) {
-            *out = p;
-            return usable(ctx, p, size);
-        }
+        if (!strcmp(p->name, name))
+            return plan(ctx, p, size, out);
     if (name)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "Fourier transform: there is no provider called %s", name);
     for (int others = 0; others < 2; others++)
         for (const clv_fft_provider *p = clv_fft_providers; p->name; p++)
-            if (((p->devices & on) == 0) == others && usable(ctx, p, size) >= 0) {
-                *out = p;
+            if (((p->devices & on) == 0) == others && plan(ctx, p, size, out) >= 0)
                 return CLVOX_OK;
-            }
-    return CLVOX_ERROR_DEVICE; /* with the reason of the last */
+    snprintf(reason, sizeof reason, "%s", clvox_message());
+    return clvox_fail(CLVOX_ERROR_DEVICE,
+                      "%s, and no other provider takes %d x %d x %d voxels there; solve by conjugate "
+                      "gradients or multigrid instead",
+                      reason, size[0], size[1], size[2]);
 }
 
 int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
@@ -184,7 +195,7 @@ int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
     *out = (clv_fft){.size = {size[0], size[1], size[2]}};
     if (!table)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
-    CLV_TRY(choose(ctx, size, &out->provider));
+    CLV_TRY(choose(ctx, size, out));
     const clv_fourier_library *by = out->provider->by;
     for (int a = 0; a < 3; a++) {
         factors_of(size[a], radices[a]);
@@ -203,8 +214,6 @@ int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
     if (by && by->planar && clv_fields_packed(ctx))
         CLV_TRY(clv_buffer_create(ctx, 12 * (size_t)size[0] * (size_t)size[1] * (size_t)size[2],
                                   "field of a Fourier transform", &out->planar));
-    if (by)
-        CLV_TRY(by->plan(ctx, size, &out->plan));
 end:
     free(table);
     if (status < 0)

@@ -91,6 +91,9 @@ static int takes(const int size[3])
     return CLVOX_OK;
 }
 
+/* What OpenCL's full profile has; with less it may end the program, or never end. */
+enum { LEAST_LOCAL = 32768 };
+
 /* Axes of one voxel are left out, but for the one whose numbers are halved. */
 static int make(clvox_context *ctx, const int size[3], bool back, clfftPlanHandle *out)
 {
@@ -137,8 +140,13 @@ static void destroy(void *made)
 static int create(clvox_context *ctx, const int size[3], void **out)
 {
     int status = CLVOX_OK;
-    size_t workspace[2] = {0};
+    size_t workspace[2] = {0}, local = ctx->limits.local_bytes;
     *out = NULL;
+    if (local < LEAST_LOCAL)
+        return clvox_fail(CLVOX_ERROR_DEVICE,
+                          "Fourier transform: clFFT works in local memory of %d bytes or more, and %s has "
+                          "%zu",
+                          LEAST_LOCAL, ctx->limits.name, local);
     plan *p = calloc(1, sizeof *p);
     if (!p)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
