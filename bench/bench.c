@@ -169,6 +169,7 @@ int bench_kernels(bench_run *run, const char *const *names, int count)
                           names[0]);
     CLV_TRY(bench_limits(run));
     CLV_TRY(bench_data_create(run->ctx, run->size, false, &data));
+    data.whole = run->whole;
     if (count == 0) /* all of it: compiling takes longer than the kernels */
         CLV_TRY(clv_build_ahead(run->ctx, (const char *const[]){NULL}, 1, run->size));
     bench_heading(run, "operation");

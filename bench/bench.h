@@ -25,6 +25,7 @@ typedef struct bench_run {
     int size[3];       /* of the volumes that rows are timed on */
     double seconds;    /* the most that the samples of one row may take */
     bool variants;     /* also every variant and tile */
+    bool whole;        /* flows on that size, too, not on half of each side */
     bool timers;       /* the device keeps time */
     FILE *out;         /* tables */
     cJSON *log;        /* the record */
@@ -121,6 +122,7 @@ typedef struct bench_data {
     clv_fft fft;                      /* once a row has wanted it */
     struct bench_flow *flow;          /* of the row (rows/flow.c); NULL: none */
     clv_particle_mesh mesh;           /* of the row, once it has begun */
+    bool whole;                       /* flows do not take half of each side */
     double answer[10];                /* what a row brought to the host */
 } bench_data;
 

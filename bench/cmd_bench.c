@@ -154,13 +154,16 @@ int cmd_bench(command *cli, int argc, char **argv)
 {
     clvox_numbers size = {.count = 0};
     double seconds = 0.5;
-    bool variants = false;
+    bool variants = false, whole = false;
     const cli_option options[] = {
         {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ",
          "voxels of the volume (default: 256 on a GPU, 128 on a CPU,\n"
          "less where memory is short)"},
         {"seconds", 0, CLI_NUMBER, &seconds, "S", "samples of a row end after so long (default 0.5)"},
         {"variants", 0, CLI_FLAG, &variants, NULL, "also every variant and tile of every kernel"},
+        {"whole", 0, CLI_FLAG, &whole, NULL,
+         "flows run on this size, too, and not on half of each side\n"
+         "(256 along each: 15 GiB)"},
         {NULL, 0, 0, NULL, NULL, NULL},
     };
     static const cli_subcommand others[] = {
@@ -223,7 +226,8 @@ int cmd_bench(command *cli, int argc, char **argv)
     CLV_TRY(cli_open(cli));
     if (!size.count)
         choose_size(clvox_context_limits(cli->ctx), voxels);
-    bench_run run = {.ctx = cli->ctx, .seconds = seconds, .variants = variants, .log = cli->log,
+    bench_run run = {.ctx = cli->ctx, .seconds = seconds, .variants = variants, .whole = whole,
+                     .log = cli->log,
                      .size = {voxels[0], voxels[1], voxels[2]},
                      .out = cli->json && !strcmp(cli->json, "-") ? stderr : stdout};
     record_begin(cli->log, clvox_context_limits(cli->ctx));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of flows in ten time steps: what an iteration of LDDMM and of shooting consists of, and the iterations, each from
- * where the one before has left it. A flow holds as many fields as all other rows together: it runs on half of each side. */
+ * where the one before has left it. A flow holds as many fields as all other rows together: it runs on half of each side
+ * where --whole does not ask for more. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ struct bench_flow {
 static void size_of(const bench_data *d, int size[3])
 {
     for (int a = 0; a < 3; a++)
-        size[a] = d->size[a] < SMALLEST ? d->size[a] : d->size[a] / 2;
+        size[a] = d->whole || d->size[a] < SMALLEST ? d->size[a] : d->size[a] / 2;
 }
 
 void bench_flow_release(bench_data *d)

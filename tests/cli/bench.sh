@@ -19,6 +19,12 @@ json log/b.json '{"copy", "multiply-add fp32", "local memory", "atomics, one cou
 json log/b.json 'all(r["verified"] and len(r["samples"]) >= 3 for r in j["rows"])'
 json log/b.json 'all("device_seconds" in r for r in j["rows"] if r["group"] == "kernels")'
 
+begin "flows run on half of each side, or on all of it"
+for whole in "" --whole; do
+    exits 0 clvox bench "flow forward" $whole --size 34x12x10 --seconds 0.001 --json log/f.json
+    json log/f.json "j['rows'][0]['size'] == [$([ -n "$whole" ] && echo 34 || echo 17), 12, 10] and j['rows'][0]['verified']"
+done
+
 begin "the records behind the tables are as the schema has them"
 fits "$here"/../../bench/results/bench-*.json
 
