@@ -48,7 +48,12 @@ typedef struct clvox_atlas_options {
      * device and version goes on from there and ends with the same bits. It stays where it is, for
      * clvox_atlas_forget, unless the data are what the first round fails for. NULL: nothing is kept. */
     const char *state;
-    int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
+    /* Contexts besides the one of the call, on devices of the same model and driver, or on the same one
+     * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */
+    clvox_context *const *more;
+    int more_count;
+    /* Not 0 stops. May be NULL. With more contexts it comes from their threads, one call at a time. */
+    int (*progress)(void *user, const char *stage, double fraction);
     void *user;
 } clvox_atlas_options;
 
@@ -108,7 +113,8 @@ typedef struct clvox_atlas_result {
  * and subject.
  *
  * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects,
- * options, kernels or another device. On success the result is the caller's, for clvox_atlas_result_free; on
+ * options, kernels or another device. CLVOX_ERROR_DEVICE: options.more holds a device unlike the first one,
+ * which would give other bits. On success the result is the caller's, for clvox_atlas_result_free; on
  * failure it holds nothing. CLVOX_ERROR_DATA: an image of one value, or one of which less than a tenth comes to lie in
  * the template. */
 CLVOX_API int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,

@@ -85,6 +85,14 @@ typedef struct clvox_context_options {
  * released with clvox_context_destroy; on failure *out is NULL. */
 CLVOX_API int clvox_context_create(const clvox_context_options *options, clvox_context **out);
 
+/* Opens all devices that options->device names: "gpu:all" (or cpu:all, accelerator:all), or up to 64
+ * selections with commas between them, such as "0,1"; "0,0" opens one twice. Returns their number; *out is
+ * the caller's, for clvox_contexts_destroy; on failure *out is NULL. */
+CLVOX_API int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out);
+
+/* Releases `count` contexts and the array; sets *contexts to NULL. NULL is legal. */
+CLVOX_API void clvox_contexts_destroy(clvox_context ***contexts, int count);
+
 /* A context on what a program has opened itself: queue is its cl_command_queue, in order, to which everything is
  * given. The queue, its cl_context and its device are retained and stay the program's too; its buffers go where
  * functions take cl_mem. options may be NULL; its device is passed over, and timers are kept where the queue has

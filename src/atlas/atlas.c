@@ -35,37 +35,63 @@ int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, const char *why)
                           : clvox_fail(CLVOX_ERROR_DATA, "no subject is left: %s", s->map.left_out);
 }
 
-int clv_atlas_told(clv_atlas_run *a, double share)
-{
-    if (a->o->progress && a->o->progress(a->o->user, a->stage, fmin((a->done + share) / a->all, 1)))
-        return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
-    return CLVOX_OK;
-}
+/* ---- rounds -------------------------------------------------------------- */
+
+typedef struct tick {
+    clv_atlas_run *a;
+    int device;
+} tick;
 
 /* Within a registration. */
 static int ticked(void *user, int level, int iteration, double metric, double fraction)
 {
-    clv_atlas_run *a = user;
+    const tick *t = user;
     (void)level, (void)iteration, (void)metric;
-    return clv_atlas_told(a, fraction) < 0;
+    return clv_atlas_told(t->a, t->device, fraction) < 0;
 }
 
-/* ---- rounds -------------------------------------------------------------- */
+/* A subject's maps are those of its registration. */
+static void take_over(clv_atlas_run *a, clv_atlas_member *s, clvox_register_result *r, bool deformable)
+{
+    if (!deformable)
+        clv_matrix_copy(CLV_MATRIX(r->matrix), s->map.matrix);
+    clvox_volume_destroy(&s->map.warp);
+    clvox_volume_destroy(&s->map.inverse_warp);
+    s->map.suspicions = r->suspicions;
+    s->map.warp = r->warp, s->map.inverse_warp = r->inverse_warp;
+    r->warp = r->inverse_warp = NULL;
+    pthread_mutex_lock(&a->lock);
+    a->out->device_bytes = r->device_bytes > a->out->device_bytes ? r->device_bytes : a->out->device_bytes;
+    a->registered++;
+    pthread_mutex_unlock(&a->lock);
+}
 
-static int register_subject(clv_atlas_run *a, clv_atlas_member *s, bool deformable, bool first)
+static int leave_out(clv_atlas_run *a, clv_atlas_member *s)
+{
+    pthread_mutex_lock(&a->lock);
+    const int status = clv_atlas_leave_out(a, s, clvox_message());
+    pthread_mutex_unlock(&a->lock);
+    return status;
+}
+
+static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
+    const bool deformable = a->out->rounds >= a->linear, first = a->out->rounds == 0;
     clvox_register_options o = a->o->registration;
     clvox_register_result r = {.warp = NULL};
     const clvox_register_images images = {
         .fixed = {a->average}, .moving = {s->image}, .channels = 1, .moving_mask = s->given->mask};
+    tick of = {a, device};
+    (void)user;
     if (clv_atlas_state_find(a, s)) {
+        pthread_mutex_lock(&a->lock);
         a->registered++;
         a->out->resumed++;
-        a->done += 1;
-        return clv_atlas_told(a, 0);
+        pthread_mutex_unlock(&a->lock);
+        return CLVOX_OK;
     }
-    o.init = first ? CLVOX_INIT_AUTO : CLVOX_INIT_MATRIX;
+    o.init = first && !deformable ? CLVOX_INIT_AUTO : CLVOX_INIT_MATRIX;
     clv_matrix_copy(CLV_MATRIX(s->map.matrix), o.matrix);
     if (deformable)
         o.linear = CLVOX_LINEAR_NONE;
@@ -73,30 +99,20 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, bool deformab
         o.deform = CLVOX_DEFORM_NONE;
     o.inverse = deformable;
     o.progress = ticked;
-    o.user = a;
-    status = clvox_register(a->ctx, &images, &o, &r);
+    o.user = &of;
+    status = clvox_register(a->ctx[device], &images, &o, &r);
     if (status >= 0 && r.suspicions & CLVOX_SUSPECT_OVERLAP)
         status =
             clvox_fail(CLVOX_ERROR_DATA, "it is lost: less than a tenth of it comes to lie in the template");
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
         clv_atlas_fail(status, s);
-    a->done += 1;
     if (status == CLVOX_ERROR_DATA && a->o->skip_bad) {
-        status = clv_atlas_leave_out(a, s, clvox_message());
+        status = leave_out(a, s);
         goto end;
     }
     CLV_TRY(status);
-    if (!deformable)
-        clv_matrix_copy(CLV_MATRIX(r.matrix), s->map.matrix);
-    clvox_volume_destroy(&s->map.warp);
-    clvox_volume_destroy(&s->map.inverse_warp);
-    s->map.suspicions = r.suspicions;
-    s->map.warp = r.warp, s->map.inverse_warp = r.inverse_warp;
-    r.warp = r.inverse_warp = NULL;
-    a->out->device_bytes = r.device_bytes > a->out->device_bytes ? r.device_bytes : a->out->device_bytes;
-    a->registered++;
-    CLV_TRY(clv_atlas_state_keep(a, s));
-    status = clv_atlas_told(a, 0);
+    take_over(a, s, &r, deformable);
+    status = clv_atlas_state_keep(a, s);
 end:
     clvox_register_result_free(&r);
     return status;
@@ -105,15 +121,11 @@ end:
 static int run_round(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
-    const bool deformable = a->out->rounds >= a->linear, first = a->out->rounds == 0;
+    const bool deformable = a->out->rounds >= a->linear;
     clvox_atlas_round *round = &a->out->round[a->out->rounds];
     *round = (clvox_atlas_round){.deformable = deformable};
     a->stage = deformable ? "deformable round" : "linear round";
-    for (int i = 0; i < a->count; i++)
-        if (a->s[i].weight > 0)
-            CLV_TRY(register_subject(a, &a->s[i], deformable, first && !deformable));
-        else
-            a->done += 1;
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){register_subject, NULL, 1, false}));
     if (deformable)
         CLV_TRY(clv_atlas_center_warps(a, round));
     else
@@ -230,12 +242,14 @@ static bool is_final(int status)
     return status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT || status == CLVOX_ERROR_FORMAT;
 }
 
-static int run(clv_atlas_run *a, const clvox_atlas_subject *subjects)
+static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
     const clvox_atlas_options *o = a->o;
     clvox_atlas_result *result = a->out;
     const int templates = a->along ? a->along->count : 1;
+    pthread_mutex_init(&a->lock, NULL);
+    CLV_TRY(clv_atlas_devices_open(a, context));
     a->stage = "first mean";
     a->at = -1;
     a->linear = o->registration.linear == CLVOX_LINEAR_NONE ? 0 : o->linear_rounds;
@@ -262,6 +276,8 @@ end:
     clvox_volume_destroy(&a->next);
     free(a->s);
     free(a->key);
+    clv_atlas_devices_close(a);
+    pthread_mutex_destroy(&a->lock);
     if (status < 0)
         clvox_atlas_result_free(result);
     return status;
@@ -274,8 +290,8 @@ int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int
     const int status = check(subjects, count, start, options);
     if (status < 0)
         return status;
-    clv_atlas_run a = {.ctx = context, .o = options, .start = start, .count = count, .out = result};
-    return run(&a, subjects);
+    clv_atlas_run a = {.o = options, .start = start, .count = count, .out = result};
+    return run(&a, context, subjects);
 }
 
 static int check_regression(const clvox_atlas_regression *r, const clvox_atlas_subject *s, int count)
@@ -302,9 +318,8 @@ int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subje
     clvox_atlas_result result = {.average = NULL};
     CLV_TRY(check(subjects, count, start, options));
     CLV_TRY(check_regression(regression, subjects, count));
-    clv_atlas_run a = {
-        .ctx = context, .o = options, .start = start, .along = regression, .count = count, .out = &result};
-    status = run(&a, subjects);
+    clv_atlas_run a = {.o = options, .start = start, .along = regression, .count = count, .out = &result};
+    status = run(&a, context, subjects);
     clvox_atlas_result_free(&result);
 end:
     return status;

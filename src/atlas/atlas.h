@@ -3,6 +3,7 @@
 #ifndef CLV_ATLAS_ATLAS_H
 #define CLV_ATLAS_ATLAS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/status.h"
@@ -23,7 +24,9 @@ typedef struct clv_atlas_member {
 } clv_atlas_member;
 
 typedef struct clv_atlas_run {
-    clvox_context *ctx;
+    clvox_context **ctx; /* of every device; what concerns no single subject is done on the first */
+    int devices;
+    pthread_mutex_t lock; /* guards what the devices' threads change: weights, counts, the progress */
     const clvox_atlas_options *o;
     const clvox_volume *start;
     const clvox_atlas_regression *along; /* NULL: one template */
@@ -40,6 +43,8 @@ typedef struct clv_atlas_run {
     double opened, keeping; /* seconds: when the state was opened, and what keeping maps has taken since */
     const char *stage;
     double done, all;
+    double *under_way; /* of a registration, for each device */
+    bool stopped;      /* by the caller, or a failure */
 } clv_atlas_run;
 
 /* Of the work of a round, averaging a subject against registering it. */
@@ -57,8 +62,22 @@ int clv_atlas_hand_over(clv_atlas_run *a);
 int clv_atlas_regress(clv_atlas_run *a);
 /* Leaves a subject out, for options->skip_bad. CLVOX_ERROR_DATA where none is left. */
 int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, const char *why);
-/* Tells the progress; share: of the registration that is under way. CLVOX_ERROR_STOPPED */
-int clv_atlas_told(clv_atlas_run *a, double share);
+
+/* The devices of a run, from the call and its options: refuses those that differ. */
+int clv_atlas_devices_open(clv_atlas_run *a, clvox_context *first);
+void clv_atlas_devices_close(clv_atlas_run *a);
+/* What is done for each subject on its own. */
+typedef struct clv_atlas_step {
+    int (*take)(clv_atlas_run *a, clv_atlas_member *s, int device, void *user);
+    void *user;
+    double work; /* against a registration */
+    bool all;    /* also of those that take no part */
+} clv_atlas_step;
+/* Takes the step for every subject, on the device that is free first, a thread each. A failure stops the
+ * others; its sentence, of several the first subject's, becomes the caller's. */
+int clv_atlas_each(clv_atlas_run *a, const clv_atlas_step *step);
+/* Tells the progress; share: of the registration that is under way on the device. CLVOX_ERROR_STOPPED */
+int clv_atlas_told(clv_atlas_run *a, int device, double share);
 
 /* Sorts the subjects, finds those given twice, brings them to one scale and finds the grid and where they
  * begin on it. */
@@ -66,9 +85,9 @@ int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects);
 /* Of a cube as large as a voxel, mm. */
 double clv_atlas_edge(const clvox_grid *grid);
 
-/* A volume of a subject through its whole map (warp, affine), sampled once. */
-int clv_atlas_pull(const clv_atlas_run *a, const clvox_atlas_map *map, const clvox_volume *volume,
-                   clvox_interpolation interpolation, float outside, clvox_volume **out);
+/* A volume of a subject through its whole map (warp, affine), sampled once; outside it is NaN, labels 0. */
+int clv_atlas_pull(const clv_atlas_run *a, int device, const clvox_atlas_map *map, const clvox_volume *volume,
+                   clvox_interpolation interpolation, clvox_volume **out);
 /* a->next from the images through their maps; and how like it they are. */
 int clv_atlas_average(clv_atlas_run *a);
 /* The new template takes the place of the old one. */

@@ -82,14 +82,15 @@ static double likeness(const clvox_volume *image, const clvox_volume *average)
     return v > 0 ? c * c / v : NAN;
 }
 
-int clv_atlas_pull(const clv_atlas_run *a, const clvox_atlas_map *map, const clvox_volume *volume,
-                   clvox_interpolation interpolation, float outside, clvox_volume **out)
+int clv_atlas_pull(const clv_atlas_run *a, int device, const clvox_atlas_map *map, const clvox_volume *volume,
+                   clvox_interpolation interpolation, clvox_volume **out)
 {
     const clvox_transform warp = {.is_warp = 1, .warp = map->warp};
     clvox_transform affine = {0};
     clv_matrix_copy(map->matrix, affine.matrix);
     const clvox_link links[2] = {{map->warp ? &warp : &affine, 0}, {&affine, 0}};
-    return clvox_apply(a->ctx, volume, &a->grid, links, map->warp ? 2 : 1, interpolation, outside, out);
+    return clvox_apply(a->ctx[device], volume, &a->grid, links, map->warp ? 2 : 1, interpolation,
+                       interpolation == CLVOX_INTERPOLATE_LABEL ? 0 : NAN, out);
 }
 
 typedef struct averaging {
@@ -97,6 +98,12 @@ typedef struct averaging {
     clvox_volume **warped; /* NULL: it takes no part */
     pair *room;            /* count of them for each worker */
 } averaging;
+
+static int pull_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+{
+    const averaging *w = user;
+    return clv_atlas_pull(a, device, &s->map, s->image, CLVOX_INTERPOLATE_CUBIC, &w->warped[s - a->s]);
+}
 
 static int average_slice(void *user, size_t index, int worker)
 {
@@ -121,7 +128,7 @@ static int sharpen(clv_atlas_run *a)
 {
     clvox_volume *sharp = NULL;
     const int status =
-        clvox_filter_unsharp(a->ctx, a->next, (const double[3]){1, 1, 1}, true, a->o->unsharp, &sharp);
+        clvox_filter_unsharp(a->ctx[0], a->next, (const double[3]){1, 1, 1}, true, a->o->unsharp, &sharp);
     if (status < 0)
         return status;
     clvox_volume_destroy(&a->next);
@@ -139,14 +146,7 @@ int clv_atlas_average(clv_atlas_run *a)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
-    for (int i = 0; i < a->count; i++) {
-        const clv_atlas_member *s = &a->s[i];
-        a->done += CLV_ATLAS_AVERAGING;
-        if (!s->weight)
-            continue;
-        CLV_TRY(clv_atlas_pull(a, &s->map, s->image, CLVOX_INTERPOLATE_CUBIC, NAN, &warped[i]));
-        CLV_TRY(clv_atlas_told(a, 0));
-    }
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING, false}));
     CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next));
     CLV_TRY(clvox_parallel((size_t)a->grid.size[2], average_slice, &w));
     if (a->o->unsharp > 0)

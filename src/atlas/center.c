@@ -136,7 +136,7 @@ static int exponential(clv_atlas_run *a, const clvox_volume *v, double sign, clv
     for (int i = 0; i < SQUARINGS; i++) {
         clvox_transform half = {.is_warp = 1, .warp = *out};
         clvox_volume *whole = NULL;
-        CLV_TRY(clvox_compose(a->ctx, &a->grid, (const clvox_link[]){{&half, 0}, {&half, 0}}, 2, &whole));
+        CLV_TRY(clvox_compose(a->ctx[0], &a->grid, (const clvox_link[]){{&half, 0}, {&half, 0}}, 2, &whole));
         clvox_volume_destroy(out);
         *out = whole;
     }
@@ -144,31 +144,44 @@ end:
     return status;
 }
 
+typedef struct movement {
+    clvox_volume *to_middle, *from_middle; /* exp(-v), exp(v) */
+} movement;
+
+static int move_warp(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+{
+    int status = CLVOX_OK;
+    const movement *w = user;
+    clvox_atlas_map *m = &s->map;
+    clvox_volume *warp = NULL, *inverse = NULL;
+    const clvox_transform to = {.is_warp = 1, .warp = w->to_middle},
+                          from = {.is_warp = 1, .warp = w->from_middle},
+                          there = {.is_warp = 1, .warp = m->warp},
+                          back = {.is_warp = 1, .warp = m->inverse_warp};
+    CLV_TRY(clvox_compose(a->ctx[device], &a->grid, (const clvox_link[]){{&to, 0}, {&there, 0}}, 2, &warp));
+    CLV_TRY(
+        clvox_compose(a->ctx[device], &a->grid, (const clvox_link[]){{&back, 0}, {&from, 0}}, 2, &inverse));
+    clvox_volume_destroy(&m->warp);
+    clvox_volume_destroy(&m->inverse_warp);
+    m->warp = warp, m->inverse_warp = inverse;
+    warp = inverse = NULL;
+end:
+    clvox_volume_destroy(&warp);
+    clvox_volume_destroy(&inverse);
+    return status;
+}
+
 /* phi_i <- phi_i exp(-v), phi_i^-1 <- exp(v) phi_i^-1 */
 static int move_warps(clv_atlas_run *a, const clvox_volume *v)
 {
     int status = CLVOX_OK;
-    clvox_volume *to_middle = NULL, *from_middle = NULL, *warp = NULL, *inverse = NULL;
-    CLV_TRY(exponential(a, v, -1, &to_middle));
-    CLV_TRY(exponential(a, v, 1, &from_middle));
-    clvox_transform to = {.is_warp = 1, .warp = to_middle}, from = {.is_warp = 1, .warp = from_middle};
-    for (int i = 0; i < a->count; i++) {
-        clvox_atlas_map *m = &a->s[i].map;
-        clvox_transform there = {.is_warp = 1, .warp = m->warp}, back = {.is_warp = 1, .warp = m->inverse_warp};
-        if (!a->s[i].weight)
-            continue;
-        CLV_TRY(clvox_compose(a->ctx, &a->grid, (const clvox_link[]){{&to, 0}, {&there, 0}}, 2, &warp));
-        CLV_TRY(clvox_compose(a->ctx, &a->grid, (const clvox_link[]){{&back, 0}, {&from, 0}}, 2, &inverse));
-        clvox_volume_destroy(&m->warp);
-        clvox_volume_destroy(&m->inverse_warp);
-        m->warp = warp, m->inverse_warp = inverse;
-        warp = inverse = NULL;
-    }
+    movement w = {NULL, NULL};
+    CLV_TRY(exponential(a, v, -1, &w.to_middle));
+    CLV_TRY(exponential(a, v, 1, &w.from_middle));
+    status = clv_atlas_each(a, &(clv_atlas_step){move_warp, &w, 0, false});
 end:
-    clvox_volume_destroy(&to_middle);
-    clvox_volume_destroy(&from_middle);
-    clvox_volume_destroy(&warp);
-    clvox_volume_destroy(&inverse);
+    clvox_volume_destroy(&w.to_middle);
+    clvox_volume_destroy(&w.from_middle);
     return status;
 }
 
@@ -189,7 +202,6 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
         before = round->left_voxels;
         CLV_TRY(move_warps(a, v));
         clvox_volume_destroy(&v);
-        CLV_TRY(clv_atlas_told(a, 0));
     }
     for (int i = 0; i < a->count; i++) {
         if (!a->s[i].weight)

@@ -39,7 +39,7 @@ typedef struct head {
     int32_t round;  /* rounds before */
     int32_t at;     /* the template, as of clv_atlas_run */
     int32_t place;  /* of a subject among the sorted ones; -1 */
-    int32_t registered;
+    int32_t registered; /* of a round */
 } head;
 
 typedef struct piece {
@@ -55,7 +55,7 @@ static const char *path_in(const char *folder, const char *name, char path[PATH_
 
 static head head_of(const clv_atlas_run *a, int place)
 {
-    head h = {.round = a->out->rounds, .at = a->at, .place = place, .registered = a->registered};
+    head h = {.round = a->out->rounds, .at = a->at, .place = place};
     h.key = libdeflate_crc32(0, a->key, strlen(a->key));
     memcpy(h.magic, MAGIC, sizeof h.magic);
     return h;
@@ -140,8 +140,8 @@ static void print_fields(FILE *to, const clv_option_table *table, const void *va
 /* A line for all that the bits of the result hang on: name, tab, value. */
 static void print_key(FILE *to, const clv_atlas_run *a, const char *sources)
 {
-    const clvox_device_limits *device = clvox_context_limits(a->ctx);
-    const clv_wisdom *wisdom = clv_context_wisdom(a->ctx);
+    const clvox_device_limits *device = clvox_context_limits(a->ctx[0]);
+    const clv_wisdom *wisdom = clv_context_wisdom(a->ctx[0]);
     uint32_t subjects = 0, start = 0;
     fprintf(to, "version\t%s, kernels %s\n", clvox_version(), sources);
     fprintf(to, "device\t%s, %s, driver %s\n", device->name, device->platform, device->driver);
@@ -297,7 +297,9 @@ int clv_atlas_state_advance(const clv_atlas_run *a)
         to[i].base = s->base;
         to[i].kernel = s->kernel;
     }
-    status = save(a, "round", head_of(a, -1), p, ROUND_PIECES);
+    head h = head_of(a, -1);
+    h.registered = a->registered;
+    status = save(a, "round", h, p, ROUND_PIECES);
 end:
     free(p[0].bytes);
     return status;
@@ -319,24 +321,41 @@ static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, int place,
     return 4;
 }
 
-int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
+/* Whether maps are kept now; the first of them makes the folder. With the lock held. */
+static int begin_keeping(const clv_atlas_run *a, double now)
 {
     int status = CLVOX_OK;
-    char path[PATH_MAX], name[32];
-    piece p[SUBJECT_PIECES];
-    const int place = (int)(s - a->s);
-    clvox_atlas_map map = s->map;
-    const double mark = clv_seconds();
-    if (!a->key || a->keeping > FREE + SHARE * (mark - a->opened))
-        return CLVOX_OK;
+    char path[PATH_MAX];
+    if (a->keeping > FREE + SHARE * a->devices * (now - a->opened))
+        return 0;
     if (access(path_in(a->o->state, "run", path), F_OK)) {
         CLV_TRY(clvox_folders_make(path));
         CLV_TRY(clvox_file_write(path, a->key, strlen(a->key)));
     }
+    return 1;
+end:
+    return status;
+}
+
+int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
+{
+    char name[32];
+    piece p[SUBJECT_PIECES];
+    const int place = (int)(s - a->s);
+    clvox_atlas_map map = s->map;
+    const double mark = clv_seconds();
+    if (!a->key)
+        return CLVOX_OK;
+    pthread_mutex_lock(&a->lock);
+    int status = begin_keeping(a, mark);
+    pthread_mutex_unlock(&a->lock);
+    if (status <= 0)
+        return status;
     const int count = subject_pieces(a, &map, place, name, p);
     status = save(a, name, head_of(a, place), p, count);
+    pthread_mutex_lock(&a->lock);
     a->keeping += clv_seconds() - mark;
-end:
+    pthread_mutex_unlock(&a->lock);
     return status;
 }
 

@@ -136,15 +136,16 @@ typedef struct voter {
     double weight;
 } voter;
 
-static int prepare(const clv_atlas_run *a, const clv_atlas_member *s, voter *v)
+static int prepare(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
+    voter *v = (voter *)user + (s - a->s);
     const clv_atlas_member *first = &a->s[s->first];
     clvox_volume *image = NULL;
     if (!s->given->labels || !first->weight)
         return CLVOX_OK;
     v->weight = s->own * first->kernel;
-    CLV_TRY(clv_atlas_pull(a, &first->map, s->given->labels, CLVOX_INTERPOLATE_LABEL, 0, &v->labels));
+    CLV_TRY(clv_atlas_pull(a, device, &first->map, s->given->labels, CLVOX_INTERPOLATE_LABEL, &v->labels));
     if (a->o->vote == CLVOX_VOTE_MAJORITY)
         goto end;
     v->alike = malloc(clvox_grid_voxels(&a->grid) * sizeof *v->alike);
@@ -152,7 +153,7 @@ static int prepare(const clv_atlas_run *a, const clv_atlas_member *s, voter *v)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the vote");
         goto end;
     }
-    CLV_TRY(clv_atlas_pull(a, &first->map, first->image, CLVOX_INTERPOLATE_CUBIC, NAN, &image));
+    CLV_TRY(clv_atlas_pull(a, device, &first->map, first->image, CLVOX_INTERPOLATE_CUBIC, &image));
     status = alike(image, a->average, v->alike);
 end:
     clvox_volume_destroy(&image);
@@ -211,10 +212,9 @@ int clv_atlas_vote(clv_atlas_run *a)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
-    for (int i = 0; i < a->count; i++) {
-        CLV_TRY(prepare(a, &a->s[i], &w.voters[i]));
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){prepare, w.voters, 0, true}));
+    for (int i = 0; i < a->count; i++)
         any |= w.voters[i].labels != NULL;
-    }
     if (!any)
         goto end;
     CLV_TRY(clvox_parallel((size_t)a->grid.size[2], vote_slice, &w));

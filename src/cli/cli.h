@@ -29,6 +29,8 @@ typedef struct command {
     cli_claims *claims; /* what is read and will be written */
     cJSON *log;       /* provenance and results */
     clvox_context *ctx; /* opened by cli_open */
+    clvox_context **more; /* what cli_open_all opens besides it: more_count - 1, after an empty first place */
+    int more_count;
     double started;
 } command;
 
@@ -105,9 +107,11 @@ char *cli_bytes(double bytes, char *out);
 /* Opens the device of --device and enters it into the log; nothing when it is
  * open. */
 int cli_open(command *cli);
+/* Opens all devices of --device, for a verb whose usage says so. */
+int cli_open_all(command *cli);
 /* Enters what was used of wisdom into the log. */
 void cli_log_wisdom(command *cli);
-/* Enters what was used of wisdom into the log and lets the device go; nothing
+/* Enters what was used of wisdom into the log and lets the devices go; nothing
  * when none is open. */
 void cli_close(command *cli);
 /* The table of --profile, and its entry in the log; nothing without it. */

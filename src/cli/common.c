@@ -146,24 +146,29 @@ static void say_building(void *user, const char *device, int count, const char *
             kept_in ? ", once; they are kept in " : ": without a cache, in every run", kept_in ? kept_in : "");
 }
 
-int cli_open(command *cli)
+static clvox_context_options options_of(const command *cli)
 {
-    clvox_context_options options = {
+    return (clvox_context_options){
         .device = cli->device,
         .profile = cli->profile,
         .no_cache = cli->no_cache,
         .no_wisdom = cli->no_wisdom,
         .verbosity = cli->quiet ? 0 : cli->verbose,
     };
-    if (cli->ctx)
-        return CLVOX_OK;
-    int status = clvox_context_create(&options, &cli->ctx);
-    if (status < 0)
-        return status;
-    const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
+}
+
+static void prepare(const command *cli, clvox_context *ctx)
+{
     if (!cli->quiet && isatty(STDERR_FILENO))
-        clvox_context_announce(cli->ctx, say_building, NULL);
-    clvox_context_compilers(cli->ctx, "/proc/self/exe", clvox_threads() - 1);
+        clvox_context_announce(ctx, say_building, NULL);
+    clvox_context_compilers(ctx, "/proc/self/exe", clvox_threads() - 1);
+}
+
+/* What a context that was opened needs, and the log says of it. */
+static int opened(command *cli)
+{
+    const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
+    prepare(cli, cli->ctx);
     cJSON *device = cJSON_AddObjectToObject(cli->log, "device");
     cJSON_AddStringToObject(device, "name", limits->name);
     cJSON_AddStringToObject(device, "vendor", limits->vendor);
@@ -171,6 +176,8 @@ int cli_open(command *cli)
     cJSON_AddStringToObject(device, "driver", limits->driver);
     cJSON_AddStringToObject(device, "version", limits->version);
     cJSON_AddStringToObject(device, "architecture", limits->architecture);
+    if (cli->more_count > 1)
+        cJSON_AddNumberToObject(device, "count", cli->more_count);
     clvox_wisdom wisdom;
     clvox_context_wisdom(cli->ctx, &wisdom);
     if (wisdom.remark[0] && !cli->verbose) /* with -v the library has said it */
@@ -179,29 +186,81 @@ int cli_open(command *cli)
     return CLVOX_OK;
 }
 
+int cli_open(command *cli)
+{
+    const clvox_context_options options = options_of(cli);
+    if (cli->ctx)
+        return CLVOX_OK;
+    const int status = clvox_context_create(&options, &cli->ctx);
+    return status < 0 ? status : opened(cli);
+}
+
+int cli_open_all(command *cli)
+{
+    const clvox_context_options options = options_of(cli);
+    const int count = clvox_contexts_create(&options, &cli->more);
+    if (count < 0)
+        return count;
+    cli->more_count = count;
+    cli->ctx = cli->more[0];
+    cli->more[0] = NULL;
+    for (int i = 1; i < count; i++)
+        prepare(cli, cli->more[i]);
+    return opened(cli);
+}
+
 void cli_close(command *cli)
 {
     cli_log_wisdom(cli);
     clvox_context_destroy(&cli->ctx);
+    clvox_contexts_destroy(&cli->more, cli->more_count);
+}
+
+/* Adds the times of a device to those of others. */
+static int add_timings(clvox_context *ctx, clvox_timing **rows, int *count)
+{
+    clvox_timing *own = NULL;
+    const int found = clvox_timings(ctx, &own);
+    clvox_timing *grown = found < 0 ? NULL : realloc(*rows, (size_t)(*count + found + 1) * sizeof *grown);
+    *rows = grown ? grown : *rows;
+    for (int i = 0; grown && i < found; i++) {
+        int at = 0;
+        while (at < *count && strcmp(grown[at].label, own[i].label) != 0)
+            at++;
+        if (at == *count)
+            grown[(*count)++] = own[i];
+        else
+            grown[at].calls += own[i].calls, grown[at].seconds += own[i].seconds,
+                grown[at].bytes += own[i].bytes;
+    }
+    clvox_timings_free(&own);
+    return found < 0 ? found : grown ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    const double x = ((const clvox_timing *)a)->seconds, y = ((const clvox_timing *)b)->seconds;
+    return (x < y) - (x > y);
 }
 
 int cli_profile(command *cli)
 {
-    int status = CLVOX_OK;
+    int status = CLVOX_OK, count = 0;
     clvox_timing *rows = NULL;
     double copy = 0;
     if (!cli->profile || !cli->ctx)
         return CLVOX_OK;
-    int count = clvox_timings(cli->ctx, &rows);
-    if (count < 0)
-        return count;
+    CLI_TRY(add_timings(cli->ctx, &rows, &count));
+    for (int i = 1; i < cli->more_count; i++)
+        CLI_TRY(add_timings(cli->more[i], &rows, &count));
     if (!clvox_context_timed(cli->ctx)) {
-        clvox_timings_free(&rows);
         cli->profile = false;
         fprintf(stderr, "clvox %s: %s does not time its kernels: there is no profile\n", cli->verb,
                 clvox_context_limits(cli->ctx)->name);
-        return CLVOX_OK;
+        goto end;
     }
+    if (cli->more_count > 1)
+        qsort(rows, (size_t)count, sizeof *rows, by_seconds);
     CLI_TRY(clvox_copy_bandwidth(cli->ctx, &copy));
     cJSON *profile = cJSON_AddObjectToObject(cli->log, "profile");
     cJSON_AddNumberToObject(profile, "copy_bytes_per_second", copy);
@@ -224,6 +283,6 @@ int cli_profile(command *cli)
     fprintf(stderr, "copy bandwidth of the device: %.1f GB/s\n", copy * 1e-9);
     cli->profile = false; /* said once */
 end:
-    clvox_timings_free(&rows);
+    free(rows);
     return status;
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -164,6 +163,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (status >= 0 && (fflush(stdout) || ferror(stdout)))
         status = clvox_fail(CLVOX_ERROR_FILE, "standard output cannot be written");
     clvox_context_destroy(&cli.ctx);
+    clvox_contexts_destroy(&cli.more, cli.more_count);
     cJSON_Delete(cli.log);
     if (status == CLVOX_ERROR_STOPPED && interrupted) {
         fprintf(stderr, "clvox %s: interrupted\n", cli.verb);

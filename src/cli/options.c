@@ -367,7 +367,9 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
 {
     const cli_option everywhere[] = {
         {"device", 0, CLI_TEXT, &cli->device, "SEL",
-         "index of `clvox devices`, gpu, cpu, or a part of a name (CLVOX_DEVICE)"},
+         usage->devices
+             ? "devices of `clvox devices`: 0, gpu, a part of a name, 0,1 or gpu:all (CLVOX_DEVICE)"
+             : "index of `clvox devices`, gpu, cpu, or a part of a name (CLVOX_DEVICE)"},
         {"threads", 0, CLI_INTEGER, &cli->threads, "N", "host threads (default: one a core)"},
         {"json", 0, CLI_TEXT, &cli->json, "FILE", "machine-readable log; - for standard output"},
         {"no-clobber", 0, CLI_FLAG, &cli->no_clobber, NULL, "refuse to replace existing files"},

@@ -56,6 +56,7 @@ typedef struct cli_usage {
     const char *const *without; /* rows of `more` that the verb does not take, ends with NULL; NULL: it takes all */
     const struct cli_subcommand *words; /* with options of their own, or NULL; ends with name NULL */
     int least, most;      /* arguments that are not options */
+    bool devices;         /* --device may name several */
 } cli_usage;
 
 struct command;

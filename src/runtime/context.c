@@ -50,18 +50,13 @@ static void take(clvox_context *ctx, const clvox_device *devices, int chosen)
     ctx->device = devices[chosen].device_id;
 }
 
-int clvox_context_create(const clvox_context_options *options, clvox_context **out)
+/* A context of its own on the device in a place of the list. */
+static int open_device(const clvox_context_options *options, const clvox_device *devices, int chosen,
+                       clvox_context **out)
 {
     int status = CLVOX_OK;
-    clvox_device *devices = NULL;
     clvox_context *ctx = NULL;
-    *out = NULL;
     CLV_TRY(begin(options, &ctx));
-    int count = clvox_devices_list(&devices);
-    CLV_TRY(count);
-    int chosen = clv_device_select(devices, count, ctx->options.device);
-    CLV_TRY(chosen);
-    status = CLVOX_OK;
     take(ctx, devices, chosen);
     cl_int error;
     ctx->context = clCreateContext(NULL, 1, &ctx->device, NULL, NULL, &error);
@@ -78,9 +73,59 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     *out = ctx;
     ctx = NULL;
 end:
-    clvox_devices_free(&devices);
     clvox_context_destroy(&ctx);
     return status;
+}
+
+int clvox_context_create(const clvox_context_options *options, clvox_context **out)
+{
+    int status = CLVOX_OK;
+    clvox_device *devices = NULL;
+    *out = NULL;
+    int count = clvox_devices_list(&devices);
+    CLV_TRY(count);
+    int chosen = clv_device_select(devices, count, options ? options->device : NULL);
+    CLV_TRY(chosen);
+    status = open_device(options, devices, chosen, out);
+end:
+    clvox_devices_free(&devices);
+    return status;
+}
+
+int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out)
+{
+    int status = CLVOX_OK, chosen[CLV_MOST_SELECTED];
+    clvox_device *devices = NULL;
+    clvox_context **contexts = NULL;
+    *out = NULL;
+    int count = clvox_devices_list(&devices), wanted = 0;
+    CLV_TRY(count);
+    wanted = clv_devices_select(devices, count, options ? options->device : NULL, chosen);
+    CLV_TRY(wanted);
+    contexts = calloc((size_t)wanted, sizeof(clvox_context *));
+    if (!contexts) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int i = 0; i < wanted; i++)
+        CLV_TRY(open_device(options, devices, chosen[i], &contexts[i]));
+    *out = contexts;
+    contexts = NULL;
+    status = wanted;
+end:
+    clvox_devices_free(&devices);
+    clvox_contexts_destroy(&contexts, wanted);
+    return status;
+}
+
+void clvox_contexts_destroy(clvox_context ***contexts, int count)
+{
+    if (!contexts || !*contexts)
+        return;
+    for (int i = 0; i < count; i++)
+        clvox_context_destroy(&(*contexts)[i]);
+    free(*contexts);
+    *contexts = NULL;
 }
 
 int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox_context **out)

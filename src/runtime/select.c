@@ -74,11 +74,71 @@ static bool contains(const char *text, const char *part)
     return strcasestr(text, part) != NULL;
 }
 
-int clv_device_select(const clvox_device *list, int count, const char *selection)
+/* What is asked for by the caller, else by the environment; NULL: nothing. */
+static const char *wish(const char *selection)
 {
     if (!selection || !selection[0])
         selection = getenv("CLVOX_DEVICE");
-    if (!selection || !selection[0]) {
+    return selection && selection[0] ? selection : NULL;
+}
+
+/* "gpu:all"; the length of what stands before the colon, 0: it is none. */
+static int all_of_type(const char *selection)
+{
+    const char *colon = strchr(selection, ':');
+    return colon && !strcasecmp(colon, ":all") ? (int)(colon - selection) : 0;
+}
+
+static int type_named(const char *word, int length)
+{
+    static const char *const types[] = {"cpu", "gpu", "accelerator"};
+    for (int t = 0; t < 3; t++)
+        if ((int)strlen(types[t]) == length && !strncasecmp(word, types[t], (size_t)length))
+            return t;
+    return -1;
+}
+
+static int select_type(const clvox_device *list, int count, const char *selection,
+                       int chosen[CLV_MOST_SELECTED])
+{
+    int found = 0;
+    const int type = type_named(selection, all_of_type(selection));
+    if (type < 0)
+        return refuse(list, count, "gpu:all, cpu:all and accelerator:all are known", selection);
+    for (int i = 0; i < count && found < CLV_MOST_SELECTED; i++)
+        if (list[i].usable && (int)list[i].limits.type == type)
+            chosen[found++] = i;
+    return found ? found : refuse(list, count, "there is none such", selection);
+}
+
+int clv_devices_select(const clvox_device *list, int count, const char *selection,
+                       int chosen[CLV_MOST_SELECTED])
+{
+    int found = 0;
+    selection = wish(selection);
+    if (selection && all_of_type(selection))
+        return select_type(list, count, selection, chosen);
+    const char *rest = selection ? selection : "";
+    for (bool more = true; more;) {
+        char word[128];
+        const size_t length = strcspn(rest, ",");
+        more = rest[length] == ',';
+        if (found == CLV_MOST_SELECTED || length >= sizeof word || (more && !length) || (found && !length))
+            return refuse(list, count, "a list is at most 64 devices with commas between them", selection);
+        snprintf(word, sizeof word, "%.*s", (int)length, rest);
+        const int one = clv_device_select(list, count, word);
+        if (one < 0)
+            return one;
+        chosen[found++] = one;
+        rest += length + more;
+    }
+    return found;
+}
+
+int clv_device_select(const clvox_device *list, int count, const char *selection)
+{
+    selection = wish(selection);
+    if (!selection) {
         if (count > 0 && list[0].usable)
             return 0;
         return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device can be used: %s is passed over, %s",
@@ -91,14 +151,14 @@ int clv_device_select(const clvox_device *list, int count, const char *selection
             return (int)index;
         return refuse(list, count, list[index].reason, selection);
     }
-    static const char *const types[] = {"cpu", "gpu", "accelerator"};
-    for (int t = 0; t < 3; t++)
-        if (!strcasecmp(selection, types[t])) {
-            for (int i = 0; i < count; i++)
-                if (list[i].usable && (int)list[i].limits.type == t)
-                    return i;
-            return refuse(list, count, "there is none such", selection);
-        }
+    if (strchr(selection, ',') || all_of_type(selection))
+        return refuse(list, count, "one device is taken here, not a list", selection);
+    const int type = type_named(selection, (int)strlen(selection));
+    for (int i = 0; type >= 0 && i < count; i++)
+        if (list[i].usable && (int)list[i].limits.type == type)
+            return i;
+    if (type >= 0)
+        return refuse(list, count, "there is none such", selection);
     int found = -1, matches = 0;
     const char *reason = NULL;
     for (int i = 0; i < count; i++) {

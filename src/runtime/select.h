@@ -17,4 +17,10 @@ void clv_devices_rank(clvox_device *list, int count);
  * sentence that lists what there is. */
 int clv_device_select(const clvox_device *list, int count, const char *selection);
 
+/* The devices that a list of selections with commas means, one more than once where it stands there so, or
+ * "gpu:all" and the like: the usable ones of a type. Returns their number. */
+enum { CLV_MOST_SELECTED = 64 };
+int clv_devices_select(const clvox_device *list, int count, const char *selection,
+                       int chosen[CLV_MOST_SELECTED]);
+
 #endif

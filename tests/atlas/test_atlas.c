@@ -7,6 +7,7 @@
 #include "clvox/filter.h"
 #include "op/harness.h"
 #include "register/pair.h"
+#include "runtime/context.h"
 
 static clvox_context *ctx;
 static const int SIZE[3] = {25, 23, 21};
@@ -690,6 +691,100 @@ static void regression_resumed(void **state)
     release(&all);
 }
 
+/* ---- several devices ------------------------------------------------------ */
+
+/* Contexts on the device that the tests run on, once more and again. */
+static int open_more(clvox_context ***more)
+{
+    const char *device = getenv("CLVOX_DEVICE");
+    char list[256];
+    device = device && *device ? device : "0";
+    snprintf(list, sizeof list, "%s,%s", device, device);
+    return clvox_contexts_create(&(clvox_context_options){.device = list}, more);
+}
+
+static void several_devices(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    clvox_context **more = NULL;
+    char place[] = "/tmp/atlas-devices-XXXXXX";
+    int calls, status = CLVOX_ERROR_STOPPED;
+    (void)state;
+    make_three(&all);
+    all.s[1].labels = all.own[1];
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    build(&all, &o, &want);
+    assert_int_equal(open_more(&more), 2);
+    o.more = more;
+    for (o.more_count = 1; o.more_count <= 2; o.more_count++) {
+        build(&all, &o, &r);
+        assert_same(&want, &r);
+        assert_memory_equal(want.labels->data, r.labels->data,
+                            clvox_grid_voxels(&r.labels->grid) * sizeof(float));
+        clvox_atlas_result_free(&r);
+    }
+    /* Stopped on one, two and three in turn. */
+    assert_non_null(mkdtemp(place));
+    o.state = place;
+    o.progress = stop_after;
+    o.user = &calls;
+    for (int attempt = 10; status == CLVOX_ERROR_STOPPED; attempt += 7) {
+        calls = attempt;
+        o.more_count = attempt % 3;
+        status = clvox_atlas(ctx, all.s, 3, NULL, &o, &r);
+    }
+    assert_ok(status);
+    assert_that(r.resumed > 2, "%d registrations were taken over", r.resumed);
+    assert_same(&want, &r);
+    clvox_atlas_result_free(&r);
+    clvox_atlas_result_free(&want);
+    clvox_atlas_forget(place);
+    clvox_contexts_destroy(&more, 2);
+    release(&all);
+}
+
+static void failures_on_several_devices(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    clvox_context **more = NULL;
+    (void)state;
+    make_three(&all);
+    clvox_volume *nowhere = zeros(&all.own[0]->grid);
+    all.s[2].mask = nowhere;
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    o.rounds = 1;
+    o.skip_bad = 1;
+    build(&all, &o, &want);
+    assert_int_equal(open_more(&more), 2);
+    o.more = more, o.more_count = 2;
+    build(&all, &o, &r);
+    assert_memory_equal(want.average->data, r.average->data,
+                        clvox_grid_voxels(&r.average->grid) * sizeof(float));
+    assert_non_null(strstr(r.map[2].left_out, "third: "));
+    clvox_atlas_result_free(&r);
+    o.skip_bad = 0;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DATA);
+    assert_non_null(strstr(clvox_message(), "third: "));
+    all.s[2].mask = NULL;
+    snprintf(more[1]->limits.name, sizeof more[1]->limits.name, "Another");
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DEVICE);
+    assert_non_null(strstr(clvox_message(), "and Another (driver"));
+    assert_true(!r.average && !r.map);
+    o.more = NULL;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    clvox_contexts_destroy(&more, 2);
+    clvox_contexts_destroy(NULL, 1);
+    clvox_atlas_result_free(&want);
+    clvox_volume_destroy(&nowhere);
+    release(&all);
+}
+
 /* A subject that no registration can use is left out of all that follows, of what a state keeps too. */
 static void left_out(void **state)
 {
@@ -795,6 +890,10 @@ int main(void)
     test_case(averages, "weighted mean, trimmed mean and median, sharpened");
     test_case(votes, "the majority's labels, and those of the subjects that are like the template");
     test_case(stopped_and_resumed, "a run that is stopped anywhere goes on and ends with the same bits");
+    test_case(several_devices,
+              "one, two and three devices give the same bits, also of a run that was stopped on others");
+    test_case(failures_on_several_devices,
+              "a failure on one device ends all; devices that differ are refused");
     test_case(left_out, "a subject that cannot be registered is named, or left out");
     test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");
     test_case(identical_images, "the template of copies is the image, also after twenty rounds");

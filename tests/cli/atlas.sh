@@ -69,6 +69,16 @@ exits 0 clvox stats --list sized/subjects.tsv --test size -o sized/size -q
 json sized/size.json 'j["result"]["subjects"] == 3 and j["result"]["permutations"] == 6'
 exits 0 clvox atlas -o plain $fast s1.nii s2.nii --deform none --rounds 0; absent plain/subjects.tsv; absent plain/s1_logjac.nii.gz
 
+begin "several devices give the bits of one"
+one=${CLVOX_DEVICE:-0}
+exits 0 clvox atlas -o shared $fast --list lists/list.tsv --device "$one,$one,$one" --profile; says 'on 3 devices'
+json shared/report.json 'j["device"]["count"] == 3 and len({k["kernel"] for k in j["profile"]["kernels"]}) == len(j["profile"]["kernels"])'
+for name in template.nii.gz template_labels.nii.gz s1_warp.nii.gz s2_inverse_warp.nii.gz s3_affine.txt template_logjac.nii.gz; do
+    [ "$(hash_of other/$name)" = "$(hash_of shared/$name)" ] || complain "$name has other bits"
+done
+exits 1 clvox atlas -o x $fast s1.nii --device "$one,none-such"; one_sentence; says 'none-such'; absent x
+exits 1 clvox apply -i s1.nii -r s1.nii -o x.nii --device "$one,$one"; one_sentence; says 'one device is taken here'; absent x.nii
+
 begin "labels beyond 2^24 are voted on by their names, whatever tables the subjects have"
 python3 - <<'P'
 import struct
@@ -143,6 +153,7 @@ says 'ended/state keeps what has been done: the same command continues from ther
 [ -z "$(ls -A ended/state | grep part)" ] || complain "a temporary file stayed"
 exits 0 python3 end.py SIGKILL -9 ended state/round $ended
 absent ended/report.json
+exits 0 python3 end.py SIGTERM 143 ended state/subject_2 $ended --device "$one,$one"
 exits 1 clvox atlas -q -o ended $slow --step 0.3vox s1.nii s2.nii s3.nii; one_sentence; says 'ended/state: .*another step .*or remove the folder'
 exits 0 clvox atlas -o ended $slow s2.nii s1.nii s3.nii; says 'ended/state: of a run that was interrupted: continuing'
 absent ended/state

@@ -109,6 +109,35 @@ static void what_is_unknown_ambiguous_or_passed_over(void **state)
     }
 }
 
+static void lists_of_devices(void **state)
+{
+    (void)state;
+    int chosen[CLV_MOST_SELECTED];
+    assert_true(clv_devices_select(shared.list, 4, "gpu:all", chosen) == 2 && chosen[0] == 0 &&
+                chosen[1] == 1);
+    assert_true(clv_devices_select(shared.list, 4, "CPU:ALL", chosen) == 1 && chosen[0] == 2);
+    assert_true(clv_devices_select(shared.list, 4, "1,cpu,1", chosen) == 3 && chosen[0] == 1 &&
+                chosen[1] == 2 && chosen[2] == 1);
+    assert_true(clv_devices_select(shared.list, 4, NULL, chosen) == 1 && chosen[0] == 0);
+    setenv("CLVOX_DEVICE", "1,0", 1);
+    assert_true(clv_devices_select(shared.list, 4, "", chosen) == 2 && chosen[0] == 1 && chosen[1] == 0);
+    assert_int_equal(clv_device_select(shared.list, 4, NULL), CLVOX_ERROR_DEVICE);
+    assert_non_null(strstr(clvox_message(), "device \"1,0\": one device is taken here"));
+    unsetenv("CLVOX_DEVICE");
+    const char *wrong[][2] = {{"0,,1", "commas between"},
+                              {"0,", "commas between"},
+                              {",0", "commas between"},
+                              {"0,fpga", "\"fpga\": there is none such"},
+                              {"accelerator:all", "none such"},
+                              {"h200:all", "are known"},
+                              {"0,3", "too old"}};
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(clv_devices_select(shared.list, 4, wrong[i][0], chosen), CLVOX_ERROR_DEVICE);
+        assert_that(strstr(clvox_message(), wrong[i][1]), "%s", clvox_message());
+    }
+    assert_int_equal(clv_device_select(shared.list, 4, "gpu:all"), CLVOX_ERROR_DEVICE);
+}
+
 static void nothing_usable(void **state)
 {
     (void)state;
@@ -124,6 +153,7 @@ static void check_selection(void)
               "selection by CLVOX_DEVICE, which an option overrides");
     test_case(what_is_unknown_ambiguous_or_passed_over,
               "what is unknown, ambiguous or passed over is answered by what there is");
+    test_case(lists_of_devices, "lists of devices, and all of a type");
     test_case(nothing_usable, "nothing usable");
 }
 

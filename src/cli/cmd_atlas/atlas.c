@@ -132,9 +132,14 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     }
     r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0;
     CLI_TRY(cli_atlas_claim(cli, r));
-    CLI_TRY(cli_open(cli));
-    cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s\n", r->count, o->linear_rounds,
-               o->rounds, r->ats ? " for each template" : "");
+    CLI_TRY(cli_open_all(cli));
+    o->more = cli->more + 1;
+    o->more_count = cli->more_count - 1;
+    cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s", r->count,
+               o->linear_rounds, o->rounds, r->ats ? " for each template" : "");
+    if (cli->more_count > 1)
+        cli_remark(cli, 0, ", on %d devices", cli->more_count);
+    cli_remark(cli, 0, "\n");
     log_options(cli, r, o);
     o->state = cli_atlas_path(r, "state", -1, "", state);
     if (!access(cli_atlas_path(r, "state", -1, "/run", path), F_OK))
@@ -238,7 +243,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "With --regress, DIR/template_C.nii.gz, NAME_C_warp.nii.gz and so on for every value C of --at.\n"
                  "Of a BIDS folder the subjects are sub-*/[ses-*/]anat/*_T1w.nii.gz, and participants.tsv has the\n"
                  "covariates. Paths in a list are relative to its folder. A run that was stopped or killed resumes when the\n"
-                 "same command is given again; DIR/state keeps what has been done.",
+                 "same command is given again; DIR/state keeps what has been done.\n"
+                 "`--device gpu:all` shares the subjects among GPUs of one kind; the bits are those of one.",
         .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
                    "  clvox atlas -o template --list subjects.tsv --rounds 6 --average median\n"
                    "  clvox atlas -o template bids --suffix T2w\n"
@@ -250,6 +256,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         .more_given = r.of_register,
         .without = without,
         .most = 1 << 20,
+        .devices = true,
     };
     char **rest;
     int count, status = cli_parse(cli, &usage, argc, argv, &rest, &count);
