@@ -3,6 +3,7 @@
 #define CLVOX_ATLAS_H
 
 #include "clvox/registration.h"
+#include "clvox/team.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,6 +53,10 @@ typedef struct clvox_atlas_options {
      * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */
     clvox_context *const *more;
     int more_count;
+    /* Processes that make the template together, each called with the same subjects and options and with
+     * contexts on devices of one model and driver; of state they share the folder. NULL: this one does it
+     * alone, with the same bits. Averages are the same in all; the warps of a subject are in one of them. */
+    clvox_team *team;
     /* Not 0 stops. May be NULL. With more contexts it comes from their threads, one call at a time. */
     int (*progress)(void *user, const char *stage, double fraction);
     void *user;
@@ -74,7 +79,9 @@ typedef struct clvox_atlas_round {
 
 typedef struct clvox_atlas_map {
     double matrix[4][4];                 /* template -> subject, RAS mm, after the warp */
-    clvox_volume *warp, *inverse_warp;   /* on the template's grid, as of clvox_register; NULL without deformation */
+    /* On the template's grid, as of clvox_register; NULL without deformation, and where another member of
+     * options.team has them. */
+    clvox_volume *warp, *inverse_warp;
     double likeness;                     /* squared correlation with the template where both are */
     double displacement_mm;              /* rms of the warp */
     unsigned suspicions;                 /* CLVOX_SUSPECT_... of its last registration */
@@ -93,30 +100,31 @@ typedef struct clvox_atlas_result {
     size_t device_bytes;   /* the most that a registration held */
 } clvox_atlas_result;
 
-/* Builds the template of count subjects. Its grid is that of start, else the subjects' own where they share
- * one, else one along R, A and S that holds all of them with their centroids on one point, with voxels of the
- * median volume. start: NULL, or an image to begin with instead of the mean of the subjects.
+/* Builds the template of count subjects, at most 65536. Its grid is that of start, else the subjects' own
+ * where they share one, else one along R, A and S that holds all of them with their centroids on one
+ * point, with voxels of the median volume. start: NULL, or an image to begin with instead of the mean of
+ * the subjects.
  *
- * A subject's map is x -> A_i (x + u_i(x)). Linear rounds find A_i and replace it by A_i G, G such that the
- * mean of log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms of the
- * maps, log phi = (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the same on the
- * right of every map, until it is below 5e-4 voxels or interpolation keeps it from falling. The template is
- * then the average of the images, each sampled once through its whole map. It does not depend on the order of
- * the subjects nor on the scale of their weights, bit for bit; a subject (image and mask) that is given twice
- * is registered once, with the sum of its weights.
+ * A subject's map is x -> A_i (x + u_i(x)). Linear rounds find A_i and replace it by A_i G, G such that
+ * the mean of log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms of
+ * the maps, log phi = (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the same
+ * on the right of every map, until it is below 5e-4 voxels or interpolation keeps it from falling. The
+ * template is then the average of the images, each sampled once through its whole map. It does not depend
+ * on the order of the subjects nor on the scale of their weights, bit for bit; a subject (image and mask)
+ * that is given twice is registered once, with the sum of its weights.
  *
- * CLVOX_VOTE_LOCAL multiplies a subject's weight by max(r, 0)^2, r its correlation with the template over 5 x
- * 5 x 5 voxels (Artaechevarria et al. 2009); where that is 0 for all, the majority decides.
+ * CLVOX_VOTE_LOCAL multiplies a subject's weight by max(r, 0)^2, r its correlation with the template over
+ * 5 x 5 x 5 voxels (Artaechevarria et al. 2009); where that is 0 for all, the majority decides.
  *
  * With neither a linear transform nor a deformation it is the average of the images as they lie. Images,
- * warped images and two warps of every subject are in host memory at once: 32 bytes a voxel of the template
- * and subject.
+ * warped images and two warps of every subject are in host memory at once: 32 bytes a voxel of the
+ * template and subject.
  *
  * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects,
- * options, kernels or another device. CLVOX_ERROR_DEVICE: options.more holds a device unlike the first one,
- * which would give other bits. On success the result is the caller's, for clvox_atlas_result_free; on
- * failure it holds nothing. CLVOX_ERROR_DATA: an image of one value, or one of which less than a tenth comes to lie in
- * the template. */
+ * options, kernels or another device. CLVOX_ERROR_DEVICE: options.more holds a device unlike the first
+ * one, which would give other bits. On success the result is the caller's, for clvox_atlas_result_free; on
+ * failure it holds nothing. CLVOX_ERROR_DATA: an image of one value, or one of which less than a tenth
+ * comes to lie in the template. */
 CLVOX_API int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
                           const clvox_volume *start, const clvox_atlas_options *options,
                           clvox_atlas_result *result);

@@ -21,6 +21,7 @@
 #include "clvox/stats.h"
 #include "clvox/status.h"
 #include "clvox/surface.h"
+#include "clvox/team.h"
 #include "clvox/tensor.h"
 #include "clvox/tensor_all.h"
 #include "clvox/threads.h"

@@ -22,17 +22,13 @@ int clv_atlas_fail(int status, const clv_atlas_member *s)
     return clvox_fail_in(status, s->given->name ? s->given->name : "a subject");
 }
 
-int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, const char *why)
+void clv_atlas_leave_out(clv_atlas_member *s, const char *why)
 {
     if (why != s->map.left_out)
         snprintf(s->map.left_out, sizeof s->map.left_out, "%s", why);
     clvox_volume_destroy(&s->map.warp);
     clvox_volume_destroy(&s->map.inverse_warp);
-    s->base = s->weight = a->weights = 0;
-    for (int i = 0; i < a->count; i++)
-        a->weights += a->s[i].weight;
-    return a->weights > 0 ? CLVOX_OK
-                          : clvox_fail(CLVOX_ERROR_DATA, "no subject is left: %s", s->map.left_out);
+    s->base = s->weight = 0;
 }
 
 /* ---- rounds -------------------------------------------------------------- */
@@ -62,16 +58,8 @@ static void take_over(clv_atlas_run *a, clv_atlas_member *s, clvox_register_resu
     r->warp = r->inverse_warp = NULL;
     pthread_mutex_lock(&a->lock);
     a->out->device_bytes = r->device_bytes > a->out->device_bytes ? r->device_bytes : a->out->device_bytes;
-    a->registered++;
+    a->fresh[0]++;
     pthread_mutex_unlock(&a->lock);
-}
-
-static int leave_out(clv_atlas_run *a, clv_atlas_member *s)
-{
-    pthread_mutex_lock(&a->lock);
-    const int status = clv_atlas_leave_out(a, s, clvox_message());
-    pthread_mutex_unlock(&a->lock);
-    return status;
 }
 
 static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
@@ -86,8 +74,8 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
     (void)user;
     if (clv_atlas_state_find(a, s)) {
         pthread_mutex_lock(&a->lock);
-        a->registered++;
-        a->out->resumed++;
+        a->fresh[0]++;
+        a->fresh[1]++;
         pthread_mutex_unlock(&a->lock);
         return CLVOX_OK;
     }
@@ -107,7 +95,10 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
         clv_atlas_fail(status, s);
     if (status == CLVOX_ERROR_DATA && a->o->skip_bad) {
-        status = leave_out(a, s);
+        pthread_mutex_lock(&a->lock);
+        clv_atlas_leave_out(s, clvox_message());
+        pthread_mutex_unlock(&a->lock);
+        status = CLVOX_OK;
         goto end;
     }
     CLV_TRY(status);
@@ -126,6 +117,7 @@ static int run_round(clv_atlas_run *a)
     *round = (clvox_atlas_round){.deformable = deformable};
     a->stage = deformable ? "deformable round" : "linear round";
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){register_subject, NULL, 1, false}));
+    CLV_TRY(clv_atlas_share(a));
     if (deformable)
         CLV_TRY(clv_atlas_center_warps(a, round));
     else
@@ -159,8 +151,8 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
     int status = clv_options_check(&clv_atlas_table, o);
     if (status < 0)
         return status;
-    if (count < 1)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes one subject or more");
+    if (count < 1 || count > CLV_ATLAS_MOST)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes 1 to 65536 subjects");
     if (o->linear_rounds + o->rounds < 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes one round or more");
     if (start && (start->kind != CLVOX_KIND_SCALAR || start->frames != 1))
@@ -264,7 +256,7 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
         goto end;
     }
     status = run_all(a, subjects);
-    if (a->key && is_final(status) && !result->rounds)
+    if (o->state && is_final(status) && !result->rounds && (!o->team || !o->team->rank))
         clvox_atlas_forget(o->state);
     result->subjects = a->count;
     const int copied = clv_atlas_hand_over(a);

@@ -14,11 +14,13 @@ typedef struct clv_atlas_member {
     int place;           /* among those given */
     uint64_t hash;       /* of its contents */
     int first;           /* the first one of the same contents, as a rule itself */
+    int owner;           /* of the members of the team, that which registers it and holds its warps */
     double own;          /* weight against the largest */
     double base;         /* with those of the same contents; 0 for all but the first, and for what was left out */
     double kernel;       /* of a regression, else 1 */
     double weight;       /* in the averages, base kernel; 0: it is not registered */
     clvox_volume *image; /* on one scale; NULL with a base of 0 from the start */
+    double largest;      /* absolute value in it */
     double affine[4][4]; /* of the linear rounds */
     clvox_atlas_map map; /* its matrix is that, or for a template of a regression centred anew */
 } clv_atlas_member;
@@ -38,6 +40,8 @@ typedef struct clv_atlas_run {
     clvox_volume *average, *next;
     int linear, rounds; /* to be done: rounds of linear registration, and all of a template */
     int registered;     /* registrations until now, those of a state among them */
+    int fresh[2];       /* of this process, not yet shared: registrations, and those of a state */
+    double scale;       /* of intensities in sums of integers */
     clvox_atlas_result *out;
     char *key; /* what a state has to be of; NULL: none is kept */
     double opened, keeping; /* seconds: when the state was opened, and what keeping maps has taken since */
@@ -60,8 +64,8 @@ int clv_atlas_run_until(clv_atlas_run *a, int rounds);
 int clv_atlas_hand_over(clv_atlas_run *a);
 /* The templates of a regression, after the linear rounds. */
 int clv_atlas_regress(clv_atlas_run *a);
-/* Leaves a subject out, for options->skip_bad. CLVOX_ERROR_DATA where none is left. */
-int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, const char *why);
+/* Leaves a subject out, for options->skip_bad; clv_atlas_share finds out where none is left. */
+void clv_atlas_leave_out(clv_atlas_member *s, const char *why);
 
 /* The devices of a run, from the call and its options: refuses those that differ. */
 int clv_atlas_devices_open(clv_atlas_run *a, clvox_context *first);
@@ -84,6 +88,23 @@ int clv_atlas_told(clv_atlas_run *a, int device, double share);
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects);
 /* Of a cube as large as a voxel, mm. */
 double clv_atlas_edge(const clvox_grid *grid);
+
+/* ---- teams: without one these do nothing, and every subject is mine ---- */
+
+bool clv_atlas_is_mine(const clv_atlas_run *a, const clv_atlas_member *s);
+/* Gives the subjects that take part to the members in turn. */
+void clv_atlas_deal(clv_atlas_run *a);
+/* What each member knows of its subjects, but warps, becomes known to all. CLVOX_ERROR_DATA: none is left. */
+int clv_atlas_share(clv_atlas_run *a);
+/* The first member's matrices and weights become those of all: versions of libm may differ in a last bit. */
+int clv_atlas_settle(clv_atlas_run *a);
+int clv_atlas_total(const clv_atlas_run *a, int64_t *values, size_t count);
+int clv_atlas_spread(const clv_atlas_run *a, int from, void *bytes, size_t size);
+/* A volume of a grid and number of frames that one member has becomes all members'. */
+int clv_atlas_spread_volume(const clv_atlas_run *a, int from, int frames, clvox_kind kind, clvox_volume **v);
+/* value * scale as an integer, whose sums know no order: for at most CLV_ATLAS_MOST values. */
+enum { CLV_ATLAS_MOST = 65536 };
+int64_t clv_atlas_fixed(double value, double scale);
 
 /* A volume of a subject through its whole map (warp, affine), sampled once; outside it is NaN, labels 0. */
 int clv_atlas_pull(const clv_atlas_run *a, int device, const clvox_atlas_map *map, const clvox_volume *volume,

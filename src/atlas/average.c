@@ -49,22 +49,16 @@ static double median(const pair *p, int count)
     return p[count - 1].value;
 }
 
-static float average_voxel(const clv_atlas_run *a, clvox_volume *const *warped, size_t voxel, pair *p)
+static float middle_of(const clv_atlas_run *a, clvox_volume *const *warped, size_t voxel, pair *p)
 {
     int count = 0;
-    double sum = 0, weight = 0;
     for (int i = 0; i < a->count; i++) {
         float value = warped[i] ? warped[i]->data[voxel] : NAN;
-        if (!isfinite(value))
-            continue;
-        p[count++] = (pair){value, a->s[i].weight};
-        sum += a->s[i].weight * (double)value;
-        weight += a->s[i].weight;
+        if (isfinite(value))
+            p[count++] = (pair){value, a->s[i].weight};
     }
-    if (count && a->o->average != CLVOX_AVERAGE_MEAN)
-        qsort(p, (size_t)count, sizeof *p, by_pair);
+    qsort(p, (size_t)count, sizeof *p, by_pair);
     return !count                                   ? 0
-           : a->o->average == CLVOX_AVERAGE_MEAN    ? (float)(sum / weight)
            : a->o->average == CLVOX_AVERAGE_TRIMMED ? (float)trimmed(p, count, .1)
                                                     : (float)median(p, count);
 }
@@ -95,9 +89,13 @@ int clv_atlas_pull(const clv_atlas_run *a, int device, const clvox_atlas_map *ma
 
 typedef struct averaging {
     clv_atlas_run *a;
-    clvox_volume **warped; /* NULL: it takes no part */
+    clvox_volume **warped; /* NULL: it takes no part, or another member of the team has it */
     pair *room;            /* count of them for each worker */
+    int64_t *sum, *weight; /* of the mean, a voxel each */
 } averaging;
+
+/* Weights are at most 1. */
+static const double WEIGHT_SCALE = 0x1p45;
 
 static int pull_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
@@ -105,13 +103,59 @@ static int pull_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *use
     return clv_atlas_pull(a, device, &s->map, s->image, CLVOX_INTERPOLATE_CUBIC, &w->warped[s - a->s]);
 }
 
-static int average_slice(void *user, size_t index, int worker)
+static int sum_slice(void *user, size_t index, int worker)
+{
+    const averaging *w = user;
+    const size_t slice = (size_t)w->a->grid.size[0] * (size_t)w->a->grid.size[1];
+    (void)worker;
+    for (int i = 0; i < w->a->count; i++) {
+        const double weight = w->a->s[i].weight;
+        const int64_t whole = clv_atlas_fixed(weight, WEIGHT_SCALE);
+        for (size_t v = index * slice; w->warped[i] && v < (index + 1) * slice; v++)
+            if (isfinite(w->warped[i]->data[v])) {
+                w->sum[v] += clv_atlas_fixed(weight * (double)w->warped[i]->data[v], w->a->scale);
+                w->weight[v] += whole;
+            }
+    }
+    return CLVOX_OK;
+}
+
+/* By sums of integers, which are the same in any order and for any team. */
+static int take_mean(const averaging *w)
+{
+    int status = CLVOX_OK;
+    const clv_atlas_run *a = w->a;
+    const size_t n = clvox_grid_voxels(&a->grid);
+    CLV_TRY(clvox_parallel((size_t)a->grid.size[2], sum_slice, (void *)w));
+    CLV_TRY(clv_atlas_total(a, w->sum, n));
+    CLV_TRY(clv_atlas_total(a, w->weight, n));
+    for (size_t v = 0; v < n; v++)
+        a->next->data[v] =
+            w->weight[v] ? (float)((double)w->sum[v] / a->scale / ((double)w->weight[v] / WEIGHT_SCALE)) : 0;
+end:
+    return status;
+}
+
+static int middle_slice(void *user, size_t index, int worker)
 {
     const averaging *w = user;
     const size_t slice = (size_t)w->a->grid.size[0] * (size_t)w->a->grid.size[1];
     for (size_t v = index * slice; v < (index + 1) * slice; v++)
-        w->a->next->data[v] = average_voxel(w->a, w->warped, v, w->room + (size_t)worker * (size_t)w->a->count);
+        w->a->next->data[v] = middle_of(w->a, w->warped, v, w->room + (size_t)worker * (size_t)w->a->count);
     return CLVOX_OK;
+}
+
+/* Trimmed mean and median want all values of a voxel in one place. */
+static int take_middle(const averaging *w)
+{
+    int status = CLVOX_OK;
+    const clv_atlas_run *a = w->a;
+    for (int i = 0; i < a->count; i++)
+        if (a->s[i].weight > 0)
+            CLV_TRY(clv_atlas_spread_volume(a, a->s[i].owner, 1, CLVOX_KIND_SCALAR, &w->warped[i]));
+    status = clvox_parallel((size_t)a->grid.size[2], middle_slice, (void *)w);
+end:
+    return status;
 }
 
 static int compare_one(void *user, size_t index, int worker)
@@ -140,23 +184,28 @@ int clv_atlas_average(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     averaging w = {.a = a};
+    const size_t n = clvox_grid_voxels(&a->grid);
     clvox_volume **warped = w.warped = calloc((size_t)a->count, sizeof *warped);
     w.room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w.room);
-    if (!warped || !w.room) {
+    w.sum = calloc(n, sizeof *w.sum);
+    w.weight = calloc(n, sizeof *w.weight);
+    if (!warped || !w.room || !w.sum || !w.weight)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
+    CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING, false}));
-    CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next));
-    CLV_TRY(clvox_parallel((size_t)a->grid.size[2], average_slice, &w));
-    if (a->o->unsharp > 0)
-        CLV_TRY(sharpen(a));
-    status = clvox_parallel((size_t)a->count, compare_one, &w);
+    CLV_TRY(clvox_team_agree(a->o->team, clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
+    CLV_TRY(a->o->average == CLVOX_AVERAGE_MEAN ? take_mean(&w) : take_middle(&w));
+    CLV_TRY(clvox_team_agree(a->o->team, a->o->unsharp > 0 ? sharpen(a) : CLVOX_OK));
+    CLV_TRY(clv_atlas_spread(a, 0, a->next->data, n * sizeof(float)));
+    CLV_TRY(clvox_parallel((size_t)a->count, compare_one, &w));
+    status = clv_atlas_share(a);
 end:
     for (int i = 0; warped && i < a->count; i++)
         clvox_volume_destroy(&warped[i]);
     free(warped);
     free(w.room);
+    free(w.sum);
+    free(w.weight);
     return status;
 }
 

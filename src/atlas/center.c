@@ -67,12 +67,14 @@ int clv_atlas_center_affines(clv_atlas_run *a, clvox_atlas_round *round)
         for (int i = 0; i < a->count; i++)
             clv_matrix_multiply(CLV_MATRIX(a->s[i].map.matrix), CLV_MATRIX(back), a->s[i].map.matrix);
     }
+    CLV_TRY(clv_atlas_settle(a));
     double edge = clv_atlas_edge(&a->grid);
     for (int i = 0; i < a->count; i++) {
         double length = edge * length_of_affine(&a->grid, CLV_MATRIX(a->s[i].map.matrix));
         sum += a->s[i].weight * length * length / a->weights;
     }
     round->spread_mm = sqrt(sum);
+    status = clv_atlas_spread(a, 0, round, sizeof *round);
 end:
     return status;
 }
@@ -88,41 +90,49 @@ static double length_of(const clvox_volume *field)
 
 typedef struct velocities {
     const clv_atlas_run *a;
-    clvox_volume *mean;
+    int64_t *sum;
 } velocities;
 
 /* As many values as stay in a cache with one subject's. */
 enum { PART = 4096 };
+/* Velocities of up to 4 m in sums of integers, to 6e-11 mm. */
+static const double VELOCITY_SCALE = 0x1p34;
 
-static int mean_part(void *user, size_t index, int worker)
+static int sum_part(void *user, size_t index, int worker)
 {
     const velocities *w = user;
     const size_t n = 3 * clvox_grid_voxels(&w->a->grid), from = index * PART, all = n - from < PART ? n - from : PART;
-    double sum[PART] = {0};
+    int64_t *sum = w->sum + from;
     (void)worker;
     for (int i = 0; i < w->a->count; i++) {
         const clv_atlas_member *s = &w->a->s[i];
-        if (!s->weight)
+        if (!s->weight || !clv_atlas_is_mine(w->a, s))
             continue;
         const float *there = s->map.warp->data + from, *back = s->map.inverse_warp->data + from;
         for (size_t k = 0; k < all; k++) {
             double v = ((double)there[k] - (double)back[k]) / 2;
-            sum[k] += isfinite(v) ? s->weight * v : 0;
+            sum[k] += isfinite(v) ? clv_atlas_fixed(s->weight * v, VELOCITY_SCALE) : 0;
         }
     }
-    for (size_t k = 0; k < all; k++)
-        w->mean->data[from + k] = (float)(sum[k] / w->a->weights);
     return CLVOX_OK;
 }
 
 /* The mean of the logarithms (u - u~) / 2, u~ that of the inverse. */
 static int mean_velocity(clv_atlas_run *a, clvox_volume **out)
 {
+    const size_t n = 3 * clvox_grid_voxels(&a->grid);
+    velocities w = {a, calloc(n, sizeof *w.sum)};
     int status = clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, out);
-    if (status < 0)
-        return status;
-    velocities w = {a, *out};
-    return clvox_parallel((3 * clvox_grid_voxels(&a->grid) + PART - 1) / PART, mean_part, &w);
+    if (!w.sum)
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(clvox_parallel((n + PART - 1) / PART, sum_part, &w));
+    CLV_TRY(clv_atlas_total(a, w.sum, n));
+    for (size_t k = 0; k < n; k++)
+        (*out)->data[k] = (float)((double)w.sum[k] / VELOCITY_SCALE / a->weights);
+end:
+    free(w.sum);
+    return status;
 }
 
 /* exp(sign v) */
@@ -176,8 +186,10 @@ static int move_warps(clv_atlas_run *a, const clvox_volume *v)
 {
     int status = CLVOX_OK;
     movement w = {NULL, NULL};
-    CLV_TRY(exponential(a, v, -1, &w.to_middle));
-    CLV_TRY(exponential(a, v, 1, &w.from_middle));
+    status = exponential(a, v, -1, &w.to_middle);
+    if (status >= 0)
+        status = exponential(a, v, 1, &w.from_middle);
+    CLV_TRY(clvox_team_agree(a->o->team, status));
     status = clv_atlas_each(a, &(clv_atlas_step){move_warp, &w, 0, false});
 end:
     clvox_volume_destroy(&w.to_middle);
@@ -203,11 +215,13 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
         CLV_TRY(move_warps(a, v));
         clvox_volume_destroy(&v);
     }
+    for (int i = 0; i < a->count; i++)
+        if (a->s[i].weight > 0 && clv_atlas_is_mine(a, &a->s[i]))
+            a->s[i].map.displacement_mm = length_of(a->s[i].map.warp);
+    CLV_TRY(clv_atlas_share(a));
     for (int i = 0; i < a->count; i++) {
-        if (!a->s[i].weight)
-            continue;
-        double length = a->s[i].map.displacement_mm = length_of(a->s[i].map.warp);
-        sum += a->s[i].weight * length * length / a->weights;
+        const double length = a->s[i].map.displacement_mm;
+        sum += a->s[i].weight > 0 ? a->s[i].weight * length * length / a->weights : 0;
     }
     round->spread_mm = sqrt(sum);
 end:

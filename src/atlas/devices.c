@@ -77,6 +77,7 @@ typedef struct queue {
     clv_atlas_run *a;
     const clv_atlas_step *step;
     int next;
+    double factor;      /* of all subjects against those that take the step here */
     int failed, status; /* the first subject that failed; with status CLVOX_OK: none */
     char sentence[2048];
 } queue;
@@ -87,15 +88,19 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
-/* The next subject, with those counted as done that have nothing to do; NULL: none. With the lock held. */
+static bool takes_part(const queue *q, const clv_atlas_member *s)
+{
+    return (s->weight > 0 || q->step->all) && clv_atlas_is_mine(q->a, s);
+}
+
+/* The next subject; NULL: none. With the lock held. */
 static clv_atlas_member *next_of(queue *q)
 {
     clv_atlas_run *a = q->a;
     while (q->status >= 0 && q->next < a->count) {
         clv_atlas_member *s = &a->s[q->next++];
-        if (s->weight > 0 || q->step->all)
+        if (takes_part(q, s))
             return s;
-        a->done += q->step->work;
     }
     return NULL;
 }
@@ -112,7 +117,7 @@ static void *work(void *argument)
         int status = q->step->take(a, s, self->device, q->step->user);
         pthread_mutex_lock(&a->lock);
         a->under_way[self->device] = 0;
-        a->done += q->step->work;
+        a->done += q->factor * q->step->work;
         if (status >= 0)
             status = tell(a);
         /* That others were stopped for it hides no failure. */
@@ -132,10 +137,15 @@ static void *work(void *argument)
 int clv_atlas_each(clv_atlas_run *a, const clv_atlas_step *step)
 {
     queue q = {.a = a, .step = step};
+    const double before = a->done;
+    int mine = 0;
     worker *workers = calloc((size_t)a->devices, sizeof *workers);
     int started = 1;
     if (!workers)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int i = 0; i < a->count; i++)
+        mine += takes_part(&q, &a->s[i]);
+    q.factor = mine ? (double)a->count / mine : 1;
     workers[0] = (worker){.queue = &q};
     /* Fewer threads than devices is slower, not wrong. */
     for (; started < a->devices; started++) {
@@ -147,5 +157,7 @@ int clv_atlas_each(clv_atlas_run *a, const clv_atlas_step *step)
     for (int i = 1; i < started; i++)
         pthread_join(workers[i].thread, NULL);
     free(workers);
-    return q.status < 0 ? clvox_fail((clvox_status)q.status, "%s", q.sentence) : CLVOX_OK;
+    a->done = before + a->count * step->work;
+    return clvox_team_agree(a->o->team,
+                            q.status < 0 ? clvox_fail((clvox_status)q.status, "%s", q.sentence) : CLVOX_OK);
 }

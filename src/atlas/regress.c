@@ -45,10 +45,12 @@ static int begin(clv_atlas_run *a)
     clvox_atlas_round unused;
     a->stage = "template of the affines";
     clv_atlas_weigh(a);
+    CLV_TRY(clv_atlas_settle(a));
     for (int i = 0; i < a->count; i++) {
         clv_matrix_copy(CLV_MATRIX(a->s[i].affine), a->s[i].map.matrix);
         a->s[i].map.displacement_mm = 0;
     }
+    clv_atlas_deal(a);
     CLV_TRY(clv_atlas_center_affines(a, &unused));
     CLV_TRY(clv_atlas_average(a));
     clv_atlas_replace(a, &unused);

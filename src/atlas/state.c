@@ -61,6 +61,11 @@ static head head_of(const clv_atlas_run *a, int place)
     return h;
 }
 
+static bool is_first(const clv_atlas_run *a)
+{
+    return !a->o->team || a->o->team->rank == 0;
+}
+
 /* ---- whole files --------------------------------------------------------- */
 
 static int save(const clv_atlas_run *a, const char *name, head h, const piece *p, int count)
@@ -183,27 +188,32 @@ end:
     return status;
 }
 
-/* Names the first line in which two keys differ. */
+/* The first line in which two keys differ: where it stands, its lengths and that of its name. false: they
+ * differ in more than a value. */
+static bool find_difference(const char **before, const char **now, size_t *m, size_t *n, size_t *name)
+{
+    for (;;) {
+        *m = strcspn(*before, "\n"), *n = strcspn(*now, "\n"), *name = strcspn(*now, "\t\n");
+        if (*m != *n || !*n || strncmp(*before, *now, *n) != 0)
+            break;
+        *before += *m + ((*before)[*m] != 0);
+        *now += *n + ((*now)[*n] != 0);
+    }
+    return *name < *m && *name < *n && !strncmp(*before, *now, *name + 1);
+}
+
 static int refuse(const clv_atlas_run *a, const char *key)
 {
     const char *before = key, *now = a->key;
-    for (;;) {
-        size_t m = strcspn(before, "\n"), n = strcspn(now, "\n"), name = strcspn(now, "\t\n");
-        if (m == n && n && !strncmp(before, now, n)) {
-            before += m + (before[m] != 0);
-            now += n + (now[n] != 0);
-            continue;
-        }
-        if (name >= m || name >= n || strncmp(before, now, name + 1) != 0)
-            return clvox_fail(CLVOX_ERROR_FILE, "%s: is not the state of such a run; remove it to begin anew",
-                              a->o->state);
-        return clvox_fail(
-            CLVOX_ERROR_FILE,
-            "%s: an unfinished run with another %.*s (%.*s, not %.*s) is in it; run that again to "
-            "finish it, or remove the folder to begin anew",
-            a->o->state, (int)name, now, (int)(m - name - 1), before + name + 1, (int)(n - name - 1),
-            now + name + 1);
-    }
+    size_t m, n, name;
+    if (!find_difference(&before, &now, &m, &n, &name))
+        return clvox_fail(CLVOX_ERROR_FILE, "%s: is not the state of such a run; remove it to begin anew",
+                          a->o->state);
+    return clvox_fail(CLVOX_ERROR_FILE,
+                      "%s: an unfinished run with another %.*s (%.*s, not %.*s) is in it; run that again to "
+                      "finish it, or remove the folder to begin anew",
+                      a->o->state, (int)name, now, (int)(m - name - 1), before + name + 1,
+                      (int)(n - name - 1), now + name + 1);
 }
 
 /* ---- rounds and subjects ------------------------------------------------- */
@@ -227,14 +237,32 @@ static int round_pieces(const clv_atlas_run *a, piece p[ROUND_PIECES])
     return CLVOX_OK;
 }
 
+/* By the first member of a team, for all: *there says whether it was. */
+static int load_for_all(const clv_atlas_run *a, head *h, const piece *p, bool *there)
+{
+    int status = CLVOX_OK;
+    *there = is_first(a) && load(a, "round", h, p, ROUND_PIECES);
+    CLV_TRY(clv_atlas_spread(a, 0, there, sizeof *there));
+    if (*there)
+        CLV_TRY(clv_atlas_spread(a, 0, h, sizeof *h));
+    for (int i = 0; *there && i < ROUND_PIECES; i++)
+        CLV_TRY(clv_atlas_spread(a, 0, p[i].bytes, p[i].size));
+end:
+    return status;
+}
+
 static int load_round(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
+    bool there;
     head h = head_of(a, -1);
     piece p[ROUND_PIECES] = {{0}};
-    CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->average));
-    CLV_TRY(round_pieces(a, p));
-    if (!load(a, "round", &h, p, ROUND_PIECES)) {
+    status = clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->average);
+    if (status >= 0)
+        status = round_pieces(a, p);
+    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(load_for_all(a, &h, p, &there));
+    if (!there) {
         clvox_volume_destroy(&a->average);
         memset(a->out->round, 0, p[1].size);
         goto end;
@@ -251,6 +279,7 @@ static int load_round(clv_atlas_run *a)
         s->weight = s->base * s->kernel;
         a->weights += s->weight;
     }
+    clv_atlas_deal(a);
     const int templates = h.at > 0 ? h.at : 0;
     a->at = h.at;
     a->out->rounds = h.round;
@@ -262,22 +291,66 @@ end:
     return status;
 }
 
-int clv_atlas_state_open(clv_atlas_run *a)
+/* Whether the folder has a state: 1 or 0. Refuses one of another run. */
+static int find_state(const clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     char path[PATH_MAX], *text = NULL;
     size_t size;
-    if (!a->o->state)
-        return CLVOX_OK;
-    CLV_TRY(make_key(a));
-    a->opened = clv_seconds();
     if (access(path_in(a->o->state, "run", path), F_OK))
-        return CLVOX_OK;
+        return 0;
     CLV_TRY(clvox_file_read(path, (size_t)1 << 20, &text, &size));
-    CLV_TRY(strcmp(text, a->key) ? refuse(a, text) : CLVOX_OK);
-    status = load_round(a);
+    status = strcmp(text, a->key) ? refuse(a, text) : 1;
 end:
     free(text);
+    return status;
+}
+
+/* All members of a team have to make the same: the first one's key against the others'. */
+static int compare_keys(const clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    uint64_t size = strlen(a->key) + 1;
+    char *first = NULL;
+    CLV_TRY(clv_atlas_spread(a, 0, &size, sizeof size));
+    first = calloc(1, size);
+    CLV_TRY(clvox_team_agree(a->o->team,
+                             first ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    if (is_first(a))
+        memcpy(first, a->key, size);
+    CLV_TRY(clv_atlas_spread(a, 0, first, size));
+    if (strcmp(first, a->key)) {
+        const char *before = first, *now = a->key;
+        size_t m, n, name;
+        find_difference(&before, &now, &m, &n, &name);
+        status = clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "processes of one template have to agree, and process %d has another %.*s (%.*s, not %.*s)",
+            a->o->team->rank, (int)name, now, (int)(n - name - 1), now + name + 1, (int)(m - name - 1),
+            before + name + 1);
+    }
+    status = clvox_team_agree(a->o->team, status);
+end:
+    free(first);
+    return status;
+}
+
+int clv_atlas_state_open(clv_atlas_run *a)
+{
+    int status = CLVOX_OK, there = 0;
+    if (!a->o->state && !a->o->team)
+        return CLVOX_OK;
+    CLV_TRY(clvox_team_agree(a->o->team, make_key(a)));
+    a->opened = clv_seconds();
+    if (a->o->team)
+        CLV_TRY(compare_keys(a));
+    if (!a->o->state)
+        return CLVOX_OK;
+    there = is_first(a) ? find_state(a) : 0;
+    CLV_TRY(clvox_team_agree(a->o->team, there));
+    CLV_TRY(clv_atlas_spread(a, 0, &there, sizeof there));
+    status = there ? load_round(a) : CLVOX_OK;
+end:
     return status;
 }
 
@@ -285,8 +358,10 @@ int clv_atlas_state_advance(const clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     piece p[ROUND_PIECES] = {{0}};
-    if (!a->key)
+    if (!a->o->state)
         return CLVOX_OK;
+    if (!is_first(a))
+        goto end;
     CLV_TRY(round_pieces(a, p));
     standing *to = p[0].bytes;
     for (int i = 0; i < a->count; i++) {
@@ -302,7 +377,7 @@ int clv_atlas_state_advance(const clv_atlas_run *a)
     status = save(a, "round", h, p, ROUND_PIECES);
 end:
     free(p[0].bytes);
-    return status;
+    return clvox_team_agree(a->o->team, status);
 }
 
 /* What follows a head of a subject: its matrix, what speaks against it and, in deformable rounds, both warps. */
@@ -344,7 +419,7 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
     const int place = (int)(s - a->s);
     clvox_atlas_map map = s->map;
     const double mark = clv_seconds();
-    if (!a->key)
+    if (!a->o->state)
         return CLVOX_OK;
     pthread_mutex_lock(&a->lock);
     int status = begin_keeping(a, mark);
@@ -365,7 +440,7 @@ bool clv_atlas_state_find(const clv_atlas_run *a, clv_atlas_member *s)
     piece p[SUBJECT_PIECES];
     const int place = (int)(s - a->s);
     clvox_atlas_map map = {.warp = NULL};
-    if (!a->key)
+    if (!a->o->state)
         return false;
     head h = head_of(a, place);
     if (a->out->rounds >= a->linear &&
@@ -397,10 +472,10 @@ int clv_atlas_state_keep_template(const clv_atlas_run *a)
 {
     char name[32];
     piece p[2];
-    if (!a->key)
+    if (!a->o->state)
         return CLVOX_OK;
     const int count = template_pieces(a, a->at, a->out, name, p);
-    return save(a, name, head_of(a, -1), p, count);
+    return clvox_team_agree(a->o->team, is_first(a) ? save(a, name, head_of(a, -1), p, count) : CLVOX_OK);
 }
 
 int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_result *r)
@@ -409,11 +484,13 @@ int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_re
     piece p[2];
     head h = head_of(a, -1);
     const int count = template_pieces(a, at, r, name, p);
-    if (!load(a, name, &h, p, count) || h.at != at)
-        return clvox_fail(CLVOX_ERROR_FILE, "%s: the file %s is damaged; remove the folder to begin anew",
-                          a->o->state, name);
+    const bool whole = load(a, name, &h, p, count) && h.at == at;
     r->rounds = h.round;
-    return CLVOX_OK;
+    return clvox_team_agree(a->o->team,
+                            whole ? CLVOX_OK
+                                  : clvox_fail(CLVOX_ERROR_FILE,
+                                               "%s: the file %s is damaged; remove the folder to begin anew",
+                                               a->o->state, name));
 }
 
 /* ---- the end ------------------------------------------------------------- */

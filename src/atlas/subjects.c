@@ -86,9 +86,13 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
             clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by"), s);
         goto end;
     }
-    for (size_t i = 0; i < n; i++)
-        s->image->data[i] =
-            a->o->keep_intensities ? from->data[i] : (float)(100 * ((double)from->data[i] - low) / (high - low));
+    for (size_t i = 0; i < n; i++) {
+        const float scaled = a->o->keep_intensities
+                                 ? from->data[i]
+                                 : (float)(100 * ((double)from->data[i] - low) / (high - low));
+        s->image->data[i] = scaled;
+        s->largest = isfinite(scaled) ? fmax(s->largest, fabs((double)scaled)) : s->largest;
+    }
 end:
     free(value);
     return status;
@@ -237,6 +241,18 @@ static int normalise_one(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
+/* Sums of integers hold CLV_ATLAS_MOST values of four times the largest, as cubic interpolation may make
+ * of it. */
+static void find_scale(clv_atlas_run *a)
+{
+    double largest = 0;
+    int exponent;
+    for (int i = 0; i < a->count; i++)
+        largest = fmax(largest, a->s[i].image ? a->s[i].largest : 0);
+    frexp(largest, &exponent);
+    a->scale = ldexp(1, 44 - exponent);
+}
+
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
@@ -249,7 +265,10 @@ int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     CLV_TRY(clvox_parallel((size_t)a->count, normalise_one, a));
     for (int i = 0; i < a->count; i++)
         if (*a->s[i].map.left_out)
-            CLV_TRY(clv_atlas_leave_out(a, &a->s[i], a->s[i].map.left_out));
+            clv_atlas_leave_out(&a->s[i], a->s[i].map.left_out);
+    find_scale(a);
+    clv_atlas_deal(a);
+    CLV_TRY(clv_atlas_share(a));
     status = place(a);
 end:
     return status;

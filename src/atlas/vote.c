@@ -160,6 +160,28 @@ end:
     return status;
 }
 
+/* What its owner has of a voter, for the whole team. */
+static int spread_voter(const clv_atlas_run *a, const clv_atlas_member *s, voter *v)
+{
+    int status = CLVOX_OK;
+    const int owner = a->s[s->first].owner;
+    const bool there = v->labels != NULL, local = a->o->vote != CLVOX_VOTE_MAJORITY;
+    const size_t bytes = clvox_grid_voxels(&a->grid) * sizeof *v->alike;
+    if (!a->o->team || !s->given->labels || !a->s[s->first].weight)
+        return CLVOX_OK;
+    v->weight = s->own * a->s[s->first].kernel;
+    CLV_TRY(clv_atlas_spread_volume(a, owner, 1, CLVOX_KIND_LABEL, &v->labels));
+    if (!there)
+        status = clv_labels_copy_names(s->given->labels, NULL, v->labels);
+    if (local && !v->alike && !(v->alike = malloc(bytes)))
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the vote");
+    CLV_TRY(clvox_team_agree(a->o->team, status));
+    if (local)
+        CLV_TRY(clv_atlas_spread(a, owner, v->alike, bytes));
+end:
+    return status;
+}
+
 typedef struct voting {
     const clv_atlas_run *a;
     voter *voters;
@@ -208,13 +230,14 @@ int clv_atlas_vote(clv_atlas_run *a)
     voting w = {.a = a, .voters = calloc((size_t)a->count, sizeof *w.voters)};
     w.room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w.room);
     w.exact = malloc(clvox_grid_voxels(&a->grid) * sizeof *w.exact);
-    if (!w.voters || !w.room || !w.exact) {
+    if (!w.voters || !w.room || !w.exact)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
+    CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){prepare, w.voters, 0, true}));
-    for (int i = 0; i < a->count; i++)
+    for (int i = 0; i < a->count; i++) {
+        CLV_TRY(spread_voter(a, &a->s[i], &w.voters[i]));
         any |= w.voters[i].labels != NULL;
+    }
     if (!any)
         goto end;
     CLV_TRY(clvox_parallel((size_t)a->grid.size[2], vote_slice, &w));

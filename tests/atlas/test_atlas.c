@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Templates of populations whose middle is known. */
+#include <pthread.h>
 #include <unistd.h>
 
 #include "base/matrix.h"
@@ -785,6 +786,228 @@ static void failures_on_several_devices(void **state)
     release(&all);
 }
 
+/* ---- teams ---------------------------------------------------------------- */
+
+/* Members that are threads: what processes say by MPI they say through memory. */
+enum { MOST_MEMBERS = 4 };
+typedef struct room {
+    pthread_barrier_t barrier;
+    int64_t *sum[MOST_MEMBERS];
+    void *bytes[MOST_MEMBERS];
+    int size;
+} room;
+
+typedef struct member {
+    room *room;
+    clvox_team team;
+    clvox_context *ctx;
+    const population *all;
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    int status;
+    char sentence[512];
+    pthread_t thread;
+} member;
+
+static int sum_in_room(void *user, int64_t *values, size_t count)
+{
+    const member *m = user;
+    room *w = m->room;
+    int64_t *out = malloc((count + 1) * sizeof *out);
+    w->sum[m->team.rank] = values;
+    pthread_barrier_wait(&w->barrier);
+    for (size_t k = 0; k < count; k++) { /* as unsigned: each bit of a sum is that of any order */
+        uint64_t all = 0;
+        for (int i = w->size - 1; i >= 0; i--)
+            all += (uint64_t)w->sum[i][k];
+        out[k] = (int64_t)all;
+    }
+    pthread_barrier_wait(&w->barrier);
+    memcpy(values, out, count * sizeof *out);
+    free(out);
+    return CLVOX_OK;
+}
+
+static int spread_in_room(void *user, int from, void *bytes, size_t size)
+{
+    const member *m = user;
+    room *w = m->room;
+    w->bytes[m->team.rank] = bytes;
+    pthread_barrier_wait(&w->barrier);
+    if (m->team.rank != from)
+        memcpy(bytes, w->bytes[from], size);
+    pthread_barrier_wait(&w->barrier);
+    return CLVOX_OK;
+}
+
+static void *be_member(void *user)
+{
+    member *m = user;
+    m->status = clvox_atlas(m->ctx, m->all->s, m->all->count, NULL, &m->o, &m->r);
+    snprintf(m->sentence, sizeof m->sentence, "%s", clvox_message());
+    return NULL;
+}
+
+/* A team of so many, each with a context and options of its own. */
+static void work_together(room *w, member *m, int size, const population *all, const clvox_atlas_options *o)
+{
+    *w = (room){.size = size};
+    pthread_barrier_init(&w->barrier, NULL, (unsigned)size);
+    for (int i = 0; i < size; i++) {
+        m[i] = (member){.room = w, .all = all, .o = *o};
+        m[i].team = (clvox_team){i, size, sum_in_room, spread_in_room, &m[i], 0};
+        m[i].o.team = &m[i].team;
+        m[i].o.user = o->user ? (int *)o->user + i : NULL;
+        assert_ok(clvox_context_create(NULL, &m[i].ctx));
+    }
+}
+
+static void wait_for_all(room *w, member *m)
+{
+    for (int i = 0; i < w->size; i++)
+        assert_int_equal(pthread_create(&m[i].thread, NULL, be_member, &m[i]), 0);
+    for (int i = 0; i < w->size; i++) {
+        pthread_join(m[i].thread, NULL);
+        clvox_context_destroy(&m[i].ctx);
+    }
+    pthread_barrier_destroy(&w->barrier);
+}
+
+/* The members' results together are the one of a single process: each has the averages, one has a
+ * subject's warps. */
+static void assert_together(const clvox_atlas_result *want, member *m, int size)
+{
+    for (int k = 0; k < size; k++)
+        assert_that(m[k].status == CLVOX_OK, "member %d: %s", k, m[k].sentence);
+    for (int i = 0; i < want->subjects; i++) {
+        int holders = 0;
+        for (int k = 0; k < size; k++) {
+            clvox_atlas_map *map = &m[k].r.map[i];
+            holders += map->warp != NULL;
+            assert_true(!map->warp == !map->inverse_warp && map->share == want->map[i].share);
+            if (!k || !map->warp)
+                continue;
+            assert_null(m[0].r.map[i].warp);
+            m[0].r.map[i].warp = map->warp, m[0].r.map[i].inverse_warp = map->inverse_warp;
+            map->warp = map->inverse_warp = NULL;
+        }
+        assert_int_equal(holders, 1);
+    }
+    for (int k = 1; k < size; k++)
+        assert_memory_equal(m[k].r.average->data, want->average->data,
+                            clvox_grid_voxels(&want->average->grid) * sizeof(float));
+    assert_same(want, &m[0].r);
+    if (want->labels)
+        assert_memory_equal(want->labels->data, m[0].r.labels->data,
+                            clvox_grid_voxels(&want->labels->grid) * sizeof(float));
+}
+
+static void release_members(member *m, int size)
+{
+    for (int i = 0; i < size; i++)
+        clvox_atlas_result_free(&m[i].r);
+}
+
+static void teams(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want;
+    room w;
+    member m[MOST_MEMBERS];
+    (void)state;
+    make_three(&all);
+    all.s[1].labels = all.own[1];
+    all.s[2].labels = all.own[1];
+    add_subject(&all, copy_of(all.own[0])); /* one that is given twice has its maps where the first has */
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    for (int average = CLVOX_AVERAGE_MEAN; average <= CLVOX_AVERAGE_MEDIAN; average += CLVOX_AVERAGE_MEDIAN) {
+        o.average = (clvox_average)average;
+        o.vote = average ? CLVOX_VOTE_LOCAL : CLVOX_VOTE_MAJORITY;
+        o.unsharp = average ? .5 : 0;
+        build(&all, &o, &want);
+        for (int size = 1; size <= MOST_MEMBERS; size += average ? 3 : 1) {
+            work_together(&w, m, size, &all, &o);
+            wait_for_all(&w, m);
+            assert_together(&want, m, size);
+            release_members(m, size);
+        }
+        clvox_atlas_result_free(&want);
+    }
+    release(&all);
+}
+
+static void team_that_fails(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want;
+    room w;
+    member m[2];
+    char place[] = "/tmp/atlas-team-XXXXXX";
+    int calls[2];
+    (void)state;
+    make_three(&all);
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    build(&all, &o, &want);
+    /* One member is stopped: all end with that, and other numbers of members go on from there. */
+    assert_non_null(mkdtemp(place));
+    o.state = place;
+    o.progress = stop_after;
+    o.user = calls;
+    calls[0] = 1000, calls[1] = 9;
+    work_together(&w, m, 2, &all, &o);
+    wait_for_all(&w, m);
+    for (int i = 0; i < 2; i++)
+        assert_that(m[i].status == CLVOX_ERROR_STOPPED && m[i].team.agreed && !m[i].r.average, "%d: %s", i,
+                    m[i].sentence);
+    o.progress = NULL;
+    work_together(&w, m, 2, &all, &o);
+    wait_for_all(&w, m);
+    assert_together(&want, m, 2);
+    assert_that(m[0].r.resumed > 1 && m[0].r.resumed == m[1].r.resumed, "%d were taken over", m[0].r.resumed);
+    release_members(m, 2);
+    clvox_atlas_result one;
+    build(&all, &o, &one);
+    assert_same(&want, &one);
+    assert_int_equal(one.resumed, 9);
+    clvox_atlas_result_free(&one);
+    clvox_atlas_forget(place);
+    /* Other options or subjects in one of them. */
+    o.state = NULL;
+    work_together(&w, m, 2, &all, &o);
+    m[1].o.until = .5;
+    wait_for_all(&w, m);
+    for (int i = 0; i < 2; i++)
+        assert_that(m[i].status == CLVOX_ERROR_ARGUMENT &&
+                        strstr(m[i].sentence, "process 1 has another until (0.5, not 0)"),
+                    "%s", m[i].sentence);
+    /* A subject that only its owner finds to be of no use. */
+    clvox_volume *nowhere = zeros(&all.own[0]->grid);
+    all.s[2].mask = nowhere;
+    work_together(&w, m, 2, &all, &o);
+    wait_for_all(&w, m);
+    for (int i = 0; i < 2; i++)
+        assert_that(m[i].status == CLVOX_ERROR_DATA && strstr(m[i].sentence, "third: "), "%s", m[i].sentence);
+    clvox_atlas_result_free(&want);
+    o.skip_bad = 1;
+    build(&all, &o, &want);
+    work_together(&w, m, 2, &all, &o);
+    wait_for_all(&w, m);
+    for (int i = 0; i < 2; i++) {
+        assert_that(m[i].status == CLVOX_OK && strstr(m[i].r.map[2].left_out, "third: "), "%s",
+                    m[i].sentence);
+        assert_memory_equal(m[i].r.average->data, want.average->data,
+                            clvox_grid_voxels(&want.average->grid) * sizeof(float));
+    }
+    release_members(m, 2);
+    clvox_atlas_result_free(&want);
+    clvox_volume_destroy(&nowhere);
+    release(&all);
+}
+
 /* A subject that no registration can use is left out of all that follows, of what a state keeps too. */
 static void left_out(void **state)
 {
@@ -894,6 +1117,9 @@ int main(void)
               "one, two and three devices give the same bits, also of a run that was stopped on others");
     test_case(failures_on_several_devices,
               "a failure on one device ends all; devices that differ are refused");
+    test_case(teams, "teams of one to four give the same bits as one process");
+    test_case(team_that_fails,
+              "what ends one member ends all with its sentence; others go on from the state");
     test_case(left_out, "a subject that cannot be registered is named, or left out");
     test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");
     test_case(identical_images, "the template of copies is the image, also after twenty rounds");

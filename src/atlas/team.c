@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the members of a team tell each other, and sums that are the same bits in any order. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "atlas/atlas.h"
+#include "base/matrix.h"
+
+int64_t clv_atlas_fixed(double value, double scale)
+{
+    const double most = 0x1p46; /* CLV_ATLAS_MOST of them stay below 2^62 */
+    return llrint(fmin(fmax(value * scale, -most), most));
+}
+
+/* ---- who does what -------------------------------------------------------- */
+
+bool clv_atlas_is_mine(const clv_atlas_run *a, const clv_atlas_member *s)
+{
+    return !a->o->team || a->s[s->first].owner == a->o->team->rank;
+}
+
+void clv_atlas_deal(clv_atlas_run *a)
+{
+    const int size = a->o->team ? a->o->team->size : 1;
+    int next = 0;
+    for (int i = 0; i < a->count; i++)
+        a->s[i].owner = a->s[i].weight > 0 ? next++ % size : 0;
+}
+
+/* ---- what all know -------------------------------------------------------- */
+
+int clv_atlas_total(const clv_atlas_run *a, int64_t *values, size_t count)
+{
+    return a->o->team ? a->o->team->sum(a->o->team->user, values, count) : CLVOX_OK;
+}
+
+int clv_atlas_spread(const clv_atlas_run *a, int from, void *bytes, size_t size)
+{
+    return a->o->team ? a->o->team->spread(a->o->team->user, from, bytes, size) : CLVOX_OK;
+}
+
+int clv_atlas_spread_volume(const clv_atlas_run *a, int from, int frames, clvox_kind kind, clvox_volume **v)
+{
+    if (!a->o->team)
+        return CLVOX_OK;
+    int status = *v ? CLVOX_OK : clvox_volume_create(&a->grid, frames, kind, v);
+    status = clvox_team_agree(a->o->team, status);
+    return status < 0 ? status
+                      : clv_atlas_spread(a, from, (*v)->data,
+                                         clvox_grid_voxels(&a->grid) * (size_t)frames * sizeof(float));
+}
+
+/* Of a subject, as integers of which all but its owner's are 0. */
+typedef struct plain {
+    double matrix[4][4], likeness, displacement, base, weight;
+    int64_t suspicions;
+    char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
+} plain;
+
+static void put(const clv_atlas_member *s, plain *p)
+{
+    clv_matrix_copy(CLV_MATRIX(s->map.matrix), p->matrix);
+    p->likeness = s->map.likeness;
+    p->displacement = s->map.displacement_mm;
+    p->base = s->base;
+    p->weight = s->weight;
+    p->suspicions = s->map.suspicions;
+    memcpy(p->left_out, s->map.left_out, sizeof p->left_out);
+}
+
+static void take(clv_atlas_member *s, const plain *p)
+{
+    clv_matrix_copy(CLV_MATRIX(p->matrix), s->map.matrix);
+    s->map.likeness = p->likeness;
+    s->map.displacement_mm = p->displacement;
+    s->base = p->base;
+    s->weight = p->weight;
+    s->map.suspicions = (unsigned)p->suspicions;
+    memcpy(s->map.left_out, p->left_out, sizeof p->left_out);
+}
+
+/* The bytes of a, b and c, each one's from its owner, become those of all. */
+static int share_plain(clv_atlas_run *a, plain *p)
+{
+    for (int i = 0; i < a->count; i++)
+        if (clv_atlas_is_mine(a, &a->s[i]))
+            put(&a->s[i], &p[i]);
+    const int status =
+        clv_atlas_total(a, (int64_t *)(void *)p, (size_t)a->count * sizeof *p / sizeof(int64_t));
+    for (int i = 0; status >= 0 && i < a->count; i++)
+        take(&a->s[i], &p[i]);
+    return status;
+}
+
+static int share_counts(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    const int size = a->o->team ? a->o->team->size : 1, rank = a->o->team ? a->o->team->rank : 0;
+    int64_t *count = calloc((size_t)size + 2, sizeof *count);
+    if (!count)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    count[0] = a->fresh[0], count[1] = a->fresh[1];
+    count[2 + rank] = (int64_t)a->out->device_bytes;
+    CLV_TRY(clv_atlas_total(a, count, (size_t)size + 2));
+    a->registered += (int)count[0];
+    a->out->resumed += (int)count[1];
+    a->fresh[0] = a->fresh[1] = 0;
+    for (int i = 0; i < size; i++)
+        a->out->device_bytes =
+            (size_t)count[2 + i] > a->out->device_bytes ? (size_t)count[2 + i] : a->out->device_bytes;
+end:
+    free(count);
+    return status;
+}
+
+int clv_atlas_share(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    const char *why = "";
+    plain *p = a->o->team ? calloc((size_t)a->count, sizeof *p) : NULL;
+    if (a->o->team)
+        CLV_TRY(clvox_team_agree(a->o->team,
+                                 p ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    if (p)
+        CLV_TRY(share_plain(a, p));
+    CLV_TRY(share_counts(a));
+    a->weights = 0;
+    for (int i = 0; i < a->count; i++) {
+        a->weights += a->s[i].weight;
+        why = *a->s[i].map.left_out ? a->s[i].map.left_out : why;
+    }
+    if (!(a->weights > 0))
+        status = clvox_fail(CLVOX_ERROR_DATA, "no subject is left: %s", why);
+end:
+    free(p);
+    return status;
+}
+
+/* What follows from functions of libm, of a subject. */
+typedef struct derived {
+    double matrix[4][4], kernel, weight;
+} derived;
+
+int clv_atlas_settle(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    derived *d = a->o->team ? calloc((size_t)a->count, sizeof *d) : NULL;
+    if (!a->o->team)
+        return CLVOX_OK;
+    CLV_TRY(
+        clvox_team_agree(a->o->team, d ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    for (int i = 0; i < a->count; i++) {
+        clv_matrix_copy(CLV_MATRIX(a->s[i].map.matrix), d[i].matrix);
+        d[i].kernel = a->s[i].kernel;
+        d[i].weight = a->s[i].weight;
+    }
+    CLV_TRY(clv_atlas_spread(a, 0, d, (size_t)a->count * sizeof *d));
+    a->weights = 0;
+    for (int i = 0; i < a->count; i++) {
+        clv_matrix_copy(CLV_MATRIX(d[i].matrix), a->s[i].map.matrix);
+        a->s[i].kernel = d[i].kernel;
+        a->s[i].weight = d[i].weight;
+        a->weights += d[i].weight;
+    }
+end:
+    free(d);
+    return status;
+}
