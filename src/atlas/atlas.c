@@ -241,7 +241,7 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     clvox_atlas_result *result = a->out;
     const int templates = a->along ? a->along->count : 1;
     pthread_mutex_init(&a->lock, NULL);
-    CLV_TRY(clv_atlas_devices_open(a, context));
+    CLV_TRY(clvox_team_agree(o->team, clv_atlas_devices_open(a, context)));
     a->stage = "first mean";
     a->at = -1;
     a->linear = o->registration.linear == CLVOX_LINEAR_NONE ? 0 : o->linear_rounds;
@@ -279,7 +279,7 @@ int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int
                 const clvox_atlas_options *options, clvox_atlas_result *result)
 {
     *result = (clvox_atlas_result){.average = NULL};
-    const int status = check(subjects, count, start, options);
+    const int status = clvox_team_agree(options->team, check(subjects, count, start, options));
     if (status < 0)
         return status;
     clv_atlas_run a = {.o = options, .start = start, .count = count, .out = result};
@@ -308,8 +308,10 @@ int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subje
 {
     int status = CLVOX_OK;
     clvox_atlas_result result = {.average = NULL};
-    CLV_TRY(check(subjects, count, start, options));
-    CLV_TRY(check_regression(regression, subjects, count));
+    status = check(subjects, count, start, options);
+    if (status >= 0)
+        status = check_regression(regression, subjects, count);
+    CLV_TRY(clvox_team_agree(options->team, status));
     clv_atlas_run a = {.o = options, .start = start, .along = regression, .count = count, .out = &result};
     status = run(&a, context, subjects);
     clvox_atlas_result_free(&result);

@@ -253,7 +253,7 @@ static void find_scale(clv_atlas_run *a)
     a->scale = ldexp(1, 44 - exponent);
 }
 
-int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
+static int sort_out(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
     for (int i = 0; i < a->count; i++)
@@ -262,7 +262,15 @@ int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     qsort(a->s, (size_t)a->count, sizeof *a->s, by_contents);
     find_twins(a);
     clv_atlas_weigh(a);
-    CLV_TRY(clvox_parallel((size_t)a->count, normalise_one, a));
+    status = clvox_parallel((size_t)a->count, normalise_one, a);
+end:
+    return status;
+}
+
+int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clvox_team_agree(a->o->team, sort_out(a, subjects)));
     for (int i = 0; i < a->count; i++)
         if (*a->s[i].map.left_out)
             clv_atlas_leave_out(&a->s[i], a->s[i].map.left_out);

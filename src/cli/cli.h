@@ -12,6 +12,7 @@
 #include "cli/claims.h"
 #include "cli/options.h"
 #include "cli/status.h"
+#include "cli/team.h"
 #include "clvox/apply.h"
 #include "clvox/device.h"
 #include "clvox/surface.h"
@@ -31,6 +32,8 @@ typedef struct command {
     clvox_context *ctx; /* opened by cli_open */
     clvox_context **more; /* what cli_open_all opens besides it: more_count - 1, after an empty first place */
     int more_count;
+    clvox_team *team; /* of cli_team_open; NULL: this process is alone */
+    int local_rank;   /* in it, among the processes of this host */
     double started;
 } command;
 
@@ -235,5 +238,8 @@ void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary);
  * otherwise Ctrl-C removes temporary files and ends the program with 130. */
 bool cli_interrupted(void);
 void cli_watch(bool on);
+/* From now on this is a process of mpirun, which sends SIGTERM where another one is lost: the first one
+ * says so. */
+void cli_team_signals(int rank);
 
 #endif

@@ -197,7 +197,14 @@ int cli_open(command *cli)
 
 int cli_open_all(command *cli)
 {
-    const clvox_context_options options = options_of(cli);
+    char own[128];
+    clvox_context_options options = options_of(cli);
+    if (cli->team) {
+        const int chosen = cli_team_device(cli, own);
+        if (chosen < 0)
+            return chosen;
+        options.device = own;
+    }
     const int count = clvox_contexts_create(&options, &cli->more);
     if (count < 0)
         return count;

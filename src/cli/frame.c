@@ -15,7 +15,7 @@
 
 /* ---- signals ------------------------------------------------------------ */
 
-static volatile sig_atomic_t interrupted, watched;
+static volatile sig_atomic_t interrupted, watched, teamed, silent;
 
 static void on_signal(int signal_number)
 {
@@ -23,7 +23,7 @@ static void on_signal(int signal_number)
     if (watched && !interrupted && signal_number != SIGXFSZ) {
         static const char note[] = "\nstopping; once more to stop at once\n";
         interrupted = signal_number;
-        ssize_t ignored = write(STDERR_FILENO, note, sizeof note - 1);
+        ssize_t ignored = teamed ? 0 : write(STDERR_FILENO, note, sizeof note - 1);
         (void)ignored;
         return;
     }
@@ -33,7 +33,7 @@ static void on_signal(int signal_number)
     clvox_files_abandon();
     clvox_folders_remove();
     const char *said = signal_number == SIGTERM ? term : signal_number == SIGHUP ? hup : xfsz;
-    ssize_t unused = signal_number == SIGINT ? 0 : write(STDERR_FILENO, said, strlen(said));
+    ssize_t unused = signal_number == SIGINT || silent ? 0 : write(STDERR_FILENO, said, strlen(said));
     (void)unused;
     _exit(128 + signal_number);
 }
@@ -76,6 +76,12 @@ bool cli_interrupted(void)
 void cli_watch(bool on)
 {
     watched = on;
+}
+
+void cli_team_signals(int rank)
+{
+    teamed = 1;
+    silent = rank > 0;
 }
 
 /* ---- help --------------------------------------------------------------- */
@@ -165,10 +171,19 @@ static int run(const cli_verb *verb, int argc, char **argv)
     clvox_context_destroy(&cli.ctx);
     clvox_contexts_destroy(&cli.more, cli.more_count);
     cJSON_Delete(cli.log);
-    if (status == CLVOX_ERROR_STOPPED && interrupted) {
-        fprintf(stderr, "clvox %s: interrupted\n", cli.verb);
+    /* What all processes of a team say is said once. */
+    if (cli_team_rank() > 0 && (status == CLI_USAGE || interrupted || (cli.team && cli.team->agreed)))
+        silent = 1;
+    const bool lost = teamed && interrupted == SIGTERM;
+    if (status == CLVOX_ERROR_STOPPED && interrupted && !silent)
+        fprintf(stderr, "clvox %s: %s\n", cli.verb,
+                lost ? "ended by SIGTERM, as mpirun does when one of its processes is lost" : "interrupted");
+    cli_team_close(&cli, status);
+    if (status == CLVOX_ERROR_STOPPED && interrupted)
         return exit_code(status);
-    }
+    if (silent &&
+        status < 0) /* mpirun ends the others as soon as one fails: the first has to say it before */
+        return 0;
     if (status < 0)
         fprintf(stderr, "clvox %s: %s\n", cli.verb, clvox_message());
     if (status == CLI_USAGE)

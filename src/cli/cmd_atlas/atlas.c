@@ -107,6 +107,12 @@ static void log_options(command *cli, const cli_atlas_request *r, const clvox_at
     cli_remark_idle(cli, clvox_register_table(), r->of_register, &o->registration);
 }
 
+static int load(command *cli, cli_atlas_request *r, bool skip_bad)
+{
+    const int status = cli_atlas_load(cli, r, skip_bad);
+    return status < 0 || !r->start ? status : cli_read_volume(cli, r->start, &r->start_volume);
+}
+
 static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
@@ -115,9 +121,8 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     clvox_atlas_subject *subjects = NULL;
     output out = {.cli = cli, .r = r};
     cli_bar bar;
-    CLI_TRY(cli_atlas_load(cli, r, o->skip_bad));
-    if (r->start)
-        CLI_TRY(cli_read_volume(cli, r->start, &r->start_volume));
+    CLI_TRY(cli_team_open(cli));
+    CLI_TRY(clvox_team_agree(cli->team, load(cli, r, o->skip_bad)));
     subjects = calloc((size_t)r->count, sizeof *subjects);
     out.lines = open_memstream(&text, &size);
     if (!subjects || !out.lines) {
@@ -131,14 +136,17 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         r->with_labels |= e->label_volume != NULL;
     }
     r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0;
-    CLI_TRY(cli_atlas_claim(cli, r));
-    CLI_TRY(cli_open_all(cli));
+    CLI_TRY(clvox_team_agree(cli->team, cli_atlas_claim(cli, r)));
+    CLI_TRY(clvox_team_agree(cli->team, cli_open_all(cli)));
+    o->team = cli->team;
     o->more = cli->more + 1;
     o->more_count = cli->more_count - 1;
     cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s", r->count,
                o->linear_rounds, o->rounds, r->ats ? " for each template" : "");
     if (cli->more_count > 1)
         cli_remark(cli, 0, ", on %d devices", cli->more_count);
+    if (cli->team)
+        cli_remark(cli, 0, ", in %d processes", cli->team->size);
     cli_remark(cli, 0, "\n");
     log_options(cli, r, o);
     o->state = cli_atlas_path(r, "state", -1, "", state);
@@ -150,7 +158,8 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     status = build(&out, subjects, o);
     cli_bar_end(&bar);
     if (status == CLVOX_ERROR_STOPPED && !access(path, F_OK))
-        cli_remark(cli, 0, "%s keeps what has been done: the same command continues from there\n", state);
+        cli_remark(cli, 0, "%s keeps what has been done: the same command continues from there%s\n", state,
+                   cli->team ? ", in any number of processes" : "");
     if (status == CLVOX_ERROR_DATA && !o->skip_bad && !access(path, F_OK))
         cli_remark(cli, 0, "%s keeps what has been done: with --skip-bad the same command continues without the subject\n",
                    state);
@@ -158,6 +167,8 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     fflush(out.lines);
     cli_print(cli, "%s", text);
     CLI_TRY(cli_profile(cli));
+    if (!cli_is_first(cli))
+        goto end;
     CLI_TRY(cli_write_log(cli, cli_atlas_path(r, "report", -1, ".json", path)));
     clvox_atlas_forget(state);
 end:
@@ -244,7 +255,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "Of a BIDS folder the subjects are sub-*/[ses-*/]anat/*_T1w.nii.gz, and participants.tsv has the\n"
                  "covariates. Paths in a list are relative to its folder. A run that was stopped or killed resumes when the\n"
                  "same command is given again; DIR/state keeps what has been done.\n"
-                 "`--device gpu:all` shares the subjects among GPUs of one kind; the bits are those of one.",
+                 "`--device gpu:all` shares the subjects among GPUs of one kind, `mpirun -n 4 clvox atlas`\n"
+                 "among processes, each on a device of its own; the bits are those of one.",
         .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
                    "  clvox atlas -o template --list subjects.tsv --rounds 6 --average median\n"
                    "  clvox atlas -o template bids --suffix T2w\n"

@@ -53,6 +53,8 @@ int cli_atlas_claim(command *cli, const cli_atlas_request *r)
     int status = CLVOX_OK;
     char path[PATH_MAX];
     CLI_TRY(clvox_folders_make(cli_atlas_path(r, "report", -1, ".json", path)));
+    if (!cli_is_first(cli)) /* whose files these are */
+        goto end;
     CLI_TRY(cli_claim_output(cli, "output", path));
     for (int at = 0; at < (r->ats ? r->ats : 1); at++)
         CLI_TRY(claim_template(cli, r, at));
@@ -178,27 +180,42 @@ static int write_mean(const clvox_grid *grid, const int64_t *sum, const char *pa
     return status;
 }
 
-/* Of every subject, their mean, and their list. */
-static int write_log_jacobians(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+/* Of every subject whose warps this process has; what of their mean they make up, to be added over a team. */
+static int write_own_log_jacobians(command *cli, const cli_atlas_request *r, int at,
+                                   const clvox_atlas_result *result, int64_t *sum)
 {
     int status = CLVOX_OK;
-    const bool there = !result->average;
     char path[PATH_MAX];
-    int64_t *sum = there ? NULL : calloc(clvox_grid_voxels(&result->average->grid), sizeof *sum);
-    if (!there && !sum)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < r->count; i++) {
         if (!(result->map[i].share > 0))
             continue;
         cli_atlas_path(r, r->entry[i].name, at, log_jacobian, path);
-        CLI_TRY(there ? CLVOX_OK : write_log_jacobian(cli, &result->map[i], sum, path));
+        CLI_TRY(result->map[i].warp ? write_log_jacobian(cli, &result->map[i], sum, path) : CLVOX_OK);
         cli_log_output(cli, path);
     }
+end:
+    return status;
+}
+
+/* Of every subject, their mean, and their list. */
+static int write_log_jacobians(command *cli, const cli_atlas_request *r, int at,
+                               const clvox_atlas_result *result)
+{
+    int status = CLVOX_OK;
+    const bool there = !result->average, mine = !there && cli_is_first(cli);
+    const size_t n = there ? 0 : clvox_grid_voxels(&result->average->grid);
+    char path[PATH_MAX];
+    int64_t *sum = calloc(n + 1, sizeof *sum);
+    status = sum ? write_own_log_jacobians(cli, r, at, result, sum)
+                 : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLI_TRY(clvox_team_agree(cli->team, status));
+    if (cli->team && !there)
+        CLI_TRY(cli->team->sum(cli->team->user, sum, n));
     cli_atlas_path(r, "template", at, log_jacobian, path);
-    CLI_TRY(there ? CLVOX_OK : write_mean(&result->average->grid, sum, path));
+    CLI_TRY(mine ? write_mean(&result->average->grid, sum, path) : CLVOX_OK);
     cli_log_output(cli, path);
     cli_atlas_path(r, "subjects", at, ".tsv", path);
-    CLI_TRY(there ? CLVOX_OK : cli_table_write(path, print_subjects, &(subjects){r, at, result}));
+    CLI_TRY(mine ? cli_table_write(path, print_subjects, &(subjects){r, at, result}) : CLVOX_OK);
     cli_log_output(cli, path);
 end:
     free(sum);
@@ -213,19 +230,29 @@ static int write_map(const clvox_atlas_map *m, int kind, const char *path)
                           : clvox_warp_write(kind == WARP ? m->warp : m->inverse_warp, path);
 }
 
-int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+/* Of every subject: by the process that has its warps, the affine by the first. */
+static int write_maps(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
 {
     int status = CLVOX_OK;
-    const bool there = !result->average; /* an earlier run has written it */
     char path[PATH_MAX];
     for (int i = 0; i < r->count; i++)
         for (int k = 0; k < (r->warps ? LOG_JACOBIAN : WARP) && result->map[i].share > 0; k++) {
+            const bool mine =
+                k == AFFINE ? result->average && cli_is_first(cli) : result->map[i].warp != NULL;
             cli_atlas_path(r, r->entry[i].name, at, ends[k], path);
-            CLI_TRY(there ? CLVOX_OK : write_map(&result->map[i], k, path));
+            CLI_TRY(mine ? write_map(&result->map[i], k, path) : CLVOX_OK);
             cli_log_output(cli, path);
         }
-    if (r->warps)
-        CLI_TRY(write_log_jacobians(cli, r, at, result));
+end:
+    return status;
+}
+
+/* What there is one of. there: an earlier run has written it. */
+static int write_template(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+{
+    int status = CLVOX_OK;
+    const bool there = !result->average;
+    char path[PATH_MAX];
     if (r->with_labels && (there ? !access(cli_atlas_path(r, "template", at, "_labels.nii.gz", path), F_OK)
                                  : result->labels != NULL)) {
         cli_atlas_path(r, "template", at, "_labels.nii.gz", path);
@@ -244,6 +271,17 @@ int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvo
         status = there ? CLVOX_OK : clvox_volume_write(result->average, path);
     CLI_TRY(status);
     cli_log_output(cli, path);
+end:
+    return status;
+}
+
+int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+{
+    int status = CLVOX_OK;
+    CLI_TRY(clvox_team_agree(cli->team, write_maps(cli, r, at, result)));
+    if (r->warps)
+        CLI_TRY(clvox_team_agree(cli->team, write_log_jacobians(cli, r, at, result)));
+    status = clvox_team_agree(cli->team, cli_is_first(cli) ? write_template(cli, r, at, result) : CLVOX_OK);
 end:
     return status;
 }

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Templates by several processes of mpirun.
+. "$(dirname "$0")/lib.sh"
+command -v mpirun > /dev/null || { echo "1..0 # SKIP there is no mpirun: tools/setup test"; exit 0; }
+# Modules that Open MPI has unloaded leave memory behind that no suppression names.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+# As root, on more processes than cores, without a network.
+together() {
+    number=$1
+    shift
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --mca btl self,vader \
+        -n "$number" "$program" "$@"
+}
+for seed in 1 2 3 4 5; do
+    "$program" phantom warp -o "w$seed.nii" --size 17x16x15 --spacing 3x3x3.5mm --amplitude 2 --seed $seed -q
+    "$program" phantom textured -o t.nii --size 17x16x15 --spacing 3x3x3.5mm --seed 9 --labels l.nii -q
+    "$program" apply -i t.nii -r t.nii -t "w$seed.nii" -o "s$seed.nii" -q
+    "$program" apply -i l.nii -r t.nii -t "w$seed.nii" --interp label -o "l$seed.nii" -q
+done
+fast="--quick --linear rigid --linear-rounds 1 --rounds 2 --shrink 2x1 --iterations 10x10"
+printf 'weight\timage\tlabels\tage\n2\ts3.nii\tl3.nii\t70\n2\ts1.nii\t\t65\n1\ts2.nii\tl2.nii\t60\n1\ts4.nii\tl4.nii\t55\n1\ts5.nii\t\t58\n' > list.tsv
+
+begin "one, two, three and four processes write the same files"
+exits 0 clvox atlas -o one $fast --list list.tsv
+cp log/out said
+for n in 2 3 4; do
+    exits 0 together $n atlas -o "of$n" $fast --list list.tsv --json "log$n.json"
+    says "in $n processes"
+    cmp -s said log/out || complain "$n processes print something else, or more than once"
+    for file in one/*; do
+        [ "${file#one/}" = report.json ] || cmp "$file" "of$n/${file#one/}" || complain "${file#one/} differs"
+    done
+    [ "$(ls one)" = "$(ls "of$n")" ] || complain "other files"
+    json "of$n/report.json" 'json.dumps(j["result"]) == json.dumps(json.load(open("one/report.json"))["result"])'
+    json "of$n/report.json" 'len(j["outputs"]) == len(json.load(open("one/report.json"))["outputs"])'
+    json "log$n.json" 'j["result"]["subjects"] == 5'
+done
+
+begin "medians, and templates along a covariate"
+along="--list list.tsv --average median --regress age --at 57,66 --bandwidth 3"
+exits 0 clvox atlas -o grown $fast $along
+exits 0 together 3 atlas -o grown3 $fast $along
+for file in grown/*; do
+    [ "${file#grown/}" = report.json ] || cmp "$file" "grown3/${file#grown/}" || complain "${file#grown/} differs"
+done
+
+begin "a process that dies ends the run with a sentence; fewer go on from there"
+slow="--quick --linear rigid --linear-rounds 1 --rounds 4 --shrink 2x1 --iterations 40x40 --tolerance 0"
+exits 0 clvox atlas -o whole $slow --list list.tsv
+cat > kill.py <<'P'
+"""kill.py FOLDER COMMAND...: kills a process of mpirun's, not the first, once FOLDER/state/round is there; again, where the
+run was faster."""
+import os, shutil, signal, subprocess, sys, time
+def ranks(parent):
+    out = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1] == str(parent):
+                words = open(f"/proc/{pid}/environ", "rb").read().split(b"\0")
+                out[[w for w in words if w.startswith(b"OMPI_COMM_WORLD_RANK=")][0]] = int(pid)
+        except (OSError, IndexError):
+            pass
+    return out
+for attempt in range(20):
+    run = subprocess.Popen(sys.argv[2:])
+    while run.poll() is None and not os.path.exists(os.path.join(sys.argv[1], "state", "round")):
+        time.sleep(0.002)
+    victim = ranks(run.pid).get(b"OMPI_COMM_WORLD_RANK=2")
+    if victim and run.poll() is None:
+        os.kill(victim, signal.SIGKILL)
+    if run.wait() != 0:
+        sys.exit(0)
+    shutil.rmtree(sys.argv[1])
+sys.exit(1)
+P
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# With time to say why it ends: mpirun ends all that are left a second later.
+exits 0 python3 kill.py died mpirun --oversubscribe --mca btl self,vader --mca odls_base_sigkill_timeout 15 -n 3 \
+    "$program" atlas -o died $slow --list list.tsv
+says 'died/state keeps what has been done: the same command continues from there, in any number of processes'
+says 'clvox atlas: ended by SIGTERM, as mpirun does when one of its processes is lost'
+[ "$(grep -c '^clvox' log/err)" = 1 ] || complain "more than one process says so"
+absent died/template.nii.gz
+exits 0 together 2 atlas -o died $slow --list list.tsv; says 'of a run that was interrupted: continuing'
+absent died/state
+json died/report.json 'j["result"]["resumed"] > 4'
+for file in whole/*; do
+    [ "${file#whole/}" = report.json ] || cmp "$file" "died/${file#whole/}" || complain "${file#whole/} differs"
+done
+
+begin "what no process can do is said once"
+echo nothing > bad.nii
+exits 1 together 3 atlas -q -o x $fast s1.nii bad.nii s2.nii
+[ "$(grep -c '^clvox' log/err)" = 1 ] || complain "not one sentence"
+says '^clvox atlas: bad.nii'; absent x
+exits 0 together 3 atlas -o skipped $fast s1.nii bad.nii s2.nii --skip-bad
+[ "$(grep -c 'left out: bad.nii' log/err)" = 1 ] || complain "not named once"
+exits 2 together 3 atlas -o x $fast s1.nii --rounds 0 --linear-rounds 0
+[ "$(grep -c 'one round or more' log/err)" = 1 ] || complain "not one sentence"
+exits 1 together 2 atlas -q -o x $fast s1.nii s2.nii --device "${CLVOX_DEVICE:-0},none-such"
+[ "$(grep -c 'none-such' log/err)" = 1 ] || complain "not one sentence"; absent x
+"$program" phantom constant -o flat.nii --size 17x16x15 -q
+exits 1 together 2 atlas -q -o x $fast s1.nii flat.nii
+[ "$(grep -c 'flat.nii: .*one value' log/err)" = 1 ] || complain "not one sentence"; absent x/template.nii.gz
+finish
