@@ -23,6 +23,21 @@ typedef enum clvox_vote {
     CLVOX_VOTE_LOCAL         /* by weight and how like the template a subject is around the voxel */
 } clvox_vote;
 
+/* What a run consists of: the first ones of one subject each, on a device; from MEAN_MAP on the host, of all
+ * subjects of a process at once; the last once for all, on a device. */
+typedef enum clvox_atlas_work {
+    CLVOX_ATLAS_FIRST_LINEAR = 0, /* registration, which looks for a start */
+    CLVOX_ATLAS_LINEAR,           /* registration in a later round */
+    CLVOX_ATLAS_DEFORMABLE,       /* registration */
+    CLVOX_ATLAS_PULL,             /* its image, through its map */
+    CLVOX_ATLAS_MOVE,             /* its maps, by the mean one that is removed: some two times a round */
+    CLVOX_ATLAS_VOTER,            /* its labels, through its map */
+    CLVOX_ATLAS_MEAN_MAP,         /* one time more than maps are moved */
+    CLVOX_ATLAS_MEAN_IMAGE,       /* once a round, and once before */
+    CLVOX_ATLAS_EXPONENTIAL,      /* of the mean map, each time that maps are moved */
+    CLVOX_ATLAS_WORKS
+} clvox_atlas_work;
+
 typedef struct clvox_atlas_subject {
     const clvox_volume *image;  /* scalar, 3-D, on any grid */
     const clvox_volume *mask;   /* where it counts in registrations (above 0); NULL: everywhere */
@@ -57,6 +72,8 @@ typedef struct clvox_atlas_options {
      * contexts on devices of one model and driver; of state they share the folder. NULL: this one does it
      * alone, with the same bits. Averages are the same in all; the warps of a subject are in one of them. */
     clvox_team *team;
+    /* Is told what each piece of work took; one call at a time. May be NULL. */
+    void (*timed)(void *user, clvox_atlas_work work, double seconds);
     /* Not 0 stops. May be NULL. With more contexts it comes from their threads, one call at a time. */
     int (*progress)(void *user, const char *stage, double fraction);
     void *user;

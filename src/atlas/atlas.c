@@ -116,7 +116,10 @@ static int run_round(clv_atlas_run *a)
     clvox_atlas_round *round = &a->out->round[a->out->rounds];
     *round = (clvox_atlas_round){.deformable = deformable};
     a->stage = deformable ? "deformable round" : "linear round";
-    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){register_subject, NULL, 1, false}));
+    const clvox_atlas_work name = deformable            ? CLVOX_ATLAS_DEFORMABLE
+                                  : a->out->rounds == 0 ? CLVOX_ATLAS_FIRST_LINEAR
+                                                        : CLVOX_ATLAS_LINEAR;
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){register_subject, NULL, 1, name, false}));
     CLV_TRY(clv_atlas_share(a));
     if (deformable)
         CLV_TRY(clv_atlas_center_warps(a, round));

@@ -75,6 +75,7 @@ typedef struct clv_atlas_step {
     int (*take)(clv_atlas_run *a, clv_atlas_member *s, int device, void *user);
     void *user;
     double work; /* against a registration */
+    clvox_atlas_work name;
     bool all;    /* also of those that take no part */
 } clv_atlas_step;
 /* Takes the step for every subject, on the device that is free first, a thread each. A failure stops the
@@ -82,6 +83,8 @@ typedef struct clv_atlas_step {
 int clv_atlas_each(clv_atlas_run *a, const clv_atlas_step *step);
 /* Tells the progress; share: of the registration that is under way on the device. CLVOX_ERROR_STOPPED */
 int clv_atlas_told(clv_atlas_run *a, int device, double share);
+/* Tells what took the time since `mark` (clv_seconds). */
+void clv_atlas_timed(clv_atlas_run *a, clvox_atlas_work work, double mark);
 
 /* Sorts the subjects, finds those given twice, brings them to one scale and finds the grid and where they
  * begin on it. */

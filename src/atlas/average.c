@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "atlas/atlas.h"
+#include "base/clock.h"
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "clvox/filter.h"
@@ -192,12 +193,14 @@ int clv_atlas_average(clv_atlas_run *a)
     if (!warped || !w.room || !w.sum || !w.weight)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
-    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING, false}));
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING, CLVOX_ATLAS_PULL, false}));
+    const double mark = clv_seconds();
     CLV_TRY(clvox_team_agree(a->o->team, clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
     CLV_TRY(a->o->average == CLVOX_AVERAGE_MEAN ? take_mean(&w) : take_middle(&w));
     CLV_TRY(clvox_team_agree(a->o->team, a->o->unsharp > 0 ? sharpen(a) : CLVOX_OK));
     CLV_TRY(clv_atlas_spread(a, 0, a->next->data, n * sizeof(float)));
     CLV_TRY(clvox_parallel((size_t)a->count, compare_one, &w));
+    clv_atlas_timed(a, CLVOX_ATLAS_MEAN_IMAGE, mark);
     status = clv_atlas_share(a);
 end:
     for (int i = 0; warped && i < a->count; i++)

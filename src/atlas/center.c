@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "atlas/atlas.h"
+#include "base/clock.h"
 #include "base/matrix.h"
 #include "clvox/threads.h"
 
@@ -186,11 +187,13 @@ static int move_warps(clv_atlas_run *a, const clvox_volume *v)
 {
     int status = CLVOX_OK;
     movement w = {NULL, NULL};
+    const double mark = clv_seconds();
     status = exponential(a, v, -1, &w.to_middle);
     if (status >= 0)
         status = exponential(a, v, 1, &w.from_middle);
     CLV_TRY(clvox_team_agree(a->o->team, status));
-    status = clv_atlas_each(a, &(clv_atlas_step){move_warp, &w, 0, false});
+    clv_atlas_timed(a, CLVOX_ATLAS_EXPONENTIAL, mark);
+    status = clv_atlas_each(a, &(clv_atlas_step){move_warp, &w, 0, CLVOX_ATLAS_MOVE, false});
 end:
     clvox_volume_destroy(&w.to_middle);
     clvox_volume_destroy(&w.from_middle);
@@ -205,7 +208,9 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     clvox_volume *v = NULL;
     double sum = 0, before = INFINITY;
     for (int step = 0;; step++) {
+        const double mark = clv_seconds();
         CLV_TRY(mean_velocity(a, &v));
+        clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP, mark);
         round->left_voxels = length_of(v) / clv_atlas_edge(&a->grid);
         if (step == 0)
             round->removed_voxels = round->left_voxels;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "atlas/atlas.h"
+#include "base/clock.h"
 
 /* ---- devices ------------------------------------------------------------- */
 
@@ -71,6 +72,15 @@ int clv_atlas_told(clv_atlas_run *a, int device, double share)
     return status;
 }
 
+void clv_atlas_timed(clv_atlas_run *a, clvox_atlas_work work, double mark)
+{
+    const double seconds = clv_seconds() - mark;
+    pthread_mutex_lock(&a->lock);
+    if (a->o->timed)
+        a->o->timed(a->o->user, work, seconds);
+    pthread_mutex_unlock(&a->lock);
+}
+
 /* ---- steps --------------------------------------------------------------- */
 
 typedef struct queue {
@@ -114,7 +124,10 @@ static void *work(void *argument)
     for (clv_atlas_member *s; (s = next_of(q));) {
         const int place = (int)(s - a->s);
         pthread_mutex_unlock(&a->lock);
+        const double mark = clv_seconds();
         int status = q->step->take(a, s, self->device, q->step->user);
+        if (status >= 0)
+            clv_atlas_timed(a, q->step->name, mark);
         pthread_mutex_lock(&a->lock);
         a->under_way[self->device] = 0;
         a->done += q->factor * q->step->work;

@@ -233,7 +233,7 @@ int clv_atlas_vote(clv_atlas_run *a)
     if (!w.voters || !w.room || !w.exact)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
-    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){prepare, w.voters, 0, true}));
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){prepare, w.voters, 0, CLVOX_ATLAS_VOTER, true}));
     for (int i = 0; i < a->count; i++) {
         CLV_TRY(spread_voter(a, &a->s[i], &w.voters[i]));
         any |= w.voters[i].labels != NULL;

@@ -79,6 +79,19 @@ done
 exits 1 clvox atlas -o x $fast s1.nii --device "$one,none-such"; one_sentence; says 'none-such'; absent x
 exits 1 clvox apply -i s1.nii -r s1.nii -o x.nii --device "$one,$one"; one_sentence; says 'one device is taken here'; absent x.nii
 
+begin "a dry run says what the run takes, also on other numbers of devices, and writes nothing"
+exits 0 clvox atlas -o dry $fast --list lists/list.tsv --dry-run --device "$one,$one" --plan-devices 1,3,8 --plan-subjects 24 --json dry.json
+prints 'deformable registration'; prints 'labels through its map'; absent dry
+[ -z "$(ls "${TMPDIR:-/tmp}" | grep clvox-plan)" ] || complain "the file that was timed stayed"
+json dry.json '[(p["devices"], p["processes"], p["subjects"], p["subjects_a_device"]) for p in j["plan"]["plans"]] == [(2, 1, 24, 12), (1, 1, 24, 24), (3, 3, 24, 8), (8, 8, 24, 3)]'
+json dry.json 'j["plan"]["device_bytes"] == json.load(open("shared/report.json"))["result"]["device_bytes"]'
+json dry.json 'all(abs(p["seconds"] - sum(p["parts"].values())) < 1e-6 * p["seconds"] for p in j["plan"]["plans"])'
+json dry.json '(lambda one, three: abs(one["parts"]["deformable"] / three["parts"]["deformable"] - 3) < 1e-6 and abs(one["efficiency"] - 1) < 1e-6 and three["efficiency"] < 1 and three["host_bytes"] < one["host_bytes"])(*j["plan"]["plans"][1:3])'
+json dry.json '(lambda p, s: abs(p["parts"]["linear"] - 24 * s["first linear registration"]) < 1e-6)(j["plan"]["plans"][1], j["plan"]["seconds_a_subject"])'
+exits 0 clvox atlas -o dry --dry-run --deform none --rounds 0 $fast s1.nii; absent dry
+exits 2 clvox atlas -o dry s1.nii --plan-devices 8; says 'belong to --dry-run'
+exits 2 clvox atlas -o dry s1.nii --dry-run --plan-devices 8,0; says '--plan-devices 8,0: '
+
 begin "labels beyond 2^24 are voted on by their names, whatever tables the subjects have"
 python3 - <<'P'
 import struct

@@ -122,7 +122,11 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     output out = {.cli = cli, .r = r};
     cli_bar bar;
     CLI_TRY(cli_team_open(cli));
+    if (cli->team && r->dry_run)
+        return cli_misuse("--dry-run is for one process: it plans for any number");
+    const double mark = cli_seconds();
     CLI_TRY(clvox_team_agree(cli->team, load(cli, r, o->skip_bad)));
+    r->read_seconds = cli_seconds() - mark;
     subjects = calloc((size_t)r->count, sizeof *subjects);
     out.lines = open_memstream(&text, &size);
     if (!subjects || !out.lines) {
@@ -136,6 +140,10 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         r->with_labels |= e->label_volume != NULL;
     }
     r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0;
+    if (r->dry_run) {
+        status = cli_atlas_plan(cli, r, subjects, o);
+        goto end;
+    }
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_claim(cli, r)));
     CLI_TRY(clvox_team_agree(cli->team, cli_open_all(cli)));
     o->team = cli->team;
@@ -219,15 +227,23 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
          "table of subjects instead: columns image, mask, labels, weight, covariates"},
-        {"suffix", 0, CLI_TEXT, &r.suffix, "SUFFIX", "of a BIDS folder the images that end in _SUFFIX (default: T1w)"},
+        {"suffix", 0, CLI_TEXT, &r.suffix, "SUFFIX",
+         "of a BIDS folder the images that end in _SUFFIX (default: T1w)"},
         {"template", 0, CLI_TEXT, &r.start, "FILE", "start from this image and its grid (default: the mean)"},
-        {"weights", 0, CLI_TEXT, &r.weights, "W,W...", "weights of the images in the averages, in order (default: 1)"},
+        {"weights", 0, CLI_TEXT, &r.weights, "W,W...",
+         "weights of the images in the averages, in order (default: 1)"},
         {"regress", 0, CLI_TEXT, &r.regress, "COLUMN",
          "templates along this covariate of the list, by Gaussian weights"},
         {"at", 0, CLI_TEXT, &r.at_list, "C,C...", "values of the covariate at which templates are made"},
         {"bandwidth", 0, CLI_NUMBER, &r.bandwidth, "N", "sigma of the weights, in the covariate's unit"},
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "also write DIR/report.html, one page to judge the template by in a browser"},
+        {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL,
+         "register a few, and print who does what, memory and time of the run"},
+        {"plan-devices", 0, CLI_TEXT, &r.plan_devices, "N,N...",
+         "with --dry-run also for so many devices, a process each"},
+        {"plan-subjects", 0, CLI_INTEGER, &r.plan_subjects, "N",
+         "with --dry-run for so many subjects (default: those given)"},
         CLI_PRESET_OPTIONS(&r.presets),
         {0},
     };
@@ -292,6 +308,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("--weights belongs to images; a list has a column `weight`");
     if ((r.regress || r.at_list || r.bandwidth > 0) && !((r.list || bids) && r.regress && r.at_list && r.bandwidth > 0))
         return cli_misuse("--regress, --at, a --bandwidth above 0 and --list or a BIDS folder belong together");
+    if ((r.plan_devices || r.plan_subjects) && !r.dry_run)
+        return cli_misuse("--plan-devices and --plan-subjects belong to --dry-run");
     CLI_TRY(read_options(&r, &o));
     if (r.at_list)
         CLI_TRY(read_values(&r));

@@ -35,6 +35,10 @@ typedef struct cli_atlas_request {
     char *at_text;
     int ats; /* 0: one template of all */
     bool report; /* also a page of each */
+    bool dry_run;
+    const char *plan_devices; /* "8,64,256" */
+    int plan_subjects;
+    double read_seconds;     /* of all subjects */
     bool warps, with_labels; /* are written; with warps log J, too */
 } cli_atlas_request;
 
@@ -59,6 +63,13 @@ int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad);
 /* Names a subject that is left out, and enters it into the log. */
 void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why);
 void cli_atlas_free(cli_atlas_request *r);
+
+/* ---- the plan ---- */
+
+/* Takes a few of the subjects through the steps of a run and tells what the whole will take; nothing is
+ * written. */
+int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
+                   const clvox_atlas_options *o);
 
 /* ---- results ---- */
 

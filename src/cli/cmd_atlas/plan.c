@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a template will take: a few subjects go through the steps on one device, and the rest is counted. */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/bar.h"
+#include "cli/cmd_atlas/atlas.h"
+
+/* SAMPLES: subjects that are measured, so that the middle one has built no kernels. STEPS: moves of maps
+ * in a round, as they mostly are. */
+enum { SAMPLES = 3, STEPS = 2, MOST_TIMES = 64, MOST_PLANS = 16 };
+
+/* Bytes a second between processes, which nobody has measured here. */
+static const double NETWORK = 1e10;
+
+typedef struct measured {
+    cli_bar bar;
+    double time[CLVOX_ATLAS_WORKS][MOST_TIMES];
+    int count[CLVOX_ATLAS_WORKS];
+    double work[CLVOX_ATLAS_WORKS];           /* of one subject */
+    double writing;                           /* its files */
+    size_t voxels, device_bytes, image_bytes; /* of the template; of an image, with its mask and labels */
+} measured;
+
+typedef struct expected {
+    int devices, processes, subjects;
+    double reading, linear, deformable, centring, averaging, writing, all;
+    double host_bytes; /* of a process */
+} expected;
+
+/* ---- measuring ----------------------------------------------------------- */
+
+static void note(void *user, clvox_atlas_work work, double seconds)
+{
+    measured *m = user;
+    if (m->count[work] < MOST_TIMES)
+        m->time[work][m->count[work]++] = seconds;
+}
+
+static int show(void *user, const char *stage, double fraction)
+{
+    measured *m = user;
+    (void)stage;
+    return cli_bar_stage(&m->bar, "measuring", fraction);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double middle(double *time, int count)
+{
+    qsort(time, (size_t)count, sizeof *time, ascending);
+    return count ? time[(count - 1) / 2] : 0;
+}
+
+/* The files of one subject, into a file that goes again. */
+static int time_writing(const command *cli, const clvox_volume *warp, double *seconds)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX];
+    clvox_volume *log = NULL;
+    clvox_jacobian_summary unused;
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/clvox-plan-%d.nii.gz", folder && *folder ? folder : "/tmp",
+             (int)getpid());
+    const double mark = cli_seconds();
+    for (int i = 0; i < 2; i++)
+        CLI_TRY(clvox_warp_write(warp, path));
+    CLI_TRY(clvox_jacobian(cli->ctx, warp, NULL, 1, &log, &unused));
+    status = clvox_volume_write(log, path);
+    *seconds = cli_seconds() - mark;
+end:
+    clvox_volume_destroy(&log);
+    unlink(path);
+    return status;
+}
+
+/* A subject's share of work that a process does for all its subjects at once. */
+static void divide(measured *m, int samples)
+{
+    for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
+        m->work[k] = middle(m->time[k], m->count[k]) /
+                     (k == CLVOX_ATLAS_MEAN_MAP || k == CLVOX_ATLAS_MEAN_IMAGE ? samples : 1);
+}
+
+static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
+                   const clvox_atlas_options *asked, measured *m)
+{
+    int status = CLVOX_OK;
+    const int samples = r->count < SAMPLES ? r->count : SAMPLES;
+    clvox_atlas_subject few[SAMPLES];
+    clvox_atlas_options o = *asked;
+    clvox_atlas_result result = {.average = NULL};
+    for (int i = 0; i < samples; i++)
+        few[i] = subjects[(r->count - 1) * i / (samples > 1 ? samples - 1 : 1)];
+    o.linear_rounds = o.linear_rounds < 2 ? o.linear_rounds : 2;
+    o.rounds = o.rounds < 1 ? o.rounds : 1;
+    o.timed = note;
+    o.progress = show;
+    o.user = m;
+    cli_bar_begin(&m->bar, cli);
+    status = clvox_atlas(cli->ctx, few, samples, r->start_volume, &o, &result);
+    cli_bar_end(&m->bar);
+    CLI_TRY(status);
+    divide(m, samples);
+    m->voxels = clvox_grid_voxels(&result.average->grid);
+    m->device_bytes = result.device_bytes;
+    for (int i = 0; i < r->count; i++)
+        m->image_bytes += clvox_grid_voxels(&subjects[i].image->grid) * sizeof(float) *
+                          (size_t)(2 + (subjects[i].mask != NULL) + (subjects[i].labels != NULL)) /
+                          (size_t)r->count;
+    for (int i = 0; i < samples && !m->writing; i++)
+        if (result.map[i].warp)
+            CLI_TRY(time_writing(cli, result.map[i].warp, &m->writing));
+end:
+    clvox_atlas_result_free(&result);
+    return status;
+}
+
+/* ---- counting ------------------------------------------------------------ */
+
+static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m, expected *e)
+{
+    const bool moves = o->registration.linear != CLVOX_LINEAR_NONE,
+               deforms = o->registration.deform != CLVOX_DEFORM_NONE;
+    const int linear = moves ? o->linear_rounds : 0, templates = r->ats ? r->ats : 1;
+    const int rounds = deforms ? o->rounds * templates : 0,
+              averages = 1 + linear + rounds + (r->ats ? templates : 0);
+    const double turns = ceil((double)e->subjects / e->devices),
+                 own = ceil((double)e->subjects / e->processes);
+    const double said =
+        e->processes > 1 ? 2 * (double)m->voxels / NETWORK : 0; /* seconds a byte of each voxel */
+    e->reading = r->read_seconds * e->subjects / r->count;
+    e->linear =
+        linear ? turns * (m->work[CLVOX_ATLAS_FIRST_LINEAR] + (linear - 1) * m->work[CLVOX_ATLAS_LINEAR]) : 0;
+    e->deformable = turns * rounds * m->work[CLVOX_ATLAS_DEFORMABLE];
+    e->centring = rounds * (STEPS * (turns * m->work[CLVOX_ATLAS_MOVE] + m->work[CLVOX_ATLAS_EXPONENTIAL]) +
+                            (STEPS + 1) * (own * m->work[CLVOX_ATLAS_MEAN_MAP] + 24 * said));
+    e->averaging =
+        averages * (turns * m->work[CLVOX_ATLAS_PULL] + own * m->work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
+        (r->with_labels ? turns * templates * m->work[CLVOX_ATLAS_VOTER] : 0);
+    e->writing = own * templates * m->writing;
+    e->all = e->reading + e->linear + e->deformable + e->centring + e->averaging + e->writing;
+    e->host_bytes = (double)m->image_bytes * e->subjects +
+                    (double)m->voxels * ((deforms ? 28 : 4) * own +
+                                         (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects + 40);
+}
+
+/* ---- telling ------------------------------------------------------------- */
+
+static const char *duration(double seconds, char out[32])
+{
+    if (seconds < 100)
+        snprintf(out, 32, "%.2g s", seconds);
+    else if (seconds < 6000)
+        snprintf(out, 32, "%.0f min", seconds / 60);
+    else
+        snprintf(out, 32, "%.1f h", seconds / 3600);
+    return out;
+}
+
+static void tell(const command *cli, cJSON *to, const expected *e, double alone)
+{
+    char text[3][32];
+    const double efficiency = alone / e->all / e->devices;
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddNumberToObject(row, "devices", e->devices);
+    cJSON_AddNumberToObject(row, "processes", e->processes);
+    cJSON_AddNumberToObject(row, "subjects", e->subjects);
+    cJSON_AddNumberToObject(row, "subjects_a_device", ceil((double)e->subjects / e->devices));
+    cJSON_AddNumberToObject(row, "seconds", e->all);
+    cJSON_AddNumberToObject(row, "efficiency", efficiency);
+    cJSON_AddNumberToObject(row, "host_bytes", e->host_bytes);
+    cJSON *parts = cJSON_AddObjectToObject(row, "parts");
+    cJSON_AddNumberToObject(parts, "reading", e->reading);
+    cJSON_AddNumberToObject(parts, "linear", e->linear);
+    cJSON_AddNumberToObject(parts, "deformable", e->deformable);
+    cJSON_AddNumberToObject(parts, "centring", e->centring);
+    cJSON_AddNumberToObject(parts, "averaging", e->averaging);
+    cJSON_AddNumberToObject(parts, "writing", e->writing);
+    cJSON_AddItemToArray(to, row);
+    cli_print(cli, "%7d %9d %8d %11.0f %12s %9s %9s %5.0f%%\n", e->devices, e->processes, e->subjects,
+              ceil((double)e->subjects / e->devices), cli_bytes(e->host_bytes, text[0]),
+              duration(e->reading, text[1]), duration(e->all, text[2]), 100 * efficiency);
+}
+
+static void tell_speeds(const command *cli, cJSON *to, const measured *m)
+{
+    static const char *const names[CLVOX_ATLAS_WORKS] = {"first linear registration",
+                                                         "linear registration",
+                                                         "deformable registration",
+                                                         "image through its map",
+                                                         "maps moved by the mean",
+                                                         "labels through its map",
+                                                         "mean map",
+                                                         "mean image",
+                                                         "exponential of the mean map"};
+    char text[32];
+    for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
+        if (m->work[k] > 1e-6) { /* less: there is nothing of it to do */
+            cli_print(cli, "%-28s %s\n", names[k], duration(m->work[k], text));
+            cJSON_AddNumberToObject(to, names[k], m->work[k]);
+        }
+    cli_print(cli, "%-28s %s\n", "files", duration(m->writing, text));
+    cJSON_AddNumberToObject(to, "files", m->writing);
+}
+
+/* "8,64,256" */
+static int read_counts(const char *text, int out[MOST_PLANS])
+{
+    int count = 0;
+    for (const char *at = text; at && *at; count++) {
+        char *end;
+        const long value = strtol(at, &end, 10);
+        if (count == MOST_PLANS || end == at || value < 1 || value > 1 << 20 || (*end && *end != ',') ||
+            (*end && !end[1]))
+            return cli_misuse(
+                "--plan-devices %s: up to %d whole numbers from 1 with commas between them are needed", text,
+                MOST_PLANS);
+        out[count] = (int)value;
+        at = *end ? end + 1 : end;
+    }
+    return count;
+}
+
+int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
+                   const clvox_atlas_options *o)
+{
+    int status = CLVOX_OK, wanted[MOST_PLANS];
+    const int plans = read_counts(r->plan_devices, wanted);
+    char text[2][32];
+    measured *m = calloc(1, sizeof *m);
+    CLI_TRY(plans);
+    status = m ? cli_open_all(cli) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLI_TRY(status);
+    CLI_TRY(measure(cli, r, subjects, o, m));
+    cJSON *result = cJSON_AddObjectToObject(cli->log, "plan");
+    cli_print(cli, "seconds of a subject on %s, measured:\n", clvox_context_limits(cli->ctx)->name);
+    tell_speeds(cli, cJSON_AddObjectToObject(result, "seconds_a_subject"), m);
+    cJSON_AddNumberToObject(result, "device_bytes", (double)m->device_bytes);
+    cJSON_AddNumberToObject(result, "state_bytes_a_subject", 24 * (double)m->voxels);
+    cli_print(cli, "%-28s %s; of DIR/state %s a subject on disk\n\n", "device memory",
+              cli_bytes((double)m->device_bytes, text[0]), cli_bytes(24 * (double)m->voxels, text[1]));
+    cli_print(cli, "%7s %9s %8s %11s %12s %9s %9s %6s\n", "devices", "processes", "subjects", "of a device",
+              "host memory", "reading", "all", "of one");
+    cJSON *rows = cJSON_AddArrayToObject(result, "plans");
+    const int all = r->plan_subjects > 0 ? r->plan_subjects : r->count;
+    expected alone = {.devices = 1, .processes = 1, .subjects = all},
+             e = {.devices = cli->more_count, .processes = 1, .subjects = all};
+    expect(r, o, m, &alone);
+    expect(r, o, m, &e);
+    tell(cli, rows, &e, alone.all);
+    for (int i = 0; i < plans; i++) {
+        e = (expected){.devices = wanted[i], .processes = wanted[i], .subjects = all};
+        expect(r, o, m, &e);
+        tell(cli, rows, &e, alone.all);
+    }
+end:
+    free(m);
+    return status;
+}
