@@ -234,8 +234,8 @@ void cli_log_number(cJSON *to, const char *name, double value);
 void cli_log_grid(cJSON *to, const char *name, const clvox_grid *grid);
 void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary);
 
-/* True once Ctrl-C has been pressed while cli_watch(true) was in force;
- * otherwise Ctrl-C removes temporary files and ends the program with 130. */
+/* True once Ctrl-C has been pressed while a cli_watch(true) had not been taken back by a
+ * cli_watch(false), of any thread; otherwise Ctrl-C removes temporary files and ends the program with 130. */
 bool cli_interrupted(void);
 void cli_watch(bool on);
 /* From now on this is a process of mpirun, which sends SIGTERM where another one is lost: the first one

@@ -2,6 +2,7 @@
 /* What the programs clvox and clvox-bench do around a verb: signals, help, log, exit code. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,13 @@
 
 /* ---- signals ------------------------------------------------------------ */
 
-static volatile sig_atomic_t interrupted, watched, teamed, silent;
+static volatile sig_atomic_t interrupted, teamed, silent;
+static atomic_int watched; /* by so many */
 
 static void on_signal(int signal_number)
 {
     /* Once is a request where somebody looks at the flag, twice an order. */
-    if (watched && !interrupted && signal_number != SIGXFSZ) {
+    if (atomic_load(&watched) > 0 && !interrupted && signal_number != SIGXFSZ) {
         static const char note[] = "\nstopping; once more to stop at once\n";
         interrupted = signal_number;
         ssize_t ignored = teamed ? 0 : write(STDERR_FILENO, note, sizeof note - 1);
@@ -75,7 +77,7 @@ bool cli_interrupted(void)
 
 void cli_watch(bool on)
 {
-    watched = on;
+    atomic_fetch_add(&watched, on ? 1 : -1);
 }
 
 void cli_team_signals(int rank)

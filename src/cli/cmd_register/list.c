@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* register --list: many pairs in one process. The device solves one while the next is read and the last ones are
- * written. */
+/* register --list: many pairs in one process. Each device solves one while its next is read and its last
+ * ones are written. */
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -282,13 +282,16 @@ static void wait_for(job *j)
     j->apart = false;
 }
 
-static job *job_of(const command *cli, const list *l, row *one)
+static job *job_of(const command *cli, clvox_context *ctx, const list *l, row *one)
 {
     job *j = calloc(1, sizeof *j);
     if (!j)
         return NULL;
     j->row = one;
     j->cli = *cli;
+    j->cli.ctx = ctx;
+    j->cli.more = NULL;
+    j->cli.more_count = 0;
     j->cli.json = NULL;
     j->cli.claims = NULL;
     j->cli.profile = false;
@@ -373,56 +376,118 @@ static int write_page(command *cli, const list *l)
     return status;
 }
 
-static int next_waiting(const list *l, int from)
+/* The pairs that wait, and the devices that take them. */
+typedef struct work {
+    command *cli;
+    list *list;
+    pthread_mutex_t lock; /* guards the ones below */
+    cli_bar bar;
+    int next, waiting, solved;
+} work;
+
+typedef struct solver {
+    work *work;
+    clvox_context *ctx;
+    pthread_t thread;
+} solver;
+
+/* The next pair that waits, being read; NULL: there is none, or no memory for it. */
+static job *next_job(const solver *s)
 {
-    while (from < l->count && l->row[from].state != WAITING)
-        from++;
-    return from;
+    work *w = s->work;
+    row *one = NULL;
+    pthread_mutex_lock(&w->lock);
+    for (; !one && w->next < w->list->count; w->next++)
+        if (w->list->row[w->next].state == WAITING)
+            one = &w->list->row[w->next];
+    pthread_mutex_unlock(&w->lock);
+    return one ? job_of(w->cli, s->ctx, w->list, one) : NULL;
 }
 
-static int solve_all(command *cli, list *l, int waiting)
+static void show(work *w)
 {
+    char text[64];
+    pthread_mutex_lock(&w->lock);
+    snprintf(text, sizeof text, "pair %d of %d", ++w->solved, w->waiting);
+    if (cli_bar_due(&w->bar, (double)(w->solved - 1) / w->waiting))
+        cli_bar_show(&w->bar, (double)(w->solved - 1) / w->waiting, text);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* What a device does: while it solves a pair, its next one is read and its last ones are written. */
+static void *solve_on_device(void *user)
+{
+    const solver *s = user;
     /* Compressing files and drawing takes longer than a device needs for small images: several pairs at once. */
     enum { MOST_SAVED = 4 };
     const int room = clvox_threads() < MOST_SAVED ? clvox_threads() : MOST_SAVED;
-    job *saved[MOST_SAVED] = {NULL};
-    int status = CLVOX_OK, at = next_waiting(l, 0), solved = 0;
-    job *next = at < l->count ? job_of(cli, l, &l->row[at]) : NULL, *now = NULL;
-    cli_bar bar;
-    cli_bar_begin(&bar, cli);
-    while (next && !cli_interrupted()) {
-        char text[64];
-        snprintf(text, sizeof text, "pair %d of %d", solved + 1, waiting);
-        if (cli_bar_due(&bar, (double)solved / waiting))
-            cli_bar_show(&bar, (double)solved / waiting, text);
+    job *saved[MOST_SAVED] = {NULL}, *next = next_job(s), *now = NULL;
+    for (int solved = 0; next && !cli_interrupted(); solved++) {
+        show(s->work);
         now = next;
         wait_for(now);
-        at = next_waiting(l, at + 1);
-        next = at < l->count ? job_of(cli, l, &l->row[at]) : NULL;
-        if (now->status >= 0) {
+        next = next_job(s);
+        if (now->status >= 0)
             keep(now, cli_pair_solve(&now->pair));
-            cli_watch(true); /* the pair's own progress ended that */
-        }
         cli_log_wisdom(&now->cli);
         now->cli.ctx = NULL; /* the device is this thread's */
-        finish(cli, &saved[solved % room]); /* the oldest */
+        finish(s->work->cli, &saved[solved % room]); /* the oldest */
         if (now->status >= 0)
             begin(now, save_pair);
-        saved[solved++ % room] = now;
+        saved[solved % room] = now;
     }
     if (next) { /* read and not solved: it waits */
         wait_for(next);
         next->status = CLVOX_ERROR_STOPPED;
     }
     for (int i = 0; i < room; i++)
-        finish(cli, &saved[i]);
-    finish(cli, &next);
-    cli_bar_end(&bar);
+        finish(s->work->cli, &saved[i]);
+    finish(s->work->cli, &next);
+    return NULL;
+}
+
+static int solve_all(command *cli, list *l, int waiting)
+{
+    int started = 1;
+    work w = {.cli = cli, .list = l, .lock = PTHREAD_MUTEX_INITIALIZER, .waiting = waiting};
+    solver *solvers = calloc((size_t)cli->more_count, sizeof *solvers);
+    if (!solvers)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    cli_bar_begin(&w.bar, cli);
+    solvers[0] = (solver){.work = &w, .ctx = cli->ctx};
+    /* Fewer threads than devices is slower, not wrong. */
+    for (; started < cli->more_count; started++) {
+        solvers[started] = (solver){.work = &w, .ctx = cli->more[started]};
+        if (pthread_create(&solvers[started].thread, NULL, solve_on_device, &solvers[started]))
+            break;
+    }
+    solve_on_device(&solvers[0]);
+    for (int i = 1; i < started; i++)
+        pthread_join(solvers[i].thread, NULL);
+    free(solvers);
+    cli_bar_end(&w.bar);
+    pthread_mutex_destroy(&w.lock);
     if (cli_interrupted())
-        status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
-    else if (next_waiting(l, 0) < l->count)
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    return status;
+        return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
+    for (int i = 0; i < l->count; i++)
+        if (l->row[i].state == WAITING)
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    return CLVOX_OK;
+}
+
+/* What is complete is told by the first device's name and driver, and holds for all of them. */
+static int check_devices(const command *cli)
+{
+    const clvox_device_limits *first = clvox_context_limits(cli->ctx);
+    for (int i = 1; i < cli->more_count; i++) {
+        const clvox_device_limits *other = clvox_context_limits(cli->more[i]);
+        if (strcmp(first->name, other->name) != 0 || strcmp(first->driver, other->driver) != 0)
+            return clvox_fail(
+                CLVOX_ERROR_DEVICE,
+                "devices of a list of pairs have to be alike: %s (driver %s) and %s (driver %s)", first->name,
+                first->driver, other->name, other->driver);
+    }
+    return CLVOX_OK;
 }
 
 int cli_register_list(command *cli, const cli_register_request *r, const clvox_register_options *o)
@@ -449,7 +514,8 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
         CLI_TRY(clvox_folders_make(page));
     }
     CLI_TRY(cli_claims_check(cli));
-    CLI_TRY(cli_open(cli));
+    CLI_TRY(cli_open_all(cli));
+    CLI_TRY(check_devices(cli));
     for (int i = 0; i < l.count; i++) {
         row *one = &l.row[i];
         if (!is_present(cli, &l, one))

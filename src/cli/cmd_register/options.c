@@ -320,6 +320,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         .table = clvox_register_table(),
         .given = r->given,
         .words = series,
+        .devices = true,
     };
     char **rest;
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
