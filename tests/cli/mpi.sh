@@ -45,6 +45,14 @@ for file in grown/*; do
     [ "${file#grown/}" = report.json ] || cmp "$file" "grown3/${file#grown/}" || complain "${file#grown/} differs"
 done
 
+begin "the page shows the subjects of all processes through their warps"
+exits 0 clvox atlas -o paged $fast --list list.tsv --report
+exits 0 together 2 atlas -o paged2 $fast --list list.tsv --report
+for page in paged paged2; do
+    grep -o 'data:image/png;base64,[^"'"'"' )]*' $page/report.html > $page.images
+done
+[ -s paged.images ] && exits 0 cmp paged.images paged2.images
+
 begin "a process that dies ends the run with a sentence; fewer go on from there"
 slow="--quick --linear rigid --linear-rounds 1 --rounds 4 --shrink 2x1 --iterations 40x40 --tolerance 0"
 exits 0 clvox atlas -o whole $slow --list list.tsv

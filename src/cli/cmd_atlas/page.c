@@ -11,16 +11,6 @@
 
 enum { THUMBNAILS = 400, SHOWN = 2 }; /* pictures of subjects; subjects to leaf through beside the template */
 
-/* A subject's image on the template's grid. */
-static int bring(command *cli, const cli_atlas_entry *e, const clvox_atlas_map *m, const clvox_grid *grid,
-                 clvox_volume **out)
-{
-    clvox_transform affine = {.is_warp = 0}, warp = {.is_warp = 1, .warp = m->warp};
-    memcpy(affine.matrix, m->matrix, sizeof affine.matrix);
-    const clvox_link links[2] = {{m->warp ? &warp : &affine, 0}, {&affine, 0}};
-    return clvox_apply(cli->ctx, e->volume, grid, links, m->warp ? 2 : 1, CLVOX_INTERPOLATE_LINEAR, 0, out);
-}
-
 /* What a page is made from. */
 typedef struct sheet {
     command *cli;
@@ -33,6 +23,25 @@ typedef struct sheet {
     clvox_report *page;
 } sheet;
 
+/* A subject's image on the template's grid. The warp is read where another process of a team has it. */
+static int bring(const sheet *s, int subject, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX];
+    const clvox_atlas_map *m = &s->result->map[subject];
+    const cli_atlas_entry *e = &s->r->entry[subject];
+    clvox_transform affine = {.is_warp = 0}, own = {.is_warp = 1, .warp = m->warp}, *read = NULL;
+    memcpy(affine.matrix, m->matrix, sizeof affine.matrix);
+    if (s->r->warps && !m->warp)
+        CLI_TRY(clvox_transform_read(cli_atlas_path(s->r, e->name, s->at, "_warp.nii.gz", path), &read));
+    const clvox_link links[2] = {{s->r->warps ? (read ? read : &own) : &affine, 0}, {&affine, 0}};
+    status = clvox_apply(s->cli->ctx, e->volume, &s->result->average->grid, links, s->r->warps ? 2 : 1,
+                         CLVOX_INTERPOLATE_LINEAR, 0, out);
+end:
+    clvox_transform_destroy(&read);
+    return status;
+}
+
 static int put_images(sheet *s)
 {
     int status = CLVOX_OK, count = 0, subjects = 0;
@@ -44,7 +53,7 @@ static int put_images(sheet *s)
         const cli_atlas_entry *e = &s->r->entry[s->order[k]];
         if (!(m->share > 0))
             continue;
-        CLI_TRY(bring(s->cli, e, m, &s->result->average->grid, &s->subject[subjects]));
+        CLI_TRY(bring(s, s->order[k], &s->subject[subjects]));
         snprintf(s->name[subjects], sizeof s->name[subjects], "%.180s", e->name);
         layer[count++] = (clvox_report_layer){s->name[subjects], s->subject[subjects], CLVOX_REPORT_GREY, 0};
         subjects++;
@@ -106,7 +115,7 @@ static int put_subjects(sheet *s)
         if (!(m->share > 0))
             continue;
         if (shown++ < THUMBNAILS) {
-            CLI_TRY(bring(s->cli, e, m, &s->result->average->grid, &brought));
+            CLI_TRY(bring(s, s->order[k], &brought));
             CLI_TRY(clvox_report_thumbnail(brought, s->result->average, NULL, &thumbnail));
             clvox_volume_destroy(&brought);
         }
