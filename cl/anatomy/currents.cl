@@ -105,7 +105,7 @@ currents_group(__global const float4 *target, __global const float4 *target_box,
 #pragma unroll
                 for (int t = 0; t < EACH; t++) {
                     float3 d = x[t].xyz - y.xyz;
-                    float k = native_exp2(scale * dot(d, d)) * m.w, c = dot(n[t].xyz, m.xyz);
+                    float k = exp2(scale * dot(d, d)) * m.w, c = dot(n[t].xyz, m.xyz);
                     part[t][0] += k * POWER(c);
 #if GRADIENT
                     float g = k * POWER(c), along = VARIFOLD ? 2.0f * k * c : k;

@@ -97,6 +97,7 @@ exits 1 poor local:64 $flow -o x2
 one_sentence; says 'no other provider takes .* voxels there; solve by conjugate gradients or multigrid instead'
 absent x2_warp.nii.gz
 exits 0 poor local:64 $flow -o x2 --solver cg; quiet; exists x2_warp.nii.gz
+rm -f x2*
 
 begin "a device of 256 MiB"
 clvox phantom constant -o huge.nii --size 200x190x170 -q > log/out 2>&1
