@@ -157,24 +157,38 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
         scale[r] = s > 0.0f ? weight.y / (s * s) : 0.0f;
     }
     for (int c = -search.z; c <= search.z; c++)
-        for (int b = -search.y; b <= search.y; b++)
-            for (int a = -search.x; a <= search.x; a++) {
-                if (a == 0 && b == 0 && c == 0)
-                    continue;
-                float sum[ROWS], shared[ITEM_Y];
-                __global const float *corner = voxel_of(guide, p, column + a, y + b - PATCH, z + c - PATCH);
+        for (int a = -search.x; a <= search.x; a++) {
+            /* From one b to the next all rows of the neighbours but one are those that there were. */
+            int corner = (z + c - PATCH + p.margin.z) * p.size.w + column + a + p.margin.x +
+                         (y - search.y - PATCH + p.margin.y) * p.size.x;
+            float inside = x + a >= 0 && x + a < size.x ? weight.x : FAR;
+            float near[HIGH_Z][HIGH_Y];
 #if GUIDED
-                __global const float *corner_mean = voxel_of(mean, p, column + a, y + b - PATCH, z + c - PATCH);
+            float near_mean[HIGH_Z][HIGH_Y];
 #endif
+#pragma unroll
+            for (int k = 0; k < HIGH_Z; k++)
+#pragma unroll
+                for (int j = 1; j < HIGH_Y; j++) {
+                    near[k][j] = guide[corner + k * p.size.w + (j - 1) * p.size.x];
+#if GUIDED
+                    near_mean[k][j] = mean[corner + k * p.size.w + (j - 1) * p.size.x];
+#endif
+                }
+            corner += (HIGH_Y - 1) * p.size.x;
+            for (int b = -search.y; b <= search.y; b++, corner += p.size.x) {
+                float sum[ROWS], shared[ITEM_Y];
 #pragma unroll
                 for (int k = 0; k < HIGH_Z; k++) {
                     float square[HIGH_Y], along[ITEM_Y];
 #pragma unroll
                     for (int j = 0; j < HIGH_Y; j++) {
-                        float d = own[k][j] - corner[k * p.size.w + j * p.size.x];
+                        near[k][j] = j < HIGH_Y - 1 ? near[k][j + 1] : guide[corner + k * p.size.w];
+                        float d = own[k][j] - near[k][j];
                         square[j] = d * d;
 #if GUIDED
-                        d = own_mean[k][j] - corner_mean[k * p.size.w + j * p.size.x];
+                        near_mean[k][j] = j < HIGH_Y - 1 ? near_mean[k][j + 1] : mean[corner + k * p.size.w];
+                        d = own_mean[k][j] - near_mean[k][j];
                         square[j] += MEANS * d * d;
 #endif
                     }
@@ -182,6 +196,8 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
                     ALONG_Z(k, along, sum, shared);
                 }
                 JOIN_Z(sum, shared);
+                if (a == 0 && b == 0 && c == 0)
+                    continue;
 #if PATCH > 0
                 /* Two lines in turn: who writes to one has seen all read from it. */
                 for (int r = 0; r < ROWS; r++)
@@ -189,8 +205,9 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
                 barrier(CLK_LOCAL_MEM_FENCE);
 #endif
                 if (mine) {
-                    float inside = x + a >= 0 && x + a < size.x ? weight.x : FAR;
+#if GUIDED
                     __global const float *centre = voxel_of(value, p, column + a, y + b, z + c);
+#endif
 #pragma unroll
                     for (int r = 0; r < ROWS; r++) {
                         int ry = r % ITEM_Y, rz = r / ITEM_Y;
@@ -206,13 +223,18 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
                         w *= w;
                         w *= w;
                         w *= w;
+#if GUIDED
                         float v = centre[rz * p.size.w + ry * p.size.x];
+#else
+                        float v = near[rz + PATCH][ry + PATCH]; /* value and guide are one */
+#endif
                         num[r] += w * (weight.z > 0.0f ? v * v : v);
                         den[r] += w;
                     }
                 }
                 turn = 1 - turn;
             }
+        }
     if (mine)
         for (int r = 0; r < ROWS; r++) {
             int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;

@@ -36,7 +36,7 @@ typedef struct tv_step {
     int apart; /* floats from one plane of the dual to the next */
 } tv_step;
 
-/* p[i] to p[i + WIDE - 1], 0 for those that are not among the n. */
+/* p[i] to p[i + WIDE - 1]. Of eights, 0 for those that are not among the n; a single one is among them. */
 static inline real get(__global const float *p, int i, int n)
 {
 #if WIDE == 8
@@ -47,9 +47,16 @@ static inline real get(__global const float *p, int i, int n)
         lane[k] = i + k >= 0 && i + k < n ? p[i + k] : 0.0f;
     return GET8(lane);
 #else
-    return i >= 0 && i < n ? p[i] : 0.0f;
+    return p[i];
 #endif
 }
+
+/* How far the voxel at the end of a link is: one that is not there is not read. */
+#if WIDE == 8
+#define ALONG(bits, link, by) (by)
+#else
+#define ALONG(bits, link, by) ((bits) & (link) ? (by) : 0)
+#endif
 
 static inline whole bits_at(__global const uchar *links, int i, int n)
 {
@@ -101,9 +108,9 @@ static inline flux raised(__global const float *u, __global const float *before,
     float theta = s->up.w;
     real here = ahead_of(u, before, i, n, theta);
     flux q;
-    q.x = s->up.x * (ahead_of(u, before, i + 1, n, theta) - here);
-    q.y = s->up.y * (ahead_of(u, before, i + row, n, theta) - here);
-    q.z = s->up.z * (ahead_of(u, before, i + plane, n, theta) - here);
+    q.x = s->up.x * (ahead_of(u, before, i + ALONG(bits, LINK_X, 1), n, theta) - here);
+    q.y = s->up.y * (ahead_of(u, before, i + ALONG(bits, LINK_Y, row), n, theta) - here);
+    q.z = s->up.z * (ahead_of(u, before, i + ALONG(bits, LINK_Z, plane), n, theta) - here);
     q.x = get(dual, i, n) + select((real)(0.0f), q.x, (bits & LINK_X) != 0);
     q.y = get(dual + s->apart, i, n) + select((real)(0.0f), q.y, (bits & LINK_Y) != 0);
     q.z = get(dual + 2 * s->apart, i, n) + select((real)(0.0f), q.z, (bits & LINK_Z) != 0);
@@ -116,9 +123,11 @@ static inline flux slopes(__global const float *u, whole bits, int i, const tv_s
     int n = s->size.w, row = s->size.x, plane = s->size.x * s->size.y;
     real here = get(u, i, n);
     flux g;
-    g.x = select((real)(0.0f), s->down.x * (get(u, i + 1, n) - here), (bits & LINK_X) != 0);
-    g.y = select((real)(0.0f), s->down.y * (get(u, i + row, n) - here), (bits & LINK_Y) != 0);
-    g.z = select((real)(0.0f), s->down.z * (get(u, i + plane, n) - here), (bits & LINK_Z) != 0);
+    flux next = {get(u, i + ALONG(bits, LINK_X, 1), n), get(u, i + ALONG(bits, LINK_Y, row), n),
+                 get(u, i + ALONG(bits, LINK_Z, plane), n)};
+    g.x = select((real)(0.0f), s->down.x * (next.x - here), (bits & LINK_X) != 0);
+    g.y = select((real)(0.0f), s->down.y * (next.y - here), (bits & LINK_Y) != 0);
+    g.z = select((real)(0.0f), s->down.z * (next.z - here), (bits & LINK_Z) != 0);
     return g;
 }
 
@@ -302,9 +311,12 @@ void tv_sums(__global const float *u, __global const float *data, __global const
         real length = sqrt(g.x * g.x + g.y * g.y + g.z * g.z);
 #endif
         real slack = s.radius * length - (g.x * x + g.y * y + g.z * z);
-        real back = s.down.x * (x - select((real)(0.0f), get(dual, i - 1, n), (bits & LINK_BACK_X) != 0)) +
-                    s.down.y * (y - select((real)(0.0f), get(py, i - row, n), (bits & LINK_BACK_Y) != 0)) +
-                    s.down.z * (z - select((real)(0.0f), get(pz, i - plane, n), (bits & LINK_BACK_Z) != 0));
+        flux before = {get(dual, i - ALONG(bits, LINK_BACK_X, 1), n),
+                       get(py, i - ALONG(bits, LINK_BACK_Y, row), n),
+                       get(pz, i - ALONG(bits, LINK_BACK_Z, plane), n)};
+        real back = s.down.x * (x - select((real)(0.0f), before.x, (bits & LINK_BACK_X) != 0)) +
+                    s.down.y * (y - select((real)(0.0f), before.y, (bits & LINK_BACK_Y) != 0)) +
+                    s.down.z * (z - select((real)(0.0f), before.z, (bits & LINK_BACK_Z) != 0));
         real away = get(u, i, n) - get(data, i, n), rest = away - back;
         whole in = bits != 0;
         add(&sum[0], &lost[0], slack);
