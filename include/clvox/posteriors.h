@@ -31,6 +31,8 @@ typedef struct clvox_posteriors {
  * "moving" where it is about one of them. Release with clvox_posteriors_free, also after a failure. */
 CLVOX_API int clvox_posteriors_make(const clvox_volume *fixed, const clvox_volume *moving,
                                     clvox_posteriors *out);
+
+/* Releases what clvox_posteriors_make made; legal on a zeroed value. */
 CLVOX_API void clvox_posteriors_free(clvox_posteriors *posteriors);
 
 #ifdef __cplusplus

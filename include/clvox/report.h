@@ -98,9 +98,11 @@ CLVOX_API void clvox_report_curves(clvox_report *report, const char *title, cons
 CLVOX_API int clvox_report_thumbnail(const clvox_volume *shown, const clvox_volume *edges,
                                      const clvox_volume *mask, char **out);
 
-/* Makes a thumbnail the page's icon, and finds that of a page that was written before: *out is the caller's
- * to free, and NULL where the file has none, or is none. CLVOX_ERROR_MEMORY. */
+/* Makes a thumbnail the page's icon. */
 CLVOX_API void clvox_report_icon(clvox_report *report, const char *thumbnail);
+
+/* The icon of a page that was written before. *out is the caller's to free, and NULL where the file has no icon or
+ * is no page. CLVOX_ERROR_MEMORY. */
 CLVOX_API int clvox_report_icon_of(const char *path, char **out);
 
 /* Draws and writes the page; the file is whole or untouched. CLVOX_ERROR_FILE, CLVOX_ERROR_MEMORY,
