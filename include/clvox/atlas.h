@@ -3,14 +3,15 @@
 #define CLVOX_ATLAS_H
 
 #include "clvox/registration.h"
+#include "clvox/store.h"
 #include "clvox/team.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* An unbiased template of a population: the image to which all subjects are registered, and whose maps to them
- * have a mean of nothing. */
+/* An unbiased template of a population: the image to which all subjects are registered, and whose maps to
+ * them have a mean of nothing. */
 
 typedef enum clvox_average {
     CLVOX_AVERAGE_MEAN = 0, /* by weight */
@@ -59,11 +60,14 @@ typedef struct clvox_atlas_options {
     int skip_bad;         /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
     /* A folder, made when it is needed, that keeps what a run that ends early has done: every finished
-     * registration, 24 bytes a voxel of the template and subject, unless writing them takes more than a twentieth
-     * of the time (then some), and every finished round. A run with the same subjects, options,
+     * registration, 24 bytes a voxel of the template and subject, unless writing them takes more than a
+     * twentieth of the time (then some), and every finished round. A run with the same subjects, options,
      * device and version goes on from there and ends with the same bits. It stays where it is, for
      * clvox_atlas_forget, unless the data are what the first round fails for. NULL: nothing is kept. */
     const char *state;
+    /* Where the volumes of subjects are that the run makes (and of the result, which is to go before it); the
+     * bits are the same. Their own may be in it, too. NULL: in memory. */
+    clvox_store *store;
     /* Contexts besides the one of the call, on devices of the same model and driver, or on the same one
      * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */
     clvox_context *const *more;
@@ -133,9 +137,10 @@ typedef struct clvox_atlas_result {
  * CLVOX_VOTE_LOCAL multiplies a subject's weight by max(r, 0)^2, r its correlation with the template over
  * 5 x 5 x 5 voxels (Artaechevarria et al. 2009); where that is 0 for all, the majority decides.
  *
- * With neither a linear transform nor a deformation it is the average of the images as they lie. Images,
- * warped images and two warps of every subject are in host memory at once: 32 bytes a voxel of the
- * template and subject.
+ * With neither a linear transform nor a deformation it is the average of the images as they lie. Of every
+ * subject there are in host memory, or in options.store, a copy of its image, two warps and, while images or
+ * labels are averaged, these on the template: 4 bytes a voxel of its own and 28 of the template's.
+ * Besides, 60 bytes a voxel of the template.
  *
  * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects,
  * options, kernels or another device. CLVOX_ERROR_DEVICE: options.more holds a device unlike the first

@@ -20,6 +20,7 @@
 #include "clvox/sort.h"
 #include "clvox/stats.h"
 #include "clvox/status.h"
+#include "clvox/store.h"
 #include "clvox/surface.h"
 #include "clvox/team.h"
 #include "clvox/tensor.h"

@@ -60,6 +60,9 @@ typedef struct clvox_flow {
     int timesteps;
 } clvox_flow;
 
+/* Where volumes are that are many: clvox/store.h. */
+typedef struct clvox_store clvox_store;
+
 /* A volume in host memory. data holds frames * size[2] * size[1] * size[0]
  * float32 values, x fastest, frames (time points or components) slowest. */
 typedef struct clvox_volume {
@@ -78,6 +81,8 @@ typedef struct clvox_volume {
     int64_t *names;
     int name_count;
     clvox_flow flow;         /* of a momentum; NIfTI's description keeps it, other formats lose it */
+    clvox_store *store;      /* that has it (clvox/store.h): data may not be changed; as a rule NULL */
+    int on_disk;             /* there */
 } clvox_volume;
 
 /* What an image that is made from another one is written as. */

@@ -46,8 +46,19 @@ static int ticked(void *user, int level, int iteration, double metric, double fr
     return clv_atlas_told(t->a, t->device, fraction) < 0;
 }
 
+int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume)
+{
+    return volume ? clvox_store_keep(a->o->store, volume) : CLVOX_OK;
+}
+
+int clv_atlas_keep_maps(const clv_atlas_run *a, const clvox_atlas_map *m)
+{
+    const int status = clv_atlas_keep(a, m->warp);
+    return status < 0 ? status : clv_atlas_keep(a, m->inverse_warp);
+}
+
 /* A subject's maps are those of its registration. */
-static void take_over(clv_atlas_run *a, clv_atlas_member *s, clvox_register_result *r, bool deformable)
+static int take_over(clv_atlas_run *a, clv_atlas_member *s, clvox_register_result *r, bool deformable)
 {
     if (!deformable)
         clv_matrix_copy(CLV_MATRIX(r->matrix), s->map.matrix);
@@ -60,6 +71,7 @@ static void take_over(clv_atlas_run *a, clv_atlas_member *s, clvox_register_resu
     a->out->device_bytes = r->device_bytes > a->out->device_bytes ? r->device_bytes : a->out->device_bytes;
     a->fresh[0]++;
     pthread_mutex_unlock(&a->lock);
+    return clv_atlas_keep_maps(a, &s->map);
 }
 
 static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
@@ -77,7 +89,7 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
         a->fresh[0]++;
         a->fresh[1]++;
         pthread_mutex_unlock(&a->lock);
-        return CLVOX_OK;
+        return clv_atlas_keep_maps(a, &s->map);
     }
     o.init = first && !deformable ? CLVOX_INIT_AUTO : CLVOX_INIT_MATRIX;
     clv_matrix_copy(CLV_MATRIX(s->map.matrix), o.matrix);
@@ -102,7 +114,7 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
         goto end;
     }
     CLV_TRY(status);
-    take_over(a, s, &r, deformable);
+    CLV_TRY(take_over(a, s, &r, deformable));
     status = clv_atlas_state_keep(a, s);
 end:
     clvox_register_result_free(&r);
@@ -119,7 +131,8 @@ static int run_round(clv_atlas_run *a)
     const clvox_atlas_work name = deformable            ? CLVOX_ATLAS_DEFORMABLE
                                   : a->out->rounds == 0 ? CLVOX_ATLAS_FIRST_LINEAR
                                                         : CLVOX_ATLAS_LINEAR;
-    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){register_subject, NULL, 1, name, false}));
+    CLV_TRY(clv_atlas_each(
+        a, &(clv_atlas_step){.take = register_subject, .work = 1, .name = name, .reads = CLV_ATLAS_IMAGE}));
     CLV_TRY(clv_atlas_share(a));
     if (deformable)
         CLV_TRY(clv_atlas_center_warps(a, round));
@@ -226,6 +239,7 @@ int clv_atlas_hand_over(clv_atlas_run *a)
             continue;
         CLV_TRY(copy_of(first->warp, &to->warp));
         CLV_TRY(copy_of(first->inverse_warp, &to->inverse_warp));
+        CLV_TRY(clv_atlas_keep_maps(a, to));
     }
 end:
     return status;

@@ -54,6 +54,9 @@ typedef struct clv_atlas_run {
 /* Of the work of a round, averaging a subject against registering it. */
 #define CLV_ATLAS_AVERAGING .15
 
+/* A volume of a subject, which is not changed any more, goes where options->store has room; NULL is legal. */
+int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume);
+int clv_atlas_keep_maps(const clv_atlas_run *a, const clvox_atlas_map *m);
 /* Puts the subject's name before the message. */
 int clv_atlas_fail(int status, const clv_atlas_member *s);
 /* The weights of the template that is being made. */
@@ -70,13 +73,22 @@ void clv_atlas_leave_out(clv_atlas_member *s, const char *why);
 /* The devices of a run, from the call and its options: refuses those that differ. */
 int clv_atlas_devices_open(clv_atlas_run *a, clvox_context *first);
 void clv_atlas_devices_close(clv_atlas_run *a);
+/* The volumes of a subject, of which options->store has some on disk: those that are read soon are fetched,
+ * and all give their memory back. */
+enum { CLV_ATLAS_IMAGE = 1, CLV_ATLAS_WARPS = 2, CLV_ATLAS_LABELS = 4 };
+void clv_atlas_expect(const clv_atlas_run *a, const clv_atlas_member *s, unsigned reads);
+void clv_atlas_rest(const clv_atlas_run *a, const clv_atlas_member *s);
+/* Subjects that are summed at once: a group's memory is given back before the next one's is read. */
+enum { CLV_ATLAS_TOGETHER = 8 };
+
 /* What is done for each subject on its own. */
 typedef struct clv_atlas_step {
     int (*take)(clv_atlas_run *a, clv_atlas_member *s, int device, void *user);
     void *user;
     double work; /* against a registration */
     clvox_atlas_work name;
-    bool all;    /* also of those that take no part */
+    unsigned reads; /* of CLV_ATLAS_IMAGE and so on */
+    bool all;       /* also of those that take no part */
 } clv_atlas_step;
 /* Takes the step for every subject, on the device that is free first, a thread each. A failure stops the
  * others; its sentence, of several the first subject's, becomes the caller's. */

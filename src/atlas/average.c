@@ -93,6 +93,7 @@ typedef struct averaging {
     clvox_volume **warped; /* NULL: it takes no part, or another member of the team has it */
     pair *room;            /* count of them for each worker */
     int64_t *sum, *weight; /* of the mean, a voxel each */
+    int from;              /* the first one of the group that is summed */
 } averaging;
 
 /* Weights are at most 1. */
@@ -101,7 +102,9 @@ static const double WEIGHT_SCALE = 0x1p45;
 static int pull_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     const averaging *w = user;
-    return clv_atlas_pull(a, device, &s->map, s->image, CLVOX_INTERPOLATE_CUBIC, &w->warped[s - a->s]);
+    clvox_volume **to = &w->warped[s - a->s];
+    const int status = clv_atlas_pull(a, device, &s->map, s->image, CLVOX_INTERPOLATE_CUBIC, to);
+    return status < 0 ? status : clv_atlas_keep(a, *to);
 }
 
 static int sum_slice(void *user, size_t index, int worker)
@@ -109,7 +112,7 @@ static int sum_slice(void *user, size_t index, int worker)
     const averaging *w = user;
     const size_t slice = (size_t)w->a->grid.size[0] * (size_t)w->a->grid.size[1];
     (void)worker;
-    for (int i = 0; i < w->a->count; i++) {
+    for (int i = w->from; i < w->a->count && i < w->from + CLV_ATLAS_TOGETHER; i++) {
         const double weight = w->a->s[i].weight;
         const int64_t whole = clv_atlas_fixed(weight, WEIGHT_SCALE);
         for (size_t v = index * slice; w->warped[i] && v < (index + 1) * slice; v++)
@@ -122,12 +125,18 @@ static int sum_slice(void *user, size_t index, int worker)
 }
 
 /* By sums of integers, which are the same in any order and for any team. */
-static int take_mean(const averaging *w)
+static int take_mean(averaging *w)
 {
     int status = CLVOX_OK;
     const clv_atlas_run *a = w->a;
     const size_t n = clvox_grid_voxels(&a->grid);
-    CLV_TRY(clvox_parallel((size_t)a->grid.size[2], sum_slice, (void *)w));
+    for (w->from = 0; w->from < a->count; w->from += CLV_ATLAS_TOGETHER) {
+        for (int i = w->from + CLV_ATLAS_TOGETHER; i < a->count && i < w->from + 2 * CLV_ATLAS_TOGETHER; i++)
+            clvox_store_expect(w->warped[i]);
+        CLV_TRY(clvox_parallel((size_t)a->grid.size[2], sum_slice, w));
+        for (int i = w->from; i < a->count && i < w->from + CLV_ATLAS_TOGETHER; i++)
+            clvox_store_rest(w->warped[i]);
+    }
     CLV_TRY(clv_atlas_total(a, w->sum, n));
     CLV_TRY(clv_atlas_total(a, w->weight, n));
     for (size_t v = 0; v < n; v++)
@@ -152,8 +161,10 @@ static int take_middle(const averaging *w)
     int status = CLVOX_OK;
     const clv_atlas_run *a = w->a;
     for (int i = 0; i < a->count; i++)
-        if (a->s[i].weight > 0)
+        if (a->s[i].weight > 0) {
             CLV_TRY(clv_atlas_spread_volume(a, a->s[i].owner, 1, CLVOX_KIND_SCALAR, &w->warped[i]));
+            clvox_store_rest(w->warped[i]);
+        }
     status = clvox_parallel((size_t)a->grid.size[2], middle_slice, (void *)w);
 end:
     return status;
@@ -165,6 +176,7 @@ static int compare_one(void *user, size_t index, int worker)
     (void)worker;
     if (w->warped[index])
         w->a->s[index].map.likeness = likeness(w->warped[index], w->a->next);
+    clvox_store_rest(w->warped[index]);
     return CLVOX_OK;
 }
 
@@ -193,7 +205,8 @@ int clv_atlas_average(clv_atlas_run *a)
     if (!warped || !w.room || !w.sum || !w.weight)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
-    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING, CLVOX_ATLAS_PULL, false}));
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING, CLVOX_ATLAS_PULL,
+                                                CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
     const double mark = clv_seconds();
     CLV_TRY(clvox_team_agree(a->o->team, clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
     CLV_TRY(a->o->average == CLVOX_AVERAGE_MEAN ? take_mean(&w) : take_middle(&w));

@@ -92,6 +92,7 @@ static double length_of(const clvox_volume *field)
 typedef struct velocities {
     const clv_atlas_run *a;
     int64_t *sum;
+    int from; /* the first one of the group that is summed */
 } velocities;
 
 /* As many values as stay in a cache with one subject's. */
@@ -105,7 +106,7 @@ static int sum_part(void *user, size_t index, int worker)
     const size_t n = 3 * clvox_grid_voxels(&w->a->grid), from = index * PART, all = n - from < PART ? n - from : PART;
     int64_t *sum = w->sum + from;
     (void)worker;
-    for (int i = 0; i < w->a->count; i++) {
+    for (int i = w->from; i < w->a->count && i < w->from + CLV_ATLAS_TOGETHER; i++) {
         const clv_atlas_member *s = &w->a->s[i];
         if (!s->weight || !clv_atlas_is_mine(w->a, s))
             continue;
@@ -122,12 +123,18 @@ static int sum_part(void *user, size_t index, int worker)
 static int mean_velocity(clv_atlas_run *a, clvox_volume **out)
 {
     const size_t n = 3 * clvox_grid_voxels(&a->grid);
-    velocities w = {a, calloc(n, sizeof *w.sum)};
+    velocities w = {a, calloc(n, sizeof *w.sum), 0};
     int status = clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, out);
     if (!w.sum)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
-    CLV_TRY(clvox_parallel((n + PART - 1) / PART, sum_part, &w));
+    for (; w.from < a->count; w.from += CLV_ATLAS_TOGETHER) {
+        for (int i = w.from + CLV_ATLAS_TOGETHER; i < a->count && i < w.from + 2 * CLV_ATLAS_TOGETHER; i++)
+            clv_atlas_expect(a, &a->s[i], CLV_ATLAS_WARPS);
+        CLV_TRY(clvox_parallel((n + PART - 1) / PART, sum_part, &w));
+        for (int i = w.from; i < a->count && i < w.from + CLV_ATLAS_TOGETHER; i++)
+            clv_atlas_rest(a, &a->s[i]);
+    }
     CLV_TRY(clv_atlas_total(a, w.sum, n));
     for (size_t k = 0; k < n; k++)
         (*out)->data[k] = (float)((double)w.sum[k] / VELOCITY_SCALE / a->weights);
@@ -176,6 +183,7 @@ static int move_warp(clv_atlas_run *a, clv_atlas_member *s, int device, void *us
     clvox_volume_destroy(&m->inverse_warp);
     m->warp = warp, m->inverse_warp = inverse;
     warp = inverse = NULL;
+    status = clv_atlas_keep_maps(a, m);
 end:
     clvox_volume_destroy(&warp);
     clvox_volume_destroy(&inverse);
@@ -193,7 +201,9 @@ static int move_warps(clv_atlas_run *a, const clvox_volume *v)
         status = exponential(a, v, 1, &w.from_middle);
     CLV_TRY(clvox_team_agree(a->o->team, status));
     clv_atlas_timed(a, CLVOX_ATLAS_EXPONENTIAL, mark);
-    status = clv_atlas_each(a, &(clv_atlas_step){move_warp, &w, 0, CLVOX_ATLAS_MOVE, false});
+    status = clv_atlas_each(
+        a,
+        &(clv_atlas_step){.take = move_warp, .user = &w, .name = CLVOX_ATLAS_MOVE, .reads = CLV_ATLAS_WARPS});
 end:
     clvox_volume_destroy(&w.to_middle);
     clvox_volume_destroy(&w.from_middle);
@@ -221,8 +231,10 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
         clvox_volume_destroy(&v);
     }
     for (int i = 0; i < a->count; i++)
-        if (a->s[i].weight > 0 && clv_atlas_is_mine(a, &a->s[i]))
+        if (a->s[i].weight > 0 && clv_atlas_is_mine(a, &a->s[i])) {
             a->s[i].map.displacement_mm = length_of(a->s[i].map.warp);
+            clvox_store_rest(a->s[i].map.warp);
+        }
     CLV_TRY(clv_atlas_share(a));
     for (int i = 0; i < a->count; i++) {
         const double length = a->s[i].map.displacement_mm;

@@ -81,6 +81,32 @@ void clv_atlas_timed(clv_atlas_run *a, clvox_atlas_work work, double mark)
     pthread_mutex_unlock(&a->lock);
 }
 
+/* ---- what lies on disk ---------------------------------------------------- */
+
+void clv_atlas_expect(const clv_atlas_run *a, const clv_atlas_member *s, unsigned reads)
+{
+    const clv_atlas_member *first = &a->s[s->first];
+    if (reads & CLV_ATLAS_IMAGE) {
+        clvox_store_expect(first->image);
+        clvox_store_expect(first->given->mask);
+    }
+    if (reads & CLV_ATLAS_WARPS) {
+        clvox_store_expect(first->map.warp);
+        clvox_store_expect(first->map.inverse_warp);
+    }
+    if (reads & CLV_ATLAS_LABELS)
+        clvox_store_expect(s->given->labels);
+}
+
+void clv_atlas_rest(const clv_atlas_run *a, const clv_atlas_member *s)
+{
+    const clv_atlas_member *first = &a->s[s->first];
+    const clvox_volume *const all[] = {first->image,     s->given->image, s->given->mask,
+                                       s->given->labels, first->map.warp, first->map.inverse_warp};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        clvox_store_rest(all[i]);
+}
+
 /* ---- steps --------------------------------------------------------------- */
 
 typedef struct queue {
@@ -115,6 +141,16 @@ static clv_atlas_member *next_of(queue *q)
     return NULL;
 }
 
+/* Of the one that will be next when this one is done, as many devices on. With the lock held. */
+static void expect_next(const queue *q)
+{
+    const clv_atlas_run *a = q->a;
+    int ahead = a->devices;
+    for (int i = q->next; i < a->count && ahead; i++)
+        if (takes_part(q, &a->s[i]) && !--ahead)
+            clv_atlas_expect(a, &a->s[i], q->step->reads);
+}
+
 static void *work(void *argument)
 {
     const worker *self = argument;
@@ -123,9 +159,11 @@ static void *work(void *argument)
     pthread_mutex_lock(&a->lock);
     for (clv_atlas_member *s; (s = next_of(q));) {
         const int place = (int)(s - a->s);
+        expect_next(q);
         pthread_mutex_unlock(&a->lock);
         const double mark = clv_seconds();
         int status = q->step->take(a, s, self->device, q->step->user);
+        clv_atlas_rest(a, s);
         if (status >= 0)
             clv_atlas_timed(a, q->step->name, mark);
         pthread_mutex_lock(&a->lock);

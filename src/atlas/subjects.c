@@ -53,6 +53,8 @@ static int hash_one(void *user, size_t index, int worker)
     clv_atlas_member *s = &a->s[index];
     (void)worker;
     s->hash = hash_of(s->given);
+    clvox_store_rest(s->given->image);
+    clvox_store_rest(s->given->mask);
     if (a->along)
         s->hash = hash_bytes(s->hash, &a->along->covariate[index], sizeof *a->along->covariate);
     return CLVOX_OK;
@@ -93,7 +95,9 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
         s->image->data[i] = scaled;
         s->largest = isfinite(scaled) ? fmax(s->largest, fabs((double)scaled)) : s->largest;
     }
+    status = clv_atlas_keep(a, s->image);
 end:
+    clvox_store_rest(from);
     free(value);
     return status;
 }
@@ -134,6 +138,7 @@ static int center_one(void *user, size_t index, int worker)
     (void)worker;
     if (c->a->s[index].weight > 0)
         centroid(c->a->s[index].image, c->at[index]);
+    clvox_store_rest(c->a->s[index].image);
     return CLVOX_OK;
 }
 

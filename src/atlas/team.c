@@ -45,10 +45,12 @@ int clv_atlas_spread_volume(const clv_atlas_run *a, int from, int frames, clvox_
     if (!a->o->team)
         return CLVOX_OK;
     int status = *v ? CLVOX_OK : clvox_volume_create(&a->grid, frames, kind, v);
-    status = clvox_team_agree(a->o->team, status);
-    return status < 0 ? status
-                      : clv_atlas_spread(a, from, (*v)->data,
-                                         clvox_grid_voxels(&a->grid) * (size_t)frames * sizeof(float));
+    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(
+        clv_atlas_spread(a, from, (*v)->data, clvox_grid_voxels(&a->grid) * (size_t)frames * sizeof(float)));
+    status = clvox_team_agree(a->o->team, clv_atlas_keep(a, *v));
+end:
+    return status;
 }
 
 /* Of a subject, as integers of which all but its owner's are 0. */

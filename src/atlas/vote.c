@@ -132,7 +132,7 @@ end:
 /* What a subject brings: its labels on the template and, unless the majority decides, how like it is there. */
 typedef struct voter {
     clvox_volume *labels;
-    float *alike; /* NULL: it counts everywhere */
+    clvox_volume *alike; /* NULL: it counts everywhere */
     double weight;
 } voter;
 
@@ -146,15 +146,13 @@ static int prepare(clv_atlas_run *a, clv_atlas_member *s, int device, void *user
         return CLVOX_OK;
     v->weight = s->own * first->kernel;
     CLV_TRY(clv_atlas_pull(a, device, &first->map, s->given->labels, CLVOX_INTERPOLATE_LABEL, &v->labels));
+    CLV_TRY(clv_atlas_keep(a, v->labels));
     if (a->o->vote == CLVOX_VOTE_MAJORITY)
         goto end;
-    v->alike = malloc(clvox_grid_voxels(&a->grid) * sizeof *v->alike);
-    if (!v->alike) {
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the vote");
-        goto end;
-    }
+    CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &v->alike));
     CLV_TRY(clv_atlas_pull(a, device, &first->map, first->image, CLVOX_INTERPOLATE_CUBIC, &image));
-    status = alike(image, a->average, v->alike);
+    CLV_TRY(alike(image, a->average, v->alike->data));
+    status = clv_atlas_keep(a, v->alike);
 end:
     clvox_volume_destroy(&image);
     return status;
@@ -166,18 +164,14 @@ static int spread_voter(const clv_atlas_run *a, const clv_atlas_member *s, voter
     int status = CLVOX_OK;
     const int owner = a->s[s->first].owner;
     const bool there = v->labels != NULL, local = a->o->vote != CLVOX_VOTE_MAJORITY;
-    const size_t bytes = clvox_grid_voxels(&a->grid) * sizeof *v->alike;
     if (!a->o->team || !s->given->labels || !a->s[s->first].weight)
         return CLVOX_OK;
     v->weight = s->own * a->s[s->first].kernel;
     CLV_TRY(clv_atlas_spread_volume(a, owner, 1, CLVOX_KIND_LABEL, &v->labels));
-    if (!there)
-        status = clv_labels_copy_names(s->given->labels, NULL, v->labels);
-    if (local && !v->alike && !(v->alike = malloc(bytes)))
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the vote");
-    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(clvox_team_agree(a->o->team,
+                             there ? CLVOX_OK : clv_labels_copy_names(s->given->labels, NULL, v->labels)));
     if (local)
-        CLV_TRY(clv_atlas_spread(a, owner, v->alike, bytes));
+        CLV_TRY(clv_atlas_spread_volume(a, owner, 1, CLVOX_KIND_SCALAR, &v->alike));
 end:
     return status;
 }
@@ -200,7 +194,7 @@ static int vote_slice(void *user, size_t index, int worker)
             const voter *one = &w->voters[i];
             if (one->labels)
                 p[count++] = (ballot){clv_label_name(one->labels, one->labels->data[v]),
-                                      one->weight * (one->alike ? (double)one->alike[v] + FLOOR : 1)};
+                                      one->weight * (one->alike ? (double)one->alike->data[v] + FLOOR : 1)};
         }
         qsort(p, (size_t)count, sizeof *p, by_name);
         w->exact[v] = winner(p, count);
@@ -233,7 +227,8 @@ int clv_atlas_vote(clv_atlas_run *a)
     if (!w.voters || !w.room || !w.exact)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
-    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){prepare, w.voters, 0, CLVOX_ATLAS_VOTER, true}));
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){prepare, w.voters, 0, CLVOX_ATLAS_VOTER,
+                                                CLV_ATLAS_WARPS | CLV_ATLAS_LABELS, true}));
     for (int i = 0; i < a->count; i++) {
         CLV_TRY(spread_voter(a, &a->s[i], &w.voters[i]));
         any |= w.voters[i].labels != NULL;
@@ -246,7 +241,7 @@ int clv_atlas_vote(clv_atlas_run *a)
 end:
     for (int i = 0; w.voters && i < a->count; i++) {
         clvox_volume_destroy(&w.voters[i].labels);
-        free(w.voters[i].alike);
+        clvox_volume_destroy(&w.voters[i].alike);
     }
     free(w.voters);
     free(w.room);

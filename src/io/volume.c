@@ -9,6 +9,7 @@
 
 #include "base/matrix.h"
 #include "base/status.h"
+#include "io/store.h"
 
 size_t clvox_grid_voxels(const clvox_grid *grid)
 {
@@ -97,6 +98,8 @@ void clvox_volume_destroy(clvox_volume **volume)
 {
     if (!volume || !*volume)
         return;
+    if ((*volume)->store)
+        clv_store_release(*volume);
     free((*volume)->data);
     free((*volume)->names);
     free(*volume);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Templates of populations whose middle is known. */
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/matrix.h"
@@ -929,9 +931,13 @@ static void teams(void **state)
         build(&all, &o, &want);
         for (int size = 1; size <= MOST_MEMBERS; size += average ? 3 : 1) {
             work_together(&w, m, size, &all, &o);
+            for (int i = 0; size == MOST_MEMBERS && i < size; i++) /* some, and other ones, on disk */
+                assert_ok(clvox_store_create("/tmp", (size_t)i * 60000, &m[i].o.store));
             wait_for_all(&w, m);
             assert_together(&want, m, size);
             release_members(m, size);
+            for (int i = 0; i < size; i++)
+                clvox_store_destroy(&m[i].o.store);
         }
         clvox_atlas_result_free(&want);
     }
@@ -1005,6 +1011,125 @@ static void team_that_fails(void **state)
     release_members(m, 2);
     clvox_atlas_result_free(&want);
     clvox_volume_destroy(&nowhere);
+    release(&all);
+}
+
+/* ---- on disk -------------------------------------------------------------- */
+
+static void assert_empty(clvox_store *store)
+{
+    const clvox_store_bytes left = clvox_store_measure(store);
+    assert_that(left.memory == 0 && left.disk == 0, "%zu bytes in memory and %zu on disk are left",
+                left.memory, left.disk);
+}
+
+/* As with `want`, but with so much memory. */
+static clvox_store_bytes build_within(const population *all, clvox_atlas_options *o, size_t limit,
+                                      const clvox_atlas_result *want)
+{
+    clvox_atlas_result r;
+    assert_ok(clvox_store_create("/tmp", limit, &o->store));
+    build(all, o, &r);
+    assert_same(want, &r);
+    assert_memory_equal(want->labels->data, r.labels->data,
+                        clvox_grid_voxels(&r.labels->grid) * sizeof(float));
+    const clvox_store_bytes most = clvox_store_measure(o->store);
+    clvox_atlas_result_free(&r);
+    assert_empty(o->store);
+    clvox_store_destroy(&o->store);
+    return most;
+}
+
+/* Wherever volumes are, the bits are the same, and memory has no more of them than it may. */
+static void on_disk(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    clvox_context **more = NULL;
+    char place[] = "/tmp/atlas-stored-XXXXXX";
+    int calls, status = CLVOX_ERROR_STOPPED;
+    (void)state;
+    make_three(&all);
+    add_subject(&all, copy_of(all.own[0])); /* twice */
+    all.s[1].labels = all.own[1];
+    all.s[2].labels = all.own[1];
+    all.s[2].weight = 2;
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    assert_int_equal(open_more(&more), 2);
+    for (int average = CLVOX_AVERAGE_MEAN; average <= CLVOX_AVERAGE_MEDIAN; average++) {
+        o.average = (clvox_average)average;
+        o.vote = average ? CLVOX_VOTE_LOCAL : CLVOX_VOTE_MAJORITY;
+        o.more_count = 0;
+        build(&all, &o, &want);
+        const size_t volume = clvox_grid_voxels(&want.average->grid) * sizeof(float);
+        const clvox_store_bytes free = build_within(&all, &o, SIZE_MAX, &want);
+        assert_true(free.disk == 0 && free.most_disk == 0 && free.most_memory >= 3 * 8 * volume);
+        for (int k = 0; k <= 4; k += 2) { /* quarters of what it takes */
+            o.more = more, o.more_count = k / 2;
+            const clvox_store_bytes most = build_within(&all, &o, free.most_memory / 4 * (size_t)k, &want);
+            assert_true(most.most_memory <= free.most_memory / 4 * (size_t)k);
+            assert_true(k ? most.most_memory >= volume : most.most_disk >= free.most_memory);
+        }
+        if (average < CLVOX_AVERAGE_MEDIAN)
+            clvox_atlas_result_free(&want);
+    }
+    /* Stopped and taken up again. */
+    assert_non_null(mkdtemp(place));
+    assert_ok(clvox_store_create("/tmp", 100000, &o.store));
+    o.state = place;
+    o.progress = stop_after;
+    o.user = &calls;
+    for (int attempt = 10; status == CLVOX_ERROR_STOPPED; attempt += 7) {
+        calls = attempt;
+        o.more_count = attempt % 2;
+        status = clvox_atlas(ctx, all.s, all.count, NULL, &o, &r);
+        if (status < 0)
+            assert_empty(o.store);
+    }
+    assert_ok(status);
+    assert_true(r.resumed > 2);
+    assert_same(&want, &r);
+    clvox_atlas_result_free(&r);
+    assert_empty(o.store);
+    clvox_store_destroy(&o.store);
+    clvox_atlas_forget(place);
+    clvox_atlas_result_free(&want);
+    clvox_contexts_destroy(&more, 2);
+    release(&all);
+}
+
+/* No room for the first image, and for the first warp. */
+static void disk_full(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    struct rlimit before, small;
+    (void)state;
+    make_three(&all);
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    const size_t volume = clvox_grid_voxels(&all.own[0]->grid) * sizeof(float);
+    assert_ok(clvox_store_create("/tmp", 0, &o.store));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    for (int i = 0; i < 2; i++) {
+        small = before;
+        small.rlim_cur = i ? volume : volume - 1;
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        const int status = clvox_atlas(ctx, all.s, all.count, NULL, &o, &r);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(status, CLVOX_ERROR_FILE);
+        assert_non_null(strstr(clvox_message(), "/tmp: "));
+        assert_non_null(strstr(clvox_message(), "make room there, or raise the limit of memory"));
+        assert_true(!r.average && !r.map);
+        assert_empty(o.store);
+        assert_true(!clvox_store_measure(o.store).most_disk == !i);
+    }
+    signal(SIGXFSZ, handler);
+    clvox_store_destroy(&o.store);
     release(&all);
 }
 
@@ -1120,6 +1245,8 @@ int main(void)
     test_case(teams, "teams of one to four give the same bits as one process");
     test_case(team_that_fails,
               "what ends one member ends all with its sentence; others go on from the state");
+    test_case(on_disk, "volumes in memory and on disk give the same bits, in any parts");
+    test_case(disk_full, "a full disk ends a run with one sentence");
     test_case(left_out, "a subject that cannot be registered is named, or left out");
     test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");
     test_case(identical_images, "the template of copies is the image, also after twenty rounds");

@@ -79,14 +79,32 @@ done
 exits 1 clvox atlas -o x $fast s1.nii --device "$one,none-such"; one_sentence; says 'none-such'; absent x
 exits 1 clvox apply -i s1.nii -r s1.nii -o x.nii --device "$one,$one"; one_sentence; says 'one device is taken here'; absent x.nii
 
+begin "what memory has no room for is in files without names, and changes no bit"
+for memory in 0 100K; do
+    rm -rf within
+    exits 0 clvox atlas -o within $fast --list lists/list.tsv --memory $memory; says 'memory .* of them on disk'
+    [ "$(ls -A within)" = "$(ls -A other)" ] || complain "other files: $(ls -A within)"
+    for file in other/*; do
+        [ "${file#other/}" = report.json ] || cmp "$file" "within/${file#other/}" || complain "${file#other/} differs"
+    done
+done
+json within/report.json '0 < j["memory"]["most"] <= 102400 == j["memory"]["limit"] and j["memory"]["most_on_disk"] > 3 * 24 * 4080'
+exits 1 clvox atlas -o x --memory 0 $fast s1.nii none-such.nii; one_sentence; absent x
+exits 1 sh -c 'trap "" XFSZ; ulimit -f 16; "$0" atlas "$@"' "$program" -q -o x --memory 1K $fast s1.nii s2.nii
+one_sentence; says 'x: .*cannot be written (File too large); make room there, or raise the limit of memory'; absent x
+for wrong in much -1 4X 8Gi8 ''; do
+    exits 2 clvox atlas -o x --memory "$wrong" s1.nii; says '--memory'
+done
+
 begin "a dry run says what the run takes, also on other numbers of devices, and writes nothing"
-exits 0 clvox atlas -o dry $fast --list lists/list.tsv --dry-run --device "$one,$one" --plan-devices 1,3,8 --plan-subjects 24 --json dry.json
+exits 0 clvox atlas -o dry $fast --list lists/list.tsv --dry-run --device "$one,$one" --plan-devices 1,3,8 --plan-subjects 24 --memory 200K --json dry.json
 prints 'deformable registration'; prints 'labels through its map'; absent dry
 [ -z "$(ls "${TMPDIR:-/tmp}" | grep clvox-plan)" ] || complain "the file that was timed stayed"
 json dry.json '[(p["devices"], p["processes"], p["subjects"], p["subjects_a_device"]) for p in j["plan"]["plans"]] == [(2, 1, 24, 12), (1, 1, 24, 24), (3, 3, 24, 8), (8, 8, 24, 3)]'
 json dry.json 'j["plan"]["device_bytes"] == json.load(open("shared/report.json"))["result"]["device_bytes"]'
 json dry.json 'all(abs(p["seconds"] - sum(p["parts"].values())) < 1e-6 * p["seconds"] for p in j["plan"]["plans"])'
-json dry.json '(lambda one, three: abs(one["parts"]["deformable"] / three["parts"]["deformable"] - 3) < 1e-6 and abs(one["efficiency"] - 1) < 1e-6 and three["efficiency"] < 1 and three["host_bytes"] < one["host_bytes"])(*j["plan"]["plans"][1:3])'
+json dry.json '(lambda one, three: abs(one["parts"]["deformable"] / three["parts"]["deformable"] - 3) < 1e-6 and abs(one["efficiency"] - 1) < 1e-6 and three["efficiency"] < 1 and three["disk_bytes"] < one["disk_bytes"])(*j["plan"]["plans"][1:3])'
+json dry.json 'all(p["host_bytes"] == 60 * 4080 + 204800 and p["disk_bytes"] > 0 for p in j["plan"]["plans"])'
 json dry.json '(lambda p, s: abs(p["parts"]["linear"] - 24 * s["first linear registration"]) < 1e-6)(j["plan"]["plans"][1], j["plan"]["seconds_a_subject"])'
 exits 0 clvox atlas -o dry --dry-run --deform none --rounds 0 $fast s1.nii; absent dry
 exits 2 clvox atlas -o dry s1.nii --plan-devices 8; says 'belong to --dry-run'
@@ -166,9 +184,10 @@ says 'ended/state keeps what has been done: the same command continues from ther
 [ -z "$(ls -A ended/state | grep part)" ] || complain "a temporary file stayed"
 exits 0 python3 end.py SIGKILL -9 ended state/round $ended
 absent ended/report.json
-exits 0 python3 end.py SIGTERM 143 ended state/subject_2 $ended --device "$one,$one"
+exits 0 python3 end.py SIGTERM 143 ended state/subject_2 $ended --device "$one,$one" --memory 50K
+[ "$(ls -A ended)" = state ] || complain "more than the state stayed: $(ls -A ended)"
 exits 1 clvox atlas -q -o ended $slow --step 0.3vox s1.nii s2.nii s3.nii; one_sentence; says 'ended/state: .*another step .*or remove the folder'
-exits 0 clvox atlas -o ended $slow s2.nii s1.nii s3.nii; says 'ended/state: of a run that was interrupted: continuing'
+exits 0 clvox atlas -o ended $slow s2.nii s1.nii s3.nii --memory 0; says 'ended/state: of a run that was interrupted: continuing'
 absent ended/state
 json ended/report.json 'j["result"]["resumed"] > 2'
 for name in template.nii.gz s1_warp.nii.gz s3_affine.txt s2_inverse_warp.nii.gz s1_logjac.nii.gz template_logjac.nii.gz; do

@@ -124,6 +124,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     CLI_TRY(cli_team_open(cli));
     if (cli->team && r->dry_run)
         return cli_misuse("--dry-run is for one process: it plans for any number");
+    CLI_TRY(clvox_team_agree(cli->team, cli_atlas_open_store(r)));
     const double mark = cli_seconds();
     CLI_TRY(clvox_team_agree(cli->team, load(cli, r, o->skip_bad)));
     r->read_seconds = cli_seconds() - mark;
@@ -147,6 +148,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_claim(cli, r)));
     CLI_TRY(clvox_team_agree(cli->team, cli_open_all(cli)));
     o->team = cli->team;
+    o->store = r->store;
     o->more = cli->more + 1;
     o->more_count = cli->more_count - 1;
     cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s", r->count,
@@ -175,6 +177,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     fflush(out.lines);
     cli_print(cli, "%s", text);
     CLI_TRY(cli_profile(cli));
+    cli_atlas_report_store(cli, r);
     if (!cli_is_first(cli))
         goto end;
     CLI_TRY(cli_write_log(cli, cli_atlas_path(r, "report", -1, ".json", path)));
@@ -238,6 +241,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"bandwidth", 0, CLI_NUMBER, &r.bandwidth, "N", "sigma of the weights, in the covariate's unit"},
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "also write DIR/report.html, one page to judge the template by in a browser"},
+        {"memory", 0, CLI_TEXT, &r.memory, "BYTES",
+         "of images and warps keep so much in memory (8G, 500M), the others in files in DIR, which go with "
+         "the run"},
         {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL,
          "register a few, and print who does what, memory and time of the run"},
         {"plan-devices", 0, CLI_TEXT, &r.plan_devices, "N,N...",
@@ -313,6 +319,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
     CLI_TRY(read_options(&r, &o));
     if (r.at_list)
         CLI_TRY(read_values(&r));
+    if (r.memory)
+        CLI_TRY(cli_atlas_read_memory(&r));
     if (bids)
         CLI_TRY(cli_atlas_read_bids(&r, bids));
     for (int i = 0; i < count && !bids; i++)

@@ -38,6 +38,9 @@ typedef struct cli_atlas_request {
     bool dry_run;
     const char *plan_devices; /* "8,64,256" */
     int plan_subjects;
+    const char *memory;      /* as typed */
+    size_t limit;            /* of bytes of the subjects' volumes in memory */
+    clvox_store *store;      /* with a limit */
     double read_seconds;     /* of all subjects */
     bool warps, with_labels; /* are written; with warps log J, too */
 } cli_atlas_request;
@@ -63,6 +66,13 @@ int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad);
 /* Names a subject that is left out, and enters it into the log. */
 void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why);
 void cli_atlas_free(cli_atlas_request *r);
+
+/* The limit of --memory. */
+int cli_atlas_read_memory(cli_atlas_request *r);
+/* With --memory: the store, in the results' folder. */
+int cli_atlas_open_store(cli_atlas_request *r);
+/* Says where volumes were. */
+void cli_atlas_report_store(const command *cli, const cli_atlas_request *r);
 
 /* ---- the plan ---- */
 

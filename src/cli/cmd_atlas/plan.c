@@ -29,7 +29,7 @@ typedef struct measured {
 typedef struct expected {
     int devices, processes, subjects;
     double reading, linear, deformable, centring, averaging, writing, all;
-    double host_bytes; /* of a process */
+    double host_bytes, disk_bytes; /* of a process */
 } expected;
 
 /* ---- measuring ----------------------------------------------------------- */
@@ -102,6 +102,7 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
         few[i] = subjects[(r->count - 1) * i / (samples > 1 ? samples - 1 : 1)];
     o.linear_rounds = o.linear_rounds < 2 ? o.linear_rounds : 2;
     o.rounds = o.rounds < 1 ? o.rounds : 1;
+    o.store = r->store;
     o.timed = note;
     o.progress = show;
     o.user = m;
@@ -148,9 +149,12 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
         (r->with_labels ? turns * templates * m->work[CLVOX_ATLAS_VOTER] : 0);
     e->writing = own * templates * m->writing;
     e->all = e->reading + e->linear + e->deformable + e->centring + e->averaging + e->writing;
-    e->host_bytes = (double)m->image_bytes * e->subjects +
-                    (double)m->voxels * ((deforms ? 28 : 4) * own +
-                                         (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects + 40);
+    const double kept = (double)m->image_bytes * e->subjects +
+                        (double)m->voxels * ((deforms ? 28 : 4) * own +
+                                             (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
+                 within = r->store ? fmin(kept, (double)r->limit) : kept;
+    e->host_bytes = within + 60 * (double)m->voxels;
+    e->disk_bytes = kept - within;
 }
 
 /* ---- telling ------------------------------------------------------------- */
@@ -168,7 +172,7 @@ static const char *duration(double seconds, char out[32])
 
 static void tell(const command *cli, cJSON *to, const expected *e, double alone)
 {
-    char text[3][32];
+    char text[4][32];
     const double efficiency = alone / e->all / e->devices;
     cJSON *row = cJSON_CreateObject();
     cJSON_AddNumberToObject(row, "devices", e->devices);
@@ -178,6 +182,7 @@ static void tell(const command *cli, cJSON *to, const expected *e, double alone)
     cJSON_AddNumberToObject(row, "seconds", e->all);
     cJSON_AddNumberToObject(row, "efficiency", efficiency);
     cJSON_AddNumberToObject(row, "host_bytes", e->host_bytes);
+    cJSON_AddNumberToObject(row, "disk_bytes", e->disk_bytes);
     cJSON *parts = cJSON_AddObjectToObject(row, "parts");
     cJSON_AddNumberToObject(parts, "reading", e->reading);
     cJSON_AddNumberToObject(parts, "linear", e->linear);
@@ -186,9 +191,10 @@ static void tell(const command *cli, cJSON *to, const expected *e, double alone)
     cJSON_AddNumberToObject(parts, "averaging", e->averaging);
     cJSON_AddNumberToObject(parts, "writing", e->writing);
     cJSON_AddItemToArray(to, row);
-    cli_print(cli, "%7d %9d %8d %11.0f %12s %9s %9s %5.0f%%\n", e->devices, e->processes, e->subjects,
+    cli_print(cli, "%7d %9d %8d %11.0f %12s %9s %9s %9s %5.0f%%\n", e->devices, e->processes, e->subjects,
               ceil((double)e->subjects / e->devices), cli_bytes(e->host_bytes, text[0]),
-              duration(e->reading, text[1]), duration(e->all, text[2]), 100 * efficiency);
+              e->disk_bytes > 0 ? cli_bytes(e->disk_bytes, text[3]) : "0", duration(e->reading, text[1]),
+              duration(e->all, text[2]), 100 * efficiency);
 }
 
 static void tell_speeds(const command *cli, cJSON *to, const measured *m)
@@ -248,8 +254,8 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     cJSON_AddNumberToObject(result, "state_bytes_a_subject", 24 * (double)m->voxels);
     cli_print(cli, "%-28s %s; of DIR/state %s a subject on disk\n\n", "device memory",
               cli_bytes((double)m->device_bytes, text[0]), cli_bytes(24 * (double)m->voxels, text[1]));
-    cli_print(cli, "%7s %9s %8s %11s %12s %9s %9s %6s\n", "devices", "processes", "subjects", "of a device",
-              "host memory", "reading", "all", "of one");
+    cli_print(cli, "%7s %9s %8s %11s %12s %9s %9s %9s %6s\n", "devices", "processes", "subjects",
+              "of a device", "host memory", "on disk", "reading", "all", "of one");
     cJSON *rows = cJSON_AddArrayToObject(result, "plans");
     const int all = r->plan_subjects > 0 ? r->plan_subjects : r->count;
     expected alone = {.devices = 1, .processes = 1, .subjects = all},

@@ -165,6 +165,7 @@ static int write_log_jacobian(command *cli, const clvox_atlas_map *m, int64_t *s
     if (status >= 0)
         status = clvox_volume_write(log, path);
     clvox_volume_destroy(&log);
+    clvox_store_rest(m->warp);
     return status;
 }
 
@@ -226,8 +227,11 @@ end:
 
 static int write_map(const clvox_atlas_map *m, int kind, const char *path)
 {
-    return kind == AFFINE ? clvox_affine_write(CLI_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path)
-                          : clvox_warp_write(kind == WARP ? m->warp : m->inverse_warp, path);
+    const clvox_volume *warp = kind == WARP ? m->warp : m->inverse_warp;
+    const int status = kind == AFFINE ? clvox_affine_write(CLI_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path)
+                                      : clvox_warp_write(warp, path);
+    clvox_store_rest(kind == AFFINE ? NULL : warp);
+    return status;
 }
 
 /* Of every subject: by the process that has its warps, the affine by the first. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The subjects of a template: from the command line or a list, and their files. */
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "cli/cmd_atlas/atlas.h"
 #include "cli/table.h"
+#include "clvox/files.h"
 
 static void entry_free(cli_atlas_entry *e, int columns)
 {
@@ -164,8 +166,66 @@ static int load(command *cli, const cli_atlas_request *r, cli_atlas_entry *e)
         return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
     if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
+    clvox_volume *const all[] = {e->volume, e->mask_volume, e->label_volume};
+    for (int i = 0; i < 3; i++)
+        if (all[i])
+            CLI_TRY(clvox_store_keep(r->store, all[i]));
 end:
     return status;
+}
+
+/* ---- what memory has no room for ------------------------------------------ */
+
+/* "8G", "500 MiB", bytes without a unit. */
+int cli_atlas_read_memory(cli_atlas_request *r)
+{
+    static const char units[] = "KMGT";
+    const char *text = r->memory;
+    char *end;
+    double bytes = strtod(text, &end);
+    const bool number = end != text;
+    end += strspn(end, " ");
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (unit) {
+        bytes = ldexp(bytes, 10 * (int)(unit - units + 1));
+        end += 1 + (end[1] == 'i');
+    }
+    end += toupper((unsigned char)*end) == 'B';
+    if (!number || *end || !(bytes >= 0) || bytes > 0x1p60)
+        return cli_misuse("--memory %s: a number of bytes is needed, as 8G or 500M", text);
+    r->limit = (size_t)bytes;
+    return CLVOX_OK;
+}
+
+int cli_atlas_open_store(cli_atlas_request *r)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX];
+    const char *temporary = getenv("TMPDIR");
+    if (!r->memory)
+        return CLVOX_OK;
+    if (!r->dry_run) /* which makes no folder */
+        CLI_TRY(clvox_folders_make(cli_atlas_path(r, "report", -1, ".json", path)));
+    status = clvox_store_create(!r->dry_run               ? r->folder
+                                : temporary && *temporary ? temporary
+                                                          : "/tmp",
+                                r->limit, &r->store);
+end:
+    return status;
+}
+
+void cli_atlas_report_store(const command *cli, const cli_atlas_request *r)
+{
+    char text[2][32];
+    if (!r->store)
+        return;
+    const clvox_store_bytes bytes = clvox_store_measure(r->store);
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "memory");
+    cJSON_AddNumberToObject(to, "limit", (double)r->limit);
+    cJSON_AddNumberToObject(to, "most", (double)bytes.most_memory);
+    cJSON_AddNumberToObject(to, "most_on_disk", (double)bytes.most_disk);
+    cli_remark(cli, 0, "memory   %s of the subjects' volumes, and %s of them on disk\n",
+               cli_bytes((double)bytes.most_memory, text[0]), cli_bytes((double)bytes.most_disk, text[1]));
 }
 
 void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why)
@@ -208,4 +268,5 @@ void cli_atlas_free(cli_atlas_request *r)
     cli_table_free_names(r->column, r->columns);
     free(r->at_text);
     clvox_volume_destroy(&r->start_volume);
+    clvox_store_destroy(&r->store);
 }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLVOX_STORE_H
+#define CLVOX_STORE_H
+
+#include "clvox/volume.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where volumes are that are many and needed one after another: in memory up to a limit, the others on disk
+ * as float32, so that no bit changes. What comes first stays in memory: of volumes that are gone through
+ * again and again in one order, no other choice reads less. Any thread.
+ *
+ * folder: for files, which have no name there: nothing stays of them, however the program ends. It has to be
+ * there when the first volume goes to disk. limit: bytes of values in memory. On success *out is the
+ * caller's, to be destroyed after all volumes in it. */
+CLVOX_API int clvox_store_create(const char *folder, size_t limit, clvox_store **out);
+/* NULL is legal. */
+CLVOX_API void clvox_store_destroy(clvox_store **store);
+
+/* Moves the values of a volume to where they are kept until it is destroyed; they may be read from then on,
+ * and not changed. Nothing happens where store is NULL or the volume is in one. CLVOX_ERROR_FILE: there is no
+ * room in the folder; the volume is as it was. */
+CLVOX_API int clvox_store_keep(clvox_store *store, clvox_volume *volume);
+
+/* Begins to fetch from disk what is about to be read; gives back the memory of what is not read again soon.
+ * They change no value and need not be called. Nothing happens for NULL and for volumes in memory. */
+CLVOX_API void clvox_store_expect(const clvox_volume *volume);
+CLVOX_API void clvox_store_rest(const clvox_volume *volume);
+
+/* Bytes of values that lie in memory and on disk, and the most that did. */
+typedef struct clvox_store_bytes {
+    size_t memory, most_memory, disk, most_disk;
+} clvox_store_bytes;
+CLVOX_API clvox_store_bytes clvox_store_measure(clvox_store *store);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
