@@ -46,6 +46,7 @@ int bench_ha2011(bench_run *run);
 int bench_ha2011_solvers(bench_run *run);
 int bench_ha2011_scales(bench_run *run);
 int bench_ha2011_registration(bench_run *run);
+int bench_ha2011_streams(bench_run *run);
 int bench_ha2011_sort(bench_run *run, bench_data *data);
 
 #endif

@@ -39,7 +39,7 @@ static int bench_papers(bench_run *run, const request *r)
     } papers[] = {
         {"lee2012", {bench_lee2012, bench_lee2012_nlm}},
         {"moazeni2009", {bench_moazeni2009, bench_moazeni2009_solvers}},
-        {"ha2011", {bench_ha2011, NULL}},
+        {"ha2011", {bench_ha2011, bench_ha2011_streams}},
         {"mueller2008", {bench_mueller2008, NULL}},
     };
     enum { PAPERS = sizeof papers / sizeof *papers };
@@ -187,7 +187,8 @@ int cmd_bench(command *cli, int argc, char **argv)
             "`nlm` times the search for similar patches in the narrow band around a surface.\n"
             "`papers lee2012` prints the paper's tables for this device: variants of the force, memory\n"
             "spaces of the patch search; `papers moazeni2009` tensor descent by synchronisation of blocks;\n"
-            "`papers ha2011` gradients, interpolation, Gaussians, fused arithmetic, solvers and scales;\n"
+            "`papers ha2011` gradients, interpolation, Gaussians, fused arithmetic, solvers, scales and "
+            "streams;\n"
             "`papers mueller2008` variants of convolution. `papers` alone prints all four.",
         .example = "  clvox bench --json bench.json\n"
                    "  clvox bench kernels force gaussian --size 192x224x192 --variants",

@@ -353,7 +353,7 @@ int bench_ha2011(bench_run *run)
     CLV_TRY(bench_limits(run));
     CLV_TRY(bench_data_create(run->ctx, run->size, false, &data));
     fprintf(run->out,
-            "Ha 2011, chapter 2 and appendix A, %dx%dx%d, on %s.\n"
+            "Ha 2011, chapters 2 and 4 and appendix A, %dx%dx%d, on %s.\n"
             "The thesis ran on a GTX 260 and a Tesla S1070 and mostly does not say which. Textures are left\n"
             "out, as kernels of clvox read buffers, and so are matrices that are stored.\n\n",
             run->size[0], run->size[1], run->size[2], clvox_context_limits(run->ctx)->name);

@@ -18,26 +18,29 @@ enum { UP, EXECUTE, DOWN, STEPS };
 /* Of a step that ends because another one has failed, whose status is the stream's. */
 enum { ABANDONED = -1000 };
 
-/* The room of one item on the device, which items take in turn. An event is of the last item that has come so far. */
+/* The room of one item on the device, which items take in turn. An event is of the last item that has come so
+ * far. */
 typedef struct lane {
     clv_buffer *in, *out;
     clv_pinned *to, *from; /* staging */
     cl_event event[STEPS];
 } lane;
 
-typedef struct stream {
+struct clv_stream {
     clvox_context *ctx;
     const clv_stream_work *work;
     clv_stream_mode mode;
+    clv_stream_order order;
     cl_command_queue own, queue[QUEUES]; /* of the context; of a step, or of items */
     int queues, lanes;
     lane *lane;
-    /* With threads that load and store: how far each has come, and whether all end. Else the same without waiting. */
+    /* With threads that load and store: how far each has come, and whether all end. Else the same without
+     * waiting. */
     bool threads, failed;
     int loaded, uploaded, downloaded, stored;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-} stream;
+};
 
 /* ---- sizes --------------------------------------------------------------- */
 
@@ -76,7 +79,7 @@ end:
 }
 
 /* Until *count is more than `item`, or all end. */
-static int wait_until(stream *s, const int *count, int item)
+static int wait_until(clv_stream *s, const int *count, int item)
 {
     pthread_mutex_lock(&s->lock);
     while (*count <= item && !s->failed)
@@ -86,7 +89,7 @@ static int wait_until(stream *s, const int *count, int item)
     return there ? CLVOX_OK : ABANDONED;
 }
 
-static void advance(stream *s, int *count, bool failed)
+static void advance(clv_stream *s, int *count, bool failed)
 {
     pthread_mutex_lock(&s->lock);
     *count += !failed;
@@ -96,7 +99,7 @@ static void advance(stream *s, int *count, bool failed)
 }
 
 /* The staging of an item is filled, once the one before in it is on the device. */
-static int load(stream *s, int item)
+static int load(clv_stream *s, int item)
 {
     lane *l = &s->lane[item % s->lanes];
     int status = wait_for(l->event[UP]);
@@ -106,7 +109,7 @@ static int load(stream *s, int item)
     return status;
 }
 
-static int store(stream *s, int item)
+static int store(clv_stream *s, int item)
 {
     lane *l = &s->lane[item % s->lanes];
     int status = wait_for(l->event[DOWN]);
@@ -118,7 +121,7 @@ static int store(stream *s, int item)
 
 /* ---- the steps ------------------------------------------------------------ */
 
-static cl_command_queue queue_of(const stream *s, int step, int item)
+static cl_command_queue queue_of(const clv_stream *s, int step, int item)
 {
     static const int with_one_engine[STEPS] = {0, 1, 1};
     return s->mode == CLV_STREAM_SYNCHRONOUS ? s->own
@@ -129,7 +132,7 @@ static cl_command_queue queue_of(const stream *s, int step, int item)
 }
 
 /* Takes the event of a step over, whose time --profile shows. */
-static int note(stream *s, lane *l, int step, cl_event event)
+static int note(clv_stream *s, lane *l, int step, cl_event event)
 {
     if (l->event[step])
         clReleaseEvent(l->event[step]);
@@ -142,7 +145,7 @@ static int note(stream *s, lane *l, int step, cl_event event)
 }
 
 /* After a command: begun, and where nothing overlaps waited for. */
-static int begun(const stream *s, cl_command_queue queue)
+static int begun(const clv_stream *s, cl_command_queue queue)
 {
     int status = CLVOX_OK;
     if (s->mode == CLV_STREAM_SYNCHRONOUS)
@@ -164,7 +167,7 @@ static cl_uint list(cl_event a, cl_event b, cl_event out[2])
     return count;
 }
 
-static int upload(stream *s, int item)
+static int upload(clv_stream *s, int item)
 {
     int status = CLVOX_OK;
     lane *l = &s->lane[item % s->lanes];
@@ -182,7 +185,7 @@ end:
     return status;
 }
 
-static int execute(stream *s, int item)
+static int execute(clv_stream *s, int item)
 {
     int status = CLVOX_OK;
     lane *l = &s->lane[item % s->lanes];
@@ -193,7 +196,8 @@ static int execute(stream *s, int item)
     CLV_CL(clEnqueueBarrierWithWaitList(queue, count, before, NULL), "clEnqueueBarrierWithWaitList",
            "waiting for an item");
     CLV_TRY(s->work->compute(s->work->user, item, l->in, l->out));
-    CLV_CL(clEnqueueMarkerWithWaitList(queue, 0, NULL, &event), "clEnqueueMarkerWithWaitList", "marking an item");
+    CLV_CL(clEnqueueMarkerWithWaitList(queue, 0, NULL, &event), "clEnqueueMarkerWithWaitList",
+           "marking an item");
     CLV_TRY(note(s, l, EXECUTE, event));
     status = begun(s, queue);
 end:
@@ -201,7 +205,7 @@ end:
     return status;
 }
 
-static int download(stream *s, int item)
+static int download(clv_stream *s, int item)
 {
     int status = CLVOX_OK;
     lane *l = &s->lane[item % s->lanes];
@@ -224,8 +228,8 @@ end:
 /* ---- threads that load and store ------------------------------------------- */
 
 typedef struct helper {
-    stream *s;
-    int (*take)(stream *s, int item);
+    clv_stream *s;
+    int (*take)(clv_stream *s, int item);
     const int *after; /* it waits until this is more than the item less `lead` */
     int lead, status;
     char sentence[1024]; /* which belongs to the thread */
@@ -235,7 +239,7 @@ typedef struct helper {
 static void *help(void *argument)
 {
     helper *h = argument;
-    stream *s = h->s;
+    clv_stream *s = h->s;
     for (int item = 0; h->status >= 0 && item < s->work->count; item++) {
         h->status = item < h->lead ? CLVOX_OK : wait_until(s, h->after, item - h->lead);
         if (h->status >= 0)
@@ -253,9 +257,23 @@ static int outcome(int status, const helper *h)
                : status;
 }
 
+/* Nothing is under way any more, and no event of one run is waited for in another. */
+static void settle(clv_stream *s)
+{
+    for (int i = 0; i < s->queues; i++)
+        clFinish(s->queue[i]);
+    clFinish(s->own);
+    for (int i = 0; s->lane && i < s->lanes; i++)
+        for (int k = 0; k < STEPS; k++)
+            if (s->lane[i].event[k]) {
+                clReleaseEvent(s->lane[i].event[k]);
+                s->lane[i].event[k] = NULL;
+            }
+}
+
 /* ---- all items ------------------------------------------------------------ */
 
-static int step(stream *s, int which, int item)
+static int step(clv_stream *s, int which, int item)
 {
     return item < 0 || item >= s->work->count ? CLVOX_OK
            : which == UP                      ? upload(s, item)
@@ -263,7 +281,7 @@ static int step(stream *s, int which, int item)
                                               : download(s, item);
 }
 
-static int run_items(stream *s, clv_stream_order order)
+static int run_items(clv_stream *s)
 {
     static const int steps[CLV_STREAM_ORDERS][STEPS] = {
         {UP, EXECUTE, DOWN}, {EXECUTE, DOWN, UP}, {DOWN, UP, EXECUTE}};
@@ -284,15 +302,19 @@ static int run_items(stream *s, clv_stream_order order)
     const int lag = s->queues == 1 ? 1 : 2; /* of taking back: one queue works and takes back */
     for (int at = 0; at < count + lag; at++)
         for (int k = 0; k < STEPS; k++) {
-            const int which = s->mode == CLV_STREAM_ENGINES ? k : steps[order][k];
+            const int which = s->mode == CLV_STREAM_ENGINES ? k : steps[s->order][k];
             CLV_TRY(step(s, which, which == UP ? at : which == EXECUTE ? at - 1 : at - lag));
         }
 end:
     return status;
 }
 
-static int run_stream(stream *s, clv_stream_order order)
+int clv_stream_run(clv_stream *s)
 {
+    if (s->work->count < 1)
+        return CLVOX_OK;
+    s->failed = false;
+    s->loaded = s->uploaded = s->downloaded = s->stored = 0;
     helper loader = {.s = s, .take = load, .after = &s->uploaded, .lead = s->lanes},
            storer = {.s = s, .take = store, .after = &s->downloaded};
     s->threads = s->mode == CLV_STREAM_DISK && !pthread_create(&loader.thread, NULL, help, &loader);
@@ -302,7 +324,7 @@ static int run_stream(stream *s, clv_stream_order order)
         pthread_join(loader.thread, NULL);
         return clvox_fail(CLVOX_ERROR_MEMORY, "no thread for a stream can be started");
     }
-    int status = run_items(s, order);
+    int status = run_items(s);
     if (status < 0)
         advance(s, &s->stored, true);
     if (s->threads) {
@@ -314,12 +336,13 @@ static int run_stream(stream *s, clv_stream_order order)
         for (int item = s->stored; status >= 0 && s->work->out && item < s->work->count; item++)
             status = store(s, item);
     }
+    settle(s);
     return status < 0 ? status : clv_finish(s->ctx);
 }
 
 /* ---- room ----------------------------------------------------------------- */
 
-static int open_queues(stream *s)
+static int open_queues(clv_stream *s)
 {
     int status = CLVOX_OK;
     cl_int error;
@@ -338,7 +361,7 @@ end:
     return status;
 }
 
-static int open_lanes(stream *s)
+static int open_lanes(clv_stream *s)
 {
     int status = CLVOX_OK;
     s->lanes = clv_stream_items(s->ctx, s->work, s->mode);
@@ -358,40 +381,46 @@ end:
     return status;
 }
 
-static void close_all(stream *s)
+void clv_stream_destroy(clv_stream **stream)
 {
-    for (int i = 0; i < s->queues; i++) {
-        clFinish(s->queue[i]);
+    clv_stream *s = *stream;
+    if (!s)
+        return;
+    settle(s);
+    for (int i = 0; i < s->queues; i++)
         clReleaseCommandQueue(s->queue[i]);
-    }
-    clFinish(s->own);
     for (int i = 0; s->lane && i < s->lanes; i++) {
         lane *l = &s->lane[i];
-        for (int k = 0; k < STEPS; k++)
-            if (l->event[k])
-                clReleaseEvent(l->event[k]);
         clv_pinned_destroy(&l->to);
         clv_pinned_destroy(&l->from);
         clv_buffer_destroy(&l->in);
         clv_buffer_destroy(&l->out);
     }
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
     free(s->lane);
+    free(s);
+    *stream = NULL;
 }
 
-int clv_stream(clvox_context *ctx, const clv_stream_work *work, clv_stream_mode mode, clv_stream_order order)
+int clv_stream_create(clvox_context *ctx, const clv_stream_work *work, clv_stream_mode mode,
+                      clv_stream_order order, clv_stream **out)
 {
     int status = CLVOX_OK;
-    stream s = {.ctx = ctx, .work = work, .mode = mode, .own = ctx->queue};
-    if (work->count < 1)
-        return CLVOX_OK;
-    pthread_mutex_init(&s.lock, NULL);
-    pthread_cond_init(&s.changed, NULL);
-    CLV_TRY(open_queues(&s));
-    CLV_TRY(open_lanes(&s));
-    status = run_stream(&s, order);
+    clv_stream *s = calloc(1, sizeof *s);
+    *out = NULL;
+    if (!s)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    *s = (clv_stream){.ctx = ctx, .work = work, .mode = mode, .order = order, .own = ctx->queue};
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    if (work->count > 0) {
+        CLV_TRY(open_queues(s));
+        CLV_TRY(open_lanes(s));
+    }
+    *out = s;
+    s = NULL;
 end:
-    close_all(&s);
-    pthread_cond_destroy(&s.changed);
-    pthread_mutex_destroy(&s.lock);
+    clv_stream_destroy(&s);
     return status;
 }

@@ -10,7 +10,7 @@
 typedef enum clv_stream_mode {
     CLV_STREAM_SYNCHRONOUS, /* not at all: one item, one step at a time */
     CLV_STREAM_IMPLICIT,    /* queues in turn, one for all steps of an item; all items are on the device */
-    CLV_STREAM_ENGINES,     /* a queue for each engine of the device: with one for transfers two items are there */
+    CLV_STREAM_ENGINES,     /* a queue for each engine; with one for transfers two items are there */
     CLV_STREAM_INDEPENDENT, /* a queue for each step, on any device: three items */
     CLV_STREAM_DISK,        /* the same, and threads of their own that load and store */
     CLV_STREAM_MODES
@@ -44,8 +44,14 @@ typedef struct clv_stream_work {
 int clv_stream_items(const clvox_context *ctx, const clv_stream_work *work, clv_stream_mode mode);
 size_t clv_stream_bytes(const clvox_context *ctx, const clv_stream_work *work, clv_stream_mode mode);
 
-/* Streams all items; staging is pinned where the driver gives that. Waits until the last one is stored.
- * order: of CLV_STREAM_INDEPENDENT and CLV_STREAM_DISK. */
-int clv_stream(clvox_context *ctx, const clv_stream_work *work, clv_stream_mode mode, clv_stream_order order);
+/* Room and queues for a stream; staging is pinned where the driver gives that. work is the caller's and has
+ * to stay where it is; order is of CLV_STREAM_INDEPENDENT and CLV_STREAM_DISK. On success *out is the
+ * caller's. */
+typedef struct clv_stream clv_stream;
+int clv_stream_create(clvox_context *ctx, const clv_stream_work *work, clv_stream_mode mode,
+                      clv_stream_order order, clv_stream **out);
+/* Streams all items, and waits until the last one is stored. May be called again. */
+int clv_stream_run(clv_stream *stream);
+void clv_stream_destroy(clv_stream **stream); /* NULL in it is legal */
 
 #endif

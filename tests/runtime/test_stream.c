@@ -93,6 +93,16 @@ static void assert_streamed(const record *r, int count)
     assert_int_equal(wrong, 0);
 }
 
+static int stream_all(const clv_stream_work *work, int mode, int order)
+{
+    clv_stream *stream = NULL;
+    int status = clv_stream_create(opened, work, (clv_stream_mode)mode, (clv_stream_order)order, &stream);
+    if (status >= 0)
+        status = clv_stream_run(stream);
+    clv_stream_destroy(&stream);
+    return status;
+}
+
 static void as_a_loop(void **state)
 {
     const int *at = *state, mode = at[0], order = at[1];
@@ -105,15 +115,29 @@ static void as_a_loop(void **state)
             void *queue = opened->queue;
             r->waits = waits;
             const size_t before = clv_peak_start(opened);
-            assert_ok(clv_stream(opened, &work, (clv_stream_mode)mode, (clv_stream_order)order));
+            assert_ok(stream_all(&work, mode, order));
             assert_streamed(r, counts[k]);
-            assert_int_equal(clv_peak_bytes(opened) - before, clv_stream_bytes(opened, &work, (clv_stream_mode)mode));
+            assert_int_equal(clv_peak_bytes(opened) - before,
+                             clv_stream_bytes(opened, &work, (clv_stream_mode)mode));
             assert_ptr_equal(queue, opened->queue);
             assert_int_equal(clv_peak_start(opened), before);
         }
     if (mode != CLV_STREAM_IMPLICIT)
         assert_true(clv_stream_bytes(opened, &(clv_stream_work){.count = 1000, .in = 3, .out = 4},
                                      (clv_stream_mode)mode) <= 3 * 7);
+    /* Again, also after a failure. */
+    clv_stream *stream = NULL;
+    const clv_stream_work work = work_of(r, MOST);
+    assert_ok(clv_stream_create(opened, &work, (clv_stream_mode)mode, (clv_stream_order)order, &stream));
+    for (int again = 0; again < 3; again++) {
+        work_of(r, MOST);
+        r->compute_fails = again == 1 ? 4 : -1;
+        const int status = clv_stream_run(stream);
+        assert_int_equal(status, again == 1 ? CLVOX_ERROR_DATA : CLVOX_OK);
+        if (status >= 0)
+            assert_streamed(r, MOST);
+    }
+    clv_stream_destroy(&stream);
     const bool apart = mode == CLV_STREAM_DISK;
     assert_int_equal(!pthread_equal(r->thread[0], pthread_self()), apart);
     assert_int_equal(!pthread_equal(r->thread[1], pthread_self()), apart);
@@ -131,7 +155,7 @@ static void sums(void **state)
     work.out = 0, work.store = NULL;
     assert_ok(clv_buffer_create(opened, BYTES, "sum", &r->sum));
     assert_ok(clv_buffer_fill(opened, r->sum, 0, 0, BYTES));
-    assert_ok(clv_stream(opened, &work, (clv_stream_mode)mode, (clv_stream_order)order));
+    assert_ok(stream_all(&work, mode, order));
     assert_ok(clv_buffer_read(opened, r->sum, 0, found, BYTES));
     for (int i = 0; i < VOXELS; i++) {
         float want = 0;
@@ -158,7 +182,7 @@ static void failures(void **state)
             char sentence[64];
             *(which == 0 ? &r->load_fails : which == 1 ? &r->compute_fails : &r->store_fails) = item;
             snprintf(sentence, sizeof sentence, "item %d cannot be %s", item, verbs[which]);
-            assert_int_equal(clv_stream(opened, &work, (clv_stream_mode)mode, (clv_stream_order)order),
+            assert_int_equal(stream_all(&work, mode, order),
                              which == 1 ? CLVOX_ERROR_DATA : CLVOX_ERROR_FILE);
             assert_string_equal(clvox_message(), sentence);
             assert_true(r->stored <= item + 1 && r->in_order);
@@ -168,7 +192,7 @@ static void failures(void **state)
     const clv_stream_work work = work_of(r, 6);
     const uint64_t global = opened->limits.global_bytes;
     opened->limits.global_bytes = before + BYTES;
-    assert_int_equal(clv_stream(opened, &work, (clv_stream_mode)mode, (clv_stream_order)order), CLVOX_ERROR_MEMORY);
+    assert_int_equal(stream_all(&work, mode, order), CLVOX_ERROR_MEMORY);
     opened->limits.global_bytes = global;
     assert_true(r->loaded == 0 && clv_peak_start(opened) == before);
     free(r);
@@ -189,10 +213,11 @@ int main(void)
     for (int mode = 0; mode < CLV_STREAM_MODES; mode++)
         for (int order = 0; order < (mode < CLV_STREAM_INDEPENDENT ? 1 : CLV_STREAM_ORDERS); order++) {
             const char *name = clv_stream_words[mode], *steps = clv_stream_orders[order];
-            test_case_at(as_a_loop, TEST_AT(mode, order), "%s, %s: the results of a loop, in the memory of a few", name,
-                         steps);
+            test_case_at(as_a_loop, TEST_AT(mode, order),
+                         "%s, %s: the results of a loop, in the memory of a few", name, steps);
             test_case_at(sums, TEST_AT(mode, order), "%s, %s: a sum over all", name, steps);
-            test_case_at(failures, TEST_AT(mode, order), "%s, %s: what fails ends it with its sentence", name, steps);
+            test_case_at(failures, TEST_AT(mode, order), "%s, %s: what fails ends it with its sentence", name,
+                         steps);
         }
     return test_run("stream", tear_down);
 }

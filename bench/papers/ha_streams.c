@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ha 2011, chapter 4: streams of volumes through the device by how their steps overlap. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/bench_table.h"
+#include "op/image/gaussian.h"
+#include "op/image/pointwise.h"
+#include "runtime/stream.h"
+
+enum { SOURCES = 4, LEAST = 3, TEMPORARY = 4, MOST_PASSES = 4096 };
+
+/* What a stream does to its volumes. */
+typedef enum task { AVERAGING, ENERGY, NORMALIZATION, GAUSSIAN, CHAIN } task;
+
+/* A way to stream. */
+typedef struct way {
+    clv_stream_mode mode;
+    clv_stream_order order;
+    const char *name;
+} way;
+
+static const way ways[] = {
+    {CLV_STREAM_SYNCHRONOUS, CLV_STREAM_UED, "sync"}, {CLV_STREAM_IMPLICIT, CLV_STREAM_UED, "implicit"},
+    {CLV_STREAM_ENGINES, CLV_STREAM_UED, "engines"},  {CLV_STREAM_INDEPENDENT, CLV_STREAM_UED, "UED"},
+    {CLV_STREAM_INDEPENDENT, CLV_STREAM_EDU, "EDU"},  {CLV_STREAM_INDEPENDENT, CLV_STREAM_DUE, "DUE"},
+};
+enum { WAYS = sizeof ways / sizeof *ways, FIRST_INDEPENDENT = 3 };
+
+typedef struct streaming {
+    bench_run *run;
+    int size[3], count;
+    size_t bytes; /* of a volume */
+    task task;
+    int passes, waits;                /* of CHAIN, and after how many of them it waits; -1: not at all */
+    clv_buffer *sum, *tmp[TEMPORARY]; /* one for each queue */
+    float *source, *row;              /* SOURCES volumes; one */
+    int file[2];                      /* that volumes are read from and written to; -1: memory */
+    bool copies;                      /* staging is filled and emptied; else it has been filled before */
+    uint64_t hash;                    /* of what came back */
+} streaming;
+
+/* ---- the steps ------------------------------------------------------------ */
+
+static int load(void *user, int item, void *staging)
+{
+    const streaming *s = user;
+    const size_t at = (size_t)(item % SOURCES) * s->bytes;
+    if (s->file[0] >= 0 && pread(s->file[0], staging, s->bytes, (off_t)at) != (ssize_t)s->bytes)
+        return clvox_fail(CLVOX_ERROR_FILE, "the file of a stream cannot be read");
+    if (s->file[0] < 0 && s->copies)
+        memcpy(staging, (const char *)s->source + at, s->bytes);
+    return CLVOX_OK;
+}
+
+static uint64_t hash_of(uint64_t hash, const void *values, size_t bytes)
+{
+    const uint32_t *word = values;
+    for (size_t i = 0; i < bytes / sizeof *word; i++)
+        hash = (hash ^ word[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static int store(void *user, int item, const void *staging)
+{
+    streaming *s = user;
+    const off_t at = (off_t)((size_t)(item % SOURCES) * s->bytes);
+    if (s->file[1] >= 0 && pwrite(s->file[1], staging, s->bytes, at) != (ssize_t)s->bytes)
+        return clvox_fail(CLVOX_ERROR_FILE, "the file of a stream cannot be written");
+    if (s->copies)
+        s->hash = hash_of(s->hash, staging, s->bytes);
+    return CLVOX_OK;
+}
+
+static bool takes_back(task t)
+{
+    return t != AVERAGING && t != ENERGY;
+}
+
+static int compute(void *user, int item, clv_buffer *in, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    streaming *s = user;
+    clvox_context *ctx = s->run->ctx;
+    const float mean[4] = {1, 1 / (float)s->count}, square[4] = {1, 1}, range[4] = {1.6f, 0, 0, -.3f},
+                sigma[3] = {2, 2, 2};
+    switch (s->task) {
+    case AVERAGING:
+        return clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(s->sum, s->size), s->sum, in, NULL, mean);
+    case ENERGY:
+        return clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(s->sum, s->size), in, in, s->sum,
+                             square);
+    case NORMALIZATION:
+        return clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(out, s->size), in, NULL, NULL, range);
+    case GAUSSIAN:
+        return clv_gaussian(ctx, CLV_VOLUME(in, s->size), sigma, CLV_GAUSSIAN_AUTO, s->tmp[item % TEMPORARY],
+                            out);
+    case CHAIN: break;
+    }
+    for (int i = 0; i < s->passes; i++) {
+        if (i == s->waits)
+            CLV_TRY(clv_finish(ctx));
+        CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(out, s->size), i ? out : in, NULL, NULL,
+                              (float[4]){.5f, 0, 0, .25f}));
+    }
+    status = s->waits == s->passes ? clv_finish(ctx) : CLVOX_OK;
+end:
+    return status;
+}
+
+static clv_stream_work work_of(streaming *s)
+{
+    clv_stream_work work = {s->count, s->bytes, takes_back(s->task) ? s->bytes : 0, load, compute, store, s};
+    if (!work.out)
+        work.store = NULL;
+    return work;
+}
+
+/* ---- right or wrong -------------------------------------------------------- */
+
+/* The sum of a stream that takes nothing back, into its hash; cleared for the next. */
+static int read_sum(streaming *s)
+{
+    int status = CLVOX_OK;
+    if (!takes_back(s->task)) {
+        CLV_TRY(clv_buffer_read(s->run->ctx, s->sum, 0, s->row, s->bytes));
+        s->hash = hash_of(s->hash, s->row, s->bytes);
+    }
+    status = clv_buffer_fill(s->run->ctx, s->sum, 0, 0, s->bytes);
+end:
+    return status;
+}
+
+/* What a loop without a stream gives. */
+static int loop(streaming *s, uint64_t *hash)
+{
+    int status = CLVOX_OK;
+    clv_buffer *in = NULL, *out = NULL;
+    const clv_request requests[] = {{&in, s->bytes, "bench data"}, {&out, s->bytes, "bench data"}};
+    s->hash = 0;
+    CLV_TRY(clv_pool_take(s->run->ctx, requests, 2));
+    CLV_TRY(clv_buffer_fill(s->run->ctx, s->sum, 0, 0, s->bytes));
+    for (int i = 0; i < s->count; i++) {
+        CLV_TRY(clv_buffer_write(s->run->ctx, in, 0,
+                                 (const char *)s->source + (size_t)(i % SOURCES) * s->bytes, s->bytes));
+        CLV_TRY(compute(s, i, in, takes_back(s->task) ? out : NULL));
+        if (!takes_back(s->task))
+            continue;
+        CLV_TRY(clv_buffer_read(s->run->ctx, out, 0, s->row, s->bytes));
+        s->hash = hash_of(s->hash, s->row, s->bytes);
+    }
+    CLV_TRY(read_sum(s));
+    *hash = s->hash;
+end:
+    clv_pool_release(requests, 2);
+    return status;
+}
+
+static int verify(streaming *s, const way *w)
+{
+    int status = CLVOX_OK;
+    uint64_t want = 0;
+    clv_stream *stream = NULL;
+    const clv_stream_work work = work_of(s);
+    s->copies = true;
+    CLV_TRY(loop(s, &want));
+    s->hash = 0;
+    CLV_TRY(clv_stream_create(s->run->ctx, &work, w->mode, w->order, &stream));
+    CLV_TRY(clv_stream_run(stream));
+    CLV_TRY(read_sum(s));
+    if (s->hash != want)
+        status = bench_wrong(s->run->ctx, w->name, "the stream's results are not those of a loop");
+end:
+    clv_stream_destroy(&stream);
+    s->copies = false;
+    return status;
+}
+
+/* ---- time ------------------------------------------------------------------ */
+
+static int time_way(streaming *s, const way *w, record_samples *samples)
+{
+    int status = CLVOX_OK;
+    const clv_stream_work work = work_of(s);
+    clv_stream *stream = NULL;
+    const double end = clv_seconds() + s->run->seconds;
+    *samples = (record_samples){.count = 0};
+    CLV_TRY(clv_stream_create(s->run->ctx, &work, w->mode, w->order, &stream));
+    for (int i = 0; i <= LEAST || (samples->spread > .03 && clv_seconds() < end && i < RECORD_SAMPLES); i++) {
+        const double start = clv_seconds();
+        CLV_TRY(clv_stream_run(stream));
+        if (i) /* the first is to warm up */
+            record_add_sample(samples, clv_seconds() - start);
+    }
+end:
+    clv_stream_destroy(&stream);
+    return status;
+}
+
+/* All items' steps alone: up, compute, down. */
+static int time_steps(streaming *s, double seconds[3])
+{
+    int status = CLVOX_OK;
+    clvox_context *ctx = s->run->ctx;
+    clv_buffer *in = NULL, *out = NULL;
+    clv_pinned *pinned = NULL;
+    const bool back = takes_back(s->task);
+    const clv_request requests[] = {{&in, s->bytes, "bench data"}, {&out, s->bytes, "bench data"}};
+    CLV_TRY(clv_pool_take(ctx, requests, 2));
+    CLV_TRY(clv_pinned_create(ctx, s->bytes, &pinned));
+    memcpy(pinned->data, s->source, s->bytes);
+    for (int again = 0; again < 2; again++) /* the first is to warm up */
+        for (int step = 0; step < 3; step++) {
+            const double start = clv_seconds();
+            for (int i = 0; i < s->count && (step < 2 || back); i++)
+                CLV_TRY(step == 0   ? clv_buffer_write(ctx, in, 0, pinned->data, s->bytes)
+                        : step == 1 ? compute(s, i, in, back ? out : NULL)
+                                    : clv_buffer_read(ctx, out, 0, pinned->data, s->bytes));
+            CLV_TRY(clv_finish(ctx));
+            seconds[step] = clv_seconds() - start;
+        }
+end:
+    clv_pinned_destroy(&pinned);
+    clv_pool_release(requests, 2);
+    return status;
+}
+
+/* ---- tables ---------------------------------------------------------------- */
+
+static void add_row(streaming *s, const char *what, const char *how, const record_samples *samples,
+                    const record_paper *paper)
+{
+    char name[96];
+    snprintf(name, sizeof name, "stream, %s, %s", what, how);
+    const record_row row = {.group = "ha2011",
+                            .name = name,
+                            .size = {s->size[0], s->size[1], s->size[2]},
+                            .seconds = samples,
+                            .verified = true,
+                            .paper = paper};
+    record_add(s->run->log, &row);
+}
+
+/* One line: the steps alone, and every way. figure: the thesis's time of `sync` over the best independent
+ * one. */
+static int line(streaming *s, const char *what, double figure)
+{
+    int status = CLVOX_OK;
+    double steps[3] = {0};
+    record_samples samples[WAYS] = {{0}};
+    const record_samples *best = NULL;
+    CLV_TRY(time_steps(s, steps));
+    fprintf(s->run->out, "%-26s %8.1f %8.1f %8.1f", what, 1e3 * steps[0], 1e3 * steps[1], 1e3 * steps[2]);
+    for (int i = 0; i < WAYS; i++) {
+        status = verify(s, &ways[i]);
+        if (status >= 0)
+            status = time_way(s, &ways[i], &samples[i]);
+        if (status == CLVOX_ERROR_MEMORY && ways[i].mode == CLV_STREAM_IMPLICIT) {
+            fprintf(s->run->out, " %9s", "no room");
+            status = CLVOX_OK;
+            continue;
+        }
+        CLV_TRY(status);
+        fprintf(s->run->out, " %9.1f", 1e3 * samples[i].median);
+        if (i >= FIRST_INDEPENDENT && (!best || samples[i].median < best->median))
+            best = &samples[i];
+    }
+    const double longest = fmax(steps[0], fmax(steps[1], steps[2]));
+    fprintf(s->run->out, " %8.2f\n", best->median / longest);
+    fflush(s->run->out);
+    const record_paper paper = {.value = figure,
+                                .here = samples[0].median / best->median,
+                                .unit = "times as fast as one step after another",
+                                .device = "GTX 480",
+                                .conclusion = "streams hide the shorter steps",
+                                .holds = bench_slower(&samples[0], best)};
+    for (int i = 0; i < WAYS; i++)
+        if (samples[i].count)
+            add_row(s, what, ways[i].name, &samples[i], &samples[i] == best ? &paper : NULL);
+end:
+    return status;
+}
+
+static void heading(const streaming *s, const char *what)
+{
+    fprintf(s->run->out, "%-26s %8s %8s %8s", what, "up", "compute", "down");
+    for (int i = 0; i < WAYS; i++)
+        fprintf(s->run->out, " %9s", ways[i].name);
+    fprintf(s->run->out, " %8s\n", "longest");
+}
+
+/* Passes that take `ratio` of the time of the transfers. */
+static int choose_passes(streaming *s, double ratio)
+{
+    double steps[3];
+    s->passes = 8;
+    const int status = time_steps(s, steps);
+    const double passes = ratio * (steps[0] + steps[2]) / (steps[1] / s->passes);
+    s->passes = passes < 2 ? 2 : passes > MOST_PASSES ? MOST_PASSES : (int)passes;
+    return status;
+}
+
+static int ratios(streaming *s)
+{
+    static const double share[] = {.25, 1, 4};
+    static const char *const names[] = {"compute 1/4 of transfers", "as long as transfers",
+                                        "compute 4 x transfers"};
+    int status = CLVOX_OK;
+    fprintf(s->run->out,
+            "\nFigure 4.12: %d volumes, ms in all: each step alone, then one step after another, a queue for "
+            "each\n"
+            "volume, by the device's engines, and independent of them in three orders; the best of these "
+            "over the\n"
+            "longest step. The thesis (GTX 480): independent streams take as long as the longest.\n",
+            s->count);
+    heading(s, "");
+    s->task = CHAIN;
+    s->waits = -1;
+    for (int i = 0; i < 3; i++) {
+        CLV_TRY(choose_passes(s, share[i]));
+        CLV_TRY(line(s, names[i], 0));
+    }
+end:
+    return status;
+}
+
+static int waiting(streaming *s)
+{
+    static const char *const names[] = {"waits before", "waits in the middle", "waits at the end"};
+    int status = CLVOX_OK;
+    fprintf(
+        s->run->out,
+        "\nFigure 4.13: compute that waits for the device, as long as the transfers. The thesis: one of the\n"
+        "orders is always the best, and queues for volumes gain nothing.\n");
+    heading(s, "");
+    s->task = CHAIN;
+    s->waits = -1;
+    CLV_TRY(choose_passes(s, 1));
+    for (int i = 0; i < 3; i++) {
+        s->waits = s->passes * i / 2;
+        CLV_TRY(line(s, names[i], 0));
+    }
+end:
+    s->waits = -1;
+    return status;
+}
+
+static int functions(streaming *s)
+{
+    static const struct {
+        task task;
+        const char *name;
+        double figure; /* of the thesis: Sync over Hrd-indp */
+    } rows[] = {{ENERGY, "energy", 710. / 698},
+                {AVERAGING, "averaging", 378. / 361},
+                {NORMALIZATION, "normalization", 694. / 677},
+                {GAUSSIAN, "Gaussian, sigma 2", 1099. / 678}};
+    int status = CLVOX_OK;
+    fprintf(s->run->out,
+            "\nTable 4.1: functions (the thesis, GTX 480, ms: energy 710 and 698, averaging 378 and "
+            "361,\nnormalization 694 and 677, Gaussian 1099 and 678, one after another and independent)\n");
+    heading(s, "");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        s->task = rows[i].task;
+        CLV_TRY(line(s, rows[i].name, rows[i].figure));
+    }
+end:
+    return status;
+}
+
+/* Volumes that come from a file and go into one. */
+static int disk(streaming *s)
+{
+    static const way how[] = {{CLV_STREAM_SYNCHRONOUS, CLV_STREAM_UED, "one step after another"},
+                              {CLV_STREAM_INDEPENDENT, CLV_STREAM_DUE, "three steps at once"},
+                              {CLV_STREAM_DISK, CLV_STREAM_DUE, "five steps at once"}};
+    int status = CLVOX_OK;
+    record_samples samples[3];
+    FILE *files[2] = {tmpfile(), tmpfile()};
+    fprintf(s->run->out, "\nSection 4.6: Gaussians of volumes from a file into a file, ms in all\n");
+    s->task = GAUSSIAN;
+    for (int i = 0; i < 2; i++)
+        if (!files[i] || fwrite(s->source, s->bytes, SOURCES, files[i]) != SOURCES || fflush(files[i])) {
+            status = clvox_fail(CLVOX_ERROR_FILE, "no temporary file for a stream can be written");
+            goto end;
+        } else {
+            s->file[i] = fileno(files[i]);
+        }
+    for (int i = 0; i < 3; i++) {
+        CLV_TRY(verify(s, &how[i]));
+        CLV_TRY(time_way(s, &how[i], &samples[i]));
+        fprintf(s->run->out, "%-26s %8.1f\n", how[i].name, 1e3 * samples[i].median);
+        const record_paper paper = {.here = samples[0].median / samples[i].median,
+                                    .unit = "times as fast as one step after another",
+                                    .device = "GTX 480",
+                                    .conclusion = "streams hide the disk",
+                                    .holds = bench_slower(&samples[0], &samples[i])};
+        add_row(s, "from disk", how[i].name, &samples[i], i == 2 ? &paper : NULL);
+    }
+end:
+    for (int i = 0; i < 2; i++) {
+        if (files[i])
+            fclose(files[i]);
+        s->file[i] = -1;
+    }
+    return status;
+}
+
+int bench_ha2011_streams(bench_run *run)
+{
+    int status = CLVOX_OK;
+    streaming s = {.run = run, .waits = -1, .file = {-1, -1}};
+    const bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
+    s.count = cpu ? 8 : 32;
+    for (int a = 0; a < 3; a++)
+        s.size[a] = cpu && run->size[a] > 1 ? (run->size[a] + 1) / 2 : run->size[a];
+    const size_t n = (size_t)s.size[0] * (size_t)s.size[1] * (size_t)s.size[2];
+    s.bytes = n * sizeof(float);
+    s.source = malloc(SOURCES * s.bytes);
+    s.row = malloc(s.bytes);
+    if (!s.source || !s.row) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        goto end;
+    }
+    for (size_t i = 0; i < SOURCES * n; i++)
+        s.source[i] = (float)(i * 2654435761u % 1000) / 1000;
+    CLV_TRY(clv_buffer_create(run->ctx, s.bytes, "bench data", &s.sum));
+    for (int i = 0; i < TEMPORARY; i++)
+        CLV_TRY(clv_buffer_create(run->ctx, s.bytes, "bench data", &s.tmp[i]));
+    fprintf(run->out, "Chapter 4: streams of %d volumes of %dx%dx%d through the device\n", s.count, s.size[0],
+            s.size[1], s.size[2]);
+    CLV_TRY(ratios(&s));
+    CLV_TRY(waiting(&s));
+    CLV_TRY(functions(&s));
+    status = disk(&s);
+    fprintf(run->out, "\n");
+end:
+    for (int i = 0; i < TEMPORARY; i++)
+        clv_buffer_destroy(&s.tmp[i]);
+    clv_buffer_destroy(&s.sum);
+    free(s.source);
+    free(s.row);
+    return status;
+}
