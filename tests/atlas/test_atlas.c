@@ -73,6 +73,14 @@ static void options_of(clvox_atlas_options *o, clvox_deform deform)
     o->rounds = 2;
 }
 
+/* Cheap: where it is no matter what the rounds find. */
+static void options_of_bits(clvox_atlas_options *o)
+{
+    options_of(o, CLVOX_DEFORM_GREEDY);
+    o->registration.linear = CLVOX_LINEAR_TRANSLATION;
+    o->registration.iterations[0] = o->registration.iterations[1] = 3;
+}
+
 static void build(const population *p, const clvox_atlas_options *o, clvox_atlas_result *r)
 {
     assert_that(clvox_atlas(ctx, p->s, p->count, NULL, o, r) == CLVOX_OK, "%s", clvox_message());
@@ -663,8 +671,7 @@ static void regression_resumed(void **state)
         .covariate = age, .at = at, .count = 3, .bandwidth = 1.5, .ready = take, .user = &want};
     (void)state;
     make_three(&all);
-    options_of(&o, CLVOX_DEFORM_GREEDY);
-    o.registration.iterations[0] = o.registration.iterations[1] = 2;
+    options_of_bits(&o);
     assert_ok(clvox_atlas_regress(ctx, all.s, 3, NULL, &o, &along));
     assert_int_equal(want.calls, 3);
     assert_non_null(mkdtemp(place));
@@ -696,14 +703,19 @@ static void regression_resumed(void **state)
 
 /* ---- several devices ------------------------------------------------------ */
 
-/* Contexts on the device that the tests run on, once more and again. */
-static int open_more(clvox_context ***more)
+/* Contexts on the device that the tests run on, once more and again: opened once, as each builds its kernels. */
+enum { OTHERS = 3 };
+static clvox_context **others;
+
+static clvox_context **open_others(void)
 {
     const char *device = getenv("CLVOX_DEVICE");
-    char list[256];
+    char list[512];
     device = device && *device ? device : "0";
-    snprintf(list, sizeof list, "%s,%s", device, device);
-    return clvox_contexts_create(&(clvox_context_options){.device = list}, more);
+    snprintf(list, sizeof list, "%s,%s,%s", device, device, device);
+    if (!others)
+        assert_int_equal(clvox_contexts_create(&(clvox_context_options){.device = list}, &others), OTHERS);
+    return others;
 }
 
 static void several_devices(void **state)
@@ -711,17 +723,14 @@ static void several_devices(void **state)
     population all = {.count = 0};
     clvox_atlas_options o;
     clvox_atlas_result want, r;
-    clvox_context **more = NULL;
     char place[] = "/tmp/atlas-devices-XXXXXX";
     int calls, status = CLVOX_ERROR_STOPPED;
     (void)state;
     make_three(&all);
     all.s[1].labels = all.own[1];
-    options_of(&o, CLVOX_DEFORM_GREEDY);
-    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    options_of_bits(&o);
     build(&all, &o, &want);
-    assert_int_equal(open_more(&more), 2);
-    o.more = more;
+    o.more = open_others();
     for (o.more_count = 1; o.more_count <= 2; o.more_count++) {
         build(&all, &o, &r);
         assert_same(&want, &r);
@@ -745,7 +754,6 @@ static void several_devices(void **state)
     clvox_atlas_result_free(&r);
     clvox_atlas_result_free(&want);
     clvox_atlas_forget(place);
-    clvox_contexts_destroy(&more, 2);
     release(&all);
 }
 
@@ -754,18 +762,15 @@ static void failures_on_several_devices(void **state)
     population all = {.count = 0};
     clvox_atlas_options o;
     clvox_atlas_result want, r;
-    clvox_context **more = NULL;
     (void)state;
     make_three(&all);
     clvox_volume *nowhere = zeros(&all.own[0]->grid);
     all.s[2].mask = nowhere;
-    options_of(&o, CLVOX_DEFORM_GREEDY);
-    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    options_of_bits(&o);
     o.rounds = 1;
     o.skip_bad = 1;
     build(&all, &o, &want);
-    assert_int_equal(open_more(&more), 2);
-    o.more = more, o.more_count = 2;
+    o.more = open_others(), o.more_count = 2;
     build(&all, &o, &r);
     assert_memory_equal(want.average->data, r.average->data,
                         clvox_grid_voxels(&r.average->grid) * sizeof(float));
@@ -775,13 +780,14 @@ static void failures_on_several_devices(void **state)
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DATA);
     assert_non_null(strstr(clvox_message(), "third: "));
     all.s[2].mask = NULL;
-    snprintf(more[1]->limits.name, sizeof more[1]->limits.name, "Another");
+    const clvox_device_limits limits = others[1]->limits;
+    snprintf(others[1]->limits.name, sizeof others[1]->limits.name, "Another");
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DEVICE);
+    others[1]->limits = limits;
     assert_non_null(strstr(clvox_message(), "and Another (driver"));
     assert_true(!r.average && !r.map);
     o.more = NULL;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
-    clvox_contexts_destroy(&more, 2);
     clvox_contexts_destroy(NULL, 1);
     clvox_atlas_result_free(&want);
     clvox_volume_destroy(&nowhere);
@@ -791,7 +797,7 @@ static void failures_on_several_devices(void **state)
 /* ---- teams ---------------------------------------------------------------- */
 
 /* Members that are threads: what processes say by MPI they say through memory. */
-enum { MOST_MEMBERS = 4 };
+enum { MOST_MEMBERS = OTHERS + 1 };
 typedef struct room {
     pthread_barrier_t barrier;
     int64_t *sum[MOST_MEMBERS];
@@ -860,7 +866,7 @@ static void work_together(room *w, member *m, int size, const population *all, c
         m[i].team = (clvox_team){i, size, sum_in_room, spread_in_room, &m[i], 0};
         m[i].o.team = &m[i].team;
         m[i].o.user = o->user ? (int *)o->user + i : NULL;
-        assert_ok(clvox_context_create(NULL, &m[i].ctx));
+        m[i].ctx = i ? open_others()[i - 1] : ctx;
     }
 }
 
@@ -868,10 +874,8 @@ static void wait_for_all(room *w, member *m)
 {
     for (int i = 0; i < w->size; i++)
         assert_int_equal(pthread_create(&m[i].thread, NULL, be_member, &m[i]), 0);
-    for (int i = 0; i < w->size; i++) {
+    for (int i = 0; i < w->size; i++)
         pthread_join(m[i].thread, NULL);
-        clvox_context_destroy(&m[i].ctx);
-    }
     pthread_barrier_destroy(&w->barrier);
 }
 
@@ -922,8 +926,7 @@ static void teams(void **state)
     all.s[1].labels = all.own[1];
     all.s[2].labels = all.own[1];
     add_subject(&all, copy_of(all.own[0])); /* one that is given twice has its maps where the first has */
-    options_of(&o, CLVOX_DEFORM_GREEDY);
-    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    options_of_bits(&o);
     for (int average = CLVOX_AVERAGE_MEAN; average <= CLVOX_AVERAGE_MEDIAN; average += CLVOX_AVERAGE_MEDIAN) {
         o.average = (clvox_average)average;
         o.vote = average ? CLVOX_VOTE_LOCAL : CLVOX_VOTE_MAJORITY;
@@ -955,8 +958,7 @@ static void team_that_fails(void **state)
     int calls[2];
     (void)state;
     make_three(&all);
-    options_of(&o, CLVOX_DEFORM_GREEDY);
-    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    options_of_bits(&o);
     build(&all, &o, &want);
     /* One member is stopped: all end with that, and other numbers of members go on from there. */
     assert_non_null(mkdtemp(place));
@@ -1046,7 +1048,6 @@ static void on_disk(void **state)
     population all = {.count = 0};
     clvox_atlas_options o;
     clvox_atlas_result want, r;
-    clvox_context **more = NULL;
     char place[] = "/tmp/atlas-stored-XXXXXX";
     int calls, status = CLVOX_ERROR_STOPPED;
     (void)state;
@@ -1055,9 +1056,8 @@ static void on_disk(void **state)
     all.s[1].labels = all.own[1];
     all.s[2].labels = all.own[1];
     all.s[2].weight = 2;
-    options_of(&o, CLVOX_DEFORM_GREEDY);
-    o.registration.iterations[0] = o.registration.iterations[1] = 3;
-    assert_int_equal(open_more(&more), 2);
+    options_of_bits(&o);
+    o.more = open_others();
     for (int average = CLVOX_AVERAGE_MEAN; average <= CLVOX_AVERAGE_MEDIAN; average++) {
         o.average = (clvox_average)average;
         o.vote = average ? CLVOX_VOTE_LOCAL : CLVOX_VOTE_MAJORITY;
@@ -1067,7 +1067,7 @@ static void on_disk(void **state)
         const clvox_store_bytes free = build_within(&all, &o, SIZE_MAX, &want);
         assert_true(free.disk == 0 && free.most_disk == 0 && free.most_memory >= 3 * 8 * volume);
         for (int k = 0; k <= 4; k += 2) { /* quarters of what it takes */
-            o.more = more, o.more_count = k / 2;
+            o.more_count = k / 2;
             const clvox_store_bytes most = build_within(&all, &o, free.most_memory / 4 * (size_t)k, &want);
             assert_true(most.most_memory <= free.most_memory / 4 * (size_t)k);
             assert_true(k ? most.most_memory >= volume : most.most_disk >= free.most_memory);
@@ -1096,7 +1096,6 @@ static void on_disk(void **state)
     clvox_store_destroy(&o.store);
     clvox_atlas_forget(place);
     clvox_atlas_result_free(&want);
-    clvox_contexts_destroy(&more, 2);
     release(&all);
 }
 
@@ -1109,8 +1108,7 @@ static void disk_full(void **state)
     struct rlimit before, small;
     (void)state;
     make_three(&all);
-    options_of(&o, CLVOX_DEFORM_GREEDY);
-    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    options_of_bits(&o);
     const size_t volume = clvox_grid_voxels(&all.own[0]->grid) * sizeof(float);
     assert_ok(clvox_store_create("/tmp", 0, &o.store));
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -1144,8 +1142,7 @@ static void left_out(void **state)
     (void)state;
     make_three(&all);
     clvox_volume *nowhere = zeros(&all.own[0]->grid);
-    options_of(&o, CLVOX_DEFORM_GREEDY);
-    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    options_of_bits(&o);
     o.rounds = 1;
     const int count = all.count--;
     clvox_volume *start = copy_of(all.own[0]); /* the first mean has the third subject in it */
@@ -1232,6 +1229,12 @@ static void misuse(void **state)
     release(&all);
 }
 
+static int close_all(void **state)
+{
+    clvox_contexts_destroy(&others, OTHERS);
+    return harness_close(state);
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -1258,5 +1261,5 @@ int main(void)
     test_case(bandwidths, "a very large bandwidth is the plain template, a very small one the nearest subject");
     test_case(regression_resumed, "templates along a covariate go on where they were stopped");
     test_case(other_grids, "one subject; two of other grids and orientations, with labels");
-    return test_run("atlas", harness_close);
+    return test_run("atlas", close_all);
 }

@@ -8,7 +8,7 @@ for seed in 1 2 3; do
     "$program" apply -i t.nii -r t.nii -t "w$seed.nii" -o "s$seed.nii" -q
     "$program" apply -i l.nii -r t.nii -t "w$seed.nii" --interp label -o "l$seed.nii" -q
 done
-fast="--quick --linear rigid --linear-rounds 1 --rounds 1 --shrink 2x1 --iterations 10x10"
+fast="--quick --linear translation --linear-rounds 1 --rounds 1 --shrink 2x1 --iterations 10x10"
 tab=$(printf '\t')
 hash_of() { md5sum < "$1"; }
 
@@ -39,7 +39,7 @@ begin "the order of subjects changes no bit, and a list says the same; labels ar
 mkdir -p lists
 printf 'weight\timage\tlabels\tage\n2\t../s3.nii\t../l3.nii\t70\n2\t../s1.nii\t\t\n2\t../s2.nii\t../l2.nii\t60\n' > lists/list.tsv
 exits 0 clvox atlas -o other $fast --list lists/list.tsv
-json other/report.json 'j["options"]["linear_rounds"] == 1 and j["options"]["registration"]["linear"] == "rigid"'
+json other/report.json 'j["options"]["linear_rounds"] == 1 and j["options"]["registration"]["linear"] == "translation"'
 [ "$(hash_of out/template.nii.gz)" = "$(hash_of other/template.nii.gz)" ] || complain "another order gives another template"
 [ "$(hash_of out/s1_warp.nii.gz)" = "$(hash_of other/s1_warp.nii.gz)" ] || complain "another order gives another warp"
 exists other/template_labels.nii.gz
@@ -159,7 +159,7 @@ absent bad/flat_affine.txt
 cut -f 1,3 bad/summary.tsv | sort > got; printf 's1\t1\ns2\t3\nsubject\tweight\n' | cmp -s - got || complain "other subjects or weights"
 
 begin "a run that is ended or killed goes on and ends with the same bits"
-slow="--quick --linear rigid --linear-rounds 1 --rounds 3 --shrink 2x1 --iterations 30x30 --tolerance 0"
+slow="--quick --linear translation --linear-rounds 1 --rounds 3 --shrink 2x1 --iterations 30x30 --tolerance 0"
 exits 0 clvox atlas -o whole $slow s1.nii s2.nii s3.nii
 absent whole/state
 cat > end.py <<'P'

@@ -18,7 +18,7 @@ for seed in 1 2 3 4 5; do
     "$program" apply -i t.nii -r t.nii -t "w$seed.nii" -o "s$seed.nii" -q
     "$program" apply -i l.nii -r t.nii -t "w$seed.nii" --interp label -o "l$seed.nii" -q
 done
-fast="--quick --linear rigid --linear-rounds 1 --rounds 2 --shrink 2x1 --iterations 10x10"
+fast="--quick --linear translation --linear-rounds 1 --rounds 2 --shrink 2x1 --iterations 10x10"
 printf 'weight\timage\tlabels\tage\n2\ts3.nii\tl3.nii\t70\n2\ts1.nii\t\t65\n1\ts2.nii\tl2.nii\t60\n1\ts4.nii\tl4.nii\t55\n1\ts5.nii\t\t58\n' > list.tsv
 
 begin "one, two, three and four processes write the same files"
@@ -54,7 +54,7 @@ done
 [ -s paged.images ] && exits 0 cmp paged.images paged2.images
 
 begin "a process that dies ends the run with a sentence; fewer go on from there"
-slow="--quick --linear rigid --linear-rounds 1 --rounds 4 --shrink 2x1 --iterations 40x40 --tolerance 0"
+slow="--quick --linear translation --linear-rounds 1 --rounds 4 --shrink 2x1 --iterations 40x40 --tolerance 0"
 exits 0 clvox atlas -o whole $slow --list list.tsv
 cat > kill.py <<'P'
 """kill.py FOLDER COMMAND...: kills a process of mpirun's, not the first, once FOLDER/state/round is there; again, where the
