@@ -96,6 +96,10 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv);
 int cmd_tensor_fit(command *cli, int argc, char **argv);
 int cmd_tensor_measures(command *cli, int argc, char **argv);
 
+/* What --jobs is where nobody says: the threads, at most 4. */
+enum { CLI_MOST_JOBS = 64 };
+int cli_default_jobs(void);
+
 /* Results, on standard output; nothing when the JSON log goes there. */
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
 /* Remarks, on standard error: level 0 unless -q, level n with n times -v. */

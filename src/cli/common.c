@@ -19,6 +19,12 @@ double cli_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+int cli_default_jobs(void)
+{
+    enum { ENOUGH = 4 }; /* compressing takes longer than a device needs for small images */
+    return clvox_threads() < ENOUGH ? clvox_threads() : ENOUGH;
+}
+
 char *cli_bytes(double bytes, char *out)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};

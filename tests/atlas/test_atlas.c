@@ -614,7 +614,8 @@ static void stopped_and_resumed(void **state)
     o.state = folder;
     o.progress = stop_after;
     o.user = &calls;
-    /* One look more each time: stopped in the first mean, before, in and after registrations, between rounds. */
+    /* One look more each time: stopped in the first mean, before, in and after registrations, between rounds.
+     * */
     for (; status == CLVOX_ERROR_STOPPED && attempts < 200; attempts++) {
         calls = attempts;
         status = clvox_atlas(ctx, all.s, 3, NULL, &o, &r);
@@ -703,7 +704,8 @@ static void regression_resumed(void **state)
 
 /* ---- several devices ------------------------------------------------------ */
 
-/* Contexts on the device that the tests run on, once more and again: opened once, as each builds its kernels. */
+/* Contexts on the device that the tests run on, once more and again: opened once, as each builds its kernels.
+ * */
 enum { OTHERS = 3 };
 static clvox_context **others;
 
@@ -1167,7 +1169,8 @@ static void left_out(void **state)
     assert_memory_equal(want.average->data, r.average->data, clvox_grid_voxels(&r.average->grid) * sizeof(float));
     clvox_atlas_result_free(&r);
     clvox_atlas_forget(place);
-    /* Of one that lies elsewhere, 2 of 25 voxels along an axis of the template are too few, whatever they show. */
+    /* Of one that lies elsewhere, 2 of 25 voxels along an axis of the template are too few, whatever they
+     * show. */
     for (int k = 0; k < (int)clvox_grid_voxels(&start->grid); k++)
         all.own[2]->data[k] = start->data[k] = (float)(k * 37 % 101);
     all.s[2].mask = NULL;

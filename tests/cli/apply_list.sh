@@ -17,8 +17,8 @@ printf 'p_truth_warp.nii.gz;shift.txt,-1\t3\tout/a.nii.gz\tp_moving.nii.gz\t\n' 
 printf '[turned.txt,1]\t3\tout/deep/labels.nii.gz\tp_moving_labels.nii.gz\tq_fixed.nii.gz\n' >> in/t.tsv
 printf 'n/a\t3\tout/gone.nii.gz\tnothing.nii.gz\tn/a\n\t\tout/b.nii\tp_moving.nii.gz\n' >> in/t.tsv
 exits 1 clvox apply --list in/t.tsv -r in/p_fixed.nii.gz -t in/turned.txt --summary s.tsv --json log/l.json
-says 'in/out/gone.nii.gz: failed: .*nothing.nii.gz'; says '1 of 4 images failed'; prints '3 done, 1 failed'
-json log/l.json 'j["result"] == {"images": 4, "done": 3, "failed": 1} and len(j["outputs"]) == 4'
+says 'in/out/gone.nii.gz: failed: .*nothing.nii.gz'; says '1 of 4 images failed'; prints '3 done, 0 present, 1 failed'
+json log/l.json 'j["result"] == {"images": 4, "done": 3, "present": 0, "failed": 1} and len(j["outputs"]) == 4'
 summary_says in/out/a.nii.gz done; summary_says in/out/gone.nii.gz failed; summary_says in/out/b.nii done
 grep -q "gone.nii.gz${tab}failed${tab}.*nothing.nii.gz: cannot be opened" s.tsv || complain "the summary does not say why"
 exits 0 clvox apply -i in/p_moving.nii.gz -r in/p_fixed.nii.gz -t in/p_truth_warp.nii.gz -t in/shift.txt,-1 -o a.nii.gz
@@ -26,6 +26,54 @@ exits 0 clvox apply -i in/p_moving_labels.nii.gz -r in/q_fixed.nii.gz -t in/turn
 exits 0 clvox apply -i in/p_moving.nii.gz -r in/p_fixed.nii.gz -t in/turned.txt -o b.nii
 exits 0 cmp a.nii.gz in/out/a.nii.gz; exits 0 cmp labels.nii.gz in/out/deep/labels.nii.gz; exits 0 cmp b.nii in/out/b.nii
 absent in/out/gone.nii.gz
+
+begin "a run goes on where it was stopped, and makes anew what has other files or options"
+again="--list in/t.tsv -r in/p_fixed.nii.gz -t in/turned.txt --summary s.tsv"
+cp in/out/a.nii.gz a.nii.gz; touch -d 2001-01-01 in/out/a.nii.gz in/out/b.nii; rm in/out/deep/labels.nii.gz
+exits 1 clvox apply $again; prints '1 done, 2 present, 1 failed'; says '4 images, 2 of them complete'
+[ "$(date -r in/out/a.nii.gz +%Y)" = 2001 ] || complain "an image that was there was made again"
+summary_says in/out/a.nii.gz present; summary_says in/out/deep/labels.nii.gz done; summary_says in/out/gone.nii.gz failed
+cp in/p_moving.nii.gz in/nothing.nii.gz
+exits 0 clvox apply $again --jobs 1; prints '1 done, 3 present, 0 failed'
+exits 0 clvox apply $again --jobs 3; prints '0 done, 4 present, 0 failed'
+touch in/turned.txt # of all but the first row
+exits 0 clvox apply $again --jobs 3; prints '3 done, 1 present, 0 failed'
+[ "$(date -r in/out/b.nii +%Y)" != 2001 ] || complain "an image of another transform was left"
+exits 0 clvox apply $again --interp nearest --jobs 2; prints '4 done, 0 present, 0 failed'
+exits 0 clvox apply $again; prints '4 done, 0 present, 0 failed'; exits 0 cmp a.nii.gz in/out/a.nii.gz
+echo nonsense > s.tsv; exits 0 clvox apply $again; prints '4 done, 0 present, 0 failed'
+cat > kill.py <<'P'
+"""kill.py SIGNAL COMMAND...: sends the signal once the summary says that one is done and others wait; again, where the run
+was faster."""
+import os, signal, subprocess, sys, time
+def under_way():
+    try:
+        text = open("k.tsv").read()
+    except OSError:
+        return False
+    return "\tdone\t" in text and "\twaiting\t" in text
+for attempt in range(20):
+    for name in os.listdir("killed") if os.path.isdir("killed") else []:
+        os.unlink("killed/" + name)
+    run = subprocess.Popen(sys.argv[2:])
+    while run.poll() is None and not under_way():
+        time.sleep(0.001)
+    run.send_signal(getattr(signal, sys.argv[1]))
+    if run.wait() != 0:
+        sys.exit(0)
+sys.exit(1)
+P
+printf 'input\toutput\n' > many.tsv
+for k in 0 1 2 3 4 5 6 7 8 9; do for j in 0 1 2 3 4 5 6 7 8 9; do
+    printf 'in/p_moving.nii.gz\tkilled/%d%d.nii.gz\n' $j $k
+done; done >> many.tsv
+many="--list many.tsv -r in/p_fixed.nii.gz -t in/turned.txt --summary k.tsv"
+exits 0 python3 kill.py SIGKILL "$program" apply -q $many
+exits 0 clvox apply $many --json log/k.json; says '100 images, [1-9][0-9]* of them complete'
+json log/k.json 'j["result"]["present"] > 0 and j["result"]["present"] + j["result"]["done"] == 100'
+exits 0 clvox apply -i in/p_moving.nii.gz -r in/p_fixed.nii.gz -t in/turned.txt -o one.nii.gz
+for file in killed/*.nii.gz; do cmp -s one.nii.gz "$file" || complain "$file has other bits"; done
+[ "$(ls killed | wc -l)" = 100 ] || complain "other files than asked for"
 
 begin "options serve every row"
 printf 'input\toutput\np_fixed.nii.gz\tc.nii\n' > in/c.tsv
@@ -37,6 +85,8 @@ begin "misuse and lists that make no sense are one sentence"
 exits 2 clvox apply --list in/t.tsv -i in/p_fixed.nii.gz; says '--list names the images'
 exits 2 clvox apply --list in/t.tsv -o x.nii; says '--list names the images'
 exits 2 clvox apply -i in/p_fixed.nii.gz -r in/p_fixed.nii.gz -o x.nii --summary s.tsv; says '--summary belongs to --list'
+exits 2 clvox apply -i in/p_fixed.nii.gz -r in/p_fixed.nii.gz -o x.nii --jobs 2; says '--jobs belongs to --list'
+exits 2 clvox apply --list in/t.tsv --jobs 65; says '--jobs 65: at most 64'
 exits 1 clvox apply --list gone.tsv; one_sentence; says 'gone.tsv'
 printf 'input\n' > bad.tsv; exits 1 clvox apply --list bad.tsv; one_sentence; says 'no column .output'
 printf 'input\toutput\n' > bad.tsv; exits 1 clvox apply --list bad.tsv; one_sentence; says 'no image'

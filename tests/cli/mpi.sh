@@ -84,7 +84,7 @@ sys.exit(1)
 P
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # With time to say why it ends: mpirun ends all that are left a second later.
-exits 0 python3 kill.py died mpirun --oversubscribe --mca btl self,vader --mca odls_base_sigkill_timeout 15 -n 3 \
+exits 0 python3 kill.py died mpirun --oversubscribe --mca btl self,vader --mca odls_base_sigkill_timeout 6 -n 3 \
     "$program" atlas -o died $slow --list list.tsv
 says 'died/state keeps what has been done: the same command continues from there, in any number of processes'
 says 'clvox atlas: ended by SIGTERM, as mpirun does when one of its processes is lost'

@@ -53,7 +53,7 @@ int cmd_apply(command *cli, int argc, char **argv)
     enum { LPS = 1, RAS }; /* of --frames */
     const char *points = NULL, *surface = NULL, *list = NULL, *summary = NULL;
     cli_apply a = {.image = NULL};
-    int interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO, output = CLVOX_OUTPUT_AUTO;
+    int jobs = 0, interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO, output = CLVOX_OUTPUT_AUTO;
     double outside = 0;
     const cli_option options[] = {
         {"input", 'i', CLI_TEXT, &a.image, "IMAGE", "the volume to resample, 3-D or 4-D"},
@@ -75,7 +75,10 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"mass", 0, CLI_FLAG, &a.mass, NULL, "with --forward: sum instead of mean, which preserves the integral"},
         {"list", 0, CLI_TEXT, &list, "TABLE.tsv",
          "many images instead: columns input, output and, if wanted, reference and transforms (FILE[,-1];FILE ...)"},
-        {"summary", 0, CLI_OUT, &summary, "FILE.tsv", "with --list: one row per image"},
+        {"summary", 0, CLI_OUT, &summary, "FILE.tsv",
+         "with --list: one row per image; the same command again makes those that are not done in it"},
+        {"jobs", 0, CLI_INTEGER, &jobs, "N",
+         "with --list: images written at once while the next is resampled (default: --threads, at most 4)"},
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
         {"surface", 0, CLI_TEXT, &surface, "IN", "move the vertices of a mesh instead of resampling"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
@@ -104,7 +107,9 @@ int cmd_apply(command *cli, int argc, char **argv)
             "lands there, --outside where nothing does; with --mass the sum, per mm^3, which keeps the\n"
             "integral: for densities, counts and volumes of tissue.\n\n"
             "--list resamples many images in one process; paths are relative to the table's folder, -r and\n"
-            "-t are for rows that name none. An image that fails does not stop the others.\n\n"
+            "-t are for rows that name none. An image that fails does not stop the others. With --summary\n"
+            "a run that was stopped goes on: an image is passed over whose row is done, by the same files\n"
+            "and options.\n\n"
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
             "(RAS with --frames ras); further columns are kept.\n\n"
@@ -126,6 +131,10 @@ int cmd_apply(command *cli, int argc, char **argv)
         return cli_misuse("--list names the images and the outputs: leave out -i, -o, --points and --surface");
     if (summary && !list)
         return cli_misuse("--summary belongs to --list");
+    if (jobs && !list)
+        return cli_misuse("--jobs belongs to --list");
+    if (jobs > CLI_MOST_JOBS)
+        return cli_misuse("--jobs %d: at most %d", jobs, CLI_MOST_JOBS);
     if (!a.out && !list)
         return cli_misuse("-o OUT is missing");
     const bool places = points || surface;
@@ -155,7 +164,7 @@ int cmd_apply(command *cli, int argc, char **argv)
                                   .reorientation = kinds[reorient],
                                   .output = (clvox_output)output};
     if (list) {
-        status = cli_apply_list(cli, list, summary, &a);
+        status = cli_apply_list(cli, list, summary, jobs, &a);
         goto end;
     }
     CLI_TRY(cli_apply_make(cli, &a, &out));

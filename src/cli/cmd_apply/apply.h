@@ -19,10 +19,11 @@ int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out);
 /* Writes the result and nothing else: for any thread. */
 int cli_apply_write(const cli_apply *a, const clvox_volume *out);
 
-/* Every row of a table: columns input, output and, if wanted, reference and transforms, whose places are against the
- * table's folder, and common for what a row lacks. summary: a table of what became of the rows; NULL: none. A row that
- * fails does not end the others; then CLVOX_ERROR_DATA. */
-int cli_apply_list(command *cli, const char *list, const char *summary, const cli_apply *common);
+/* Every row of a table: columns input, output and, if wanted, reference and transforms, whose places are
+ * against the table's folder, and common for what a row lacks. summary: a table of what became of the rows,
+ * by which a later run passes over those that are done; NULL: none. jobs: images that are written at once; 0:
+ * cli_default_jobs. A row that fails does not end the others; then CLVOX_ERROR_DATA. */
+int cli_apply_list(command *cli, const char *list, const char *summary, int jobs, const cli_apply *common);
 
 /* Points through the chain, from one table to another. */
 int cli_apply_points(command *cli, const cli_chain *chain, const char *in, bool ras, const char *out);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apply --list: many images in one process; one is written while the device has the next. */
+/* apply --list: many images in one process; some are written while the device has the next. */
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/bar.h"
 #include "cli/claims.h"
@@ -13,18 +16,23 @@
 
 enum { INPUT, OUTPUT, REFERENCE, FILES };
 
+typedef enum state { WAITING, DONE, PRESENT, FAILED } state;
+static const char *const states[] = {"waiting", "done", "present", "failed"};
+
 typedef struct row {
     char *file[FILES];
     cli_texts transforms; /* the row's own */
-    bool done;
+    state state;
+    uint64_t key;  /* of all that the result hangs on */
     char *message; /* why not */
 } row;
 
 typedef struct list {
-    const char *path;
+    const char *path, *summary; /* NULL: nobody asked for one, and nothing is taken up again */
     const cli_apply *common;
     row *row;
     int count;
+    double written; /* when the summary was */
 } list;
 
 /* A result that a thread of its own writes. */
@@ -76,7 +84,7 @@ static int read_row(void *user, int line, const char *const *field)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     l->row = longer;
     one = &l->row[l->count++];
-    *one = (row){.done = false};
+    *one = (row){.state = WAITING};
     for (int k = 0; k < FILES; k++) {
         const bool own = field[k] && *field[k] && strcmp(field[k], "n/a") != 0;
         one->file[k] = own ? cli_table_path(l->path, field[k]) : NULL;
@@ -113,6 +121,98 @@ end:
     return status;
 }
 
+/* ---- what is there already ----------------------------------------------- */
+
+static void hash_text(uint64_t *hash, const char *text)
+{
+    for (const char *c = text ? text : ""; *c; c++)
+        *hash = (*hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    *hash = (*hash ^ 255) * UINT64_C(1099511628211); /* where one ends */
+}
+
+/* A file as it is now; of a transform the inverse is told by its word. */
+static void hash_file(uint64_t *hash, const char *word)
+{
+    char when[64] = "";
+    struct stat info;
+    char *file = NULL;
+    bool inverse = false;
+    hash_text(hash, word);
+    if (!word || cli_link_word(word, &file, &inverse) < 0)
+        return;
+    if (!stat(file, &info))
+        snprintf(when, sizeof when, "%lld %lld.%09ld", (long long)info.st_size,
+                 (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    hash_text(hash, when);
+    free(file);
+}
+
+static uint64_t key_of(const command *cli, const list *l, const row *one)
+{
+    const clvox_device_limits *device = clvox_context_limits(cli->ctx);
+    const cli_apply *a = l->common;
+    const cli_texts *chain = one->transforms.count ? &one->transforms : &a->transforms;
+    char options[160];
+    uint64_t hash = UINT64_C(14695981039346656037);
+    snprintf(options, sizeof options, "%d %d %a %d %d %d %d", a->forward, a->mass, (double)a->how.outside,
+             (int)a->order, (int)a->how.interpolation, (int)a->how.reorientation, (int)a->how.output);
+    hash_text(&hash, clvox_version());
+    hash_text(&hash, device->name);
+    hash_text(&hash, device->driver);
+    hash_text(&hash, options);
+    hash_file(&hash, one->file[INPUT]);
+    hash_file(&hash, one->file[REFERENCE] ? one->file[REFERENCE] : a->reference);
+    for (int k = 0; k < chain->count; k++)
+        hash_file(&hash, chain->item[k]);
+    return hash;
+}
+
+/* A row of the summary of an earlier run: complete where it was, with the same key, and its file is there. */
+static int take_row(void *user, int line, const char *const *field)
+{
+    list *l = user;
+    (void)line;
+    const uint64_t key = field[2] ? strtoull(field[2], NULL, 16) : 0;
+    if (strcmp(field[1], states[DONE]) != 0 && strcmp(field[1], states[PRESENT]) != 0)
+        return CLVOX_OK;
+    for (int i = 0; i < l->count; i++)
+        if (l->row[i].key == key && !strcmp(l->row[i].file[OUTPUT], field[0]) && !access(field[0], F_OK))
+            l->row[i].state = PRESENT;
+    return CLVOX_OK;
+}
+
+static void find_present(const command *cli, list *l)
+{
+    static const char *const names[] = {"output", "status", "key", NULL};
+    for (int i = 0; i < l->count; i++)
+        l->row[i].key = key_of(cli, l, &l->row[i]);
+    if (l->summary && !access(l->summary, R_OK))
+        cli_table_read(&(cli_table){l->summary, names, 3, take_row, l}); /* another table: nothing is there */
+}
+
+static void print_summary(FILE *to, const void *what)
+{
+    const list *l = what;
+    fprintf(to, "input\toutput\tstatus\tmessage\tkey\n");
+    for (int i = 0; i < l->count; i++) {
+        const row *one = &l->row[i];
+        fprintf(to, "%s\t%s\t%s\t%s\t%016" PRIx64 "\n", one->file[INPUT], one->file[OUTPUT],
+                states[one->state], one->message ? one->message : "", one->key);
+    }
+}
+
+/* What is done stays done, also for a run that is killed soon after. */
+static void keep_summary(list *l)
+{
+    if (!l->summary || cli_seconds() - l->written < 1)
+        return;
+    (void)cli_table_write(l->summary, print_summary,
+                          l); /* a failure is said at the end, by the last of them */
+    l->written = cli_seconds();
+}
+
+/* ---- images --------------------------------------------------------------- */
+
 static void *write_out(void *user)
 {
     writing *w = user;
@@ -122,74 +222,79 @@ static void *write_out(void *user)
     return NULL;
 }
 
-static void finish(command *cli, writing *w)
+static void finish(command *cli, list *l, writing *w)
 {
     if (!w->out)
         return;
     if (w->apart)
         pthread_join(w->thread, NULL);
-    w->row->done = w->status >= 0;
+    w->row->state = w->status >= 0 ? DONE : FAILED;
     if (w->status >= 0)
         cli_log_output(cli, w->apply.out);
     else
         w->row->message = cli_table_text(w->message);
     clvox_volume_destroy(&w->out);
+    keep_summary(l);
 }
 
-static int solve_all(command *cli, list *l)
+static int solve_all(command *cli, list *l, int jobs, int waiting)
 {
-    int status = CLVOX_OK;
-    writing now = {.out = NULL};
+    int status = CLVOX_OK, solved = 0;
+    writing *slot = calloc((size_t)jobs, sizeof *slot);
     cli_bar bar;
+    if (!slot)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     cli_bar_begin(&bar, cli);
     for (int i = 0; i < l->count && !cli_interrupted(); i++) {
         row *one = &l->row[i];
         clvox_volume *out;
         char text[64];
         cli_apply a = *l->common;
+        if (one->state != WAITING)
+            continue;
         a.image = one->file[INPUT];
         a.out = one->file[OUTPUT];
         if (one->file[REFERENCE])
             a.reference = one->file[REFERENCE];
         if (one->transforms.count)
             a.transforms = one->transforms;
-        snprintf(text, sizeof text, "image %d of %d", i + 1, l->count);
-        if (cli_bar_due(&bar, (double)i / l->count))
-            cli_bar_show(&bar, (double)i / l->count, text);
+        snprintf(text, sizeof text, "image %d of %d", solved + 1, waiting);
+        if (cli_bar_due(&bar, (double)solved / waiting))
+            cli_bar_show(&bar, (double)solved / waiting, text);
+        writing *now = &slot[solved++ % jobs];
         const int made = cli_apply_make(cli, &a, &out);
-        finish(cli, &now);
+        finish(cli, l, now); /* the oldest */
         if (made < 0) {
+            one->state = FAILED;
             one->message = cli_table_text(clvox_message());
             continue;
         }
-        now = (writing){.apply = a, .row = one, .out = out};
-        now.apart = !pthread_create(&now.thread, NULL, write_out, &now);
-        if (!now.apart)
-            write_out(&now);
+        *now = (writing){.apply = a, .row = one, .out = out};
+        now->apart = !pthread_create(&now->thread, NULL, write_out, now);
+        if (!now->apart)
+            write_out(now);
     }
-    finish(cli, &now);
+    for (int i = 0; i < jobs; i++)
+        finish(cli, l, &slot[(solved + i) % jobs]);
     cli_bar_end(&bar);
+    free(slot);
     if (cli_interrupted())
         status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
     return status;
 }
 
-static void print_summary(FILE *to, const void *what)
+static void count_rows(const list *l, int count[FAILED + 1])
 {
-    const list *l = what;
-    fprintf(to, "input\toutput\tstatus\tmessage\n");
-    for (int i = 0; i < l->count; i++) {
-        const row *one = &l->row[i];
-        fprintf(to, "%s\t%s\t%s\t%s\n", one->file[INPUT], one->file[OUTPUT],
-                one->done ? "done" : one->message ? "failed" : "waiting", one->message ? one->message : "");
-    }
+    memset(count, 0, (FAILED + 1) * sizeof *count);
+    for (int i = 0; i < l->count; i++)
+        count[l->row[i].state]++;
 }
 
-int cli_apply_list(command *cli, const char *path, const char *summary, const cli_apply *common)
+int cli_apply_list(command *cli, const char *path, const char *summary, int jobs, const cli_apply *common)
 {
     static const char *const names[] = {"input", "output", "reference", "transforms", NULL};
-    int status = CLVOX_OK, failed = 0, done = 0;
-    list l = {.path = path, .common = common};
+    int status = CLVOX_OK, count[FAILED + 1];
+    list l = {.path = path, .summary = summary, .common = common};
     CLI_TRY(cli_table_read(&(cli_table){path, names, 2, read_row, &l}));
     if (!l.count) {
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no image in it", path);
@@ -197,13 +302,18 @@ int cli_apply_list(command *cli, const char *path, const char *summary, const cl
     }
     CLI_TRY(claim(cli, &l));
     CLI_TRY(cli_open(cli));
-    status = solve_all(cli, &l);
-    for (int i = 0; i < l.count; i++) {
-        done += l.row[i].done;
-        failed += l.row[i].message != NULL;
+    find_present(cli, &l);
+    count_rows(&l, count);
+    /* From here on what an earlier run has done by other options is not. */
+    if (summary)
+        CLI_TRY(cli_table_write(summary, print_summary, &l));
+    if (count[PRESENT])
+        cli_remark(cli, 0, "plan     %d images, %d of them complete\n", l.count, count[PRESENT]);
+    status = solve_all(cli, &l, jobs ? jobs : cli_default_jobs(), count[WAITING]);
+    for (int i = 0; i < l.count; i++)
         if (l.row[i].message)
             cli_remark(cli, 0, "%s: failed: %s\n", l.row[i].file[OUTPUT], l.row[i].message);
-    }
+    count_rows(&l, count);
     if (status < 0 && status != CLVOX_ERROR_STOPPED)
         goto end;
     if (summary) {
@@ -216,11 +326,13 @@ int cli_apply_list(command *cli, const char *path, const char *summary, const cl
     }
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
     cJSON_AddNumberToObject(to, "images", l.count);
-    cJSON_AddNumberToObject(to, "done", done);
-    cJSON_AddNumberToObject(to, "failed", failed);
-    cli_print(cli, "%-20s %d done, %d failed\n", "images", done, failed);
-    if (status >= 0 && failed)
-        status = clvox_fail(CLVOX_ERROR_DATA, "%d of %d images failed", failed, l.count);
+    cJSON_AddNumberToObject(to, "done", count[DONE]);
+    cJSON_AddNumberToObject(to, "present", count[PRESENT]);
+    cJSON_AddNumberToObject(to, "failed", count[FAILED]);
+    cli_print(cli, "%-20s %d done, %d present, %d failed\n", "images", count[DONE], count[PRESENT],
+              count[FAILED]);
+    if (status >= 0 && count[FAILED])
+        status = clvox_fail(CLVOX_ERROR_DATA, "%d of %d images failed", count[FAILED], l.count);
 end:
     for (int i = 0; i < l.count; i++) {
         for (int k = 0; k < FILES; k++)

@@ -418,10 +418,8 @@ static void show(work *w)
 static void *solve_on_device(void *user)
 {
     const solver *s = user;
-    /* Compressing files and drawing takes longer than a device needs for small images: several pairs at once. */
-    enum { MOST_SAVED = 4 };
-    const int room = clvox_threads() < MOST_SAVED ? clvox_threads() : MOST_SAVED;
-    job *saved[MOST_SAVED] = {NULL}, *next = next_job(s), *now = NULL;
+    const int room = s->work->list->request->jobs ? s->work->list->request->jobs : cli_default_jobs();
+    job *saved[CLI_MOST_JOBS] = {NULL}, *next = next_job(s), *now = NULL;
     for (int solved = 0; next && !cli_interrupted(); solved++) {
         show(s->work);
         now = next;

@@ -269,6 +269,9 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "of the outputs"},
         {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv",
          "with --list: one row per pair (default: summary.tsv there)"},
+        {"jobs", 0, CLI_INTEGER, &r->jobs, "N",
+         "with --list: pairs written at once, for each device, while it has the next and one more is read "
+         "(default: --threads, at most 4)"},
         CLI_PRESET_OPTIONS(&r->presets),
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom"},
         {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0"},
@@ -326,12 +329,16 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
         return status;
+    if (r->jobs > CLI_MOST_JOBS)
+        return cli_misuse("--jobs %d: at most %d", r->jobs, CLI_MOST_JOBS);
     if (r->list) {
         CLI_TRY(check_list(r));
         goto options;
     }
     if (r->summary)
         return cli_misuse("--summary belongs to --list");
+    if (r->jobs)
+        return cli_misuse("--jobs belongs to --list");
     if (!r->fixed.count && (!r->posteriors || r->moving.count))
         return cli_misuse("-f FIXED is missing");
     if (!r->moving.count && r->fixed.count)
