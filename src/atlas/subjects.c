@@ -142,7 +142,8 @@ static int center_one(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
-/* Along R, A and S, around all boxes once their centroids lie on one point, with voxels of the median volume. */
+/* Along R, A and S, around all boxes once their centroids lie on one point, with voxels of the median volume.
+ * */
 static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[3])
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -213,6 +214,14 @@ end:
     return status;
 }
 
+/* To a float's digits. By way of memory: gcc 12 leaves the conversions out where it makes vectors of them,
+ * and then equal weights may differ. */
+static double rounded(double weight)
+{
+    volatile float digits = (float)weight;
+    return (double)digits;
+}
+
 /* Brings those of the same contents together: they are registered once, with the sum of their weights. */
 static void find_twins(clv_atlas_run *a)
 {
@@ -227,8 +236,8 @@ static void find_twins(clv_atlas_run *a)
         most = fmax(most, a->s[s->first].base);
     }
     for (int i = 0; i < a->count; i++) { /* the same bits for weights of the same ratios */
-        a->s[i].own = (double)(float)(a->s[i].own / most);
-        a->s[i].base = (double)(float)(a->s[i].base / most);
+        a->s[i].own = rounded(a->s[i].own / most);
+        a->s[i].base = rounded(a->s[i].base / most);
     }
 }
 

@@ -111,10 +111,11 @@ static void identical_images(void **state)
         all.own[i]->data[0] += 1e-3f * (float)i; /* so that they are registered by themselves */
     }
     options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 4;
     o.keep_intensities = 1;
-    o.rounds = 20;
+    o.rounds = 100;
     build(&all, &o, &r);
-    assert_int_equal(r.rounds, 21);
+    assert_int_equal(r.rounds, 101);
     assert_that(apart(r.average, p.fixed) < 1e-5, "the template of copies is %g off", apart(r.average, p.fixed));
     for (int i = 0; i < r.rounds; i++)
         assert_that(r.round[i].removed_voxels < 1e-4, "round %d removes %g voxels", i, r.round[i].removed_voxels);
@@ -148,7 +149,7 @@ static void mirrored_maps(void **state)
     o.rounds = 3;
     build(&all, &o, &r);
     double after = apart(r.average, p.fixed);
-    assert_that(after < .9 * before, "the template is %g from the middle, the plain mean %g", after, before);
+    assert_that(after < .8 * before, "the template is %g from the middle, the plain mean %g", after, before);
     /* Where a subject looks by u, the middle looks in the subject by the inverse of u. */
     clvox_volume *none = copy_of(u[0]);
     memset(none->data, 0, 3 * clvox_grid_voxels(&none->grid) * sizeof(float));
@@ -196,6 +197,7 @@ static void order_and_weights(void **state)
     (void)state;
     make_three(&all);
     options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 3;
     o.rounds = 1;
     all.s[0].weight = 2;
     build(&all, &o, &r);
@@ -315,6 +317,60 @@ static void votes(void **state)
     assert_that(fours > .8 * (double)(half - slices) && flat == slices, "%zu of %zu are as in the three", fours, half - slices);
     clvox_atlas_result_free(&r);
     for (int i = 0; i < 5; i++)
+        clvox_volume_destroy(&labels[i]);
+    release(&all);
+}
+
+/* Equal weights: the smallest label. Perfect maps: the labels themselves. */
+static void ties_and_perfect_maps(void **state)
+{
+    clvox_grid grid;
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    clvox_volume *labels[4];
+    (void)state;
+    clvox_phantom_grid(SIZE, EDGE, true, &grid);
+    const size_t n = clvox_grid_voxels(&grid);
+    for (int i = 0; i < 4; i++) {
+        clvox_volume *v = zeros(&grid);
+        labels[i] = zeros(&grid);
+        labels[i]->kind = CLVOX_KIND_LABEL;
+        for (size_t k = 0; k < n; k++) {
+            v->data[k] = (float)(k * 37 % 101) + (float)i;
+            labels[i]->data[k] = i < 2 ? 9 : (float)(4 + k % 3);
+        }
+        add_subject(&all, v);
+        all.s[i].labels = labels[i];
+    }
+    options_of(&o, CLVOX_DEFORM_NONE);
+    o.registration.linear = CLVOX_LINEAR_NONE;
+    build(&all, &o, &r); /* two against two */
+    for (size_t k = 0; k < n; k++)
+        assert_true(r.labels->data[k] == (float)(4 + k % 3));
+    clvox_atlas_result_free(&r);
+    all.s[1].weight = 1 + 1e-6;
+    build(&all, &o, &r);
+    for (size_t k = 0; k < n; k++)
+        assert_true(r.labels->data[k] == 9);
+    clvox_atlas_result_free(&r);
+    /* 0 is a label like others, and those who have none do not vote. */
+    for (size_t k = 0; k < n; k++)
+        labels[0]->data[k] = 0;
+    all.s[1].labels = all.s[3].labels = NULL;
+    build(&all, &o, &r);
+    for (size_t k = 0; k < n; k++)
+        assert_true(r.labels->data[k] == 0);
+    clvox_atlas_result_free(&r);
+    /* All the same labels on images that lie as they lie: through any vote the labels come back. */
+    for (int i = 0; i < 4; i++)
+        all.s[i].labels = labels[2];
+    for (o.vote = CLVOX_VOTE_MAJORITY; o.vote <= CLVOX_VOTE_LOCAL; o.vote++) {
+        build(&all, &o, &r);
+        assert_memory_equal(r.labels->data, labels[2]->data, n * sizeof(float));
+        clvox_atlas_result_free(&r);
+    }
+    for (int i = 0; i < 4; i++)
         clvox_volume_destroy(&labels[i]);
     release(&all);
 }
@@ -1243,6 +1299,8 @@ int main(void)
     ctx = harness_open();
     test_case(averages, "weighted mean, trimmed mean and median, sharpened");
     test_case(votes, "the majority's labels, and those of the subjects that are like the template");
+    test_case(ties_and_perfect_maps,
+              "of equal votes the smallest label; through perfect maps the labels themselves");
     test_case(stopped_and_resumed, "a run that is stopped anywhere goes on and ends with the same bits");
     test_case(several_devices,
               "one, two and three devices give the same bits, also of a run that was stopped on others");
@@ -1255,7 +1313,7 @@ int main(void)
     test_case(disk_full, "a full disk ends a run with one sentence");
     test_case(left_out, "a subject that cannot be registered is named, or left out");
     test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");
-    test_case(identical_images, "the template of copies is the image, also after twenty rounds");
+    test_case(identical_images, "the template of copies is the image, also after a hundred rounds");
     test_case(mirrored_maps, "images by a map and by its inverse have the image in their middle");
     test_case(sums_in_one_order, "values whose sum depends on its order are summed in one");
     test_case(order_and_weights, "order and scale of weights change no bit; twice is a weight of 2");

@@ -194,6 +194,63 @@ for name in template.nii.gz s1_warp.nii.gz s3_affine.txt s2_inverse_warp.nii.gz 
     [ "$(hash_of whole/$name)" = "$(hash_of ended/$name)" ] || complain "$name has other bits"
 done
 
+begin "killed at twenty random moments, a run ends with the same bits"
+cat > kills.py <<'P'
+"""kills.py SEED COMMAND...: lets it run whole once and measures, then kills it at random moments in a folder of its own, and
+lets it end."""
+import random, shutil, subprocess, sys, time
+random.seed(int(sys.argv[1]))
+command = sys.argv[2:]
+start = time.time()
+subprocess.run(command, check=True)
+took, killed, began = time.time() - start, 0, 0
+shutil.rmtree(command[-1])
+for attempt in range(200):
+    run = subprocess.Popen(command)
+    try:
+        code = run.wait(random.uniform(0.02, 1) * took)
+        began += code == 0 # it was done before
+        if killed >= 20:
+            break
+        shutil.rmtree(command[-1])
+    except subprocess.TimeoutExpired:
+        run.kill()
+        run.wait()
+        killed += 1
+    if killed >= 20:
+        subprocess.run(command, check=True)
+        break
+print(killed, "times killed, of", round(took, 2), "s")
+sys.exit(killed < 20)
+P
+exits 0 python3 kills.py 7 "$program" atlas -q $slow s1.nii s2.nii s3.nii --memory 60K -o kills
+prints '2[0-9] times killed'
+[ "$(ls -A whole)" = "$(ls -A kills)" ] || complain "other files: $(ls -A kills)"
+for file in whole/*; do
+    case $file in *report.json) ;; *) cmp "$file" "kills/${file#whole/}" || complain "${file#whole/} has other bits" ;; esac
+done
+
+begin "a disk that is full ends a run with one sentence"
+mkdir -p tiny
+cat > full.sh <<'P'
+# full.sh SIZE PROGRAM ARGUMENTS...: with a disk of SIZE in tiny
+mount -t tmpfs -o size="$1" none tiny || exit 77
+shift
+code=0
+"$@" || code=$?
+find tiny -name '.clvox*' | grep . && exit 88
+exit $code
+P
+if unshare -rm sh full.sh 8k true 2> log/err; then
+    # No room for an image, for a warp that is kept, for the results.
+    for room in 8k 60k 200k; do
+        exits 1 unshare -rm sh full.sh $room "$program" atlas -q -o tiny/out --memory 0 $slow s1.nii s2.nii s3.nii
+        one_sentence; says 'tiny/out.*No space left on device.*make room'
+    done
+    exits 1 unshare -rm sh full.sh 100k "$program" atlas -q -o tiny/out $slow s1.nii s2.nii s3.nii
+    one_sentence; says 'tiny/out.*No space left on device.*make room'
+fi
+
 begin "templates along a covariate, also of a run that was ended between two"
 printf 'age\timage\tlabels\n2\ts1.nii\tl1.nii\n3\ts2.nii\t\nn/a\ts1.nii\t\n8\ts3.nii\t\n' > ages.tsv
 along="--list ages.tsv --regress age --at 2.5,8 --bandwidth 1"

@@ -18,7 +18,7 @@ typedef struct record {
     clvox_context *ctx;
     int loaded, computed, stored;
     int load_fails, compute_fails, store_fails;
-    bool in_order, waits, shared;
+    bool loads_in_order, computes_in_order, stores_in_order, waits;
     pthread_t thread[2]; /* that loads and stores */
     clv_buffer *sum;
     float out[MOST][VOXELS];
@@ -33,7 +33,7 @@ static int load(void *user, int item, void *staging)
 {
     record *r = user;
     float *to = staging;
-    r->in_order &= item == r->loaded++;
+    r->loads_in_order &= item == r->loaded++;
     r->thread[0] = pthread_self();
     if (item == r->load_fails)
         return clvox_fail(CLVOX_ERROR_FILE, "item %d cannot be loaded", item);
@@ -47,7 +47,7 @@ static int compute(void *user, int item, clv_buffer *in, clv_buffer *out)
 {
     int status = CLVOX_OK;
     record *r = user;
-    r->in_order &= item == r->computed++;
+    r->computes_in_order &= item == r->computed++;
     if (item == r->compute_fails)
         return clvox_fail(CLVOX_ERROR_DATA, "item %d cannot be worked on", item);
     if (!out)
@@ -66,7 +66,7 @@ end:
 static int store(void *user, int item, const void *staging)
 {
     record *r = user;
-    r->in_order &= item == r->stored++;
+    r->stores_in_order &= item == r->stored++;
     r->thread[1] = pthread_self();
     if (item == r->store_fails)
         return clvox_fail(CLVOX_ERROR_FILE, "item %d cannot be stored", item);
@@ -79,13 +79,18 @@ static clv_stream_work work_of(record *r, int count)
     memset(r, 0, offsetof(record, out));
     r->ctx = opened;
     r->load_fails = r->compute_fails = r->store_fails = -1;
-    r->in_order = true;
+    r->loads_in_order = r->computes_in_order = r->stores_in_order = true;
     return (clv_stream_work){count, BYTES, BYTES, load, compute, store, r};
+}
+
+static bool is_in_order(const record *r)
+{
+    return r->loads_in_order && r->computes_in_order && r->stores_in_order;
 }
 
 static void assert_streamed(const record *r, int count)
 {
-    assert_true(r->in_order && r->loaded == count && r->computed == count && r->stored == count);
+    assert_true(is_in_order(r) && r->loaded == count && r->computed == count && r->stored == count);
     int wrong = 0;
     for (int k = 0; k < count; k++)
         for (int i = 0; i < VOXELS; i++)
@@ -163,7 +168,7 @@ static void sums(void **state)
             want += value(k, i);
         assert_true(found[i] == want);
     }
-    assert_true(r->in_order && r->loaded == MOST && r->computed == MOST && r->stored == 0);
+    assert_true(is_in_order(r) && r->loaded == MOST && r->computed == MOST && r->stored == 0);
     clv_buffer_destroy(&r->sum);
     free(found);
     free(r);
@@ -185,7 +190,7 @@ static void failures(void **state)
             assert_int_equal(stream_all(&work, mode, order),
                              which == 1 ? CLVOX_ERROR_DATA : CLVOX_ERROR_FILE);
             assert_string_equal(clvox_message(), sentence);
-            assert_true(r->stored <= item + 1 && r->in_order);
+            assert_true(r->stored <= item + 1 && is_in_order(r));
             assert_int_equal(clv_peak_start(opened), before);
         }
     /* The device has no room. */
