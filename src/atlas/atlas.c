@@ -139,7 +139,7 @@ static int run_round(clv_atlas_run *a)
     else
         CLV_TRY(clv_atlas_center_affines(a, round));
     CLV_TRY(clv_atlas_average(a));
-    clv_atlas_replace(a, round);
+    CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_replace(a, round)));
     a->out->rounds++;
     for (int i = 0; i < a->count && !deformable; i++)
         clv_matrix_copy(CLV_MATRIX(a->s[i].map.matrix), a->s[i].affine);
@@ -197,9 +197,7 @@ static int begin(clv_atlas_run *a)
     if (a->start)
         return copy_of(a->start, &a->average);
     const int status = clv_atlas_average(a);
-    if (status >= 0)
-        clv_atlas_replace(a, &unused);
-    return status;
+    return status < 0 ? status : clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));
 }
 
 static int run_all(clv_atlas_run *a, const clvox_atlas_subject *subjects)

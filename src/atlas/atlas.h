@@ -127,7 +127,7 @@ int clv_atlas_pull(const clv_atlas_run *a, int device, const clvox_atlas_map *ma
 /* a->next from the images through their maps; and how like it they are. */
 int clv_atlas_average(clv_atlas_run *a);
 /* The new template takes the place of the old one. */
-void clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round);
+int clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round);
 
 /* Removes the mean of the affines, and of the warps. */
 int clv_atlas_center_affines(clv_atlas_run *a, clvox_atlas_round *round);

@@ -124,6 +124,18 @@ static int sum_slice(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
+static int divide_slice(void *user, size_t index, int worker)
+{
+    const averaging *w = user;
+    const clv_atlas_run *a = w->a;
+    const size_t slice = (size_t)a->grid.size[0] * (size_t)a->grid.size[1];
+    (void)worker;
+    for (size_t v = index * slice; v < (index + 1) * slice; v++)
+        a->next->data[v] =
+            w->weight[v] ? (float)((double)w->sum[v] / a->scale / ((double)w->weight[v] / WEIGHT_SCALE)) : 0;
+    return CLVOX_OK;
+}
+
 /* By sums of integers, which are the same in any order and for any team. */
 static int take_mean(averaging *w)
 {
@@ -139,9 +151,7 @@ static int take_mean(averaging *w)
     }
     CLV_TRY(clv_atlas_total(a, w->sum, n));
     CLV_TRY(clv_atlas_total(a, w->weight, n));
-    for (size_t v = 0; v < n; v++)
-        a->next->data[v] =
-            w->weight[v] ? (float)((double)w->sum[v] / a->scale / ((double)w->weight[v] / WEIGHT_SCALE)) : 0;
+    status = clvox_parallel((size_t)a->grid.size[2], divide_slice, w);
 end:
     return status;
 }
@@ -225,26 +235,62 @@ end:
     return status;
 }
 
-void clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round)
+typedef struct figures {
+    double power, apart, slope;
+} figures;
+
+typedef struct look {
+    const clv_atlas_run *a;
+    double spacing[3];
+    figures *of_slice;
+} look;
+
+static int look_at_slice(void *user, size_t index, int worker)
 {
-    const int *size = a->grid.size;
-    double spacing[3], apart = 0, power = 0, slope = 0;
-    clvox_grid_spacing(&a->grid, spacing);
-    const size_t stride[3] = {1, (size_t)size[0], (size_t)size[0] * (size_t)size[1]};
-    for (size_t i = 0; i < clvox_grid_voxels(&a->grid); i++) {
-        double value = a->next->data[i], before = a->average ? a->average->data[i] : 0;
-        power += value * value;
-        apart += (value - before) * (value - before);
-        const int at[3] = {(int)(i % stride[1]), (int)(i / stride[1]) % size[1], (int)(i / stride[2])};
-        for (int k = 0; k < 3; k++)
-            if (at[k] + 1 < size[k]) {
-                double d = ((double)a->next->data[i + stride[k]] - value) / spacing[k];
-                slope += d * d;
-            }
+    const look *w = user;
+    const clv_atlas_run *a = w->a;
+    const size_t nx = (size_t)a->grid.size[0], ny = (size_t)a->grid.size[1], stride[3] = {1, nx, nx * ny};
+    const float *next = a->next->data, *average = a->average ? a->average->data : NULL;
+    figures f = {0};
+    (void)worker;
+    for (size_t y = 0; y < ny; y++)
+        for (size_t x = 0; x < nx; x++) {
+            const size_t i = index * stride[2] + y * nx + x;
+            const double value = next[i], before = average ? average[i] : 0;
+            const bool inside[3] = {x + 1 < nx, y + 1 < ny, (int)index + 1 < a->grid.size[2]};
+            f.power += value * value;
+            f.apart += (value - before) * (value - before);
+            for (int k = 0; k < 3; k++)
+                if (inside[k]) {
+                    const double d = ((double)next[i + stride[k]] - value) / w->spacing[k];
+                    f.slope += d * d;
+                }
+        }
+    w->of_slice[index] = f;
+    return CLVOX_OK;
+}
+
+int clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round)
+{
+    int status = CLVOX_OK;
+    const size_t slices = (size_t)a->grid.size[2];
+    look w = {.a = a, .of_slice = malloc(slices * sizeof *w.of_slice)};
+    figures all = {0};
+    if (!w.of_slice)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    clvox_grid_spacing(&a->grid, w.spacing);
+    CLV_TRY(clvox_parallel(slices, look_at_slice, &w));
+    for (size_t i = 0; i < slices; i++) {
+        all.power += w.of_slice[i].power;
+        all.apart += w.of_slice[i].apart;
+        all.slope += w.of_slice[i].slope;
     }
-    round->change = power > 0 && a->average ? sqrt(apart / power) : NAN;
-    round->sharpness = power > 0 ? sqrt(slope / power) : 0;
+    round->change = all.power > 0 && a->average ? sqrt(all.apart / all.power) : NAN;
+    round->sharpness = all.power > 0 ? sqrt(all.slope / all.power) : 0;
     clvox_volume_destroy(&a->average);
     a->average = a->next;
     a->next = NULL;
+end:
+    free(w.of_slice);
+    return status;
 }

@@ -8,6 +8,9 @@
 #include "base/clock.h"
 #include "base/matrix.h"
 #include "clvox/threads.h"
+#include "op/field/compose.h"
+#include "op/image/resample.h"
+#include "transform/field.h"
 
 /* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS, WARP_STEPS: at most, until the mean of the logarithms
  * of the affines is 0, that of the warps below ENOUGH voxels or falls by less than to SLOW of itself. */
@@ -80,23 +83,52 @@ end:
     return status;
 }
 
-static double length_of(const clvox_volume *field)
+/* As many values as stay in a cache with one subject's. */
+enum { PART = 4096 };
+
+typedef struct squares {
+    const clvox_volume *field;
+    size_t values;
+    double *of_part;
+} squares;
+
+static int square_part(void *user, size_t index, int worker)
 {
-    size_t n = clvox_grid_voxels(&field->grid);
+    const squares *q = user;
+    const size_t end = (index + 1) * PART < q->values ? (index + 1) * PART : q->values;
     double sum = 0;
-    for (size_t i = 0; i < 3 * n; i++)
-        sum += isfinite(field->data[i]) ? (double)field->data[i] * (double)field->data[i] : 0;
-    return sqrt(sum / (double)n);
+    (void)worker;
+    for (size_t i = index * PART; i < end; i++)
+        sum += isfinite(q->field->data[i]) ? (double)q->field->data[i] * (double)q->field->data[i] : 0;
+    q->of_part[index] = sum;
+    return CLVOX_OK;
+}
+
+/* rms over the grid of a field's vectors, mm. */
+static int length_of(const clvox_volume *field, double *length)
+{
+    int status = CLVOX_OK;
+    const size_t n = clvox_grid_voxels(&field->grid), parts = (3 * n + PART - 1) / PART;
+    squares q = {field, 3 * n, malloc(parts * sizeof *q.of_part)};
+    double sum = 0;
+    if (!q.of_part)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clvox_parallel(parts, square_part, &q));
+    for (size_t i = 0; i < parts; i++)
+        sum += q.of_part[i];
+    *length = sqrt(sum / (double)n);
+end:
+    free(q.of_part);
+    return status;
 }
 
 typedef struct velocities {
     const clv_atlas_run *a;
     int64_t *sum;
     int from; /* the first one of the group that is summed */
+    float *mean;
 } velocities;
 
-/* As many values as stay in a cache with one subject's. */
-enum { PART = 4096 };
 /* Velocities of up to 4 m in sums of integers, to 6e-11 mm. */
 static const double VELOCITY_SCALE = 0x1p34;
 
@@ -119,11 +151,22 @@ static int sum_part(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
+static int mean_part(void *user, size_t index, int worker)
+{
+    const velocities *w = user;
+    const size_t n = 3 * clvox_grid_voxels(&w->a->grid),
+                 end = (index + 1) * PART < n ? (index + 1) * PART : n;
+    (void)worker;
+    for (size_t k = index * PART; k < end; k++)
+        w->mean[k] = (float)((double)w->sum[k] / VELOCITY_SCALE / w->a->weights);
+    return CLVOX_OK;
+}
+
 /* The mean of the logarithms (u - u~) / 2, u~ that of the inverse. */
 static int mean_velocity(clv_atlas_run *a, clvox_volume **out)
 {
-    const size_t n = 3 * clvox_grid_voxels(&a->grid);
-    velocities w = {a, calloc(n, sizeof *w.sum), 0};
+    const size_t n = 3 * clvox_grid_voxels(&a->grid), parts = (n + PART - 1) / PART;
+    velocities w = {a, calloc(n, sizeof *w.sum), 0, NULL};
     int status = clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, out);
     if (!w.sum)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -131,59 +174,104 @@ static int mean_velocity(clv_atlas_run *a, clvox_volume **out)
     for (; w.from < a->count; w.from += CLV_ATLAS_TOGETHER) {
         for (int i = w.from + CLV_ATLAS_TOGETHER; i < a->count && i < w.from + 2 * CLV_ATLAS_TOGETHER; i++)
             clv_atlas_expect(a, &a->s[i], CLV_ATLAS_WARPS);
-        CLV_TRY(clvox_parallel((n + PART - 1) / PART, sum_part, &w));
+        CLV_TRY(clvox_parallel(parts, sum_part, &w));
         for (int i = w.from; i < a->count && i < w.from + CLV_ATLAS_TOGETHER; i++)
             clv_atlas_rest(a, &a->s[i]);
     }
     CLV_TRY(clv_atlas_total(a, w.sum, n));
-    for (size_t k = 0; k < n; k++)
-        (*out)->data[k] = (float)((double)w.sum[k] / VELOCITY_SCALE / a->weights);
+    w.mean = (*out)->data;
+    status = clvox_parallel(parts, mean_part, &w);
 end:
     free(w.sum);
     return status;
 }
 
-/* exp(sign v) */
-static int exponential(clv_atlas_run *a, const clvox_volume *v, double sign, clvox_volume **out)
+/* ---- the mean map is taken out of each subject's -------------------------- */
+
+/* What a device holds meanwhile. */
+typedef struct movement {
+    clv_buffer *to_middle, *from_middle; /* exp(-v), exp(v) */
+    clv_buffer *given, *made;
+} movement;
+
+/* out = first, then second: u(x) + w(x + u(x)). */
+static int follow(clvox_context *ctx, const clvox_grid *grid, clv_buffer *first, clv_buffer *second,
+                  clv_buffer *out)
 {
     int status = CLVOX_OK;
-    size_t n = 3 * clvox_grid_voxels(&a->grid);
-    CLV_TRY(clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, out));
-    for (size_t k = 0; k < n; k++)
-        (*out)->data[k] = (float)ldexp(sign * (double)v->data[k], -SQUARINGS);
+    double identity[4][4];
+    float reorient[3][3];
+    clv_map map;
+    clv_matrix_identity(identity);
+    clv_map_between(grid, grid, CLV_MATRIX(identity), 1, &map);
+    CLV_TRY(clv_field_reorientation(grid, grid, CLV_MATRIX(identity), reorient));
+    const clv_compose_args args = {.u = first,
+                                   .own = 1,
+                                   .w = *CLV_VECTORS(second, grid->size),
+                                   .map = &map,
+                                   .reorient = CLV_MATRIX3F(reorient),
+                                   .out = *CLV_VECTORS(out, grid->size)};
+    status = clv_compose(ctx, &args);
+end:
+    return status;
+}
+
+/* exp(sign v) */
+static int exponential(clvox_context *ctx, const clvox_volume *v, double sign, clv_buffer **out,
+                       clv_buffer **room)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_field_upload(ctx, v, ldexp(sign, -SQUARINGS), *out));
     for (int i = 0; i < SQUARINGS; i++) {
-        clvox_transform half = {.is_warp = 1, .warp = *out};
-        clvox_volume *whole = NULL;
-        CLV_TRY(clvox_compose(a->ctx[0], &a->grid, (const clvox_link[]){{&half, 0}, {&half, 0}}, 2, &whole));
-        clvox_volume_destroy(out);
-        *out = whole;
+        clv_buffer *half = *out;
+        CLV_TRY(follow(ctx, &v->grid, half, half, *room));
+        *out = *room;
+        *room = half;
     }
 end:
     return status;
 }
 
-typedef struct movement {
-    clvox_volume *to_middle, *from_middle; /* exp(-v), exp(v) */
-} movement;
+enum { MOVEMENT_BUFFERS = 4 };
+static void release(movement *m)
+{
+    const clv_request held[MOVEMENT_BUFFERS] = {
+        {&m->to_middle, 0, NULL}, {&m->from_middle, 0, NULL}, {&m->given, 0, NULL}, {&m->made, 0, NULL}};
+    clv_pool_release(held, MOVEMENT_BUFFERS);
+}
+
+static int prepare(clvox_context *ctx, const clvox_volume *v, movement *m)
+{
+    int status = CLVOX_OK;
+    const size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&v->grid);
+    const clv_request wanted[MOVEMENT_BUFFERS] = {{&m->to_middle, bytes, "mean map"},
+                                                  {&m->from_middle, bytes, "inverse mean map"},
+                                                  {&m->given, bytes, "displacement field"},
+                                                  {&m->made, bytes, "composed displacement field"}};
+    CLV_TRY(clv_pool_take(ctx, wanted, MOVEMENT_BUFFERS));
+    CLV_TRY(exponential(ctx, v, -1, &m->to_middle, &m->made));
+    status = exponential(ctx, v, 1, &m->from_middle, &m->made);
+end:
+    return status;
+}
 
 static int move_warp(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
-    const movement *w = user;
-    clvox_atlas_map *m = &s->map;
+    clvox_context *ctx = a->ctx[device];
+    const movement *m = (const movement *)user + device;
     clvox_volume *warp = NULL, *inverse = NULL;
-    const clvox_transform to = {.is_warp = 1, .warp = w->to_middle},
-                          from = {.is_warp = 1, .warp = w->from_middle},
-                          there = {.is_warp = 1, .warp = m->warp},
-                          back = {.is_warp = 1, .warp = m->inverse_warp};
-    CLV_TRY(clvox_compose(a->ctx[device], &a->grid, (const clvox_link[]){{&to, 0}, {&there, 0}}, 2, &warp));
-    CLV_TRY(
-        clvox_compose(a->ctx[device], &a->grid, (const clvox_link[]){{&back, 0}, {&from, 0}}, 2, &inverse));
-    clvox_volume_destroy(&m->warp);
-    clvox_volume_destroy(&m->inverse_warp);
-    m->warp = warp, m->inverse_warp = inverse;
+    CLV_TRY(clv_field_upload(ctx, s->map.warp, 1, m->given));
+    CLV_TRY(follow(ctx, &a->grid, m->to_middle, m->given, m->made));
+    CLV_TRY(clv_field_download(ctx, m->made, &a->grid, 1, &warp));
+    CLV_TRY(clv_field_upload(ctx, s->map.inverse_warp, 1, m->given));
+    CLV_TRY(follow(ctx, &a->grid, m->given, m->from_middle, m->made));
+    CLV_TRY(clv_field_download(ctx, m->made, &a->grid, 1, &inverse));
+    clvox_volume_destroy(&s->map.warp);
+    clvox_volume_destroy(&s->map.inverse_warp);
+    s->map.warp = warp, s->map.inverse_warp = inverse;
     warp = inverse = NULL;
-    status = clv_atlas_keep_maps(a, m);
+    status = clv_atlas_keep_maps(a, &s->map);
 end:
     clvox_volume_destroy(&warp);
     clvox_volume_destroy(&inverse);
@@ -194,19 +282,21 @@ end:
 static int move_warps(clv_atlas_run *a, const clvox_volume *v)
 {
     int status = CLVOX_OK;
-    movement w = {NULL, NULL};
+    movement *each = calloc((size_t)a->devices, sizeof *each);
     const double mark = clv_seconds();
-    status = exponential(a, v, -1, &w.to_middle);
-    if (status >= 0)
-        status = exponential(a, v, 1, &w.from_middle);
+    if (!each)
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int i = 0; i < a->devices && status >= 0; i++)
+        status = prepare(a->ctx[i], v, &each[i]);
     CLV_TRY(clvox_team_agree(a->o->team, status));
     clv_atlas_timed(a, CLVOX_ATLAS_EXPONENTIAL, mark);
     status = clv_atlas_each(
-        a,
-        &(clv_atlas_step){.take = move_warp, .user = &w, .name = CLVOX_ATLAS_MOVE, .reads = CLV_ATLAS_WARPS});
+        a, &(clv_atlas_step){
+               .take = move_warp, .user = each, .name = CLVOX_ATLAS_MOVE, .reads = CLV_ATLAS_WARPS});
 end:
-    clvox_volume_destroy(&w.to_middle);
-    clvox_volume_destroy(&w.from_middle);
+    for (int i = 0; each && i < a->devices; i++)
+        release(&each[i]);
+    free(each);
     return status;
 }
 
@@ -221,7 +311,8 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
         const double mark = clv_seconds();
         CLV_TRY(mean_velocity(a, &v));
         clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP, mark);
-        round->left_voxels = length_of(v) / clv_atlas_edge(&a->grid);
+        CLV_TRY(clvox_team_agree(a->o->team, length_of(v, &round->left_voxels)));
+        round->left_voxels /= clv_atlas_edge(&a->grid);
         if (step == 0)
             round->removed_voxels = round->left_voxels;
         if (round->left_voxels < ENOUGH || round->left_voxels > SLOW * before || step == WARP_STEPS)
@@ -230,11 +321,13 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
         CLV_TRY(move_warps(a, v));
         clvox_volume_destroy(&v);
     }
-    for (int i = 0; i < a->count; i++)
+    int status_of_lengths = CLVOX_OK;
+    for (int i = 0; i < a->count && status_of_lengths >= 0; i++)
         if (a->s[i].weight > 0 && clv_atlas_is_mine(a, &a->s[i])) {
-            a->s[i].map.displacement_mm = length_of(a->s[i].map.warp);
+            status_of_lengths = length_of(a->s[i].map.warp, &a->s[i].map.displacement_mm);
             clvox_store_rest(a->s[i].map.warp);
         }
+    CLV_TRY(clvox_team_agree(a->o->team, status_of_lengths));
     CLV_TRY(clv_atlas_share(a));
     for (int i = 0; i < a->count; i++) {
         const double length = a->s[i].map.displacement_mm;
