@@ -124,8 +124,8 @@ typedef struct clvox_register_options {
     int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm, shooting) */
     double step;             /* largest displacement of an iteration, in voxels of the level */
     double finest_step;      /* the same on the last level */
-    double momentum;         /* share of the force that an iteration keeps of the one before, 0 to below 1
-                                (greedy and syn) */
+    double momentum;         /* share of the force (greedy and syn) or step (lddmm and shooting) that an iteration
+                                keeps of the one before, 0 to below 1 */
     double points_weight;    /* of the term of landmarks: as much as the metric a voxel changes by is what their mean
                                 squared distance changes by, in mm^2, times this; 0: none (not unbiased) */
     double points_width;     /* sigma of the pull of a landmark, or of a surface's vertex, in mm (greedy and syn; 0:
@@ -146,7 +146,7 @@ typedef struct clvox_register_options {
                                 image that lie nearest to RAS x, y and z (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy, or (greedy and syn) changes
                                 the metric, by less than this share of what the level began with, in
-                                the mean over ten */
+                                the mean over ten; of flows over three */
     int inverse;             /* also the inverse warp */
     clvox_output output;     /* what the warped image is written as; labels stay as they are */
     int consistency;         /* measure how well the map inverts even where no inverse is asked for */

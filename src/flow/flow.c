@@ -591,7 +591,30 @@ end:
 
 /* ---- descent ---- */
 
-enum { LOOK = 10 };
+/* Iterations over which the energy has to fall, and from one report to the next. */
+enum { LOOK = 3, TELL = 10 };
+
+/* Along a parabola, a step that lowers it by ENOUGH of its slope ends before the lowest point. Longer steps lower it, too,
+ * but overshoot along what is steepest, where a difference by rounding then grows with each of them. With these shares,
+ * and momentum in their place, maps of hippocampi from starts 1e-5 mm apart end .01 voxels from each other by LDDMM and
+ * .001 by shooting; by any step that lowers the energy, longer by 1.4 or shorter by .4 than the one before, .02 and .01.
+ * Near the end, the gradient alone may lower it by LITTLE only, where interpolation has a kink. */
+static const double ENOUGH = .5, LITTLE = .1, LONGER = 1.1, SHORTER = .7, MUCH_SHORTER = .4;
+
+bool clv_flow_enough(const clv_flow_descent *d, double step, double energy, bool last)
+{
+    return energy < d->energy - (last ? LITTLE : ENOUGH) * step * fmax(0, d->slope);
+}
+
+double clv_flow_shorter(double step, bool begun)
+{
+    return step * (begun ? SHORTER : MUCH_SHORTER);
+}
+
+double clv_flow_next(double step, int failed)
+{
+    return failed ? step : LONGER * step;
+}
 
 static int report(const clv_flow_descent *d, int index, int iteration, double fraction)
 {
@@ -606,16 +629,15 @@ int clv_flow_descend(clv_flow_descent *d, const clv_flow_steps *steps, int index
     clv_registration *run = d->flow.run;
     const clvox_register_options *o = run->options;
     int status = CLVOX_OK, iteration = 0;
-    double e = 0, start = 0, before = 0, longest = index + 1 < o->levels ? o->step : o->finest_step;
+    double e = 0, start = 0, before[LOOK], longest = index + 1 < o->levels ? o->step : o->finest_step;
     CLV_TRY(steps->look(d, &d->energy, &d->mean));
-    start = before = d->energy;
+    start = d->energy;
     for (; iteration < o->iterations[index]; iteration++) {
-        if (iteration % LOOK == 0) {
+        if (iteration % TELL == 0)
             CLV_TRY(report(d, index, iteration, run->fraction_done + share * iteration / o->iterations[index]));
-            if (iteration > 0 && before - d->energy < LOOK * o->tolerance * fabs(start))
-                break;
-            before = d->energy;
-        }
+        if (iteration >= LOOK && before[iteration % LOOK] - d->energy < LOOK * o->tolerance * fabs(start))
+            break;
+        before[iteration % LOOK] = d->energy;
         CLV_TRY(steps->iterate(d, longest, &e));
         if (!(e > 0))
             break;

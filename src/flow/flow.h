@@ -122,6 +122,7 @@ typedef struct clv_flow_descent {
     double lambda;
     double energy; /* E / lambda */
     double mean;   /* metric a voxel */
+    double slope;  /* with which E / lambda falls along the direction */
 } clv_flow_descent;
 
 typedef struct clv_flow_steps {
@@ -131,6 +132,16 @@ typedef struct clv_flow_steps {
      * one; 0 where none lowers the energy. longest: voxels that a step may move. */
     int (*iterate)(clv_flow_descent *d, double longest, double *e);
 } clv_flow_steps;
+
+/* Whether a step has lowered the energy to `energy` by enough: half of what the slope says; last: a tenth,
+ * along what is tried after all else. */
+bool clv_flow_enough(const clv_flow_descent *d, double step, double energy, bool last);
+
+/* The step to try after one that did not. begun: an iteration before has taken one as long. */
+double clv_flow_shorter(double step, bool begun);
+
+/* The step to try in the next iteration, after `failed` in this one. */
+double clv_flow_next(double step, int failed);
 
 /* The iterations of a level: until they are done, the energy stands still or no step lowers it. share: of
  * the whole work. *done: their number. */

@@ -5,7 +5,7 @@
  *   w_k = K F_k                          flow.h
  *   p_k <- w_k - 2 v_k + momentum p_k    down the gradient 2 v - K F of E / lambda in V
  *   v_k <- v_k + e p_k
- * and e is made smaller until the energy has fallen; where p does not lead down, it is the gradient
+ * and e is made smaller until the energy has fallen enough; where p does not lead down, it is the gradient
  * alone, found anew. Norms and products in V follow from sums over F, so that no L is applied. Between
  * levels v is brought to constant speed and carried up as its momentum L L v. */
 #include <math.h>
@@ -18,7 +18,7 @@
 enum { MOST_TRIES = 12, PATIENCE = 3 };
 
 /* Steps: of 1/2 the gradient alone would forget the velocities at once. */
-static const double LARGEST = .4, LONGER = 1.4, SHORTER = .4;
+static const double LARGEST = .4;
 
 /* The energy of the velocities after a step e along p. */
 static double kinetic(const clv_lddmm_descent *d, double e)
@@ -116,6 +116,7 @@ static int find_direction(clv_lddmm_descent *d, double keep, double *longest, bo
         found[k] = (clv_lddmm_products){of->vv, gv + (keep > 0 ? keep * of->vp : 0),
                                         gg + (keep > 0 ? keep * (2 * gp + keep * of->pp) : 0)};
     }
+    d->base.slope = slope / d->base.flow.steps;
     *down = slope > 0 || !(keep > 0);
     for (int k = 0; k < d->base.flow.steps && *down; k++)
         d->of[k] = found[k];
@@ -124,16 +125,17 @@ end:
     return status;
 }
 
-/* Along p, with steps from `try` on, at most `tries` of them; *taken: the one that lowered the energy, or 0. */
-static int search(clv_lddmm_descent *d, double try, int tries, double *taken, int *count)
+/* Along p, with steps from `try` on, at most `tries` of them; *taken: the one that lowered the energy enough, or 0.
+ * begun: iterations before have found how long steps are. */
+static int search(clv_lddmm_descent *d, double try, bool begun, int tries, double *taken, int *count)
 {
     int status = CLVOX_OK;
     double at = 0, energy, mean;
-    for (*count = 0; *count < tries; ++*count, try *= SHORTER) {
+    for (*count = 0; *count < tries; ++*count, try = clv_flow_shorter(try, begun)) {
         CLV_TRY(advance(d, try - at));
         at = try;
         CLV_TRY(compare(d, kinetic(d, try), &energy, &mean));
-        if (energy < d->base.energy) {
+        if (clv_flow_enough(&d->base, try, energy, tries == MOST_TRIES)) {
             d->base.energy = energy;
             d->base.mean = mean;
             for (int k = 0; k < d->base.flow.steps; k++) {
@@ -169,15 +171,16 @@ static int iterate(clv_flow_descent *base, double most, double *e)
         d->begun = true;
         if (down) {
             double bound = fmin(most / longest, LARGEST);
-            CLV_TRY(search(d, *e > 0 && first ? fmin(*e, bound) : bound, last ? MOST_TRIES : PATIENCE, &taken,
-                           &count));
+            bool onwards = *e > 0 && first;
+            CLV_TRY(search(d, onwards ? fmin(*e, bound) : bound, onwards, last ? MOST_TRIES : PATIENCE,
+                           &taken, &count));
             first = false;
         }
         keep = 0;
         if (!(taken > 0) && !last) /* the forces where the steps began */
             CLV_TRY(look(base, &energy, &mean));
     } while (!(taken > 0) && !last);
-    *e = taken * (count ? 1 : LONGER);
+    *e = clv_flow_next(taken, count);
 end:
     return status;
 }
@@ -318,7 +321,7 @@ static const char *const takes[] = {"step",
                                     NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
-    .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .7
+    .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .8
 
 const clv_model clv_model_lddmm = {
     .deform = CLVOX_DEFORM_LDDMM,
@@ -331,8 +334,8 @@ const clv_model clv_model_lddmm = {
     .gives_inverse = true,
     .takes = takes,
     .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 8}, .tolerance = 1e-4},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 25}, .tolerance = 1e-5},
-        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .tolerance = 1e-6},
+        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 8}, .tolerance = 3e-5},
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 25}, .tolerance = 3e-5},
+        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .tolerance = 1e-5},
     },
 };

@@ -4,7 +4,7 @@
  * dS/dm / lambda - 2 K m, the way down the gradient of E / lambda in V, each iteration
  *   p <- y + momentum p
  *   m <- m + e L L p
- * and e is made smaller until the energy has fallen; where p does not lead down, it is y alone.
+ * and e is made smaller until the energy has fallen enough; where p does not lead down, it is y alone.
  * E = lambda <m, K m> - S, as |v|_V stays what it is along a geodesic. */
 #include "flow/shooting.h"
 
@@ -15,7 +15,7 @@
 #include "transform/field.h"
 
 enum { MOST_TRIES = 12, PATIENCE = 3 };
-static const double LARGEST = .45, LONGER = 1.4, SHORTER = .4;
+static const double LARGEST = .45;
 static const float SHORTENED = .8f;
 
 int clv_shooting_requests(clv_registration *run, clv_request *list)
@@ -64,7 +64,7 @@ end:
 }
 
 /* p = y + keep p, L L p into direction, and the longest p in voxels; y alone where that would not lead down. */
-static int find_direction(const clv_flow_descent *d, double keep, double *longest)
+static int find_direction(clv_flow_descent *d, double keep, double *longest)
 {
     int status = CLVOX_OK;
     clv_registration *run = d->flow.run;
@@ -91,6 +91,7 @@ static int find_direction(const clv_flow_descent *d, double keep, double *longes
                                    own->flow.numbers, CLV_FLOW_STEP));
         CLV_TRY(
             clv_buffer_read(run->ctx, own->flow.numbers, CLV_FLOW_STEP * sizeof(float), found, sizeof found));
+        d->slope = (double)found[1];
         down = found[1] > 0 || !(keep > 0);
     }
     own->begun = true;
@@ -99,9 +100,9 @@ end:
     return status;
 }
 
-/* Along the direction, with steps from `try` on, at most `tries` of them; *taken: the one that lowered the energy, or 0,
- * where the momentum stays. */
-static int search(clv_flow_descent *d, double try, int tries, double *taken, int *count)
+/* Along the direction, with steps from `try` on, at most `tries` of them; *taken: the one that lowered the energy
+ * enough, or 0, where the momentum stays. begun: iterations before have found how long steps are. */
+static int search(clv_flow_descent *d, double try, bool begun, int tries, double *taken, int *count)
 {
     int status = CLVOX_OK;
     double energy, mean;
@@ -110,12 +111,12 @@ static int search(clv_flow_descent *d, double try, int tries, double *taken, int
     clv_buffer *kept = own->before;
     own->before = own->momentum;
     own->momentum = kept;
-    for (*count = 0; *count < tries; ++*count, try *= SHORTER) {
+    for (*count = 0; *count < tries; ++*count, try = clv_flow_shorter(try, begun)) {
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR,
                               CLV_VECTORS(own->momentum, d->flow.level->fixed.size), own->before,
                               own->direction, NULL, (float[4]){1, (float)try, 0, 0}));
         CLV_TRY(look(d, &energy, &mean));
-        if (energy < d->energy) {
+        if (clv_flow_enough(d, try, energy, tries == MOST_TRIES)) {
             d->energy = energy;
             d->mean = mean;
             *taken = try;
@@ -141,10 +142,11 @@ static int iterate(clv_flow_descent *d, double most, double *e)
             CLV_TRY(look(d, &energy, &mean));
         CLV_TRY(find_direction(d, again ? 0 : keep, &longest));
         double bound = fmin(most / longest, LARGEST);
-        CLV_TRY(search(d, *e > 0 && !again ? fmin(*e, bound) : bound, last ? MOST_TRIES : PATIENCE, &taken,
+        bool onwards = *e > 0 && !again;
+        CLV_TRY(search(d, onwards ? fmin(*e, bound) : bound, onwards, last ? MOST_TRIES : PATIENCE, &taken,
                        &count));
     }
-    *e = taken * (count ? 1 : LONGER);
+    *e = clv_flow_next(taken, count);
 end:
     return status;
 }
@@ -234,8 +236,8 @@ const clv_model clv_model_shooting = {
     .gives_inverse = true,
     .takes = takes,
     .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .tolerance = 1e-4},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .tolerance = 1e-5},
-        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .tolerance = 1e-6},
+        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .tolerance = 3e-5},
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .tolerance = 3e-5},
+        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .tolerance = 1e-5},
     },
 };

@@ -74,6 +74,15 @@ for lack in group:64 local:4096 group:128,local:8192; do
     exits 0 poor $lack clvox tensor all rings_dwi.nii.gz --grad rings.b -o lacking -q; quiet
 done
 
+begin "a device that says it is a GPU, with its kernels and its layout of fields: nearly the same flows"
+pair="clvox register -f f.nii.gz -m m.nii.gz --linear none --init header --shrink 2x1 --iterations 12x6 --no-picture -q"
+for model in lddmm shooting "greedy --operator 3,6,1"; do
+    exits 0 $pair --deform $model -o cpu; exits 0 poor gpu $pair --deform $model -o gpu; quiet
+    exits 1 cmp -s cpu_warp.nii.gz gpu_warp.nii.gz
+    exits 0 clvox compare cpu_warp.nii.gz gpu_warp.nii.gz; near mean_voxels 0 .005
+done
+rm cpu* gpu*
+
 begin "memory that does not suffice is known beforehand"
 clvox phantom constant -o large.nii --size 160x160x160 -q > log/out 2>&1
 exits 1 poor memory:48 clvox filter gaussian large.nii --sigma 2mm -o x2.nii

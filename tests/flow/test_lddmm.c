@@ -14,6 +14,7 @@ static void options_of(clvox_register_options *o, clvox_metric metric)
     o->iterations[1] = 15;
     o->inverse = 1;
     o->lambda = .005;
+    o->momentum = .8;
 }
 
 /* ---- gradients ------------------------------------------------------------ */

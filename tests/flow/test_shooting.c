@@ -425,7 +425,8 @@ static void its_momentum_gives_its_map(void **state)
     double largest;
     assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &warp, &inverse));
     double apart = pair_distance(warp, shared.r.warp, NULL, &largest);
-    assert_that(apart < 1e-4 && largest < 1e-3, "%g, %g", apart, largest);
+    /* The search for the inverse of one half begins elsewhere: single voxels may end apart. */
+    assert_that(apart < 1e-5 && largest < 5e-3, "%g, %g", apart, largest);
     /* Other times: half of the way is about half as far, and T < 0 leads to the other side. */
     shared.s.time = .5;
     assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &half, NULL));
@@ -467,7 +468,7 @@ static void it_knows_every_storage(void **state)
                               &inverse));
         assert_true(clvox_grid_equal(&warp->grid, &reference->grid) && clvox_grid_equal(&inverse->grid, &reference->grid));
         double apart = pair_distance(want, warp, NULL, &largest);
-        assert_that(largest < 1e-3, "%g, %g", apart, largest);
+        assert_that(apart < 1e-5 && largest < 5e-3, "%g, %g", apart, largest);
         clvox_volume_destroy(&warp);
         clvox_volume_destroy(&inverse);
     }

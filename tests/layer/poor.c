@@ -10,6 +10,7 @@
  *   taken:MIB    a device whose memory is taken but for MIB, and does not say so
  *   group:N      work-groups of at most N work-items
  *   local:BYTES  local memory
+ *   gpu          a device that says it is a GPU: other kernels, fields planar
  *   fail:N       the Nth of the calls that can fail on a device at work fails
  * POOR_CALLS=FILE  writes there how many calls were counted for fail. */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -68,6 +69,9 @@ static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, 
     long memory = number("memory"), group = number("group"), local = number("local");
     cl_ulong bytes = (cl_ulong)memory << 20, quarter = bytes / 4, local_bytes = (cl_ulong)local;
     size_t items = (size_t)group;
+    cl_device_type type = CL_DEVICE_TYPE_GPU;
+    if (setting("gpu") && what == CL_DEVICE_TYPE)
+        return answer(&type, sizeof type, room, out, returned);
     if (memory > 0 && what == CL_DEVICE_GLOBAL_MEM_SIZE)
         return answer(&bytes, sizeof bytes, room, out, returned);
     if (memory > 0 && what == CL_DEVICE_MAX_MEM_ALLOC_SIZE)

@@ -344,6 +344,56 @@ static void near_starts(void **state)
     clvox_volume_destroy(&labels);
 }
 
+/* Hippocampi by number, fixed and moving. */
+static const int hippocampi[][2] = {{1, 3}, {4, 6}, {7, 8}, {11, 14}};
+
+/* Flows descend by steps whose lengths they search: the same question as for heads, in the mean over some pairs. */
+static void near_starts_of_flows(void **state)
+{
+    const int *given = *state;
+    const double limit = given[0] == CLVOX_DEFORM_SHOOTING ? .005 : .017; /* .01 and .022 by steps that are longer */
+    enum { PAIRS = sizeof hippocampi / sizeof *hippocampi };
+    double all = 0;
+    for (int p = 0; p < PAIRS; p++) {
+        char name[128];
+        clvox_volume *v[2];
+        for (int i = 0; i < 2; i++) {
+            snprintf(name, sizeof name, "msd_hippocampus30/images/hippocampus_%03d.nii.gz", hippocampi[p][i]);
+            v[i] = read(name);
+        }
+        if (!v[0] || !v[1]) {
+            test_skip("no msd_hippocampus30 in %s", folder);
+            p = PAIRS;
+        } else {
+            const clvox_register_images images = {.fixed = {v[0]}, .moving = {v[1]}, .channels = 1};
+            clvox_register_options o;
+            clvox_register_result linear, r[2];
+            double largest;
+            clvox_register_defaults(&o);
+            o.deform = CLVOX_DEFORM_NONE;
+            assert_ok(clvox_register(ctx, &images, &o, &linear));
+            o.deform = (clvox_deform)given[0];
+            clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
+            o.linear = CLVOX_LINEAR_NONE;
+            o.init = CLVOX_INIT_MATRIX;
+            memcpy(o.matrix, linear.matrix, sizeof o.matrix);
+            for (int k = 0; k < 2; k++) {
+                o.matrix[0][3] += 1e-5 * k;
+                assert_ok(clvox_register(ctx, &images, &o, &r[k]));
+            }
+            double apart = pair_distance(r[0].warp, r[1].warp, NULL, &largest);
+            printf("# %.4f voxels apart, %.2f at most; LNCC %.4f\n", apart, largest, r[0].metric_after);
+            all += apart / PAIRS;
+            clvox_register_result_free(&linear);
+            clvox_register_result_free(&r[0]);
+            clvox_register_result_free(&r[1]);
+        }
+        clvox_volume_destroy(&v[0]);
+        clvox_volume_destroy(&v[1]);
+    }
+    assert_that(all <= limit, "%.4f voxels in the mean", all);
+}
+
 static const struct {
     int subjects[2];
     double limit; /* mm */
@@ -441,6 +491,10 @@ int main(void)
     test_case(exchange, "nichart Subj6, Subj7: exchanged, and from a wrong header, the same affine");
     there();
     test_case(near_starts, "nichart Subj1 <- Subj2: a start that is 1e-5 mm away leads to the same map");
+    test_case_at(near_starts_of_flows, TEST_AT(CLVOX_DEFORM_LDDMM),
+                 "hippocampi: lddmm from starts that are 1e-5 mm apart leads to nearly the same maps");
+    test_case_at(near_starts_of_flows, TEST_AT(CLVOX_DEFORM_SHOOTING),
+                 "hippocampi: shooting from starts that are 1e-5 mm apart leads to nearly the same maps");
     near_images();
     test_case(large, "ds002748 at 0.87 mm runs within the predicted memory");
     return test_run("real", tear_down);
