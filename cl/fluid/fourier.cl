@@ -206,10 +206,25 @@ void fft_columns(__global float2 *data, int inner, int columns, int how, int4 si
 #endif
 }
 
-/* Where components meet: three equations for each wave. along: beta / spacing^2,
+/* A wave's matrix of three equations by Cholesky's factors without roots; all pivots are positive. */
+typedef struct factors {
+    float a, pivot, last, l1, l2, l3;
+} factors;
+
+static inline void substitute(const factors *f, float scale, float2 *x, float2 *y, float2 *z)
+{
+    float2 p = scale * *x, q = scale * *y - f->l1 * p;
+    float2 r = (scale * *z - f->l2 * p - f->l3 * q) / f->last;
+    q = q / f->pivot - f->l3 * r;
+    *x = p / f->a - f->l1 * q - f->l2 * r;
+    *y = q;
+    *z = r;
+}
+
+/* Where components meet: three equations for each wave, solved once or twice. along: beta / spacing^2,
  * cross: beta / (spacing spacing) of xy, xz, yz. */
 __kernel void fft_solve(__global float2 *data, int4 size, float4 weight, float4 along, float4 cross,
-                        float scale, __global const float2 *tables)
+                        float scale, int twice, __global const float2 *tables)
 {
     __global const float2 *waves = tables + size.x + size.y + size.z;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2), kept = size.x / 2 + 1;
@@ -220,13 +235,16 @@ __kernel void fft_solve(__global float2 *data, int4 size, float4 weight, float4 
     float same = weight.w + weight.x * wx.x + weight.y * wy.x + weight.z * wz.x;
     float a = same + along.x * wx.x, b = cross.x * wx.y * wy.y, c = cross.y * wx.y * wz.y;
     float d = same + along.y * wy.x, e = cross.z * wy.y * wz.y, f = same + along.z * wz.x;
-    /* Cholesky's factors without roots; all pivots are positive. */
-    float l1 = b / a, l2 = c / a, pivot = d - l1 * b, rest = e - l2 * b, l3 = rest / pivot;
-    float last = f - l2 * c - l3 * rest;
-    float2 p = scale * data[i], q = scale * data[i + n] - l1 * p;
-    float2 r = (scale * data[i + 2 * n] - l2 * p - l3 * q) / last;
-    q = q / pivot - l3 * r;
-    data[i] = p / a - l1 * q - l2 * r;
+    factors by = {.a = a, .l1 = b / a, .l2 = c / a};
+    by.pivot = d - by.l1 * b;
+    float rest = e - by.l2 * b;
+    by.l3 = rest / by.pivot;
+    by.last = f - by.l2 * c - by.l3 * rest;
+    float2 p = data[i], q = data[i + n], r = data[i + 2 * n];
+    substitute(&by, scale, &p, &q, &r);
+    if (twice)
+        substitute(&by, 1.0f, &p, &q, &r);
+    data[i] = p;
     data[i + n] = q;
     data[i + 2 * n] = r;
 }

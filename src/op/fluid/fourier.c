@@ -407,14 +407,26 @@ end:
     return status;
 }
 
-/* Divides a spectrum by the operator's eigenvalues, where each wave's three components meet. */
-static int divide(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const float weight[4],
-                  float scale, clv_buffer *spectrum)
+/* alpha / spacing^2, and gamma. */
+static void weights_of(const clv_fluid_operator *op, float weight[4])
+{
+    for (int a = 0; a < 3; a++) {
+        double q = 1 / (double)op->spacing[a];
+        weight[a] = (float)((double)op->alpha * q * q);
+    }
+    weight[3] = op->gamma;
+}
+
+/* Divides a spectrum by the operator's matrices, where each wave's three components meet. */
+static int divide(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, float scale, bool twice,
+                  clv_buffer *spectrum)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int *n = fft->size, size[3] = {n[0] / 2 + 1, n[1], n[2]};
     double q[3], beta = (double)op->beta;
+    float weight[4];
+    weights_of(op, weight);
     for (int a = 0; a < 3; a++)
         q[a] = 1 / (double)op->spacing[a];
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fft_solve, NULL, size, 0, &kernel));
@@ -424,7 +436,7 @@ static int divide(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operat
                                   (float)(beta * q[2] * q[2]), 0),
                        CLV_FLOAT4((float)(beta * q[0] * q[1]), (float)(beta * q[0] * q[2]),
                                   (float)(beta * q[1] * q[2]), 0),
-                       CLV_FLOAT(scale), CLV_BUF(fft->roots)));
+                       CLV_FLOAT(scale), CLV_INT(twice), CLV_BUF(fft->roots)));
 end:
     return status;
 }
@@ -444,14 +456,11 @@ static int solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operato
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
                               "Fourier solver: made for %d voxels along axis %d, not %d", fft->size[a], a + 1,
                               op->size[a]);
-        double q = 1 / (double)op->spacing[a];
-        weight[a] = (float)((double)op->alpha * q * q);
     }
-    weight[3] = op->gamma;
+    weights_of(op, weight);
     if (fft->provider->by) {
         CLV_TRY(library_forward(ctx, fft, f, spectrum));
-        for (int i = 0; i <= twice; i++)
-            CLV_TRY(divide(ctx, fft, op, weight, 1, spectrum));
+        CLV_TRY(divide(ctx, fft, op, 1, twice, spectrum));
         return library_back(ctx, fft, spectrum, v);
     }
     CLV_TRY(rows(ctx, fft, f, spectrum));
@@ -460,8 +469,7 @@ static int solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operato
     if (op->beta > 0) {
         if (fft->size[2] > 1)
             CLV_TRY(columns(ctx, fft, spectrum, 2, FORWARD, NULL, 1));
-        for (int i = 0; i <= twice; i++)
-            CLV_TRY(divide(ctx, fft, op, weight, i ? 1 : scale, spectrum));
+        CLV_TRY(divide(ctx, fft, op, scale, twice, spectrum));
         if (fft->size[2] > 1)
             CLV_TRY(columns(ctx, fft, spectrum, 2, BACK, NULL, 1));
     } else {
