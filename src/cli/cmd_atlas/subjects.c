@@ -10,6 +10,7 @@
 #include "cli/cmd_atlas/atlas.h"
 #include "cli/table.h"
 #include "clvox/files.h"
+#include "clvox/threads.h"
 
 static void entry_free(cli_atlas_entry *e, int columns)
 {
@@ -150,26 +151,50 @@ int cli_atlas_read_list(cli_atlas_request *r)
     return status;
 }
 
-static int load(command *cli, const cli_atlas_request *r, cli_atlas_entry *e)
+/* Files of a subject; of those that it has not the path is NULL. */
+enum { OF_SUBJECT = 3 };
+static void list_inputs(cli_atlas_entry *e, cli_input inputs[OF_SUBJECT])
+{
+    inputs[0] = (cli_input){e->image, &e->volume, 0};
+    inputs[1] = (cli_input){e->mask, &e->mask_volume, CLI_AS_MASK};
+    inputs[2] = (cli_input){e->labels, &e->label_volume, CLI_AS_LABELS};
+}
+
+/* Of a subject whose files are read. */
+static int check_loaded(const cli_atlas_request *r, cli_atlas_entry *e)
 {
     int status = CLVOX_OK;
+    clvox_volume *const all[OF_SUBJECT] = {e->volume, e->mask_volume, e->label_volume};
     if (r->regress && !isfinite(e->covariate))
         return clvox_fail(CLVOX_ERROR_DATA, "%s: its %s is not known", e->image, r->regress);
-    const cli_input inputs[] = {{e->image, &e->volume, 0},
-                                {e->mask, &e->mask_volume, CLI_AS_MASK},
-                                {e->labels, &e->label_volume, CLI_AS_LABELS}};
-    for (int i = 0; i < 3; i++)
-        if (inputs[i].path)
-            CLI_TRY(cli_claim_input(cli, inputs[i].path));
-    CLI_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
     if (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR)
         return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
     if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
-    clvox_volume *const all[] = {e->volume, e->mask_volume, e->label_volume};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < OF_SUBJECT; i++)
         if (all[i])
             CLI_TRY(clvox_store_keep(r->store, all[i]));
+end:
+    return status;
+}
+
+/* Reads subjects that follow one another side by side. Where one cannot be read none is, and the log has
+ * none. */
+static int load_group(command *cli, const cli_atlas_request *r, int from, int count)
+{
+    int status = CLVOX_OK;
+    cli_input inputs[CLI_MAX_TEXTS];
+    cJSON *logged = cJSON_GetObjectItem(cli->log, "inputs");
+    const int before = cJSON_GetArraySize(logged);
+    for (int i = 0; i < count; i++)
+        list_inputs(&r->entry[from + i], inputs + OF_SUBJECT * i);
+    for (int i = 0; i < OF_SUBJECT * count; i++)
+        if (inputs[i].path)
+            CLI_TRY(cli_claim_input(cli, inputs[i].path));
+    status = cli_load(cli, inputs, OF_SUBJECT * count, NULL, NULL, false);
+    logged = cJSON_GetObjectItem(cli->log, "inputs");
+    while (status < 0 && cJSON_GetArraySize(logged) > before)
+        cJSON_DeleteItemFromArray(logged, before);
 end:
     return status;
 }
@@ -236,22 +261,31 @@ void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why
 
 int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad)
 {
-    int status = CLVOX_OK, kept = 0, count = r->count;
+    /* At once: with few files of a subject threads have little to do, and what is read is in memory. */
+    enum { AT_ONCE = 8 };
+    int status = CLVOX_OK, kept = 0, count = r->count, group;
+    const int most = clvox_threads() < AT_ONCE ? clvox_threads() : AT_ONCE;
     cJSON_AddArrayToObject(cli->log, "left_out");
-    for (int i = 0; i < count; i++) {
-        cli_atlas_entry *e = &r->entry[i];
-        status = load(cli, r, e);
-        if (status < 0 && skip_bad && status != CLVOX_ERROR_MEMORY) {
-            cli_atlas_leave_out(cli, e, clvox_message());
-            entry_free(e, r->columns);
-            *e = (cli_atlas_entry){.weight = 0};
-            status = CLVOX_OK;
-            continue;
+    for (int from = 0; from < count; from += group) {
+        group = count - from < most ? count - from : most;
+        const bool together = group > 1 && load_group(cli, r, from, group) >= 0;
+        for (int i = from; i < from + group; i++) {
+            cli_atlas_entry *e = &r->entry[i];
+            status = together ? CLVOX_OK : load_group(cli, r, i, 1);
+            if (status >= 0)
+                status = check_loaded(r, e);
+            if (status < 0 && skip_bad && status != CLVOX_ERROR_MEMORY) {
+                cli_atlas_leave_out(cli, e, clvox_message());
+                entry_free(e, r->columns);
+                *e = (cli_atlas_entry){.weight = 0};
+                status = CLVOX_OK;
+                continue;
+            }
+            CLI_TRY(status);
+            r->entry[kept] = *e;
+            if (kept++ < i)
+                *e = (cli_atlas_entry){.weight = 0};
         }
-        CLI_TRY(status);
-        r->entry[kept] = *e;
-        if (kept++ < i)
-            *e = (cli_atlas_entry){.weight = 0};
     }
     r->count = kept;
     if (!kept)
