@@ -206,10 +206,11 @@ typedef struct cli_output {
     const void *what;
     int how; /* as the writer understands it */
     char *path;
+    bool written;
 } cli_output;
 
 /* The files of a result, named PREFIX and their end. A zeroed one is empty. */
-enum { CLI_MAX_OUTPUTS = 24 };
+enum { CLI_MAX_OUTPUTS = 40 };
 typedef struct cli_outputs {
     cli_output item[CLI_MAX_OUTPUTS];
     int count;
@@ -222,7 +223,7 @@ int cli_outputs_warp(cli_outputs *o, const clvox_volume *warp, const char *prefi
 int cli_outputs_tensor(cli_outputs *o, const clvox_volume *tensor, clvox_tensor_order order,
                        const char *prefix, const char *end);
 /* Writes them side by side, those that take long best added first, enters them
- * into the log and forgets them. close: the device, which nobody needs any
+ * into the log and forgets them; where one fails, none is left. close: the device, which nobody needs any
  * more, is let go meanwhile, unless --profile still has to ask it. */
 int cli_outputs_write(command *cli, cli_outputs *o, bool close);
 void cli_outputs_free(cli_outputs *o);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "clvox/threads.h"
@@ -28,11 +29,11 @@ static int write_tensor(const void *what, int how, const char *path)
 int cli_outputs_add(cli_outputs *o, cli_writer write, const void *what, int how, const char *prefix,
                     const char *end)
 {
-    char *path = malloc(strlen(prefix) + strlen(end) + 1);
+    char *path = o->count < CLI_MAX_OUTPUTS ? malloc(strlen(prefix) + strlen(end) + 1) : NULL;
     if (!path)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     strcat(strcpy(path, prefix), end);
-    o->item[o->count++] = (cli_output){write, what, how, path};
+    o->item[o->count++] = (cli_output){write, what, how, path, false};
     return CLVOX_OK;
 }
 
@@ -60,16 +61,29 @@ void cli_outputs_free(cli_outputs *o)
 }
 
 typedef struct writing {
-    const cli_outputs *outputs;
+    cli_outputs *outputs;
     int status;
     char message[1024];
 } writing;
 
 static int write_one(void *user, size_t index, int worker)
 {
-    const cli_output *one = &((const writing *)user)->outputs->item[index];
+    cli_output *one = &((const writing *)user)->outputs->item[index];
     (void)worker;
-    return one->write(one->what, one->how, one->path);
+    int status = one->write(one->what, one->how, one->path);
+    one->written = status >= 0;
+    return status;
+}
+
+/* Half a result is none. A link stays, as what it leads to was written. */
+static void remove_written(const cli_outputs *o)
+{
+    for (int i = 0; i < o->count; i++) {
+        char *file = o->item[i].written ? realpath(o->item[i].path, NULL) : NULL;
+        if (file)
+            unlink(file);
+        free(file);
+    }
 }
 
 static void *write_all(void *user)
@@ -98,8 +112,10 @@ int cli_outputs_write(command *cli, cli_outputs *o, bool close)
     } else {
         write_all(&w);
     }
-    if (w.status < 0)
+    if (w.status < 0) {
+        remove_written(o);
         status = clvox_fail((clvox_status)w.status, "%s", w.message);
+    }
     for (int i = 0; status >= 0 && i < o->count; i++)
         cli_log_output(cli, o->item[i].path);
     cli_outputs_free(o);

@@ -232,6 +232,16 @@ begin "a small stack is enough"
     > log/out 2> log/err; code=$?
 [ $code = 0 ] || complain "exit code $code"; exists narrow_warp.nii.gz
 
+begin "where one result cannot be written, none is left"
+mkdir full gone; ln -s ../gone/target.nii.gz full/f_warped.nii.gz
+clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o full/f --linear none --deform syn --shrink 1 --iterations 2000 --tolerance 0 --no-picture \
+    > log/out 2> log/err & writer=$!
+while kill -0 $writer 2> log/kill && ! grep -q 'iteration' log/err; do sleep 0.02; done
+rmdir gone # which was there when the program looked
+code=0; wait $writer || code=$?
+[ $code = 1 ] || complain "exit code $code"; says 'f_warped.nii.gz'
+[ "$(ls -A full)" = f_warped.nii.gz ] || complain "left: $(ls -A full)"
+
 if (ulimit -v 100000; exec "$program" --version) > log/out 2>&1; then # sanitizers reserve more
     begin "a limit on memory is a sentence, and leaves nothing"
     (ulimit -v 100000; exec "$program" phantom ball -o limited.nii --size 500x500x500) > log/out 2> log/err; code=$?
@@ -242,6 +252,7 @@ if (ulimit -v 100000; exec "$program" --version) > log/out 2>&1; then # sanitize
         code=0
         (ulimit -v $limit; exec "$program" register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o limited --deform none --linear translation \
             --init header --no-picture --no-cache -q) > log/out 2> log/err || code=$?
+        [ $code = 134 ] && says 'gave up, perhaps for the limit on memory' && continue # PoCL did
         [ $code -le 1 ] || complain "exit code $code with $limit"
         [ $code = 0 ] || { one_sentence; says 'memory'; absent limited_affine.txt; }
     done
