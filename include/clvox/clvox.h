@@ -17,6 +17,7 @@
 #include "clvox/registration.h"
 #include "clvox/report.h"
 #include "clvox/series.h"
+#include "clvox/shape.h"
 #include "clvox/sort.h"
 #include "clvox/stats.h"
 #include "clvox/status.h"

@@ -6,14 +6,14 @@
 #include "clvox/device.h"
 #include "clvox/options.h"
 #include "clvox/posteriors.h"
-#include "clvox/surface.h"
+#include "clvox/shape.h"
 #include "clvox/transform.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8, CLVOX_MAX_SURFACES = 8 };
+enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8, CLVOX_MAX_SHAPES = 24 };
 
 typedef enum clvox_init {
     /* The headers (where the centre of each grid lies in the other), the grids'
@@ -64,11 +64,11 @@ typedef enum clvox_force {
     CLVOX_FORCE_TWOPASS
 } clvox_force;
 
-/* Called before a level's first iteration, after every tenth and after the last;
- * metric is the mean squared difference of the matched images, or of greedy and
- * syn what they climb: the metric, of SSD minus half of it, with the terms of landmarks and surfaces. fraction is the
- * share of the deformation's work that is done, from 0 to 1 and never falling.
- * A result other than 0 stops the registration with CLVOX_ERROR_STOPPED. */
+/* Called before a level's first iteration, after every tenth and after the last; metric is the mean
+ * squared difference of the matched images, or of greedy and syn what they climb: the metric, of SSD minus
+ * half of it, with the terms of landmarks and shapes. fraction is the share of the deformation's work that
+ * is done, from 0 to 1 and never falling. A result other than 0 stops the registration with
+ * CLVOX_ERROR_STOPPED. */
 typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
                               double fraction);
 
@@ -82,7 +82,7 @@ typedef enum clvox_solver {
     CLVOX_SOLVER_MULTIGRID
 } clvox_solver;
 
-/* How surfaces are compared: clvox_surface_currents. */
+/* How surfaces and curves are compared: clvox_surface_currents. */
 typedef enum clvox_surface_kind { CLVOX_SURFACE_CURRENTS, CLVOX_SURFACE_VARIFOLD } clvox_surface_kind;
 
 typedef struct clvox_register_options {
@@ -128,12 +128,13 @@ typedef struct clvox_register_options {
                                 keeps of the one before, 0 to below 1 */
     double points_weight;    /* of the term of landmarks: as much as the metric a voxel changes by is what their mean
                                 squared distance changes by, in mm^2, times this; 0: none (not unbiased) */
-    double points_width;     /* sigma of the pull of a landmark, or of a surface's vertex, in mm (greedy and syn; 0:
+    double points_width; /* sigma of the pull of a landmark, or of a shape's vertex, in mm (greedy and syn; 0:
                                 three edges of a voxel of the finest level). Of flows the operator spreads it */
-    /* The term of surfaces (not unbiased): the weight times the mean over surfaces of
-     * |S - T|^2 / (|S|^2 + |T|^2) is taken from the metric a voxel; 0: none. */
-    double surface_weight;
-    clvox_surface_kind surface_kind;
+    /* The terms of surfaces, of curves and of clouds (not unbiased): for each kind its weight times the
+     * mean over its shapes of |S - T|^2 / (|S|^2 + |T|^2) (clvox_shape_currents) is taken from the metric
+     * a voxel; 0: none. */
+    double surface_weight, curves_weight, cloud_weight;
+    clvox_surface_kind surface_kind, curves_kind;
     double surface_width[CLVOX_MAX_LEVELS]; /* of the kernel in mm, coarse to fine; 0: 2.5 edges of the level's voxel */
     int surface_widths;      /* that are given; levels after them take the last */
     /* The term of tissue probabilities (not unbiased): this times the mean over the voxels of
@@ -273,10 +274,11 @@ typedef struct clvox_register_images {
     /* Corresponding landmarks, RAS mm, points x 3; 0: none. They count where options.points_weight is above 0. */
     const double *fixed_points, *moving_points;
     int points;
-    /* Surfaces of the fixed image and those of the moving one that they correspond to, which need no common
-     * triangles, RAS mm; they count where options.surface_weight is above 0. */
-    const clvox_surface *const *fixed_surfaces, *const *moving_surfaces;
-    int surfaces; /* up to CLVOX_MAX_SURFACES */
+    /* Surfaces, curves and clouds of points of the fixed image and those of the moving one that they
+     * correspond to, in any order of kinds, each pair of one kind: they need no common vertices or
+     * elements. They count where their kind's weight in the options is above 0. */
+    const clvox_shape *const *fixed_shapes, *const *moving_shapes;
+    int shapes; /* up to CLVOX_MAX_SHAPES */
     /* Tissue probabilities of both images, as clvox_posteriors_make leaves them; NULL: none. They count
      * where options.posteriors_weight is above 0. Beside images they may lie on any grid. Without images
      * (channels 0) their grids are those of the registration, the linear part goes by them, too, and the
@@ -343,21 +345,24 @@ typedef struct clvox_landmark_errors {
 CLVOX_API int clvox_register_landmarks(const clvox_register_result *result, const double *fixed,
                                        const double *moving, int n, clvox_landmark_errors *out);
 
-/* How far a surface of the moving image, carried to the fixed one, is from that image's: in world coordinates as it is,
- * after the linear part, and at the end. */
-typedef struct clvox_surface_errors {
-    double mean_before, mean_linear, mean_after;          /* distance in mm, both ways (clvox_surface_compare) */
+/* The weight of the term of shapes of that kind: of the options where their model has such terms, else 0. */
+CLVOX_API double clvox_register_shape_weight(const clvox_register_options *options, clvox_shape_kind kind);
+
+/* How far a shape of the moving image, carried to the fixed one, is from that image's: in world
+ * coordinates as it is, after the linear part, and at the end. */
+typedef struct clvox_shape_errors {
+    double mean_before, mean_linear, mean_after; /* distance in mm, both ways (clvox_shape_compare) */
     double largest_before, largest_linear, largest_after; /* Hausdorff's */
     double energy_before, energy_linear, energy_after;    /* |S - T|^2 / (|S|^2 + |T|^2) */
     double width;                                         /* of the energy's kernel, mm */
-    clvox_surface *carried;                               /* by the inverse of the map; the caller's */
-} clvox_surface_errors;
+    clvox_shape *carried;                                 /* by the inverse of the map; the caller's */
+} clvox_shape_errors;
 
-/* Carries a surface of the moving image through a result. The energy is that of options' kind and of its last width.
- * On failure out->carried is NULL. CLVOX_ERROR_DATA for surfaces without area. */
-CLVOX_API int clvox_register_surface(clvox_context *context, const clvox_register_result *result,
-                                     const clvox_register_options *options, const clvox_surface *fixed,
-                                     const clvox_surface *moving, clvox_surface_errors *out);
+/* Carries a shape of the moving image through a result. The energy is that of the kind and of options'
+ * last width. On failure out->carried is NULL. CLVOX_ERROR_DATA for shapes of no size. */
+CLVOX_API int clvox_register_shape(clvox_context *context, const clvox_register_result *result,
+                                   const clvox_register_options *options, const clvox_shape *fixed,
+                                   const clvox_shape *moving, clvox_shape_errors *out);
 
 /* How unlike the tissues of both images are: in world coordinates as they are, after the linear part, and at
  * the end. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "anatomy/mesh_products.h"
+#include "mesh/shape.h"
 
 /* The inner product of args' target and source. */
 static int product(clvox_context *ctx, const clv_currents_args *args, double *out)
@@ -121,11 +122,13 @@ end:
     return status;
 }
 
-static int check(const clvox_context *ctx, const clvox_surface *a, const clvox_surface *b,
+static int check(const clvox_context *ctx, const clvox_shape *a, const clvox_shape *b,
                  const clvox_currents_options *o)
 {
     if (!ctx || !a || !b || !o || !(o->width > 0) || !isfinite(o->width))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents want two surfaces and a width above 0 mm");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents want two shapes and a width above 0 mm");
+    if (a->kind != b->kind)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents are of two shapes of one kind");
     if ((unsigned)o->method > CLVOX_CURRENTS_AUTO)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents by method %d: there is none", (int)o->method);
     if (o->method != CLVOX_CURRENTS_EXACT && !(o->error > 0 && o->error < 1))
@@ -133,30 +136,43 @@ static int check(const clvox_context *ctx, const clvox_surface *a, const clvox_s
     return CLVOX_OK;
 }
 
-int clvox_surface_currents_by(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b,
-                              const clvox_currents_options *options, clvox_surface_products *out,
-                              clvox_currents_report *report)
+/* The middle of the vertices that elements use. */
+static void middle_of(const clvox_shape *s, double middle[3])
+{
+    double bounds[2][3] = {{0}};
+    for (size_t i = 0; i < (size_t)s->kind * s->elements; i++)
+        for (size_t k = 0; k < 3; k++) {
+            const double x = s->points[3 * (size_t)s->corners[i] + k];
+            bounds[0][k] = i ? fmin(bounds[0][k], x) : x;
+            bounds[1][k] = i ? fmax(bounds[1][k], x) : x;
+        }
+    for (int k = 0; k < 3; k++)
+        middle[k] = (bounds[0][k] + bounds[1][k]) / 2;
+}
+
+int clvox_shape_currents(clvox_context *ctx, const clvox_shape *a, const clvox_shape *b,
+                         const clvox_currents_options *options, clvox_surface_products *out,
+                         clvox_currents_report *report)
 {
     int status = CLVOX_OK;
     clv_element_set sets[2] = {{.count = 0}, {.count = 0}};
     clv_mesh_problem problem = {.set = {&sets[0], &sets[1]}};
-    double origin[3], products[3] = {0};
-    const clvox_surface *surfaces[2] = {a, b};
-    clvox_surface_facts facts[2];
+    double origin[3], products[3] = {0}, size[2];
+    const clvox_shape *shapes[2] = {a, b};
     clvox_currents_report unused;
     *out = (clvox_surface_products){0};
     CLV_TRY(check(ctx, a, b, options));
     for (int i = 0; i < 2; i++)
-        CLV_TRY(clvox_surface_inspect(surfaces[i], &facts[i]));
-    for (int k = 0; k < 3; k++)
-        origin[k] = (facts[0].bounds[0][k] + facts[0].bounds[1][k]) / 2;
+        CLV_TRY(clvox_shape_size(shapes[i], &size[i]));
+    middle_of(a, origin);
     for (int i = 0; i < 2; i++)
-        CLV_TRY(clv_element_set_create(ctx, surfaces[i], origin, &sets[i]));
+        CLV_TRY(
+            clv_element_set_create(ctx, shapes[i], clv_shape_scale(shapes[i], size[i]), origin, &sets[i]));
     int most = sets[0].count > sets[1].count ? sets[0].count : sets[1].count;
     size_t bytes = 4 * (size_t)(CLV_CURRENTS_BLOCKS(most) + 1);
     problem.width = options->width;
     problem.varifold = options->varifold;
-    CLV_TRY(clv_buffer_create(ctx, bytes, "inner products of surfaces", &problem.partial));
+    CLV_TRY(clv_buffer_create(ctx, bytes, "inner products of shapes", &problem.partial));
     CLV_TRY(solve(ctx, &problem, options, products, report ? report : &unused));
     *out = (clvox_surface_products){products[0], products[1], products[2],
                                     products[0] + products[1] - 2 * products[2]};
@@ -165,6 +181,18 @@ end:
         clv_element_set_release(&sets[i]);
     clv_buffer_destroy(&problem.partial);
     return status;
+}
+
+int clvox_surface_currents_by(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b,
+                              const clvox_currents_options *options, clvox_surface_products *out,
+                              clvox_currents_report *report)
+{
+    clvox_shape s, t;
+    if (!a || !b)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents want two surfaces");
+    clvox_shape_of_surface(a, &s);
+    clvox_shape_of_surface(b, &t);
+    return clvox_shape_currents(ctx, &s, &t, options, out, report);
 }
 
 int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b, double width,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clvox/sort.h"
+#include "mesh/shape.h"
 
 enum { CODE_BITS = 10 };
 
@@ -44,32 +45,24 @@ int clv_element_order(clvox_context *ctx, const float *element, int count, uint3
     return status;
 }
 
-/* The elements of the triangles that have an area; their number, negative where a point is no number. */
-static int elements_of(const clvox_surface *s, const double origin[3], float *element)
+/* The elements that have a size; their number, negative where a point is no number. */
+static int elements_of(const clvox_shape *s, double scale, const double origin[3], float *element)
 {
     int count = 0;
-    for (size_t t = 0; t < s->triangles; t++) {
-        const double *p[3];
-        double normal[3], twice = 0;
-        for (int k = 0; k < 3; k++)
-            p[k] = s->points + 3 * (size_t)s->corners[3 * t + (size_t)k];
-        for (int k = 0; k < 3; k++) {
-            int l = (k + 1) % 3, m = (k + 2) % 3;
-            normal[k] = (p[1][l] - p[0][l]) * (p[2][m] - p[0][m]) - (p[1][m] - p[0][m]) * (p[2][l] - p[0][l]);
-            twice += normal[k] * normal[k];
-        }
-        twice = sqrt(twice);
-        if (!isfinite(twice))
-            return clvox_fail(CLVOX_ERROR_DATA, "a point of the surface is no number");
-        if (twice == 0)
+    for (size_t t = 0; t < s->elements; t++) {
+        double centre[3], unit[3], size = clv_shape_element(s, t, centre, unit);
+        if (!isfinite(size))
+            return clvox_fail(CLVOX_ERROR_DATA, "a point of the %s is no number",
+                              clv_shape_words_of(s->kind)->noun);
+        if (size == 0)
             continue;
         float *e = element + 8 * count++;
         for (int k = 0; k < 3; k++) {
-            e[k] = (float)((p[0][k] + p[1][k] + p[2][k]) / 3 - origin[k]);
-            e[4 + k] = (float)(normal[k] / twice);
+            e[k] = (float)(centre[k] - origin[k]);
+            e[4 + k] = (float)unit[k];
         }
         e[3] = 0;
-        e[7] = (float)(twice / 2);
+        e[7] = (float)(scale * size);
     }
     return count;
 }
@@ -89,7 +82,7 @@ static void boxes_of(const float *element, int count, float *box)
 
 static int upload(clvox_context *ctx, const float *data, size_t bytes, clv_buffer **out)
 {
-    int status = clv_buffer_create(ctx, bytes, "elements of a surface", out);
+    int status = clv_buffer_create(ctx, bytes, "elements of a shape", out);
     return status < 0 ? status : clv_buffer_write(ctx, *out, 0, data, bytes);
 }
 
@@ -118,25 +111,24 @@ end:
     return status;
 }
 
-int clv_element_set_create(clvox_context *ctx, const clvox_surface *surface, const double origin[3],
+int clv_element_set_create(clvox_context *ctx, const clvox_shape *shape, double scale, const double origin[3],
                            clv_element_set *out)
 {
     int status = CLVOX_OK;
-    size_t most = surface->triangles ? surface->triangles : 1;
+    size_t most = shape->elements ? shape->elements : 1;
     float *element = NULL, *sorted = NULL;
     uint32_t *order = NULL;
     *out = (clv_element_set){.count = 0};
-    if (surface->triangles > INT32_MAX / 8)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a surface of %zu triangles is too large",
-                          surface->triangles);
+    if (shape->elements > INT32_MAX / 8)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a shape of %zu elements is too large", shape->elements);
     element = malloc(32 * most);
     sorted = malloc(32 * most);
     order = malloc(4 * most);
     if (!element || !sorted || !order) {
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for %zu triangles", surface->triangles);
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for %zu elements", shape->elements);
         goto end;
     }
-    int count = elements_of(surface, origin, element);
+    int count = elements_of(shape, scale, origin, element);
     CLV_TRY(count);
     status = CLVOX_OK;
     if (count == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Surfaces as the elements of currents and varifolds, on the device. */
+/* Shapes as the elements of currents and varifolds, on the device. */
 #ifndef CLV_ANATOMY_ELEMENTS_H
 #define CLV_ANATOMY_ELEMENTS_H
 
-#include "clvox/surface.h"
+#include "clvox/shape.h"
 #include "op/anatomy/currents.h"
 
 /* Elements on the device, in an order in which neighbours in space lie near one another. */
@@ -11,16 +11,16 @@ typedef struct clv_element_set {
     clv_buffer *element, *box;
     int count;
     double bounds[2][3]; /* least and greatest centre; 0 without elements */
-    double largest;      /* area */
+    double largest;      /* size */
 } clv_element_set;
 
 /* The order of elements along a Morton curve through the box of all. */
 int clv_element_order(clvox_context *ctx, const float *element, int count, uint32_t *order);
 
-/* A triangle each: its centroid, unit normal and area; those without area are left out.
+/* clv_shape_element of each, times scale; those without size are left out.
  * Positions are relative to `origin`, so that float32 holds them well. CLVOX_ERROR_DATA
  * where a point is no number. Release with clv_element_set_release, also after a failure. */
-int clv_element_set_create(clvox_context *ctx, const clvox_surface *surface, const double origin[3],
+int clv_element_set_create(clvox_context *ctx, const clvox_shape *shape, double scale, const double origin[3],
                            clv_element_set *out);
 void clv_element_set_release(clv_element_set *set);
 

@@ -15,6 +15,7 @@
 #include "cli/team.h"
 #include "clvox/apply.h"
 #include "clvox/device.h"
+#include "clvox/shape.h"
 #include "clvox/surface.h"
 #include "clvox/tensor.h"
 
@@ -148,6 +149,7 @@ int cli_read_link(command *cli, const char *text, clvox_transform **out);
 /* All that a file holds; on failure *count is 0. */
 int cli_read_transforms(command *cli, const char *path, clvox_transform **out, int room, int *count);
 int cli_read_surface(command *cli, const char *path, clvox_surface **out);
+int cli_read_curves(command *cli, const char *path, bool lps, clvox_shape **out);
 int cli_read_surface_as(command *cli, const char *path, bool lps, clvox_surface **out);
 
 /* Writers: enter the file into the log and remark on it. */

@@ -191,6 +191,14 @@ int cli_read_surface(command *cli, const char *path, clvox_surface **out)
     return cli_read_surface_as(cli, path, false, out);
 }
 
+int cli_read_curves(command *cli, const char *path, bool lps, clvox_shape **out)
+{
+    int status = clvox_curves_read(path, lps, out);
+    if (status >= 0)
+        log_input(cli, path);
+    return status;
+}
+
 int cli_read_tensor(command *cli, const char *path, clvox_tensor_order order, clvox_volume **out)
 {
     int status = clvox_tensor_read(path, order, out);

@@ -15,7 +15,7 @@
 #include "op/match/metric_force.h"
 #include "register/metric/metric.h"
 #include "register/options.h"
-#include "register/surfaces.h"
+#include "register/shapes.h"
 #include "transform/invert.h"
 
 /* Determinants of either half, and of the whole map, are kept above these. */
@@ -239,7 +239,7 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     clv_map_between(&level->fixed, &level->fixed, NULL, 1, &flow->fixed);
     if (run->points.count)
         CLV_TRY(clv_points_place(run, &level->fixed));
-    CLV_TRY(clv_surfaces_place(run, &level->fixed, level->index));
+    CLV_TRY(clv_shapes_place(run, &level->fixed, level->index));
     if (solver_of(run, &flow->op, &how))
         CLV_TRY(clv_solver_create(run->ctx, &flow->op, &how, &own->workspace, &flow->solver));
     else
@@ -408,7 +408,7 @@ int clv_flow_compare(const clv_flow_level *flow)
     CLV_TRY(clv_flow_integrate(flow));
     for (int c = 0; c < flow->run->channel_count; c++)
         CLV_TRY(compare_channel(flow, c));
-    if (flow->run->points.count || flow->run->surfaces.count) {
+    if (flow->run->points.count || flow->run->shapes.count) {
         clv_registration *run = flow->run;
         clv_flow *own = clv_flow_of(run);
         const clv_points_pull pull = {
@@ -417,8 +417,8 @@ int clv_flow_compare(const clv_flow_level *flow)
         };
         if (run->points.count)
             CLV_TRY(clv_points_force(run, &pull));
-        if (run->surfaces.count)
-            CLV_TRY(clv_surfaces_force(run, &pull));
+        if (run->shapes.count)
+            CLV_TRY(clv_shapes_force(run, &pull));
     }
 end:
     return status;
@@ -440,11 +440,11 @@ int clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, do
         if (voxels > 0)
             *mean += weight * s / voxels;
     }
-    if (run->points.count || run->surfaces.count) {
+    if (run->points.count || run->shapes.count) {
         double term = 0;
         if (run->points.count)
             CLV_TRY(clv_points_term(run, &term));
-        CLV_TRY(clv_surfaces_term(run, &term));
+        CLV_TRY(clv_shapes_term(run, &term));
         *mean += term;
         *sum += strength * compared * term;
     }

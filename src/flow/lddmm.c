@@ -305,19 +305,8 @@ static int run_lddmm(clv_registration *run, clvox_register_result *result)
     return clv_flow_run(run, result, run_level);
 }
 
-static const char *const takes[] = {"step",
-                                    "momentum",
-                                    "lambda",
-                                    "operator",
-                                    "solver",
-                                    "solver-tolerance",
-                                    "points-weight",
-                                    "surface-weight",
-                                    "surface-kind",
-                                    "width",
-                                    "posteriors-weight",
-                                    "posteriors-weights",
-                                    "timesteps",
+static const char *const takes[] = {"step",   "momentum",         "lambda",          "operator",
+                                    "solver", "solver-tolerance", CLV_ANATOMY_TAKES, "timesteps",
                                     NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \

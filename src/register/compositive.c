@@ -2,7 +2,7 @@
 /* Greedy and symmetric registration by compositive steps, coarse to fine. With
  * S the metric of the two warped images, each iteration and each side does
  *   f = momentum f + dS/du        op/match/lncc.h or op/match/metric.h, then op/match/metric_force.h
- *                                 and the pull of landmarks and surfaces, register/points.h, surfaces.h
+ *                                 and the pull of landmarks and shapes, register/points.h, shapes.h
  *   v = G_update * f              fluid regularisation, its divergence damped, or v = K f of op/fluid/solve.h
  *   u = s v + u o (id + s v)      op/field/compositive_step.h: s = --step / the longest v of the level
  *   u = G_total * u               elastic regularisation
@@ -28,7 +28,7 @@
 #include "register/compositive.h"
 #include "register/metric/metric.h"
 #include "register/pyramid.h"
-#include "register/surfaces.h"
+#include "register/shapes.h"
 #include "transform/invert.h"
 
 enum { LOOK = 10 };
@@ -228,7 +228,7 @@ end:
     return status;
 }
 
-/* Where landmarks and surfaces lie at the present displacements, and pull: their forces are added. */
+/* Where landmarks and shapes lie at the present displacements, and pull: their forces are added. */
 static int pull(const work *w, bool pull)
 {
     const clv_pyramid_level *l = w->level;
@@ -242,8 +242,8 @@ static int pull(const work *w, bool pull)
     int status = CLVOX_OK;
     if (w->run->points.count)
         CLV_TRY(clv_points_force(w->run, &args));
-    if (w->run->surfaces.count)
-        CLV_TRY(clv_surfaces_force(w->run, &args));
+    if (w->run->shapes.count)
+        CLV_TRY(clv_shapes_force(w->run, &args));
 end:
     return status;
 }
@@ -277,7 +277,7 @@ end:
     return status;
 }
 
-/* The channels' mean metric a voxel, by weight, and the terms of landmarks and surfaces. Blocking. */
+/* The channels' mean metric a voxel, by weight, and the terms of landmarks and shapes. Blocking. */
 static int read_metric(clv_registration *run, double *mean)
 {
     int status = CLVOX_OK;
@@ -286,7 +286,7 @@ static int read_metric(clv_registration *run, double *mean)
     *mean = 0;
     if (run->points.count)
         CLV_TRY(clv_points_term(run, mean));
-    CLV_TRY(clv_surfaces_term(run, mean));
+    CLV_TRY(clv_shapes_term(run, mean));
     for (int c = 0; c < run->channel_count; c++)
         if (sums[2 * c + 1] > 0)
             *mean += run->channels[c].weight * (double)sums[2 * c] / (double)sums[2 * c + 1];
@@ -355,7 +355,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     set_up(&w, run, l);
     if (run->points.count)
         CLV_TRY(clv_points_place(run, &l->fixed));
-    CLV_TRY(clv_surfaces_place(run, &l->fixed, l->index));
+    CLV_TRY(clv_shapes_place(run, &l->fixed, l->index));
     for (; iteration < o->iterations[index]; iteration++) {
         shorten(&w, index, iteration);
         w.warm = iteration > 0;

@@ -25,9 +25,9 @@ static inline clv_compositive *clv_compositive_of(clv_registration *run)
 }
 
 /* Options of theirs alone. */
-#define CLV_COMPOSITIVE_TAKES                                                                             \
-    "update-sigma", "update-damping", "total-sigma", "step", "momentum", "points-weight", "points-width", \
-        "surface-weight", "surface-kind", "width", "posteriors-weight", "posteriors-weights", "restrict"
+#define CLV_COMPOSITIVE_TAKES                                                                               \
+    "update-sigma", "update-damping", "total-sigma", "step", "momentum", "points-width", CLV_ANATOMY_TAKES, \
+        "restrict"
 extern const char *const clv_compositive_takes[];
 
 /* The whole map is kept above this determinant. */

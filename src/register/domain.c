@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the fixed grid that a deformation works on: what the fixed
- * images or their mask and posteriors hold and where landmarks and surfaces pull, and some room around it.
+ * images or their mask and posteriors hold and where landmarks and shapes pull, and some room around it.
  * Skull-stripped brains fill a third of the grids that they come on. */
 #include <math.h>
 #include <stdlib.h>
@@ -140,8 +140,8 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
     if (last[0] < 0)
         goto end;
     CLV_TRY(widen_to_places(run, run->points.fixed, (size_t)run->points.count, first, last));
-    for (int i = 0; i < run->surfaces.count; i++) {
-        const clvox_surface *s = run->surfaces.term[i].side[1].surface;
+    for (int i = 0; i < run->shapes.count; i++) {
+        const clvox_shape *s = run->shapes.term[i].side[1].shape;
         CLV_TRY(widen_to_places(run, s->points, s->vertices, first, last));
     }
     clvox_grid_spacing(grid, edge);

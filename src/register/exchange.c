@@ -139,8 +139,8 @@ void clv_register_exchange_images(clvox_register_images *images, clvox_register_
     }
     images->fixed_points = given.moving_points;
     images->moving_points = given.fixed_points;
-    images->fixed_surfaces = given.moving_surfaces;
-    images->moving_surfaces = given.fixed_surfaces;
+    images->fixed_shapes = given.moving_shapes;
+    images->moving_shapes = given.fixed_shapes;
     images->fixed_posteriors = given.moving_posteriors;
     images->moving_posteriors = given.fixed_posteriors;
     images->fixed_mask = given.moving_mask;
@@ -179,9 +179,9 @@ int clv_register_exchange(clv_registration *run)
     const double *points = run->points.fixed;
     run->points.fixed = run->points.moving;
     run->points.moving = points;
-    for (int i = 0; i < run->surfaces.count; i++) {
-        clv_surface_term *term = &run->surfaces.term[i];
-        const clv_surface_side side = term->side[0];
+    for (int i = 0; i < run->shapes.count; i++) {
+        clv_shape_term *term = &run->shapes.term[i];
+        const clv_shape_side side = term->side[0];
         term->side[0] = term->side[1];
         term->side[1] = side;
         swap(&term->partial[0], &term->partial[1]);

@@ -12,7 +12,7 @@
 #include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/posteriors.h"
-#include "register/surfaces.h"
+#include "register/shapes.h"
 
 enum { SMALL_BYTES = 1 << 16 };
 
@@ -77,7 +77,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
         run->points.moving = images->moving_points;
         run->points.count = images->points;
     }
-    clv_surfaces_describe(run, images);
+    clv_shapes_describe(run, images);
     clv_posteriors_describe(run, images);
     run->n = (int)clvox_grid_voxels(&run->fixed_grid);
     run->m = (int)clvox_grid_voxels(&run->moving_grid);
@@ -127,7 +127,7 @@ int clv_register_list(clv_registration *run, const clvox_register_images *masks,
         list[count++] = (clv_request){&run->points.at, bytes * CLV_LANDMARK_POINT, "landmarks"};
         list[count++] = (clv_request){&run->points.tracked, bytes * CLV_LANDMARK_TRACKED, "landmarks in the middle"};
     }
-    count += clv_surfaces_requests(run, list + count);
+    count += clv_shapes_requests(run, list + count);
     list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
     if (m) {

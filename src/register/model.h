@@ -11,6 +11,11 @@ enum { CLV_PRESETS = CLVOX_PRESET_BEST + 1 };
 /* In a preset: every level is smoothed as its shrink factor asks for. */
 #define CLV_SMOOTH_BY_SHRINK .smooth_voxels = {-1, -1, -1, -1, -1, -1, -1, -1}
 
+/* Options of the terms of anatomy, which models take all or none of; of a model's `takes`. */
+#define CLV_ANATOMY_TAKES                                                                              \
+    "points-weight", "surface-weight", "surface-kind", "curves-weight", "curves-kind", "cloud-weight", \
+        "width", "posteriors-weight", "posteriors-weights"
+
 typedef struct clv_model {
     clvox_deform deform;
     const char *name;

@@ -26,7 +26,7 @@ typedef struct clv_points_pull {
     const clv_buffer *state;
     int slot;                              /* voxels that were compared: a metric's sum is so many times its mean */
     bool smooth;                           /* spread by options.points_width instead of over the voxels around */
-    clv_buffer *scratch[2];                /* where smooth: fields, overwritten where there are surfaces */
+    clv_buffer *scratch[2];                /* where smooth: fields, overwritten where there are shapes */
 } clv_points_pull;
 
 /* Sigma of a pull that is spread, in voxels of its grid. */

@@ -12,6 +12,7 @@
 #include "register/model.h"
 #include "register/options.h"
 #include "register/posteriors.h"
+#include "register/shapes.h"
 #include "transform/field.h"
 
 static int check_grid(const clvox_volume *volume, const char *which)
@@ -40,22 +41,6 @@ static int check_volume(const clvox_volume *volume, const char *which)
             "between them: `register --series`)",
             which, volume->frames);
     return check_grid(volume, which);
-}
-
-static int check_surface(const clvox_surface *surface, int number)
-{
-    clvox_surface_facts facts;
-    char which[32];
-    snprintf(which, sizeof which, "surface %d", number);
-    int status = surface ? clvox_surface_inspect(surface, &facts) : CLVOX_ERROR_ARGUMENT;
-    if (!surface)
-        return clvox_fail(status, "%s is missing in one image", which);
-    if (status < 0)
-        return clvox_fail_in(status, which);
-    if (surface->triangles > INT32_MAX / 8 || !(facts.area > 0))
-        return clvox_fail(CLVOX_ERROR_DATA, "%s: %zu triangles of %g mm^2; it needs an area", which,
-                          surface->triangles, facts.area);
-    return CLVOX_OK;
 }
 
 static int check_images(const clvox_register_images *images, const clvox_register_options *o)
@@ -102,12 +87,7 @@ static int check_images(const clvox_register_images *images, const clvox_registe
     for (int i = 0; i < 3 * images->points; i++)
         if (!isfinite(images->fixed_points[i]) || !isfinite(images->moving_points[i]))
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "landmark %d: its coordinates must be finite", i / 3 + 1);
-    if (images->surfaces < 0 || images->surfaces > CLVOX_MAX_SURFACES ||
-        (images->surfaces > 0 && (!images->fixed_surfaces || !images->moving_surfaces)))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d surfaces; 0 to %d of each image are possible",
-                          images->surfaces, CLVOX_MAX_SURFACES);
-    for (int i = 0; i < 2 * images->surfaces; i++)
-        CLV_TRY(check_surface(i % 2 ? images->moving_surfaces[i / 2] : images->fixed_surfaces[i / 2], i / 2 + 1));
+    CLV_TRY(clv_shapes_check(images));
     if (images->initial_warp && (!m || !m->starts_from_warp))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s%s starts from no warp; unbiased, greedy and syn do",
                           m ? "the model " : "a linear part alone", m ? m->name : "");

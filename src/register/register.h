@@ -45,18 +45,21 @@ typedef struct clv_channel {
     clv_buffer *level_fixed, *level_moving;
 } clv_channel;
 
-/* A surface of one image, and one of both, as a term (surfaces.h). */
-typedef struct clv_surface_side {
-    const clvox_surface *surface; /* RAS mm */
+/* A shape of one image, and one of both, as a term (shapes.h). */
+typedef struct clv_shape_side {
+    const clvox_shape *shape; /* RAS mm */
     clv_moving_mesh mesh;
     clv_buffer *by_element; /* the energy's derivative */
-} clv_surface_side;
+} clv_shape_side;
 
-typedef struct clv_surface_term {
-    clv_surface_side side[2]; /* of the moving and of the fixed image */
+typedef struct clv_shape_term {
+    clv_shape_side side[2];   /* of the moving and of the fixed image */
     clv_buffer *partial[3];   /* of their products with themselves and with each other */
     double norm;              /* what the energy is divided by */
-} clv_surface_term;
+    double weight;            /* of the kind, over the number of its shapes */
+    bool varifold;
+    int number; /* among those of its kind, from 1 on */
+} clv_shape_term;
 
 /* One run. Images on the device are float32; the moving image stays on its own
  * grid and is looked up through map, so that nothing is resampled twice. */
@@ -91,11 +94,11 @@ typedef struct clv_registration {
         clv_buffer *at, *tracked;
     } points;
     struct {
-        clv_surface_term term[CLVOX_MAX_SURFACES];
+        clv_shape_term term[CLVOX_MAX_SHAPES];
         int count;
         double width;      /* of the level's kernel, mm */
-        clv_buffer *pull;  /* of a surface, where the model spreads it by a Gaussian; else NULL */
-    } surfaces;
+        clv_buffer *pull;  /* of a shape, where the model spreads it by a Gaussian; else NULL */
+    } shapes;
     double fraction_done;
     bool exchanged;    /* fixed and moving here are the moving and the fixed image of the one who asked */
     bool moving_first; /* of his images the moving one comes first (clv_register_order) */
@@ -255,7 +258,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
  * size; returns their number. masks: the images, whose masks count, or NULL. list has room for CLV_REGISTER_REQUESTS. */
 enum {
     CLV_REGISTER_REQUESTS =
-        14 + CLV_FINISH_FIELDS + 4 * CLV_MAX_CHANNELS + 15 * CLVOX_MAX_SURFACES + 1 + CLV_MODEL_REQUESTS
+        14 + CLV_FINISH_FIELDS + 4 * CLV_MAX_CHANNELS + 15 * CLVOX_MAX_SHAPES + 1 + CLV_MODEL_REQUESTS
 };
 int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list);
 

@@ -129,7 +129,66 @@ exits 1 clvox $sf -o x --surface fixed.obj,nowhere.obj -q; one_sentence; says 'n
 cp moving.obj x_surface_1.obj
 exits 1 clvox $sf -o x --surface fixed.obj,x_surface_1.obj -q; one_sentence; says 'would be overwritten'
 exits 2 clvox $sf -o x --surface fixed.obj -q; says 'two files'
-exits 2 clvox $sf -o x --width 3mm -q; says 'belongs to --surface'
+exits 2 clvox $sf -o x --width 3mm -q; says 'width belongs to --surface'
+
+begin "curves and clouds: terms, carried to the fixed image, and what is said of them"
+ring() { # SHIFT SEGMENTS
+    awk -v s="$1" -v n="$2" 'BEGIN {
+        printf "# vtk DataFile Version 3.0\nring\nASCII\nDATASET POLYDATA\nPOINTS %d float\n", n
+        for (i = 0; i < n; i++) printf "%.6f %.6f %.6f\n", 2 * cos(6.2831853 * i / n) + s, 2 * sin(6.2831853 * i / n), .5
+        printf "LINES 1 %d\n%d", n + 2, n + 1
+        for (i = 0; i <= n; i++) printf " %d", i % n
+        printf "\n" }'
+}
+ring 0 12 > fixed.vtk; ring .7 17 > moving.vtk; ring 90 17 > away.vtk
+points() { # SHIFT STEP: those with an even number have no weight
+    awk -v s="$1" -v d="$2" 'BEGIN { print "x,y,z,name,weight"; for (i = -2; i <= 2; i += d) for (k = -2; k <= 2; k += d) {
+        printf "%g,%g,0,p%d,%g\n", i + s, k, ++n, 1; printf "%g,%g,0,none,0\n", 3 - s, 3 } }'
+}
+points 0 1 > fixed.csv; points -.7 1 > moving.csv # LPS: in RAS they move by .7 to the right
+cv="register -f pair_fixed.nii.gz -m pair_fixed.nii.gz --linear none --init header --deform greedy --shrink 1 --no-picture --width 3mm"
+exits 0 clvox $cv -o cv --iterations 30 --curves-weight 5 --cloud-weight 5 --curves fixed.vtk,moving.vtk --cloud fixed.csv,moving.csv --json log/cv.json
+says 'and anatomy'; prints '^curves, term '; prints '^clouds, term '; prints '^curves 1, mean mm '; prints '^cloud 1, largest '
+json cv.json 'j["result"]["curves"]["curves"][0]["mean_after_mm"] < .7 * j["result"]["curves"]["curves"][0]["mean_linear_mm"]'
+json cv.json 'j["result"]["clouds"]["term_linear"] < 2 * j["result"]["clouds"]["term_after"] < 0 and j["options"]["curves_kind"] == "varifold"'
+json cv.json 'set(["cv_curves_1.vtk", "cv_cloud_1.csv"]) <= set(j["outputs"])'
+# The files are what apply makes of the moving ones with the inverse chain; other columns stay.
+exits 0 clvox apply --curves moving.vtk -t cv_affine.txt,-1 -t cv_warp.nii.gz,-1 -o back.vtk; cmp -s back.vtk cv_curves_1.vtk || complain "the curves differ"
+exits 0 clvox apply --points moving.csv -t cv_affine.txt,-1 -t cv_warp.nii.gz,-1 -o back.csv
+paste -d, back.csv cv_cloud_1.csv | awk -F, 'NR > 1 { for (a = 1; a < 4; a++) if (($a - $(a + 5)) ^ 2 > 1e-8) bad = 1; if ($4 != $9 || $5 != $10) bad = 1 }
+    END { exit bad || NR != 51 }' || complain "the clouds differ"
+# Another frame turns both round.
+awk -F, 'NR > 1 { $1 = -$1; $2 = -$2 } 1' OFS=, moving.csv > moving_ras.csv; awk -F, 'NR > 1 { $1 = -$1; $2 = -$2 } 1' OFS=, fixed.csv > fixed_ras.csv
+exits 0 clvox $cv -o cr --iterations 20 --cloud fixed_ras.csv,moving_ras.csv --frames ras -q
+exits 0 clvox $cv -o cl --iterations 20 --cloud fixed.csv,moving.csv -q
+[ "$(zcat cr_warp.nii.gz | cksum)" = "$(zcat cl_warp.nii.gz | cksum)" ] || complain "the frame changes the warp"
+# Weight 0 carries them and changes no bit.
+exits 0 clvox ${cv%--width*} -o cn --iterations 2 -q
+exits 0 clvox $cv -o cz --iterations 2 --curves fixed.vtk,moving.vtk --curves-weight 0 --cloud fixed.csv,moving.csv --cloud-weight 0 -q
+[ "$(zcat cn_warp.nii.gz | cksum)" = "$(zcat cz_warp.nii.gz | cksum)" ] || complain "weight 0 changes the warp"
+exists cz_curves_1.vtk; exists cz_cloud_1.csv; json cz.json '"term_after" not in j["result"]["curves"]'
+# Four points at weights of 1 are two at weights of 2.
+printf 'x,y,z,weight\n0,0,0,2\n1,1,0,2\n' > two.csv; printf 'x,y,z\n0,0,0\n1,1,0\n0,0,0\n1,1,0\n' > four.csv
+exits 0 clvox $cv -o cw --iterations 1 --cloud two.csv,four.csv -q
+json cw.json 'abs(j["result"]["clouds"]["cloud"][0]["energy_linear"]) < 1e-6'
+exits 0 clvox $cv -o cd --curves fixed.vtk,moving.vtk --dry-run; prints 'cd_curves_1.vtk'
+exits 0 clvox $cv -o c3 --deform none --curves fixed.vtk,moving.vtk; says 'only carries the curves with --deform none'
+exits 1 clvox $cv -o x --curves fixed.vtk,away.vtk -q; one_sentence; says 'away.vtk: lies outside of pair_fixed'; absent x_warp.nii.gz
+sed '6s/.*/500 0 0/' fixed.vtk > far.vtk
+exits 1 clvox $cv -o x --curves far.vtk,moving.vtk -q; one_sentence; says 'far.vtk: vertex 0 (counted from 0) lies 49.* mm outside of pair_fixed'
+sed '6s/.*/4 0 0/' fixed.vtk > near.vtk
+exits 0 clvox $cv -o near --iterations 1 --curves near.vtk,moving.vtk
+sed '6s/.*/nan 0 0/' fixed.vtk > bad.vtk
+exits 1 clvox $cv -o x --curves bad.vtk,moving.vtk -q; one_sentence; says 'bad.vtk: vertex 0 .counted from 0. is not finite'
+exits 1 clvox $cv -o x --curves fixed.obj,moving.vtk -q; one_sentence; says 'fixed.obj: holds no curves'
+printf 'x,y,z,weight\n0,0,0,1\n1,1,0,-1\n' > minus.csv; printf 'x,y,z,weight\n0,0,0,0\n' > nothing.csv
+exits 1 clvox $cv -o x --cloud minus.csv,two.csv -q; one_sentence; says 'minus.csv: the weight of point 2 is no number of 0 or more'
+exits 1 clvox $cv -o x --cloud two.csv,nothing.csv -q; one_sentence; says 'nothing.csv: has no point with a weight'
+head -1 two.csv > bare.csv
+exits 1 clvox $cv -o x --cloud two.csv,bare.csv -q; one_sentence; says 'bare.csv: has no point'
+exits 2 clvox $cv -o x --curves fixed.vtk -q; says 'two files'
+exits 2 clvox ${cv%--width*} -o x --cloud-weight 3 -q; says 'cloud-weight belongs to --cloud'
+exits 2 clvox $cv -o x -q; says 'width belongs to --surface, --curves and --cloud'
 
 begin "posteriors: a term, carried to the fixed image, and what is said of them"
 exits 0 clvox phantom pair -o ps --size 23x21x19 --seed 5 --affine by_two.txt

@@ -223,7 +223,7 @@ exits 0 clvox info mirrored.obj; near volume "$volume" 1e-3
 exits 1 clvox apply --surface four.obj -t shift.txt -o x.csv; one_sentence; says 'no surface format'; absent x.csv
 exits 1 clvox apply --surface points.csv -t shift.txt -o x.obj; one_sentence; says 'points.csv: is no surface'; absent x.obj
 exits 1 clvox apply --surface four.obj -t far.nii,-1 -o x.obj; one_sentence; says 'no inverse at any of the vertices'; absent x.obj
-exits 2 clvox apply --surface four.obj --points four.csv -o x.obj; says 'two runs'
+exits 2 clvox apply --surface four.obj --points four.csv -o x.obj; says 'separate runs'
 exits 2 clvox apply --surface four.obj -r p_fixed.nii.gz -o x.obj; says 'neither -i nor -r'
 
 begin "--profile lists kernels, -q says nothing"

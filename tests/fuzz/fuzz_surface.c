@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clvox/threads.h"
+#include "clvox/shape.h"
 #include "clvox/surface.h"
+#include "clvox/threads.h"
 #include "fuzz.h"
 #include "io/surface/file.h"
 
@@ -44,10 +45,30 @@ static void read_one(const char *ending, const uint8_t *data, size_t size)
     clvox_surface_destroy(&s);
 }
 
+static void read_curves(const uint8_t *data, size_t size)
+{
+    clvox_shape *s = NULL, *again = NULL;
+    double length;
+    if (clvox_curves_read(fuzz_file(".vtk", data, size), 0, &s) < 0) {
+        if (s || !*clvox_message())
+            abort();
+        return;
+    }
+    if (clvox_shape_size(s, &length) < 0)
+        abort();
+    const char *path = fuzz_file(".vtk", data, 0);
+    if (clvox_curves_write(s, 0, path) >= 0 &&
+        (clvox_curves_read(path, 0, &again) < 0 || again->elements != s->elements))
+        abort();
+    clvox_shape_destroy(&again);
+    clvox_shape_destroy(&s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     clvox_threads_set(1);
     read_one(".obj", data, size);
+    read_curves(data, size);
     /* The ending matters only where content does not tell. */
     if (!clvox_surface_is_file(fuzz_file(".x", data, size))) {
         read_one(".byu", data, size);

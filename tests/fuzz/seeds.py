@@ -291,6 +291,7 @@ def surfaces():
                                                        [4, 0, 1, 2, 3], b"CELL_DATA 1\n"])
         head = b"METADATA\nINFORMATION 0\n\nPOLYGONS 5 12\nOFFSETS vtktypeint32\n"
         yield f"vtk5{binary}", vtk(binary, "5.1", [head, [0, 3, 6, 9, 12], b"CONNECTIVITY int\n", CORNERS])
+        yield f"vtklines{binary}", vtk(binary, "3.0", [b"LINES 2 7\n", [3, 0, 1, 2, 2, 3, 0]])
         yield f"vtkfield{binary}", vtk(binary, "4.2", [b"FIELD FieldData 1\nname 1 2 int\n", [5, 6],
                                                        b"POLYGONS 1 5\n", [4, 0, 1, 2, 3]])
     for form in "ascii", "binary_little_endian", "binary_big_endian":

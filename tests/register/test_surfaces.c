@@ -45,16 +45,23 @@ static int tear_down(void **state)
 }
 
 static int run(const clvox_register_options *o, int surfaces, bool exchanged, clvox_register_result *r,
-               clvox_surface_errors *errors)
+               clvox_shape_errors *errors)
 {
-    const clvox_surface *ends[2][2] = {{balls.sphere, balls.sphere}, {balls.ellipsoid, balls.ellipsoid}};
+    clvox_shape sphere, ellipsoid;
+    clvox_shape_of_surface(balls.sphere, &sphere);
+    clvox_shape_of_surface(balls.ellipsoid, &ellipsoid);
+    const clvox_shape *ends[2][2] = {{&sphere, &sphere}, {&ellipsoid, &ellipsoid}};
     const clvox_register_images images = {
-        .channels = 1, .fixed = {exchanged ? balls.moving : balls.fixed}, .moving = {exchanged ? balls.fixed : balls.moving},
-        .fixed_surfaces = ends[exchanged], .moving_surfaces = ends[!exchanged], .surfaces = surfaces,
+        .channels = 1,
+        .fixed = {exchanged ? balls.moving : balls.fixed},
+        .moving = {exchanged ? balls.fixed : balls.moving},
+        .fixed_shapes = ends[exchanged],
+        .moving_shapes = ends[!exchanged],
+        .shapes = surfaces,
     };
     int status = clvox_register(ctx, &images, o, r);
     if (status >= 0)
-        status = clvox_register_surface(ctx, r, o, ends[exchanged][0], ends[!exchanged][0], errors);
+        status = clvox_register_shape(ctx, r, o, ends[exchanged][0], ends[!exchanged][0], errors);
     return status;
 }
 
@@ -84,17 +91,17 @@ static void surfaces_move_what_images_cannot_see(void **state)
     const int *given = *state;
     clvox_register_options o;
     clvox_register_result alone, idle, both;
-    clvox_surface_errors errors;
+    clvox_shape_errors errors;
     options(&o, models[given[0]].deform);
     assert_ok(run(&o, 0, false, &alone, &errors));
     double before = errors.mean_linear, unseen = errors.mean_after;
-    clvox_surface_destroy(&errors.carried);
+    clvox_shape_destroy(&errors.carried);
     if (given[0] % 2 == 0) { /* without weight not a bit changes */
         o.surface_weight = 0;
         assert_ok(run(&o, 1, false, &idle, &errors));
         assert_true(same(alone.warp, idle.warp));
         clvox_register_result_free(&idle);
-        clvox_surface_destroy(&errors.carried);
+        clvox_shape_destroy(&errors.carried);
         o.surface_weight = 1;
     }
     assert_ok(run(&o, 1, false, &both, &errors));
@@ -106,7 +113,7 @@ static void surfaces_move_what_images_cannot_see(void **state)
                 errors.largest_after, before);
     assert_true(errors.energy_after < .1 * errors.energy_linear && both.jacobian.folded == 0);
     clvox_register_result_free(&alone);
-    clvox_surface_destroy(&errors.carried);
+    clvox_shape_destroy(&errors.carried);
     if (models[given[0]].deform == CLVOX_DEFORM_SYN) {
         clvox_register_result back;
         double mean = errors.mean_after;
@@ -114,7 +121,7 @@ static void surfaces_move_what_images_cannot_see(void **state)
         assert_true(both.exchanged != back.exchanged);
         assert_that(fabs(errors.mean_after - mean) < .1 * before, "%g, %g", errors.mean_after, mean);
         clvox_register_result_free(&back);
-        clvox_surface_destroy(&errors.carried);
+        clvox_shape_destroy(&errors.carried);
     }
     clvox_register_result_free(&both);
 }
@@ -125,7 +132,7 @@ static void varifolds_behind_an_affine(void **state)
     (void)state;
     clvox_register_options o;
     clvox_register_result r, again;
-    clvox_surface_errors errors, repeated;
+    clvox_shape_errors errors, repeated;
     const double turn[3][3] = {{.95, -.2, .05}, {.2, .97, 0}, {0, -.05, 1.05}}, shift[3] = {1, -1, .5};
     options(&o, CLVOX_DEFORM_GREEDY);
     o.surface_kind = CLVOX_SURFACE_VARIFOLD;
@@ -146,8 +153,8 @@ static void varifolds_behind_an_affine(void **state)
     assert_true(errors.mean_after < .25 * errors.mean_linear && r.jacobian.folded == 0);
     clvox_register_result_free(&r);
     clvox_register_result_free(&again);
-    clvox_surface_destroy(&errors.carried);
-    clvox_surface_destroy(&repeated.carried);
+    clvox_shape_destroy(&errors.carried);
+    clvox_shape_destroy(&repeated.carried);
 }
 
 static clvox_surface *mesh_of(const char *folder, const char *name)
@@ -167,25 +174,31 @@ static void hippocampi(void **state)
     if (a && b) {
         clvox_register_options o;
         clvox_register_result r;
-        clvox_surface_errors errors;
+        clvox_shape_errors errors;
         clvox_surface_facts facts;
+        clvox_shape fixed, moving;
+        clvox_shape_of_surface(a, &fixed);
+        clvox_shape_of_surface(b, &moving);
         assert_ok(clvox_surface_inspect(a, &facts));
         clvox_volume *image =
             pair_ball((const int[3]){27, 35, 29}, (const double[3]){1.7, 1.7, 1.7}, middle, 15, 1);
         for (int axis = 0; axis < 3; axis++)
             image->grid.to_ras[axis][3] += (facts.bounds[0][axis] + facts.bounds[1][axis]) / 2 - middle[axis];
-        const clvox_register_images images = {.channels = 1, .fixed = {image}, .moving = {image},
-                                              .fixed_surfaces = (const clvox_surface *const[]){a},
-                                              .moving_surfaces = (const clvox_surface *const[]){b}, .surfaces = 1};
+        const clvox_register_images images = {.channels = 1,
+                                              .fixed = {image},
+                                              .moving = {image},
+                                              .fixed_shapes = (const clvox_shape *const[]){&fixed},
+                                              .moving_shapes = (const clvox_shape *const[]){&moving},
+                                              .shapes = 1};
         options(&o, CLVOX_DEFORM_GREEDY);
         assert_ok(clvox_register(ctx, &images, &o, &r));
-        assert_ok(clvox_register_surface(ctx, &r, &o, a, b, &errors));
+        assert_ok(clvox_register_shape(ctx, &r, &o, &fixed, &moving, &errors));
         printf("# hippocampi %.3f mm apart (%.3f at most), %.3f (%.3f) after\n", errors.mean_linear, errors.largest_linear,
                errors.mean_after, errors.largest_after);
         assert_true(r.device_bytes <= clvox_register_bytes(&images, &o));
         assert_true(errors.mean_linear > .7 && errors.mean_after < .4 && r.jacobian.folded == 0);
         clvox_register_result_free(&r);
-        clvox_surface_destroy(&errors.carried);
+        clvox_shape_destroy(&errors.carried);
         clvox_volume_destroy(&image);
     } else {
         test_skip("no surf_deformetrica in %s", folder);
@@ -199,7 +212,7 @@ static void surfaces_that_are_none(void **state)
     (void)state;
     clvox_register_options o;
     clvox_register_result r;
-    clvox_surface_errors errors;
+    clvox_shape_errors errors;
     options(&o, CLVOX_DEFORM_GREEDY);
     double kept = balls.sphere->points[4];
     balls.sphere->points[4] = NAN;
@@ -207,11 +220,11 @@ static void surfaces_that_are_none(void **state)
     assert_true(strstr(clvox_message(), "surface 1") != NULL);
     balls.sphere->points[4] = kept;
     assert_int_equal(run(&o, -1, false, &r, &errors), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(run(&o, CLVOX_MAX_SURFACES + 1, false, &r, &errors), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(run(&o, CLVOX_MAX_SHAPES + 1, false, &r, &errors), CLVOX_ERROR_ARGUMENT);
     size_t triangles = balls.sphere->triangles;
     balls.sphere->triangles = 0;
     assert_int_equal(run(&o, 1, false, &r, &errors), CLVOX_ERROR_DATA);
-    assert_true(strstr(clvox_message(), "needs an area") != NULL);
+    assert_true(strstr(clvox_message(), "it needs an area") != NULL);
     balls.sphere->triangles = triangles;
     o.surface_weight = -1;
     assert_int_equal(run(&o, 1, false, &r, &errors), CLVOX_ERROR_ARGUMENT);

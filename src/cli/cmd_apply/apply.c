@@ -50,8 +50,7 @@ int cmd_apply(command *cli, int argc, char **argv)
                                                   CLVOX_INTERPOLATE_LANCZOS};
     static const clvox_reorientation kinds[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
-    enum { LPS = 1, RAS }; /* of --frames */
-    const char *points = NULL, *surface = NULL, *list = NULL, *summary = NULL;
+    const char *points = NULL, *shape[CLI_SHAPE_KINDS] = {NULL}, *list = NULL, *summary = NULL;
     cli_apply a = {.image = NULL};
     int jobs = 0, interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO, output = CLVOX_OUTPUT_AUTO;
     double outside = 0;
@@ -65,14 +64,18 @@ int cmd_apply(command *cli, int argc, char **argv)
          "auto: label for label images, else linear"},
         {"outside", 0, CLI_NUMBER, &outside, "VALUE", "value beyond the border of IMAGE (default 0)"},
         {"output-type", 0, CLI_CHOICE, &output, "auto|input|float|double|short|ushort|uchar|int",
-         "of an image (labels stay); input: type of IMAGE's file; auto: the same, but float if that was scaled"},
+         "of an image (labels stay); input: type of IMAGE's file; auto: the same, but float if that was "
+         "scaled"},
         {"reorient", 0, CLI_CHOICE, &reorient, "auto|fs|ppd|none",
-         "how tensors and vectors are reoriented: finite strain, preservation of principal direction (auto: ppd for "
+         "how tensors and vectors are reoriented: finite strain, preservation of principal direction (auto: "
+         "ppd for "
          "tensors, fs for vectors)"},
         {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
          "order of a tensor's six volumes, input and output (auto: what NIfTI marks as tensors)"},
-        {"forward", 0, CLI_FLAG, &a.forward, NULL, "carry IMAGE's voxels through the chain instead: from fixed to moving"},
-        {"mass", 0, CLI_FLAG, &a.mass, NULL, "with --forward: sum instead of mean, which preserves the integral"},
+        {"forward", 0, CLI_FLAG, &a.forward, NULL,
+         "carry IMAGE's voxels through the chain instead: from fixed to moving"},
+        {"mass", 0, CLI_FLAG, &a.mass, NULL,
+         "with --forward: sum instead of mean, which preserves the integral"},
         {"list", 0, CLI_TEXT, &list, "TABLE.tsv",
          "many images instead: columns input, output and, if wanted, reference and transforms (FILE[,-1];FILE ...)"},
         {"summary", 0, CLI_OUT, &summary, "FILE.tsv",
@@ -80,20 +83,26 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"jobs", 0, CLI_INTEGER, &jobs, "N",
          "with --list: images written at once while the next is resampled (default: --threads, at most 4)"},
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
-        {"surface", 0, CLI_TEXT, &surface, "IN", "move the vertices of a mesh instead of resampling"},
+        {"surface", 0, CLI_TEXT, &shape[CLI_SURFACE], "IN",
+         "move the vertices of a mesh instead of resampling"},
+        {"curves", 0, CLI_TEXT, &shape[CLI_CURVES], "IN.vtk",
+         "move the vertices of curves instead of resampling"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
-         "frame of points, and of meshes in files that state none, in and out (auto: points lps, as in ITK and ANTs; meshes "
-         "ras)"},
+         "frame of points, and of meshes and curves in files that state none, in and out (auto: points lps, "
+         "as in ITK "
+         "and ANTs; meshes and curves ras)"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "-i IMAGE -r REFERENCE -t T [-t T ...] -o OUT\n"
                     "       clvox apply --list TABLE.tsv [-r REFERENCE] [-t T ...]\n"
                     "       clvox apply --points IN.csv [--frames ras] -t T [-t T ...] -o OUT.csv\n"
-                    "       clvox apply --surface IN [--frames lps] -t T [-t T ...] -o OUT",
+                    "       clvox apply --surface IN [--frames lps] -t T [-t T ...] -o OUT\n"
+                    "       clvox apply --curves IN.vtk [--frames lps] -t T [-t T ...] -o OUT.vtk",
         .about =
             "Resamples an image onto the grid of REFERENCE through a chain of transforms, as\n"
-            "antsApplyTransforms does: the voxel of REFERENCE at x takes the value of IMAGE at last(... first(x)).\n"
+            "antsApplyTransforms does: the voxel of REFERENCE at x takes the value of IMAGE at last(... "
+            "first(x)).\n"
             "label keeps label values: the one of the eight neighbours with the largest summed weight.\n"
             "Without -t it only resamples.\n\n"
             "--output-type: values are rounded and clipped to integer types; where IMAGE has\n"
@@ -101,7 +110,8 @@ int cmd_apply(command *cli, int argc, char **argv)
             "Tensors and vectors are reoriented. ppd (the default for tensors, as in ANTs and FSL)\n"
             "follows fibres through shear and stretching; fs (finite strain) applies the rotation\n"
             "alone. Files of FSL, DIPY and MRtrix do not declare tensors: give --order.\n\n"
-            "--forward carries each voxel of IMAGE to last(... first(x)), where --points takes points, and shares\n"
+            "--forward carries each voxel of IMAGE to last(... first(x)), where --points takes points, and "
+            "shares\n"
             "its value among the eight voxels of REFERENCE around that place: the adjoint of linear\n"
             "interpolation, for images of the fixed space, with no inverse. A voxel takes the mean of what\n"
             "lands there, --outside where nothing does; with --mass the sum, per mm^3, which keeps the\n"
@@ -113,10 +123,13 @@ int cmd_apply(command *cli, int argc, char **argv)
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
             "(RAS with --frames ras); further columns are kept.\n\n"
-            "--surface moves the vertices of a mesh in the same way and keeps its triangles; the ending of OUT gives\n"
+            "--surface moves the vertices of a mesh in the same way and keeps its triangles; the ending of "
+            "OUT gives\n"
             "the format. GIFTI and FreeSurfer files state their frame; other meshes count as RAS, or as LPS\n"
             "with --frames lps. To carry a mesh from the moving space to the fixed one, invert the chain:\n"
-            "-t AFFINE.txt,-1 -t WARP.nii.gz,-1 or -t AFFINE.txt,-1 -t INVERSE_WARP.nii.gz.",
+            "-t AFFINE.txt,-1 -t WARP.nii.gz,-1 or -t AFFINE.txt,-1 -t INVERSE_WARP.nii.gz. --curves does "
+            "the same\n"
+            "with the lines of VTK polydata.",
         .example = "  clvox apply -i atlas_labels.nii.gz -r subject.nii.gz -t result_warp.nii.gz "
                    "-t result_affine.txt \\\n      --interp label -o labels_on_subject.nii.gz",
         .options = options,
@@ -127,8 +140,16 @@ int cmd_apply(command *cli, int argc, char **argv)
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
         return status;
-    if (list && (a.image || a.out || points || surface))
-        return cli_misuse("--list names the images and the outputs: leave out -i, -o, --points and --surface");
+    int places = points != NULL;
+    const cli_shape_kind *kind = NULL;
+    for (int k = 0; k < CLI_SHAPE_KINDS; k++)
+        if (shape[k]) {
+            kind = &cli_shape_kinds[k];
+            places++;
+        }
+    if (list && (a.image || a.out || places))
+        return cli_misuse(
+            "--list names the images and the outputs: leave out -i, -o, --points, --surface and --curves");
     if (summary && !list)
         return cli_misuse("--summary belongs to --list");
     if (jobs && !list)
@@ -137,13 +158,12 @@ int cmd_apply(command *cli, int argc, char **argv)
         return cli_misuse("--jobs %d: at most %d", jobs, CLI_MOST_JOBS);
     if (!a.out && !list)
         return cli_misuse("-o OUT is missing");
-    const bool places = points || surface;
     if (!places && frames)
-        return cli_misuse("--frames belongs to --points and --surface");
-    if (points && surface)
-        return cli_misuse("--points and --surface are two runs: leave out one of them");
+        return cli_misuse("--frames belongs to --points, --surface and --curves");
+    if (places > 1)
+        return cli_misuse("--points, --surface and --curves are separate runs: leave out one of them");
     if (places && (a.image || a.reference))
-        return cli_misuse("--points and --surface take neither -i nor -r");
+        return cli_misuse("--points, --surface and --curves take neither -i nor -r");
     if (!places && !list && !a.image)
         return cli_misuse("-i IMAGE is missing");
     if (!places && !list && !a.reference)
@@ -151,11 +171,13 @@ int cmd_apply(command *cli, int argc, char **argv)
     if (a.mass && !a.forward)
         return cli_misuse("--mass belongs to --forward");
     if (a.forward && (places || interp || reorient || order != CLVOX_TENSOR_AUTO))
-        return cli_misuse("--forward takes none of --points, --surface, --interp, --reorient and --order");
+        return cli_misuse(
+            "--forward takes none of --points, --surface, --curves, --interp, --reorient and --order");
     if (places) {
         CLI_TRY(cli_read_chain(cli, &a.transforms, &chain));
-        status = points ? cli_apply_points(cli, &chain, points, frames == RAS, a.out)
-                        : cli_apply_surface(cli, &chain, surface, frames == LPS, a.out);
+        status = points ? cli_apply_points(cli, &chain, points, frames == CLI_FRAME_RAS, a.out)
+                        : cli_apply_shape(cli, &chain, kind, (cli_frames)frames,
+                                          shape[kind - cli_shape_kinds], a.out);
         goto end;
     }
     a.order = (clvox_tensor_order)order;

@@ -3,7 +3,7 @@
 #ifndef CLI_APPLY_H
 #define CLI_APPLY_H
 
-#include "cli/cli.h"
+#include "cli/shapes.h"
 
 /* One image to resample, or with forward to carry. */
 typedef struct cli_apply {
@@ -27,7 +27,8 @@ int cli_apply_list(command *cli, const char *list, const char *summary, int jobs
 
 /* Points through the chain, from one table to another. */
 int cli_apply_points(command *cli, const cli_chain *chain, const char *in, bool ras, const char *out);
-/* The vertices of a mesh, from one file to another; lps: in LPS where the file states no frame. */
-int cli_apply_surface(command *cli, const cli_chain *chain, const char *in, bool lps, const char *out);
+/* The vertices of a mesh or of curves (of cli_shape_kinds), from one file to another. */
+int cli_apply_shape(command *cli, const cli_chain *chain, const cli_shape_kind *kind, cli_frames frames,
+                    const char *in, const char *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apply --points and --surface. */
+/* apply --points, --surface and --curves. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include "cli/cmd_apply/apply.h"
 #include "cli/matrix.h"
-#include "cli/points.h"
 
 /* What is moved: RAS mm. */
 typedef struct places {
@@ -94,22 +93,25 @@ static bool mirrors(const cli_chain *chain)
     return is;
 }
 
-int cli_apply_surface(command *cli, const cli_chain *chain, const char *in, bool lps, const char *out)
+int cli_apply_shape(command *cli, const cli_chain *chain, const cli_shape_kind *kind, cli_frames frames,
+                    const char *in, const char *out)
 {
     int status = CLVOX_OK;
-    clvox_surface *s = NULL;
-    CLI_TRY(clvox_surface_check_name(out));
-    CLI_TRY(cli_read_surface_as(cli, in, lps, &s));
-    CLI_TRY(move(cli, chain, &(places){s->points, (int)s->vertices, "vertices"}));
-    for (size_t i = 0; mirrors(chain) && i < s->triangles; i++) {
+    cli_shape_side side = {.shape = NULL};
+    CLI_TRY(kind->check_name(out));
+    CLI_TRY(kind->read(cli, in, frames, &side));
+    clvox_shape *s = side.shape;
+    CLI_TRY(move(cli, chain, &(places){s->points, (int)s->vertices, kind->places}));
+    for (size_t i = 0; kind->kind == CLVOX_SHAPE_SURFACE && mirrors(chain) && i < s->elements; i++) {
         const int32_t second = s->corners[3 * i + 1];
         s->corners[3 * i + 1] = s->corners[3 * i + 2];
         s->corners[3 * i + 2] = second;
     }
-    CLI_TRY(cli_write_surface_as(cli, s, lps, out));
-    cJSON_AddNumberToObject(cli->log, "vertices", (double)s->vertices);
-    cli_remark(cli, 0, "moved %zu vertices\n", s->vertices);
+    CLI_TRY(kind->write(s, &side, frames, out));
+    cli_log_output(cli, out);
+    cJSON_AddNumberToObject(cli->log, kind->places, (double)s->vertices);
+    cli_remark(cli, 0, "moved %zu %s\n", s->vertices, kind->places);
 end:
-    clvox_surface_destroy(&s);
+    cli_shape_side_free(&side);
     return status;
 }

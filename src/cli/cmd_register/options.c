@@ -90,10 +90,11 @@ static int check_list(const cli_register_request *r)
         return cli_misuse("--list names the images; it does not go with -f and -m");
     if (r->weights.count)
         return cli_misuse("--weight is for channels; the pairs of a --list have one each");
-    if (r->points || r->surfaces.count || r->posteriors)
-        return cli_misuse("--%s is for one pair; it does not go with --list", r->points       ? "points"
-                                                                              : r->posteriors ? "posteriors"
-                                                                                              : "surface");
+    const char *one = r->points ? "points" : r->posteriors ? "posteriors" : NULL;
+    for (int k = 0; k < CLI_SHAPE_KINDS; k++)
+        one = r->shapes[k].count ? cli_shape_kinds[k].option : one;
+    if (one)
+        return cli_misuse("--%s is for one pair; it does not go with --list", one);
     if (r->dry_run)
         return cli_misuse("--dry-run is for one pair; it does not go with --list");
     if (!r->prefix)
@@ -156,30 +157,44 @@ static int read_two(const char *option, const char *text, char **fixed, char **m
     return *fixed && *moving ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
-/* The name of what a surface becomes ends as its file does, or is GIFTI's. */
-static void name_surface(cli_register_request *r, int i)
-{
-    const char *slash = strrchr(r->moving_surface[i], '/'), *name = slash ? slash + 1 : r->moving_surface[i];
-    const char *dot = strrchr(name, '.');
-    snprintf(r->surface_end[i], sizeof r->surface_end[i], "_surface_%d%s", i + 1, dot ? dot : "");
-    if (!dot || strlen(dot) > 8 || !strcmp(dot, ".gii") || clvox_surface_check_name(r->surface_end[i]) < 0)
-        snprintf(r->surface_end[i], sizeof r->surface_end[i], "_surface_%d.surf.gii", i + 1);
-}
-
-static int read_surfaces(command *cli, cli_register_request *r)
+/* All shapes in a row, kind by kind. */
+static int read_shapes(command *cli, cli_register_request *r)
 {
     int status = CLVOX_OK;
-    if (r->surfaces.count > CLVOX_MAX_SURFACES)
-        return cli_misuse("%d surfaces; at most %d are possible", r->surfaces.count, CLVOX_MAX_SURFACES);
-    for (int i = 0; i < r->surfaces.count; i++) {
-        if ((status = read_two("surface", r->surfaces.item[i], &r->fixed_surface[i], &r->moving_surface[i])))
-            return status;
-        CLI_TRY(cli_claim_input(cli, r->fixed_surface[i]));
-        CLI_TRY(cli_claim_input(cli, r->moving_surface[i]));
-        name_surface(r, i);
-    }
+    for (int k = 0; k < CLI_SHAPE_KINDS; k++)
+        for (int i = 0; i < r->shapes[k].count; i++) {
+            cli_shape_files *f = &r->shape[r->shape_count++];
+            if (r->shapes[k].count > CLI_MOST_SHAPES)
+                return cli_misuse("--%s: given %d times; at most %d are possible", cli_shape_kinds[k].option,
+                                  r->shapes[k].count, CLI_MOST_SHAPES);
+            if ((status = read_two(cli_shape_kinds[k].option, r->shapes[k].item[i], &f->fixed, &f->moving)))
+                return status;
+            CLI_TRY(cli_claim_input(cli, f->fixed));
+            CLI_TRY(cli_claim_input(cli, f->moving));
+            f->kind = k;
+            f->number = i + 1;
+            cli_shape_name(f);
+        }
 end:
     return status;
+}
+
+/* Options of shapes that are not there. */
+static int check_shapes(cli_register_request *r)
+{
+    int count = 0;
+    for (int k = 0; k < CLI_SHAPE_KINDS; k++) {
+        const cli_shape_kind *kind = &cli_shape_kinds[k];
+        count += r->shapes[k].count;
+        for (int i = 0; i < 2 && kind->of[i] && !r->shapes[k].count; i++)
+            if (*given(r, kind->of[i]))
+                return cli_misuse("--%s belongs to --%s FIXED,MOVING", kind->of[i], kind->option);
+    }
+    if (*given(r, "width") && !count)
+        return cli_misuse("--width belongs to --surface, --curves and --cloud");
+    if (r->frames && !r->points && !count)
+        return cli_misuse("--frames belongs to --points, --surface, --curves and --cloud");
+    return CLVOX_OK;
 }
 
 const char *cli_preset_name(const cli_presets *p)
@@ -242,8 +257,11 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "  PREFIX_warped.nii.gz         MOVING on the grid of FIXED\n"
         "  PREFIX_labels.nii.gz         with --labels\n"
         "  PREFIX_posteriors.nii.gz     with --posteriors: MOVING's tissues on the grid of FIXED\n"
-        "  PREFIX_surface_1.EXT         with --surface: MOVING's surface carried to FIXED, one for each\n"
-        "  PREFIX.png                   three planes: fixed, warped, labels or edges, checkerboard, log-Jacobian\n"
+        "  PREFIX_surface_1.EXT         with --surface: MOVING's surface carried to FIXED, one for each;\n"
+        "                               likewise PREFIX_curves_1.vtk with --curves, PREFIX_cloud_1.csv with "
+        "--cloud\n"
+        "  PREFIX.png                   three planes: fixed, warped, labels or edges, checkerboard, "
+        "log-Jacobian\n"
         "  PREFIX_report.html           with --report: slices, swipe, flicker, plots, options\n"
         "  PREFIX.json                  versions, options, inputs, timings, metric by iteration\n"
         "Exchanging -f and -m gives the inverse of the linear transform, and with syn of the whole map\n"
@@ -251,7 +269,6 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "otherwise syn works on the grid of FIXED, as the other models do).\n\n"
         "Motion of 4-D scans (fMRI, DWI): clvox register --series SERIES -o PREFIX; its options:\n"
         "`clvox register --series --help`.";
-    static const char *const of_surfaces[] = {"surface-weight", "surface-kind", "width"};
     static const char *const of_posteriors[] = {"posteriors-weight", "posteriors-weights"};
     int frames = CLI_FRAME_OF_FILE;
     clvox_register_defaults(o);
@@ -291,13 +308,21 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "tissue probabilities of each image (4-D; 0 to 1, percent or 0 to 255) or label maps: a term of the "
          "deformation "
          "(--posteriors-weight), and without -f and -m all that is registered, the linear part, too"},
-        {"surface", 0, CLI_REPEAT, &r->surfaces, "FIXED,MOVING",
+        {"surface", 0, CLI_REPEAT, &r->shapes[CLI_SURFACE], "FIXED,MOVING",
          "a surface of each image, any triangles: a term of the deformation (--surface-weight); repeat for "
          "more"},
+        {"curves", 0, CLI_REPEAT, &r->shapes[CLI_CURVES], "FIXED,MOVING",
+         "curves of each image, without correspondence (lines of VTK polydata): a term (--curves-weight); "
+         "repeat "
+         "for more"},
+        {"cloud", 0, CLI_REPEAT, &r->shapes[CLI_CLOUD], "FIXED.csv,MOVING.csv",
+         "points of each image, without correspondence (tables as for apply --points, with a column weight "
+         "if "
+         "wanted): a term (--cloud-weight); repeat for more"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
-         "frame of these points, and of surfaces in files that state none (auto: points lps, as in ITK and "
-         "ANTs; surfaces "
-         "ras)"},
+         "frame of tables of points, and of surfaces and curves in files that state none (auto: tables lps, "
+         "as "
+         "in ITK and ANTs; surfaces and curves ras)"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
          "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init "
          "FILE --linear none"},
@@ -348,12 +373,9 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
 options:
     if (!r->prefix)
         return cli_misuse("-o PREFIX is missing");
-    r->frames = frames;
-    if (frames && !r->points && !r->surfaces.count)
-        return cli_misuse("--frames belongs to --points and --surface");
-    for (int i = 0; i < 3 && !r->surfaces.count; i++)
-        if (*given(r, of_surfaces[i]))
-            return cli_misuse("--%s belongs to --surface FIXED,MOVING", of_surfaces[i]);
+    r->frames = (cli_frames)frames;
+    if ((status = check_shapes(r)))
+        return status;
     for (int i = 0; i < 2 && !r->posteriors; i++)
         if (*given(r, of_posteriors[i]))
             return cli_misuse("--%s belongs to --posteriors FIXED,MOVING", of_posteriors[i]);
@@ -364,7 +386,7 @@ options:
         return status;
     if ((status = read_two("posteriors", r->posteriors, &r->fixed_posteriors, &r->moving_posteriors)))
         return status;
-    status = read_surfaces(cli, r);
+    status = read_shapes(cli, r);
 end:
     return status;
 }
@@ -387,9 +409,11 @@ void cli_register_remarks(const command *cli, const cli_register_request *r, con
         cli_remark(cli, 0, "--linear-%s-mask has no effect with --linear none\n",
                    r->linear_fixed_mask ? "fixed" : "moving");
     clvox_deform_text model;
-    if (r->surfaces.count && !clvox_deform_takes(o->deform, "surface-weight") &&
-        clvox_deform_describe((int)o->deform, &model))
-        cli_remark(cli, 0, "--surface only carries the surfaces with --deform %s\n", model.name);
+    for (int k = 0; k < CLI_SHAPE_KINDS; k++)
+        if (r->shapes[k].count && !clvox_deform_takes(o->deform, cli_shape_kinds[k].of[0]) &&
+            clvox_deform_describe((int)o->deform, &model))
+            cli_remark(cli, 0, "--%s only carries the %s with --deform %s\n", cli_shape_kinds[k].option,
+                       cli_shape_kinds[k].many, model.name);
     if (r->posteriors && r->fixed.count && !clvox_deform_takes(o->deform, "posteriors-weight") &&
         clvox_deform_describe((int)o->deform, &model))
         cli_remark(cli, 0, "--posteriors only carries the tissues with --deform %s\n", model.name);

@@ -3,7 +3,7 @@
 #ifndef CLI_REGISTER_OPTIONS_H
 #define CLI_REGISTER_OPTIONS_H
 
-#include "cli/cli.h"
+#include "cli/shapes.h"
 #include "clvox/registration.h"
 
 /* --quick, --regular and --best. */
@@ -18,7 +18,7 @@ typedef struct cli_presets {
 
 /* As typed. */
 typedef struct cli_register_request {
-    cli_texts fixed, moving, weights, surfaces;
+    cli_texts fixed, moving, weights, shapes[CLI_SHAPE_KINDS];
     double weight[CLVOX_MAX_CHANNELS];
     const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels,
         *initial_warp, *points, *posteriors;
@@ -27,10 +27,9 @@ typedef struct cli_register_request {
     const char *given[CLVOX_MAX_OPTIONS]; /* of the rows of clvox_register_table */
     char *fixed_points, *moving_points; /* the two files of points, the caller's to free; NULL: none */
     char *fixed_posteriors, *moving_posteriors;                                   /* likewise */
-    char *fixed_surface[CLVOX_MAX_SURFACES], *moving_surface[CLVOX_MAX_SURFACES]; /* the caller's to free */
-    char surface_end[CLVOX_MAX_SURFACES][32]; /* of the moving surfaces carried: "_surface_1.surf.gii" */
-    enum { CLI_FRAME_OF_FILE, CLI_FRAME_LPS, CLI_FRAME_RAS } frames; /* of points (by default LPS) and of surfaces in files
-                                                                        that state none (RAS) */
+    cli_shape_files shape[CLVOX_MAX_SHAPES];                                      /* the caller's to free */
+    int shape_count;
+    cli_frames frames;
     int dof; /* -1: not given */
     bool init_points; /* --init points */
     cli_presets presets;

@@ -24,11 +24,6 @@ static int write_affine(const void *what, int how, const char *path)
     return clvox_affine_write(CLI_MATRIX(result->matrix), (clvox_affine_form)how, path);
 }
 
-static int write_surface(const void *what, int lps, const char *path)
-{
-    return clvox_surface_write_as(what, lps, path);
-}
-
 /* The mean number of a voxel's tissue, the rest being 0: a picture of all. */
 static int expect(const clvox_volume *posteriors, clvox_volume **out)
 {
@@ -89,11 +84,11 @@ static int prepare_outputs(cli_pair *p)
         CLI_TRY(cli_outputs_volume(o, p->posteriors_errors.carried, r->prefix, "_posteriors.nii.gz"));
     if (p->carried)
         CLI_TRY(cli_outputs_volume(o, p->carried, r->prefix, "_labels.nii.gz"));
-    for (int i = 0; i < r->surfaces.count; i++) {
-        CLI_TRY(clvox_register_surface(cli->ctx, result, &p->options, p->fixed_surfaces[i],
-                                       p->moving_surfaces[i], &p->surface_errors[i]));
-        CLI_TRY(cli_outputs_add(o, write_surface, p->surface_errors[i].carried, r->frames == CLI_FRAME_LPS,
-                                r->prefix, r->surface_end[i]));
+    for (int i = 0; i < r->shape_count; i++) {
+        cli_shape *shape = &p->shapes[i];
+        CLI_TRY(clvox_register_shape(cli->ctx, result, &p->options, p->fixed_shapes[i], p->moving_shapes[i],
+                                     &shape->errors));
+        CLI_TRY(cli_outputs_add(o, cli_shape_write, shape, 0, r->prefix, r->shape[i].end));
     }
     CLI_TRY(cli_outputs_add(o, write_affine, result, CLVOX_AFFINE_ITK, r->prefix, "_affine.txt"));
 end:
@@ -141,33 +136,6 @@ end:
     return status;
 }
 
-/* It needs an area, and some of it inside of its image: else the file's frame is another. */
-static int check_surface(const char *path, const clvox_surface *surface, const clvox_volume *image, const char *of)
-{
-    int status = CLVOX_OK;
-    clvox_surface_facts facts;
-    double to_voxel[4][4], at[3];
-    CLI_TRY(clvox_surface_inspect(surface, &facts));
-    if (!(facts.area > 0))
-        return clvox_fail(CLVOX_ERROR_DATA, "%s: has no triangle with an area", path);
-    CLI_TRY(clvox_affine_invert(CLI_MATRIX(image->grid.to_ras), to_voxel));
-    for (size_t i = 0; i < surface->vertices; i++) {
-        bool inside = true;
-        cli_matrix_apply(CLI_MATRIX(to_voxel), surface->points + 3 * i, at);
-        for (int a = 0; a < 3; a++)
-            inside = inside && at[a] >= -0.5 && at[a] <= image->grid.size[a] - 0.5;
-        if (inside)
-            return CLVOX_OK;
-    }
-    return clvox_fail(
-        CLVOX_ERROR_DATA,
-        "%s: lies outside of %s; files that state no frame count as RAS, or as LPS with --frames "
-        "lps",
-        path, of);
-end:
-    return status;
-}
-
 /* NULL for no mask by its word. */
 static const char *file_of(const char *mask)
 {
@@ -192,8 +160,8 @@ void cli_pair_ends(const cli_register_request *r, const clvox_register_options *
     int count = 0;
     while (ends[count].end)
         count++;
-    for (int i = 0; i < r->surfaces.count; i++)
-        ends[count++] = (cli_end){r->surface_end[i], true};
+    for (int i = 0; i < r->shape_count; i++)
+        ends[count++] = (cli_end){r->shape[i].end, true};
 }
 
 int cli_pair_read(cli_pair *p, bool device)
@@ -254,16 +222,19 @@ static int gather(cli_pair *p, clvox_register_images *images)
     images->fixed_points = p->fixed_points.points;
     images->moving_points = p->moving_points.points;
     images->points = p->fixed_points.count;
-    for (int i = 0; i < r->surfaces.count; i++) {
-        const bool lps = r->frames == CLI_FRAME_LPS;
-        CLI_TRY(cli_read_surface_as(p->cli, r->fixed_surface[i], lps, &p->fixed_surfaces[i]));
-        CLI_TRY(cli_read_surface_as(p->cli, r->moving_surface[i], lps, &p->moving_surfaces[i]));
-        CLI_TRY(check_surface(r->fixed_surface[i], p->fixed_surfaces[i], first.fixed, first.of_fixed));
-        CLI_TRY(check_surface(r->moving_surface[i], p->moving_surfaces[i], first.moving, first.of_moving));
+    for (int i = 0; i < r->shape_count; i++) {
+        cli_shape *shape = &p->shapes[i];
+        CLI_TRY(cli_shape_read(p->cli, &r->shape[i], r->frames, shape));
+        p->fixed_shapes[i] = shape->side[0].shape;
+        p->moving_shapes[i] = shape->side[1].shape;
+        CLI_TRY(cli_shape_inside(p->cli, r->shape[i].fixed, p->fixed_shapes[i], &first.fixed->grid,
+                                 first.of_fixed));
+        CLI_TRY(cli_shape_inside(p->cli, r->shape[i].moving, p->moving_shapes[i], &first.moving->grid,
+                                 first.of_moving));
     }
-    images->fixed_surfaces = (const clvox_surface *const *)p->fixed_surfaces;
-    images->moving_surfaces = (const clvox_surface *const *)p->moving_surfaces;
-    images->surfaces = r->surfaces.count;
+    images->fixed_shapes = p->fixed_shapes;
+    images->moving_shapes = p->moving_shapes;
+    images->shapes = r->shape_count;
     if (r->init_points)
         CLI_TRY(clvox_landmarks_fit(p->fixed_points.points, p->moving_points.points, p->fixed_points.count,
                                     o->linear, o->matrix));
@@ -325,8 +296,7 @@ int cli_pair_save(cli_pair *p, bool close)
                                          p->fixed_points.count, &errors));
         cli_register_landmarks(cli, p->fixed_points.count, &errors, &p->options);
     }
-    if (p->request.surfaces.count)
-        cli_register_surfaces(cli, p->request.surfaces.count, p->surface_errors, &p->options);
+    cli_register_shapes(cli, p->shapes, p->request.shape_count, &p->options);
     if (p->request.report)
         CLI_TRY(cli_pair_page(p));
     CLI_TRY(cli_profile(cli));
@@ -346,11 +316,8 @@ void cli_pair_free(cli_pair *p)
     cli_outputs_free(&p->outputs);
     cli_points_free(&p->fixed_points);
     cli_points_free(&p->moving_points);
-    for (int i = 0; i < CLVOX_MAX_SURFACES; i++) {
-        clvox_surface_destroy(&p->fixed_surfaces[i]);
-        clvox_surface_destroy(&p->moving_surfaces[i]);
-        clvox_surface_destroy(&p->surface_errors[i].carried);
-    }
+    for (int i = 0; i < CLVOX_MAX_SHAPES; i++)
+        cli_shape_free(&p->shapes[i]);
     clvox_register_result_free(&p->result);
     clvox_transform_destroy(&p->initial);
     for (int i = 0; i < CLVOX_MAX_CHANNELS; i++) {

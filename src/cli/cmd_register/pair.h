@@ -27,8 +27,8 @@ typedef struct cli_pair {
     clvox_volume *expected[2]; /* what the picture shows of them where there is no image */
     clvox_transform *initial;
     cli_points fixed_points, moving_points;
-    clvox_surface *fixed_surfaces[CLVOX_MAX_SURFACES], *moving_surfaces[CLVOX_MAX_SURFACES];
-    clvox_surface_errors surface_errors[CLVOX_MAX_SURFACES];
+    cli_shape shapes[CLVOX_MAX_SHAPES];
+    const clvox_shape *fixed_shapes[CLVOX_MAX_SHAPES], *moving_shapes[CLVOX_MAX_SHAPES]; /* of shapes */
     clvox_register_result result;
     cli_outputs outputs;
     cli_picture shown;
@@ -37,7 +37,7 @@ typedef struct cli_pair {
 } cli_pair;
 
 /* The files of a prefix. */
-enum { CLI_PAIR_ENDS = 10 + CLVOX_MAX_SURFACES };
+enum { CLI_PAIR_ENDS = 11 + CLVOX_MAX_SHAPES };
 void cli_pair_ends(const cli_register_request *request, const clvox_register_options *options,
                    cli_end ends[CLI_PAIR_ENDS]);
 

@@ -32,9 +32,9 @@ int cmd_register(command *cli, int argc, char **argv)
     free(r.moving_points);
     free(r.fixed_posteriors);
     free(r.moving_posteriors);
-    for (int i = 0; i < CLVOX_MAX_SURFACES; i++) {
-        free(r.fixed_surface[i]);
-        free(r.moving_surface[i]);
+    for (int i = 0; i < CLVOX_MAX_SHAPES; i++) {
+        free(r.shape[i].fixed);
+        free(r.shape[i].moving);
     }
     return status;
 }

@@ -55,11 +55,6 @@ static double weight_of_posteriors(const clvox_register_options *o)
     return weight_of(o, "posteriors-weight", o->posteriors_weight);
 }
 
-static double weight_of_surfaces(const clvox_register_options *o)
-{
-    return weight_of(o, "surface-weight", o->surface_weight);
-}
-
 /* ---- the plan ----------------------------------------------------------- */
 
 static void print_grid(const command *cli, const char *name, const clvox_grid *grid)
@@ -147,16 +142,24 @@ void cli_progress_begin(cli_progress *progress, command *cli, const clvox_regist
                         const clvox_register_images *images)
 {
     const bool points = images->points > 0 && weight_of_landmarks(options) > 0;
-    const bool surfaces = images->surfaces > 0 && weight_of_surfaces(options) > 0;
+    const char *shapes = NULL; /* of one kind */
+    int kinds = 0;
+    for (int k = 0; k < CLI_SHAPE_KINDS; k++)
+        for (int i = 0;
+             i < images->shapes && clvox_register_shape_weight(options, cli_shape_kinds[k].kind) > 0; i++)
+            if (images->fixed_shapes[i]->kind == cli_shape_kinds[k].kind) {
+                shapes = cli_shape_kinds[k].many;
+                kinds++;
+                break;
+            }
     const bool alone = images->channels == 0;
     const bool tissues = !alone && images->fixed_posteriors && weight_of_posteriors(options) > 0;
     *progress = (cli_progress){.options = options, .level = -1, .name = alone ? "posteriors" : NULL};
-    snprintf(progress->more, sizeof progress->more, "%s",
-             points + surfaces + tissues > 1 ? " and anatomy"
-             : points                        ? " and landmarks"
-             : surfaces                      ? " and surfaces"
-             : tissues                       ? " and posteriors"
-                                             : "");
+    const char *with = points + kinds + tissues > 1 ? "anatomy"
+                       : points                     ? "landmarks"
+                       : tissues                    ? "posteriors"
+                                                    : shapes;
+    snprintf(progress->more, sizeof progress->more, "%s%s", with ? " and " : "", with ? with : "");
     progress->trace = cJSON_AddArrayToObject(cli->log, "trace");
     cli_bar_begin(&progress->bar, cli);
 }
@@ -386,20 +389,26 @@ void cli_register_posteriors(command *cli, const clvox_posteriors *p, const clvo
     cli_log_number(to, "term_after", -weight * e->hellinger_after);
 }
 
-void cli_register_surfaces(command *cli, int count, const clvox_surface_errors *errors, const clvox_register_options *o)
+/* Those of one kind, of which there are some. */
+static void report_kind(command *cli, const cli_shape *shapes, int count, const cli_shape_kind *kind,
+                        double weight)
 {
-    const double weight = weight_of_surfaces(o);
     double sum[3] = {0, 0, 0};
-    cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), "surfaces");
-    cJSON *all = cJSON_AddArrayToObject(to, "surface");
+    int alike = 0;
+    char term[64];
+    cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), kind->many);
+    cJSON *all = cJSON_AddArrayToObject(to, kind->option);
     for (int i = 0; i < count; i++) {
-        const clvox_surface_errors *e = &errors[i];
-        cJSON *one = cJSON_CreateObject();
+        const clvox_shape_errors *e = &shapes[i].errors;
+        cJSON *one;
         char name[64];
-        snprintf(name, sizeof name, "surface %d, mean mm", i + 1);
+        if (shapes[i].kind != kind)
+            continue;
+        snprintf(name, sizeof name, "%s %d, mean mm", kind->option, ++alike);
         print_stages(cli, name, e->mean_before, e->mean_linear, e->mean_after);
-        snprintf(name, sizeof name, "surface %d, largest", i + 1);
+        snprintf(name, sizeof name, "%s %d, largest", kind->option, alike);
         print_stages(cli, name, e->largest_before, e->largest_linear, e->largest_after);
+        one = cJSON_CreateObject();
         cJSON_AddItemToArray(all, one);
         cli_log_number(one, "mean_before_mm", e->mean_before);
         cli_log_number(one, "mean_linear_mm", e->mean_linear);
@@ -411,17 +420,29 @@ void cli_register_surfaces(command *cli, int count, const clvox_surface_errors *
         cli_log_number(one, "energy_linear", e->energy_linear);
         cli_log_number(one, "energy_after", e->energy_after);
         cli_log_number(one, "width_mm", e->width);
-        sum[0] -= weight * e->energy_before / count;
-        sum[1] -= weight * e->energy_linear / count;
-        sum[2] -= weight * e->energy_after / count;
+        sum[0] -= weight * e->energy_before;
+        sum[1] -= weight * e->energy_linear;
+        sum[2] -= weight * e->energy_after;
     }
     cli_log_number(to, "weight", weight);
     if (!(weight > 0))
         return;
-    print_stages(cli, "surfaces, term", sum[0], sum[1], sum[2]);
-    cli_log_number(to, "term_before", sum[0]);
-    cli_log_number(to, "term_linear", sum[1]);
-    cli_log_number(to, "term_after", sum[2]);
+    snprintf(term, sizeof term, "%s, term", kind->many);
+    print_stages(cli, term, sum[0] / alike, sum[1] / alike, sum[2] / alike);
+    cli_log_number(to, "term_before", sum[0] / alike);
+    cli_log_number(to, "term_linear", sum[1] / alike);
+    cli_log_number(to, "term_after", sum[2] / alike);
+}
+
+void cli_register_shapes(command *cli, const cli_shape *shapes, int count, const clvox_register_options *o)
+{
+    for (int k = 0; k < CLI_SHAPE_KINDS; k++)
+        for (int i = 0; i < count; i++)
+            if (shapes[i].kind == &cli_shape_kinds[k]) {
+                report_kind(cli, shapes, count, &cli_shape_kinds[k],
+                            clvox_register_shape_weight(o, cli_shape_kinds[k].kind));
+                break;
+            }
 }
 
 char *cli_register_suspicions(unsigned suspicions, char *out)

@@ -5,6 +5,7 @@
 
 #include "cli/bar.h"
 #include "cli/cli.h"
+#include "cli/shapes.h"
 #include "clvox/registration.h"
 #include "clvox/report.h"
 
@@ -59,7 +60,8 @@ void cli_register_posteriors_plan(command *cli, const clvox_posteriors *posterio
 void cli_register_posteriors(command *cli, const clvox_posteriors *posteriors,
                              const clvox_posteriors_errors *errors, const clvox_register_options *options);
 
-/* How far the surfaces are apart, likewise. */
-void cli_register_surfaces(command *cli, int count, const clvox_surface_errors *errors, const clvox_register_options *options);
+/* How far surfaces, curves and clouds are apart, likewise. */
+void cli_register_shapes(command *cli, const cli_shape *shapes, int count,
+                         const clvox_register_options *options);
 
 #endif

@@ -155,16 +155,21 @@ static int expand(const char *path, uint8_t *packed, size_t size, uint8_t **out,
     return status;
 }
 
-/* Hands the arrays of the mesh over to a surface. */
-static int finish(clv_mesh *m, clvox_surface **out)
+/* Whether all corners are vertices. */
+static int check_corners(const clv_mesh *m)
 {
     for (size_t i = 0; i < 3 * m->triangles; i++)
         if ((size_t)m->corners[i] >= m->vertices)
-            return clvox_fail(
-                CLVOX_ERROR_FORMAT,
-                "%s: triangle %zu names vertex %d, but there are %zu vertices (both counted from "
-                "0), get a fresh copy",
-                m->path, i / 3, m->corners[i], m->vertices);
+            return clvox_fail(CLVOX_ERROR_FORMAT,
+                              "%s: %s %zu names vertex %d, but there are %zu vertices (both counted from 0), "
+                              "get a fresh copy",
+                              m->path, m->lines ? "segment" : "triangle", i / 3, m->corners[i], m->vertices);
+    return CLVOX_OK;
+}
+
+/* Hands the arrays of the mesh over to a surface. */
+static int finish(clv_mesh *m, clvox_surface **out)
+{
     int status = clvox_surface_create(0, 0, out);
     if (status < 0)
         return status;
@@ -195,15 +200,16 @@ static void flip(double *points, size_t vertices)
     }
 }
 
-int clvox_surface_read_as(const char *path, int lps, clvox_surface **out)
+/* What a file holds of faces, or with mesh->lines of lines; the mesh's arrays are the caller's, also after
+ * a failure. */
+static int read_mesh(const char *path, int lps, clv_mesh *mesh)
 {
     int status;
     char *bytes = NULL;
     uint8_t *expanded = NULL;
     clv_surface_bytes file = {.path = path};
-    clv_mesh mesh = {.path = path};
     clv_plain plain = clv_plain_begin();
-    *out = NULL;
+    mesh->path = path;
     CLV_TRY(clvox_file_read(path, PTRDIFF_MAX, &bytes, &file.size));
     file.data = (const uint8_t *)bytes;
     if (!file.size) {
@@ -220,21 +226,54 @@ int clvox_surface_read_as(const char *path, int lps, clvox_surface **out)
     const format *f = by_content(file.data, file.size);
     if (!f)
         f = by_name(path);
+    if (mesh->lines && f != formats + VTK) {
+        status = clvox_fail(CLVOX_ERROR_FORMAT,
+                            "%s: holds no curves that clvox knows; it reads the lines of VTK polydata (.vtk)",
+                            path);
+        goto end;
+    }
     if (!f) {
         status =
             clvox_fail(CLVOX_ERROR_FORMAT, "%s: is no surface file that clvox knows; it reads " KNOWN, path);
         goto end;
     }
-    CLV_TRY(f->read(&file, &mesh));
+    CLV_TRY(f->read(&file, mesh));
     if (lps && !f->framed)
-        flip(mesh.points, mesh.vertices);
-    status = finish(&mesh, out);
+        flip(mesh->points, mesh->vertices);
+    status = check_corners(mesh);
 end:
-    free(mesh.points);
-    free(mesh.corners);
     free(expanded);
     free(bytes);
     clv_plain_end(plain);
+    return status;
+}
+
+int clvox_surface_read_as(const char *path, int lps, clvox_surface **out)
+{
+    clv_mesh mesh = {.lines = false};
+    *out = NULL;
+    int status = read_mesh(path, lps, &mesh);
+    if (status >= 0)
+        status = finish(&mesh, out);
+    free(mesh.points);
+    free(mesh.corners);
+    return status;
+}
+
+int clvox_curves_read(const char *path, int lps, clvox_shape **out)
+{
+    int status = CLVOX_OK;
+    clv_mesh mesh = {.lines = true};
+    *out = NULL;
+    CLV_TRY(read_mesh(path, lps, &mesh));
+    CLV_TRY(clvox_shape_create(CLVOX_SHAPE_CURVES, mesh.vertices, mesh.triangles, out));
+    if (mesh.vertices)
+        memcpy((*out)->points, mesh.points, 3 * mesh.vertices * sizeof *mesh.points);
+    for (size_t i = 0; i < 2 * mesh.triangles; i++)
+        (*out)->corners[i] = mesh.corners[i / 2 * 3 + i % 2];
+end:
+    free(mesh.points);
+    free(mesh.corners);
     return status;
 }
 
@@ -245,19 +284,20 @@ int clvox_surface_read(const char *path, clvox_surface **out)
 
 /* ---- writing ------------------------------------------------------------ */
 
-static int check(const clvox_surface *s, const char *path)
+/* element: what those of the shape are called. */
+static int check(const clvox_shape *s, const char *element, const char *path)
 {
-    if (s->vertices > INT32_MAX || s->triangles > INT32_MAX)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: a surface has at most %d vertices and triangles", path,
-                          INT32_MAX);
+    if (s->vertices > INT32_MAX || s->elements > INT32_MAX)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: there can be at most %d vertices and %ss", path,
+                          INT32_MAX, element);
     for (size_t i = 0; i < 3 * s->vertices; i++)
         if (!isfinite((float)s->points[i]))
             return clvox_fail(CLVOX_ERROR_DATA, "%s: vertex %zu (counted from 0) is not finite in float32",
                               path, i / 3);
-    for (size_t i = 0; i < 3 * s->triangles; i++)
+    for (size_t i = 0; i < (size_t)s->kind * s->elements; i++)
         if (s->corners[i] < 0 || (size_t)s->corners[i] >= s->vertices)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: triangle %zu names vertex %d, but there are %zu",
-                              path, i / 3, s->corners[i], s->vertices);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %s %zu names vertex %d, but there are %zu", path,
+                              element, i / (size_t)s->kind, s->corners[i], s->vertices);
     return CLVOX_OK;
 }
 
@@ -283,27 +323,29 @@ int clvox_surface_check_name(const char *path)
     return choose(path, &f);
 }
 
-int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *path)
+/* Writes it by a format, or where that is NULL as curves; flipped: with x and y turned round. */
+static int write_shape(const clvox_shape *shape, const format *f, bool flipped, const char *path)
 {
-    int status;
+    int status = CLVOX_OK;
     clv_surface_out out = {0};
-    clvox_surface flipped = *surface;
+    clvox_shape s = *shape;
     double *points = NULL;
-    const format *f;
     clv_plain plain = clv_plain_begin();
-    CLV_TRY(choose(path, &f));
-    CLV_TRY(check(surface, path));
-    if (lps && !f->framed) {
-        points = malloc(3 * surface->vertices * sizeof *points + 1);
+    CLV_TRY(check(shape, f ? "triangle" : "segment", path));
+    if (flipped) {
+        points = malloc(3 * s.vertices * sizeof *points + 1);
         if (!points) {
             status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
             goto end;
         }
-        memcpy(points, surface->points, 3 * surface->vertices * sizeof *points);
-        flip(points, surface->vertices);
-        flipped.points = points;
+        memcpy(points, s.points, 3 * s.vertices * sizeof *points);
+        flip(points, s.vertices);
+        s.points = points;
     }
-    f->write(&flipped, &out);
+    if (f)
+        f->write(&(clvox_surface){s.vertices, s.elements, s.points, s.corners}, &out);
+    else
+        clv_vtk_write_lines(&s, &out);
     if (out.failed)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     else
@@ -313,6 +355,33 @@ end:
     free(out.data);
     clv_plain_end(plain);
     return status;
+}
+
+int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *path)
+{
+    clvox_shape shape;
+    const format *f;
+    int status = choose(path, &f);
+    if (status < 0)
+        return status;
+    clvox_shape_of_surface(surface, &shape);
+    return write_shape(&shape, f, lps && !f->framed, path);
+}
+
+int clvox_curves_check_name(const char *path)
+{
+    const size_t length = strlen(path);
+    if (by_name(path) != formats + VTK || (length > 3 && !strcasecmp(path + length - 3, ".gz")))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: curves are written as VTK polydata (.vtk)", path);
+    return CLVOX_OK;
+}
+
+int clvox_curves_write(const clvox_shape *curves, int lps, const char *path)
+{
+    int status = clvox_curves_check_name(path);
+    if (status >= 0 && curves->kind != CLVOX_SHAPE_CURVES)
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: what is to be written are no curves", path);
+    return status < 0 ? status : write_shape(curves, NULL, lps, path);
 }
 
 int clvox_surface_write(const clvox_surface *surface, const char *path)

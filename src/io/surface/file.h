@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clvox/shape.h"
 #include "clvox/surface.h"
 
 /* ---- a file in memory --------------------------------------------------- */
@@ -56,6 +57,7 @@ bool clv_text_number(clv_text *text, double *x);
 
 typedef struct clv_mesh {
     const char *path;
+    bool lines; /* wanted instead of faces: then "triangles" are segments, their third corner 0 */
     double *points;
     int32_t *corners;
     size_t vertices, triangles, point_room, triangle_room;
@@ -69,7 +71,8 @@ int clv_mesh_point(clv_mesh *mesh, const double x[3]);
 /* Starts a face: a polygon, cut into a fan of triangles around its first
  * corner, or a strip of triangles of alternating sense. */
 void clv_mesh_face(clv_mesh *mesh, bool strip);
-/* Adds the next corner of the face. Faces of less than three are nothing. */
+/* Adds the next corner of the face, or of the line. Faces of less than three, and lines of one, are
+ * nothing. */
 int clv_mesh_corner(clv_mesh *mesh, int64_t vertex);
 int clv_mesh_triangle(clv_mesh *mesh, const int64_t corner[3]);
 /* y = matrix x for every point; triangles are turned where it mirrors. */
@@ -94,6 +97,8 @@ int clv_gifti_read(const clv_surface_bytes *file, clv_mesh *mesh);
 void clv_gifti_write(const clvox_surface *surface, clv_surface_out *out);
 int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh);
 void clv_vtk_write(const clvox_surface *surface, clv_surface_out *out);
+/* Segments in a row of which each begins where the last one ends are one line. */
+void clv_vtk_write_lines(const clvox_shape *curves, clv_surface_out *out);
 int clv_ply_read(const clv_surface_bytes *file, clv_mesh *mesh);
 void clv_ply_write(const clvox_surface *surface, clv_surface_out *out);
 bool clv_stl_is(const uint8_t *data, size_t size);

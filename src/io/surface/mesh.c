@@ -173,6 +173,11 @@ int clv_mesh_corner(clv_mesh *m, int64_t vertex)
         m->first = v;
         return CLVOX_OK;
     }
+    if (m->lines) {
+        status = put_triangle(m, at > 1 ? m->last : m->first, v, 0);
+        m->last = v;
+        return status;
+    }
     if (at > 1 && !m->strip)
         status = put_triangle(m, m->first, m->last, v);
     /* Strips are joined by triangles without area: those are left out. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Legacy VTK polydata, ASCII and binary (which is big-endian): faces as counts
- * and corners, or, from version 5 on, as offsets and connectivity. */
+ * and corners, or, from version 5 on, as offsets and connectivity; curves as lines in the same way. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -230,9 +230,12 @@ int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh)
         if (!strcasecmp(word, "POINTS")) {
             CLV_TRY(read_points(&v, mesh));
         } else if (!strcasecmp(word, "POLYGONS") || !strcasecmp(word, "TRIANGLE_STRIPS")) {
-            faces = true;
-            CLV_TRY(read_cells(&v, mesh, strcasecmp(word, "POLYGONS") != 0, false));
-        } else if (!strcasecmp(word, "LINES") || !strcasecmp(word, "VERTICES")) {
+            faces = faces || !mesh->lines;
+            CLV_TRY(read_cells(&v, mesh, strcasecmp(word, "POLYGONS") != 0, mesh->lines));
+        } else if (!strcasecmp(word, "LINES")) {
+            faces = faces || mesh->lines;
+            CLV_TRY(read_cells(&v, mesh, false, !mesh->lines));
+        } else if (!strcasecmp(word, "VERTICES")) {
             CLV_TRY(read_cells(&v, mesh, false, true));
         } else if (!strcasecmp(word, "FIELD")) {
             CLV_TRY(skip_field(&v));
@@ -245,6 +248,9 @@ int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh)
     }
     if (!v.points)
         status = wrong(&v, "has no POINTS");
+    else if (!faces && mesh->lines)
+        status =
+            clvox_fail(CLVOX_ERROR_FORMAT, "%s: the VTK file has no LINES; clvox needs curves", file->path);
     else if (!faces)
         status =
             clvox_fail(CLVOX_ERROR_FORMAT,
@@ -267,6 +273,29 @@ void clv_vtk_write(const clvox_surface *surface, clv_surface_out *out)
         if (i % 3 == 0)
             clv_out_int(out, 3, true);
         clv_out_int(out, surface->corners[i], true);
+    }
+    clv_out_text(out, "\n");
+}
+
+void clv_vtk_write_lines(const clvox_shape *curves, clv_surface_out *out)
+{
+    const int32_t *c = curves->corners;
+    size_t lines = 0, n = curves->elements;
+    for (size_t i = 0; i < n; i++)
+        lines += i == 0 || c[2 * i] != c[2 * i - 1];
+    clv_out_text(out,
+                 "# vtk DataFile Version 3.0\nclvox %s, RAS mm\nBINARY\nDATASET POLYDATA\nPOINTS %zu float\n",
+                 clvox_version(), curves->vertices);
+    for (size_t i = 0; i < 3 * curves->vertices; i++)
+        clv_out_float(out, curves->points[i], true);
+    clv_out_text(out, "\nLINES %zu %zu\n", lines, 2 * lines + n);
+    for (size_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && c[2 * next] == c[2 * next - 1]; next++)
+            ;
+        clv_out_int(out, (int32_t)(next - i + 1), true);
+        clv_out_int(out, c[2 * i], true);
+        for (size_t k = i; k < next; k++)
+            clv_out_int(out, c[2 * k + 1], true);
     }
     clv_out_text(out, "\n");
 }

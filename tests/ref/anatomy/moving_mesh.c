@@ -5,14 +5,27 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Centroid and area normal, in double precision. */
-static void element_of(const double *x, const int *corner, double centre[3], double normal[3])
+/* Centre and vector of element e in double precision: area normal, segment, or the weight along x. */
+static void element_of(const ref_mesh *mesh, int e, double centre[3], double vector[3])
 {
-    const double *p = x + 3 * corner[0], *q = x + 3 * corner[1], *r = x + 3 * corner[2];
+    const int *corner = mesh->corner + mesh->corners * e;
+    const double *p = mesh->x + 3 * corner[0];
+    for (int k = 0; k < 3; k++) {
+        centre[k] = p[k];
+        vector[k] = mesh->corners == 1 && k == 0 ? mesh->weight[corner[0]] : 0;
+    }
+    if (mesh->corners == 1)
+        return;
+    const double *q = mesh->x + 3 * corner[1], *r = mesh->x + 3 * corner[mesh->corners - 1];
     for (int k = 0; k < 3; k++) {
         int l = (k + 1) % 3, m = (k + 2) % 3;
-        centre[k] = (p[k] + q[k] + r[k]) / 3;
-        normal[k] = .5 * ((q[l] - p[l]) * (r[m] - p[m]) - (q[m] - p[m]) * (r[l] - p[l]));
+        if (mesh->corners == 2) {
+            centre[k] = (p[k] + q[k]) / 2;
+            vector[k] = q[k] - p[k];
+        } else {
+            centre[k] = (p[k] + q[k] + r[k]) / 3;
+            vector[k] = .5 * ((q[l] - p[l]) * (r[m] - p[m]) - (q[m] - p[m]) * (r[l] - p[l]));
+        }
     }
 }
 
@@ -21,23 +34,23 @@ static double dot(const double *a, const double *b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-void ref_mesh_elements(const double *x, const int *corner, int triangles, float *element)
+void ref_mesh_elements(const ref_mesh *mesh, float *element)
 {
-    for (int t = 0; t < triangles; t++) {
-        double centre[3], normal[3];
-        element_of(x, corner + 3 * t, centre, normal);
-        double area = sqrt(dot(normal, normal));
+    for (int e = 0; e < mesh->elements; e++) {
+        double centre[3], vector[3];
+        element_of(mesh, e, centre, vector);
+        double size = sqrt(dot(vector, vector));
         for (int k = 0; k < 3; k++) {
-            element[8 * t + k] = (float)centre[k];
-            element[8 * t + 4 + k] = area > 0 ? (float)(normal[k] / area) : 0;
+            element[8 * e + k] = (float)centre[k];
+            element[8 * e + 4 + k] = size > 0 ? (float)(vector[k] / size) : 0;
         }
-        element[8 * t + 3] = 0;
-        element[8 * t + 7] = (float)area;
+        element[8 * e + 3] = 0;
+        element[8 * e + 7] = (float)size;
     }
 }
 
-/* One pair's share of the product and, by (NULL: not wanted), its derivatives by the first element's centre and area
- * normal. */
+/* One pair's share of the product and, by (NULL: not wanted), its derivatives by the first element's
+ * centre and vector. */
 static double pair(const double *c, const double *n, const double *d, const double *m, double width, bool varifold, double by[6])
 {
     double apart[3] = {c[0] - d[0], c[1] - d[1], c[2] - d[2]}, k = exp(-dot(apart, apart) / (width * width));
@@ -55,51 +68,57 @@ static double pair(const double *c, const double *n, const double *d, const doub
     return k * value;
 }
 
-static double product(const double *x, const int *s, int s_count, const double *y, const int *t, int t_count, double width,
-                      bool varifold)
+static double product(const ref_mesh *s, const ref_mesh *t, double width, bool varifold)
 {
     double sum = 0, c[3], n[3], d[3], m[3];
-    for (int i = 0; i < s_count; i++)
-        for (int j = 0; j < t_count; j++) {
-            element_of(x, s + 3 * i, c, n);
-            element_of(y, t + 3 * j, d, m);
+    for (int i = 0; i < s->elements; i++)
+        for (int j = 0; j < t->elements; j++) {
+            element_of(s, i, c, n);
+            element_of(t, j, d, m);
             sum += pair(c, n, d, m, width, varifold, NULL);
         }
     return sum;
 }
 
-double ref_mesh_energy(const double *x, const int *s, int s_count, const double *y, const int *t, int t_count, double width,
-                       bool varifold)
+double ref_mesh_energy(const ref_mesh *s, const ref_mesh *t, double width, bool varifold)
 {
-    return product(x, s, s_count, x, s, s_count, width, varifold) + product(y, t, t_count, y, t, t_count, width, varifold) -
-           2 * product(x, s, s_count, y, t, t_count, width, varifold);
+    return product(s, s, width, varifold) + product(t, t, width, varifold) -
+           2 * product(s, t, width, varifold);
 }
 
-void ref_mesh_gradient(const double *x, int vertices, const int *s, int s_count, const double *y, const int *t, int t_count,
-                       double width, bool varifold, double *gradient)
+/* What the centre and the vector of an element change by with one of its corners, times by; vectors of
+ * points stay. */
+static void add_corner(const ref_mesh *s, int e, int corner, const double by[6], double *gradient)
 {
-    memset(gradient, 0, 3 * (size_t)vertices * sizeof *gradient);
-    for (int i = 0; i < s_count; i++) {
+    const int *at = s->corner + s->corners * e;
+    for (int k = 0; k < 3; k++) {
+        double *to = gradient + 3 * at[corner] + k;
+        *to += by[k] / s->corners;
+        if (s->corners == 2)
+            *to += corner == 1 ? by[3 + k] : -by[3 + k];
+        if (s->corners < 3)
+            continue;
+        /* N = 1/2 (p0 x p1 + p1 x p2 + p2 x p0). */
+        const double *a = s->x + 3 * at[(corner + 1) % 3], *b = s->x + 3 * at[(corner + 2) % 3];
+        int l = (k + 1) % 3, o = (k + 2) % 3;
+        *to += .5 * ((a[l] - b[l]) * by[3 + o] - (a[o] - b[o]) * by[3 + l]);
+    }
+}
+
+void ref_mesh_gradient(const ref_mesh *s, const ref_mesh *t, double width, bool varifold, double *gradient)
+{
+    memset(gradient, 0, 3 * (size_t)s->vertices * sizeof *gradient);
+    for (int i = 0; i < s->elements; i++) {
         double c[3], n[3], d[3], m[3], by[6], sum[6] = {0};
-        const double *p[3] = {x + 3 * s[3 * i], x + 3 * s[3 * i + 1], x + 3 * s[3 * i + 2]};
-        element_of(x, s + 3 * i, c, n);
-        for (int j = 0; j < s_count + t_count; j++) {
-            if (j < s_count)
-                element_of(x, s + 3 * j, d, m);
-            else
-                element_of(y, t + 3 * (j - s_count), d, m);
+        element_of(s, i, c, n);
+        for (int j = 0; j < s->elements + t->elements; j++) {
+            const bool own = j < s->elements;
+            element_of(own ? s : t, own ? j : j - s->elements, d, m);
             pair(c, n, d, m, width, varifold, by);
             for (int k = 0; k < 6; k++)
-                sum[k] += (j < s_count ? 2 : -2) * by[k];
+                sum[k] += (own ? 2 : -2) * by[k];
         }
-        /* N = 1/2 (p0 x p1 + p1 x p2 + p2 x p0). */
-        for (int corner = 0; corner < 3; corner++) {
-            const double *a = p[(corner + 1) % 3], *b = p[(corner + 2) % 3];
-            for (int k = 0; k < 3; k++) {
-                int l = (k + 1) % 3, o = (k + 2) % 3;
-                gradient[3 * s[3 * i + corner] + k] +=
-                    sum[k] / 3 + .5 * ((a[l] - b[l]) * sum[3 + o] - (a[o] - b[o]) * sum[3 + l]);
-            }
-        }
+        for (int corner = 0; corner < s->corners; corner++)
+            add_corner(s, i, corner, sum, gradient);
     }
 }

@@ -4,15 +4,20 @@
 
 #include <stdbool.h>
 
-/* Elements of the triangles (three vertices each) of vertices x, three numbers each, in mm. */
-void ref_mesh_elements(const double *x, const int *corner, int triangles, float *element);
+/* Triangles (3 corners), segments (2) or points (1) of vertices x, three numbers each, in mm. */
+typedef struct ref_mesh {
+    int corners, vertices, elements;
+    const double *x;
+    const int *corner;    /* `corners` vertices of each element */
+    const double *weight; /* of each vertex, where elements are points */
+} ref_mesh;
 
-/* |S|^2 + |T|^2 - 2 <S, T> of the triangles S over vertices x and T over y, as currents or varifolds. */
-double ref_mesh_energy(const double *x, const int *s, int s_count, const double *y, const int *t, int t_count, double width,
-                       bool varifold);
+void ref_mesh_elements(const ref_mesh *mesh, float *element);
 
-/* Its derivative by x, of `vertices` vertices: triangle by triangle, by the rule of products. */
-void ref_mesh_gradient(const double *x, int vertices, const int *s, int s_count, const double *y, const int *t, int t_count,
-                       double width, bool varifold, double *gradient);
+/* |S|^2 + |T|^2 - 2 <S, T> as currents or varifolds. */
+double ref_mesh_energy(const ref_mesh *s, const ref_mesh *t, double width, bool varifold);
+
+/* Its derivative by the vertices of s: element by element, by the rule of products. */
+void ref_mesh_gradient(const ref_mesh *s, const ref_mesh *t, double width, bool varifold, double *gradient);
 
 #endif

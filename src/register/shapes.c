@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "register/shapes.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "anatomy/elements.h"
+#include "mesh/shape.h"
+#include "op/image/gaussian.h"
+#include "op/image/pointwise.h"
+#include "register/model.h"
+
+enum { MOVING, FIXED };
+/* Products of the elements of both. */
+enum { OWN_MOVING, OWN_FIXED, BETWEEN };
+
+/* Width where none is given, in edges of a voxel of the level. */
+static const double WIDTH = 2.5;
+
+/* ---- kinds --------------------------------------------------------------- */
+
+#define FIELD(name) offsetof(clvox_register_options, name)
+static const clv_shape_row rows[CLVOX_SHAPE_SURFACE + 1] = {
+    [CLVOX_SHAPE_CLOUD] = {"cloud-weight", FIELD(cloud_weight), 0},
+    [CLVOX_SHAPE_CURVES] = {"curves-weight", FIELD(curves_weight), FIELD(curves_kind)},
+    [CLVOX_SHAPE_SURFACE] = {"surface-weight", FIELD(surface_weight), FIELD(surface_kind)},
+};
+
+double clvox_register_shape_weight(const clvox_register_options *o, clvox_shape_kind kind)
+{
+    const clv_model *model = clv_model_find(o->deform);
+    double weight = 0;
+    if (clv_shape_words_of(kind) && model && clv_model_takes(model, rows[kind].takes))
+        memcpy(&weight, (const char *)o + rows[kind].weight, sizeof weight);
+    return weight;
+}
+
+bool clv_shape_varifold(const clvox_register_options *o, clvox_shape_kind kind)
+{
+    clvox_surface_kind by = CLVOX_SURFACE_CURRENTS;
+    if (rows[kind].comparison)
+        memcpy(&by, (const char *)o + rows[kind].comparison, sizeof by);
+    return by == CLVOX_SURFACE_VARIFOLD;
+}
+
+/* How many shapes before the i-th are of its kind. */
+static int number_of(const clvox_register_images *images, int i)
+{
+    int number = 0;
+    for (int k = 0; k < i; k++)
+        number += images->fixed_shapes[k]->kind == images->fixed_shapes[i]->kind;
+    return number;
+}
+
+int clv_shapes_check(const clvox_register_images *images)
+{
+    if (images->shapes < 0 || images->shapes > CLVOX_MAX_SHAPES ||
+        (images->shapes > 0 && (!images->fixed_shapes || !images->moving_shapes)))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d shapes; 0 to %d of each image are possible",
+                          images->shapes, CLVOX_MAX_SHAPES);
+    for (int i = 0; i < images->shapes; i++) {
+        const clvox_shape *pair[2] = {images->fixed_shapes[i], images->moving_shapes[i]};
+        if (!pair[0] || !pair[1] || pair[0]->kind != pair[1]->kind || !clv_shape_words_of(pair[0]->kind))
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "shape %d is missing in one image, or of another kind there", i + 1);
+        for (int s = 0; s < 2; s++) {
+            char which[64];
+            double size;
+            int status = clv_shape_check(pair[s], &size);
+            snprintf(which, sizeof which, "%s %d of the %s image", clv_shape_words_of(pair[0]->kind)->noun,
+                     number_of(images, i) + 1, s ? "moving" : "fixed");
+            if (status < 0)
+                return clvox_fail_in(status, which);
+        }
+    }
+    return CLVOX_OK;
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+void clv_shapes_describe(clv_registration *run, const clvox_register_images *images)
+{
+    run->shapes.count = 0;
+    for (int i = 0; i < images->shapes; i++) {
+        const clvox_shape_kind kind = images->fixed_shapes[i]->kind;
+        const double weight = clvox_register_shape_weight(run->options, kind);
+        int alike = 0;
+        for (int k = 0; k < images->shapes; k++)
+            alike += images->fixed_shapes[k]->kind == kind;
+        if (!(weight > 0) || run->shapes.count == CLVOX_MAX_SHAPES)
+            continue;
+        clv_shape_term *term = &run->shapes.term[run->shapes.count++];
+        term->weight = weight / alike;
+        term->varifold = clv_shape_varifold(run->options, kind);
+        term->number = number_of(images, i) + 1;
+        for (int s = 0; s < 2; s++) {
+            const clvox_shape *shape = s == MOVING ? images->moving_shapes[i] : images->fixed_shapes[i];
+            term->side[s].shape = shape;
+            term->side[s].mesh.corners = (int)kind;
+            term->side[s].mesh.vertices = (int)shape->vertices;
+            term->side[s].mesh.elements = (int)shape->elements;
+        }
+    }
+}
+
+int clv_shapes_requests(clv_registration *run, clv_request *list)
+{
+    int count = 0;
+    for (int i = 0; i < run->shapes.count; i++) {
+        clv_shape_term *term = &run->shapes.term[i];
+        size_t partial[3];
+        for (int s = 0; s < 2; s++) {
+            clv_moving_mesh *m = &term->side[s].mesh;
+            const size_t vertices = (size_t)m->vertices * sizeof(float), element = 32 * (size_t)m->elements;
+            const size_t blocks = (size_t)CLV_CURRENTS_BLOCKS(m->elements);
+            list[count++] = (clv_request){&m->points, CLV_LANDMARK_POINT * vertices, "vertices"};
+            list[count++] = (clv_request){
+                &m->topology, CLV_TOPOLOGY_INTS(m->corners, m->vertices, m->elements) * sizeof(int),
+                "topology of a shape"};
+            list[count++] =
+                (clv_request){&m->tracked, CLV_LANDMARK_TRACKED * vertices, "vertices in the middle"};
+            list[count++] = (clv_request){&m->element, element, "elements of a shape"};
+            list[count++] = (clv_request){&m->box, 32 * blocks, "boxes around elements"};
+            list[count++] = (clv_request){&term->side[s].by_element, element, "derivative by elements"};
+            partial[s] = blocks * sizeof(float);
+        }
+        /* Either may become the moving one, where a run is exchanged. */
+        partial[BETWEEN] = partial[MOVING] > partial[FIXED] ? partial[MOVING] : partial[FIXED];
+        for (int k = 0; k < 3; k++)
+            list[count++] = (clv_request){&term->partial[k], partial[k], "products of shapes"};
+    }
+    if (run->shapes.count > 0 && clv_model_takes(clv_model_find(run->options->deform), "points-width"))
+        list[count++] =
+            (clv_request){&run->shapes.pull, 3 * (size_t)run->n * sizeof(float), "pull of a shape"};
+    return count;
+}
+
+/* ---- the energy ---------------------------------------------------------- */
+
+/* The product of a shape and another, and factor times its derivative by the elements of the first. */
+static int multiply(clv_registration *run, clv_shape_term *term, int first, int second, float factor)
+{
+    const clv_moving_mesh *a = &term->side[first].mesh, *b = &term->side[second].mesh;
+    const clv_currents_args args = {
+        .target = {a->element, a->box, a->elements},
+        .source = {b->element, b->box, b->elements},
+        .width = (float)run->shapes.width,
+        .varifold = term->varifold,
+        .partial = term->partial[first == second   ? first
+                                 : first == MOVING ? BETWEEN
+                                                   : OWN_FIXED],
+        .gradient = factor != 0 ? term->side[first].by_element : NULL,
+        .factor = factor,
+    };
+    return clv_currents(run->ctx, &args);
+}
+
+/* What the energy of a shape changes by with the elements of one side. The product of both is the same
+ * from either, so that from the fixed side it leaves no sum. */
+static int derive(clv_registration *run, clv_shape_term *term, int side)
+{
+    int status = CLVOX_OK;
+    const size_t bytes = 32 * (size_t)term->side[side].mesh.elements;
+    CLV_TRY(clv_buffer_fill(run->ctx, term->side[side].by_element, 0, 0, bytes));
+    CLV_TRY(multiply(run, term, side, !side, -2));
+    CLV_TRY(multiply(run, term, side, side, 2));
+end:
+    return status;
+}
+
+/* ---- a level ------------------------------------------------------------- */
+
+/* Elements along a curve through space, so that blocks of them are compact, and the corners of each
+ * vertex. */
+static int send_topology(clv_registration *run, const clv_shape_side *side)
+{
+    int status = CLVOX_OK;
+    const clvox_shape *s = side->shape;
+    const int elements = side->mesh.elements, vertices = side->mesh.vertices, per = side->mesh.corners,
+              all = per * elements;
+    const size_t bytes = CLV_TOPOLOGY_INTS(per, vertices, elements) * sizeof(int);
+    int *topology = calloc(1, bytes), *first = topology + all, *corners = first + vertices + 1;
+    float *element = calloc((size_t)elements, 32);
+    uint32_t *order = malloc((size_t)elements * sizeof *order);
+    if (!topology || !element || !order) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a shape");
+        goto end;
+    }
+    for (int i = 0; i < all; i++)
+        for (int k = 0; k < 3; k++)
+            element[8 * (i / per) + k] += (float)(s->points[3 * (size_t)s->corners[i] + (size_t)k] / per);
+    CLV_TRY(clv_element_order(run->ctx, element, elements, order));
+    for (int i = 0; i < all; i++) {
+        topology[i] = s->corners[per * (int)order[i / per] + i % per];
+        first[topology[i] + 1]++;
+    }
+    for (int k = 0; k < vertices; k++)
+        first[k + 1] += first[k];
+    /* Filled from the front, each first moves on to the next one's; then back by one vertex. */
+    for (int i = 0; i < all; i++)
+        corners[first[topology[i]]++] = i;
+    memmove(first + 1, first, (size_t)vertices * sizeof *first);
+    first[0] = 0;
+    CLV_TRY(clv_buffer_write(run->ctx, side->mesh.topology, 0, topology, bytes));
+end:
+    free(topology);
+    free(element);
+    free(order);
+    return status;
+}
+
+static int send_vertices(clv_registration *run, const clvox_grid *grid, const clv_shape_side *side,
+                         bool moving)
+{
+    int status = CLVOX_OK;
+    const int n = side->mesh.vertices;
+    const size_t bytes = (size_t)n * CLV_LANDMARK_POINT * sizeof(float);
+    double size = 1;
+    float *at = malloc(bytes);
+    if (!at)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a shape");
+    CLV_TRY(clv_points_to_voxels(run, grid, moving, side->shape->points, n, at));
+    CLV_TRY(clvox_shape_size(side->shape, &size));
+    for (int k = 0; k < n; k++)
+        at[CLV_LANDMARK_POINT * k + 3] =
+            (float)(clv_shape_scale(side->shape, size) * clv_shape_weight(side->shape, k));
+    CLV_TRY(clv_buffer_write(run->ctx, side->mesh.points, 0, at, bytes));
+end:
+    free(at);
+    return status;
+}
+
+double clv_shapes_width(const clvox_register_options *o, const clvox_grid *grid, int index)
+{
+    double edge[3];
+    const int last = o->surface_widths - 1;
+    const double width = last < 0 ? 0 : o->surface_width[index < last ? index : last];
+    clvox_grid_spacing(grid, edge);
+    return width > 0 ? width : WIDTH * cbrt(edge[0] * edge[1] * edge[2]);
+}
+
+int clv_shapes_place(clv_registration *run, const clvox_grid *grid, int index)
+{
+    int status = CLVOX_OK;
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
+    const clv_image on = clv_image_of(NULL, grid->size, spacing, 3);
+    run->shapes.width = clv_shapes_width(run->options, grid, index);
+    for (int i = 0; i < run->shapes.count; i++) {
+        clv_shape_term *term = &run->shapes.term[i];
+        term->norm = 0;
+        for (int s = 0; s < 2; s++) {
+            const clv_shape_side *side = &term->side[s];
+            double product;
+            CLV_TRY(send_vertices(run, grid, side, s == MOVING));
+            CLV_TRY(send_topology(run, side));
+            CLV_TRY(clv_moving_mesh_place(run->ctx, &side->mesh, NULL, &on));
+            CLV_TRY(multiply(run, term, s, s, 0));
+            CLV_TRY(clv_currents_product(run->ctx, term->partial[s], side->mesh.elements, &product));
+            term->norm += product;
+        }
+        if (!(term->norm > 0))
+            return clvox_fail(CLVOX_ERROR_DATA, "%s %d: it has no size in either image",
+                              clv_shape_words_of(term->side[FIXED].shape->kind)->noun, term->number);
+    }
+end:
+    return status;
+}
+
+/* Adds what the vertices pull. A Gaussian over what many of them pull takes less time than many Gaussians. */
+static int spread(clv_registration *run, const clv_moving_mesh *mesh, const clv_points_pull *pull,
+                  clv_buffer *force)
+{
+    int status = CLVOX_OK;
+    const clv_landmark_args args = {.count = mesh->vertices, .tracked = mesh->tracked};
+    const clv_image field = clv_image_of(pull->smooth ? run->shapes.pull : force, pull->size, NULL, 3);
+    float sigma[3];
+    if (!pull->smooth)
+        return clv_landmark_force(run->ctx, &args, false, NULL, &field);
+    clv_points_sigma(run, pull, sigma);
+    CLV_TRY(clv_buffer_fill(run->ctx, field.buffer, 0, 0, 3 * clv_image_voxels(&field) * sizeof(float)));
+    CLV_TRY(clv_landmark_force(run->ctx, &args, false, NULL, &field));
+    CLV_TRY(clv_gaussian(run->ctx, &field, sigma, CLV_GAUSSIAN_AUTO, pull->scratch[0], pull->scratch[1]));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(force, pull->size), force,
+                          pull->scratch[1], NULL, (const float[4]){1, 1, 0, 0}));
+end:
+    return status;
+}
+
+int clv_shapes_force(clv_registration *run, const clv_points_pull *pull)
+{
+    int status = CLVOX_OK;
+    const clv_image grid = clv_image_of(NULL, pull->size, pull->spacing, 3);
+    const clv_buffer *u[2] = {[MOVING] = pull->u, [FIXED] = pull->u_fixed};
+    clv_buffer *force[2] = {[MOVING] = pull->force, [FIXED] = pull->force_fixed};
+    for (int i = 0; i < run->shapes.count; i++) {
+        clv_shape_term *term = &run->shapes.term[i];
+        for (int s = 0; s < 2; s++)
+            if (u[s])
+                CLV_TRY(clv_moving_mesh_place(run->ctx, &term->side[s].mesh, u[s], &grid));
+        for (int s = 0; s < 2; s++) {
+            const clv_moving_mesh *mesh = &term->side[s].mesh;
+            if (!u[s])
+                continue; /* it stays, and so does its norm */
+            if (!force[s]) {
+                CLV_TRY(multiply(run, term, s, s, 0));
+                continue;
+            }
+            const clv_mesh_pull_args args = {
+                .by_element = term->side[s].by_element,
+                .u = u[s],
+                .grid = grid,
+                .factor = (float)(term->weight / term->norm),
+                .axes = pull->axes,
+                .state = pull->state,
+                .slot = pull->slot,
+            };
+            CLV_TRY(derive(run, term, s));
+            CLV_TRY(clv_moving_mesh_pull(run->ctx, mesh, &args));
+            CLV_TRY(spread(run, mesh, pull, force[s]));
+        }
+        if (!force[MOVING])
+            CLV_TRY(multiply(run, term, MOVING, FIXED, 0));
+    }
+end:
+    return status;
+}
+
+int clv_shapes_term(clv_registration *run, double *out)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < run->shapes.count; i++) {
+        const clv_shape_term *term = &run->shapes.term[i];
+        double product[3];
+        for (int k = 0; k < 3; k++)
+            CLV_TRY(clv_currents_product(run->ctx, term->partial[k], term->side[k == OWN_FIXED].mesh.elements,
+                                         &product[k]));
+        *out -= term->weight * (product[OWN_MOVING] + product[OWN_FIXED] - 2 * product[BETWEEN]) / term->norm;
+    }
+end:
+    return status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Surfaces, curves and clouds of points as terms of a deformation. A model raises
+ *   metric a voxel - sum over kinds of weight mean_i |S_i - T_i|^2 / (|S_i|^2 + |T_i|^2),
+ * S_i and T_i the shapes of one kind in the moving and in the fixed image as currents or varifolds, where
+ * the maps lead to them in the middle (of one-sided models the fixed image), after the linear part. The
+ * norms below are those of the shapes before the deformation, so that they do not change on the way.
+ * clv_registration.shapes.count is 0 where there is no such term. */
+#ifndef CLV_REGISTER_SHAPES_H
+#define CLV_REGISTER_SHAPES_H
+
+#include "register/points.h"
+
+/* Which of the options are a kind's. */
+typedef struct clv_shape_row {
+    const char *takes; /* the weight, as the table calls it */
+    size_t weight;     /* where it is in clvox_register_options, a double */
+    size_t comparison; /* likewise, a clvox_surface_kind; 0: there is none */
+} clv_shape_row;
+
+/* Whether it is compared as a varifold. */
+bool clv_shape_varifold(const clvox_register_options *options, clvox_shape_kind kind);
+
+/* CLVOX_ERROR_ARGUMENT, or CLVOX_ERROR_DATA with which one it is, where shapes are none. */
+int clv_shapes_check(const clvox_register_images *images);
+
+/* From images, of which shapes alone are looked at. */
+void clv_shapes_describe(clv_registration *run, const clvox_register_images *images);
+int clv_shapes_requests(clv_registration *run, clv_request *list);
+
+/* Of the kernel on that grid, mm. */
+double clv_shapes_width(const clvox_register_options *options, const clvox_grid *grid, int index);
+
+/* The shapes in voxels of the grid of level `index`, whose width counts from here on; once run->matrix is
+ * settled. CLVOX_ERROR_DATA where both have no size. Blocking. */
+int clv_shapes_place(clv_registration *run, const clvox_grid *grid, int index);
+
+/* Finds the shapes and adds their pull, as clv_points_force does. */
+int clv_shapes_force(clv_registration *run, const clv_points_pull *pull);
+
+/* Adds the terms a voxel, 0 or below, as the last pull found them. Blocking. */
+int clv_shapes_term(clv_registration *run, double *term);
+
+#endif
