@@ -49,6 +49,16 @@ static void spheres_have_their_norm(void **state)
     }
     assert_that(error[2] < .005 && error[1] / error[2] > 3.5 && error[0] / error[1] > 3.5,
                 "errors %g, %g, %g do not fall with order 2", error[0], error[1], error[2]);
+    /* And two about one centre have their distance. */
+    const double apart = norm_of_sphere(1, .7) + norm_of_sphere(1.2, .7) - 2 * product_of_spheres(1, 1.2, .7);
+    for (int level = 1; level < 4; level++) {
+        clvox_surface *inner = mesh_sphere(NOWHERE, 1, level), *outer = mesh_sphere(NOWHERE, 1.2, level);
+        error[level - 1] = fabs(products(inner, outer, .7, false).squared_distance / apart - 1);
+        clvox_surface_destroy(&inner);
+        clvox_surface_destroy(&outer);
+    }
+    assert_that(error[2] < .01 && error[1] / error[2] > 3.5 && error[0] / error[1] > 3.5,
+                "errors %g, %g, %g do not fall with order 2", error[0], error[1], error[2]);
     /* Millimetres, and another centre. */
     const double far[3] = {80, -130, 45};
     clvox_surface *in = mesh_sphere(far, 20, 4), *out = mesh_sphere(far, 23, 4);

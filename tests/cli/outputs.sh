@@ -125,6 +125,12 @@ says 'only carries the surfaces with --deform none'; exists s3_surface_1.obj; pr
 exits 1 clvox $sf -o x --surface fixed.obj,away.obj -q; one_sentence; says 'away.obj: lies outside of pair_fixed'; absent x_warp.nii.gz
 head -6 fixed.obj > bare.obj; echo 'f 1 1 2' >> bare.obj
 exits 1 clvox $sf -o x --surface fixed.obj,bare.obj -q; one_sentence; says 'bare.obj: has no triangle with an area'
+sed '1s/.*/v nan 0 0/' fixed.obj > nan.obj; sed '1s/.*/v 0 0 300/' fixed.obj > far.obj; head -6 fixed.obj > open.obj
+exits 1 clvox $sf -o x --surface nan.obj,moving.obj -q; one_sentence; says 'nan.obj: vertex 0 .* is not finite'; absent x_warp.nii.gz
+exits 1 clvox $sf -o x --surface fixed.obj,far.obj -q; one_sentence; says 'far.obj: vertex 0 .* lies 29.* mm outside of pair_fixed'
+exits 1 clvox $sf -o x --surface fixed.obj,open.obj -q; one_sentence; says 'open.obj'
+sed '1s/.*/v 5 0 0/' fixed.obj > reaches.obj
+exits 0 clvox $sf -o x --iterations 1 --surface reaches.obj,moving.obj; says 'reaches.obj: 1 of 6 vertices lie outside of pair_fixed'; rm x_*
 exits 1 clvox $sf -o x --surface fixed.obj,nowhere.obj -q; one_sentence; says 'nowhere.obj'
 cp moving.obj x_surface_1.obj
 exits 1 clvox $sf -o x --surface fixed.obj,x_surface_1.obj -q; one_sentence; says 'would be overwritten'
@@ -210,6 +216,9 @@ json pa.json '"pa_warped.nii.gz" not in j["outputs"] and j["result"]["posteriors
 exits 0 clvox register $tissues -o pd --deform none --dof 6 --no-picture --dry-run; prints 'pd_posteriors.nii.gz'
 exits 0 clvox register -f ps_fixed.nii.gz -m ps_fixed.nii.gz -o pc $still --deform none $tissues; says 'only carries the tissues with --deform none'
 exits 1 clvox $ps --posteriors ps_fixed.nii.gz,ps_moving_labels.nii.gz -o x -q; one_sentence; says 'add up to'; absent x_warp.nii.gz
+exits 0 clvox apply -i ps_moving_labels.nii.gz -r ps_moving_labels.nii.gz -o seven.nii
+python3 -c 'b = open("seven.nii", "rb").read(); open("seven.nii", "wb").write(b[:352] + bytes(7 * (v > 0) for v in b[352:]))'
+exits 1 clvox $ps --posteriors ps_fixed_labels.nii.gz,seven.nii -o x -q; one_sentence; says 'no label in common'; absent x_warp.nii.gz
 exits 1 clvox $ps --posteriors ps_fixed_labels.nii.gz,nowhere.nii.gz -o x -q; one_sentence; says 'nowhere.nii.gz'
 exits 1 clvox $ps $tissues --posteriors-weight 0 -o x -q; one_sentence; says 'give images, too'
 exits 2 clvox $ps --posteriors ps_fixed_labels.nii.gz -o x -q; says 'two files'

@@ -159,3 +159,55 @@ void mesh_turn(clvox_surface *a, size_t first, size_t end)
         c[2] = b;
     }
 }
+
+/* Six times the volume of a tetrahedron, with its sign. */
+static double volume_of(const double *a, const double *b, const double *c, const double *d)
+{
+    double sum = 0;
+    for (int k = 0; k < 3; k++) {
+        int l = (k + 1) % 3, m = (k + 2) % 3;
+        sum += (a[k] - d[k]) * ((b[l] - d[l]) * (c[m] - d[m]) - (b[m] - d[m]) * (c[l] - d[l]));
+    }
+    return sum;
+}
+
+/* Whether the segment from p to q goes through a triangle: its ends lie on either side, and its line
+ * inside. */
+static bool pierces(const double *p, const double *q, const double *const t[3])
+{
+    const double side = volume_of(t[0], t[1], t[2], p), other = volume_of(t[0], t[1], t[2], q);
+    if (side * other >= 0)
+        return false;
+    const double turn[3] = {volume_of(p, q, t[0], t[1]), volume_of(p, q, t[1], t[2]),
+                            volume_of(p, q, t[2], t[0])};
+    return (turn[0] > 0 && turn[1] > 0 && turn[2] > 0) || (turn[0] < 0 && turn[1] < 0 && turn[2] < 0);
+}
+
+static bool triangles_cross(const clvox_surface *a, size_t i, size_t j)
+{
+    const double *s[3], *t[3];
+    for (size_t k = 0; k < 9; k++)
+        if (a->corners[3 * i + k / 3] == a->corners[3 * j + k % 3])
+            return false;
+    for (size_t k = 0; k < 3; k++) {
+        s[k] = a->points + 3 * (size_t)a->corners[3 * i + k];
+        t[k] = a->points + 3 * (size_t)a->corners[3 * j + k];
+    }
+    for (int k = 0; k < 3; k++)
+        if (fmin(s[0][k], fmin(s[1][k], s[2][k])) > fmax(t[0][k], fmax(t[1][k], t[2][k])) ||
+            fmin(t[0][k], fmin(t[1][k], t[2][k])) > fmax(s[0][k], fmax(s[1][k], s[2][k])))
+            return false;
+    bool cross = false;
+    for (int k = 0; k < 3; k++)
+        cross = cross || pierces(s[k], s[(k + 1) % 3], t) || pierces(t[k], t[(k + 1) % 3], s);
+    return cross;
+}
+
+int mesh_crossings(const clvox_surface *a)
+{
+    int count = 0;
+    for (size_t i = 0; i < a->triangles; i++)
+        for (size_t j = i + 1; j < a->triangles; j++)
+            count += triangles_cross(a, i, j);
+    return count;
+}

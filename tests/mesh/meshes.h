@@ -18,4 +18,7 @@ clvox_surface *mesh_without(const clvox_surface *a, size_t first, size_t end);
 /* Turns triangles first .. below end over. */
 void mesh_turn(clvox_surface *a, size_t first, size_t end);
 
+/* Pairs of triangles without a common vertex that cut each other. */
+int mesh_crossings(const clvox_surface *a);
+
 #endif
