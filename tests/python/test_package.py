@@ -145,6 +145,49 @@ def registration():
     assert whole.kind == "displacement" and summary.folded == 0 and abs(np.log(det.data).mean() - summary.mean_log) < 1e-4
 
 
+@case("anatomy: surfaces, curves, clouds and tissues have the command's bits and are carried")
+def anatomy():
+    angle = np.arange(13) * (2 * np.pi / 13)
+    ring = np.stack([2 * np.cos(angle), 2 * np.sin(angle), 0 * angle], axis=1)
+    closed = np.stack([np.arange(13), (np.arange(13) + 1) % 13], axis=1)
+    here, there = clvox.Curves(ring, closed), clvox.Curves(ring + [.6, 0, 0], closed)
+    here.write("here.vtk")
+    there.write("there.vtk")
+    assert np.array_equal(clvox.read_curves("there.vtk").segments, closed)
+    assert np.allclose(clvox.read_curves("there.vtk", lps=True).points, there.points * [-1, -1, 1], atol=1e-6)
+    points, weights = np.array([[1., 2, 0], [-2, 0, 1], [3, -1, 1]]), [1, 2, .5]
+    clouds = clvox.Cloud(points, weights), clvox.Cloud(points[::-1] - [0, .5, 0], weights[::-1])
+    for name, cloud in zip(("here.csv", "there.csv"), clouds):
+        rows = (",".join(f"{v!r}" for v in (*row, weight)) for row, weight in zip(cloud.points.tolist(), cloud.weights.tolist()))
+        with open(name, "w", encoding="ascii") as file:
+            file.write("x,y,z,weight\n" + "\n".join(rows) + "\n")
+    ball = clvox.surface.mesh(clvox.Volume(np.linalg.norm(np.indices((11, 11, 11)) - 5, axis=0) - 3.3,
+                                           [[1, 0, 0, -5], [0, 1, 0, -5], [0, 0, 1, -5], [0, 0, 0, 1]]), 0)
+    moved = clvox.Surface(ball.points + [0, 0, .5], ball.triangles)
+    ball.write("here.ply")
+    moved.write("there.ply")
+    words = ["--surface", "here.ply,there.ply", "--curves", "here.vtk,there.vtk", "--cloud", "here.csv,there.csv", "--frames", "ras",
+             "--posteriors", "p_fixed_labels.nii.gz,p_moving_labels.nii.gz", "--width", "4mm", "--curves-weight", "3"]
+    command("register", "-f", "p_fixed.nii.gz", "-m", "p_moving.nii.gz", "-o", "ra", "--no-picture", *TYPED, *words)
+    surfaces = [clvox.surface.read(name) for name in ("here.ply", "there.ply")]
+    curves = [clvox.read_curves(name) for name in ("here.vtk", "there.vtk")]
+    r = clvox.register("p_fixed.nii.gz", "p_moving.nii.gz", shapes=[surfaces, curves, clouds], width=4, curves_weight=3,
+                       posteriors=("p_fixed_labels.nii.gz", "p_moving_labels.nii.gz"), **FEW)
+    assert equal(r.warp, "ra_warp.nii.gz") and equal(r.posteriors.carried, "ra_posteriors.nii.gz")
+    assert [type(shape.carried) for shape in r.shapes] == [clvox.Surface, clvox.Curves, clvox.Cloud]
+    carried = clvox.read_curves("ra_curves_1.vtk")
+    assert np.allclose(carried.points, r.shapes[1].carried.points, atol=1e-5)
+    assert np.array_equal(carried.segments, r.shapes[1].carried.segments) and list(r.shapes[2].carried.weights) == weights[::-1]
+    assert r.shapes[1].energy_after < r.shapes[1].energy_linear and 0 < r.posteriors.hellinger_after < 1
+    alone = clvox.register(posteriors=("p_fixed_labels.nii.gz", "p_moving_labels.nii.gz"), **FEW)
+    assert alone.warped is None and alone.warp is not None and alone.posteriors.hellinger_after < alone.posteriors.hellinger_before
+    refused(["0 fixed", "0 moving"], clvox.register)
+    refused(["Surface, Curves or a Cloud"], clvox.register, "p_fixed.nii.gz", "p_moving.nii.gz", shapes=[(1, 2)])
+    refused(["another kind"], clvox.register, "p_fixed.nii.gz", "p_moving.nii.gz", shapes=[(here, clouds[0])])
+    refused(["a weight for each"], clvox.Cloud, points, [1, 2])
+    refused(["add up to"], clvox.register, posteriors=("p_fixed.nii.gz", "p_moving_labels.nii.gz"))
+
+
 @case("options are the command's; what is wrong with them is said")
 def options():
     said = json.loads(subprocess.run([PROGRAM, "register", "--describe-options"], check=True, capture_output=True, text=True).stdout)

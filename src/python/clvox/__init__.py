@@ -14,13 +14,14 @@ from ._library import Context, Error, devices, options, use
 from .registration import Registration, register
 from .report import Report
 from .series import register_series
+from .shape import Cloud, Curves, read_curves
 from .statistics import compare, compare_labels, entropy, stats
 from .surface import Surface
 from .template import Atlas, atlas
 from .transform import apply, apply_points, compose, inverse, invert, jacobian, read_affine, write_affine
 from .volume import Volume, read
 
-__all__ = ["Atlas", "Context", "Error", "Registration", "Report", "Surface", "Volume", "apply", "apply_points", "atlas", "compare",
+__all__ = ["Atlas", "Cloud", "Context", "Curves", "Error", "Registration", "Report", "Surface", "Volume", "apply", "apply_points", "atlas", "compare",
            "compare_labels", "compose", "devices", "entropy", "filter",
-           "inverse", "invert", "jacobian", "options", "read", "read_affine", "register", "register_series", "stats", "surface", "tensor", "use",
+           "inverse", "invert", "jacobian", "options", "read", "read_affine", "read_curves", "register", "register_series", "stats", "surface", "tensor", "use",
            "write_affine"]

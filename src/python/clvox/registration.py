@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Context, Error, Progress, Result, context_or_own, lib, set_options, values, with_options, words
+from ._library import Context, Error, Progress, Result, call, context_or_own, lib, set_options, values, with_options, words
+from .shape import Cloud, Curves, shape_struct
+from .surface import Surface
 from .transform import read_affine, set_matrix
 from .volume import ImageLike, Volume, optional, volume
 
@@ -18,7 +20,9 @@ from .volume import ImageLike, Volume, optional, volume
 class Registration(Result):
     """What register() found: matrix (4 x 4, RAS mm, fixed to moving), warp and inverse_warp (displacement Volumes or
     None), warped (the moving image on the fixed grid), metric_before, metric_after, jacobian, suspicions and more, as
-    clvox_register_result of include/clvox/registration.h documents them."""
+    clvox_register_result of include/clvox/registration.h documents them. shapes: for each pair that was given an object
+    with carried (the moving one on the fixed image), mean_after, largest_after, energy_after and more, as
+    clvox_shape_errors; posteriors (None without): carried, hellinger_after and more, as clvox_posteriors_errors."""
 
     @property
     def transforms(self) -> List[Union[Volume, np.ndarray]]:
@@ -36,6 +40,32 @@ def _points(points):
     return array, array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
 
+def _shapes(images, pairs):
+    """Sets those of images; returns the structs, which are to be kept."""
+    if len(pairs) > _abi.CLVOX_MAX_SHAPES:
+        raise Error(f"register: {len(pairs)} pairs of shapes; at most {_abi.CLVOX_MAX_SHAPES} are possible")
+    structs = [[shape_struct(shape) for shape in pair] for pair in pairs]
+    pointer = ctypes.POINTER(_abi.clvox_shape)
+    for side, name in enumerate(("fixed_shapes", "moving_shapes")):
+        setattr(images, name, (pointer * max(len(pairs), 1))(*[ctypes.pointer(s[side]) for s in structs]))
+    images.shapes = len(pairs)
+    return structs
+
+
+def _carried(context, result, struct, shapes, made):
+    """What became of the anatomy."""
+    found = {"shapes": [], "posteriors": None}
+    for a, b in shapes:
+        errors = _abi.clvox_shape_errors()
+        call(lib.clvox_register_shape, context, result, struct, a, b, errors)
+        found["shapes"].append(values(errors))
+    if made is not None:
+        errors = _abi.clvox_posteriors_errors()
+        call(lib.clvox_register_posteriors, context, result, struct, made.fixed, made.moving, None, errors)
+        found["posteriors"] = values(errors)
+    return found
+
+
 def preset(struct, given, quick, regular, best):
     """As the command: the model first, then what the preset says of it, then the other options."""
     if quick + regular + best > 1:
@@ -49,11 +79,13 @@ def preset(struct, given, quick, regular, best):
 
 
 @with_options("register")
-def register(fixed: Union[ImageLike, List[ImageLike]], moving: Union[ImageLike, List[ImageLike]], *,
+def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Union[ImageLike, List[ImageLike], None] = None, *,
              fixed_mask: Optional[ImageLike] = None, moving_mask: Optional[ImageLike] = None,
              weight: Optional[Sequence[float]] = None, init: Union[str, bytes, os.PathLike[str], npt.ArrayLike, None] = None,
              quick: bool = False, regular: bool = False, best: bool = False, initial_warp: Optional[ImageLike] = None,
              points: Optional[Tuple[npt.ArrayLike, npt.ArrayLike]] = None,
+             shapes: Sequence[Tuple[Union[Surface, Curves, Cloud], Union[Surface, Curves, Cloud]]] = (),
+             posteriors: Optional[Tuple[ImageLike, ImageLike]] = None,
              progress: Optional[Callable[[int, int, float, float], Any]] = None, context: Optional[Context] = None,
              **options: Any) -> Registration:
     """Registers the moving image to the fixed one: an affine, then a symmetric diffeomorphic map.
@@ -63,13 +95,18 @@ def register(fixed: Union[ImageLike, List[ImageLike]], moving: Union[ImageLike, 
     quick: faster, less accurate; regular: more regular Jacobians (greedy, syn); best: the highest overlap.
     initial_warp: a displacement Volume to start from.
     points: a pair of n x 3 arrays, corresponding landmarks in RAS mm, for points_weight.
+    shapes: pairs (fixed, moving) of two Surfaces, two Curves or two Clouds, for surface_weight, curves_weight, cloud_weight.
+    posteriors: a pair of tissue probabilities (a frame a tissue) or label maps, for posteriors_weight; alone, without fixed
+        and moving, they are what is registered.
     progress: called with (level, iteration, metric, fraction of the work done); what it raises stops the registration.
     Returns a Registration. Raises clvox.Error."""
     struct = _abi.clvox_register_options()
     preset(struct, options, quick, regular, best)
     struct.by_contrast = 1
-    pairs = [[volume(v) for v in (image if isinstance(image, list) else [image])] for image in (fixed, moving)]
-    if len(pairs[0]) != len(pairs[1]) or not 1 <= len(pairs[0]) <= _abi.CLVOX_MAX_CHANNELS:
+    pairs = [[volume(v) for v in (image if isinstance(image, list) else [] if image is None else [image])]
+             for image in (fixed, moving)]
+    tissues = None if posteriors is None else [volume(v) for v in posteriors]
+    if len(pairs[0]) != len(pairs[1]) or not (tissues is None) <= len(pairs[0]) <= _abi.CLVOX_MAX_CHANNELS:
         raise Error(f"register: {len(pairs[0])} fixed and {len(pairs[1])} moving images; a channel is one of each, and there "
                     f"are at most {_abi.CLVOX_MAX_CHANNELS}")
     if isinstance(init, str) and not os.path.exists(init):
@@ -77,7 +114,7 @@ def register(fixed: Union[ImageLike, List[ImageLike]], moving: Union[ImageLike, 
     elif init is not None:
         set_matrix(struct, read_affine(init) if isinstance(init, (str, bytes, os.PathLike)) else init)
         struct.init = _abi.CLVOX_INIT_MATRIX
-    set_options("register", options, struct, float(np.cbrt(np.prod(pairs[0][0].spacing))))
+    set_options("register", options, struct, float(np.cbrt(np.prod((pairs[0] or tissues)[0].spacing))))
     structs = [[v.struct() for v in side] for side in pairs]
     masks = [optional(fixed_mask), optional(moving_mask), optional(initial_warp)]
     images = _abi.clvox_register_images(channels=len(structs[0]))
@@ -92,8 +129,22 @@ def register(fixed: Union[ImageLike, List[ImageLike]], moving: Union[ImageLike, 
         if len(a) != len(b):
             raise Error(f"register: {len(a)} points of the fixed and {len(b)} of the moving image; they correspond one to one")
         images.points = len(a)
+    structs_of_shapes = _shapes(images, list(shapes))
+    made = None
     callback = Progress(_abi.clvox_progress, progress)
     struct.progress = callback.pointer
     result = _abi.clvox_register_result()
-    callback.call(lib.clvox_register, context_or_own(context), images, struct, result)
-    return values(result, Registration)
+    context = context_or_own(context)
+    try:
+        if tissues is not None:
+            made = _abi.clvox_posteriors()
+            call(lib.clvox_posteriors_make, tissues[0].struct(), tissues[1].struct(), made)
+            images.fixed_posteriors, images.moving_posteriors = made.fixed, made.moving
+        callback.call(lib.clvox_register, context, images, struct, result)
+        found = _carried(context, result, struct, structs_of_shapes, made)
+    finally:
+        if made is not None:
+            lib.clvox_posteriors_free(made)
+    registration = values(result, Registration)
+    registration.__dict__.update(found)
+    return registration
