@@ -70,9 +70,10 @@ typedef enum clvox_landing {
  * links[count-1](... links[0](x)), as clvox_apply_points carries points, and shares its value among the eight
  * voxels of grid around that place by their trilinear weights: the adjoint of clvox_apply with
  * CLVOX_INTERPOLATE_LINEAR onto image's grid. Under the chain that brings an image from moving to fixed, it
- * takes one from fixed to moving, with no inverse. Values that are not finite are left out. Labels, vectors and
- * tensors are a CLVOX_ERROR_ARGUMENT. The same bits run after run. On success *out is the caller's, on
- * failure NULL. */
+ * takes one from fixed to moving, with no inverse. Values that are not finite are left out. Of labels (kind,
+ * names, or by MEAN what looks like them) a voxel takes the one of which most lands there, of equals the
+ * smallest; by MASS they are a CLVOX_ERROR_ARGUMENT, as vectors and tensors are. The same bits run after run.
+ * On success *out is the caller's, on failure NULL. */
 CLVOX_API int clvox_forward(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
                             const clvox_link *links, int count, clvox_landing landing, float outside,
                             clvox_volume **out);

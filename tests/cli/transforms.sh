@@ -45,7 +45,11 @@ exits 0 clvox compare p_fixed.nii.gz same.nii.gz; near SSD 0 0
 begin "--forward carries the fixed image to the moving one without an inverse"
 exits 0 clvox apply --forward -i p_fixed.nii.gz -r p_moving.nii.gz -t p_truth_warp.nii.gz -t turn.txt -o carried.nii.gz
 exits 0 clvox compare p_moving.nii.gz carried.nii.gz; below RMS "$(awk -v s="$start" 'BEGIN { print 0.35 * s }')"
-exits 1 clvox apply --forward -i p_fixed_labels.nii.gz -r p_moving.nii.gz -t turn.txt -o x.nii
+exits 0 clvox apply --forward -i p_fixed_labels.nii.gz -r p_moving.nii.gz -t p_truth_warp.nii.gz -t turn.txt -o carried_labels.nii.gz
+exits 0 clvox compare --labels carried_labels.nii.gz p_moving_labels.nii.gz --json log/v.json
+json log/v.json 'j["comparison"]["mean_dice"] > .9'
+exits 0 clvox info carried_labels.nii.gz; prints 'label'
+exits 1 clvox apply --forward --mass -i p_fixed_labels.nii.gz -r p_moving.nii.gz -t turn.txt -o x.nii
 one_sentence; says 'labels are names'; absent x.nii
 exits 2 clvox apply -i p_fixed.nii.gz -r p_moving.nii.gz --mass -o x.nii; says 'belongs to --forward'
 exits 2 clvox apply --forward --interp cubic -i p_fixed.nii.gz -r p_moving.nii.gz -o x.nii; says 'takes none of'

@@ -662,16 +662,89 @@ static void forward_is_the_adjoint_of_apply(void **state)
     assert_true(landed > to / 2 && landed < 2 * to);
     clvox_volume_destroy(&carried);
     u->kind = CLVOX_KIND_LABEL;
-    assert_int_equal(clvox_forward(ctx, u, &right_handed, &link, 1, CLVOX_LANDING_MEAN, 0, &carried), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_forward(ctx, u, &right_handed, &link, 1, CLVOX_LANDING_MASS, 0, &carried),
+                     CLVOX_ERROR_ARGUMENT);
     assert_null(carried);
+    u->kind = CLVOX_KIND_VECTOR;
+    assert_int_equal(clvox_forward(ctx, u, &right_handed, &link, 1, CLVOX_LANDING_MEAN, 0, &carried),
+                     CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&u);
     clvox_volume_destroy(&v);
+}
+
+/* Each voxel has the label of which the most lands there, each carried as a mask by itself. */
+static void labels_are_carried_by_vote(void **state)
+{
+    (void)state;
+    enum { LABELS = 4 };
+    static const float value[LABELS] = {0, 2, 5, 40};
+    const clvox_transform t = affine(stretch);
+    const clvox_link link = {&t, 0};
+    size_t from = clvox_grid_voxels(&left_handed), to = clvox_grid_voxels(&right_handed), contested = 0,
+           empty = 0;
+    clvox_volume *labels, *mask, *carried, *again, *share[LABELS];
+    assert_ok(clvox_volume_create(&left_handed, 2, CLVOX_KIND_LABEL, &labels));
+    assert_ok(clvox_volume_create(&left_handed, 2, CLVOX_KIND_SCALAR, &mask));
+    harness_random(labels->data, 2 * from, 12, 0, LABELS - .01f);
+    for (size_t i = 0; i < 2 * from; i++)
+        labels->data[i] = i % 31 ? value[(int)labels->data[i]] : NAN;
+    for (int k = 0; k < LABELS; k++) {
+        for (size_t i = 0; i < 2 * from; i++)
+            mask->data[i] = labels->data[i] == value[k];
+        assert_ok(clvox_forward(ctx, mask, &right_handed, &link, 1, CLVOX_LANDING_MASS, 0, &share[k]));
+    }
+    assert_ok(clvox_forward(ctx, labels, &right_handed, &link, 1, CLVOX_LANDING_MEAN, 9, &carried));
+    assert_ok(clvox_forward(ctx, labels, &right_handed, &link, 1, CLVOX_LANDING_MEAN, 9, &again));
+    assert_true(carried->kind == CLVOX_KIND_LABEL && carried->frames == 2);
+    assert_memory_equal(carried->data, again->data, 2 * to * sizeof(float));
+    for (size_t i = 0; i < 2 * to; i++) {
+        float most = 0, second = 0, want = 9;
+        for (int k = 0; k < LABELS; k++) {
+            const float here = share[k]->data[i];
+            second = here > most ? most : fmaxf(second, here);
+            want = here > most ? value[k] : want;
+            most = fmaxf(most, here);
+        }
+        if (most == 0)
+            assert_true(carried->data[i] == 9);
+        else if (most > 1e-2f && most - second > 1e-4f)
+            assert_that(carried->data[i] == want, "voxel %zu: %g, not %g", i, (double)carried->data[i],
+                        (double)want);
+        contested += second > 0;
+        empty += most == 0;
+    }
+    assert_true(contested > to / 10 && empty > 0);
+    clvox_volume_destroy(&carried);
+    clvox_volume_destroy(&again);
+    /* Names beyond float32 stay, and one for outside is added. */
+    labels->names = malloc(3 * sizeof *labels->names);
+    memcpy(labels->names, (const int64_t[]){0, 4000000001, 4000000003}, 3 * sizeof *labels->names);
+    labels->name_count = 3;
+    for (size_t i = 0; i < 2 * from; i++)
+        labels->data[i] = (float)(1 + i % 2);
+    assert_ok(clvox_forward(ctx, labels, &right_handed, &link, 1, CLVOX_LANDING_MEAN, 7, &carried));
+    assert_true(carried->name_count == 4 && carried->names[3] == 7 && carried->names[1] == 4000000001);
+    for (size_t i = 0; i < 2 * to; i++)
+        assert_true(carried->data[i] == 1 || carried->data[i] == 2 || carried->data[i] == 3);
+    clvox_volume_destroy(&carried);
+    clvox_volume_destroy(&labels);
+    /* What looks like labels is voted on, too, and a mask may still be smoothed. */
+    mask->hint = CLVOX_LABELS_MASK;
+    assert_ok(clvox_forward(ctx, mask, &right_handed, &link, 1, CLVOX_LANDING_MEAN, 0, &carried));
+    assert_true(carried->kind == CLVOX_KIND_SCALAR && carried->hint == CLVOX_LABELS_MASK);
+    for (size_t i = 0; i < 2 * to; i++)
+        assert_true(carried->data[i] == 0 || carried->data[i] == 1);
+    clvox_volume_destroy(&carried);
+    clvox_volume_destroy(&mask);
+    for (int k = 0; k < LABELS; k++)
+        clvox_volume_destroy(&share[k]);
 }
 
 int main(void)
 {
     ctx = harness_open();
     test_case(forward_is_the_adjoint_of_apply, "forward is the adjoint of apply");
+    test_case(labels_are_carried_by_vote, "labels are carried forward by vote");
     test_case(wider_kernels_err_less, "wider kernels err less, and thin axes stay");
     test_case(same_grid, "no transform, same grid: every voxel as it was, NaN too");
     ramps();

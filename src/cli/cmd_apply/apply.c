@@ -8,24 +8,24 @@ int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out)
     bool named = a->order != CLVOX_TENSOR_AUTO;
     clvox_volume *image = NULL, *reference = NULL;
     cli_chain chain = {.fixed = a->reference, .moving = a->image};
-    const cli_input inputs[] = {{named ? NULL : a->image, &image, a->forward ? 0 : CLI_AS_LABELS},
+    const cli_input inputs[] = {{named ? NULL : a->image, &image, a->mass ? 0 : CLI_AS_LABELS},
                                 {a->reference, &reference, 0}};
     *out = NULL;
     CLI_TRY(cli_load(cli, inputs, 2, &a->transforms, &chain, true));
     if (named)
         CLI_TRY(cli_read_tensor(cli, a->image, a->order, &image));
+    if (!a->mass && a->how.interpolation == CLVOX_INTERPOLATE_AUTO && image->kind == CLVOX_KIND_SCALAR &&
+        image->hint != CLVOX_LABELS_NONE) {
+        cli_remark(cli, 0, "%s: taken for labels (%s), which are kept; %s takes it for an image\n", a->image,
+                   clvox_label_reason(image->hint), a->forward ? "--mass" : "--interp linear");
+        cJSON_DeleteItemFromObject(cli->log, "taken_for_labels"); /* of a list, the last image's stays */
+        cJSON_AddStringToObject(cli->log, "taken_for_labels", clvox_label_reason(image->hint));
+    }
     if (a->forward) {
         CLI_TRY(clvox_forward(cli->ctx, image, &reference->grid, chain.link, chain.count,
                               a->mass ? CLVOX_LANDING_MASS : CLVOX_LANDING_MEAN, a->how.outside, out));
         CLI_TRY(clvox_volume_store_as(*out, image, a->mass ? 0 : a->how.outside, a->how.output));
         goto end;
-    }
-    if (a->how.interpolation == CLVOX_INTERPOLATE_AUTO && image->kind == CLVOX_KIND_SCALAR &&
-        image->hint != CLVOX_LABELS_NONE) {
-        cli_remark(cli, 0, "%s: taken for labels (%s), which are kept; --interp linear takes it for an image\n",
-                   a->image, clvox_label_reason(image->hint));
-        cJSON_DeleteItemFromObject(cli->log, "taken_for_labels"); /* of a list, the last image's stays */
-        cJSON_AddStringToObject(cli->log, "taken_for_labels", clvox_label_reason(image->hint));
     }
     CLI_TRY(clvox_apply_with(cli->ctx, image, &reference->grid, chain.link, chain.count, &a->how, out));
 end:
@@ -115,7 +115,8 @@ int cmd_apply(command *cli, int argc, char **argv)
             "its value among the eight voxels of REFERENCE around that place: the adjoint of linear\n"
             "interpolation, for images of the fixed space, with no inverse. A voxel takes the mean of what\n"
             "lands there, --outside where nothing does; with --mass the sum, per mm^3, which keeps the\n"
-            "integral: for densities, counts and volumes of tissue.\n\n"
+            "integral: for densities, counts and volumes of tissue. Of label maps it takes the label of\n"
+            "which most lands there.\n\n"
             "--list resamples many images in one process; paths are relative to the table's folder, -r and\n"
             "-t are for rows that name none. An image that fails does not stop the others. With --summary\n"
             "a run that was stopped goes on: an image is passed over whose row is done, by the same files\n"
