@@ -131,6 +131,17 @@ clvox_surface *mesh_box(const double low[3], const double high[3], int n)
     return s;
 }
 
+clvox_surface *mesh_ellipsoid(const double centre[3], const double axes[3], int n)
+{
+    clvox_surface *s = mesh_box((const double[]){-1, -1, -1}, (const double[]){1, 1, 1}, n);
+    for (size_t i = 0; i < s->vertices; i++) {
+        double *p = s->points + 3 * i, length = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
+        for (int k = 0; k < 3; k++)
+            p[k] = centre[k] + axes[k] * p[k] / length;
+    }
+    return s;
+}
+
 clvox_surface *mesh_both(const clvox_surface *a, const clvox_surface *b)
 {
     clvox_surface *s = create(a->vertices + b->vertices, a->triangles + b->triangles);

@@ -11,6 +11,8 @@ clvox_surface *mesh_sphere(const double centre[3], double radius, int levels);
 clvox_surface *mesh_torus(const double centre[3], double ring, double tube, int around, int across);
 /* Twelve triangles times n^2. */
 clvox_surface *mesh_box(const double low[3], const double high[3], int n);
+/* The same pushed out to an ellipsoid of these axes: other triangles than mesh_sphere's. */
+clvox_surface *mesh_ellipsoid(const double centre[3], const double axes[3], int n);
 /* Both, one after the other. */
 clvox_surface *mesh_both(const clvox_surface *a, const clvox_surface *b);
 /* A copy without the triangles whose numbers are first, first + 1 .. below end. */

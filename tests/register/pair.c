@@ -189,6 +189,11 @@ void pair_options(clvox_register_options *o, clvox_deform deform, clvox_metric m
     o->tolerance = 0;
 }
 
+const pair_model pair_models[PAIR_MODELS] = {{CLVOX_DEFORM_GREEDY, "greedy"},
+                                             {CLVOX_DEFORM_SYN, "syn"},
+                                             {CLVOX_DEFORM_LDDMM, "lddmm"},
+                                             {CLVOX_DEFORM_SHOOTING, "shooting"}};
+
 clvox_volume *pair_ball(const int size[3], const double spacing[3], const double middle[3], double radius,
                         double cosine)
 {

@@ -32,6 +32,14 @@ void pair_apart(pair *p, double amplitude, uint64_t seed);
  * a pair expands and compresses as much as it slides. */
 void pair_options(clvox_register_options *o, clvox_deform deform, clvox_metric metric);
 
+/* The models that have terms of anatomy. */
+enum { PAIR_MODELS = 4 };
+typedef struct pair_model {
+    clvox_deform deform;
+    const char *name;
+} pair_model;
+extern const pair_model pair_models[PAIR_MODELS];
+
 /* A ball of 100 with soft edges in the middle of a grid about `middle`, RAS mm, that is turned about z. */
 clvox_volume *pair_ball(const int size[3], const double spacing[3], const double middle[3], double radius,
                         double cosine);

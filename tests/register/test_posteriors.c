@@ -10,15 +10,6 @@ static clvox_context *ctx;
 
 enum { TISSUES = 3 };
 
-static const struct {
-    clvox_deform deform;
-    const char *name;
-} models[] = {{CLVOX_DEFORM_GREEDY, "greedy"},
-              {CLVOX_DEFORM_SYN, "syn"},
-              {CLVOX_DEFORM_LDDMM, "lddmm"},
-              {CLVOX_DEFORM_SHOOTING, "shooting"}};
-enum { MODELS = sizeof models / sizeof *models };
-
 /* ---- as they come ---------------------------------------------------------- */
 
 /* Two volumes of a few voxels in a row. */
@@ -183,7 +174,7 @@ static void alone_they_recover_a_known_map(void **state)
     clvox_register_options o;
     clvox_register_result r;
     clvox_posteriors_errors e;
-    pair_options(&o, models[given[0]].deform, CLVOX_METRIC_LNCC);
+    pair_options(&o, pair_models[given[0]].deform, CLVOX_METRIC_LNCC);
     o.by_contrast = 1;
     assert_ok(run(NULL, NULL, true, &o, &r));
     assert_ok(clvox_register_posteriors(ctx, &r, &o, head.made.fixed, head.made.moving, NULL, &e));
@@ -211,7 +202,7 @@ static void beside_images(void **state)
     clvox_register_options o;
     clvox_register_result alone, idle, both;
     double largest;
-    pair_options(&o, models[given[0]].deform, CLVOX_METRIC_LNCC);
+    pair_options(&o, pair_models[given[0]].deform, CLVOX_METRIC_LNCC);
     assert_ok(run(head.p.fixed, head.p.moving, false, &o, &alone));
     assert_ok(run(head.p.fixed, head.p.moving, true, &o, &both));
     double error[] = {pair_start(&head.p, NULL), pair_error(&head.p, &alone, NULL, &largest),
@@ -261,7 +252,7 @@ static void the_term_is_the_distance(void **state)
     for (size_t row = 0; row < clvox_grid_voxels(&whole->grid) / (size_t)whole->grid.size[0] * TISSUES; row++)
         memcpy(part->data + row * (size_t)grid.size[0], whole->data + row * (size_t)whole->grid.size[0] + CUT,
                (size_t)grid.size[0] * sizeof(float));
-    pair_options(&o, models[given[0]].deform, CLVOX_METRIC_LNCC);
+    pair_options(&o, pair_models[given[0]].deform, CLVOX_METRIC_LNCC);
     o.levels = 1;
     o.shrink[0] = 1;
     o.smooth_voxels[0] = 0;
@@ -542,13 +533,13 @@ int main(void)
     test_case(labels_are_tissues, "label maps as tissues");
     test_case(posteriors_that_are_none, "posteriors that are none");
     test_set_up(set_up);
-    for (int i = 0; i < MODELS; i++) {
+    for (int i = 0; i < PAIR_MODELS; i++) {
         test_case_at(alone_they_recover_a_known_map, TEST_AT(i), "%s: posteriors alone recover a known map",
-                     models[i].name);
-        test_case_at(beside_images, TEST_AT(i), "%s: posteriors beside images", models[i].name);
+                     pair_models[i].name);
+        test_case_at(beside_images, TEST_AT(i), "%s: posteriors beside images", pair_models[i].name);
     }
-    for (int i = 0; i < MODELS; i++)
-        test_case_at(the_term_is_the_distance, TEST_AT(i), "%s: the term is the distance", models[i].name);
+    for (int i = 0; i < PAIR_MODELS; i++)
+        test_case_at(the_term_is_the_distance, TEST_AT(i), "%s: the term is the distance", pair_models[i].name);
     test_case(weights_of_tissues, "weights of tissues");
     test_case(on_other_grids, "posteriors on another grid, behind a mask, on a coarser level");
     test_case(exchanged, "exchanged posteriors give syn's inverse");

@@ -10,15 +10,6 @@
 
 static clvox_context *ctx;
 
-static const struct {
-    clvox_deform deform;
-    const char *name;
-} models[] = {{CLVOX_DEFORM_GREEDY, "greedy"},
-              {CLVOX_DEFORM_SYN, "syn"},
-              {CLVOX_DEFORM_LDDMM, "lddmm"},
-              {CLVOX_DEFORM_SHOOTING, "shooting"}};
-enum { MODELS = sizeof models / sizeof *models };
-
 /* ---- shapes on a surface --------------------------------------------------- */
 
 /* A circle about each axis of an ellipsoid, of n segments. */
@@ -72,12 +63,7 @@ static int set_up(void **state)
     balls.fixed = pair_ball((const int[3]){27, 25, 19}, (const double[3]){2, 2, 2.4}, middle, 15, .96);
     balls.moving = pair_ball((const int[3]){26, 23, 21}, (const double[3]){2, 2.1, 2.2}, middle, 15, 1);
     clvox_surface *sphere = mesh_sphere(middle, 7, 2),
-                  *ellipsoid = mesh_box((const double[]){-1, -1, -1}, (const double[]){1, 1, 1}, 6);
-    for (size_t k = 0; k < ellipsoid->vertices; k++) {
-        double *p = ellipsoid->points + 3 * k, length = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
-        for (int a = 0; a < 3; a++)
-            p[a] = shifted[a] + axes[a] * p[a] / length;
-    }
+                  *ellipsoid = mesh_ellipsoid(shifted, axes, 6);
     balls.on_fixed[0] = cloud_on(sphere);
     balls.on_moving[0] = cloud_on(ellipsoid);
     balls.on_fixed[1] = circles(middle, round, 60);
@@ -135,7 +121,7 @@ static void shapes_move_what_images_cannot_see(void **state)
     clvox_register_options o;
     clvox_register_result r, again;
     clvox_shape_errors errors, repeated;
-    options(&o, models[given[0]].deform);
+    options(&o, pair_models[given[0]].deform);
     assert_ok(run(&o, kind, &r, &errors));
     printf("# %.3f mm apart, %.3f at the end (%.3f, %.3f at most); energy %.4f to %.5f\n", errors.mean_linear,
            errors.mean_after, errors.largest_linear, errors.largest_after, errors.energy_linear,
@@ -207,10 +193,10 @@ int main(void)
 {
     ctx = harness_open();
     test_set_up(set_up);
-    for (int i = 0; i < MODELS; i++)
+    for (int i = 0; i < PAIR_MODELS; i++)
         for (int kind = 0; kind < 2; kind++)
             test_case_at(shapes_move_what_images_cannot_see, TEST_AT(i, kind),
-                         "%s: %s move what images cannot see", models[i].name, kind ? "curves" : "clouds");
+                         "%s: %s move what images cannot see", pair_models[i].name, kind ? "curves" : "clouds");
     test_case(shapes_that_are_none, "shapes that are none");
     test_tear_down(tear_down);
     return test_run("shapes", harness_close);

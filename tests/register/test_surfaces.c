@@ -21,16 +21,11 @@ static const double middle[3] = {3, -5, 8};
 static int set_up(void **state)
 {
     (void)state;
-    const double axes[3] = {1.2, .85, 1.1}, shift[3] = {1.5, -1, .5};
+    const double axes[3] = {8.4, 5.95, 7.7}, shifted[3] = {4.5, -6, 8.5};
     balls.fixed = pair_ball((const int[3]){27, 25, 19}, (const double[3]){2, 2, 2.4}, middle, 15, .96);
     balls.moving = pair_ball((const int[3]){26, 23, 21}, (const double[3]){2, 2.1, 2.2}, middle, 15, 1);
     balls.sphere = mesh_sphere(middle, 7, 2);
-    balls.ellipsoid = mesh_box((const double[3]){-1, -1, -1}, (const double[3]){1, 1, 1}, 6);
-    for (size_t k = 0; k < balls.ellipsoid->vertices; k++) {
-        double *p = balls.ellipsoid->points + 3 * k, length = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
-        for (int a = 0; a < 3; a++)
-            p[a] = middle[a] + shift[a] + 7 * axes[a] * p[a] / length;
-    }
+    balls.ellipsoid = mesh_ellipsoid(shifted, axes, 6);
     return 0;
 }
 
@@ -70,13 +65,6 @@ static bool same(const clvox_volume *a, const clvox_volume *b)
     return !memcmp(a->data, b->data, 3 * clvox_grid_voxels(&a->grid) * sizeof(float));
 }
 
-static const struct {
-    clvox_deform deform;
-    const char *name;
-} models[] = {{CLVOX_DEFORM_GREEDY, "greedy"}, {CLVOX_DEFORM_SYN, "syn"}, {CLVOX_DEFORM_LDDMM, "lddmm"},
-              {CLVOX_DEFORM_SHOOTING, "shooting"}};
-enum { MODELS = sizeof models / sizeof *models };
-
 /* pair_options, and widths for a pair of levels. */
 static void options(clvox_register_options *o, clvox_deform deform)
 {
@@ -92,7 +80,7 @@ static void surfaces_move_what_images_cannot_see(void **state)
     clvox_register_options o;
     clvox_register_result alone, idle, both;
     clvox_shape_errors errors;
-    options(&o, models[given[0]].deform);
+    options(&o, pair_models[given[0]].deform);
     assert_ok(run(&o, 0, false, &alone, &errors));
     double before = errors.mean_linear, unseen = errors.mean_after;
     clvox_shape_destroy(&errors.carried);
@@ -114,7 +102,7 @@ static void surfaces_move_what_images_cannot_see(void **state)
     assert_true(errors.energy_after < .1 * errors.energy_linear && both.jacobian.folded == 0);
     clvox_register_result_free(&alone);
     clvox_shape_destroy(&errors.carried);
-    if (models[given[0]].deform == CLVOX_DEFORM_SYN) {
+    if (pair_models[given[0]].deform == CLVOX_DEFORM_SYN) {
         clvox_register_result back;
         double mean = errors.mean_after;
         assert_ok(run(&o, 1, true, &back, &errors));
@@ -234,9 +222,9 @@ int main(void)
 {
     ctx = harness_open();
     test_set_up(set_up);
-    for (int i = 0; i < MODELS; i++)
+    for (int i = 0; i < PAIR_MODELS; i++)
         test_case_at(surfaces_move_what_images_cannot_see, TEST_AT(i), "%s: surfaces move what images cannot see",
-                     models[i].name);
+                     pair_models[i].name);
     test_case(varifolds_behind_an_affine, "varifolds behind an affine");
     test_case(hippocampi, "surf_deformetrica: hippocampi end within 0.4 mm in the mean");
     test_case(surfaces_that_are_none, "surfaces that are none");

@@ -254,8 +254,20 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {0},
     };
     /* Rounds begin where the one before ended, and always give the inverse. */
-    static const char *const without[] = {"init", "inverse", "output-type", "points-weight", "points-width", "surface-weight",
-                                          "surface-kind", "width", "posteriors-weight", "posteriors-weights", NULL};
+    static const char *const without[] = {"init",
+                                          "inverse",
+                                          "output-type",
+                                          "points-weight",
+                                          "points-width",
+                                          "surface-weight",
+                                          "surface-kind",
+                                          "curves-weight",
+                                          "curves-kind",
+                                          "cloud-weight",
+                                          "width",
+                                          "posteriors-weight",
+                                          "posteriors-weights",
+                                          NULL};
     const cli_usage usage = {
         .synopsis = "-o DIR IMAGE... [options]\n"
                     "       clvox atlas -o DIR --list FILE.tsv [options]\n"
