@@ -45,7 +45,9 @@ static clvox_surface *nuclei(const double middle[3], bool second)
         double at[3];
         for (int a = 0; a < 3; a++)
             at[a] = middle[a] + 6.5 * ((a == 0 ? i % 3 : a == 1 ? i / 3 % 3 : i / 9) - 1);
-        clvox_surface *one = second ? mesh_ellipsoid(at, (const double[]){2.2, 2.2, 2.2}, 3) : mesh_sphere(at, 2.2, 1), *both;
+        clvox_surface *one = second ? mesh_ellipsoid(at, (const double[]){2.2, 2.2, 2.2}, 3)
+                                    : mesh_sphere(at, 2.2, 1),
+                      *both;
         if (all) {
             both = mesh_both(all, one);
             clvox_surface_destroy(&all);
@@ -188,6 +190,8 @@ static int run(const clvox_register_options *o, unsigned by, bool images_too, cl
 static void options(clvox_register_options *o, clvox_deform deform)
 {
     pair_options(o, deform, CLVOX_METRIC_LNCC);
+    o->iterations[0] = 20;
+    o->iterations[1] = 12;
     o->surface_width[0] = 8;
     o->surface_width[1] = 4;
     o->surface_widths = 2;

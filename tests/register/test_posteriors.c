@@ -539,7 +539,8 @@ int main(void)
         test_case_at(beside_images, TEST_AT(i), "%s: posteriors beside images", pair_models[i].name);
     }
     for (int i = 0; i < PAIR_MODELS; i++)
-        test_case_at(the_term_is_the_distance, TEST_AT(i), "%s: the term is the distance", pair_models[i].name);
+        test_case_at(the_term_is_the_distance, TEST_AT(i), "%s: the term is the distance",
+                     pair_models[i].name);
     test_case(weights_of_tissues, "weights of tissues");
     test_case(on_other_grids, "posteriors on another grid, behind a mask, on a coarser level");
     test_case(exchanged, "exchanged posteriors give syn's inverse");

@@ -62,8 +62,7 @@ static int set_up(void **state)
     const double axes[3] = {8.4, 5.95, 7.7}, round[3] = {7, 7, 7}, shifted[3] = {4.5, -6, 8.5};
     balls.fixed = pair_ball((const int[3]){27, 25, 19}, (const double[3]){2, 2, 2.4}, middle, 15, .96);
     balls.moving = pair_ball((const int[3]){26, 23, 21}, (const double[3]){2, 2.1, 2.2}, middle, 15, 1);
-    clvox_surface *sphere = mesh_sphere(middle, 7, 2),
-                  *ellipsoid = mesh_ellipsoid(shifted, axes, 6);
+    clvox_surface *sphere = mesh_sphere(middle, 7, 2), *ellipsoid = mesh_ellipsoid(shifted, axes, 6);
     balls.on_fixed[0] = cloud_on(sphere);
     balls.on_moving[0] = cloud_on(ellipsoid);
     balls.on_fixed[1] = circles(middle, round, 60);
@@ -196,7 +195,8 @@ int main(void)
     for (int i = 0; i < PAIR_MODELS; i++)
         for (int kind = 0; kind < 2; kind++)
             test_case_at(shapes_move_what_images_cannot_see, TEST_AT(i, kind),
-                         "%s: %s move what images cannot see", pair_models[i].name, kind ? "curves" : "clouds");
+                         "%s: %s move what images cannot see", pair_models[i].name,
+                         kind ? "curves" : "clouds");
     test_case(shapes_that_are_none, "shapes that are none");
     test_tear_down(tear_down);
     return test_run("shapes", harness_close);

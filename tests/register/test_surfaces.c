@@ -223,8 +223,8 @@ int main(void)
     ctx = harness_open();
     test_set_up(set_up);
     for (int i = 0; i < PAIR_MODELS; i++)
-        test_case_at(surfaces_move_what_images_cannot_see, TEST_AT(i), "%s: surfaces move what images cannot see",
-                     pair_models[i].name);
+        test_case_at(surfaces_move_what_images_cannot_see, TEST_AT(i),
+                     "%s: surfaces move what images cannot see", pair_models[i].name);
     test_case(varifolds_behind_an_affine, "varifolds behind an affine");
     test_case(hippocampi, "surf_deformetrica: hippocampi end within 0.4 mm in the mean");
     test_case(surfaces_that_are_none, "surfaces that are none");
