@@ -483,7 +483,8 @@ static const clv_option rows[] = {
      FIELD(points_width),
      .unit = CLVOX_UNIT_MM,
      .idle = of_model,
-     .help = "sigma of a landmark's pull; 0: three edges of a voxel of the finest level"},
+     .help = "sigma of the pull of a landmark, or of a vertex of a shape; 0: three edges of a voxel of the "
+             "finest level"},
     {.name = "surface-weight",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(surface_weight),

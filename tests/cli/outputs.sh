@@ -85,7 +85,8 @@ json lm.json 'j["options"]["points_weight"] == .5 and j["result"]["landmarks"]["
 json lm.json '-.5 * j["result"]["landmarks"]["largest_after_mm"]**2 <= j["result"]["landmarks"]["term_after"] < 0'
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm $still --deform none --points at.csv,apart.csv --points-weight 1
 says 'points-weight has no effect with --deform none'; json lm.json '"term_after" not in j["result"]["landmarks"]'
-exits 2 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm $quick --points-weight 1; says 'belong to --points'
+exits 2 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm $quick --points-weight 1; says 'points-weight belongs to --points'
+exits 2 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm $quick --points-width 1; says 'points-width belongs to --points, --surface'
 
 begin "landmarks to begin with"
 printf '0.96 -0.28 0 .6\n0.28 0.96 0 -.4\n0 0 1 .5\n0 0 0 1\n' > turned.txt
@@ -168,6 +169,9 @@ awk -F, 'NR > 1 { $1 = -$1; $2 = -$2 } 1' OFS=, moving.csv > moving_ras.csv; awk
 exits 0 clvox $cv -o cr --iterations 20 --cloud fixed_ras.csv,moving_ras.csv --frames ras -q
 exits 0 clvox $cv -o cl --iterations 20 --cloud fixed.csv,moving.csv -q
 [ "$(zcat cr_warp.nii.gz | cksum)" = "$(zcat cl_warp.nii.gz | cksum)" ] || complain "the frame changes the warp"
+# Their vertices pull by --points-width.
+exits 0 clvox $cv -o cp --iterations 20 --cloud fixed.csv,moving.csv --points-width 1mm -q
+[ "$(zcat cp_warp.nii.gz | cksum)" != "$(zcat cl_warp.nii.gz | cksum)" ] || complain "points-width changes nothing"
 # Weight 0 carries them and changes no bit.
 exits 0 clvox ${cv%--width*} -o cn --iterations 2 -q
 exits 0 clvox $cv -o cz --iterations 2 --curves fixed.vtk,moving.vtk --curves-weight 0 --cloud fixed.csv,moving.csv --cloud-weight 0 -q

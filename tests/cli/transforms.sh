@@ -230,6 +230,23 @@ exits 1 clvox apply --surface four.obj -t far.nii,-1 -o x.obj; one_sentence; say
 exits 2 clvox apply --surface four.obj --points four.csv -o x.obj; says 'separate runs'
 exits 2 clvox apply --surface four.obj -r p_fixed.nii.gz -o x.obj; says 'neither -i nor -r'
 
+begin "curves move as a mesh does, and stay the lines that they were"
+(printf '# vtk DataFile Version 3.0\nc\nASCII\nDATASET POLYDATA\nPOINTS 4 float\n'; cat four.txt; printf 'LINES 2 7\n3 0 1 2\n2 3 0\n') > four.vtk
+curves() { # POINTS and LINES of a binary file as text
+    python3 -c 'import struct, sys; b = open(sys.argv[1], "rb").read(); at = b.index(b"float\n") + 6
+for i in range(4): print("%.6g %.6g %.6g" % struct.unpack_from(">3f", b, at + 12 * i))
+at = b.index(b"LINES 2 7\n") + 10; print(*struct.unpack_from(">7i", b, at), file=sys.stderr)' "$1" > moved.txt 2> lines.txt
+    [ "$(cat lines.txt)" = '3 0 1 2 2 3 0' ] || complain "other lines: $(cat lines.txt)"
+}
+exits 0 clvox apply --curves four.vtk -t shift.txt -o moved.vtk --json log/s.json; says 'moved 4 vertices'
+json log/s.json 'j["vertices"] == 4 and j["outputs"] == ["moved.vtk"]'
+curves moved.vtk; awk '{ print $1 + 20, $2 + 10, $3 + 30 }' four.txt > want.txt; same moved.txt want.txt 1e-5
+exits 0 clvox apply --curves four.vtk -t shift.txt --frames lps -o moved.vtk
+curves moved.vtk; awk '{ print $1 - 20, $2 - 10, $3 + 30 }' four.txt > want.txt; same moved.txt want.txt 1e-5
+exits 1 clvox apply --curves four.obj -t shift.txt -o x.vtk; one_sentence; says 'four.obj: holds no curves'; absent x.vtk
+exits 1 clvox apply --curves four.vtk -t shift.txt -o x.obj; one_sentence; says 'x.obj: curves are written as VTK'; absent x.obj
+exits 2 clvox apply --curves four.vtk --surface four.obj -o x.vtk; says 'separate runs'
+
 begin "--profile lists kernels, -q says nothing"
 exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t turn.txt -o x.nii --profile --json log/p.json
 says 'warp'; says 'GB/s'; says 'copy bandwidth'

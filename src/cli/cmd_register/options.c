@@ -190,6 +190,8 @@ static int check_shapes(cli_register_request *r)
             if (*given(r, kind->of[i]))
                 return cli_misuse("--%s belongs to --%s FIXED,MOVING", kind->of[i], kind->option);
     }
+    if (*given(r, "points-width") && !r->points && !count)
+        return cli_misuse("--points-width belongs to --points, --surface, --curves and --cloud");
     if (*given(r, "width") && !count)
         return cli_misuse("--width belongs to --surface, --curves and --cloud");
     if (r->frames && !r->points && !count)
@@ -379,8 +381,8 @@ options:
     for (int i = 0; i < 2 && !r->posteriors; i++)
         if (*given(r, of_posteriors[i]))
             return cli_misuse("--%s belongs to --posteriors FIXED,MOVING", of_posteriors[i]);
-    if ((*given(r, "points-weight") || *given(r, "points-width")) && !r->points)
-        return cli_misuse("--points-weight and --points-width belong to --points FIXED.csv,MOVING.csv");
+    if (*given(r, "points-weight") && !r->points)
+        return cli_misuse("--points-weight belongs to --points FIXED.csv,MOVING.csv");
     CLI_TRY(read_options(cli, r, o));
     if ((status = read_two("points", r->points, &r->fixed_points, &r->moving_points)))
         return status;
