@@ -77,7 +77,8 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"mass", 0, CLI_FLAG, &a.mass, NULL,
          "with --forward: sum instead of mean, which preserves the integral"},
         {"list", 0, CLI_TEXT, &list, "TABLE.tsv",
-         "many images instead: columns input, output and, if wanted, reference and transforms (FILE[,-1];FILE ...)"},
+         "many images instead: columns input, output and, if wanted, reference and transforms "
+         "(FILE[,-1];FILE ...)"},
         {"summary", 0, CLI_OUT, &summary, "FILE.tsv",
          "with --list: one row per image; the same command again makes those that are not done in it"},
         {"jobs", 0, CLI_INTEGER, &jobs, "N",
