@@ -124,7 +124,7 @@ typedef struct clvox_register_options {
     int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm, shooting) */
     double step;             /* largest displacement of an iteration, in voxels of the level */
     double finest_step;      /* the same on the last level */
-    double momentum;         /* share of the force (greedy and syn) or step (lddmm and shooting) that an iteration
+    double momentum; /* share of the force (greedy and syn) or step (lddmm and shooting) that an iteration
                                 keeps of the one before, 0 to below 1 */
     double points_weight;    /* of the term of landmarks: as much as the metric a voxel changes by is what their mean
                                 squared distance changes by, in mm^2, times this; 0: none (not unbiased) */

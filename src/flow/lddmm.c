@@ -125,8 +125,8 @@ end:
     return status;
 }
 
-/* Along p, with steps from `try` on, at most `tries` of them; *taken: the one that lowered the energy enough, or 0.
- * begun: iterations before have found how long steps are. */
+/* Along p, with steps from `try` on, at most `tries` of them; *taken: the one that lowered the energy enough,
+ * or 0. begun: iterations before have found how long steps are. */
 static int search(clv_lddmm_descent *d, double try, bool begun, int tries, double *taken, int *count)
 {
     int status = CLVOX_OK;
@@ -309,8 +309,9 @@ static const char *const takes[] = {"step",   "momentum",         "lambda",     
                                     "solver", "solver-tolerance", CLV_ANATOMY_TAKES, "timesteps",
                                     NULL};
 
-#define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
-    .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .8
+#define COMMON                                                                                               \
+    .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, .timesteps = 4, .levels = 3, \
+    .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .8
 
 const clv_model clv_model_lddmm = {
     .deform = CLVOX_DEFORM_LDDMM,
@@ -322,9 +323,10 @@ const clv_model clv_model_lddmm = {
     .exchangeable = true,
     .gives_inverse = true,
     .takes = takes,
-    .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 8}, .tolerance = 3e-5},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 25}, .tolerance = 3e-5},
-        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .tolerance = 1e-5},
-    },
+    .presets =
+        {
+            [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 8}, .tolerance = 3e-5},
+            [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 25}, .tolerance = 3e-5},
+            [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .tolerance = 1e-5},
+        },
 };

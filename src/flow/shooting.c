@@ -100,8 +100,8 @@ end:
     return status;
 }
 
-/* Along the direction, with steps from `try` on, at most `tries` of them; *taken: the one that lowered the energy
- * enough, or 0, where the momentum stays. begun: iterations before have found how long steps are. */
+/* Along the direction, with steps from `try` on, at most `tries` of them; *taken: the one that lowered the
+ * energy enough, or 0, where the momentum stays. begun: iterations before have found how long steps are. */
 static int search(clv_flow_descent *d, double try, bool begun, int tries, double *taken, int *count)
 {
     int status = CLVOX_OK;
@@ -224,9 +224,10 @@ const clv_model clv_model_shooting = {
     .border_stays = true,
     .gives_inverse = true,
     .takes = takes,
-    .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .tolerance = 3e-5},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .tolerance = 3e-5},
-        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .tolerance = 1e-5},
-    },
+    .presets =
+        {
+            [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .tolerance = 3e-5},
+            [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .tolerance = 3e-5},
+            [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .tolerance = 1e-5},
+        },
 };

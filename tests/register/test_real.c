@@ -347,11 +347,13 @@ static void near_starts(void **state)
 /* Hippocampi by number, fixed and moving. */
 static const int hippocampi[][2] = {{1, 3}, {4, 6}, {7, 8}, {11, 14}};
 
-/* Flows descend by steps whose lengths they search: the same question as for heads, in the mean over some pairs. */
+/* Flows descend by steps whose lengths they search: the same question as for heads, in the mean over some
+ * pairs. By longer steps .01 and .022. */
 static void near_starts_of_flows(void **state)
 {
     const int *given = *state;
-    const double limit = given[0] == CLVOX_DEFORM_SHOOTING ? .005 : .017; /* .01 and .022 by steps that are longer */
+    const double limit =
+        given[0] == CLVOX_DEFORM_SHOOTING ? .005 : .017;
     enum { PAIRS = sizeof hippocampi / sizeof *hippocampi };
     double all = 0;
     for (int p = 0; p < PAIRS; p++) {

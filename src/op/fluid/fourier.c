@@ -418,8 +418,8 @@ static void weights_of(const clv_fluid_operator *op, float weight[4])
 }
 
 /* Divides a spectrum by the operator's matrices, where each wave's three components meet. */
-static int divide(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, float scale, bool twice,
-                  clv_buffer *spectrum)
+static int divide(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, float scale,
+                  bool twice, clv_buffer *spectrum)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -430,13 +430,12 @@ static int divide(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operat
     for (int a = 0; a < 3; a++)
         q[a] = 1 / (double)op->spacing[a];
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fft_solve, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, spectrum_moved(fft), CLV_BUF(spectrum), CLV_INT4(n[0], n[1], n[2], 0),
-                       CLV_FLOAT4V(weight),
-                       CLV_FLOAT4((float)(beta * q[0] * q[0]), (float)(beta * q[1] * q[1]),
-                                  (float)(beta * q[2] * q[2]), 0),
-                       CLV_FLOAT4((float)(beta * q[0] * q[1]), (float)(beta * q[0] * q[2]),
-                                  (float)(beta * q[1] * q[2]), 0),
-                       CLV_FLOAT(scale), CLV_INT(twice), CLV_BUF(fft->roots)));
+    CLV_TRY(CLV_LAUNCH(
+        ctx, kernel, size, spectrum_moved(fft), CLV_BUF(spectrum), CLV_INT4(n[0], n[1], n[2], 0),
+        CLV_FLOAT4V(weight),
+        CLV_FLOAT4((float)(beta * q[0] * q[0]), (float)(beta * q[1] * q[1]), (float)(beta * q[2] * q[2]), 0),
+        CLV_FLOAT4((float)(beta * q[0] * q[1]), (float)(beta * q[0] * q[2]), (float)(beta * q[1] * q[2]), 0),
+        CLV_FLOAT(scale), CLV_INT(twice), CLV_BUF(fft->roots)));
 end:
     return status;
 }
