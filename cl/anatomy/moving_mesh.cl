@@ -41,17 +41,18 @@ __kernel void moving_mesh_elements_item(__global const float4 *tracked, __global
     int t = get_global_id(0);
     if (t >= elements)
         return;
-    float3 a = spacing.xyz * tracked[2 * topology[ELEMENT_CORNERS * t]].xyz;
+    float3 a = tracked[2 * topology[ELEMENT_CORNERS * t]].xyz;
 #if ELEMENT_CORNERS == 1
-    element[2 * t] = (float4)(a, 0.0f);
+    element[2 * t] = (float4)(spacing.xyz * a, 0.0f);
     element[2 * t + 1] = (float4)(1.0f, 0.0f, 0.0f, tracked[2 * topology[t]].w);
 #else
-    float3 b = spacing.xyz * tracked[2 * topology[ELEMENT_CORNERS * t + 1]].xyz;
+    /* Differences first: of two vertices in one place it is 0, also where products and sums are fused. */
+    float3 b = tracked[2 * topology[ELEMENT_CORNERS * t + 1]].xyz, to_b = spacing.xyz * (b - a);
 #if ELEMENT_CORNERS == 3
-    float3 c = spacing.xyz * tracked[2 * topology[3 * t + 2]].xyz;
-    float3 along = 0.5f * cross(b - a, c - a), centre = (a + b + c) / 3.0f;
+    float3 c = tracked[2 * topology[3 * t + 2]].xyz, to_c = spacing.xyz * (c - a);
+    float3 along = 0.5f * cross(to_b, to_c), centre = spacing.xyz * (a + b + c) / 3.0f;
 #else
-    float3 along = b - a, centre = 0.5f * (a + b);
+    float3 along = to_b, centre = 0.5f * spacing.xyz * (a + b);
 #endif
     float size = length(along);
     element[2 * t] = (float4)(centre, 0.0f);
