@@ -55,7 +55,8 @@ static int column_of(const char *header, const char *name)
         if (!strncasecmp(header, name, length) && (!header[length] || header[length] == ','))
             return column;
         header = strchr(header, ',');
-        header += header != NULL;
+        if (header)
+            header++;
     }
     return -1;
 }

@@ -670,3 +670,7 @@ int clv_flow_run(clv_registration *run, clvox_register_result *result,
 end:
     return status;
 }
+
+const char *const clv_flow_takes[] = {"step",   "momentum",         "lambda",          "operator",
+                                    "solver", "solver-tolerance", CLV_ANATOMY_TAKES, "timesteps",
+                                    NULL};

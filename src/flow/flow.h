@@ -152,4 +152,7 @@ int clv_flow_run(clv_registration *run, clvox_register_result *result,
                  int (*level)(clv_registration *run, int index, double share, clvox_grid *at,
                               clvox_register_result *result));
 
+/* The options of flows, for clv_model.takes. */
+extern const char *const clv_flow_takes[];
+
 #endif

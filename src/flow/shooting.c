@@ -208,10 +208,6 @@ static int run_shooting(clv_registration *run, clvox_register_result *result)
     return clv_flow_run(run, result, run_level);
 }
 
-static const char *const takes[] = {"step",   "momentum",         "lambda",          "operator",
-                                    "solver", "solver-tolerance", CLV_ANATOMY_TAKES, "timesteps",
-                                    NULL};
-
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .7
 
@@ -223,7 +219,7 @@ const clv_model clv_model_shooting = {
     .metrics = ~0u,
     .border_stays = true,
     .gives_inverse = true,
-    .takes = takes,
+    .takes = clv_flow_takes,
     .presets =
         {
             [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .tolerance = 3e-5},

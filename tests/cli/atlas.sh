@@ -90,7 +90,7 @@ for memory in 0 100K; do
 done
 json within/report.json '0 < j["memory"]["most"] <= 102400 == j["memory"]["limit"] and j["memory"]["most_on_disk"] > 3 * 24 * 4080'
 exits 1 clvox atlas -o x --memory 0 $fast s1.nii none-such.nii; one_sentence; absent x
-exits 1 sh -c 'trap "" XFSZ; ulimit -f 16; "$0" atlas "$@"' "$program" -q -o x --memory 1K $fast s1.nii s2.nii
+exits 1 sh -c 'trap "" XFSZ; ulimit -f 16; export LLVM_PROFILE_FILE=/dev/null; "$0" atlas "$@"' "$program" -q -o x --memory 1K $fast s1.nii s2.nii
 one_sentence; says 'x: .*cannot be written (File too large); make room there, or raise the limit of memory'; absent x
 for wrong in much -1 4X 8Gi8 ''; do
     exits 2 clvox atlas -o x --memory "$wrong" s1.nii; says '--memory'

@@ -63,7 +63,7 @@ const result = {found, words, plots: document.querySelectorAll('figure svg:not(.
   tables: document.querySelectorAll('table').length, title: document.title, text: document.body.innerText,
   width: innerWidth, dark: matchMedia('(prefers-color-scheme: dark)').matches, scripts: document.scripts.length,
   fetched: performance.getEntriesByType('resource').map(e => e.name)}
-root.textContent = 'RESULT' + JSON.stringify(result) + 'END'
+root.textContent = '[RESULT]' + JSON.stringify(result) + '[END]'
 })</script>"""
 
 

@@ -34,15 +34,15 @@ class Browser:
         return done.stdout, [line for line in done.stderr.split("\n") if "CONSOLE" in line]
 
     def measure(self, page, script, *options):
-        """What a script that is added to the page puts between RESULT and END, as JSON. The page is as it is but for the
-        script: its own policy may forbid any."""
+        """What a script that is added to the page puts between [RESULT] and [END], as JSON: brackets are no letters of
+        base64. The page is as it is but for the script: its own policy may forbid any."""
         with open(page, encoding="utf-8") as file:
             text = file.read()
         probe = os.path.join(self.folder, "probe.html")
         with open(probe, "w", encoding="utf-8") as file:
             file.write(re.sub(r"<meta http-equiv=.*?>", "", text).replace("</body>", script + "</body>"))
         out, _ = self.run(probe, "--dump-dom", *options)
-        found = re.search(r"RESULT(.*)END", out, re.S)
+        found = re.search(r"\[RESULT\](.*)\[END\]", out, re.S)
         return json.loads(html.unescape(found.group(1))) if found else None
 
 

@@ -89,7 +89,7 @@ function drive() {
     rows: [...document.querySelectorAll('tbody tr')].map(r => r.innerText),
     warnings: [...document.querySelectorAll('.warnings li')].map(e => e.textContent),
     fetched: performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('data:'))}
-  root.textContent = 'RESULT' + JSON.stringify(result) + 'END'
+  root.textContent = '[RESULT]' + JSON.stringify(result) + '[END]'
 }
 addEventListener('load', () => setTimeout(drive, 800))
 </script>"""
@@ -153,7 +153,7 @@ def main():
             if not seen:
                 cases.case(name, ["Chromium gave no result"] + console)
                 return
-            cases.case(name, wrong + console + seen["fetched"] + seen["found"] + unless("RESULT" not in out, "odd") + wants(seen))
+            cases.case(name, wrong + console + seen["fetched"] + seen["found"] + unless("[RESULT]" not in out, "the page itself says [RESULT]") + wants(seen))
 
         clvox("phantom", "pair", "-o", "p", "--size", "33x37x29", "--spacing", "3x3x3.5mm", "--seed", "4", "-q")
         fast = ["--quick", "--linear", "rigid", "--shrink", "2x1", "--iterations", "12x11", "--no-picture", "-q"]
