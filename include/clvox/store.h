@@ -24,15 +24,18 @@ CLVOX_API void clvox_store_destroy(clvox_store **store);
  * room in the folder; the volume is as it was. */
 CLVOX_API int clvox_store_keep(clvox_store *store, clvox_volume *volume);
 
-/* Begins to fetch from disk what is about to be read; gives back the memory of what is not read again soon.
- * They change no value and need not be called. Nothing happens for NULL and for volumes in memory. */
+/* Begins to fetch from disk what is about to be read. Changes no value and need not be called; nothing happens
+ * for NULL and for a volume in memory. */
 CLVOX_API void clvox_store_expect(const clvox_volume *volume);
+/* Gives back the memory of what is not read again soon; otherwise as clvox_store_expect. */
 CLVOX_API void clvox_store_rest(const clvox_volume *volume);
 
 /* Bytes of values that lie in memory and on disk, and the most that did. */
 typedef struct clvox_store_bytes {
     size_t memory, most_memory, disk, most_disk;
 } clvox_store_bytes;
+
+/* What a store holds now. Any thread. */
 CLVOX_API clvox_store_bytes clvox_store_measure(clvox_store *store);
 
 #ifdef __cplusplus
