@@ -321,13 +321,12 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
         CLV_TRY(move_warps(a, v));
         clvox_volume_destroy(&v);
     }
-    int status_of_lengths = CLVOX_OK;
-    for (int i = 0; i < a->count && status_of_lengths >= 0; i++)
+    for (int i = 0; i < a->count && status >= 0; i++)
         if (a->s[i].weight > 0 && clv_atlas_is_mine(a, &a->s[i])) {
-            status_of_lengths = length_of(a->s[i].map.warp, &a->s[i].map.displacement_mm);
+            status = length_of(a->s[i].map.warp, &a->s[i].map.displacement_mm);
             clvox_store_rest(a->s[i].map.warp);
         }
-    CLV_TRY(clvox_team_agree(a->o->team, status_of_lengths));
+    CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(clv_atlas_share(a));
     for (int i = 0; i < a->count; i++) {
         const double length = a->s[i].map.displacement_mm;

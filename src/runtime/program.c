@@ -287,14 +287,16 @@ bool clv_program_from_code(clvox_context *ctx, const clv_program_request *reques
     return out->program != NULL;
 }
 
-/* What was linked takes the place of its code in the cache, so that later starts do not link it. It pays for what is
- * used often alone. */
+/* What was linked takes the place of its code in the cache, so that later starts do not link it. Only what is
+ * used often is worth that. */
 static void keep_linked(clvox_context *ctx, const clv_program_request *request, const clv_program *linked)
 {
     enum { MOST_RELINKED = 2 }; /* some 0.3 s each */
     size_t bytes;
     uint64_t limit, left;
-    if (ctx->relinked >= MOST_RELINKED || clv_cache_use(ctx->cache_dir, key_of(request, true)) < CLV_CACHE_USES || access(ctx->cache_dir, W_OK) < 0 || (clv_address_space(&limit, &left) && left < BUILDING))
+    if (ctx->relinked >= MOST_RELINKED ||
+        clv_cache_use(ctx->cache_dir, key_of(request, true)) < CLV_CACHE_USES ||
+        access(ctx->cache_dir, W_OK) < 0 || (clv_address_space(&limit, &left) && left < BUILDING))
         return;
     unsigned char *data = clv_program_binary(linked->program, &bytes);
     if (data) {

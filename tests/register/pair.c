@@ -248,3 +248,16 @@ int pair_register(clvox_context *ctx, const clvox_volume *fixed, const clvox_vol
                                           .moving_mask = moving_mask};
     return clvox_register(ctx, &images, o, r);
 }
+
+bool pair_same(const clvox_volume *a, const clvox_volume *b)
+{
+    return !memcmp(a->data, b->data, 3 * clvox_grid_voxels(&a->grid) * sizeof(float));
+}
+
+void pair_shape_options(clvox_register_options *o, clvox_deform deform)
+{
+    pair_options(o, deform, CLVOX_METRIC_LNCC);
+    o->surface_width[0] = 8;
+    o->surface_width[1] = 4;
+    o->surface_widths = 2;
+}

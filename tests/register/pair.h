@@ -73,4 +73,10 @@ int pair_register(clvox_context *ctx, const clvox_volume *fixed, const clvox_vol
                   const clvox_volume *fixed_mask, const clvox_volume *moving_mask,
                   const clvox_register_options *o, clvox_register_result *r);
 
+/* Whether two warps on one grid have the same bits. */
+bool pair_same(const clvox_volume *a, const clvox_volume *b);
+
+/* pair_options with LNCC, and widths of shapes for a pair of levels. */
+void pair_shape_options(clvox_register_options *o, clvox_deform deform);
+
 #endif

@@ -57,11 +57,6 @@ static int run(const clvox_register_options *o, int points, bool exchanged, clvo
     return status;
 }
 
-static bool same(const clvox_volume *a, const clvox_volume *b)
-{
-    return !memcmp(a->data, b->data, 3 * clvox_grid_voxels(&a->grid) * sizeof(float));
-}
-
 static const struct {
     clvox_deform deform;
     const char *name;
@@ -82,7 +77,7 @@ static void landmarks_turn_what_images_cannot_see(void **state)
     for (int i = 0; i < 2 && given[0] % 2 == 0; i++) {
         o.points_weight = i ? .05 : 0;
         assert_ok(run(&o, i ? 0 : POINTS, false, &idle, &errors));
-        assert_true(same(alone.warp, idle.warp));
+        assert_true(pair_same(alone.warp, idle.warp));
         clvox_register_result_free(&idle);
     }
     o.points_weight = .05;

@@ -147,11 +147,6 @@ static int tear_down(void **state)
     return 0;
 }
 
-static bool same(const clvox_volume *a, const clvox_volume *b)
-{
-    return !memcmp(a->data, b->data, 3 * clvox_grid_voxels(&a->grid) * sizeof(float));
-}
-
 static int run(const clvox_volume *fixed, const clvox_volume *moving, bool tissues,
                const clvox_register_options *o, clvox_register_result *r)
 {
@@ -217,7 +212,7 @@ static void beside_images(void **state)
     assert_ok(run(head.p.fixed, head.p.moving, false, &o, &alone));
     o.posteriors_weight = 0;
     assert_ok(run(head.p.fixed, head.p.moving, true, &o, &idle));
-    assert_true(same(alone.warp, idle.warp) && !same(alone.warp, both.warp));
+    assert_true(pair_same(alone.warp, idle.warp) && !pair_same(alone.warp, both.warp));
     clvox_register_result_free(&alone);
     clvox_register_result_free(&idle);
     clvox_register_result_free(&both);
@@ -304,7 +299,7 @@ static void weights_of_tissues(void **state)
                                           .fixed_posteriors = &two[0],
                                           .moving_posteriors = &two[1]};
     assert_ok(clvox_register(ctx, &images, &o, &b));
-    assert_true(same(a.warp, b.warp));
+    assert_true(pair_same(a.warp, b.warp));
     clvox_register_result_free(&a);
     clvox_register_result_free(&b);
     free(two[0].data);

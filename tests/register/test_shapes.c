@@ -101,26 +101,13 @@ static int run(const clvox_register_options *o, int kind, clvox_register_result 
     return status;
 }
 
-static bool same(const clvox_volume *a, const clvox_volume *b)
-{
-    return !memcmp(a->data, b->data, 3 * clvox_grid_voxels(&a->grid) * sizeof(float));
-}
-
-static void options(clvox_register_options *o, clvox_deform deform)
-{
-    pair_options(o, deform, CLVOX_METRIC_LNCC);
-    o->surface_width[0] = 8;
-    o->surface_width[1] = 4;
-    o->surface_widths = 2;
-}
-
 static void shapes_move_what_images_cannot_see(void **state)
 {
     const int *given = *state, kind = given[1];
     clvox_register_options o;
     clvox_register_result r, again;
     clvox_shape_errors errors, repeated;
-    options(&o, pair_models[given[0]].deform);
+    pair_shape_options(&o, pair_models[given[0]].deform);
     assert_ok(run(&o, kind, &r, &errors));
     printf("# %.3f mm apart, %.3f at the end (%.3f, %.3f at most); energy %.4f to %.5f\n", errors.mean_linear,
            errors.mean_after, errors.largest_linear, errors.largest_after, errors.energy_linear,
@@ -135,7 +122,7 @@ static void shapes_move_what_images_cannot_see(void **state)
                     errors.largest_linear);
     if (given[0] % 2 == 0) {
         assert_ok(run(&o, kind, &again, &repeated));
-        assert_true(same(r.warp, again.warp));
+        assert_true(pair_same(r.warp, again.warp));
         clvox_register_result_free(&again);
         clvox_shape_destroy(&repeated.carried);
     } else { /* without weight not a bit changes */
@@ -143,7 +130,7 @@ static void shapes_move_what_images_cannot_see(void **state)
         o.curves_weight = o.cloud_weight = 0;
         assert_ok(run(&o, -1, &alone, NULL));
         assert_ok(run(&o, kind, &again, &repeated));
-        assert_true(same(alone.warp, again.warp) && !same(alone.warp, r.warp));
+        assert_true(pair_same(alone.warp, again.warp) && !pair_same(alone.warp, r.warp));
         clvox_register_result_free(&alone);
         clvox_register_result_free(&again);
         clvox_shape_destroy(&repeated.carried);
@@ -158,7 +145,7 @@ static void shapes_that_are_none(void **state)
     clvox_register_options o;
     clvox_register_result r;
     clvox_shape_errors errors;
-    options(&o, CLVOX_DEFORM_GREEDY);
+    pair_shape_options(&o, CLVOX_DEFORM_GREEDY);
     clvox_shape *curves = balls.on_moving[1], *cloud = balls.on_fixed[0];
     double kept = curves->points[4];
     curves->points[4] = INFINITY;

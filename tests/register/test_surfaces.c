@@ -60,34 +60,20 @@ static int run(const clvox_register_options *o, int surfaces, bool exchanged, cl
     return status;
 }
 
-static bool same(const clvox_volume *a, const clvox_volume *b)
-{
-    return !memcmp(a->data, b->data, 3 * clvox_grid_voxels(&a->grid) * sizeof(float));
-}
-
-/* pair_options, and widths for a pair of levels. */
-static void options(clvox_register_options *o, clvox_deform deform)
-{
-    pair_options(o, deform, CLVOX_METRIC_LNCC);
-    o->surface_width[0] = 8;
-    o->surface_width[1] = 4;
-    o->surface_widths = 2;
-}
-
 static void surfaces_move_what_images_cannot_see(void **state)
 {
     const int *given = *state;
     clvox_register_options o;
     clvox_register_result alone, idle, both;
     clvox_shape_errors errors;
-    options(&o, pair_models[given[0]].deform);
+    pair_shape_options(&o, pair_models[given[0]].deform);
     assert_ok(run(&o, 0, false, &alone, &errors));
     double before = errors.mean_linear, unseen = errors.mean_after;
     clvox_shape_destroy(&errors.carried);
     if (given[0] % 2 == 0) { /* without weight not a bit changes */
         o.surface_weight = 0;
         assert_ok(run(&o, 1, false, &idle, &errors));
-        assert_true(same(alone.warp, idle.warp));
+        assert_true(pair_same(alone.warp, idle.warp));
         clvox_register_result_free(&idle);
         clvox_shape_destroy(&errors.carried);
         o.surface_weight = 1;
@@ -122,7 +108,7 @@ static void varifolds_behind_an_affine(void **state)
     clvox_register_result r, again;
     clvox_shape_errors errors, repeated;
     const double turn[3][3] = {{.95, -.2, .05}, {.2, .97, 0}, {0, -.05, 1.05}}, shift[3] = {1, -1, .5};
-    options(&o, CLVOX_DEFORM_GREEDY);
+    pair_shape_options(&o, CLVOX_DEFORM_GREEDY);
     o.surface_kind = CLVOX_SURFACE_VARIFOLD;
     o.init = CLVOX_INIT_MATRIX;
     for (int i = 0; i < 3; i++) {
@@ -137,7 +123,7 @@ static void varifolds_behind_an_affine(void **state)
     assert_ok(run(&o, 2, false, &again, &repeated));
     mesh_turn(balls.ellipsoid, 0, balls.ellipsoid->triangles / 2);
     printf("# %.3f mm apart, %.3f after the linear part, %.3f at the end\n", errors.mean_before, errors.mean_linear, errors.mean_after);
-    assert_true(same(r.warp, again.warp));
+    assert_true(pair_same(r.warp, again.warp));
     assert_true(errors.mean_after < .25 * errors.mean_linear && r.jacobian.folded == 0);
     clvox_register_result_free(&r);
     clvox_register_result_free(&again);
@@ -178,7 +164,7 @@ static void hippocampi(void **state)
                                               .fixed_shapes = (const clvox_shape *const[]){&fixed},
                                               .moving_shapes = (const clvox_shape *const[]){&moving},
                                               .shapes = 1};
-        options(&o, CLVOX_DEFORM_GREEDY);
+        pair_shape_options(&o, CLVOX_DEFORM_GREEDY);
         assert_ok(clvox_register(ctx, &images, &o, &r));
         assert_ok(clvox_register_shape(ctx, &r, &o, &fixed, &moving, &errors));
         printf("# hippocampi %.3f mm apart (%.3f at most), %.3f (%.3f) after\n", errors.mean_linear, errors.largest_linear,
@@ -201,7 +187,7 @@ static void surfaces_that_are_none(void **state)
     clvox_register_options o;
     clvox_register_result r;
     clvox_shape_errors errors;
-    options(&o, CLVOX_DEFORM_GREEDY);
+    pair_shape_options(&o, CLVOX_DEFORM_GREEDY);
     double kept = balls.sphere->points[4];
     balls.sphere->points[4] = NAN;
     assert_int_equal(run(&o, 1, false, &r, &errors), CLVOX_ERROR_DATA);
