@@ -72,6 +72,8 @@ CLVOX_API void clvox_devices_free(clvox_device **devices);
  * a time may use a context; several contexts may live side by side. */
 typedef struct clvox_context clvox_context;
 
+enum { CLVOX_AT_ONCE = 4 };
+
 typedef struct clvox_context_options {
     const char *device; /* index of clvox_devices_list, "gpu", "cpu" or part of a name;
                            NULL: the environment's CLVOX_DEVICE, else the best */
@@ -79,6 +81,8 @@ typedef struct clvox_context_options {
     bool no_cache;      /* neither read nor write the cache of built kernels */
     bool no_wisdom;     /* pass over what `clvox tune` measured */
     int verbosity;      /* 0: silent; 1: remarks; 2: what was built and chosen */
+    int at_once;        /* of clvox_contexts_create: contexts on each device; 0: 1; -1: as many as pay for
+                           registrations, CLVOX_AT_ONCE on a GPU and 1 on a CPU, whose cores all work for one */
 } clvox_context_options;
 
 /* Opens a device. options may be NULL. On success *out is the caller's, to be
@@ -86,8 +90,10 @@ typedef struct clvox_context_options {
 CLVOX_API int clvox_context_create(const clvox_context_options *options, clvox_context **out);
 
 /* Opens all devices that options->device names: "gpu:all" (or cpu:all, accelerator:all), or up to 64
- * selections with commas between them, such as "0,1"; "0,0" opens one twice. Returns their number; *out is
- * the caller's, for clvox_contexts_destroy; on failure *out is NULL. */
+ * selections with commas between them, such as "0,1"; "0,0" opens one twice. options->at_once opens several on
+ * each: what their threads do on the host overlaps with what the device does for the others. Registrations on one
+ * device wait for each other where its memory does not hold them all. Returns the number of contexts; *out is the
+ * caller's, for clvox_contexts_destroy; on failure *out is NULL. */
 CLVOX_API int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out);
 
 /* Releases `count` contexts and the array; sets *contexts to NULL. NULL is legal. */

@@ -33,6 +33,7 @@ typedef struct command {
     clvox_context *ctx; /* opened by cli_open */
     clvox_context **more; /* what cli_open_all opens besides it: more_count - 1, after an empty first place */
     int more_count;
+    int at_once; /* of them, on each device: contexts i, i + devices, ... are on one */
     clvox_team *team; /* of cli_team_open; NULL: this process is alone */
     int local_rank;   /* in it, among the processes of this host */
     double started;
@@ -101,6 +102,10 @@ int cmd_tensor_measures(command *cli, int argc, char **argv);
 enum { CLI_MOST_JOBS = 64 };
 int cli_default_jobs(void);
 
+/* --at-once, of verbs that register many. */
+enum { CLI_MOST_AT_ONCE = 16 };
+#define CLI_AT_ONCE_HELP "registrations at once on each device, as far as its memory goes (default: 4 on a GPU, 1 on a CPU)"
+
 /* Results, on standard output; nothing when the JSON log goes there. */
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
 /* Remarks, on standard error: level 0 unless -q, level n with n times -v. */
@@ -115,8 +120,11 @@ char *cli_bytes(double bytes, char *out);
 /* Opens the device of --device and enters it into the log; nothing when it is
  * open. */
 int cli_open(command *cli);
-/* Opens all devices of --device, for a verb whose usage says so. */
-int cli_open_all(command *cli);
+/* Opens all devices of --device, for a verb whose usage says so, for at_once registrations on each (0: as
+ * many as pay). */
+int cli_open_all(command *cli, int at_once);
+/* Devices that cli_open_all has opened. */
+int cli_devices(const command *cli);
 /* Enters what was used of wisdom into the log. */
 void cli_log_wisdom(command *cli);
 /* Enters what was used of wisdom into the log and lets the devices go; nothing

@@ -149,7 +149,8 @@ static void say_building(void *user, const char *device, int count, const char *
 {
     (void)user;
     fprintf(stderr, "building %d kernels for %s%s%s\n", count, device,
-            kept_in ? ", once; they are kept in " : ": without a cache, in every run", kept_in ? kept_in : "");
+            kept_in ? ", once; they are kept in " : ": without a cache, in every run",
+            kept_in ? kept_in : "");
 }
 
 static clvox_context_options options_of(const command *cli)
@@ -182,8 +183,8 @@ static int opened(command *cli)
     cJSON_AddStringToObject(device, "driver", limits->driver);
     cJSON_AddStringToObject(device, "version", limits->version);
     cJSON_AddStringToObject(device, "architecture", limits->architecture);
-    if (cli->more_count > 1)
-        cJSON_AddNumberToObject(device, "count", cli->more_count);
+    if (cli->more && cli_devices(cli) > 1)
+        cJSON_AddNumberToObject(device, "count", cli_devices(cli));
     clvox_wisdom wisdom;
     clvox_context_wisdom(cli->ctx, &wisdom);
     if (wisdom.remark[0] && !cli->verbose) /* with -v the library has said it */
@@ -201,7 +202,12 @@ int cli_open(command *cli)
     return status < 0 ? status : opened(cli);
 }
 
-int cli_open_all(command *cli)
+int cli_devices(const command *cli)
+{
+    return cli->more_count / cli->at_once;
+}
+
+int cli_open_all(command *cli, int at_once)
 {
     char own[128];
     clvox_context_options options = options_of(cli);
@@ -211,12 +217,16 @@ int cli_open_all(command *cli)
             return chosen;
         options.device = own;
     }
+    options.at_once = at_once ? at_once : -1;
     const int count = clvox_contexts_create(&options, &cli->more);
     if (count < 0)
         return count;
     cli->more_count = count;
     cli->ctx = cli->more[0];
     cli->more[0] = NULL;
+    cli->at_once = at_once                                                    ? at_once
+                   : clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU ? 1
+                                                                              : CLVOX_AT_ONCE;
     for (int i = 1; i < count; i++)
         prepare(cli, cli->more[i]);
     return opened(cli);

@@ -13,6 +13,7 @@
 #include "register/options.h"
 #include "register/posteriors.h"
 #include "register/shapes.h"
+#include "runtime/gate.h"
 #include "transform/field.h"
 
 static int check_grid(const clvox_volume *volume, const char *which)
@@ -284,11 +285,16 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
 {
     int status = CLVOX_OK;
     clv_register_canonical canonical = {.count = 0};
+    size_t bytes = 0;
     double mark = clv_seconds();
     memset(result, 0, sizeof *result);
     CLV_TRY(check(images, options));
     CLV_TRY(clv_register_canonical_make(images, true, &canonical));
-    CLV_TRY(run_canonical(context, &canonical.images, options, mark, result));
+    bytes = clvox_register_bytes(images, options);
+    clv_gate_enter(clv_context_gate(context), bytes);
+    status = run_canonical(context, &canonical.images, options, mark, result);
+    clv_gate_leave(clv_context_gate(context), bytes);
+    CLV_TRY(status);
     result->grid = clv_register_first(images, false)->grid;
     CLV_TRY(clv_register_canonical_return(&result->grid, result));
     if (result->warped)

@@ -50,7 +50,13 @@ static void take(clvox_context *ctx, const clvox_device *devices, int chosen)
     ctx->device = devices[chosen].device_id;
 }
 
-/* A context of its own on the device in a place of the list. */
+clv_gate *clv_context_gate(const clvox_context *context)
+{
+    return context->gate;
+}
+
+/* A context of its own on the device in a place of the list: NVIDIA's driver keeps threads that share one waiting
+ * for each other. */
 static int open_device(const clvox_context_options *options, const clvox_device *devices, int chosen,
                        clvox_context **out)
 {
@@ -92,29 +98,51 @@ end:
     return status;
 }
 
+/* What is left for drivers and for the programs of others. */
+static const double OF_MEMORY = .9;
+
+static int open_beside(const clvox_context_options *options, const clvox_device *devices, int chosen,
+                       clvox_context *first, clvox_context **out)
+{
+    int status = CLVOX_OK;
+    if (!first->gate)
+        first->gate = clv_gate_create((size_t)(OF_MEMORY * (double)first->limits.global_bytes));
+    if (!first->gate)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(open_device(options, devices, chosen, out));
+    (*out)->gate = clv_gate_hold(first->gate);
+end:
+    return status;
+}
+
 int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out)
 {
     int status = CLVOX_OK, chosen[CLV_MOST_SELECTED];
     clvox_device *devices = NULL;
     clvox_context **contexts = NULL;
     *out = NULL;
-    int count = clvox_devices_list(&devices), wanted = 0;
+    const int wish = options ? options->at_once : 0, most = wish < 0 ? CLVOX_AT_ONCE : wish > 1 ? wish : 1;
+    int count = clvox_devices_list(&devices), wanted = 0, opened = 0;
     CLV_TRY(count);
     wanted = clv_devices_select(devices, count, options ? options->device : NULL, chosen);
     CLV_TRY(wanted);
-    contexts = calloc((size_t)wanted, sizeof(clvox_context *));
+    contexts = calloc((size_t)wanted * (size_t)most, sizeof(clvox_context *));
     if (!contexts) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < wanted; i++)
-        CLV_TRY(open_device(options, devices, chosen[i], &contexts[i]));
+        CLV_TRY(open_device(options, devices, chosen[i], &contexts[opened++]));
+    for (int k = 1; k < most; k++)
+        for (int i = 0; i < wanted; i++)
+            if (wish > 0 || contexts[i]->limits.type != CLVOX_DEVICE_CPU)
+                CLV_TRY(open_beside(options, devices, chosen[i], contexts[i], &contexts[opened++]));
     *out = contexts;
     contexts = NULL;
-    status = wanted;
+    status = opened;
 end:
     clvox_devices_free(&devices);
-    clvox_contexts_destroy(&contexts, wanted);
+    clvox_contexts_destroy(&contexts, opened);
     return status;
 }
 
@@ -140,9 +168,10 @@ int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox
     if (!queue)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a context is to be opened on a queue, and there is none");
     CLV_TRY(begin(options, &ctx));
-    CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL), "clGetCommandQueueInfo", "queue");
-    CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL), "clGetCommandQueueInfo",
-           "queue");
+    CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL),
+           "clGetCommandQueueInfo", "queue");
+    CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL),
+           "clGetCommandQueueInfo", "queue");
     CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL),
            "clGetCommandQueueInfo", "queue");
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
@@ -197,6 +226,7 @@ void clvox_context_destroy(clvox_context **context)
         clReleaseCommandQueue(ctx->queue);
     if (ctx->context)
         clReleaseContext(ctx->context);
+    clv_gate_release(&ctx->gate);
     free(ctx);
     *context = NULL;
 }

@@ -8,6 +8,7 @@
 #include "runtime/compiler.h"
 #include "runtime/error.h"
 #include "runtime/fourier/fourier.h"
+#include "runtime/gate.h"
 #include "runtime/timing.h"
 #include "runtime/wisdom.h"
 
@@ -58,6 +59,7 @@ struct clvox_context {
     cl_device_id device;
     cl_context context;
     cl_command_queue queue;
+    clv_gate *gate; /* NULL: no other context of clvox_contexts_create is on this device */
     bool packed;
     char *cache_dir; /* NULL: no cache */
     bool two_steps;  /* clv_two_steps */

@@ -107,6 +107,7 @@ json dry.json '(lambda one, three: abs(one["parts"]["deformable"] / three["parts
 json dry.json 'all(p["host_bytes"] == 60 * 4080 + 204800 and p["disk_bytes"] > 0 for p in j["plan"]["plans"])'
 json dry.json '(lambda p, s: abs(p["parts"]["linear"] - 24 * s["first linear registration"]) < 1e-6)(j["plan"]["plans"][1], j["plan"]["seconds_a_subject"])'
 exits 0 clvox atlas -o dry --dry-run --deform none --rounds 0 $fast s1.nii; absent dry
+exits 2 clvox atlas -o dry s1.nii --at-once 17; says '--at-once 17: at most 16'
 exits 2 clvox atlas -o dry s1.nii --plan-devices 8; says 'belong to --dry-run'
 exits 2 clvox atlas -o dry s1.nii --dry-run --plan-devices 8,0; says '--plan-devices 8,0: '
 

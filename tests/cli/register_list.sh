@@ -52,11 +52,17 @@ rm out/*.json out/deep/*.json
 exits 0 clvox register --list in/pairs.tsv -o out $fast --step 0.3vox --device "$one,$one,$one" --profile --jobs 1; prints '3 done, 0 present'
 cut -f 1-8,10- before.tsv > want.tsv; cut -f 1-8,10- out/summary.tsv | sed "s/${tab}present${tab}/${tab}done${tab}/" | cmp -s - want.tsv || complain "another summary"
 for pair in a gone deep/b; do cmp -s "out/${pair}_warp.nii.gz" "$(basename "$pair").nii.gz" || complain "$pair has other bits"; done
+rm out/*.json out/deep/*.json
+exits 0 clvox register --list in/pairs.tsv -o out $fast --step 0.3vox --at-once 2 --json two.json; prints '3 done, 0 present'
+json two.json '"count" not in j["device"]'
+for pair in a gone deep/b; do cmp -s "out/${pair}_warp.nii.gz" "$(basename "$pair").nii.gz" || complain "$pair has other bits"; done
 exits 1 clvox register -f in/p1_fixed.nii.gz -m in/p1_moving.nii.gz -o x --device "$one,$one"; one_sentence; says 'one device is taken here'; absent x_warp.nii.gz
 
 begin "misuse and lists that make no sense are one sentence"
 exits 2 clvox register --list in/pairs.tsv; says '-o DIR'
 exits 2 clvox register --list in/pairs.tsv -o x --jobs 65; says '--jobs 65: at most 64'
+exits 2 clvox register --list in/pairs.tsv -o x --at-once 17; says '--at-once 17: at most 16'
+exits 2 clvox register -f in/p1_fixed.nii.gz -m in/p1_moving.nii.gz -o x --at-once 2; says '--at-once belongs to --list'
 exits 2 clvox register -f in/p1_fixed.nii.gz -m in/p1_moving.nii.gz -o x --jobs 2; says '--jobs belongs to --list'
 exits 2 clvox register --list in/pairs.tsv -f in/p1_fixed.nii.gz -o x; says '--list names the images'
 exits 2 clvox register -f in/p1_fixed.nii.gz -m in/p1_moving.nii.gz -o x --summary s.tsv; says '--summary belongs to --list'

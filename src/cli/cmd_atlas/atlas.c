@@ -146,15 +146,15 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         goto end;
     }
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_claim(cli, r)));
-    CLI_TRY(clvox_team_agree(cli->team, cli_open_all(cli)));
+    CLI_TRY(clvox_team_agree(cli->team, cli_open_all(cli, r->at_once)));
     o->team = cli->team;
     o->store = r->store;
     o->more = cli->more + 1;
     o->more_count = cli->more_count - 1;
     cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s", r->count,
                o->linear_rounds, o->rounds, r->ats ? " for each template" : "");
-    if (cli->more_count > 1)
-        cli_remark(cli, 0, ", on %d devices", cli->more_count);
+    if (cli_devices(cli) > 1)
+        cli_remark(cli, 0, ", on %d devices", cli_devices(cli));
     if (cli->team)
         cli_remark(cli, 0, ", in %d processes", cli->team->size);
     cli_remark(cli, 0, "\n");
@@ -250,6 +250,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "with --dry-run also for so many devices, a process each"},
         {"plan-subjects", 0, CLI_INTEGER, &r.plan_subjects, "N",
          "with --dry-run for so many subjects (default: those given)"},
+        {"at-once", 0, CLI_INTEGER, &r.at_once, "N", CLI_AT_ONCE_HELP},
         CLI_PRESET_OPTIONS(&r.presets),
         {0},
     };
@@ -317,6 +318,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
     const char *bids = count && cli_atlas_is_folder(rest[0]) ? rest[0] : NULL;
     if (bids && count > 1)
         return cli_misuse("%s is a folder: one BIDS folder, or images", bids);
+    if (r.at_once > CLI_MOST_AT_ONCE)
+        return cli_misuse("--at-once %d: at most %d", r.at_once, CLI_MOST_AT_ONCE);
     if (r.suffix && !bids)
         return cli_misuse("--suffix belongs to a BIDS folder");
     r.suffix = r.suffix ? r.suffix : "T1w";

@@ -35,6 +35,7 @@ typedef struct cli_atlas_request {
     char *at_text;
     int ats; /* 0: one template of all */
     bool report; /* also a page of each */
+    int at_once; /* registrations on each GPU; 0: as many as pay */
     bool dry_run;
     const char *plan_devices; /* "8,64,256" */
     int plan_subjects;

@@ -10,9 +10,9 @@
 #include "cli/bar.h"
 #include "cli/cmd_atlas/atlas.h"
 
-/* SAMPLES: subjects that are measured, so that the middle one has built no kernels. STEPS: moves of maps
- * in a round, as they mostly are. */
-enum { SAMPLES = 3, STEPS = 2, MOST_TIMES = 64, MOST_PLANS = 16 };
+/* SAMPLES: subjects that are measured, so that the middle one has built no kernels, twice as many as are registered
+ * at once on a device. STEPS: moves of maps in a round, as they mostly are. */
+enum { SAMPLES = 3, MOST_SAMPLES = 2 * CLI_MOST_AT_ONCE, STEPS = 2, MOST_TIMES = 256, MOST_PLANS = 16 };
 
 /* Bytes a second between processes, which nobody has measured here. */
 static const double NETWORK = 1e10;
@@ -23,6 +23,7 @@ typedef struct measured {
     int count[CLVOX_ATLAS_WORKS];
     double work[CLVOX_ATLAS_WORKS];           /* of one subject */
     double writing;                           /* its files */
+    int at_once;                              /* on a device */
     size_t voxels, device_bytes, image_bytes; /* of the template; of an image, with its mask and labels */
 } measured;
 
@@ -94,8 +95,10 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
                    const clvox_atlas_options *asked, measured *m)
 {
     int status = CLVOX_OK;
-    const int samples = r->count < SAMPLES ? r->count : SAMPLES;
-    clvox_atlas_subject few[SAMPLES];
+    const int enough = cli->at_once > 1 ? 2 * cli->at_once : SAMPLES,
+              samples = r->count < enough ? r->count : enough;
+    clvox_atlas_subject few[MOST_SAMPLES];
+    clvox_context *beside[CLI_MOST_AT_ONCE];
     clvox_atlas_options o = *asked;
     clvox_atlas_result result = {.average = NULL};
     for (int i = 0; i < samples; i++)
@@ -103,6 +106,10 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     o.linear_rounds = o.linear_rounds < 2 ? o.linear_rounds : 2;
     o.rounds = o.rounds < 1 ? o.rounds : 1;
     o.store = r->store;
+    for (int i = 1; i < cli->at_once; i++)
+        beside[i - 1] = cli->more[i * cli_devices(cli)];
+    o.more = beside;
+    o.more_count = cli->at_once - 1;
     o.timed = note;
     o.progress = show;
     o.user = m;
@@ -134,7 +141,7 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
     const int linear = moves ? o->linear_rounds : 0, templates = r->ats ? r->ats : 1;
     const int rounds = deforms ? o->rounds * templates : 0,
               averages = 1 + linear + rounds + (r->ats ? templates : 0);
-    const double turns = ceil((double)e->subjects / e->devices),
+    const double turns = ceil((double)e->subjects / (e->devices * m->at_once)),
                  own = ceil((double)e->subjects / e->processes);
     const double said =
         e->processes > 1 ? 2 * (double)m->voxels / NETWORK : 0; /* seconds a byte of each voxel */
@@ -244,8 +251,9 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     char text[2][32];
     measured *m = calloc(1, sizeof *m);
     CLI_TRY(plans);
-    status = m ? cli_open_all(cli) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    status = m ? cli_open_all(cli, r->at_once) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLI_TRY(status);
+    m->at_once = cli->at_once;
     CLI_TRY(measure(cli, r, subjects, o, m));
     cJSON *result = cJSON_AddObjectToObject(cli->log, "plan");
     cli_print(cli, "seconds of a subject on %s, measured:\n", clvox_context_limits(cli->ctx)->name);
@@ -259,7 +267,7 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     cJSON *rows = cJSON_AddArrayToObject(result, "plans");
     const int all = r->plan_subjects > 0 ? r->plan_subjects : r->count;
     expected alone = {.devices = 1, .processes = 1, .subjects = all},
-             e = {.devices = cli->more_count, .processes = 1, .subjects = all};
+             e = {.devices = cli_devices(cli), .processes = 1, .subjects = all};
     expect(r, o, m, &alone);
     expect(r, o, m, &e);
     tell(cli, rows, &e, alone.all);

@@ -291,6 +291,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"jobs", 0, CLI_INTEGER, &r->jobs, "N",
          "with --list: pairs written at once, for each device, while it has the next and one more is read "
          "(default: --threads, at most 4)"},
+        {"at-once", 0, CLI_INTEGER, &r->at_once, "N", "with --list: " CLI_AT_ONCE_HELP},
         CLI_PRESET_OPTIONS(&r->presets),
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom"},
         {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0"},
@@ -356,6 +357,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
         return status;
+    if (r->at_once > CLI_MOST_AT_ONCE)
+        return cli_misuse("--at-once %d: at most %d", r->at_once, CLI_MOST_AT_ONCE);
     if (r->jobs > CLI_MOST_JOBS)
         return cli_misuse("--jobs %d: at most %d", r->jobs, CLI_MOST_JOBS);
     if (r->list) {
@@ -366,6 +369,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         return cli_misuse("--summary belongs to --list");
     if (r->jobs)
         return cli_misuse("--jobs belongs to --list");
+    if (r->at_once)
+        return cli_misuse("--at-once belongs to --list");
     if (!r->fixed.count && (!r->posteriors || r->moving.count))
         return cli_misuse("-f FIXED is missing");
     if (!r->moving.count && r->fixed.count)

@@ -23,6 +23,7 @@ typedef struct cli_register_request {
     const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels,
         *initial_warp, *points, *posteriors;
     const char *list, *summary; /* many pairs: prefix is the folder of their outputs */
+    int at_once;                /* of these, registered at once on each GPU; 0: as many as pay */
     int jobs;                   /* of these, written at once by each device; 0: cli_default_jobs */
     const char *given[CLVOX_MAX_OPTIONS]; /* of the rows of clvox_register_table */
     char *fixed_points, *moving_points; /* the two files of points, the caller's to free; NULL: none */

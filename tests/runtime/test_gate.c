@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate to a device's memory, and contexts that share one. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "runtime/gate.h"
+
+typedef struct visitor {
+    clv_gate *gate;
+    size_t bytes;
+    atomic_bool inside;
+    pthread_t thread;
+} visitor;
+
+static void *visit(void *user)
+{
+    visitor *v = user;
+    clv_gate_enter(v->gate, v->bytes);
+    atomic_store(&v->inside, true);
+    return NULL;
+}
+
+/* Long enough for a thread that would not wait to be seen. */
+static void pause_for_others(void)
+{
+    usleep(50000);
+}
+
+static void check_waits(void **state)
+{
+    (void)state;
+    clv_gate *gate = clv_gate_create(100);
+    visitor late = {.gate = gate, .bytes = 41};
+    clv_gate_enter(gate, 60);
+    clv_gate_enter(gate, 30);
+    assert_int_equal(pthread_create(&late.thread, NULL, visit, &late), 0);
+    pause_for_others();
+    assert_false(atomic_load(&late.inside));
+    clv_gate_leave(gate, 30);
+    assert_int_equal(pthread_join(late.thread, NULL), 0); /* hangs where 41 of 40 is let in no more */
+    clv_gate_leave(gate, 60);
+    clv_gate_leave(gate, 41);
+    clv_gate_release(&gate);
+    assert_null(gate);
+}
+
+static void check_alone(void **state)
+{
+    (void)state;
+    clv_gate *gate = clv_gate_create(100);
+    visitor large = {.gate = gate, .bytes = (size_t)-1};
+    clv_gate_enter(gate, 1);
+    assert_int_equal(pthread_create(&large.thread, NULL, visit, &large), 0);
+    pause_for_others();
+    assert_false(atomic_load(&large.inside));
+    clv_gate_leave(gate, 1);
+    assert_int_equal(pthread_join(large.thread, NULL), 0);
+    visitor small = {.gate = gate, .bytes = 1};
+    assert_int_equal(pthread_create(&small.thread, NULL, visit, &small), 0);
+    pause_for_others();
+    assert_false(atomic_load(&small.inside));
+    clv_gate_leave(gate, large.bytes);
+    assert_int_equal(pthread_join(small.thread, NULL), 0);
+    clv_gate_release(&gate);
+}
+
+enum { THREADS = 6, TURNS = 200, ROOM = 10 };
+static atomic_int within, most;
+
+static void *come_and_go(void *user)
+{
+    clv_gate *gate = user;
+    for (int i = 0; i < TURNS; i++) {
+        const int bytes = 1 + i % 5;
+        clv_gate_enter(gate, (size_t)bytes);
+        const int now = atomic_fetch_add(&within, bytes) + bytes;
+        for (int before = atomic_load(&most);
+             before < now && !atomic_compare_exchange_weak(&most, &before, now);)
+            ;
+        atomic_fetch_sub(&within, bytes);
+        clv_gate_leave(gate, (size_t)bytes);
+    }
+    clv_gate_release(&gate);
+    return NULL;
+}
+
+static void check_many(void **state)
+{
+    (void)state;
+    pthread_t thread[THREADS];
+    clv_gate *gate = clv_gate_create(ROOM);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, clv_gate_hold(gate)), 0);
+    clv_gate_release(&gate);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+    assert_true(atomic_load(&most) > 0 && atomic_load(&most) <= ROOM);
+    assert_int_equal(atomic_load(&within), 0);
+}
+
+static void check_none(void **state)
+{
+    (void)state;
+    clv_gate *gate = NULL;
+    assert_null(clv_gate_hold(gate));
+    clv_gate_enter(gate, 1);
+    clv_gate_leave(gate, 1);
+    clv_gate_release(&gate);
+    clv_gate_release(NULL);
+}
+
+static void check_contexts(void **state)
+{
+    (void)state;
+    clvox_context **contexts;
+    clvox_context_options options = {.at_once = 3};
+    assert_int_equal(clvox_contexts_create(&options, &contexts), 3);
+    assert_non_null(clv_context_gate(contexts[0]));
+    for (int i = 1; i < 3; i++) {
+        assert_ptr_not_equal(contexts[i], contexts[0]);
+        assert_ptr_equal(clv_context_gate(contexts[i]), clv_context_gate(contexts[0]));
+    }
+    clvox_contexts_destroy(&contexts, 3);
+    options.at_once = 0;
+    assert_int_equal(clvox_contexts_create(&options, &contexts), 1);
+    assert_null(clv_context_gate(contexts[0]));
+    const bool cpu = clvox_context_limits(contexts[0])->type == CLVOX_DEVICE_CPU;
+    clvox_contexts_destroy(&contexts, 1);
+    options.at_once = -1;
+    const int count = clvox_contexts_create(&options, &contexts);
+    assert_int_equal(count, cpu ? 1 : CLVOX_AT_ONCE);
+    clvox_contexts_destroy(&contexts, count);
+}
+
+int main(void)
+{
+    test_case(check_waits, "work waits at the gate until there is room for it");
+    test_case(check_alone, "what needs more than there is goes in alone, and nothing beside it");
+    test_case(check_many, "threads that come and go never hold more than there is");
+    test_case(check_none, "without a gate nothing waits");
+    test_case(check_contexts, "several contexts on a device share its gate");
+    return test_run("gate", NULL);
+}
