@@ -173,8 +173,7 @@ static size_t predict_from(const clvox_register_images *given, const clvox_regis
     const bool own = images->linear_masks;
     size_t linear = clv_register_linear_bytes(&run, own ? images->linear_fixed_mask : images->fixed_mask,
                                               own ? images->linear_moving_mask : images->moving_mask);
-    size_t held =
-        clv_pool_bytes(list, count) + linear + SMALL_BYTES;
+    size_t held = clv_pool_bytes(list, count) + linear + clv_shapes_own_bytes(&run) + SMALL_BYTES;
     if (given->initial_warp)
         held += 3 * sizeof(float) * clvox_grid_voxels(&given->initial_warp->grid);
     *largest = 0;

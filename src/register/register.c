@@ -159,6 +159,7 @@ static bool too_coarse(const clvox_grid *from, const clvox_grid *to)
  * another one has failed. */
 static void release(clv_registration *run, const clv_request *requests, int count)
 {
+    clv_shapes_release(run);
     clv_pool_release(requests, count);
     clv_buffer_destroy(&run->fixed_mask);
     clv_buffer_destroy(&run->moving_mask);
@@ -259,6 +260,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     if (deform) {
         result->exchanged = run.exchanged;
         CLV_TRY(deform->run(&run, result));
+        clv_shapes_report(&run, result);
         CLV_TRY(clv_register_measure(&run, true, run.u, &after));
     }
     state_metric(&before, &linear, &after, result);

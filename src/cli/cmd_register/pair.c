@@ -296,7 +296,7 @@ int cli_pair_save(cli_pair *p, bool close)
                                          p->fixed_points.count, &errors));
         cli_register_landmarks(cli, p->fixed_points.count, &errors, &p->options);
     }
-    cli_register_shapes(cli, p->shapes, p->request.shape_count, &p->options);
+    cli_register_shapes(cli, p->shapes, p->request.shape_count, &p->options, &p->result);
     if (p->request.report)
         CLI_TRY(cli_pair_page(p));
     CLI_TRY(cli_profile(cli));

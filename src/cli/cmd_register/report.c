@@ -389,9 +389,30 @@ void cli_register_posteriors(command *cli, const clvox_posteriors *p, const clvo
     cli_log_number(to, "term_after", -weight * e->hellinger_after);
 }
 
+/* How the sums of a term were found, where not all of them are over all pairs. */
+static void report_sums(command *cli, const char *name, const clvox_shape_sums *sums, cJSON *to)
+{
+    cJSON_AddStringToObject(to, "sums", sums->by_mesh ? "mesh" : "exact");
+    if (!sums->by_mesh)
+        return;
+    cli_print(cli,
+              "%-20s by a particle mesh on %d of %d levels, at the end of %.4g mm, %d x %d x %d nodes;\n"
+              "%-20s the energy within %.1e of all pairs, its derivative within %.1e%s\n",
+              name, sums->by_mesh, sums->levels, sums->spacing, sums->size[0], sums->size[1], sums->size[2],
+              "", sums->error, sums->derivative_error,
+              sums->left ? "; it left the grid, and went on by all pairs" : "");
+    cJSON_AddNumberToObject(to, "levels", sums->levels);
+    cJSON_AddNumberToObject(to, "levels_by_mesh", sums->by_mesh);
+    cli_log_number(to, "spacing_mm", sums->spacing);
+    cJSON_AddItemToObject(to, "size", cJSON_CreateIntArray(sums->size, 3));
+    cli_log_number(to, "error", sums->error);
+    cli_log_number(to, "derivative_error", sums->derivative_error);
+    cJSON_AddNumberToObject(to, "left_the_grid", sums->left);
+}
+
 /* Those of one kind, of which there are some. */
 static void report_kind(command *cli, const cli_shape *shapes, int count, const cli_shape_kind *kind,
-                        double weight)
+                        const clvox_shape_sums *sums, double weight)
 {
     double sum[3] = {0, 0, 0};
     int alike = 0;
@@ -420,6 +441,9 @@ static void report_kind(command *cli, const cli_shape *shapes, int count, const 
         cli_log_number(one, "energy_linear", e->energy_linear);
         cli_log_number(one, "energy_after", e->energy_after);
         cli_log_number(one, "width_mm", e->width);
+        snprintf(name, sizeof name, "%s %d, sums", kind->option, alike);
+        if (weight > 0)
+            report_sums(cli, name, &sums[i], one);
         sum[0] -= weight * e->energy_before;
         sum[1] -= weight * e->energy_linear;
         sum[2] -= weight * e->energy_after;
@@ -434,12 +458,13 @@ static void report_kind(command *cli, const cli_shape *shapes, int count, const 
     cli_log_number(to, "term_after", sum[2] / alike);
 }
 
-void cli_register_shapes(command *cli, const cli_shape *shapes, int count, const clvox_register_options *o)
+void cli_register_shapes(command *cli, const cli_shape *shapes, int count, const clvox_register_options *o,
+                         const clvox_register_result *result)
 {
     for (int k = 0; k < CLI_SHAPE_KINDS; k++)
         for (int i = 0; i < count; i++)
             if (shapes[i].kind == &cli_shape_kinds[k]) {
-                report_kind(cli, shapes, count, &cli_shape_kinds[k],
+                report_kind(cli, shapes, count, &cli_shape_kinds[k], result->shape_sums,
                             clvox_register_shape_weight(o, cli_shape_kinds[k].kind));
                 break;
             }
