@@ -302,7 +302,20 @@ typedef struct clvox_register_images {
      * (channels 0) their grids are those of the registration, the linear part goes by them, too, and the
      * result has no warped image. */
     const clvox_volume *fixed_posteriors, *moving_posteriors;
+    /* Shapes and landmarks alone, without images and posteriors (channels 0): the grid of the registration
+     * (clvox_shapes_grid makes one), on which the warp is; else NULL. linear has to be NONE, and the linear
+     * part is options.matrix of init MATRIX, else the identity. Masks are refused; metrics do not count, and
+     * the result's are NAN. */
+    const clvox_grid *grid;
 } clvox_register_images;
+
+/* A grid along the axes of RAS with voxels of `spacing` mm around the shapes and landmarks of images, those
+ * of the moving side led back by matrix (the linear part, fixed to moving), and a margin of so many mm.
+ * CLVOX_ERROR_ARGUMENT, with the spacing that is possible, where there would be more than 1024 voxels along
+ * an axis, or fewer than four along the shapes; CLVOX_ERROR_DATA as clvox_shape_size, and for shapes that
+ * are one point. */
+CLVOX_API int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4][4],
+                                double spacing, double margin, clvox_grid *grid);
 
 /* The most device memory that a registration of such images takes, in bytes;
  * looks at their grids alone. Bringing a channel or mask from a much larger

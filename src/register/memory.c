@@ -9,6 +9,7 @@
 #include "op/match/metric.h"
 #include "op/match/lncc.h"
 #include "op/image/resample.h"
+#include "register/alone.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/posteriors.h"
@@ -210,6 +211,11 @@ size_t clvox_register_bytes(const clvox_register_images *images, const clvox_reg
 {
     size_t largest;
     clv_register_canonical canonical;
+    clv_register_alone alone;
+    if (clv_register_alone_make(images, options, false, &alone) < 0)
+        return 0;
+    images = &alone.images;
+    options = &alone.options;
     if (images->channels < !images->fixed_posteriors || images->channels > CLVOX_MAX_CHANNELS ||
         options->levels > CLVOX_MAX_LEVELS || clv_register_canonical_make(images, false, &canonical) < 0)
         return 0;

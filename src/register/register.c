@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "register/alone.h"
 #include "register/model.h"
 #include "register/options.h"
 #include "register/posteriors.h"
@@ -286,8 +287,12 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
 {
     int status = CLVOX_OK;
     clv_register_canonical canonical = {.count = 0};
+    clv_register_alone alone;
     double mark = clv_seconds();
     memset(result, 0, sizeof *result);
+    CLV_TRY(clv_register_alone_make(images, options, true, &alone));
+    images = &alone.images;
+    options = &alone.options;
     CLV_TRY(check(images, options));
     CLV_TRY(clv_register_canonical_make(images, true, &canonical));
     CLV_TRY(run_canonical(context, &canonical.images, options, mark, result));
@@ -295,8 +300,10 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
     CLV_TRY(clv_register_canonical_return(&result->grid, result));
     if (result->warped)
         CLV_TRY(clvox_volume_store_as(result->warped, images->moving[0], 0, options->output));
+    clv_register_alone_result(&alone, result);
 end:
     clv_register_canonical_free(&canonical);
+    clv_register_alone_free(&alone);
     if (status < 0)
         clvox_register_result_free(result);
     return status;
