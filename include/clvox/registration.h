@@ -309,8 +309,9 @@ typedef struct clvox_register_images {
     const clvox_grid *grid;
 } clvox_register_images;
 
-/* A grid along the axes of RAS with voxels of `spacing` mm around the shapes and landmarks of images, those
- * of the moving side led back by matrix (the linear part, fixed to moving), and a margin of so many mm.
+/* A grid along the axes of RAS with voxels of `spacing` mm (0: a 64th of the longest extent, to two digits)
+ * around the shapes and landmarks of images, those of the moving side led back by matrix (the linear part,
+ * fixed to moving), and around these a margin of so many mm, and at least a fifth of the longest extent.
  * CLVOX_ERROR_ARGUMENT, with the spacing that is possible, where there would be more than 1024 voxels along
  * an axis, or fewer than four along the shapes; CLVOX_ERROR_DATA as clvox_shape_size, and for shapes that
  * are one point. */

@@ -32,13 +32,20 @@ static void add_shape(box *b, const clvox_shape *s, const double matrix[4][4])
     }
 }
 
+/* To two digits. */
+static double rounded(double x)
+{
+    const double unit = pow(10, floor(log10(fmax(x, 1e-12))) - 1);
+    return fmax(round(x / unit), 1) * unit;
+}
+
 int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4][4], double spacing,
                       double margin, clvox_grid *grid)
 {
     int status = CLVOX_OK;
     enum { LEAST = 8, MOST = 1024 };
     const double one[4][4] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}};
-    double back[4][4], extent[3], longest = 0, needed = 0;
+    double back[4][4], extent[3], longest = 0, needed = 0, room;
     box b = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
     CLV_TRY(clv_shapes_check(images));
     CLV_TRY(clv_matrix_invert(matrix, back));
@@ -55,8 +62,12 @@ int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4
     for (int k = 0; k < 3; k++) {
         extent[k] = b.most[k] - b.least[k];
         longest = fmax(longest, extent[k]);
-        needed = fmax(needed, (extent[k] + 2 * margin) / (MOST - 1));
     }
+    room = fmax(margin, longest / 5);
+    if (spacing == 0)
+        spacing = rounded(longest / 64);
+    for (int k = 0; k < 3; k++)
+        needed = fmax(needed, (extent[k] + 2 * room) / (MOST - 1));
     if (!isfinite(longest) || !(longest > 0))
         return clvox_fail(CLVOX_ERROR_DATA, "the shapes of both sides are one point: there is nothing to register");
     if (!(spacing > 0) || !(margin >= 0) || !isfinite(margin) || spacing > longest / 4)
@@ -70,7 +81,7 @@ int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4
                           spacing, extent[0], extent[1], extent[2], MOST, needed);
     *grid = (clvox_grid){.to_ras = {{0}, {0}, {0}, {0, 0, 0, 1}}};
     for (int k = 0; k < 3; k++) {
-        const int n = (int)ceil((extent[k] + 2 * margin) / spacing - 1e-6) + 1;
+        const int n = (int)ceil((extent[k] + 2 * room) / spacing - 1e-6) + 1;
         grid->size[k] = n > LEAST ? n : LEAST;
         grid->to_ras[k][k] = spacing;
         grid->to_ras[k][3] = (b.least[k] + b.most[k]) / 2 - spacing * (grid->size[k] - 1) / 2;

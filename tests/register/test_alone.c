@@ -222,10 +222,14 @@ static void the_grid_is_around_the_shapes(void **state)
     const double fixed[6] = {-10, 0, 5, 20, 4, 5}, moving[6] = {-12, 0, 5, 18, 10, 5};
     const clvox_register_images images = {.fixed_points = fixed, .moving_points = moving, .points = 2};
     clvox_grid grid;
-    assert_ok(clvox_shapes_grid(&images, one, 2, 4, &grid));
-    assert_true(grid.size[0] == 21 && grid.size[1] == 10 && grid.size[2] == 8);
-    assert_true(grid.to_ras[0][0] == 2 && grid.to_ras[0][3] == -16 && grid.to_ras[1][3] == -4 &&
-                grid.to_ras[2][3] == -2 && grid.to_ras[0][1] == 0 && grid.to_ras[3][3] == 1);
+    assert_ok(clvox_shapes_grid(&images, one, 2, 8, &grid));
+    assert_true(grid.size[0] == 25 && grid.size[1] == 14 && grid.size[2] == 9);
+    assert_true(grid.to_ras[0][0] == 2 && grid.to_ras[0][3] == -20 && grid.to_ras[1][3] == -8 &&
+                grid.to_ras[2][3] == -3 && grid.to_ras[0][1] == 0 && grid.to_ras[3][3] == 1);
+    /* A 64th of 32 mm, and a fifth of them around. */
+    assert_ok(clvox_shapes_grid(&images, one, 0, 0, &grid));
+    assert_that(fabs(grid.to_ras[0][0] - .5) < 1e-12 && grid.size[0] == 91, "%g, %d", grid.to_ras[0][0],
+                grid.size[0]);
 }
 
 int main(void)

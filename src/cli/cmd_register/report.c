@@ -109,13 +109,18 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
         return status;
     clvox_metric_says(options, options->linear_metric, 1, by);
     clvox_deform_describe((int)options->deform, &model);
-    const bool tissues = images->channels == 0;
-    const clvox_volume *fixed = tissues ? images->fixed_posteriors : images->fixed[0];
-    const clvox_volume *moving = tissues ? images->moving_posteriors : images->moving[0];
-    if (tissues)
-        snprintf(by, sizeof by, "posteriors");
-    print_grid(cli, "fixed", &fixed->grid);
-    print_grid(cli, "moving", &moving->grid);
+    const bool alone = images->grid != NULL, tissues = images->channels == 0 && !alone;
+    const clvox_grid *fixed = alone     ? images->grid
+                              : tissues ? &images->fixed_posteriors->grid
+                                        : &images->fixed[0]->grid;
+    const clvox_grid *moving = alone     ? images->grid
+                               : tissues ? &images->moving_posteriors->grid
+                                         : &images->moving[0]->grid;
+    if (tissues || alone)
+        snprintf(by, sizeof by, alone ? "shapes" : "posteriors");
+    print_grid(cli, alone ? "grid" : "fixed", fixed);
+    if (!alone)
+        print_grid(cli, "moving", moving);
     if (images->channels > 1)
         cli_remark(cli, 0, "channels %d\n", images->channels);
     cli_remark(cli, 0, "plan     %s%s%s%s%s, then %s%s\n", starts[options->init], options->linear ? ", " : "",
@@ -124,14 +129,14 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
                options->deform ? "" : " deformation");
     if (p.exchanged)
         cli_remark(cli, 0, "order    from the moving image, inverted at the end\n");
-    if (!tissues)
+    if (!tissues && !alone)
         clvox_metric_says(options, options->metric, 0, by);
     for (int i = 0; i < p.levels; i++)
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, p.size[i][0],
                    p.size[i][1], p.size[i][2], options->iterations[i], by);
     cJSON *plan = cJSON_AddObjectToObject(cli->log, "plan");
-    cli_log_grid(plan, "fixed", &fixed->grid);
-    cli_log_grid(plan, "moving", &moving->grid);
+    cli_log_grid(plan, "fixed", fixed);
+    cli_log_grid(plan, "moving", moving);
     cli_plan_memory(cli, p.bytes, plan);
     return CLVOX_OK;
 }
@@ -152,14 +157,17 @@ void cli_progress_begin(cli_progress *progress, command *cli, const clvox_regist
                 kinds++;
                 break;
             }
-    const bool alone = images->channels == 0;
+    const bool nothing = images->grid != NULL, alone = images->channels == 0 && !nothing;
     const bool tissues = !alone && images->fixed_posteriors && weight_of_posteriors(options) > 0;
     *progress = (cli_progress){.options = options, .level = -1, .name = alone ? "posteriors" : NULL};
     const char *with = points + kinds + tissues > 1 ? "anatomy"
                        : points                     ? "landmarks"
                        : tissues                    ? "posteriors"
                                                     : shapes;
-    snprintf(progress->more, sizeof progress->more, "%s%s", with ? " and " : "", with ? with : "");
+    if (nothing)
+        progress->name = with ? with : "nothing";
+    else
+        snprintf(progress->more, sizeof progress->more, "%s%s", with ? " and " : "", with ? with : "");
     progress->trace = cJSON_AddArrayToObject(cli->log, "trace");
     cli_bar_begin(&progress->bar, cli);
 }
@@ -219,7 +227,8 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
         cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(r->matrix[i], 4));
     log_parts(to, &r->parts);
     cli_log_number(to, "overlap", r->overlap);
-    cJSON_AddStringToObject(to, "metric", metric_name(r->metric));
+    if (!isnan(r->metric_before))
+        cJSON_AddStringToObject(to, "metric", metric_name(r->metric));
     cli_log_number(to, "metric_before", r->metric_before);
     cli_log_number(to, "metric_linear", r->metric_linear);
     cli_log_number(to, "metric_after", r->metric_after);
@@ -257,7 +266,7 @@ static void print_deformation(const command *cli, const clvox_register_options *
                               const clvox_register_result *r)
 {
     clvox_metric_text metric;
-    if (clvox_metric_describe((int)o->metric, &metric) && metric.compares_values)
+    if (clvox_metric_describe((int)o->metric, &metric) && metric.compares_values && !isnan(r->mismatch))
         cli_print(cli, "%-20s %.6g of the squares after the linear part\n", "mismatch left", r->mismatch);
     cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm\n", "displacement", r->largest_mm, r->mean_mm);
     cli_print(cli, "%-20s smallest %.4g, largest %.4g, mean log %.4g, sd log %.4g\n", "Jacobian",
@@ -287,8 +296,10 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
         clvox_metric_says(o, r->metric, linear, metric);
     else
         snprintf(metric, sizeof metric, "ssd of roots");
-    print_stages(cli, metric, r->metric_before, r->metric_linear, r->metric_after);
-    print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);
+    if (!isnan(r->metric_before)) { /* there are images or posteriors */
+        print_stages(cli, metric, r->metric_before, r->metric_linear, r->metric_after);
+        print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);
+    }
     const clvox_affine_parts *p = &r->parts;
     if (!isnan(p->scale[0])) {
         cli_print(cli, "%-20s rotation %.2f %.2f %.2f degrees, shift %.2f %.2f %.2f mm\n", "linear part",
