@@ -179,7 +179,7 @@ const cli_shape_kind *cli_shape_read_any(command *cli, const char *path, cli_fra
     const bool curves = clvox_curves_check_name(path) >= 0;
     if (ends_with(path, ".csv"))
         kind = &kinds[CLI_CLOUD];
-    else if (curves && clvox_surface_check_name(path) < 0)
+    else if (ends_with(path, ".trk") || (curves && clvox_surface_check_name(path) < 0))
         kind = &kinds[CLI_CURVES];
     int status = kind->read(cli, path, frames, out);
     if (status < 0 && kind == &kinds[CLI_SURFACE] && curves) {

@@ -317,7 +317,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "a surface of each image, any triangles: a term of the deformation (--surface-weight); repeat for "
          "more"},
         {"curves", 0, CLI_REPEAT, &r->shapes[CLI_CURVES], "FIXED,MOVING",
-         "curves of each image, without correspondence (lines of VTK polydata): a term (--curves-weight); "
+         "curves of each image, without correspondence (VTK polydata, .tck, .trk): a term (--curves-weight); "
          "repeat "
          "for more"},
         {"cloud", 0, CLI_REPEAT, &r->shapes[CLI_CLOUD], "FIXED.csv,MOVING.csv",
