@@ -191,6 +191,35 @@ static void buffers_of_another_program(void **state)
     assert_ok(clvox_scan(ctx, 64, sums, NULL, 0, false, NULL));
 }
 
+/* Of an array in more than 2^31 bytes: distinct keys, a permutation of those that were given. Takes minutes and 7 GB:
+ * where CLVOX_TEST_LARGE is set. */
+static void more_than_two_gigabytes(void **state)
+{
+    (void)state;
+    const clvox_device_limits *limits = clvox_context_limits(ctx);
+    const size_t n = ((size_t)1 << 29) + 3, bytes = 4 * n;
+    if (!getenv("CLVOX_TEST_LARGE") || limits->max_allocation < bytes || limits->global_bytes < 5 * bytes / 2) {
+        test_skip("CLVOX_TEST_LARGE is not set, or the device has no room for %zu keys", n);
+        return;
+    }
+    uint32_t *keys = malloc(bytes), any = 0, sorted_any = 0;
+    uint64_t sum = 0, sorted_sum = 0;
+    assert_non_null(keys);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = (uint32_t)i * 2654435761u; /* odd: no two are alike */
+        sum += keys[i];
+        any ^= keys[i] * 2246822519u;
+    }
+    assert_ok(clvox_sort(ctx, CLVOX_SORT_UINT32, keys, NULL, n));
+    for (size_t i = 0; i < n; i++) {
+        assert_true(i == 0 || keys[i] > keys[i - 1]);
+        sorted_sum += keys[i];
+        sorted_any ^= keys[i] * 2246822519u;
+    }
+    assert_true(sum == sorted_sum && any == sorted_any);
+    free(keys);
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -200,5 +229,6 @@ int main(void)
     harness_cases(&clv_entry_sort_scatter, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases_first(&clv_entry_sort_scatter, lengths_and_patterns, NULL, 0, "lengths and patterns");
     test_case(arrays_of_the_host, "arrays of the host");
+    test_case(more_than_two_gigabytes, "more than 2^31 bytes");
     return test_run("radix_sort", harness_close);
 }
