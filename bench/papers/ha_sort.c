@@ -67,7 +67,7 @@ static const paper_line lines[] = {
      .conclusion = "implicit counts sort faster than those of four bits"},
     {.name = "the planner's choice", .run = run_pairs, .check = check_pairs, SORT, .devices = CLV_ON_ANY,
      .entry = &clv_entry_sort_scatter, .tile = -1, .against = PAPER_ALONE},
-    {.name = "keys and values side by side between passes", .run = run_by_pairs, .check = check_pairs, SORT,
+    {.name = "pairs side by side between passes", .run = run_by_pairs, .check = check_pairs, SORT,
      .devices = CLV_ON_ANY, .entry = &clv_entry_sort_scatter, .tile = -1, .against = 2,
      .expects = PAPER_FASTER, .conclusion = "pairs side by side sort faster than two arrays"},
     {.name = "keys of 24 bits, all digits", .run = run_narrow, .check = check_narrow, SORT,

@@ -196,9 +196,11 @@ static void pairs_side_by_side(void **state)
 {
     (void)state;
     static uint32_t keys[LONGEST], values[LONGEST], by_pairs[2][LONGEST];
-    const int lengths[] = {2, 255, 4097, harness_problems(5000, LONGEST)};
-    for (int l = 0; l < 4; l++)
-        for (int p = 0; p < PATTERNS; p++) {
+    const bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    const int lengths[] = {2, 255, 4097, LONGEST};
+    /* Implicit counts are among what oclgrind computes wrongly. */
+    for (int l = 0; !(harness_simulated() && harness_variant()->optional) && l < (tiny ? 2 : 4); l++)
+        for (int p = 0; p < (tiny ? 1 : (int)PATTERNS); p++) {
             const int n = lengths[l];
             const size_t bytes = 4 * (size_t)n;
             size_t counts, totals;
