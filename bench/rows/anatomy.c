@@ -187,9 +187,14 @@ static int side_of(const bench_data *d)
 static clv_moving_mesh sheet_of(bench_data *d)
 {
     const int side = side_of(d);
-    return (clv_moving_mesh){.corners = 3, .vertices = side * side, .elements = 2 * (side - 1) * (side - 1),
-                             .points = d->out[0], .topology = d->out[1], .tracked = d->out[2],
-                             .element = d->solver[0], .box = d->solver[1]};
+    return (clv_moving_mesh){.corners = 3,
+                             .vertices = side * side,
+                             .elements = 2 * (side - 1) * (side - 1),
+                             .points = d->out[0],
+                             .topology = d->out[1],
+                             .tracked = d->out[2],
+                             .element = d->solver[0],
+                             .box = d->solver[1]};
 }
 
 /* In voxels. */
@@ -269,7 +274,8 @@ static int check_moving(bench_check *c)
     CLV_TRY(clv_buffer_read(c->data->ctx, m.tracked, 0, c->got, 32 * (size_t)m.vertices));
     for (int k = 0; k < m.vertices; k++) {
         float p[4];
-        const int x = k % side, y = k / side, left = x > 0, right = x < side - 1, up = y > 0, down = y < side - 1;
+        const int x = k % side, y = k / side, left = x > 0, right = x<side - 1, up = y> 0,
+                  down = y < side - 1;
         const int triangles = (right && down) + (left && down ? 2 : 0) + (right && up ? 2 : 0) + (left && up);
         vertex_of(c->data, k, p);
         for (int a = 0; a < 4; a++) {
@@ -313,6 +319,7 @@ const bench_row bench_rows_anatomy[] = {
     {"particle mesh of 1e-5", "mesh_read", 128, 0, row_mesh, check_mesh, begin_mesh_fine, elements_of},
     {"particle mesh, varifold", NULL, 128, 0, row_mesh, check_mesh, begin_mesh_varifold, elements_of},
     /* A triangle: half a vertex three times, elements, boxes, corners, derivatives. */
-    {"moving mesh, place and pull", "moving_mesh_pull", 240, 0, row_moving, check_moving, begin_moving, triangles_of},
+    {"moving mesh, place and pull", "moving_mesh_pull", 240, 0, row_moving, check_moving, begin_moving,
+     triangles_of},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

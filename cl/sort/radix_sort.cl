@@ -337,7 +337,8 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
     for (int k = 0; k < MARCH; k++)
         if (item + k * TILE_X < held) {
 #if WRITES_PAIRS
-            vstore2((uint2)(key[k], stage[PLACE(w[k] & 0xffff)]), start[w[k] >> 16] + item + k * TILE_X, keys_out);
+            vstore2((uint2)(key[k], stage[PLACE(w[k] & 0xffff)]), start[w[k] >> 16] + item + k * TILE_X,
+                    keys_out);
 #else
             values_out[start[w[k] >> 16] + item + k * TILE_X] = stage[PLACE(w[k] & 0xffff)];
 #endif

@@ -239,7 +239,7 @@ typedef struct clvox_shape_sums {
     double spacing;      /* mm between the nodes of the last mesh; 0: there was none, as the rest */
     int size[3];         /* its nodes along each axis */
     double error, derivative_error; /* the largest of all levels by a mesh */
-    int left;            /* times that the shape left a mesh's grid, and went on by all pairs */
+    int left;                       /* times that the shape left a mesh's grid, and went on by all pairs */
 } clvox_shape_sums;
 
 typedef struct clvox_register_result {

@@ -69,16 +69,18 @@ int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4
     for (int k = 0; k < 3; k++)
         needed = fmax(needed, (extent[k] + 2 * room) / (MOST - 1));
     if (!isfinite(longest) || !(longest > 0))
-        return clvox_fail(CLVOX_ERROR_DATA, "the shapes of both sides are one point: there is nothing to register");
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "the shapes of both sides are one point: there is nothing to register");
     if (!(spacing > 0) || !(margin >= 0) || !isfinite(margin) || spacing > longest / 4)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "a grid of %g mm is too coarse for shapes that are %.4g mm long: at most %.3g mm",
                           spacing, longest, longest / 4);
     if (spacing < needed)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "a grid of %g mm around shapes of %.4g x %.4g x %.4g mm has more than %d voxels along an "
-                          "axis: at least %.3g mm",
-                          spacing, extent[0], extent[1], extent[2], MOST, needed);
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "a grid of %g mm around shapes of %.4g x %.4g x %.4g mm has more than %d voxels along an "
+            "axis: at least %.3g mm",
+            spacing, extent[0], extent[1], extent[2], MOST, needed);
     *grid = (clvox_grid){.to_ras = {{0}, {0}, {0}, {0, 0, 0, 1}}};
     for (int k = 0; k < 3; k++) {
         const int n = (int)ceil((extent[k] + 2 * room) / spacing - 1e-6) + 1;
@@ -104,11 +106,13 @@ int clv_register_alone_make(const clvox_register_images *given, const clvox_regi
     if (given->fixed_mask || given->moving_mask || given->linear_masks)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "masks are of images, and there are none");
     if (o->linear != CLVOX_LINEAR_NONE)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "without images nothing gives a linear part: take none, and a matrix to start from");
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "without images nothing gives a linear part: take none, and a matrix to start from");
     const clv_model *model = clv_model_find(o->deform);
     if (model && !clv_model_takes(model, "surface-weight"))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s model has no term of shapes; greedy, syn, lddmm and shooting have",
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the %s model has no term of shapes; greedy, syn, lddmm and shooting have",
                           model->name);
     out->alone = true;
     for (int s = 0; s < 2; s++) {
@@ -116,7 +120,8 @@ int clv_register_alone_make(const clvox_register_images *given, const clvox_regi
         out->image[s].frames = 1;
     }
     if (o->init == CLVOX_INIT_MATRIX)
-        clv_matrix_multiply(CLV_MATRIX(o->matrix), CLV_MATRIX(given->grid->to_ras), out->image[1].grid.to_ras);
+        clv_matrix_multiply(CLV_MATRIX(o->matrix), CLV_MATRIX(given->grid->to_ras),
+                            out->image[1].grid.to_ras);
     for (int s = 0; s < 2 && data; s++) {
         out->image[s].data = calloc(clvox_grid_voxels(given->grid), sizeof(float));
         if (!out->image[s].data) {

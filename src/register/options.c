@@ -537,7 +537,8 @@ static const clv_option rows[] = {
      .open = CLV_OPTION_BELOW | CLV_OPTION_ABOVE,
      .idle = of_model,
      .argument = "E",
-     .help = "mesh, auto: largest error of a shape's term, over half of |S|^2 + |T|^2, and of its derivative"},
+     .help =
+         "mesh, auto: largest error of a shape's term, over half of |S|^2 + |T|^2, and of its derivative"},
     {.name = "posteriors-weight",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(posteriors_weight),

@@ -126,14 +126,42 @@ static size_t put(uint8_t *to, size_t at, double x, int bytes, bool big)
 }
 
 /* Two lines, and one of a single point between them. */
-static const double tracks[] = {0,   0, 0, 1, 0,   0, 1, 2,   0, (double)NAN, (double)NAN, (double)NAN,
-                                9,   9, 9, (double)NAN, (double)NAN, (double)NAN, -4, 5, 6, 1, 2,   3,
-                                (double)NAN, (double)NAN, (double)NAN, (double)INFINITY, (double)INFINITY, (double)INFINITY};
+static const double tracks[] = {0,
+                                0,
+                                0,
+                                1,
+                                0,
+                                0,
+                                1,
+                                2,
+                                0,
+                                (double)NAN,
+                                (double)NAN,
+                                (double)NAN,
+                                9,
+                                9,
+                                9,
+                                (double)NAN,
+                                (double)NAN,
+                                (double)NAN,
+                                -4,
+                                5,
+                                6,
+                                1,
+                                2,
+                                3,
+                                (double)NAN,
+                                (double)NAN,
+                                (double)NAN,
+                                (double)INFINITY,
+                                (double)INFINITY,
+                                (double)INFINITY};
 enum { NUMBERS = sizeof tracks / sizeof *tracks };
 
 static size_t tck(uint8_t *to, const char *type, int bytes, bool big, int numbers)
 {
-    size_t at = (size_t)sprintf((char *)to, "mrtrix tracks    \nroi: seed a.mif\ndatatype: %s\ncount: 3\nfile: . 100\nEND\n", type);
+    size_t at = (size_t)sprintf(
+        (char *)to, "mrtrix tracks    \nroi: seed a.mif\ndatatype: %s\ncount: 3\nfile: . 100\nEND\n", type);
     assert_true(at <= 100);
     at = 100;
     for (int i = 0; i < numbers; i++)
@@ -150,12 +178,14 @@ static void tracks_of_mrtrix(void **state)
         const char *type;
         int bytes;
         bool big;
-    } types[] = {{"Float32LE", 4, false}, {"Float32BE", 4, true}, {"Float64LE", 8, false}, {"float64be", 8, true}};
+    } types[] = {
+        {"Float32LE", 4, false}, {"Float32BE", 4, true}, {"Float64LE", 8, false}, {"float64be", 8, true}};
     clvox_shape *s = NULL, *again = NULL;
     for (int i = 0; i < 4; i++)
         for (int lps = 0; lps < 2; lps++) { /* its frame is known */
             memset(bytes, 0, sizeof bytes);
-            assert_true(!files_write(files_in("a.tck"), bytes, tck(bytes, types[i].type, types[i].bytes, types[i].big, NUMBERS)));
+            assert_true(!files_write(files_in("a.tck"), bytes,
+                                     tck(bytes, types[i].type, types[i].bytes, types[i].big, NUMBERS)));
             assert_ok(clvox_curves_read(files_in("a.tck"), lps, &s));
             assert_true(s->vertices == 6 && s->elements == 3 && s->points[9] == 9 && s->points[12] == -4);
             assert_memory_equal(s->corners, want, sizeof want);
@@ -169,7 +199,8 @@ static void tracks_of_mrtrix(void **state)
     assert_memory_equal(again->corners, want, sizeof want);
     size_t size;
     uint8_t *text = files_read(files_in("out.tck"), &size);
-    assert_true(size > 13 && !memcmp(text, "mrtrix tracks", 13) && memmem(text, size, "count: 0000000003\n", 18));
+    assert_true(size > 13 && !memcmp(text, "mrtrix tracks", 13) &&
+                memmem(text, size, "count: 0000000003\n", 18));
     free(text);
     clvox_shape_destroy(&again);
     /* As VTK and back. */
@@ -275,11 +306,13 @@ static void tracks_of_trackvis(void **state)
     for (int c = 0; c < 5; c++)
         for (int big = 0; big < 2; big++) {
             clvox_shape *s = NULL;
-            assert_true(!files_write(files_in("a.trk"), bytes, trk(bytes, cases[c].order, cases[c].matrix, big)));
+            assert_true(
+                !files_write(files_in("a.trk"), bytes, trk(bytes, cases[c].order, cases[c].matrix, big)));
             assert_ok(clvox_curves_read(files_in("a.trk"), 0, &s));
             assert_true(s->vertices == 2 && s->elements == 1 && s->corners[0] == 0 && s->corners[1] == 1);
             for (int k = 0; k < 3; k++)
-                assert_that(fabs(s->points[k] - cases[c].first[k]) < 1e-5 && fabs(s->points[3 + k] - cases[c].second[k]) < 1e-5,
+                assert_that(fabs(s->points[k] - cases[c].first[k]) < 1e-5 &&
+                                fabs(s->points[3 + k] - cases[c].second[k]) < 1e-5,
                             "case %d, axis %d: %g, %g", c, k, s->points[k], s->points[3 + k]);
             clvox_shape_destroy(&s);
         }

@@ -60,7 +60,8 @@ static void surfaces_find_each_other(void **state)
     run(&s, &r, &errors);
     printf("# %.3f mm apart, %.3f at the end (%.3f at most)\n", errors.mean_linear, errors.mean_after,
            errors.largest_after);
-    assert_that(errors.mean_after < .2 * errors.mean_linear && errors.largest_after < errors.largest_linear / 2,
+    assert_that(errors.mean_after < .2 * errors.mean_linear &&
+                    errors.largest_after < errors.largest_linear / 2,
                 "%g of %g, %g of %g", errors.mean_after, errors.mean_linear, errors.largest_after,
                 errors.largest_linear);
     assert_true(r.jacobian.folded == 0 && r.suspicions == 0 && !r.warped && isnan(r.metric_after));
@@ -109,7 +110,8 @@ static void a_matrix_leads_to_what_is_far_away(void **state)
     const double mean = pair_distance(near.warp, there.warp, NULL, &largest);
     printf("# %.2g voxels apart, %.2g at most\n", mean, largest);
     assert_true(mean < 1e-3 && largest < 1e-2 && there.suspicions == 0);
-    assert_that(fabs(moved.mean_after - errors.mean_after) < .01, "%g, %g", moved.mean_after, errors.mean_after);
+    assert_that(fabs(moved.mean_after - errors.mean_after) < .01, "%g, %g", moved.mean_after,
+                errors.mean_after);
     clvox_register_result_free(&near);
     clvox_register_result_free(&there);
     clvox_shape_destroy(&errors.carried);
@@ -137,7 +139,12 @@ static void landmarks_alone_find_a_known_map(void **state)
     clvox_grid grid;
     for (int i = 0; i < N; i++) {
         for (int k = 0; k < 3; k++)
-            fixed[3 * i + k] = moving[3 * i + k] = middle[k] + 6 * (i / (k == 0 ? 1 : k == 1 ? 5 : 25) % 5 - 2);
+            fixed[3 * i + k] = moving[3 * i + k] = middle[k] + 6 * (i /
+                                                                        (k == 0   ? 1
+                                                                         : k == 1 ? 5
+                                                                                  : 25) %
+                                                                        5 -
+                                                                    2);
         moving[3 * i] += shift_at(fixed + 3 * i, middle);
     }
     pair_shape_options(&o, CLVOX_DEFORM_GREEDY);
@@ -237,7 +244,8 @@ int main(void)
     ctx = harness_open();
     test_case(the_grid_is_around_the_shapes, "the grid is around the shapes");
     for (int i = 0; i < PAIR_MODELS; i++)
-        test_case_at(surfaces_find_each_other, TEST_AT(i), "%s: surfaces find each other", pair_models[i].name);
+        test_case_at(surfaces_find_each_other, TEST_AT(i), "%s: surfaces find each other",
+                     pair_models[i].name);
     test_case(a_matrix_leads_to_what_is_far_away, "a matrix leads to what is far away");
     test_case(landmarks_alone_find_a_known_map, "landmarks alone find a known map");
     test_case(what_cannot_be, "what cannot be");

@@ -29,9 +29,10 @@ int cli_alone_check(const cli_register_request *r, clvox_register_options *o)
     static const char *const names[] = {"fixed-mask", "moving-mask", "linear-fixed-mask",
                                         "linear-moving-mask"};
     if (!r->alone)
-        return r->spacing.count ? cli_misuse("--spacing is for shapes and landmarks without images and posteriors, "
-                                             "which have a grid of their own")
-                                : CLVOX_OK;
+        return r->spacing.count
+                   ? cli_misuse("--spacing is for shapes and landmarks without images and posteriors, "
+                                "which have a grid of their own")
+                   : CLVOX_OK;
     if (r->spacing.count && (r->spacing.count != 1 || r->spacing.unit == CLVOX_UNIT_VOXELS ||
                              !(r->spacing.value[0] > 0) || !isfinite(r->spacing.value[0])))
         return cli_misuse("--spacing: one length above 0, as 2mm");
@@ -42,22 +43,25 @@ int cli_alone_check(const cli_register_request *r, clvox_register_options *o)
         return cli_misuse("--init moments goes by images; without them: centers, points, header or FILE");
     if (!r->init_points && o->linear != CLVOX_LINEAR_NONE) {
         if (typed(r, "linear"))
-            return cli_misuse("--linear %s: without images nothing gives a linear part but landmarks (--points with "
-                              "--init points); --init takes one from a FILE",
-                              typed(r, "linear"));
+            return cli_misuse(
+                "--linear %s: without images nothing gives a linear part but landmarks (--points with "
+                "--init points); --init takes one from a FILE",
+                typed(r, "linear"));
         o->linear = CLVOX_LINEAR_NONE;
     }
     clvox_deform_text model;
     if (o->deform != CLVOX_DEFORM_NONE && !clvox_deform_takes(o->deform, "surface-weight") &&
         clvox_deform_describe((int)o->deform, &model))
-        return cli_misuse("--deform %s has no term of shapes; without images take greedy, syn, lddmm or shooting",
-                          model.name);
+        return cli_misuse(
+            "--deform %s has no term of shapes; without images take greedy, syn, lddmm or shooting",
+            model.name);
     bool shapes = false;
     for (int k = 0; k < CLI_SHAPE_KINDS; k++)
         shapes = shapes || r->shapes[k].count;
     if (o->deform != CLVOX_DEFORM_NONE && !shapes && !(o->points_weight > 0))
-        return cli_misuse("--points alone: a --points-weight above 0 pulls them together, and --deform none --init "
-                          "points fits a linear part");
+        return cli_misuse(
+            "--points alone: a --points-weight above 0 pulls them together, and --deform none --init "
+            "points fits a linear part");
     return CLVOX_OK;
 }
 

@@ -325,7 +325,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "if "
          "wanted): a term (--cloud-weight); repeat for more"},
         {"spacing", 0, CLI_NUMBERS, &r->spacing, "2mm",
-         "voxels of the grid around shapes or landmarks without images (default: 0.4 of the finest --width, else "
+         "voxels of the grid around shapes or landmarks without images (default: 0.4 of the finest --width, "
+         "else "
          "a 64th of their longest extent)"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
          "frame of tables of points, and of surfaces and curves in files that state none (auto: tables lps, "
@@ -347,7 +348,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
     };
     const cli_usage usage = {
         .synopsis = "-f FIXED -m MOVING -o PREFIX [options]\n       clvox register --posteriors FIXED,MOVING "
-                    "-o PREFIX [options]\n       clvox register --surface FIXED,MOVING -o PREFIX [options]\n       clvox register --list PAIRS.tsv -o DIR [options]",
+                    "-o PREFIX [options]\n       clvox register --surface FIXED,MOVING -o PREFIX [options]\n "
+                    "      clvox register --list PAIRS.tsv -o DIR [options]",
         .about = about,
         .example = "  clvox register -f subject.nii.gz -m atlas.nii.gz -o result \\\n"
                    "      --fixed-mask subject_brain.nii.gz --moving-mask atlas_brain.nii.gz \\\n"

@@ -80,8 +80,8 @@ int cli_pair_page(cli_pair *p)
     snprintf(title, sizeof title, "%s on %s",
              cli_page_name(first_of(r->moving.count ? r->moving.item[0] : NULL, r->moving_posteriors,
                                     r->shape[0].moving, r->moving_points)),
-             cli_page_name(first_of(r->fixed.count ? r->fixed.item[0] : NULL, r->fixed_posteriors, r->shape[0].fixed,
-                                    r->fixed_points)));
+             cli_page_name(first_of(r->fixed.count ? r->fixed.item[0] : NULL, r->fixed_posteriors,
+                                    r->shape[0].fixed, r->fixed_points)));
     snprintf(path, sizeof path, "%s_report.html", r->prefix);
     CLI_TRY(cli_page_begin(p->cli, title, &page));
     cli_register_warn(page, p->result.suspicions);

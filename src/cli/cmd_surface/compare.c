@@ -113,7 +113,8 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
         {"error", 0, CLI_NUMBER, &error, "E",
          "mesh, auto: largest error of each sum, over the mean of <A, A> and <B, B> (default 1e-5)"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
-         "frame of tables of points (auto: lps) and of files of surfaces and curves that state none (auto: ras)"},
+         "frame of tables of points (auto: lps) and of files of surfaces and curves that state none (auto: "
+         "ras)"},
         {0},
     };
     const cli_usage usage = {
@@ -126,8 +127,10 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
             "over all pairs of triangles with centroids x, y, unit normals n, m and areas a, b; p is 1 for\n"
             "currents and 2 for varifolds. Then the mean and the largest (Hausdorff) distance between the\n"
             "surfaces, both volumes, and the Dice overlap of what they enclose.\n"
-            "Curves have segments for triangles, with direction and length, and their distances and lengths;\n"
-            "points have weights (a column weight, else all alike) that are divided by their sum, one product\n"
+            "Curves have segments for triangles, with direction and length, and their distances and "
+            "lengths;\n"
+            "points have weights (a column weight, else all alike) that are divided by their sum, one "
+            "product\n"
             "for both, and the distances from each point to the nearest of the others.\n"
             "A particle mesh (Ha 2011) takes a time that grows with the numbers of triangles and of nodes,\n"
             "not of pairs. Its error is estimated from exact sums at some triangles, and said.",
@@ -154,8 +157,8 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
         CLI_TRY(kind[i] ? CLVOX_OK : CLVOX_ERROR_FORMAT);
     }
     if (kind[0] != kind[1]) {
-        status = clvox_fail(CLVOX_ERROR_DATA, "%s holds %s and %s %s; two of one kind can be compared", words[0],
-                            kind[0]->many, words[1], kind[1]->many);
+        status = clvox_fail(CLVOX_ERROR_DATA, "%s holds %s and %s %s; two of one kind can be compared",
+                            words[0], kind[0]->many, words[1], kind[1]->many);
         goto end;
     }
     const clvox_shape *a = side[0].shape, *b = side[1].shape;

@@ -63,7 +63,8 @@ static int tck_header_read(const clv_surface_bytes *file, tck_header *out)
     while (clv_text_word(&text, word, sizeof word)) {
         if (!strcmp(word, "END")) {
             if (!typed || !placed)
-                return wrong(file, "tracks", typed ? "does not say where its points begin" : "has no datatype");
+                return wrong(file, "tracks",
+                             typed ? "does not say where its points begin" : "has no datatype");
             return CLVOX_OK;
         }
         if (!strcasecmp(word, "datatype:")) {
@@ -73,8 +74,8 @@ static int tck_header_read(const clv_surface_bytes *file, tck_header *out)
             typed = true;
         } else if (!strcasecmp(word, "file:")) {
             if (!clv_text_is(&text, "."))
-                return clvox_fail(CLVOX_ERROR_FORMAT, "%s: its points are in another file; put them into this one",
-                                  file->path);
+                return clvox_fail(CLVOX_ERROR_FORMAT,
+                                  "%s: its points are in another file; put them into this one", file->path);
             if (!clv_text_number(&text, &offset) || clv_number_index(offset) < 0 ||
                 (size_t)offset > file->size)
                 return wrong(file, "tracks", "says that its points begin where it has ended");
@@ -147,9 +148,11 @@ void clv_tck_write(const clvox_shape *curves, clv_surface_out *out)
     for (size_t v = 0; v < curves->vertices; v++)
         lines += !used[v];
     /* The offset has a fixed number of digits, so that it does not change the place it names. */
-    const int length = snprintf(head, sizeof head,
-                                "mrtrix tracks\ndatatype: Float32LE\ncount: %010zu\nfile: . %06d\nEND\n", lines, 0);
-    clv_out_text(out, "mrtrix tracks\ndatatype: Float32LE\ncount: %010zu\nfile: . %06d\nEND\n", lines, length);
+    const int length =
+        snprintf(head, sizeof head, "mrtrix tracks\ndatatype: Float32LE\ncount: %010zu\nfile: . %06d\nEND\n",
+                 lines, 0);
+    clv_out_text(out, "mrtrix tracks\ndatatype: Float32LE\ncount: %010zu\nfile: . %06d\nEND\n", lines,
+                 length);
     for (size_t i = 0; i <= n; i = next) {
         for (; alone < (i < n ? (size_t)c[2 * i] : curves->vertices); alone++)
             if (!used[alone]) {
@@ -187,7 +190,8 @@ bool clv_trk_is(const uint8_t *data, size_t size)
     return size > 6 && !memcmp(data, "TRACK", 6);
 }
 
-/* The axis of R and L (0), A and P, S and I that a letter names, and whether it leads to R, A or S; -1: none. */
+/* The axis of R and L (0), A and P, S and I that a letter names, and whether it leads to R, A or S; -1:
+ * none. */
 static int axis_of(uint8_t letter, bool *positive)
 {
     static const char letters[] = "RASLPI";
@@ -228,10 +232,11 @@ static int trk_place(const clv_surface_bytes *file, bool big, double out[4][4])
             return wrong(file, "TrackVis", "has a matrix that is not finite");
     }
     if (m[3][3] == 0)
-        return clvox_fail(CLVOX_ERROR_FORMAT,
-                          "%s: the TrackVis file does not say where it lies (no vox_to_ras); convert it to .tck "
-                          "with its image",
-                          file->path);
+        return clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: the TrackVis file does not say where it lies (no vox_to_ras); convert it to .tck "
+            "with its image",
+            file->path);
     axes_of((const double(*)[4])m, axis);
     memset(out, 0, 16 * sizeof(double));
     out[3][3] = 1;
@@ -241,12 +246,13 @@ static int trk_place(const clv_surface_bytes *file, bool big, double out[4][4])
     for (int k = 0; k < 3; k++) {
         const double edge = clv_number_at(d + TRK_VOXEL + 4 * k, CLV_FLOAT32, big);
         const double voxels = clv_number_at(d + TRK_DIM + 2 * k, CLV_INT16, big);
-        const uint8_t letter = d[TRK_ORDER] ? d[TRK_ORDER + k] : (uint8_t)"LPS"[k];
+        const uint8_t letter = d[TRK_ORDER] ? d[TRK_ORDER + k] : (uint8_t) "LPS"[k];
         bool positive;
         const int ras = axis_of(letter, &positive);
         if (!(edge > 0) || !isfinite(edge) || ras < 0 || taken[ras])
-            return wrong(file, "TrackVis", ras < 0 || taken[ras] ? "has a voxel order of other letters than RASLPI"
-                                                                : "has voxels of no size");
+            return wrong(file, "TrackVis",
+                         ras < 0 || taken[ras] ? "has a voxel order of other letters than RASLPI"
+                                               : "has voxels of no size");
         taken[ras] = true;
         int v = 0; /* the voxel axis of the matrix */
         while (axis[v] != ras)

@@ -34,14 +34,20 @@ static const clv_variant scatter_variants[] = {
 };
 
 /* The last: of pairs, as the last three below, that are read, written, and both. */
-static const char *const kind_builds[] = {"-DKIND=0", "-DKIND=1", "-DKIND=2", "-DKIND=3", "-DKIND=4", "-DKIND=5",
-                                          "-DKIND=0 -DPAIRS=1", NULL};
+static const char *const kind_builds[] = {"-DKIND=0", "-DKIND=1", "-DKIND=2",           "-DKIND=3",
+                                          "-DKIND=4", "-DKIND=5", "-DKIND=0 -DPAIRS=1", NULL};
 enum { READS = 1, WRITES = 2, COUNT_OF_PAIRS = 6, SCATTER_OF_PAIRS = 11 };
 #define WITH_VALUES(k) "-DKIND=" #k " -DVALUES=0", "-DKIND=" #k " -DVALUES=1"
-static const char *const scatter_builds[] = {WITH_VALUES(0), WITH_VALUES(1), WITH_VALUES(2),
-                                             WITH_VALUES(3), WITH_VALUES(4), WITH_VALUES(5),
-                                             "-DKIND=0 -DVALUES=1 -DPAIRS=1", "-DKIND=0 -DVALUES=1 -DPAIRS=2",
-                                             "-DKIND=0 -DVALUES=1 -DPAIRS=3", NULL};
+static const char *const scatter_builds[] = {WITH_VALUES(0),
+                                             WITH_VALUES(1),
+                                             WITH_VALUES(2),
+                                             WITH_VALUES(3),
+                                             WITH_VALUES(4),
+                                             WITH_VALUES(5),
+                                             "-DKIND=0 -DVALUES=1 -DPAIRS=1",
+                                             "-DKIND=0 -DVALUES=1 -DPAIRS=2",
+                                             "-DKIND=0 -DVALUES=1 -DPAIRS=3",
+                                             NULL};
 
 #define ROWS(list) (int)(sizeof(list) / sizeof *(list))
 const clv_entry clv_entry_sort_range = {"sort/radix_sort", "sort_range", range_variants, ROWS(range_variants),

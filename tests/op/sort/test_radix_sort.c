@@ -213,8 +213,11 @@ static void pairs_side_by_side(void **state)
                 values[i] = (uint32_t)i;
             }
             assert_ok(clv_sort_pairs_words(ctx, n, &counts, &totals));
-            clv_sort_args a = {.kind = CLVOX_SORT_UINT32, .n = n, .keys = harness_upload(ctx, keys, bytes),
-                               .values = harness_upload(ctx, values, bytes), .counts = harness_output(ctx, 4 * counts),
+            clv_sort_args a = {.kind = CLVOX_SORT_UINT32,
+                               .n = n,
+                               .keys = harness_upload(ctx, keys, bytes),
+                               .values = harness_upload(ctx, values, bytes),
+                               .counts = harness_output(ctx, 4 * counts),
                                .totals = harness_output(ctx, 4 * totals)};
             clv_buffer *pairs[2] = {harness_output(ctx, 2 * bytes), harness_output(ctx, 2 * bytes)};
             assert_ok(clv_sort_by_pairs(ctx, &a, pairs));
@@ -231,14 +234,15 @@ static void pairs_side_by_side(void **state)
     assert_int_equal(clv_sort_by_pairs(ctx, &wrong, NULL), CLVOX_ERROR_ARGUMENT);
 }
 
-/* Of an array in more than 2^31 bytes: distinct keys, a permutation of those that were given. Takes minutes and 7 GB:
- * where CLVOX_TEST_LARGE is set. */
+/* Of an array in more than 2^31 bytes: distinct keys, a permutation of those that were given. Takes a minute
+ * and 7 GB: where CLVOX_TEST_LARGE is set. */
 static void more_than_two_gigabytes(void **state)
 {
     (void)state;
     const clvox_device_limits *limits = clvox_context_limits(ctx);
     const size_t n = ((size_t)1 << 29) + 3, bytes = 4 * n;
-    if (!getenv("CLVOX_TEST_LARGE") || limits->max_allocation < bytes || limits->global_bytes < 5 * bytes / 2) {
+    if (!getenv("CLVOX_TEST_LARGE") || limits->max_allocation < bytes ||
+        limits->global_bytes < 5 * bytes / 2) {
         test_skip("CLVOX_TEST_LARGE is not set, or the device has no room for %zu keys", n);
         return;
     }
