@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of surfaces as currents. */
+/* Rows of surfaces as currents, and of meshes that a map moves. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "anatomy/elements.h"
 #include "bench/rows/check.h"
+#include "op/anatomy/moving_mesh.h"
 #include "ref/anatomy/currents.h"
 
 enum { MOST = 131072, WIDTH = 8 };
@@ -170,6 +172,129 @@ static int check_mesh(bench_check *c)
     return check(c, c->data->mesh.varifold, c->data->mesh.grid.spacing > WIDTH / 2 ? 1e-2 : 1e-4);
 }
 
+/* ---- a mesh that a map moves ----------------------------------------------- */
+
+/* A sheet of triangles in waves; the map shifts it, so that it is known where vertices come from. */
+static const float SHIFT = .5f;
+
+/* Vertices along a side. */
+static int side_of(const bench_data *d)
+{
+    const int side = (int)sqrt(count_of(d) / 2.);
+    return side > 2 ? side : 2;
+}
+
+static clv_moving_mesh sheet_of(bench_data *d)
+{
+    const int side = side_of(d);
+    return (clv_moving_mesh){.corners = 3,
+                             .vertices = side * side,
+                             .elements = 2 * (side - 1) * (side - 1),
+                             .points = d->out[0],
+                             .topology = d->out[1],
+                             .tracked = d->out[2],
+                             .element = d->solver[0],
+                             .box = d->solver[1]};
+}
+
+/* In voxels. */
+static void vertex_of(const bench_data *d, int k, float out[4])
+{
+    const int side = side_of(d), c = k % side, r = k / side;
+    const double span[3] = {d->size[0] - 4, d->size[1] - 4, d->size[2] - 4};
+    out[0] = (float)(2 + span[0] * c / side);
+    out[1] = (float)(2 + span[1] * r / side);
+    out[2] = (float)(2 + span[2] * (.5 + .4 * sin(9. * c / side) * cos(7. * r / side)));
+    out[3] = 0;
+}
+
+static int begin_moving(bench_data *d)
+{
+    int status = CLVOX_OK;
+    const clv_moving_mesh m = sheet_of(d);
+    const int side = side_of(d);
+    const size_t ints = CLV_TOPOLOGY_INTS(3, m.vertices, m.elements);
+    int *topology = calloc(ints, sizeof *topology), *first = topology + 3 * m.elements,
+        *corners = first + m.vertices + 1;
+    float *point = malloc(16 * (size_t)m.vertices), *by = calloc((size_t)m.elements, 32);
+    if (!topology || !point || !by) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int e = 0; e < m.elements; e++) {
+        const int q = e / 2, a = q / (side - 1) * side + q % (side - 1);
+        const int both[2][3] = {{a, a + 1, a + side}, {a + 1, a + side + 1, a + side}};
+        for (int k = 0; k < 3; k++) {
+            topology[3 * e + k] = both[e % 2][k];
+            first[both[e % 2][k] + 1]++;
+            by[8 * e + k] = (float)(k + 1); /* by its centre */
+        }
+    }
+    for (int k = 0; k < m.vertices; k++) {
+        first[k + 1] += first[k];
+        vertex_of(d, k, point + 4 * k);
+    }
+    for (int i = 0; i < 3 * m.elements; i++)
+        corners[first[topology[i]]++] = i;
+    for (int k = m.vertices; k > 0; k--)
+        first[k] = first[k - 1];
+    first[0] = 0;
+    CLV_TRY(clv_buffer_write(d->ctx, m.points, 0, point, 16 * (size_t)m.vertices));
+    CLV_TRY(clv_buffer_write(d->ctx, m.topology, 0, topology, ints * sizeof *topology));
+    CLV_TRY(clv_buffer_write(d->ctx, d->nine, 0, by, 32 * (size_t)m.elements));
+    uint32_t word;
+    memcpy(&word, &SHIFT, sizeof word); /* layouts differ, a shift does not */
+    CLV_TRY(clv_buffer_fill(d->ctx, d->field[0], 0, word, 12 * (size_t)d->n));
+end:
+    free(topology);
+    free(point);
+    free(by);
+    return status;
+}
+
+static int row_moving(bench_data *d)
+{
+    int status = CLVOX_OK;
+    const clv_moving_mesh m = sheet_of(d);
+    const float one[3] = {1, 1, 1};
+    const clv_image grid = clv_image_of(NULL, d->size, one, 3);
+    const clv_mesh_pull_args pull = {.by_element = d->nine, .grid = grid, .factor = 1};
+    CLV_TRY(clv_moving_mesh_place(d->ctx, &m, d->field[0], &grid));
+    CLV_TRY(clv_moving_mesh_pull(d->ctx, &m, &pull));
+end:
+    return status;
+}
+
+/* Places, and a third of (1, 2, 3) from each triangle of a vertex. */
+static int check_moving(bench_check *c)
+{
+    int status = CLVOX_OK;
+    const clv_moving_mesh m = sheet_of(c->data);
+    const int side = side_of(c->data);
+    CLV_TRY(clv_buffer_read(c->data->ctx, m.tracked, 0, c->got, 32 * (size_t)m.vertices));
+    for (int k = 0; k < m.vertices; k++) {
+        float p[4];
+        const int x = k % side, y = k / side, left = x > 0, right = x<side - 1, up = y> 0,
+                  down = y < side - 1;
+        const int triangles = (right && down) + (left && down ? 2 : 0) + (right && up ? 2 : 0) + (left && up);
+        vertex_of(c->data, k, p);
+        for (int a = 0; a < 4; a++) {
+            c->want[8 * k + a] = a < 3 ? (double)p[a] - (double)SHIFT : 0;
+            c->want[8 * k + 4 + a] = a < 3 ? triangles * (a + 1) / 3. : 0;
+        }
+    }
+    CLV_TRY(check_values(c, c->got, c->want, 8 * (size_t)m.vertices, 1e-3, 1e-5));
+end:
+    return status;
+}
+
+static void triangles_of(const bench_data *d, int size[3])
+{
+    bench_data copy = *d;
+    size[0] = sheet_of(&copy).elements;
+    size[1] = size[2] = 1;
+}
+
 /* A voxel is an element of either side. */
 static void elements_of(const bench_data *d, int size[3])
 {
@@ -193,5 +318,8 @@ const bench_row bench_rows_anatomy[] = {
     {"particle mesh of 1e-3", "mesh_splat", 128, 0, row_mesh, check_mesh, begin_mesh_coarse, elements_of},
     {"particle mesh of 1e-5", "mesh_read", 128, 0, row_mesh, check_mesh, begin_mesh_fine, elements_of},
     {"particle mesh, varifold", NULL, 128, 0, row_mesh, check_mesh, begin_mesh_varifold, elements_of},
+    /* A triangle: half a vertex three times, elements, boxes, corners, derivatives. */
+    {"moving mesh, place and pull", "moving_mesh_pull", 240, 0, row_moving, check_moving, begin_moving,
+     triangles_of},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -12,6 +12,22 @@
 #define VALUES 1
 #endif
 
+/* Keys of 32 bits and their values side by side on the way from one digit to the next (Ha 2011, section
+ * A.3.2.1): PAIRS & 1: in what is read, & 2: in what is written. Then keys, or keys_out, are these pairs,
+ * and values, or values_out, do not count. */
+#ifndef PAIRS
+#define PAIRS 0
+#endif
+#define READS_PAIRS (PAIRS & 1)
+#define WRITES_PAIRS (PAIRS >> 1 & 1)
+#if READS_PAIRS
+#define KEY_OF(i) keys[2 * (size_t)(i)]
+#define VALUE_OF(i) keys[2 * (size_t)(i) + 1]
+#else
+#define KEY_OF(i) keys[i]
+#define VALUE_OF(i) values[i]
+#endif
+
 #define DIGITS 256
 #define WIDE (KIND >= 3)
 #if WIDE
@@ -89,6 +105,7 @@ sort_count_group(__global const word *keys, int n, int share, word low, int shif
         count[d] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     uint i = first + LANES * item;
+#if !READS_PAIRS
     for (; i + LANES <= end; i += LANES * TILE_X) {
         words four = *(__global const words *)(keys + i);
         atomic_inc(&count[digit_of(four.x, low, shift)]);
@@ -100,6 +117,10 @@ sort_count_group(__global const word *keys, int n, int share, word low, int shif
     }
     for (; i < end; i++)
         atomic_inc(&count[digit_of(keys[i], low, shift)]);
+#else
+    for (i = first + item; i < end; i += TILE_X)
+        atomic_inc(&count[digit_of(KEY_OF(i), low, shift)]);
+#endif
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int d = item; d < DIGITS; d += TILE_X)
         counts[d * get_num_groups(0) + get_group_id(0)] = count[d];
@@ -114,13 +135,13 @@ __kernel void sort_count_chunk(__global const word *keys, int n, int share, word
     for (int d = 0; d < DIGITS; d++)
         count[0][d] = count[1][d] = count[2][d] = count[3][d] = 0;
     for (; i + 4 <= end; i += 4) {
-        count[0][digit_of(keys[i], low, shift)]++;
-        count[1][digit_of(keys[i + 1], low, shift)]++;
-        count[2][digit_of(keys[i + 2], low, shift)]++;
-        count[3][digit_of(keys[i + 3], low, shift)]++;
+        count[0][digit_of(KEY_OF(i), low, shift)]++;
+        count[1][digit_of(KEY_OF(i + 1), low, shift)]++;
+        count[2][digit_of(KEY_OF(i + 2), low, shift)]++;
+        count[3][digit_of(KEY_OF(i + 3), low, shift)]++;
     }
     for (; i < end; i++)
-        count[0][digit_of(keys[i], low, shift)]++;
+        count[0][digit_of(KEY_OF(i), low, shift)]++;
     for (int d = 0; d < DIGITS; d++)
         counts[d * get_num_groups(0) + get_group_id(0)] = count[0][d] + count[1][d] + count[2][d] + count[3][d];
 }
@@ -241,15 +262,25 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
     __local uint start[DIGITS];
     int item = get_local_id(0), first = get_group_id(0) * SHARE, held = min(SHARE, n - first);
     uint w[MARCH];
-    keys += first;
+#if PAIRS
+    uint value[MARCH], key[MARCH];
+#endif
+    keys += READS_PAIRS ? 2 * (size_t)first : first;
 #if WIDE
 #define KEY(at) keys[at]
 #else
 #define KEY(at) stage[PLACE(at)]
 #pragma unroll
     for (int k = 0; k < MARCH; k++)
-        if (item + k * TILE_X < held)
+        if (item + k * TILE_X < held) {
+#if READS_PAIRS
+            uint2 both = vload2(item + k * TILE_X, keys);
+            stage[PLACE(item + k * TILE_X)] = both.x;
+            value[k] = both.y;
+#else
             stage[PLACE(item + k * TILE_X)] = keys[item + k * TILE_X];
+#endif
+        }
     barrier(CLK_LOCAL_MEM_FENCE);
 #endif
     /* What is beyond the last key goes behind all others. */
@@ -280,20 +311,38 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (int k = 0; k < MARCH; k++)
-        if (item + k * TILE_X < held)
+        if (item + k * TILE_X < held) {
+#if WRITES_PAIRS
+            key[k] = KEY(w[k] & 0xffff);
+#else
             keys_out[start[w[k] >> 16] + item + k * TILE_X] = KEY(w[k] & 0xffff);
+#endif
+        }
 #if VALUES
-    values += first;
     barrier(CLK_LOCAL_MEM_FENCE);
+#if READS_PAIRS
+#pragma unroll
+    for (int k = 0; k < MARCH; k++)
+        if (item + k * TILE_X < held)
+            stage[PLACE(item + k * TILE_X)] = value[k];
+#else
+    values += first;
 #pragma unroll
     for (int k = 0; k < MARCH; k++)
         if (item + k * TILE_X < held)
             stage[PLACE(item + k * TILE_X)] = values[item + k * TILE_X];
+#endif
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (int k = 0; k < MARCH; k++)
-        if (item + k * TILE_X < held)
+        if (item + k * TILE_X < held) {
+#if WRITES_PAIRS
+            vstore2((uint2)(key[k], stage[PLACE(w[k] & 0xffff)]), start[w[k] >> 16] + item + k * TILE_X,
+                    keys_out);
+#else
             values_out[start[w[k] >> 16] + item + k * TILE_X] = stage[PLACE(w[k] & 0xffff)];
+#endif
+        }
 #endif
 }
 
@@ -301,6 +350,21 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
  * full: places that 256 digits apart are written to in turn would each want a line of
  * the cache. */
 #define LINE 16
+#if WRITES_PAIRS
+#define PUT(i, key, value)                      \
+    do {                                        \
+        keys_out[2 * (size_t)(i)] = key;        \
+        keys_out[2 * (size_t)(i) + 1] = value;  \
+    } while (0)
+#elif VALUES
+#define PUT(i, key, value)     \
+    do {                       \
+        keys_out[i] = key;     \
+        values_out[i] = value; \
+    } while (0)
+#else
+#define PUT(i, key, value) keys_out[i] = key
+#endif
 __kernel void sort_scatter_chunk(__global const word *keys, __global const uint *values, int n, word low,
                                  int shift, __global const uint *counts, __global word *keys_out,
                                  __global uint *values_out)
@@ -314,17 +378,17 @@ __kernel void sort_scatter_chunk(__global const word *keys, __global const uint 
     for (int d = 0; d < DIGITS; d++)
         begun[d] = next[d] = counts[d * get_num_groups(0) + get_group_id(0)];
     for (int i = first; i < end; i++) {
-        word key = keys[i];
+        word key = KEY_OF(i);
         uint d = digit_of(key, low, shift), to = next[d]++, at = d * LINE + to % LINE;
         key_line[at] = key;
 #if VALUES
-        value_line[at] = values[i];
+        value_line[at] = VALUE_OF(i);
 #endif
         if (to % LINE < LINE - 1)
             continue;
         uint from = begun[d];
         begun[d] = to + 1;
-        if (to - from == LINE - 1) {
+        if (to - from == LINE - 1 && !WRITES_PAIRS) {
             for (int k = 0; k < LINE; k++)
                 keys_out[from + k] = key_line[d * LINE + k];
 #if VALUES
@@ -333,20 +397,12 @@ __kernel void sort_scatter_chunk(__global const word *keys, __global const uint 
 #endif
             continue;
         }
-        for (uint p = from; p <= to; p++) {
-            keys_out[p] = key_line[d * LINE + p % LINE];
-#if VALUES
-            values_out[p] = value_line[d * LINE + p % LINE];
-#endif
-        }
+        for (uint p = from; p <= to; p++)
+            PUT(p, key_line[d * LINE + p % LINE], value_line[d * LINE + p % LINE]);
     }
     for (int d = 0; d < DIGITS; d++)
-        for (uint p = begun[d]; p < next[d]; p++) {
-            keys_out[p] = key_line[d * LINE + p % LINE];
-#if VALUES
-            values_out[p] = value_line[d * LINE + p % LINE];
-#endif
-        }
+        for (uint p = begun[d]; p < next[d]; p++)
+            PUT(p, key_line[d * LINE + p % LINE], value_line[d * LINE + p % LINE]);
 }
 
 /* The same without lines, for small numbers of keys and for comparison. */
@@ -359,11 +415,8 @@ __kernel void sort_scatter_direct(__global const word *keys, __global const uint
     for (int d = 0; d < DIGITS; d++)
         next[d] = counts[d * get_num_groups(0) + get_group_id(0)];
     for (int i = first; i < end; i++) {
-        word key = keys[i];
+        word key = KEY_OF(i);
         uint to = next[digit_of(key, low, shift)]++;
-        keys_out[to] = key;
-#if VALUES
-        values_out[to] = values[i];
-#endif
+        PUT(to, key, VALUE_OF(i));
     }
 }

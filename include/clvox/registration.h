@@ -137,6 +137,11 @@ typedef struct clvox_register_options {
     clvox_surface_kind surface_kind, curves_kind;
     double surface_width[CLVOX_MAX_LEVELS]; /* of the kernel in mm, coarse to fine; 0: 2.5 edges of the level's voxel */
     int surface_widths;      /* that are given; levels after them take the last */
+    /* How the sums of these terms are found, which AUTO chooses for each shape and level; and of MESH and
+     * AUTO, above 0 and below 1, the largest error of a term, over half of |S|^2 + |T|^2, and of its
+     * derivative (clvox_shape_sums). */
+    clvox_currents_method currents;
+    double currents_error;
     /* The term of tissue probabilities (not unbiased): this times the mean over the voxels of
      * 1/2 sum_k w_k (sqrt(p_k) - sqrt(q_k))^2 is taken from the metric a voxel, where the sum goes over the
      * tissues and the rest; with all w_k 1 that is the squared Hellinger distance, 0 to 1. 0: none. */
@@ -225,6 +230,18 @@ typedef struct clvox_solver_summary {
     double bytes;    /* read and written at least */
 } clvox_solver_summary;
 
+/* How the sums of a shape's term were found. Where a level goes by a particle mesh, that is compared at its
+ * start with all pairs: the energy, over half of |S|^2 + |T|^2; and its derivative by the vertices of the
+ * moving shape, root mean squares, over that of the derivative by all pairs, or over a tenth of that of
+ * 2 <S, T> where it is larger, as where the shapes already match. */
+typedef struct clvox_shape_sums {
+    int levels, by_mesh; /* levels of the deformation, and those of them by a mesh */
+    double spacing;      /* mm between the nodes of the last mesh; 0: there was none, as the rest */
+    int size[3];         /* its nodes along each axis */
+    double error, derivative_error; /* the largest of all levels by a mesh */
+    int left;                       /* times that the shape left a mesh's grid, and went on by all pairs */
+} clvox_shape_sums;
+
 typedef struct clvox_register_result {
     double matrix[4][4];       /* RAS mm, fixed -> moving */
     clvox_affine_parts parts;  /* the same as rotation, scales, shears and translation */
@@ -252,6 +269,7 @@ typedef struct clvox_register_result {
     int iterations[CLVOX_MAX_LEVELS]; /* done */
     clvox_solver_summary solver;      /* all 0 without an operator */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
+    clvox_shape_sums shape_sums[CLVOX_MAX_SHAPES]; /* of the images' shapes in their order */
     size_t device_bytes;       /* most that the run held at once */
     int exchanged;             /* the deformation was found with the images exchanged and turned round, as
                                   clvox_register says */
@@ -284,7 +302,21 @@ typedef struct clvox_register_images {
      * (channels 0) their grids are those of the registration, the linear part goes by them, too, and the
      * result has no warped image. */
     const clvox_volume *fixed_posteriors, *moving_posteriors;
+    /* Shapes and landmarks alone, without images and posteriors (channels 0): the grid of the registration
+     * (clvox_shapes_grid makes one), on which the warp is; else NULL. linear has to be NONE, and the linear
+     * part is options.matrix of init MATRIX, else the identity. Masks are refused; metrics do not count, and
+     * the result's are NAN. */
+    const clvox_grid *grid;
 } clvox_register_images;
+
+/* A grid along the axes of RAS with voxels of `spacing` mm (0: a 64th of the longest extent, to two digits)
+ * around the shapes and landmarks of images, those of the moving side led back by matrix (the linear part,
+ * fixed to moving), and around these a margin of so many mm, and at least a fifth of the longest extent.
+ * CLVOX_ERROR_ARGUMENT, with the spacing that is possible, where there would be more than 1024 voxels along
+ * an axis, or fewer than four along the shapes; CLVOX_ERROR_DATA as clvox_shape_size, and for shapes that
+ * are one point. */
+CLVOX_API int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4][4],
+                                double spacing, double margin, clvox_grid *grid);
 
 /* The most device memory that a registration of such images takes, in bytes;
  * looks at their grids alone. Bringing a channel or mask from a much larger

@@ -43,17 +43,21 @@ CLVOX_API void clvox_shape_of_surface(const clvox_surface *surface, clvox_shape 
  * point no number, or a weight none of 0 or more. */
 CLVOX_API int clvox_shape_size(const clvox_shape *shape, double *size);
 
-/* Reads curves: the LINES of legacy VTK polydata, ASCII and binary (old and 5.x; it may be compressed by
- * gzip). These state no frame and are taken as RAS mm; lps: as LPS. A polyline of n vertices becomes n - 1
- * segments in its order. CLVOX_ERROR_FORMAT for damage, vertices that are not finite, corners that name no
- * vertex, files without lines. On success *out is the caller's, to be released with clvox_shape_destroy;
- * on failure NULL. */
+/* Reads curves, the format told by content; any may be compressed by gzip:
+ *   the LINES of legacy VTK polydata, ASCII and binary (old and 5.x). These state no frame and are taken as
+ *     RAS mm; lps: as LPS.
+ *   MRtrix's tracks (.tck), of 32 and 64 bits in either byte order, in RAS mm.
+ *   TrackVis' tracks (.trk), by their matrix and voxel order in RAS mm; scalars and properties are passed
+ *     over. Without a matrix they are refused.
+ * A polyline of n vertices becomes n - 1 segments in its order, one of a single vertex that vertex alone.
+ * CLVOX_ERROR_FORMAT for damage, vertices that are not finite, corners that name no vertex, files without
+ * lines. On success *out is the caller's, to be released with clvox_shape_destroy; on failure NULL. */
 CLVOX_API int clvox_curves_read(const char *path, int lps, clvox_shape **out);
 
-/* Writes curves as VTK polydata (.vtk, binary, float32); segments of which each begins where the one
- * before it ends are one line. lps: in LPS. The rename rule of clvox_volume_write holds.
- * CLVOX_ERROR_ARGUMENT for another ending, or for what are no curves; CLVOX_ERROR_DATA for vertices beyond
- * float32. */
+/* Writes curves as VTK polydata (.vtk, binary, float32) or MRtrix's tracks (.tck, Float32LE); segments of
+ * which each begins where the one before it ends are one line. lps: in LPS, of VTK. The rename rule of
+ * clvox_volume_write holds. CLVOX_ERROR_ARGUMENT for another ending, or for what are no curves;
+ * CLVOX_ERROR_DATA for vertices beyond float32. */
 CLVOX_API int clvox_curves_write(const clvox_shape *curves, int lps, const char *path);
 
 /* Whether clvox_curves_write could take this name, said before long work: CLVOX_ERROR_ARGUMENT where its

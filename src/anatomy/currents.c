@@ -36,20 +36,12 @@ end:
 
 /* ---- the choice ---------------------------------------------------------- */
 
-/* Seconds on two cores (PoCL) and on an H200, of which the choice needs but the proportions: of a pair of
- * elements, of a node and a field of a convolution, of an element's share of a field, and of the launches
- * for samples. */
-typedef struct costs {
-    double pair, node, share, launches;
-} costs;
-static const costs on_cpu = {7.4e-10, 6.5e-8, 8e-7, 5e-3}, on_gpu = {7.8e-13, 8e-11, 3e-9, 4e-3};
-
 /* Whether a particle mesh takes less time than all pairs, and fits. */
 static int mesh_is_faster(clvox_context *ctx, const clv_mesh_problem *p, double spacing, bool *faster)
 {
     int status = CLVOX_OK;
     const clvox_device_limits *limits = clvox_context_limits(ctx);
-    const costs *cost = limits->type == CLVOX_DEVICE_CPU ? &on_cpu : &on_gpu;
+    const clv_mesh_costs *cost = clv_mesh_costs_of(limits->type == CLVOX_DEVICE_CPU);
     const double elements = (double)p->set[0]->count + p->set[1]->count;
     double all = 0;
     clv_mesh_grid grid;

@@ -164,6 +164,36 @@ void cli_shape_name(cli_shape_files *f)
         snprintf(f->end, sizeof f->end, "_%s_%d%s", kind->option, f->number, kind->end);
 }
 
+/* ---- one file ------------------------------------------------------------ */
+
+static bool ends_with(const char *path, const char *end)
+{
+    const size_t length = strlen(path), more = strlen(end);
+    return length >= more && !strcasecmp(path + length - more, end);
+}
+
+const cli_shape_kind *cli_shape_read_any(command *cli, const char *path, cli_frames frames,
+                                         cli_shape_side *out)
+{
+    const cli_shape_kind *kinds = cli_shape_kinds, *kind = &kinds[CLI_SURFACE];
+    const bool curves = clvox_curves_check_name(path) >= 0;
+    if (ends_with(path, ".csv"))
+        kind = &kinds[CLI_CLOUD];
+    else if (ends_with(path, ".trk") || (curves && clvox_surface_check_name(path) < 0))
+        kind = &kinds[CLI_CURVES];
+    int status = kind->read(cli, path, frames, out);
+    if (status < 0 && kind == &kinds[CLI_SURFACE] && curves) {
+        cli_shape_side_free(out);
+        kind = &kinds[CLI_CURVES];
+        status = kind->read(cli, path, frames, out);
+        if (status < 0) { /* for what is wrong with the surface that it is not */
+            kind = &kinds[CLI_SURFACE];
+            status = kind->read(cli, path, frames, out);
+        }
+    }
+    return status < 0 ? NULL : kind;
+}
+
 /* ---- two files ----------------------------------------------------------- */
 
 int cli_shape_read(command *cli, const cli_shape_files *files, cli_frames frames, cli_shape *out)

@@ -54,6 +54,11 @@ typedef struct cli_shape {
     clvox_shape_errors errors;
 } cli_shape;
 
+/* A shape of whatever kind the file holds, by its ending, and where that leaves it open by what can be read:
+ * its row. NULL, with the message, where it is none. */
+const cli_shape_kind *cli_shape_read_any(command *cli, const char *path, cli_frames frames,
+                                         cli_shape_side *out);
+
 int cli_shape_read(command *cli, const cli_shape_files *files, cli_frames frames, cli_shape *out);
 /* The carried one; for cli_outputs_add. */
 int cli_shape_write(const void *shape, int unused, const char *path);

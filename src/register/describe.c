@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "clvox/compare.h"
+#include "register/alone.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
 
@@ -39,11 +40,18 @@ int clvox_metric_says(const clvox_register_options *options, clvox_metric metric
 int clvox_register_plan_make(const clvox_register_images *images, const clvox_register_options *options,
                              clvox_register_plan *plan)
 {
+    clv_register_alone alone;
+    int status = clv_register_alone_make(images, options, false, &alone);
+    if (status < 0)
+        return status;
     *plan = (clvox_register_plan){.bytes = clvox_register_bytes(images, options)};
+    images = &alone.images;
+    options = &alone.options;
     if (!plan->bytes)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels and %d levels: 1 to %d and %d are possible",
                           images->channels, options->levels, CLVOX_MAX_CHANNELS, CLVOX_MAX_LEVELS);
-    plan->exchanged = clv_register_exchanges(images, options) && clv_register_order(images, true) > 0;
+    plan->exchanged =
+        !alone.alone && clv_register_exchanges(images, options) && clv_register_order(images, true) > 0;
     plan->levels = options->deform == CLVOX_DEFORM_NONE ? 0 : options->levels;
     for (int i = 0; i < plan->levels; i++) {
         const clvox_volume *first = clv_register_first(images, plan->exchanged);

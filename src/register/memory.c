@@ -9,6 +9,7 @@
 #include "op/match/metric.h"
 #include "op/match/lncc.h"
 #include "op/image/resample.h"
+#include "register/alone.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/posteriors.h"
@@ -173,8 +174,7 @@ static size_t predict_from(const clvox_register_images *given, const clvox_regis
     const bool own = images->linear_masks;
     size_t linear = clv_register_linear_bytes(&run, own ? images->linear_fixed_mask : images->fixed_mask,
                                               own ? images->linear_moving_mask : images->moving_mask);
-    size_t held =
-        clv_pool_bytes(list, count) + linear + SMALL_BYTES;
+    size_t held = clv_pool_bytes(list, count) + linear + clv_shapes_own_bytes(&run) + SMALL_BYTES;
     if (given->initial_warp)
         held += 3 * sizeof(float) * clvox_grid_voxels(&given->initial_warp->grid);
     *largest = 0;
@@ -211,6 +211,11 @@ size_t clvox_register_bytes(const clvox_register_images *images, const clvox_reg
 {
     size_t largest;
     clv_register_canonical canonical;
+    clv_register_alone alone;
+    if (clv_register_alone_make(images, options, false, &alone) < 0)
+        return 0;
+    images = &alone.images;
+    options = &alone.options;
     if (images->channels < !images->fixed_posteriors || images->channels > CLVOX_MAX_CHANNELS ||
         options->levels > CLVOX_MAX_LEVELS || clv_register_canonical_make(images, false, &canonical) < 0)
         return 0;

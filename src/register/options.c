@@ -25,6 +25,7 @@ static const char *const output_words[] = {"auto", "input", "float", "double", "
 static const char *const gradient_words[] = {"true", "local", NULL};
 static const char *const force_words[] = {"auto", "recompute", "reuse", "capped", "twopass", NULL};
 
+static const char *const currents_words[] = {"exact", "mesh", "auto", NULL};
 static const char *const surface_words[] = {"currents", "varifold", NULL};
 
 static const char *solver_word(int at)
@@ -522,6 +523,22 @@ static const clv_option rows[] = {
      .help = "width of the kernel of surfaces, curves and clouds at each level, the last one also at those "
              "after it; 0: "
              "2.5 edges of the level's voxel"},
+    {.name = "currents",
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(currents),
+     .words = currents_words,
+     .idle = of_model,
+     .help = "sums of shapes over all pairs, or by a particle mesh, for large ones; auto: the faster one at "
+             "each level"},
+    {.name = "currents-error",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(currents_error),
+     .most = 1,
+     .open = CLV_OPTION_BELOW | CLV_OPTION_ABOVE,
+     .idle = of_model,
+     .argument = "E",
+     .help =
+         "mesh, auto: largest error of a shape's term, over half of |S|^2 + |T|^2, and of its derivative"},
     {.name = "posteriors-weight",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(posteriors_weight),

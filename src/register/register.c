@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "register/alone.h"
 #include "register/model.h"
 #include "register/options.h"
 #include "register/posteriors.h"
@@ -160,6 +161,7 @@ static bool too_coarse(const clvox_grid *from, const clvox_grid *to)
  * another one has failed. */
 static void release(clv_registration *run, const clv_request *requests, int count)
 {
+    clv_shapes_release(run);
     clv_pool_release(requests, count);
     clv_buffer_destroy(&run->fixed_mask);
     clv_buffer_destroy(&run->moving_mask);
@@ -260,6 +262,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     if (deform) {
         result->exchanged = run.exchanged;
         CLV_TRY(deform->run(&run, result));
+        clv_shapes_report(&run, result);
         CLV_TRY(clv_register_measure(&run, true, run.u, &after));
     }
     state_metric(&before, &linear, &after, result);
@@ -285,9 +288,13 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
 {
     int status = CLVOX_OK;
     clv_register_canonical canonical = {.count = 0};
+    clv_register_alone alone;
     size_t bytes = 0;
     double mark = clv_seconds();
     memset(result, 0, sizeof *result);
+    CLV_TRY(clv_register_alone_make(images, options, true, &alone));
+    images = &alone.images;
+    options = &alone.options;
     CLV_TRY(check(images, options));
     CLV_TRY(clv_register_canonical_make(images, true, &canonical));
     bytes = clvox_register_bytes(images, options);
@@ -299,8 +306,10 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
     CLV_TRY(clv_register_canonical_return(&result->grid, result));
     if (result->warped)
         CLV_TRY(clvox_volume_store_as(result->warped, images->moving[0], 0, options->output));
+    clv_register_alone_result(&alone, result);
 end:
     clv_register_canonical_free(&canonical);
+    clv_register_alone_free(&alone);
     if (status < 0)
         clvox_register_result_free(result);
     return status;

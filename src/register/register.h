@@ -6,6 +6,7 @@
 #include "clvox/registration.h"
 #include "io/orientation.h"
 #include "op/anatomy/moving_mesh.h"
+#include "op/anatomy/particle_mesh.h"
 #include "op/fluid/force.h"
 #include "op/image/statistics.h"
 #include "op/field/warp.h"
@@ -54,11 +55,15 @@ typedef struct clv_shape_side {
 
 typedef struct clv_shape_term {
     clv_shape_side side[2];   /* of the moving and of the fixed image */
+    clv_particle_mesh mesh;   /* of this level, where by_mesh: of the moving one less the fixed one */
+    bool by_mesh;             /* partial: then of both with their difference */
+    clvox_shape_sums sums;
     clv_buffer *partial[3];   /* of their products with themselves and with each other */
     double norm;              /* what the energy is divided by */
     double weight;            /* of the kind, over the number of its shapes */
     bool varifold;
     int number; /* among those of its kind, from 1 on */
+    int shape;  /* among all of the images */
 } clv_shape_term;
 
 /* One run. Images on the device are float32; the moving image stays on its own
@@ -97,6 +102,8 @@ typedef struct clv_registration {
         clv_shape_term term[CLVOX_MAX_SHAPES];
         int count;
         double width;      /* of the level's kernel, mm */
+        clv_mesh_room room; /* where meshes work one after another; NULL: no term pays by one */
+        double room_nodes;
         clv_buffer *pull;  /* of a shape, where the model spreads it by a Gaussian; else NULL */
     } shapes;
     double fraction_done;
@@ -258,7 +265,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
  * size; returns their number. masks: the images, whose masks count, or NULL. list has room for CLV_REGISTER_REQUESTS. */
 enum {
     CLV_REGISTER_REQUESTS =
-        14 + CLV_FINISH_FIELDS + 4 * CLV_MAX_CHANNELS + 15 * CLVOX_MAX_SHAPES + 1 + CLV_MODEL_REQUESTS
+        14 + CLV_FINISH_FIELDS + 4 * CLV_MAX_CHANNELS + 15 * CLVOX_MAX_SHAPES + 6 + CLV_MODEL_REQUESTS
 };
 int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list);
 

@@ -9,6 +9,8 @@
 
 /* Points on each shape, for the distances. */
 enum { SAMPLES = 20000 };
+/* Of each energy, at most: more than the term's, which is printed. */
+static const double ERROR = 1e-5;
 
 typedef struct errors {
     double mean, largest, energy;
@@ -34,7 +36,9 @@ int clvox_register_shape(clvox_context *context, const clvox_register_result *re
     int status = CLVOX_OK;
     clvox_transform warp = {.is_warp = 1, .warp = result->warp}, affine = {.is_warp = 0};
     const clvox_link links[] = {{&affine, 1}, {&warp, 1}};
-    clvox_currents_options by = {.method = CLVOX_CURRENTS_EXACT};
+    clvox_currents_options by = {.method = o->currents == CLVOX_CURRENTS_EXACT ? CLVOX_CURRENTS_EXACT
+                                                                               : CLVOX_CURRENTS_AUTO,
+                                 .error = ERROR};
     clvox_shape *carried = NULL;
     clvox_grid finest;
     errors before, linear, after;

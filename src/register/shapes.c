@@ -12,6 +12,7 @@
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
 #include "register/model.h"
+#include "register/shape_mesh.h"
 
 enum { MOVING, FIXED };
 /* Products of the elements of both. */
@@ -96,6 +97,7 @@ void clv_shapes_describe(clv_registration *run, const clvox_register_images *ima
         term->weight = weight / alike;
         term->varifold = clv_shape_varifold(run->options, kind);
         term->number = number_of(images, i) + 1;
+        term->shape = i;
         for (int s = 0; s < 2; s++) {
             const clvox_shape *shape = s == MOVING ? images->moving_shapes[i] : images->fixed_shapes[i];
             term->side[s].shape = shape;
@@ -135,7 +137,21 @@ int clv_shapes_requests(clv_registration *run, clv_request *list)
     if (run->shapes.count > 0 && clv_model_takes(clv_model_find(run->options->deform), "points-width"))
         list[count++] =
             (clv_request){&run->shapes.pull, 3 * (size_t)run->n * sizeof(float), "pull of a shape"};
+    count += clv_shape_mesh_requests(run, list + count);
     return count;
+}
+
+size_t clv_shapes_own_bytes(const clv_registration *run)
+{
+    /* Keys and values of a sort, twice, and its counts; tables of a Fourier transform. */
+    enum { SORTED = 24, TABLES = 1 << 14 };
+    size_t most = 0;
+    for (int i = 0; i < run->shapes.count; i++)
+        for (int s = 0; s < 2; s++) {
+            const size_t elements = (size_t)run->shapes.term[i].side[s].mesh.elements;
+            most = elements > most ? elements : most;
+        }
+    return SORTED * most + (run->shapes.room_nodes > 0 ? (size_t)run->shapes.count * TABLES : 0);
 }
 
 /* ---- the energy ---------------------------------------------------------- */
@@ -158,15 +174,29 @@ static int multiply(clv_registration *run, clv_shape_term *term, int first, int 
     return clv_currents(run->ctx, &args);
 }
 
-/* What the energy of a shape changes by with the elements of one side. The product of both is the same
- * from either, so that from the fixed side it leaves no sum. */
-static int derive(clv_registration *run, clv_shape_term *term, int side)
+/* The product of both is the same from either side, so that from the fixed one it leaves no sum. */
+int clv_shape_derive(clv_registration *run, clv_shape_term *term, int side, bool own)
 {
     int status = CLVOX_OK;
     const size_t bytes = 32 * (size_t)term->side[side].mesh.elements;
     CLV_TRY(clv_buffer_fill(run->ctx, term->side[side].by_element, 0, 0, bytes));
     CLV_TRY(multiply(run, term, side, !side, -2));
-    CLV_TRY(multiply(run, term, side, side, 2));
+    if (own)
+        CLV_TRY(multiply(run, term, side, side, 2));
+end:
+    return status;
+}
+
+/* partial: of a mesh, what clv_shape_mesh_sums leaves there. */
+int clv_shape_energy(clv_registration *run, const clv_shape_term *term, double *energy)
+{
+    int status = CLVOX_OK;
+    double product[3] = {0};
+    for (int k = 0; k < (term->by_mesh ? 2 : 3); k++)
+        CLV_TRY(clv_currents_product(run->ctx, term->partial[k], term->side[k == OWN_FIXED].mesh.elements,
+                                     &product[k]));
+    *energy = term->by_mesh ? product[OWN_MOVING] - product[OWN_FIXED]
+                            : product[OWN_MOVING] + product[OWN_FIXED] - 2 * product[BETWEEN];
 end:
     return status;
 }
@@ -266,6 +296,7 @@ int clv_shapes_place(clv_registration *run, const clvox_grid *grid, int index)
         if (!(term->norm > 0))
             return clvox_fail(CLVOX_ERROR_DATA, "%s %d: it has no size in either image",
                               clv_shape_words_of(term->side[FIXED].shape->kind)->noun, term->number);
+        CLV_TRY(clv_shape_mesh_choose(run, term, &on));
     }
 end:
     return status;
@@ -302,12 +333,15 @@ int clv_shapes_force(clv_registration *run, const clv_points_pull *pull)
         for (int s = 0; s < 2; s++)
             if (u[s])
                 CLV_TRY(clv_moving_mesh_place(run->ctx, &term->side[s].mesh, u[s], &grid));
+        if (term->by_mesh)
+            CLV_TRY(clv_shape_mesh_sums(run, term, (const bool[2]){force[0] != NULL, force[1] != NULL}));
         for (int s = 0; s < 2; s++) {
             const clv_moving_mesh *mesh = &term->side[s].mesh;
             if (!u[s])
                 continue; /* it stays, and so does its norm */
             if (!force[s]) {
-                CLV_TRY(multiply(run, term, s, s, 0));
+                if (!term->by_mesh)
+                    CLV_TRY(multiply(run, term, s, s, 0));
                 continue;
             }
             const clv_mesh_pull_args args = {
@@ -319,13 +353,25 @@ int clv_shapes_force(clv_registration *run, const clv_points_pull *pull)
                 .state = pull->state,
                 .slot = pull->slot,
             };
-            CLV_TRY(derive(run, term, s));
+            if (!term->by_mesh)
+                CLV_TRY(clv_shape_derive(run, term, s, true));
             CLV_TRY(clv_moving_mesh_pull(run->ctx, mesh, &args));
             CLV_TRY(spread(run, mesh, pull, force[s]));
         }
-        if (!force[MOVING])
+        if (!force[MOVING] && !term->by_mesh)
             CLV_TRY(multiply(run, term, MOVING, FIXED, 0));
     }
+end:
+    return status;
+}
+
+/* By all pairs, where the elements lie. */
+static int multiply_all(clv_registration *run, clv_shape_term *term)
+{
+    int status = CLVOX_OK;
+    for (int s = 0; s < 2; s++)
+        CLV_TRY(multiply(run, term, s, s, 0));
+    CLV_TRY(multiply(run, term, MOVING, FIXED, 0));
 end:
     return status;
 }
@@ -334,13 +380,28 @@ int clv_shapes_term(clv_registration *run, double *out)
 {
     int status = CLVOX_OK;
     for (int i = 0; i < run->shapes.count; i++) {
-        const clv_shape_term *term = &run->shapes.term[i];
-        double product[3];
-        for (int k = 0; k < 3; k++)
-            CLV_TRY(clv_currents_product(run->ctx, term->partial[k], term->side[k == OWN_FIXED].mesh.elements,
-                                         &product[k]));
-        *out -= term->weight * (product[OWN_MOVING] + product[OWN_FIXED] - 2 * product[BETWEEN]) / term->norm;
+        clv_shape_term *term = &run->shapes.term[i];
+        double energy;
+        bool left = false;
+        if (term->by_mesh)
+            CLV_TRY(clv_shape_mesh_left(run, term, &left));
+        if (left)
+            CLV_TRY(multiply_all(run, term));
+        CLV_TRY(clv_shape_energy(run, term, &energy));
+        *out -= term->weight * energy / term->norm;
     }
 end:
     return status;
+}
+
+void clv_shapes_release(clv_registration *run)
+{
+    for (int i = 0; i < run->shapes.count; i++)
+        clv_shape_mesh_drop(&run->shapes.term[i]);
+}
+
+void clv_shapes_report(const clv_registration *run, clvox_register_result *result)
+{
+    for (int i = 0; i < run->shapes.count; i++)
+        result->shape_sums[run->shapes.term[i].shape] = run->shapes.term[i].sums;
 }

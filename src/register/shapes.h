@@ -26,6 +26,8 @@ int clv_shapes_check(const clvox_register_images *images);
 /* From images, of which shapes alone are looked at. */
 void clv_shapes_describe(clv_registration *run, const clvox_register_images *images);
 int clv_shapes_requests(clv_registration *run, clv_request *list);
+/* What placing shapes takes beside those for a moment, and meshes for a level. */
+size_t clv_shapes_own_bytes(const clv_registration *run);
 
 /* Of the kernel on that grid, mm. */
 double clv_shapes_width(const clvox_register_options *options, const clvox_grid *grid, int index);
@@ -39,5 +41,18 @@ int clv_shapes_force(clv_registration *run, const clv_points_pull *pull);
 
 /* Adds the terms a voxel, 0 or below, as the last pull found them. Blocking. */
 int clv_shapes_term(clv_registration *run, double *term);
+
+/* What by_element of one side becomes: the energy's derivative by all pairs, or without own that of
+ * -2 <S, T>. */
+int clv_shape_derive(clv_registration *run, clv_shape_term *term, int side, bool own);
+
+/* |S - T|^2 as the last sums found it. Blocking. */
+int clv_shape_energy(clv_registration *run, const clv_shape_term *term, double *energy);
+
+/* How the sums were found. */
+void clv_shapes_report(const clv_registration *run, clvox_register_result *result);
+
+/* What the terms hold beside the run's buffers. */
+void clv_shapes_release(clv_registration *run);
 
 #endif

@@ -48,6 +48,28 @@ exits 2 clvox surface compare i.ply d.ply --width 3mm --error 0; says 'error'
 exits 2 clvox surface compare i.ply d.ply --width 3mm --method grid; says 'method'
 exits 1 clvox surface compare i.ply d.ply --width 0.001mm --method mesh; says 'too many nodes'
 
+begin "compare: curves, and clouds of points"
+line() { # Y, 1 or -1: 40 segments of 10 mm along x, one way or the other
+    printf '# vtk DataFile Version 3.0\nl\nASCII\nDATASET POLYDATA\nPOINTS 41 float\n'
+    awk -v y="$1" -v way="$2" 'BEGIN { for (i = 0; i < 41; i++) print (way == 1 ? i / 4 : 10 - i / 4), y, 0; print "LINES 1 42"; printf "41"; for (i = 0; i < 41; i++) printf " %d", i; print "" }'
+}
+line 0 1 > one.vtk; line 3 1 > three.vtk; line 3 -1 > back.vtk
+exits 0 clvox surface compare one.vtk three.vtk --width 5mm --json log/k.json; near mean_distance_mm 3 1e-6; near Hausdorff_mm 3 1e-6; near length_mm 10 1e-5; prints '^mm^2 '
+json log/k.json 'abs(j["result"]["currents_products"]["AB"] / j["result"]["currents_products"]["AA"] - .697676) < 1e-5 and j["result"]["kind"] == "curves"'
+json log/k.json 'abs(j["result"]["currents"] - j["result"]["varifold"]) < 1e-5 * j["result"]["varifold_products"]["AA"] and j["result"]["length_b_mm"] > 9.99'
+exits 0 clvox surface compare one.vtk back.vtk --width 5mm --json log/b.json
+json log/b.json 'abs(j["result"]["currents_products"]["AB"] / j["result"]["currents_products"]["AA"] + .697676) < 1e-5'
+json log/b.json 'abs(j["result"]["varifold"] - json.load(open("log/k.json"))["result"]["varifold"]) < 1e-5'
+printf 'x,y,z,weight\n0,0,0,7\n' > one.csv; printf 'x,y,z\n0,3,0\n' > three.csv; printf 'x,y,z\n0,-3,0\n' > ras.csv
+exits 0 clvox surface compare one.csv three.csv --width 5mm --json log/p.json; near measure 0.604647 1e-6; near Hausdorff_mm 3 1e-9; near weight 7 1e-9
+json log/p.json 'j["result"]["kind"] == "cloud" and "varifold" not in j["result"] and abs(j["result"]["measure_products"]["AB"] - .697676) < 1e-6'
+exits 0 clvox surface compare one.vtk one.vtk --width 5mm --method mesh --error 1e-3; prints 'by a particle mesh of'; near mean_distance_mm 0 1e-9
+exits 1 clvox surface compare one.vtk one.csv --width 5mm; one_sentence; says 'one.vtk holds curves and one.csv clouds'
+exits 1 clvox surface compare one.vtk i.ply --width 5mm; one_sentence; says 'i.ply surfaces'
+printf '# vtk DataFile Version 3.0\nl\nASCII\nDATASET POLYDATA\nPOINTS 1 float\n0 0 0\n' > none.vtk
+exits 1 clvox surface compare one.vtk none.vtk --width 5mm; one_sentence; says 'none.vtk'
+printf 'x,y,z,weight\n0,0,0,-1\n' > less.csv; exits 1 clvox surface compare less.csv one.csv --width 5mm; one_sentence; says 'weight of point 1'
+
 begin "distance: a mesh, on a grid around it and on a given one"
 exits 0 clvox surface distance i.ply -o p.nii.gz --voxel 0.8mm --json log/p.json; quiet
 json log/p.json 'j["distance"]["from"] == "mesh" and not j["distance"]["faced_inward"]'

@@ -7,11 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static char paths[8][96];
+/* A file for each ending. */
+enum { ENDINGS = 16 };
+static char paths[ENDINGS][96];
 
 static void remove_files(void)
 {
-    for (int i = 0; i < 8 && paths[i][0]; i++)
+    for (int i = 0; i < ENDINGS && paths[i][0]; i++)
         unlink(paths[i]);
 }
 
@@ -21,8 +23,10 @@ const char *fuzz_file(const char *extension, const void *bytes, size_t size)
     char path[96];
     int i = 0;
     snprintf(path, sizeof path, "%s/clvox-fuzz-%ld%s", folder, (long)getpid(), extension);
-    while (paths[i][0] && strcmp(paths[i], path))
+    while (i < ENDINGS && paths[i][0] && strcmp(paths[i], path))
         i++;
+    if (i == ENDINGS)
+        abort();
     if (!paths[0][0])
         atexit(remove_files);
     strcpy(paths[i], path);

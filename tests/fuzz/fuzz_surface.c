@@ -56,11 +56,13 @@ static void read_curves(const uint8_t *data, size_t size)
     }
     if (clvox_shape_size(s, &length) < 0)
         abort();
-    const char *path = fuzz_file(".vtk", data, 0);
-    if (clvox_curves_write(s, 0, path) >= 0 &&
-        (clvox_curves_read(path, 0, &again) < 0 || again->elements != s->elements))
-        abort();
-    clvox_shape_destroy(&again);
+    for (int tck = 0; tck < 2; tck++) {
+        const char *path = fuzz_file(tck ? ".tck" : ".vtk", data, 0);
+        if (clvox_curves_write(s, 0, path) >= 0 &&
+            (clvox_curves_read(path, 0, &again) < 0 || again->elements != s->elements))
+            abort();
+        clvox_shape_destroy(&again);
+    }
     clvox_shape_destroy(&s);
 }
 

@@ -275,7 +275,32 @@ def freesurfer(tail):
     return (b"\xff\xff\xfecreated by me\n\n" + struct.pack(">2i12f12i", 4, 4, *POINTS, *CORNERS) + tail)
 
 
+def tck(form, end, placed=" ."):
+    """Two streamlines and one of a single point."""
+    nan, inf = [float("nan")] * 3, [float("inf")] * 3
+    numbers = POINTS[:9] + nan + POINTS[:3] + nan + POINTS[3:9] + nan + inf
+    head = f"mrtrix tracks\ndatatype: {form}\ncount: 3\nfile:{placed} 80\nEND\n".encode()
+    return head.ljust(80) + struct.pack(f"{end[0]}{len(numbers)}{end[1]}", *numbers)
+
+
+def trk(end, order):
+    head = bytearray(1000)
+    head[:5] = b"TRACK"
+    struct.pack_into(f"{end}3h3f", head, 6, 10, 20, 30, 2, 3, 4)
+    struct.pack_into(f"{end}h", head, 36, 1)
+    struct.pack_into(f"{end}h", head, 238, 2)
+    struct.pack_into(f"{end}16f", head, 440, 2, 0, 0, -10, 0, 3, 0, 20, 0, 0, 4, 5, 0, 0, 0, 1)
+    head[948:951] = order
+    struct.pack_into(f"{end}3i", head, 988, 2, 2, 1000)
+    line = struct.pack(f"{end}i10f", 2, 3, 4.5, 6, 7, 5, 7.5, 14, 8, 1, 2)
+    return bytes(head) + line + line
+
+
 def surfaces():
+    for form, end in ("Float32LE", "<f"), ("Float32BE", ">f"), ("Float64LE", "<d"), ("Float64BE", ">d"):
+        yield "tck" + form, tck(form, end)
+    for end, order in ("<", b"RAS"), (">", b"LPI"):
+        yield "trk" + order.decode(), trk(end, order)
     for encoding in "ASCII", "Base64Binary", "GZipBase64Binary":
         yield "gii" + encoding, gifti(encoding)
         yield "giibig" + encoding, gifti(encoding, True, True, "FLOAT64 INT16")

@@ -10,6 +10,8 @@ import numpy as np
 from nibabel import gifti
 from nibabel.freesurfer import read_geometry, write_geometry
 
+from tools import clvox
+
 LIBRARY = os.path.join(os.path.dirname(os.environ["CLVOX"]), "..", "libclvox.so")
 
 
@@ -143,3 +145,27 @@ class Surfaces(unittest.TestCase):
                 "yras": axes[1], "zras": axes[2], "cras": np.asarray(header["Pxyz_c"])}
         write_geometry("lh.placed", points, corners, volume_info=info)
         self.same(read("lh.placed"), apply(placed, points.astype(float)), corners, 1e-4)
+
+
+class Tracks(unittest.TestCase):
+    def test_their_tracks(self):
+        """we read nibabel's .tck and .trk in any storage, and it reads our .tck"""
+        draw = np.random.default_rng(1)
+        lines = [(draw.normal(size=(n, 3)) * 20 + [30, -40, 10]).astype(np.float32) for n in (5, 1, 7, 2)]
+        np.savetxt("one.txt", np.eye(4))
+        for order, sign, turn in ("RAS", 1, 0), ("LPS", -1, 0), ("LAS", 1, .3), ("LAS", -1, .2):
+            c, s = np.cos(turn), np.sin(turn)
+            place = np.eye(4)
+            place[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.diag([2 * sign, 2.5, 3])
+            place[:3, 3] = [-90, -120, -60]
+            header = {"voxel_to_rasmm": place.astype(np.float32), "voxel_sizes": (2, 2.5, 3), "dimensions": (90, 100, 80),
+                      "voxel_order": order}
+            theirs = nibabel.streamlines.Tractogram(lines, affine_to_rasmm=np.eye(4))
+            nibabel.streamlines.save(theirs, "theirs.trk", header=header)
+            nibabel.streamlines.save(theirs, "theirs.tck")
+            for name in "theirs.trk", "theirs.tck":
+                clvox("apply", "--curves", name, "-t", "one.txt", "-o", "ours.tck")
+                ours, wanted = (nibabel.streamlines.load(f).streamlines for f in ("ours.tck", name))
+                self.assertEqual([len(line) for line in ours], [len(line) for line in wanted])
+                for a, b in zip(ours, wanted):
+                    np.testing.assert_allclose(a, b, atol=2e-5)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Curves in VTK files: both forms of both encodings, what stands beside them, damage, and there and back. */
+/* Curves: VTK files of both forms and encodings, what stands beside lines, tracks, damage, there and back. */
+#include <math.h>
+#include <stdio.h>
+
 #include "clvox/shape.h"
 
 #include "check.h"
@@ -103,11 +106,242 @@ static void damage(void **state)
     assert_non_null(strstr(clvox_message(), "holds no curves that clvox knows"));
 }
 
+/* ---- streamlines --------------------------------------------------------- */
+
+static size_t put(uint8_t *to, size_t at, double x, int bytes, bool big)
+{
+    union {
+        float f;
+        double d;
+        int32_t i;
+        uint8_t b[8];
+    } u;
+    if (bytes == 4)
+        u.f = (float)x;
+    else
+        u.d = x;
+    for (int k = 0; k < bytes; k++)
+        to[at + (size_t)k] = u.b[big ? bytes - 1 - k : k];
+    return at + (size_t)bytes;
+}
+
+/* Two lines, and one of a single point between them. */
+static const double tracks[] = {0,
+                                0,
+                                0,
+                                1,
+                                0,
+                                0,
+                                1,
+                                2,
+                                0,
+                                (double)NAN,
+                                (double)NAN,
+                                (double)NAN,
+                                9,
+                                9,
+                                9,
+                                (double)NAN,
+                                (double)NAN,
+                                (double)NAN,
+                                -4,
+                                5,
+                                6,
+                                1,
+                                2,
+                                3,
+                                (double)NAN,
+                                (double)NAN,
+                                (double)NAN,
+                                (double)INFINITY,
+                                (double)INFINITY,
+                                (double)INFINITY};
+enum { NUMBERS = sizeof tracks / sizeof *tracks };
+
+static size_t tck(uint8_t *to, const char *type, int bytes, bool big, int numbers)
+{
+    size_t at = (size_t)sprintf(
+        (char *)to, "mrtrix tracks    \nroi: seed a.mif\ndatatype: %s\ncount: 3\nfile: . 100\nEND\n", type);
+    assert_true(at <= 100);
+    at = 100;
+    for (int i = 0; i < numbers; i++)
+        at = put(to, at, tracks[i], bytes, big);
+    return at;
+}
+
+static void tracks_of_mrtrix(void **state)
+{
+    (void)state;
+    static uint8_t bytes[2000];
+    const int32_t want[] = {0, 1, 1, 2, 4, 5};
+    static const struct {
+        const char *type;
+        int bytes;
+        bool big;
+    } types[] = {
+        {"Float32LE", 4, false}, {"Float32BE", 4, true}, {"Float64LE", 8, false}, {"float64be", 8, true}};
+    clvox_shape *s = NULL, *again = NULL;
+    for (int i = 0; i < 4; i++)
+        for (int lps = 0; lps < 2; lps++) { /* its frame is known */
+            memset(bytes, 0, sizeof bytes);
+            assert_true(!files_write(files_in("a.tck"), bytes,
+                                     tck(bytes, types[i].type, types[i].bytes, types[i].big, NUMBERS)));
+            assert_ok(clvox_curves_read(files_in("a.tck"), lps, &s));
+            assert_true(s->vertices == 6 && s->elements == 3 && s->points[9] == 9 && s->points[12] == -4);
+            assert_memory_equal(s->corners, want, sizeof want);
+            if (i < 3 || !lps)
+                clvox_shape_destroy(&s);
+        }
+    assert_ok(clvox_curves_write(s, 1, files_in("out.tck")));
+    assert_ok(clvox_curves_read(files_in("out.tck"), 0, &again));
+    assert_true(again->vertices == 6 && again->elements == 3);
+    assert_memory_equal(again->points, s->points, 18 * sizeof(double));
+    assert_memory_equal(again->corners, want, sizeof want);
+    size_t size;
+    uint8_t *text = files_read(files_in("out.tck"), &size);
+    assert_true(size > 13 && !memcmp(text, "mrtrix tracks", 13) &&
+                memmem(text, size, "count: 0000000003\n", 18));
+    free(text);
+    clvox_shape_destroy(&again);
+    /* As VTK and back. */
+    assert_ok(clvox_curves_write(s, 0, files_in("out.vtk")));
+    assert_ok(clvox_curves_read(files_in("out.vtk"), 0, &again));
+    assert_memory_equal(again->corners, want, sizeof want);
+    clvox_shape_destroy(&again);
+    clvox_shape_destroy(&s);
+    /* By content, whatever the name. */
+    memset(bytes, 0, sizeof bytes);
+    const size_t whole = tck(bytes, "Float32LE", 4, false, NUMBERS);
+    assert_true(!files_write(files_in("a.vtk"), bytes, whole));
+    assert_ok(clvox_curves_read(files_in("a.vtk"), 0, &s));
+    clvox_shape_destroy(&s);
+}
+
+static void refused_bytes(const char *name, const uint8_t *bytes, size_t size, const char *why)
+{
+    clvox_shape *s = NULL;
+    assert_true(!files_write(files_in(name), bytes, size));
+    assert_int_equal(clvox_curves_read(files_in(name), 0, &s), CLVOX_ERROR_FORMAT);
+    assert_that(strstr(clvox_message(), why) && strstr(clvox_message(), name), "%s", clvox_message());
+    assert_null(s);
+}
+
+static void refused_head(const char *head, const char *why)
+{
+    refused_bytes("bad.tck", (const uint8_t *)head, strlen(head), why);
+}
+
+static void damaged_tracks(void **state)
+{
+    (void)state;
+    static uint8_t bytes[2000];
+    refused_head("mrtrix tracks\ndatatype: Float32LE\n", "no END");
+    refused_head("mrtrix tracks\ndatatype: Float32LE\nEND\n", "where its points begin");
+    refused_head("mrtrix tracks\nfile: . 20\nEND\n", "no datatype");
+    refused_head("mrtrix tracks\ndatatype: Int16\nfile: . 20\nEND\n", "of datatype Int16");
+    refused_head("mrtrix tracks\ndatatype: Float32LE\nfile: points.dat 0\nEND\n", "in another file");
+    refused_head("mrtrix tracks\ndatatype: Float32LE\nfile: . 2000\nEND\n", "where it has ended");
+    refused_head("mrtrix tracks\ndatatype: Float32LE\nfile: . -1\nEND\n", "where it has ended");
+    for (int cut = 1; cut < 4; cut++) {
+        memset(bytes, 0, sizeof bytes);
+        refused_bytes("cut.tck", bytes, tck(bytes, "Float32LE", 4, false, NUMBERS - cut), "ends early");
+    }
+    memset(bytes, 0, sizeof bytes);
+    size_t size = tck(bytes, "Float32LE", 4, false, NUMBERS);
+    put(bytes, 104, (double)NAN, 4, false); /* one coordinate alone */
+    refused_bytes("nan.tck", bytes, size, "vertex 0 (counted from 0) is not finite");
+    assert_int_equal(clvox_curves_check_name("a.trk"), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_curves_check_name("a.tck.gz"), CLVOX_ERROR_ARGUMENT);
+    assert_ok(clvox_curves_check_name("a.tck"));
+}
+
+static void put_int(uint8_t *to, size_t at, int value, int bytes, bool big)
+{
+    for (int k = 0; k < bytes; k++)
+        to[at + (size_t)k] = (uint8_t)((unsigned)value >> 8 * (big ? bytes - 1 - k : k));
+}
+
+/* A line of two points with a scalar each and two properties; dim 10 x 20 x 30, voxels of 2 x 3 x 4 mm. */
+static size_t trk(uint8_t *to, const char *order, const float matrix[16], bool big)
+{
+    memset(to, 0, 2000);
+    memcpy(to, "TRACK", 5);
+    for (int k = 0; k < 3; k++) {
+        put_int(to, 6 + 2 * (size_t)k, 10 * (k + 1), 2, big);
+        put(to, 12 + 4 * (size_t)k, k + 2, 4, big);
+    }
+    put_int(to, 36, 1, 2, big);
+    put_int(to, 238, 2, 2, big);
+    for (int i = 0; i < 16; i++)
+        put(to, 440 + 4 * (size_t)i, (double)matrix[i], 4, big);
+    memcpy(to + 948, order, strlen(order));
+    put_int(to, 996, 1000, 4, big);
+    put_int(to, 1000, 2, 4, big);
+    const double numbers[] = {3, 4.5, 6, 7, 5, 7.5, 14, 8, 1, 2};
+    size_t at = 1004;
+    for (int i = 0; i < 10; i++)
+        at = put(to, at, numbers[i], 4, big);
+    return at;
+}
+
+static void tracks_of_trackvis(void **state)
+{
+    (void)state;
+    static uint8_t bytes[2000];
+    /* In voxels the points are 1, 1, 1 and 2, 2, 3. */
+    static const struct {
+        const char *order;
+        float matrix[16];
+        double first[3], second[3];
+    } cases[] = {
+        {"RAS", {2, 0, 0, -10, 0, 3, 0, 20, 0, 0, 4, 5, 0, 0, 0, 1}, {-8, 23, 9}, {-6, 26, 17}},
+        {"LPS", {-2, 0, 0, 50, 0, -3, 0, 60, 0, 0, 4, 5, 0, 0, 0, 1}, {48, 57, 9}, {46, 54, 17}},
+        /* Stored the other way round: voxel 10 - 1 - 1 along x. */
+        {"LAS", {2, 0, 0, -10, 0, 3, 0, 20, 0, 0, 4, 5, 0, 0, 0, 1}, {6, 23, 9}, {4, 26, 17}},
+        /* None is LPS, as TrackVis has it. */
+        {"", {-2, 0, 0, 50, 0, -3, 0, 60, 0, 0, 4, 5, 0, 0, 0, 1}, {48, 57, 9}, {46, 54, 17}},
+        /* The matrix' first axis runs along A: the file's second axis. */
+        {"RAS", {0, 2, 0, -10, 3, 0, 0, 20, 0, 0, 4, 5, 0, 0, 0, 1}, {-8, 23, 9}, {-6, 26, 17}},
+    };
+    for (int c = 0; c < 5; c++)
+        for (int big = 0; big < 2; big++) {
+            clvox_shape *s = NULL;
+            assert_true(
+                !files_write(files_in("a.trk"), bytes, trk(bytes, cases[c].order, cases[c].matrix, big)));
+            assert_ok(clvox_curves_read(files_in("a.trk"), 0, &s));
+            assert_true(s->vertices == 2 && s->elements == 1 && s->corners[0] == 0 && s->corners[1] == 1);
+            for (int k = 0; k < 3; k++)
+                assert_that(fabs(s->points[k] - cases[c].first[k]) < 1e-5 &&
+                                fabs(s->points[3 + k] - cases[c].second[k]) < 1e-5,
+                            "case %d, axis %d: %g, %g", c, k, s->points[k], s->points[3 + k]);
+            clvox_shape_destroy(&s);
+        }
+    const float none[16] = {0};
+    refused_bytes("no.trk", bytes, trk(bytes, "RAS", none, false), "does not say where it lies");
+    size_t size = trk(bytes, "RAS", cases[0].matrix, false);
+    refused_bytes("cut.trk", bytes, size - 1, "ends early");
+    refused_bytes("cut.trk", bytes, 900, "ends early");
+    refused_bytes("cut.trk", bytes, size + 2, "ends early");
+    put_int(bytes, 1000, -1, 4, false);
+    refused_bytes("less.trk", bytes, size, "ends early");
+    size = trk(bytes, "RRS", cases[0].matrix, false);
+    refused_bytes("order.trk", bytes, size, "voxel order");
+    size = trk(bytes, "RAS", cases[0].matrix, false);
+    put_int(bytes, 996, 7, 4, false);
+    refused_bytes("size.trk", bytes, size, "another size");
+    size = trk(bytes, "RAS", cases[0].matrix, false);
+    put(bytes, 16, 0, 4, false);
+    refused_bytes("edge.trk", bytes, size, "no size");
+}
+
 int main(void)
 {
     test_case(lines_become_segments, "lines become segments, beside faces too");
     test_case(there_and_back, "there and back");
     test_case(damage, "damage is a sentence");
+    test_case(tracks_of_mrtrix, "MRtrix's tracks of all types, there and back");
+    test_case(damaged_tracks, "damaged tracks are a sentence");
+    test_case(tracks_of_trackvis, "TrackVis' tracks by matrix and voxel order");
     int failed = test_run("curves", NULL);
     files_end();
     return failed;

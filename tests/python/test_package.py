@@ -181,6 +181,13 @@ def anatomy():
     assert r.shapes[1].energy_after < r.shapes[1].energy_linear and 0 < r.posteriors.hellinger_after < 1
     alone = clvox.register(posteriors=("p_fixed_labels.nii.gz", "p_moving_labels.nii.gz"), **FEW)
     assert alone.warped is None and alone.warp is not None and alone.posteriors.hellinger_after < alone.posteriors.hellinger_before
+    command("register", "-o", "rs", "--no-picture", "--surface", "here.ply,there.ply", "--frames", "ras", "--width", "4mm",
+            *TYPED[2:])
+    alone = clvox.register(shapes=[surfaces], width=4, **{k: v for k, v in FEW.items() if k != "linear"})
+    assert alone.warped is None and equal(alone.warp, "rs_warp.nii.gz")
+    assert alone.shapes[0].mean_after < alone.shapes[0].mean_linear
+    refused(["have a grid of their own"], clvox.register, "p_fixed.nii.gz", "p_moving.nii.gz", spacing=2)
+    refused(["too coarse"], clvox.register, shapes=[surfaces], spacing=50)
     refused(["0 fixed", "0 moving"], clvox.register)
     refused(["Surface, Curves or a Cloud"], clvox.register, "p_fixed.nii.gz", "p_moving.nii.gz", shapes=[(1, 2)])
     refused(["another kind"], clvox.register, "p_fixed.nii.gz", "p_moving.nii.gz", shapes=[(here, clouds[0])])

@@ -86,7 +86,7 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
         {"surface", 0, CLI_TEXT, &shape[CLI_SURFACE], "IN",
          "move the vertices of a mesh instead of resampling"},
-        {"curves", 0, CLI_TEXT, &shape[CLI_CURVES], "IN.vtk",
+        {"curves", 0, CLI_TEXT, &shape[CLI_CURVES], "IN.tck",
          "move the vertices of curves instead of resampling"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
          "frame of points, and of meshes and curves in files that state none, in and out (auto: points lps, "
@@ -99,7 +99,7 @@ int cmd_apply(command *cli, int argc, char **argv)
                     "       clvox apply --list TABLE.tsv [-r REFERENCE] [-t T ...]\n"
                     "       clvox apply --points IN.csv [--frames ras] -t T [-t T ...] -o OUT.csv\n"
                     "       clvox apply --surface IN [--frames lps] -t T [-t T ...] -o OUT\n"
-                    "       clvox apply --curves IN.vtk [--frames lps] -t T [-t T ...] -o OUT.vtk",
+                    "       clvox apply --curves IN.tck [--frames lps] -t T [-t T ...] -o OUT.tck",
         .about =
             "Resamples an image onto the grid of REFERENCE through a chain of transforms, as\n"
             "antsApplyTransforms does: the voxel of REFERENCE at x takes the value of IMAGE at last(... "

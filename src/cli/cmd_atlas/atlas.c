@@ -266,6 +266,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
                                           "curves-kind",
                                           "cloud-weight",
                                           "width",
+                                          "currents",
+                                          "currents-error",
                                           "posteriors-weight",
                                           "posteriors-weights",
                                           NULL};

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cmd_register/alone.h"
 #include "cli/matrix.h"
 
 /* ---- what each word means ----------------------------------------------- */
@@ -192,8 +193,10 @@ static int check_shapes(cli_register_request *r)
     }
     if (*given(r, "points-width") && !r->points && !count)
         return cli_misuse("--points-width belongs to --points, --surface, --curves and --cloud");
-    if (*given(r, "width") && !count)
-        return cli_misuse("--width belongs to --surface, --curves and --cloud");
+    static const char *const of_all[] = {"width", "currents", "currents-error"};
+    for (int i = 0; i < 3; i++)
+        if (*given(r, of_all[i]) && !count)
+            return cli_misuse("--%s belongs to --surface, --curves and --cloud", of_all[i]);
     if (r->frames && !r->points && !count)
         return cli_misuse("--frames belongs to --points, --surface, --curves and --cloud");
     return CLVOX_OK;
@@ -315,13 +318,17 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "a surface of each image, any triangles: a term of the deformation (--surface-weight); repeat for "
          "more"},
         {"curves", 0, CLI_REPEAT, &r->shapes[CLI_CURVES], "FIXED,MOVING",
-         "curves of each image, without correspondence (lines of VTK polydata): a term (--curves-weight); "
+         "curves of each image, without correspondence (VTK polydata, .tck, .trk): a term (--curves-weight); "
          "repeat "
          "for more"},
         {"cloud", 0, CLI_REPEAT, &r->shapes[CLI_CLOUD], "FIXED.csv,MOVING.csv",
          "points of each image, without correspondence (tables as for apply --points, with a column weight "
          "if "
          "wanted): a term (--cloud-weight); repeat for more"},
+        {"spacing", 0, CLI_NUMBERS, &r->spacing, "2mm",
+         "voxels of the grid around shapes or landmarks without images (default: 0.4 of the finest --width, "
+         "else "
+         "a 64th of their longest extent)"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
          "frame of tables of points, and of surfaces and curves in files that state none (auto: tables lps, "
          "as "
@@ -342,7 +349,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
     };
     const cli_usage usage = {
         .synopsis = "-f FIXED -m MOVING -o PREFIX [options]\n       clvox register --posteriors FIXED,MOVING "
-                    "-o PREFIX [options]\n       clvox register --list PAIRS.tsv -o DIR [options]",
+                    "-o PREFIX [options]\n       clvox register --surface FIXED,MOVING -o PREFIX [options]\n "
+                    "      clvox register --list PAIRS.tsv -o DIR [options]",
         .about = about,
         .example = "  clvox register -f subject.nii.gz -m atlas.nii.gz -o result \\\n"
                    "      --fixed-mask subject_brain.nii.gz --moving-mask atlas_brain.nii.gz \\\n"
@@ -371,7 +379,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         return cli_misuse("--jobs belongs to --list");
     if (r->at_once)
         return cli_misuse("--at-once belongs to --list");
-    if (!r->fixed.count && (!r->posteriors || r->moving.count))
+    r->alone = cli_alone_is(r);
+    if (!r->fixed.count && !r->alone && (!r->posteriors || r->moving.count))
         return cli_misuse("-f FIXED is missing");
     if (!r->moving.count && r->fixed.count)
         return cli_misuse("-m MOVING is missing");
@@ -389,6 +398,8 @@ options:
     if (*given(r, "points-weight") && !r->points)
         return cli_misuse("--points-weight belongs to --points FIXED.csv,MOVING.csv");
     CLI_TRY(read_options(cli, r, o));
+    if ((status = cli_alone_check(r, o)))
+        return status;
     if ((status = read_two("points", r->points, &r->fixed_points, &r->moving_points)))
         return status;
     if ((status = read_two("posteriors", r->posteriors, &r->fixed_posteriors, &r->moving_posteriors)))
@@ -425,7 +436,8 @@ void cli_register_remarks(const command *cli, const cli_register_request *r, con
         clvox_deform_describe((int)o->deform, &model))
         cli_remark(cli, 0, "--posteriors only carries the tissues with --deform %s\n", model.name);
     if (!r->fixed.count && !r->list && r->given[clvox_option_find(clvox_register_table(), "metric")])
-        cli_remark(cli, 0, "--metric has no effect without images: tissues are compared by their values\n");
+        cli_remark(cli, 0, "--metric has no effect without images%s\n",
+                   r->alone ? "" : ": tissues are compared by their values");
     if (r->weights.count == 1)
         cli_remark(cli, 0, "--weight has no effect with one channel\n");
     if ((r->presets.quick || r->presets.regular || r->presets.best) && o->deform == CLVOX_DEFORM_NONE)

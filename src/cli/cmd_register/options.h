@@ -34,6 +34,8 @@ typedef struct cli_register_request {
     int dof; /* -1: not given */
     bool init_points; /* --init points */
     cli_presets presets;
+    clvox_numbers spacing; /* of shapes without images; count 0: not given */
+    bool alone;            /* shapes or landmarks, without images and posteriors */
     bool strict, no_picture, report, dry_run;
 } cli_register_request;
 

@@ -33,6 +33,7 @@ static int put_trace(clvox_report *page, const cli_pair *p)
     const int looks = cJSON_GetArraySize(trace);
     clvox_report_curve curve[CLVOX_MAX_LEVELS];
     char name[CLVOX_MAX_LEVELS][32], metric[32];
+    const cli_register_request *r = &p->request;
     double *x = malloc(2 * (size_t)(looks + 1) * sizeof *x), *y = x + looks + 1;
     if (!x)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -54,11 +55,18 @@ static int put_trace(clvox_report *page, const cli_pair *p)
     if (curves > 0) {
         clvox_report_section(page, "Iterations");
         clvox_metric_says(&p->options, p->result.metric, 0, metric);
+        if (r->alone)
+            snprintf(metric, sizeof metric, "terms of shapes");
         clvox_report_curves(page, "What the deformation optimises, at each tenth iteration", "iteration",
                             metric, curve, curves);
     }
     free(x);
     return status;
+}
+
+static const char *first_of(const char *image, const char *posteriors, const char *shape, const char *points)
+{
+    return image ? image : posteriors ? posteriors : shape ? shape : points;
 }
 
 int cli_pair_page(cli_pair *p)
@@ -70,8 +78,10 @@ int cli_pair_page(cli_pair *p)
     const cli_register_request *r = &p->request;
     char *thumbnail = NULL;
     snprintf(title, sizeof title, "%s on %s",
-             cli_page_name(r->moving.count ? r->moving.item[0] : r->moving_posteriors),
-             cli_page_name(r->fixed.count ? r->fixed.item[0] : r->fixed_posteriors));
+             cli_page_name(first_of(r->moving.count ? r->moving.item[0] : NULL, r->moving_posteriors,
+                                    r->shape[0].moving, r->moving_points)),
+             cli_page_name(first_of(r->fixed.count ? r->fixed.item[0] : NULL, r->fixed_posteriors,
+                                    r->shape[0].fixed, r->fixed_points)));
     snprintf(path, sizeof path, "%s_report.html", r->prefix);
     CLI_TRY(cli_page_begin(p->cli, title, &page));
     cli_register_warn(page, p->result.suspicions);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cmd_register/alone.h"
 #include "cli/cmd_register/page.h"
 #include "cli/matrix.h"
 #include "clvox/figure.h"
@@ -70,6 +71,11 @@ static int prepare_outputs(cli_pair *p)
         CLI_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &p->log_jacobian, NULL));
     p->shown.labels = p->carried;
     p->shown.log_jacobian = p->log_jacobian;
+    for (int i = 0; i < r->shape_count; i++)
+        CLI_TRY(clvox_register_shape(cli->ctx, result, &p->options, p->fixed_shapes[i], p->moving_shapes[i],
+                                     &p->shapes[i].errors));
+    if (r->alone && (!r->no_picture || r->report))
+        CLI_TRY(cli_alone_draw(p));
     if (!r->no_picture)
         CLI_TRY(cli_outputs_add(o, write_picture, &p->shown, 0, r->prefix, ".png"));
     if (result->warp)
@@ -84,12 +90,8 @@ static int prepare_outputs(cli_pair *p)
         CLI_TRY(cli_outputs_volume(o, p->posteriors_errors.carried, r->prefix, "_posteriors.nii.gz"));
     if (p->carried)
         CLI_TRY(cli_outputs_volume(o, p->carried, r->prefix, "_labels.nii.gz"));
-    for (int i = 0; i < r->shape_count; i++) {
-        cli_shape *shape = &p->shapes[i];
-        CLI_TRY(clvox_register_shape(cli->ctx, result, &p->options, p->fixed_shapes[i], p->moving_shapes[i],
-                                     &shape->errors));
-        CLI_TRY(cli_outputs_add(o, cli_shape_write, shape, 0, r->prefix, r->shape[i].end));
-    }
+    for (int i = 0; i < r->shape_count; i++)
+        CLI_TRY(cli_outputs_add(o, cli_shape_write, &p->shapes[i], 0, r->prefix, r->shape[i].end));
     CLI_TRY(cli_outputs_add(o, write_affine, result, CLVOX_AFFINE_ITK, r->prefix, "_affine.txt"));
 end:
     return status;
@@ -118,7 +120,7 @@ static first_volumes first_of(const cli_pair *p)
     return (first_volumes){p->fixed[0], p->moving[0], r->fixed.item[0], r->moving.item[0]};
 }
 
-/* Corresponding points, all of them inside of their images. */
+/* Corresponding points, all of them inside of their images, if any. */
 static int read_landmarks(const cli_register_request *r, const first_volumes *first, cli_points *fixed,
                           cli_points *moving)
 {
@@ -130,6 +132,8 @@ static int read_landmarks(const cli_register_request *r, const first_volumes *fi
                           r->fixed_points, fixed->count, r->moving_points, moving->count);
         goto end;
     }
+    if (r->alone)
+        goto end;
     CLI_TRY(cli_points_inside(r->fixed_points, fixed, &first->fixed->grid, first->of_fixed));
     CLI_TRY(cli_points_inside(r->moving_points, moving, &first->moving->grid, first->of_moving));
 end:
@@ -227,6 +231,8 @@ static int gather(cli_pair *p, clvox_register_images *images)
         CLI_TRY(cli_shape_read(p->cli, &r->shape[i], r->frames, shape));
         p->fixed_shapes[i] = shape->side[0].shape;
         p->moving_shapes[i] = shape->side[1].shape;
+        if (r->alone)
+            continue;
         CLI_TRY(cli_shape_inside(p->cli, r->shape[i].fixed, p->fixed_shapes[i], &first.fixed->grid,
                                  first.of_fixed));
         CLI_TRY(cli_shape_inside(p->cli, r->shape[i].moving, p->moving_shapes[i], &first.moving->grid,
@@ -240,7 +246,14 @@ static int gather(cli_pair *p, clvox_register_images *images)
                                     o->linear, o->matrix));
     CLI_TRY(read_initial_warp(p->cli, r->initial_warp, &p->initial));
     images->initial_warp = p->initial ? p->initial->warp : NULL;
-    CLI_TRY(cli_register_smoothing(r, &first.fixed->grid, o));
+    if (r->alone)
+        CLI_TRY(cli_alone_place(p, images));
+    const clvox_init init = o->init;
+    CLI_TRY(cli_register_smoothing(r, r->alone ? &p->grid : &first.fixed->grid, o));
+    if (r->alone) { /* what was typed has been seen to */
+        o->init = init;
+        o->linear = CLVOX_LINEAR_NONE;
+    }
 end:
     return status;
 }
@@ -296,7 +309,7 @@ int cli_pair_save(cli_pair *p, bool close)
                                          p->fixed_points.count, &errors));
         cli_register_landmarks(cli, p->fixed_points.count, &errors, &p->options);
     }
-    cli_register_shapes(cli, p->shapes, p->request.shape_count, &p->options);
+    cli_register_shapes(cli, p->shapes, p->request.shape_count, &p->options, &p->result);
     if (p->request.report)
         CLI_TRY(cli_pair_page(p));
     CLI_TRY(cli_profile(cli));

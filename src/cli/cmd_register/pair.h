@@ -24,7 +24,8 @@ typedef struct cli_pair {
     clvox_volume *fixed_posteriors, *moving_posteriors; /* as read */
     clvox_posteriors posteriors;
     clvox_posteriors_errors posteriors_errors;
-    clvox_volume *expected[2]; /* what the picture shows of them where there is no image */
+    clvox_volume *expected[2]; /* what the picture shows of them, or of shapes, where there is no image */
+    clvox_grid grid;           /* of shapes without images */
     clvox_transform *initial;
     cli_points fixed_points, moving_points;
     cli_shape shapes[CLVOX_MAX_SHAPES];

@@ -109,13 +109,18 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
         return status;
     clvox_metric_says(options, options->linear_metric, 1, by);
     clvox_deform_describe((int)options->deform, &model);
-    const bool tissues = images->channels == 0;
-    const clvox_volume *fixed = tissues ? images->fixed_posteriors : images->fixed[0];
-    const clvox_volume *moving = tissues ? images->moving_posteriors : images->moving[0];
-    if (tissues)
-        snprintf(by, sizeof by, "posteriors");
-    print_grid(cli, "fixed", &fixed->grid);
-    print_grid(cli, "moving", &moving->grid);
+    const bool alone = images->grid != NULL, tissues = images->channels == 0 && !alone;
+    const clvox_grid *fixed = alone     ? images->grid
+                              : tissues ? &images->fixed_posteriors->grid
+                                        : &images->fixed[0]->grid;
+    const clvox_grid *moving = alone     ? images->grid
+                               : tissues ? &images->moving_posteriors->grid
+                                         : &images->moving[0]->grid;
+    if (tissues || alone)
+        snprintf(by, sizeof by, alone ? "shapes" : "posteriors");
+    print_grid(cli, alone ? "grid" : "fixed", fixed);
+    if (!alone)
+        print_grid(cli, "moving", moving);
     if (images->channels > 1)
         cli_remark(cli, 0, "channels %d\n", images->channels);
     cli_remark(cli, 0, "plan     %s%s%s%s%s, then %s%s\n", starts[options->init], options->linear ? ", " : "",
@@ -124,14 +129,14 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
                options->deform ? "" : " deformation");
     if (p.exchanged)
         cli_remark(cli, 0, "order    from the moving image, inverted at the end\n");
-    if (!tissues)
+    if (!tissues && !alone)
         clvox_metric_says(options, options->metric, 0, by);
     for (int i = 0; i < p.levels; i++)
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, p.size[i][0],
                    p.size[i][1], p.size[i][2], options->iterations[i], by);
     cJSON *plan = cJSON_AddObjectToObject(cli->log, "plan");
-    cli_log_grid(plan, "fixed", &fixed->grid);
-    cli_log_grid(plan, "moving", &moving->grid);
+    cli_log_grid(plan, "fixed", fixed);
+    cli_log_grid(plan, "moving", moving);
     cli_plan_memory(cli, p.bytes, plan);
     return CLVOX_OK;
 }
@@ -152,14 +157,17 @@ void cli_progress_begin(cli_progress *progress, command *cli, const clvox_regist
                 kinds++;
                 break;
             }
-    const bool alone = images->channels == 0;
+    const bool nothing = images->grid != NULL, alone = images->channels == 0 && !nothing;
     const bool tissues = !alone && images->fixed_posteriors && weight_of_posteriors(options) > 0;
     *progress = (cli_progress){.options = options, .level = -1, .name = alone ? "posteriors" : NULL};
     const char *with = points + kinds + tissues > 1 ? "anatomy"
                        : points                     ? "landmarks"
                        : tissues                    ? "posteriors"
                                                     : shapes;
-    snprintf(progress->more, sizeof progress->more, "%s%s", with ? " and " : "", with ? with : "");
+    if (nothing)
+        progress->name = with ? with : "nothing";
+    else
+        snprintf(progress->more, sizeof progress->more, "%s%s", with ? " and " : "", with ? with : "");
     progress->trace = cJSON_AddArrayToObject(cli->log, "trace");
     cli_bar_begin(&progress->bar, cli);
 }
@@ -219,7 +227,8 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
         cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(r->matrix[i], 4));
     log_parts(to, &r->parts);
     cli_log_number(to, "overlap", r->overlap);
-    cJSON_AddStringToObject(to, "metric", metric_name(r->metric));
+    if (!isnan(r->metric_before))
+        cJSON_AddStringToObject(to, "metric", metric_name(r->metric));
     cli_log_number(to, "metric_before", r->metric_before);
     cli_log_number(to, "metric_linear", r->metric_linear);
     cli_log_number(to, "metric_after", r->metric_after);
@@ -257,7 +266,7 @@ static void print_deformation(const command *cli, const clvox_register_options *
                               const clvox_register_result *r)
 {
     clvox_metric_text metric;
-    if (clvox_metric_describe((int)o->metric, &metric) && metric.compares_values)
+    if (clvox_metric_describe((int)o->metric, &metric) && metric.compares_values && !isnan(r->mismatch))
         cli_print(cli, "%-20s %.6g of the squares after the linear part\n", "mismatch left", r->mismatch);
     cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm\n", "displacement", r->largest_mm, r->mean_mm);
     cli_print(cli, "%-20s smallest %.4g, largest %.4g, mean log %.4g, sd log %.4g\n", "Jacobian",
@@ -287,8 +296,10 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
         clvox_metric_says(o, r->metric, linear, metric);
     else
         snprintf(metric, sizeof metric, "ssd of roots");
-    print_stages(cli, metric, r->metric_before, r->metric_linear, r->metric_after);
-    print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);
+    if (!isnan(r->metric_before)) { /* there are images or posteriors */
+        print_stages(cli, metric, r->metric_before, r->metric_linear, r->metric_after);
+        print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);
+    }
     const clvox_affine_parts *p = &r->parts;
     if (!isnan(p->scale[0])) {
         cli_print(cli, "%-20s rotation %.2f %.2f %.2f degrees, shift %.2f %.2f %.2f mm\n", "linear part",
@@ -389,9 +400,30 @@ void cli_register_posteriors(command *cli, const clvox_posteriors *p, const clvo
     cli_log_number(to, "term_after", -weight * e->hellinger_after);
 }
 
+/* How the sums of a term were found, where not all of them are over all pairs. */
+static void report_sums(command *cli, const char *name, const clvox_shape_sums *sums, cJSON *to)
+{
+    cJSON_AddStringToObject(to, "sums", sums->by_mesh ? "mesh" : "exact");
+    if (!sums->by_mesh)
+        return;
+    cli_print(cli,
+              "%-20s by a particle mesh on %d of %d levels, at the end of %.4g mm, %d x %d x %d nodes;\n"
+              "%-20s the energy within %.1e of all pairs, its derivative within %.1e%s\n",
+              name, sums->by_mesh, sums->levels, sums->spacing, sums->size[0], sums->size[1], sums->size[2],
+              "", sums->error, sums->derivative_error,
+              sums->left ? "; it left the grid, and went on by all pairs" : "");
+    cJSON_AddNumberToObject(to, "levels", sums->levels);
+    cJSON_AddNumberToObject(to, "levels_by_mesh", sums->by_mesh);
+    cli_log_number(to, "spacing_mm", sums->spacing);
+    cJSON_AddItemToObject(to, "size", cJSON_CreateIntArray(sums->size, 3));
+    cli_log_number(to, "error", sums->error);
+    cli_log_number(to, "derivative_error", sums->derivative_error);
+    cJSON_AddNumberToObject(to, "left_the_grid", sums->left);
+}
+
 /* Those of one kind, of which there are some. */
 static void report_kind(command *cli, const cli_shape *shapes, int count, const cli_shape_kind *kind,
-                        double weight)
+                        const clvox_shape_sums *sums, double weight)
 {
     double sum[3] = {0, 0, 0};
     int alike = 0;
@@ -420,6 +452,9 @@ static void report_kind(command *cli, const cli_shape *shapes, int count, const 
         cli_log_number(one, "energy_linear", e->energy_linear);
         cli_log_number(one, "energy_after", e->energy_after);
         cli_log_number(one, "width_mm", e->width);
+        snprintf(name, sizeof name, "%s %d, sums", kind->option, alike);
+        if (weight > 0)
+            report_sums(cli, name, &sums[i], one);
         sum[0] -= weight * e->energy_before;
         sum[1] -= weight * e->energy_linear;
         sum[2] -= weight * e->energy_after;
@@ -434,12 +469,13 @@ static void report_kind(command *cli, const cli_shape *shapes, int count, const 
     cli_log_number(to, "term_after", sum[2] / alike);
 }
 
-void cli_register_shapes(command *cli, const cli_shape *shapes, int count, const clvox_register_options *o)
+void cli_register_shapes(command *cli, const cli_shape *shapes, int count, const clvox_register_options *o,
+                         const clvox_register_result *result)
 {
     for (int k = 0; k < CLI_SHAPE_KINDS; k++)
         for (int i = 0; i < count; i++)
             if (shapes[i].kind == &cli_shape_kinds[k]) {
-                report_kind(cli, shapes, count, &cli_shape_kinds[k],
+                report_kind(cli, shapes, count, &cli_shape_kinds[k], result->shape_sums,
                             clvox_register_shape_weight(o, cli_shape_kinds[k].kind));
                 break;
             }

@@ -62,6 +62,6 @@ void cli_register_posteriors(command *cli, const clvox_posteriors *posteriors,
 
 /* How far surfaces, curves and clouds are apart, likewise. */
 void cli_register_shapes(command *cli, const cli_shape *shapes, int count,
-                         const clvox_register_options *options);
+                         const clvox_register_options *options, const clvox_register_result *result);
 
 #endif

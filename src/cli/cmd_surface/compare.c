@@ -2,8 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cli/cli.h"
-#include "clvox/surface.h"
+#include "cli/shapes.h"
 
 enum { SAMPLES = 100000 };
 
@@ -24,19 +23,23 @@ static void say_how(command *cli, const clvox_currents_report *r, const char *na
     cli_log_number(to, "error", r->error);
 }
 
-/* As currents and as varifolds. */
-static int products(command *cli, const clvox_surface *a, const clvox_surface *b,
+/* As currents and as varifolds; clouds have one product alone. */
+static int products(command *cli, const clvox_shape *a, const clvox_shape *b,
                     const clvox_currents_options *options, cJSON *to)
 {
-    static const char *const names[] = {"currents", "varifold"};
+    static const char *const units[] = {
+        [CLVOX_SHAPE_CLOUD] = "share^2", [CLVOX_SHAPE_CURVES] = "mm^2", [CLVOX_SHAPE_SURFACE] = "mm^4"};
+    const bool cloud = a->kind == CLVOX_SHAPE_CLOUD;
+    const char *const names[] = {cloud ? "measure" : "currents", "varifold"};
     int status = CLVOX_OK;
-    cli_print(cli, "%-20s %14s %14s %14s %14s\n", "mm^4", "<A - B, A - B>", "<A, A>", "<B, B>", "<A, B>");
-    for (int varifold = 0; varifold < 2; varifold++) {
+    cli_print(cli, "%-20s %14s %14s %14s %14s\n", units[a->kind], "<A - B, A - B>", "<A, A>", "<B, B>",
+              "<A, B>");
+    for (int varifold = 0; varifold < (cloud ? 1 : 2); varifold++) {
         clvox_currents_options o = *options;
         clvox_currents_report report;
         clvox_surface_products p;
         o.varifold = varifold;
-        CLI_TRY(clvox_surface_currents_by(cli->ctx, a, b, &o, &p, &report));
+        CLI_TRY(clvox_shape_currents(cli->ctx, a, b, &o, &p, &report));
         cli_print(cli, "%-20s %14.8g %14.8g %14.8g %14.8g\n", names[varifold], p.squared_distance, p.aa, p.bb, p.ab);
         cli_log_number(to, names[varifold], p.squared_distance);
         char name[32];
@@ -51,11 +54,33 @@ end:
     return status;
 }
 
-static int distances(command *cli, const clvox_surface *a, const clvox_surface *b, cJSON *to)
+/* Of curves and of clouds. */
+static int distances_of(command *cli, const clvox_shape *a, const clvox_shape *b, cJSON *to)
+{
+    int status = CLVOX_OK;
+    double mean[3], largest[3], size[2];
+    const bool cloud = a->kind == CLVOX_SHAPE_CLOUD;
+    CLI_TRY(clvox_shape_size(a, &size[0]));
+    CLI_TRY(clvox_shape_size(b, &size[1]));
+    CLI_TRY(clvox_shape_compare(a, b, SAMPLES, mean, largest));
+    cli_print(cli, "%-20s %14.8g\n%-20s %14.8g\n", "mean_distance_mm", mean[2], "Hausdorff_mm", largest[2]);
+    cli_print(cli, "%-20s %14.8g %14.8g\n", cloud ? "weight" : "length_mm", size[0], size[1]);
+    cli_log_number(to, "mean_distance_mm", mean[2]);
+    cli_log_number(to, "hausdorff_mm", largest[2]);
+    cli_log_number(to, cloud ? "weight_a" : "length_a_mm", size[0]);
+    cli_log_number(to, cloud ? "weight_b" : "length_b_mm", size[1]);
+end:
+    return status;
+}
+
+static int distances(command *cli, const clvox_shape *first, const clvox_shape *second, cJSON *to)
 {
     int status = CLVOX_OK;
     clvox_surface_difference d;
     double dice = NAN;
+    const clvox_surface surface[2] = {{first->vertices, first->elements, first->points, first->corners},
+                                      {second->vertices, second->elements, second->points, second->corners}};
+    const clvox_surface *a = &surface[0], *b = &surface[1];
     CLI_TRY(clvox_surface_compare(a, b, SAMPLES, &d));
     cli_print(cli, "%-20s %14.8g\n%-20s %14.8g\n", "mean_distance_mm", d.mean[2], "Hausdorff_mm", d.largest[2]);
     cli_print(cli, "%-20s %14.8g %14.8g\n", "volume_mm3", d.facts[0].volume, d.facts[1].volume);
@@ -78,6 +103,7 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
 {
     clvox_numbers width = {.count = 0};
     int method = CLVOX_CURRENTS_AUTO;
+    int frames = CLI_FRAME_OF_FILE;
     double error = 1e-5;
     const cli_option options[] = {
         {"width", 0, CLI_NUMBERS, &width, "5mm",
@@ -86,17 +112,26 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
          "sums over all pairs, or by a particle mesh, for large surfaces; default auto: the faster one"},
         {"error", 0, CLI_NUMBER, &error, "E",
          "mesh, auto: largest error of each sum, over the mean of <A, A> and <B, B> (default 1e-5)"},
+        {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
+         "frame of tables of points (auto: lps) and of files of surfaces and curves that state none (auto: "
+         "ras)"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "A B --width 5mm",
         .about =
-            "How far two meshes are apart, without correspondence between their points.\n"
+            "How far two meshes, two files of curves or two clouds of points (CSV) are apart, without\n"
+            "correspondence between their points.\n"
             "As currents (which side faces outward counts) and varifolds (it does not): the squared\n"
             "distance <A, A> + <B, B> - 2 <A, B>, where <A, B> sums exp(-|x - y|^2 / width^2) a b (n . m)^p\n"
             "over all pairs of triangles with centroids x, y, unit normals n, m and areas a, b; p is 1 for\n"
             "currents and 2 for varifolds. Then the mean and the largest (Hausdorff) distance between the\n"
             "surfaces, both volumes, and the Dice overlap of what they enclose.\n"
+            "Curves have segments for triangles, with direction and length, and their distances and "
+            "lengths;\n"
+            "points have weights (a column weight, else all alike) that are divided by their sum, one "
+            "product\n"
+            "for both, and the distances from each point to the nearest of the others.\n"
             "A particle mesh (Ha 2011) takes a time that grows with the numbers of triangles and of nodes,\n"
             "not of pairs. Its error is estimated from exact sums at some triangles, and said.",
         .example = "  clvox surface compare lh.hippocampus.gii lh.hippocampus_warped.gii --width 5mm",
@@ -104,7 +139,8 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
         .least = 2,
         .most = 2,
     };
-    clvox_surface *a = NULL, *b = NULL;
+    cli_shape_side side[2] = {{.shape = NULL}, {.shape = NULL}};
+    const cli_shape_kind *kind[2];
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
@@ -116,15 +152,24 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
         return cli_misuse("--error: a number above 0 and below 1, as 1e-3");
     const clvox_currents_options how = {
         .width = width.value[0], .method = (clvox_currents_method)method, .error = error};
-    CLI_TRY(cli_read_surface(cli, words[0], &a));
-    CLI_TRY(cli_read_surface(cli, words[1], &b));
+    for (int i = 0; i < 2; i++) {
+        kind[i] = cli_shape_read_any(cli, words[i], (cli_frames)frames, &side[i]);
+        CLI_TRY(kind[i] ? CLVOX_OK : CLVOX_ERROR_FORMAT);
+    }
+    if (kind[0] != kind[1]) {
+        status = clvox_fail(CLVOX_ERROR_DATA, "%s holds %s and %s %s; two of one kind can be compared",
+                            words[0], kind[0]->many, words[1], kind[1]->many);
+        goto end;
+    }
+    const clvox_shape *a = side[0].shape, *b = side[1].shape;
     CLI_TRY(cli_open(cli));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
     cJSON_AddNumberToObject(to, "width_mm", width.value[0]);
     CLI_TRY(products(cli, a, b, &how, to));
-    CLI_TRY(distances(cli, a, b, to));
+    cJSON_AddStringToObject(to, "kind", kind[0]->option);
+    CLI_TRY(a->kind == CLVOX_SHAPE_SURFACE ? distances(cli, a, b, to) : distances_of(cli, a, b, to));
 end:
-    clvox_surface_destroy(&a);
-    clvox_surface_destroy(&b);
+    for (int i = 0; i < 2; i++)
+        cli_shape_side_free(&side[i]);
     return status;
 }

@@ -58,6 +58,43 @@ static const format formats[FORMATS] = {
 };
 #define KNOWN "GIFTI (.gii), VTK polydata (.vtk), PLY, STL, OBJ, BYU and FreeSurfer (lh.NAME, rh.NAME or .fs)"
 
+/* Those of curves. */
+typedef struct curve_format {
+    const char *end;
+    bool framed;
+    bool (*is)(const uint8_t *data, size_t size);
+    int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
+    void (*write)(const clvox_shape *curves, clv_surface_out *out); /* NULL: it is only read */
+} curve_format;
+static const curve_format curve_formats[] = {
+    {".vtk", false, is_vtk, clv_vtk_read, clv_vtk_write_lines},
+    {".tck", true, clv_tck_is, clv_tck_read, clv_tck_write},
+    {".trk", true, clv_trk_is, clv_trk_read, NULL},
+    {NULL, false, NULL, NULL, NULL},
+};
+#define KNOWN_CURVES "the lines of VTK polydata (.vtk), MRtrix's tracks (.tck) and TrackVis' (.trk)"
+
+static bool ends_with(const char *path, size_t length, const char *end)
+{
+    const size_t more = strlen(end);
+    return length > more && !strncasecmp(path + length - more, end, more);
+}
+
+/* By content, or else by name; a ".gz" behind that is overlooked. NULL: none. */
+static const curve_format *curves_of(const char *path, const uint8_t *data, size_t size)
+{
+    size_t length = strlen(path);
+    if (length > 3 && !strcasecmp(path + length - 3, ".gz"))
+        length -= 3;
+    for (const curve_format *f = curve_formats; f->end; f++)
+        if (f->is(data, size))
+            return f;
+    for (const curve_format *f = curve_formats; f->end; f++)
+        if (ends_with(path, length, f->end))
+            return f;
+    return NULL;
+}
+
 /* The format that a name asks for; a ".gz" behind it is overlooked. */
 static const format *by_name(const char *path)
 {
@@ -224,21 +261,21 @@ static int read_mesh(const char *path, int lps, clv_mesh *mesh)
     }
     /* Content before name: files are renamed more often than they are made wrong. */
     const format *f = by_content(file.data, file.size);
+    const curve_format *curves = mesh->lines ? curves_of(path, file.data, file.size) : NULL;
     if (!f)
         f = by_name(path);
-    if (mesh->lines && f != formats + VTK) {
+    if (mesh->lines && (!curves || (f && f != formats + VTK))) {
         status = clvox_fail(CLVOX_ERROR_FORMAT,
-                            "%s: holds no curves that clvox knows; it reads the lines of VTK polydata (.vtk)",
-                            path);
+                            "%s: holds no curves that clvox knows; it reads " KNOWN_CURVES, path);
         goto end;
     }
-    if (!f) {
+    if (!mesh->lines && !f) {
         status =
             clvox_fail(CLVOX_ERROR_FORMAT, "%s: is no surface file that clvox knows; it reads " KNOWN, path);
         goto end;
     }
-    CLV_TRY(f->read(&file, mesh));
-    if (lps && !f->framed)
+    CLV_TRY(curves ? curves->read(&file, mesh) : f->read(&file, mesh));
+    if (lps && !(curves ? curves->framed : f->framed))
         flip(mesh->points, mesh->vertices);
     status = check_corners(mesh);
 end:
@@ -323,8 +360,9 @@ int clvox_surface_check_name(const char *path)
     return choose(path, &f);
 }
 
-/* Writes it by a format, or where that is NULL as curves; flipped: with x and y turned round. */
-static int write_shape(const clvox_shape *shape, const format *f, bool flipped, const char *path)
+/* Writes it by a format of either kind; flipped: with x and y turned round. */
+static int write_shape(const clvox_shape *shape, const format *f, const curve_format *curves, bool flipped,
+                       const char *path)
 {
     int status = CLVOX_OK;
     clv_surface_out out = {0};
@@ -345,7 +383,7 @@ static int write_shape(const clvox_shape *shape, const format *f, bool flipped, 
     if (f)
         f->write(&(clvox_surface){s.vertices, s.elements, s.points, s.corners}, &out);
     else
-        clv_vtk_write_lines(&s, &out);
+        curves->write(&s, &out);
     if (out.failed)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     else
@@ -365,23 +403,34 @@ int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *pa
     if (status < 0)
         return status;
     clvox_shape_of_surface(surface, &shape);
-    return write_shape(&shape, f, lps && !f->framed, path);
+    return write_shape(&shape, f, NULL, lps && !f->framed, path);
+}
+
+static int choose_curves(const char *path, const curve_format **out)
+{
+    const size_t length = strlen(path);
+    for (const curve_format *f = curve_formats; f->end; f++)
+        if (f->write && ends_with(path, length, f->end)) {
+            *out = f;
+            return CLVOX_OK;
+        }
+    return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                      "%s: curves are written as VTK polydata (.vtk) or MRtrix's tracks (.tck)", path);
 }
 
 int clvox_curves_check_name(const char *path)
 {
-    const size_t length = strlen(path);
-    if (by_name(path) != formats + VTK || (length > 3 && !strcasecmp(path + length - 3, ".gz")))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: curves are written as VTK polydata (.vtk)", path);
-    return CLVOX_OK;
+    const curve_format *f;
+    return choose_curves(path, &f);
 }
 
 int clvox_curves_write(const clvox_shape *curves, int lps, const char *path)
 {
-    int status = clvox_curves_check_name(path);
+    const curve_format *f = NULL;
+    int status = choose_curves(path, &f);
     if (status >= 0 && curves->kind != CLVOX_SHAPE_CURVES)
         status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: what is to be written are no curves", path);
-    return status < 0 ? status : write_shape(curves, NULL, lps, path);
+    return status < 0 ? status : write_shape(curves, NULL, f, lps && !f->framed, path);
 }
 
 int clvox_surface_write(const clvox_surface *surface, const char *path)

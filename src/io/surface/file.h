@@ -99,6 +99,11 @@ int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh);
 void clv_vtk_write(const clvox_surface *surface, clv_surface_out *out);
 /* Segments in a row of which each begins where the last one ends are one line. */
 void clv_vtk_write_lines(const clvox_shape *curves, clv_surface_out *out);
+bool clv_tck_is(const uint8_t *data, size_t size);
+int clv_tck_read(const clv_surface_bytes *file, clv_mesh *mesh);
+void clv_tck_write(const clvox_shape *curves, clv_surface_out *out);
+bool clv_trk_is(const uint8_t *data, size_t size);
+int clv_trk_read(const clv_surface_bytes *file, clv_mesh *mesh);
 int clv_ply_read(const clv_surface_bytes *file, clv_mesh *mesh);
 void clv_ply_write(const clvox_surface *surface, clv_surface_out *out);
 bool clv_stl_is(const uint8_t *data, size_t size);

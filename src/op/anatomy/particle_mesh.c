@@ -104,6 +104,14 @@ double clv_particle_mesh_bytes(const clv_mesh_grid *grid, bool varifold)
     return (varifold ? 2 : 1) * 36. * (double)nodes_of(grid) + (double)clv_fft_bytes(grid->size);
 }
 
+void clv_mesh_room_bytes(double nodes, size_t bytes[3])
+{
+    bytes[0] = (size_t)(24 * nodes);
+    bytes[1] = (size_t)(12 * nodes);
+    /* Half of the waves along x and one, of lengths that a row of no volume is below. */
+    bytes[2] = (size_t)(12 * nodes * 1.5);
+}
+
 /* The transform of exp(-r^2 / h^2) along an axis over that of two splines, by nodes. */
 static int send_factors(clvox_context *ctx, clv_particle_mesh *mesh, double width)
 {
@@ -139,12 +147,20 @@ int clv_particle_mesh_create(clvox_context *ctx, const clv_mesh_grid *grid,
     CLV_TRY(clv_fft_create(ctx, grid->size, &out->fft));
     const int all = grid->size[0] + grid->size[1] + grid->size[2];
     CLV_TRY(clv_buffer_create(ctx, 4 * (size_t)all, "kernel of a particle mesh", &out->factors));
-    for (int f = 0; f <= o->varifold; f++) {
+    out->lent = o->room != NULL;
+    for (int f = 0; f <= o->varifold && out->lent; f++) {
+        out->sums[f] = o->room->sums[f];
+        out->held[f] = o->room->held[f];
+        out->spectrum = o->room->spectrum;
+    }
+    for (int f = 0; f <= o->varifold && !out->lent; f++) {
         CLV_TRY(clv_buffer_create(ctx, 24 * nodes, "sums of a particle mesh", &out->sums[f]));
         CLV_TRY(clv_buffer_create(ctx, 12 * nodes, "particle mesh", &out->held[f]));
         CLV_TRY(clv_buffer_fill(ctx, out->sums[f], 0, 0, 24 * nodes));
     }
-    CLV_TRY(clv_buffer_create(ctx, clv_fft_bytes(grid->size), "spectrum of a particle mesh", &out->spectrum));
+    if (!out->lent)
+        CLV_TRY(
+            clv_buffer_create(ctx, clv_fft_bytes(grid->size), "spectrum of a particle mesh", &out->spectrum));
     CLV_TRY(clv_buffer_create(ctx, 4, "elements left out", &out->beyond));
     CLV_TRY(clv_buffer_fill(ctx, out->beyond, 0, 0, 4));
     CLV_TRY(send_factors(ctx, out, o->width));
@@ -156,10 +172,10 @@ end:
 
 void clv_particle_mesh_destroy(clv_particle_mesh *mesh)
 {
-    clv_buffer **all[] = {&mesh->factors, &mesh->sums[0],  &mesh->sums[1], &mesh->held[0],
-                          &mesh->held[1], &mesh->spectrum, &mesh->beyond};
+    clv_buffer **all[] = {&mesh->factors, &mesh->beyond,  &mesh->sums[0], &mesh->sums[1],
+                          &mesh->held[0], &mesh->held[1], &mesh->spectrum};
     clv_fft_destroy(&mesh->fft);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = 0; i < (mesh->lent ? 2 : sizeof all / sizeof *all); i++)
         clv_buffer_destroy(all[i]);
     *mesh = (clv_particle_mesh){.most = 0};
 }

@@ -37,7 +37,17 @@ typedef struct clv_particle_mesh {
     clv_buffer *factors;           /* of the kernel's transform along each axis */
     clv_buffer *sums[2], *held[2]; /* the second: of varifolds */
     clv_buffer *spectrum, *beyond; /* beyond: an int, elements left out so far */
+    bool lent;                     /* sums, held and spectrum are the room's */
 } clv_particle_mesh;
+
+/* Buffers that meshes work in one after another, from splat to read; sums are 0. The second of each: NULL
+ * where no varifold works there. */
+typedef struct clv_mesh_room {
+    clv_buffer *sums[2], *held[2], *spectrum;
+} clv_mesh_room;
+
+/* Bytes of one of the sums, of one of held and of the spectrum, for grids of so many nodes in all. */
+void clv_mesh_room_bytes(double nodes, size_t bytes[3]);
 
 /* Bytes of device memory that such a mesh takes. */
 double clv_particle_mesh_bytes(const clv_mesh_grid *grid, bool varifold);
@@ -49,6 +59,7 @@ typedef struct clv_particle_mesh_options {
     bool varifold;
     int count;
     double most;
+    const clv_mesh_room *room; /* NULL: its own */
 } clv_particle_mesh_options;
 
 /* On success *out is to be destroyed. */

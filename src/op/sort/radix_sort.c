@@ -33,10 +33,21 @@ static const clv_variant scatter_variants[] = {
      .optional = true, .tiles = {{1, 1, 1, 65536}}},
 };
 
-static const char *const kind_builds[] = {"-DKIND=0", "-DKIND=1", "-DKIND=2", "-DKIND=3", "-DKIND=4", "-DKIND=5", NULL};
+/* The last: of pairs, as the last three below, that are read, written, and both. */
+static const char *const kind_builds[] = {"-DKIND=0", "-DKIND=1", "-DKIND=2",           "-DKIND=3",
+                                          "-DKIND=4", "-DKIND=5", "-DKIND=0 -DPAIRS=1", NULL};
+enum { READS = 1, WRITES = 2, COUNT_OF_PAIRS = 6, SCATTER_OF_PAIRS = 11 };
 #define WITH_VALUES(k) "-DKIND=" #k " -DVALUES=0", "-DKIND=" #k " -DVALUES=1"
-static const char *const scatter_builds[] = {WITH_VALUES(0), WITH_VALUES(1), WITH_VALUES(2),
-                                             WITH_VALUES(3), WITH_VALUES(4), WITH_VALUES(5), NULL};
+static const char *const scatter_builds[] = {WITH_VALUES(0),
+                                             WITH_VALUES(1),
+                                             WITH_VALUES(2),
+                                             WITH_VALUES(3),
+                                             WITH_VALUES(4),
+                                             WITH_VALUES(5),
+                                             "-DKIND=0 -DVALUES=1 -DPAIRS=1",
+                                             "-DKIND=0 -DVALUES=1 -DPAIRS=2",
+                                             "-DKIND=0 -DVALUES=1 -DPAIRS=3",
+                                             NULL};
 
 #define ROWS(list) (int)(sizeof(list) / sizeof *(list))
 const clv_entry clv_entry_sort_range = {"sort/radix_sort", "sort_range", range_variants, ROWS(range_variants),
@@ -51,12 +62,14 @@ size_t clv_sort_key_bytes(clvox_sort_kind kind)
     return kind >= CLVOX_SORT_UINT64 ? 8 : 4;
 }
 
-static int scatter_kernel(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int n,
+/* pairs: READS and WRITES. */
+static int scatter_kernel(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int pairs, int n,
                           const clv_kernel **kernel, long long *counts)
 {
     int status = CLVOX_OK;
     const int line[3] = {n, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_scatter, scatter_builds[2 * (int)kind + with_values], line, 0, kernel));
+    const char *build = scatter_builds[pairs ? SCATTER_OF_PAIRS + pairs : 2 * (int)kind + with_values];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_scatter, build, line, 0, kernel));
     *counts = (long long)DIGITS * clv_launch_groups(*kernel, line, NULL);
     if (*counts > INT32_MAX)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d keys are too many to be sorted at once on %s", n,
@@ -70,12 +83,30 @@ int clv_sort_words(clvox_context *ctx, clvox_sort_kind kind, bool with_values, i
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     long long words;
-    CLV_TRY(scatter_kernel(ctx, kind, with_values, n, &kernel, &words));
+    CLV_TRY(scatter_kernel(ctx, kind, with_values, 0, n, &kernel, &words));
     int scan = clv_scan_words(ctx, (int)words, false);
     CLV_TRY(scan);
     *counts = words > 4 * RANGE_GROUPS ? (size_t)words : 4 * RANGE_GROUPS; /* the range lies there before */
     *totals = (size_t)scan;
     status = CLVOX_OK;
+end:
+    return status;
+}
+
+int clv_sort_pairs_words(clvox_context *ctx, int n, size_t *counts, size_t *totals)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_sort_words(ctx, CLVOX_SORT_UINT32, true, n, counts, totals));
+    for (int pairs = READS; pairs <= (READS | WRITES); pairs++) { /* whose tiles may be others */
+        const clv_kernel *kernel;
+        long long words;
+        CLV_TRY(scatter_kernel(ctx, CLVOX_SORT_UINT32, true, pairs, n, &kernel, &words));
+        const int scan = clv_scan_words(ctx, (int)words, false);
+        CLV_TRY(scan);
+        *counts = (size_t)words > *counts ? (size_t)words : *counts;
+        *totals = (size_t)scan > *totals ? (size_t)scan : *totals;
+        status = CLVOX_OK;
+    }
 end:
     return status;
 }
@@ -106,16 +137,17 @@ end:
     return status;
 }
 
-/* One digit: from keys and values to the other ones. */
-static int sort_digit(clvox_context *ctx, const clv_sort_args *a, clv_arg low, int shift)
+/* One digit: from keys and values to the other ones; pairs: READS and WRITES. */
+static int sort_digit(clvox_context *ctx, const clv_sort_args *a, int pairs, clv_arg low, int shift)
 {
     int status = CLVOX_OK;
     const clv_kernel *scatter, *count;
     long long counts;
-    CLV_TRY(scatter_kernel(ctx, a->kind, a->values != NULL, a->n, &scatter, &counts));
+    CLV_TRY(scatter_kernel(ctx, a->kind, a->values != NULL, pairs, a->n, &scatter, &counts));
     const int line[3] = {a->n, 1, 1}, groups[3] = {(int)(counts / DIGITS), 1, 1};
     double keys = (double)clv_sort_key_bytes(a->kind) * a->n, all = keys + (a->values ? 4. * a->n : 0);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_count, kind_builds[a->kind], groups, 0, &count));
+    const char *build = kind_builds[pairs & READS ? COUNT_OF_PAIRS : (int)a->kind];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_count, build, groups, 0, &count));
     CLV_TRY(CLV_LAUNCH(ctx, count, groups, keys + 4. * (double)counts, CLV_BUF(a->keys), CLV_INT(a->n),
                        CLV_INT(scatter->group[0]), low, CLV_INT(shift), CLV_BUF(a->counts)));
     CLV_TRY(clv_scan(ctx, &(clv_scan_args){.in = a->counts, .n = (int)counts, .totals = a->totals, .out = a->counts}));
@@ -146,7 +178,7 @@ int clv_sort(clvox_context *ctx, const clv_sort_args *args)
     const clv_arg least = bits > 32 || clv_sort_key_bytes(a.kind) == 8 ? (clv_arg){8, &low, NULL}
                                                                       : (clv_arg){4, &narrow, NULL};
     for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
-        CLV_TRY(sort_digit(ctx, &a, least, shift));
+        CLV_TRY(sort_digit(ctx, &a, 0, least, shift));
         exchange(&a.keys, &a.other_keys);
         exchange(&a.values, &a.other_values);
     }
@@ -155,6 +187,27 @@ int clv_sort(clvox_context *ctx, const clv_sort_args *args)
         CLV_TRY(clv_buffer_copy(ctx, a.keys, 0, args->keys, 0, bytes));
         if (a.values)
             CLV_TRY(clv_buffer_copy(ctx, a.values, 0, args->values, 0, 4 * (size_t)a.n));
+    }
+end:
+    return status;
+}
+
+int clv_sort_by_pairs(clvox_context *ctx, const clv_sort_args *args, clv_buffer *const pairs[2])
+{
+    int status = CLVOX_OK;
+    enum { BITS = 32 };
+    const uint32_t none = 0;
+    const clv_arg low = {4, &none, NULL};
+    if (args->kind != CLVOX_SORT_UINT32 || !args->values || args->n > INT32_MAX / 2)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "pairs are of unsigned keys of 32 bits with values");
+    for (int shift = 0, at = 0; shift < BITS && args->n > 1; shift += DIGIT_BITS, at = !at) {
+        const int how = (shift > 0 ? READS : 0) | (shift + DIGIT_BITS < BITS ? WRITES : 0);
+        clv_sort_args a = *args;
+        if (how & READS)
+            a.keys = pairs[!at];
+        a.other_keys = how & WRITES ? pairs[at] : args->keys;
+        a.other_values = args->values;
+        CLV_TRY(sort_digit(ctx, &a, how, low, shift));
     }
 end:
     return status;

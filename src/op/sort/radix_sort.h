@@ -28,4 +28,10 @@ size_t clv_sort_key_bytes(clvox_sort_kind kind);
 int clv_sort_words(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int n, size_t *counts, size_t *totals);
 int clv_sort(clvox_context *ctx, const clv_sort_args *args);
 
+/* The same for unsigned keys of 32 bits with values, for comparison: on the way from one digit to the next
+ * the keys and values lie side by side (the hybrid layout of Ha 2011, section A.3.2.1). pairs: 2 n words
+ * each; args' other buffers do not count; counts and totals: of so many words. */
+int clv_sort_by_pairs(clvox_context *ctx, const clv_sort_args *args, clv_buffer *const pairs[2]);
+int clv_sort_pairs_words(clvox_context *ctx, int n, size_t *counts, size_t *totals);
+
 #endif

@@ -79,13 +79,33 @@ def preset(struct, given, quick, regular, best):
 
 
 @with_options("register")
+def _edge(volumes: Any, spacing: Optional[float]) -> float:
+    """Of a voxel, for widths in voxels."""
+    return float(np.cbrt(np.prod(volumes[0].spacing))) if volumes else float(spacing or 1)
+
+
+def _grid(images: Any, o: Any, spacing: Optional[float]) -> Any:
+    """Around shapes and points alone."""
+    grid = _abi.clvox_grid()
+    start = o.matrix if o.init == _abi.CLVOX_INIT_MATRIX else type(o.matrix)(
+        *(type(o.matrix[0])(*(float(i == j) for j in range(4))) for i in range(4)))
+    widths = [o.surface_width[i] for i in range(o.surface_widths)]
+    if not spacing and images.shapes and widths and widths[-1] > 0:
+        spacing = .4 * widths[-1]
+    call(lib.clvox_shapes_grid, images, start, float(spacing or 0), 0., grid)
+    edge = grid.to_ras[0][0]
+    call(lib.clvox_shapes_grid, images, start, edge, widths[0] if widths and widths[0] > 0 else 2.5 * edge * o.shrink[0],
+         grid)
+    return grid
+
+
 def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Union[ImageLike, List[ImageLike], None] = None, *,
              fixed_mask: Optional[ImageLike] = None, moving_mask: Optional[ImageLike] = None,
              weight: Optional[Sequence[float]] = None, init: Union[str, bytes, os.PathLike[str], npt.ArrayLike, None] = None,
              quick: bool = False, regular: bool = False, best: bool = False, initial_warp: Optional[ImageLike] = None,
              points: Optional[Tuple[npt.ArrayLike, npt.ArrayLike]] = None,
              shapes: Sequence[Tuple[Union[Surface, Curves, Cloud], Union[Surface, Curves, Cloud]]] = (),
-             posteriors: Optional[Tuple[ImageLike, ImageLike]] = None,
+             posteriors: Optional[Tuple[ImageLike, ImageLike]] = None, spacing: Optional[float] = None,
              progress: Optional[Callable[[int, int, float, float], Any]] = None, context: Optional[Context] = None,
              **options: Any) -> Registration:
     """Registers the moving image to the fixed one: an affine, then a symmetric diffeomorphic map.
@@ -98,6 +118,8 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
     shapes: pairs (fixed, moving) of two Surfaces, two Curves or two Clouds, for surface_weight, curves_weight, cloud_weight.
     posteriors: a pair of tissue probabilities (a frame a tissue) or label maps, for posteriors_weight; alone, without fixed
         and moving, they are what is registered.
+    spacing: mm of a voxel, of shapes and points alone, without images and posteriors: of the grid around them (default: 0.4
+        of the finest width, else a 64th of their longest extent). The linear part is then init, a matrix, or the identity.
     progress: called with (level, iteration, metric, fraction of the work done); what it raises stops the registration.
     Returns a Registration. Raises clvox.Error."""
     struct = _abi.clvox_register_options()
@@ -106,7 +128,12 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
     pairs = [[volume(v) for v in (image if isinstance(image, list) else [] if image is None else [image])]
              for image in (fixed, moving)]
     tissues = None if posteriors is None else [volume(v) for v in posteriors]
-    if len(pairs[0]) != len(pairs[1]) or not (tissues is None) <= len(pairs[0]) <= _abi.CLVOX_MAX_CHANNELS:
+    alone = not pairs[0] and not pairs[1] and tissues is None and (points is not None or len(shapes) > 0)
+    if alone:
+        options = {"linear": "none", **options}
+    elif spacing is not None:
+        raise Error("register: spacing is for shapes and points without images and posteriors, which have a grid of their own")
+    if not alone and len(pairs[0]) != len(pairs[1]) or not alone and not (tissues is None) <= len(pairs[0]) <= _abi.CLVOX_MAX_CHANNELS:
         raise Error(f"register: {len(pairs[0])} fixed and {len(pairs[1])} moving images; a channel is one of each, and there "
                     f"are at most {_abi.CLVOX_MAX_CHANNELS}")
     if isinstance(init, str) and not os.path.exists(init):
@@ -114,7 +141,7 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
     elif init is not None:
         set_matrix(struct, read_affine(init) if isinstance(init, (str, bytes, os.PathLike)) else init)
         struct.init = _abi.CLVOX_INIT_MATRIX
-    set_options("register", options, struct, float(np.cbrt(np.prod((pairs[0] or tissues)[0].spacing))))
+    set_options("register", options, struct, _edge(pairs[0] or tissues, spacing))
     structs = [[v.struct() for v in side] for side in pairs]
     masks = [optional(fixed_mask), optional(moving_mask), optional(initial_warp)]
     images = _abi.clvox_register_images(channels=len(structs[0]))
@@ -130,6 +157,9 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
             raise Error(f"register: {len(a)} points of the fixed and {len(b)} of the moving image; they correspond one to one")
         images.points = len(a)
     structs_of_shapes = _shapes(images, list(shapes))
+    if alone:
+        grid = _grid(images, struct, spacing)
+        images.grid = ctypes.pointer(grid)
     made = None
     callback = Progress(_abi.clvox_progress, progress)
     struct.progress = callback.pointer

@@ -51,7 +51,7 @@ class Curves:
         return _struct(_abi.CLVOX_SHAPE_CURVES, self.points, self.segments)
 
     def write(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes VTK polydata (.vtk)."""
+        """Writes VTK polydata (.vtk) or MRtrix's tracks (.tck)."""
         call(lib.clvox_curves_write, self.struct(), 0, os.fsencode(path))
 
 
@@ -98,7 +98,8 @@ adopted[ctypes.POINTER(_abi.clvox_shape)] = _adopt
 
 
 def read_curves(path: Union[str, os.PathLike[str]], *, lps: bool = False) -> Curves:
-    """Reads the lines of VTK polydata. lps: in a file whose coordinates are LPS."""
+    """Reads the lines of VTK polydata, and tracks of MRtrix (.tck) and TrackVis (.trk). lps: in a VTK file whose coordinates
+    are LPS."""
     pointer = ctypes.POINTER(_abi.clvox_shape)()
     call(lib.clvox_curves_read, os.fsencode(path), int(lps), pointer)
     return _adopt(pointer)

@@ -111,7 +111,7 @@ static void compare(const problem *q)
         b.element[8 * 5 + 7] = 4;
         b.element[8 * 6 + 7] = NAN;
     }
-    const clv_particle_mesh_options o = {q->width, q->varifold, q->sources + q->targets, 3};
+    const clv_particle_mesh_options o = {q->width, q->varifold, q->sources + q->targets, 3, NULL};
     assert_ok(clv_particle_mesh_create(ctx, &grid, &o, &mesh));
     memset(held, 0, sizeof held);
     const int out = ref_mesh_splat(&mesh, b.element, b.count, 1, held) +
@@ -216,7 +216,7 @@ static void errors_fall_as_expected(void **state)
                 clv_mesh_grid grid = grid_of(box, width, ratios[r] * width);
                 for (int k = 0; k < 3; k++)
                     grid.origin[k] += .15f * (float)(shift - 1) * (float)(k + 1) * grid.spacing;
-                const clv_particle_mesh_options o = {width, varifold, 1000, 3};
+                const clv_particle_mesh_options o = {width, varifold, 1000, 3, NULL};
                 assert_ok(clv_particle_mesh_create(ctx, &grid, &o, &mesh));
                 clv_elements as = upload(&a), bs = upload(&b);
                 assert_ok(clv_particle_mesh_splat(ctx, &mesh, &bs, 1));
@@ -259,11 +259,12 @@ static void what_is_refused(void **state)
     assert_ok(clv_mesh_grid_make(zero, zero, 1, 1, &grid));
     assert_int_equal(clv_particle_mesh_create(ctx, &grid, &(clv_particle_mesh_options){.width = 0}, &mesh),
                      CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(
-        clv_particle_mesh_create(ctx, &grid, &(clv_particle_mesh_options){1, false, 1, INFINITY}, &mesh),
-        CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_particle_mesh_create(
+                         ctx, &grid, &(clv_particle_mesh_options){1, false, 1, INFINITY, NULL}, &mesh),
+                     CLVOX_ERROR_ARGUMENT);
     /* Nothing on the grid, and nothing to read. */
-    assert_ok(clv_particle_mesh_create(ctx, &grid, &(clv_particle_mesh_options){1, false, 0, 0}, &mesh));
+    assert_ok(
+        clv_particle_mesh_create(ctx, &grid, &(clv_particle_mesh_options){1, false, 0, 0, NULL}, &mesh));
     assert_ok(clv_particle_mesh_splat(ctx, &mesh, &(clv_elements){.count = 0}, 1));
     assert_ok(clv_particle_mesh_convolve(ctx, &mesh));
     assert_ok(clv_particle_mesh_read(ctx, &mesh, &(clv_currents_args){.factor = 1}));

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "register/alone.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/matrix.h"
+#include "register/model.h"
+#include "register/shapes.h"
+
+/* ---- the grid ------------------------------------------------------------ */
+
+typedef struct box {
+    double least[3], most[3];
+} box;
+
+static void add(box *b, const double point[3])
+{
+    for (int k = 0; k < 3; k++) {
+        b->least[k] = fmin(b->least[k], point[k]);
+        b->most[k] = fmax(b->most[k], point[k]);
+    }
+}
+
+/* The corners that elements use, led by a matrix. */
+static void add_shape(box *b, const clvox_shape *s, const double matrix[4][4])
+{
+    for (size_t i = 0; i < (size_t)s->kind * s->elements; i++) {
+        double at[3];
+        clv_matrix_apply(matrix, s->points + 3 * (size_t)s->corners[i], at);
+        add(b, at);
+    }
+}
+
+/* To two digits. */
+static double rounded(double x)
+{
+    const double unit = pow(10, floor(log10(fmax(x, 1e-12))) - 1);
+    return fmax(round(x / unit), 1) * unit;
+}
+
+int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4][4], double spacing,
+                      double margin, clvox_grid *grid)
+{
+    int status = CLVOX_OK;
+    enum { LEAST = 8, MOST = 1024 };
+    const double one[4][4] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}};
+    double back[4][4], extent[3], longest = 0, needed = 0, room;
+    box b = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+    CLV_TRY(clv_shapes_check(images));
+    CLV_TRY(clv_matrix_invert(matrix, back));
+    for (int i = 0; i < images->shapes; i++) {
+        add_shape(&b, images->fixed_shapes[i], one);
+        add_shape(&b, images->moving_shapes[i], CLV_MATRIX(back));
+    }
+    for (int i = 0; i < images->points; i++) {
+        double at[3];
+        clv_matrix_apply(CLV_MATRIX(back), images->moving_points + 3 * i, at);
+        add(&b, images->fixed_points + 3 * i);
+        add(&b, at);
+    }
+    for (int k = 0; k < 3; k++) {
+        extent[k] = b.most[k] - b.least[k];
+        longest = fmax(longest, extent[k]);
+    }
+    room = fmax(margin, longest / 5);
+    if (spacing == 0)
+        spacing = rounded(longest / 64);
+    for (int k = 0; k < 3; k++)
+        needed = fmax(needed, (extent[k] + 2 * room) / (MOST - 1));
+    if (!isfinite(longest) || !(longest > 0))
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "the shapes of both sides are one point: there is nothing to register");
+    if (!(spacing > 0) || !(margin >= 0) || !isfinite(margin) || spacing > longest / 4)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "a grid of %g mm is too coarse for shapes that are %.4g mm long: at most %.3g mm",
+                          spacing, longest, longest / 4);
+    if (spacing < needed)
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "a grid of %g mm around shapes of %.4g x %.4g x %.4g mm has more than %d voxels along an "
+            "axis: at least %.3g mm",
+            spacing, extent[0], extent[1], extent[2], MOST, needed);
+    *grid = (clvox_grid){.to_ras = {{0}, {0}, {0}, {0, 0, 0, 1}}};
+    for (int k = 0; k < 3; k++) {
+        const int n = (int)ceil((extent[k] + 2 * room) / spacing - 1e-6) + 1;
+        grid->size[k] = n > LEAST ? n : LEAST;
+        grid->to_ras[k][k] = spacing;
+        grid->to_ras[k][3] = (b.least[k] + b.most[k]) / 2 - spacing * (grid->size[k] - 1) / 2;
+    }
+end:
+    return status;
+}
+
+/* ---- images without content ---------------------------------------------- */
+
+int clv_register_alone_make(const clvox_register_images *given, const clvox_register_options *o, bool data,
+                            clv_register_alone *out)
+{
+    int status = CLVOX_OK;
+    *out = (clv_register_alone){.images = *given, .options = *o};
+    if (given->channels != 0 || given->fixed_posteriors || given->moving_posteriors || !given->grid)
+        return CLVOX_OK;
+    if (given->shapes <= 0 && given->points <= 0)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there are no images, posteriors, shapes or landmarks");
+    if (given->fixed_mask || given->moving_mask || given->linear_masks)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "masks are of images, and there are none");
+    if (o->linear != CLVOX_LINEAR_NONE)
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "without images nothing gives a linear part: take none, and a matrix to start from");
+    const clv_model *model = clv_model_find(o->deform);
+    if (model && !clv_model_takes(model, "surface-weight"))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the %s model has no term of shapes; greedy, syn, lddmm and shooting have",
+                          model->name);
+    out->alone = true;
+    for (int s = 0; s < 2; s++) {
+        out->image[s].grid = *given->grid;
+        out->image[s].frames = 1;
+    }
+    if (o->init == CLVOX_INIT_MATRIX)
+        clv_matrix_multiply(CLV_MATRIX(o->matrix), CLV_MATRIX(given->grid->to_ras),
+                            out->image[1].grid.to_ras);
+    for (int s = 0; s < 2 && data; s++) {
+        out->image[s].data = calloc(clvox_grid_voxels(given->grid), sizeof(float));
+        if (!out->image[s].data) {
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the grid of the shapes");
+            goto end;
+        }
+    }
+    out->images.channels = 1;
+    out->images.fixed[0] = &out->image[0];
+    out->images.moving[0] = &out->image[1];
+    out->images.weight[0] = 1;
+    clvox_register_options *to = &out->options;
+    to->init = o->init == CLVOX_INIT_MATRIX ? CLVOX_INIT_MATRIX : CLVOX_INIT_HEADER;
+    to->metric = to->linear_metric = CLVOX_METRIC_SSD;
+    to->by_contrast = to->bias = to->histogram_match = 0;
+    to->winsorize_low = 0;
+    to->winsorize_high = 1;
+end:
+    return status;
+}
+
+void clv_register_alone_free(clv_register_alone *alone)
+{
+    for (int s = 0; s < 2; s++) {
+        free(alone->image[s].data);
+        alone->image[s].data = NULL;
+    }
+}
+
+void clv_register_alone_result(const clv_register_alone *alone, clvox_register_result *r)
+{
+    if (!alone->alone)
+        return;
+    clvox_volume_destroy(&r->warped);
+    r->metric_before = r->metric_linear = r->metric_after = NAN;
+    r->ncc_before = r->ncc_linear = r->ncc_after = r->mismatch = NAN;
+    r->suspicions &= CLVOX_SUSPECT_FOLDS | CLVOX_SUSPECT_SCALE | CLVOX_SUSPECT_COARSE;
+}
