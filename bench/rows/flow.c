@@ -327,8 +327,8 @@ static int row_descent(bench_data *d)
     return steps_of(d)->iterate(&f->descent.base, f->options.step, &f->step);
 }
 
-/* From rest by half a voxel: a momentum that grows with every call is soon one that the time steps cannot follow, and is
- * tried a dozen times. */
+/* From rest by half a voxel: a momentum that grows with every call is soon one that the time steps cannot
+ * follow, and is tried a dozen times. */
 static int row_shooting(bench_data *d)
 {
     int status = CLVOX_OK;

@@ -16,7 +16,7 @@ static void options_of(clvox_register_options *o, clvox_metric metric)
     o->lambda = .005;
 }
 
-/* As far as syn goes, and expansion as free as it is there: the phantom's map expands, which beta holds back. */
+/* As far as syn goes, and expansion as free as it is there: beta holds it back. */
 static void further_options(clvox_register_options *o)
 {
     options_of(o, CLVOX_METRIC_LNCC);
@@ -316,8 +316,8 @@ static void it_recovers_a_known_warp_and_repeats(void **state)
     assert_ok(clvox_jacobian(harness_context(), r.warp, NULL, 0, &j, NULL));
     for (size_t i = 0, n = clvox_grid_voxels(&j->grid); i < n; i++)
         total += (double)j->data[i] / (double)n;
-    printf("# error %.3f of %.3f voxels (lddmm %.3f, syn %.3f), sd log J %.3f (syn %.3f), %.3f from lddmm, there and "
-           "back %.4f, mean J %.5f\n",
+    printf("# error %.3f of %.3f voxels (lddmm %.3f, syn %.3f), sd log J %.3f (syn %.3f), "
+           "%.3f from lddmm, there and back %.4f, mean J %.5f\n",
            ours, before, pair_error(&shared.p, &lddmm, NULL, &largest), theirs, r.jacobian.sd_log,
            syn.jacobian.sd_log, apart, there, total);
     assert_that(fabs(total - 1) < .005, "%g", total);
