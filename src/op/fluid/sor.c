@@ -20,7 +20,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 1}}},
     BLOCK("block2", 2, {32, 16, 1, 64}, {32, 24, 1, 64}, {32, 16, 1, 128}, {16, 16, 1, 64}),
     BLOCK("block3", 3, {32, 16, 1, 64}, {16, 16, 1, 64}),
-    BLOCK("block1", 1, {32, 16, 1, 64}, {16, 16, 1, 64}),
+    BLOCK("block1", 1, {32, 16, 1, 64}, {32, 24, 1, 64}, {16, 16, 1, 64}),
 };
 
 const clv_entry clv_entry_sor = {"fluid/sor", "sor", variants, sizeof variants / sizeof *variants, NULL};
