@@ -34,8 +34,8 @@ static inline void prolong_at(__global const float *in, __global float *out, int
 }
 
 /* The same of a row, whose four coarse rows are found once. */
-static inline void prolong_row(__global const float *in, __global float *out, int y, int z, int4 fine, int4 coarse,
-                               float4 ratio, float shift)
+static inline void prolong_row(__global const float *in, __global float *out, int y, int z, int4 fine,
+                               int4 coarse, float4 ratio, float shift)
 {
     float py = place_in_coarse(y, ratio.y, shift), pz = place_in_coarse(z, ratio.z, shift), weight[4];
     int jy = convert_int(floor(py)), jz = convert_int(floor(pz)), row[4];
