@@ -9,7 +9,7 @@
 /* A batch hides the clock and the wait at its end; the spread at which a median is good enough. */
 static const double BATCH = 5e-3, SMALL = 0.03;
 /* From so many seconds on a first call differs from the next by little: it counts, and from so many
- * more on it is enough. */
+ * more on it is enough, without another one for the device's time. */
 static const double LONG = 1, VERY_LONG = 10;
 enum { LEAST = 5, SLOW_LEAST = 3, TIMED = 5 };
 
@@ -88,7 +88,7 @@ int bench_measure(bench_run *run, int (*call)(void *), void *what, const char *e
         CLV_TRY(batch(run, call, what, calls, &once));
         record_add_sample(&out->seconds, once);
     }
-    if (run->timers)
+    if (run->timers && !(once > VERY_LONG))
         CLV_TRY(bench_device_time(run, call, what, entry, out));
 end:
     return status;

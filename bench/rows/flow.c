@@ -327,6 +327,24 @@ static int row_descent(bench_data *d)
     return steps_of(d)->iterate(&f->descent.base, f->options.step, &f->step);
 }
 
+/* From rest by half a voxel: a momentum that grows with every call is soon one that the time steps cannot
+ * follow, and is tried a dozen times. */
+static int row_shooting(bench_data *d)
+{
+    int status = CLVOX_OK;
+    struct bench_flow *f = d->flow;
+    clv_shooting *own = clv_shooting_of(&f->run);
+    double found = 0;
+    f->descent.base.energy = INFINITY;
+    own->begun = false;
+    CLV_TRY(clv_buffer_fill(d->ctx, own->momentum, 0, 0, 3 * (size_t)f->level.n * sizeof(float)));
+    CLV_TRY(clv_shooting_steps.iterate(&f->descent.base, .5, &found));
+    if (!(found > 0))
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "shooting: the time steps do not follow half a voxel");
+end:
+    return status;
+}
+
 /* From rest the energy falls, and is what a look at it finds. */
 static int check_descent(bench_check *c)
 {
@@ -371,6 +389,6 @@ const bench_row bench_rows_flow[] = {
     {"flow adjoint, 10 steps", "compose_adjoint", ADJOINT + 2 * 24, 0, row_adjoint, check_adjoint, begin_transport,
      size_of},
     {"lddmm iteration, 10 steps", NULL, LDDMM, 0, row_descent, check_descent, begin_lddmm, size_of},
-    {"shooting iteration, 10 steps", NULL, SHOOTING, 0, row_descent, check_descent, begin_shooting, size_of},
+    {"shooting iteration, 10 steps", NULL, SHOOTING, 0, row_shooting, check_descent, begin_shooting, size_of},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

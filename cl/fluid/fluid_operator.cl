@@ -73,7 +73,7 @@ static inline vec8 sum8(vec8 a, vec8 b)
 static inline float product_row(__global const float *v, __global const float *f, __global float *out, int y,
                                 int z, int4 size, float4 centre, float4 near, float4 along, float4 cross)
 {
-    int n = size.x * size.y * size.z, row = (z * size.y + y) * size.x, x = 0;
+    int n = size.x * size.y * size.z, row = (z * size.y + y) * size.x, x = 1;
     int ny = place_of(y + 1, size.y, size.w), sy = place_of(y - 1, size.y, size.w);
     int nz = place_of(z + 1, size.z, size.w), sz = place_of(z - 1, size.z, size.w);
     float has_n = ny >= 0 ? 1.0f : 0.0f, has_s = sy >= 0 ? 1.0f : 0.0f;
@@ -88,42 +88,46 @@ static inline float product_row(__global const float *v, __global const float *f
     int south_up = (nz * size.y + sy) * size.x, south_down = (sz * size.y + sy) * size.x;
     float sum = finish_at(product_at(v, 0, y, z, size, centre, near, along, cross), v, f, out, row, n);
     float8 sums = 0.0f;
-    for (x = 1; x + 8 < size.x; x += 8) {
-        vec8 here = load_vec8(v, row + x, n);
-        vec8 a = sum8(load_vec8(v, row + x + 1, n), load_vec8(v, row + x - 1, n));
-        vec8 b = load_vec8(v, north + x, n), c = load_vec8(v, south + x, n), r;
+    /* The last eight but one lie over those before them, which count once. */
+    for (x = 1; x + 1 < size.x && size.x > 9;) {
+        int at = min(x, size.x - 9);
+        int8 new = (int8)(at - x) + (int8)(0, 1, 2, 3, 4, 5, 6, 7) >= 0;
+        vec8 here = load_vec8(v, row + at, n);
+        vec8 a = sum8(load_vec8(v, row + at + 1, n), load_vec8(v, row + at - 1, n));
+        vec8 b = load_vec8(v, north + at, n), c = load_vec8(v, south + at, n), r;
         r.x = centre.x * here.x - (near.x + along.x) * a.x - near.y * (has_n * b.x + has_s * c.x);
         r.y = centre.y * here.y - near.x * a.y - (near.y + along.y) * (has_n * b.y + has_s * c.y);
         r.z = centre.z * here.z - near.x * a.z - near.y * (has_n * b.z + has_s * c.z);
-        b = load_vec8(v, up + x, n);
-        c = load_vec8(v, down + x, n);
+        b = load_vec8(v, up + at, n);
+        c = load_vec8(v, down + at, n);
         r.x -= near.z * (has_u * b.x + has_d * c.x);
         r.y -= near.z * (has_u * b.y + has_d * c.y);
         r.z -= (near.z + along.z) * (has_u * b.z + has_d * c.z);
-        b = difference_vec8(v, north + x + 1, north + x - 1, cross.x * has_n, n);
-        c = difference_vec8(v, south + x + 1, south + x - 1, cross.x * has_s, n);
+        b = difference_vec8(v, north + at + 1, north + at - 1, cross.x * has_n, n);
+        c = difference_vec8(v, south + at + 1, south + at - 1, cross.x * has_s, n);
         r.x -= b.y - c.y;
         r.y -= b.x - c.x;
-        b = difference_vec8(v, up + x + 1, up + x - 1, cross.y * has_u, n);
-        c = difference_vec8(v, down + x + 1, down + x - 1, cross.y * has_d, n);
+        b = difference_vec8(v, up + at + 1, up + at - 1, cross.y * has_u, n);
+        c = difference_vec8(v, down + at + 1, down + at - 1, cross.y * has_d, n);
         r.x -= b.z - c.z;
         r.z -= b.x - c.x;
-        b = load_vec8(v, north_up + x, n);
-        c = load_vec8(v, south_up + x, n);
+        b = load_vec8(v, north_up + at, n);
+        c = load_vec8(v, south_up + at, n);
         r.y -= cross.z * has_u * (has_n * b.z - has_s * c.z);
         r.z -= cross.z * has_u * (has_n * b.y - has_s * c.y);
-        b = load_vec8(v, north_down + x, n);
-        c = load_vec8(v, south_down + x, n);
+        b = load_vec8(v, north_down + at, n);
+        c = load_vec8(v, south_down + at, n);
         r.y += cross.z * has_d * (has_n * b.z - has_s * c.z);
         r.z += cross.z * has_d * (has_n * b.y - has_s * c.y);
         if (f) {
-            b = load_vec8(f, row + x, n);
+            b = load_vec8(f, row + at, n);
             here.x = r.x = b.x - r.x;
             here.y = r.y = b.y - r.y;
             here.z = r.z = b.z - r.z;
         }
-        sums += here.x * r.x + here.y * r.y + here.z * r.z;
-        store_vec8(r, out, row + x, n);
+        sums += select((float8)0.0f, here.x * r.x + here.y * r.y + here.z * r.z, new);
+        store_vec8(r, out, row + at, n);
+        x = at + 8;
     }
     for (; x < size.x; x++)
         sum += finish_at(product_at(v, x, y, z, size, centre, near, along, cross), v, f, out, row + x, n);

@@ -33,6 +33,34 @@ static inline void prolong_at(__global const float *in, __global float *out, int
     store_vec(v, out, i, all);
 }
 
+/* The same of a row, whose four coarse rows are found once. */
+static inline void prolong_row(__global const float *in, __global float *out, int y, int z, int4 fine,
+                               int4 coarse, float4 ratio, float shift)
+{
+    float py = place_in_coarse(y, ratio.y, shift), pz = place_in_coarse(z, ratio.z, shift), weight[4];
+    int jy = convert_int(floor(py)), jz = convert_int(floor(pz)), row[4];
+    float ty = py - convert_float(jy), tz = pz - convert_float(jz);
+    int n = coarse.x * coarse.y * coarse.z, all = fine.x * fine.y * fine.z, to = (z * fine.y + y) * fine.x;
+    for (int k = 0; k < 4; k++) {
+        int cy = place_of(jy + (k & 1), coarse.y, fine.w), cz = place_of(jz + (k >> 1), coarse.z, fine.w);
+        bool there = cy >= 0 && cz >= 0;
+        row[k] = there ? (cz * coarse.y + cy) * coarse.x : 0;
+        weight[k] = there ? (k & 1 ? ty : 1.0f - ty) * (k & 2 ? tz : 1.0f - tz) : 0.0f;
+    }
+    for (int x = 0; x < fine.x; x++) {
+        float px = place_in_coarse(x, ratio.x, shift);
+        int jx = convert_int(floor(px)), left = place_of(jx, coarse.x, fine.w);
+        int right = place_of(jx + 1, coarse.x, fine.w);
+        float tx = px - convert_float(jx), wl = left < 0 ? 0.0f : 1.0f - tx, wr = right < 0 ? 0.0f : tx;
+        left = max(left, 0);
+        right = max(right, 0);
+        float3 v = load_vec(out, to + x, all);
+        for (int k = 0; k < 4; k++)
+            v += weight[k] * (wl * load_vec(in, row[k] + left, n) + wr * load_vec(in, row[k] + right, n));
+        store_vec(v, out, to + x, all);
+    }
+}
+
 /* The first and last fine voxels that feel coarse voxel j. */
 static inline int2 felt_by(int j, float ratio, float shift)
 {
@@ -70,16 +98,11 @@ static inline void restrict_at(__global const float *in, __global float *out, in
     store_vec(sum, out, (z * coarse.y + y) * coarse.x + x, coarse.x * coarse.y * coarse.z);
 }
 
-/* A work-item a voxel of the grid that is written, or a row of it. */
+/* A work-item a voxel of the grid that is written. */
 #define OF_ITEM(AT, written)                                              \
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2); \
     if (x < written.x && y < written.y && z < written.z)                  \
         AT(in, out, x, y, z, fine, coarse, ratio, shift);
-#define OF_ROW(AT, written)                                               \
-    int y = get_global_id(1), z = get_global_id(2);                       \
-    if (y < written.y && z < written.z)                                   \
-        for (int x = 0; x < written.x; x++)                               \
-            AT(in, out, x, y, z, fine, coarse, ratio, shift);
 
 __kernel void mg_prolong_item(TRANSFER_ARGUMENTS)
 {
@@ -88,7 +111,9 @@ __kernel void mg_prolong_item(TRANSFER_ARGUMENTS)
 
 __kernel void mg_prolong_row(TRANSFER_ARGUMENTS)
 {
-    OF_ROW(prolong_at, fine)
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y < fine.y && z < fine.z)
+        prolong_row(in, out, y, z, fine, coarse, ratio, shift);
 }
 
 __kernel void mg_restrict_item(TRANSFER_ARGUMENTS)
@@ -98,5 +123,8 @@ __kernel void mg_restrict_item(TRANSFER_ARGUMENTS)
 
 __kernel void mg_restrict_row(TRANSFER_ARGUMENTS)
 {
-    OF_ROW(restrict_at, coarse)
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y < coarse.y && z < coarse.z)
+        for (int x = 0; x < coarse.x; x++)
+            restrict_at(in, out, x, y, z, fine, coarse, ratio, shift);
 }

@@ -98,108 +98,146 @@ __kernel void sor_row(SOR_ARGUMENTS)
     }
 }
 
-/* ---- both colours in one pass: a work-group walks up MARCH planes of a
- * component. While plane p comes to local memory, plane p - 1 gets its first
- * colour, one voxel beyond the tile too, and plane p - 2 its second. */
+/* ---- SWEEPS sweeps in one pass, the same as one after another. An item holds blocks
+ * of 2 x 2 voxels, one of each of MARCH planes that its group walks up, and of the
+ * planes in flight: while plane p comes, plane p - 1 - k gets its colour k, so that
+ * all colours of a step lie on one diagonal of the blocks. Above and below is the
+ * item's own; what lies beside it passes through local memory. Each colour is right
+ * one voxel less far from the border of the tile, and from where the walk begins. */
 
+#ifndef SWEEPS
+#define SWEEPS 1
+#endif
+#define COLOURS (2 * SWEEPS)
 #define ITEMS (TILE_X * TILE_Y)
-#define PITCH (TILE_X + 4)
-#define CELLS (PITCH * (TILE_Y + 4))
-#define ROUNDS ((CELLS + ITEMS - 1) / ITEMS)
-#define HALF ((TILE_X + 3) / 2) /* voxels of a colour in a row of the tile and one more on each side */
-#define FIRSTS (HALF * (TILE_Y + 2))
-#define FIRST_ROUNDS ((FIRSTS + ITEMS - 1) / ITEMS)
 
-#define AROUND(plane, below, above)                                                            \
-    (near.x * ((plane)[-1] + (plane)[1]) + near.y * ((plane)[-PITCH] + (plane)[PITCH]) +       \
-     near.z * ((below)[0] + (above)[0]))
+/* What the voxels of a diagonal pass on: those in the lower row, then the others. */
+typedef float passed_on[COLOURS][2][ITEMS];
 
-/* What a work-item brings of a plane of v, and of f for its voxels of the first
- * colour; at_z -1: nothing, which is 0. */
-static inline void fetch_plane(float *to, __global const float *v, const int *from, int at_z, int plane,
-                               int c, int n)
+/* The place of i in a line of n, however far beyond an end, or -1. */
+static inline int far_place_of(int i, int n, int periodic)
 {
-#pragma unroll
-    for (int k = 0; k < ROUNDS; k++)
-        to[k] = at_z >= 0 && from[k] >= 0 ? v[VEC_AT(at_z * plane + from[k], c, n)] : 0.0f;
+    if (!periodic)
+        return i >= 0 && i < n ? i : -1;
+    int turned = i % n;
+    return turned < 0 ? turned + n : turned;
 }
 
-static inline void fetch_known(float *to, __global const float *f, int (*known_of)[2], int odd, int at_z,
-                               int plane, int c, int n)
+static inline float2 fetch(__global const float *from, const int *at, int z, int plane, int c, int n)
 {
+    return (float2)(z >= 0 && at[0] >= 0 ? from[VEC_AT(z * plane + at[0], c, n)] : 0.0f,
+                    z >= 0 && at[1] >= 0 ? from[VEC_AT(z * plane + at[1], c, n)] : 0.0f);
+}
+
+/* The colours of a step. v, known: a diagonal, of plane p downwards; beside: the other
+ * one. gain: of the voxels, 0 of those that are not there. aside: the items whose
+ * block meets the lower voxel's along x, the other's along x, and along y. */
+static inline void relax(float2 *v, const float2 *beside, const float2 *known, float2 gain, float keep,
+                         float4 near, int colours, int p, int4 size, int4 aside,
+                         __local float (*from)[2][ITEMS], __local float (*to)[2][ITEMS], int item)
+{
+    to[0][0][item] = v[0].x;
+    to[0][1][item] = v[0].y;
 #pragma unroll
-    for (int k = 0; k < FIRST_ROUNDS; k++) {
-        int known = odd ? known_of[k][1] : known_of[k][0];
-        to[k] = at_z >= 0 && known >= 0 ? f[VEC_AT(at_z * plane + known, c, n)] : 0.0f;
+    for (int k = 0; k < COLOURS; k++) {
+        int z = p - 1 - k;
+        if (k < colours && (size.w || (z >= 0 && z < size.z))) {
+            float2 own = beside[k + 1];
+            float2 along_x = own + (float2)(from[k][0][aside.x], from[k][1][aside.y]);
+            float2 along_y = own.yx + (float2)(from[k][1][aside.z], from[k][0][aside.w]);
+            v[k + 1] = keep * v[k + 1] +
+                       gain * (known[k] + near.x * along_x + near.y * along_y + near.z * (v[k] + v[k + 2]));
+        }
+        if (k + 1 < COLOURS) {
+            to[k + 1][0][item] = v[k + 1].x;
+            to[k + 1][1][item] = v[k + 1].y;
+        }
     }
 }
 
+static inline void store_pair(float2 v, __global float *out, const int *at, int z, int plane, int c, int n)
+{
+    if (at[0] >= 0)
+        out[VEC_AT(z * plane + at[0], c, n)] = v.x;
+    if (at[1] >= 0)
+        out[VEC_AT(z * plane + at[1], c, n)] = v.y;
+}
+
+/* A plane up: the next one comes to 0. */
+static inline void move_up(float2 *v, float2 *known, float2 v_next, float2 known_next)
+{
+#pragma unroll
+    for (int k = COLOURS + 1; k > 0; k--)
+        v[k] = v[k - 1];
+#pragma unroll
+    for (int k = COLOURS - 1; k > 0; k--)
+        known[k] = known[k - 1];
+    v[0] = v_next;
+    known[0] = known_next;
+}
+
+/* colour: how many sweeps, at most SWEEPS. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void sor_block(SOR_ARGUMENTS)
 {
-    __local float cells[5][CELLS];
+    __local passed_on passed[2];
     int lx = get_local_id(0), ly = get_local_id(1), item = ly * TILE_X + lx;
     int plane = size.x * size.y, n = plane * size.z, slabs = (size.z + MARCH - 1) / MARCH;
-    int x0 = get_group_id(0) * TILE_X, y0 = get_group_id(1) * TILE_Y, c = get_group_id(2) / slabs;
-    int z0 = get_group_id(2) % slabs * MARCH, z1 = min(z0 + MARCH, size.z), x = x0 + lx, y = y0 + ly;
-    int from[ROUNDS], cell_of[FIRST_ROUNDS][2], known_of[FIRST_ROUNDS][2];
-#pragma unroll
-    for (int k = 0; k < ROUNDS; k++) {
-        int cell = item + k * ITEMS;
-        int at_x = place_of(x0 - 2 + cell % PITCH, size.x, size.w);
-        int at_y = place_of(y0 - 2 + cell / PITCH, size.y, size.w);
-        from[k] = at_x < 0 || at_y < 0 ? -1 : at_y * size.x + at_x;
+    int c = get_group_id(2) / slabs, z0 = get_group_id(2) % slabs * MARCH, z1 = min(z0 + MARCH, size.z);
+    int x = get_group_id(0) * GROUP_X + 2 * (lx - SWEEPS), y = get_group_id(1) * GROUP_Y + 2 * (ly - SWEEPS);
+    /* Voxels with x + y even, the lower first, then the others. */
+    int even[2], odd[2];
+    for (int row = 0; row < 2; row++) {
+        int py = far_place_of(y + row, size.y, size.w);
+        int px0 = far_place_of(x + row, size.x, size.w), px1 = far_place_of(x + 1 - row, size.x, size.w);
+        even[row] = px0 < 0 || py < 0 ? -1 : py * size.x + px0;
+        odd[row] = px1 < 0 || py < 0 ? -1 : py * size.x + px1;
     }
+    float2 even_gain = (float2)(even[0] < 0 ? 0.0f : gain, even[1] < 0 ? 0.0f : gain);
+    float2 odd_gain = (float2)(odd[0] < 0 ? 0.0f : gain, odd[1] < 0 ? 0.0f : gain);
+    int left = lx > 0 ? item - 1 : item, right = lx < TILE_X - 1 ? item + 1 : item;
+    int below = ly > 0 ? item - TILE_X : item, above = ly < TILE_Y - 1 ? item + TILE_X : item;
+    int4 even_aside = (int4)(left, right, below, above), odd_aside = (int4)(right, left, below, above);
+    bool mine = lx >= SWEEPS && lx < TILE_X - SWEEPS && ly >= SWEEPS && ly < TILE_Y - SWEEPS;
+    int even_to[2], odd_to[2];
+    for (int row = 0; row < 2; row++) {
+        bool inside = mine && y + row < size.y;
+        even_to[row] = inside && x + row < size.x ? even[row] : -1;
+        odd_to[row] = inside && x + 1 - row < size.x ? odd[row] : -1;
+    }
+    float2 even_v[COLOURS + 2], odd_v[COLOURS + 2], even_known[COLOURS], odd_known[COLOURS];
 #pragma unroll
-    for (int k = 0; k < FIRST_ROUNDS; k++)
+    for (int k = 0; k < COLOURS + 2; k++)
+        even_v[k] = odd_v[k] = 0.0f;
 #pragma unroll
-        for (int odd = 0; odd < 2; odd++) { /* of the plane */
-            int i = item + k * ITEMS, at_y = y0 - 1 + i / HALF, column = 1 + 2 * (i % HALF);
-            column += (x0 - 2 + column + at_y + odd) & 1;
-            int px = place_of(x0 - 2 + column, size.x, size.w), py = place_of(at_y, size.y, size.w);
-            cell_of[k][odd] = (i / HALF + 1) * PITCH + column;
-            bool there = i < FIRSTS && column <= TILE_X + 2 && px >= 0 && py >= 0;
-            known_of[k][odd] = there ? py * size.x + px : -1;
+    for (int k = 0; k < COLOURS; k++) {
+        even_known[k] = odd_known[k] = 0.0f;
+        passed[1][k][0][item] = passed[1][k][1][item] = 0.0f;
+    }
+    int begin = z0 - COLOURS, at = far_place_of(begin, size.z, size.w);
+    even_v[0] = fetch(in, even, at, plane, c, n);
+    odd_v[0] = fetch(in, odd, at, plane, c, n);
+    float2 even_next = fetch(f, even, at, plane, c, n), odd_next = fetch(f, odd, at, plane, c, n);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int p = begin; p < z1 + COLOURS; p++) {
+        /* What is needed of the next plane is asked for before this one is used. */
+        int next = far_place_of(p + 1, size.z, size.w), z = p - COLOURS;
+        float2 even_ahead = fetch(in, even, next, plane, c, n), odd_ahead = fetch(in, odd, next, plane, c, n);
+        float2 even_f = fetch(f, even, next, plane, c, n), odd_f = fetch(f, odd, next, plane, c, n);
+        if (p & 1)
+            relax(even_v, odd_v, even_known, even_gain, keep, near, 2 * colour, p, size, even_aside,
+                  passed[0], passed[1], item);
+        else
+            relax(odd_v, even_v, odd_known, odd_gain, keep, near, 2 * colour, p, size, odd_aside,
+                  passed[1], passed[0], item);
+        if (z >= z0) {
+            store_pair(even_v[COLOURS], out, even_to, z, plane, c, n);
+            store_pair(odd_v[COLOURS], out, odd_to, z, plane, c, n);
         }
-    /* What is needed of the next plane is asked for before this one is used. */
-    float ahead[ROUNDS], first_known[FIRST_ROUNDS], second_known = 0.0f;
-    fetch_plane(ahead, in, from, place_of(z0 - 2, size.z, size.w), plane, c, n);
-#pragma unroll
-    for (int k = 0; k < FIRST_ROUNDS; k++)
-        first_known[k] = 0.0f;
-    bool mine = x < size.x && y < size.y;
-    for (int p = z0 - 2; p < z1 + 2; p++) {
-        int turn = p + 10, odd = (p - 1) & 1, z = p - 2;
-        __local float *now = cells[turn % 5], *last = cells[(turn - 1) % 5];
-        __local const float *second = cells[(turn - 2) % 5], *third = cells[(turn - 3) % 5];
-#pragma unroll
-        for (int k = 0; k < ROUNDS; k++)
-            if (item + k * ITEMS < CELLS)
-                now[item + k * ITEMS] = ahead[k];
+        move_up(even_v, even_known, even_ahead, even_next);
+        move_up(odd_v, odd_known, odd_ahead, odd_next);
+        even_next = even_f;
+        odd_next = odd_f;
         barrier(CLK_LOCAL_MEM_FENCE);
-        bool first = p >= z0 && place_of(p - 1, size.z, size.w) >= 0;
-        int next_first = p >= z0 - 1 ? place_of(p, size.z, size.w) : -1;
-        float first_next[FIRST_ROUNDS], second_next = 0.0f;
-        fetch_plane(ahead, in, from, p < z1 + 1 ? place_of(p + 1, size.z, size.w) : -1, plane, c, n);
-        fetch_known(first_next, f, known_of, 1 - odd, next_first, plane, c, n);
-        if (mine && z + 1 >= z0 && z + 1 < z1 && ((x + y + z + 1) & 1))
-            second_next = f[VEC_AT((z + 1) * plane + y * size.x + x, c, n)];
-#pragma unroll
-        for (int k = 0; k < FIRST_ROUNDS; k++) {
-            int cell = odd ? cell_of[k][1] : cell_of[k][0];
-            if (first && (odd ? known_of[k][1] : known_of[k][0]) >= 0)
-                last[cell] = keep * last[cell] +
-                             gain * (first_known[k] + AROUND(last + cell, second + cell, now + cell));
-            first_known[k] = first_next[k];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (z >= z0 && mine) {
-            int cell = (ly + 2) * PITCH + lx + 2;
-            float v = second[cell];
-            if ((x + y + z) & 1)
-                v = keep * v + gain * (second_known + AROUND(second + cell, third + cell, last + cell));
-            out[VEC_AT(z * plane + y * size.x + x, c, n)] = v;
-        }
-        second_known = second_next;
     }
 }

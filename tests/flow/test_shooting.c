@@ -16,6 +16,18 @@ static void options_of(clvox_register_options *o, clvox_metric metric)
     o->lambda = .005;
 }
 
+/* As far as syn goes, and expansion as free as it is there: beta holds it back. */
+static void further_options(clvox_register_options *o)
+{
+    options_of(o, CLVOX_METRIC_LNCC);
+    o->iterations[0] = 30;
+    o->iterations[1] = 20;
+    o->momentum = .7;
+    o->alpha = 2;
+    o->beta = 0;
+    o->gamma = 1;
+}
+
 static void level_options(clvox_register_options *o, int steps)
 {
     options_of(o, CLVOX_METRIC_SSD);
@@ -285,33 +297,36 @@ static int maps_tear_down(void **state)
 static void it_recovers_a_known_warp_and_repeats(void **state)
 {
     (void)state;
-    clvox_register_result again, lddmm, syn;
+    clvox_register_options o;
+    clvox_register_result r, again, lddmm, syn;
     clvox_volume *j = NULL;
-    double largest, ours = pair_error(&shared.p, &shared.r, NULL, &largest), before = pair_start(&shared.p, NULL);
-    double total = 0;
-    size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&shared.r.warp->grid);
-    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &again));
-    assert_memory_equal(shared.r.warp->data, again.warp->data, bytes);
-    clvox_register_options o = shared.o;
+    double largest, total = 0, before = pair_start(&shared.p, NULL);
+    further_options(&o);
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &again));
+    assert_memory_equal(r.warp->data, again.warp->data, 3 * sizeof(float) * clvox_grid_voxels(&r.warp->grid));
+    double ours = pair_error(&shared.p, &r, NULL, &largest);
     o.deform = CLVOX_DEFORM_LDDMM;
     assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &lddmm));
-    double apart = pair_distance(lddmm.warp, shared.r.warp, shared.p.labels, &largest);
-    double there = pair_detour(shared.r.warp, shared.r.inverse_warp, shared.p.labels, &largest);
+    double apart = pair_distance(lddmm.warp, r.warp, shared.p.labels, &largest);
+    double there = pair_detour(r.warp, r.inverse_warp, shared.p.labels, &largest);
     pair_options(&o, CLVOX_DEFORM_SYN, o.metric);
     assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &syn));
     double theirs = pair_error(&shared.p, &syn, NULL, &largest);
-    assert_ok(clvox_jacobian(harness_context(), shared.r.warp, NULL, 0, &j, NULL));
+    assert_ok(clvox_jacobian(harness_context(), r.warp, NULL, 0, &j, NULL));
     for (size_t i = 0, n = clvox_grid_voxels(&j->grid); i < n; i++)
         total += (double)j->data[i] / (double)n;
-    printf("# error %.3f of %.3f voxels (lddmm %.3f, syn %.3f), %.3f from lddmm, there and back %.4f, "
-           "mean J %.5f\n",
-           ours, before, pair_error(&shared.p, &lddmm, NULL, &largest), theirs, apart, there, total);
+    printf("# error %.3f of %.3f voxels (lddmm %.3f, syn %.3f), sd log J %.3f (syn %.3f), "
+           "%.3f from lddmm, there and back %.4f, mean J %.5f\n",
+           ours, before, pair_error(&shared.p, &lddmm, NULL, &largest), theirs, r.jacobian.sd_log,
+           syn.jacobian.sd_log, apart, there, total);
     assert_that(fabs(total - 1) < .005, "%g", total);
-    assert_that(ours < .5 * before, "%g of %g", ours, before);
+    assert_that(ours <= theirs, "%g, %g", ours, theirs);
     assert_that(apart < .15, "%g", apart);
     assert_that(there <= .02, "%g", there);
-    assert_true(shared.r.jacobian.folded == 0);
+    assert_true(r.jacobian.folded == 0);
     clvox_volume_destroy(&j);
+    clvox_register_result_free(&r);
     clvox_register_result_free(&again);
     clvox_register_result_free(&lddmm);
     clvox_register_result_free(&syn);
@@ -570,7 +585,7 @@ int main(void)
     test_case(the_adjoint_of_a_geodesic, "the adjoint of a geodesic against differences and the reference");
     test_case(the_gradient_against_finite_differences, "the gradient against finite differences");
     test_set_up(maps_set_up);
-    test_case(it_recovers_a_known_warp_and_repeats, "recovers a known warp as lddmm does, repeats");
+    test_case(it_recovers_a_known_warp_and_repeats, "recovers a known warp as syn and lddmm do, repeats");
     test_case(small_steps_of_all_models_agree, "small steps of greedy, lddmm and shooting agree");
     test_case(small_flows_end_alike, "small flows of lddmm and shooting end alike");
     test_case(steps_that_are_kept_lead_further, "a part of each step kept leads further");

@@ -26,7 +26,7 @@ int clv_fluid_operator_check(const clv_fluid_operator *op);
 /* Bounds of the eigenvalues of L. */
 void clv_fluid_operator_bounds(const clv_fluid_operator *op, double *least, double *most);
 
-/* out = L v. out is not v. */
+/* out = L v. out is neither v nor, where there is one, f; nor below. */
 int clv_fluid_operator_apply(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out);
 
 /* out = L v; the first *count floats of partial add up to the sum of v . L v. */

@@ -18,8 +18,7 @@ double clv_sor_omega(const clv_fluid_operator *op);
 double clv_sor_omega_plain(const clv_fluid_operator *op);
 
 /* Sweeps over v, which holds the first guess and then the result: a colour a
- * launch, or, where the variant block is forced, both by blocks. other: room for
- * a field. */
+ * launch, or some sweeps by blocks. other: room for a field. */
 int clv_sor(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *f, float omega, int sweeps,
             clv_buffer *v, clv_buffer *other);
 

@@ -14,6 +14,8 @@ static const clv_fluid_operator problems[] = {
     {{67, 13, 11}, {1, 1, 1}, 1, 0, .1f, false},
     {{34, 36, 22}, {1, 1, 1}, 1, 0, .1f, true},
     {{41, 37, 35}, {1, 1, 1}, 1, 0, .01f, false},
+    {{61, 29, 67}, {.8f, 1.25f, 2}, .01f, 0, .001f, false},
+    {{6, 60, 130}, {1.5f, 1, .7f}, .01f, 0, .01f, true},
 };
 enum { PROBLEMS = sizeof problems / sizeof *problems, TINY = 6 };
 
@@ -151,7 +153,7 @@ static void sor_sweeps_against_the_reference(void **state)
     clvox_context *ctx = harness_context();
     int count = harness_problems(TINY, PROBLEMS);
     for (int i = 0; i < count; i++)
-        sweep(ctx, &problems[i], 1 + i % 3);
+        sweep(ctx, &problems[i], 1 + i % 5);
 }
 
 static void known_solutions_are_found(void **state)
