@@ -64,11 +64,11 @@ typedef enum clvox_force {
     CLVOX_FORCE_TWOPASS
 } clvox_force;
 
-/* Called before a level's first iteration, after every tenth and after the last; metric is the mean
- * squared difference of the matched images, or of greedy and syn what they climb: the metric, of SSD minus
- * half of it, with the terms of landmarks and shapes. fraction is the share of the deformation's work that
- * is done, from 0 to 1 and never falling. A result other than 0 stops the registration with
- * CLVOX_ERROR_STOPPED. */
+/* Called with the metric before each iteration of a level and after its last one, up to ten iterations at a time;
+ * of unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. metric is the mean squared
+ * difference of the matched images, or of greedy and syn what they climb: the metric, of SSD minus half of it, with
+ * the terms of landmarks and shapes. fraction is the share of the deformation's work that is done, from 0 to 1 and
+ * never falling. A result other than 0 stops the registration with CLVOX_ERROR_STOPPED. */
 typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
                               double fraction);
 

@@ -98,7 +98,8 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
     shapes: pairs (fixed, moving) of two Surfaces, two Curves or two Clouds, for surface_weight, curves_weight, cloud_weight.
     posteriors: a pair of tissue probabilities (a frame a tissue) or label maps, for posteriors_weight; alone, without fixed
         and moving, they are what is registered.
-    progress: called with (level, iteration, metric, fraction of the work done); what it raises stops the registration.
+    progress: called for each iteration with (level, iteration, metric, fraction of the work done); what it raises stops
+        the registration.
     Returns a Registration. Raises clvox.Error."""
     struct = _abi.clvox_register_options()
     preset(struct, options, quick, regular, best)
