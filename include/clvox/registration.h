@@ -146,8 +146,8 @@ typedef struct clvox_register_options {
     double restrict_axes[3]; /* what steps along x, y and z are multiplied by, 0 to 1: those axes of the fixed
                                 image that lie nearest to RAS x, y and z (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy, or (greedy and syn) changes
-                                the metric, by less than this share of what the level began with, in
-                                the mean over ten; of flows over three */
+                                the metric, by less than this share of what the level began with,
+                                averaged over ten; of flows over three */
     int inverse;             /* also the inverse warp */
     clvox_output output;     /* what the warped image is written as; labels stay as they are */
     int consistency;         /* measure how well the map inverts even where no inverse is asked for */

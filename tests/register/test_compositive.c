@@ -107,7 +107,7 @@ static void greedy_by_an_operator_recovers_it_too(void **state)
                     (int)o.solver, o.beta, mean / shared.before, largest);
         assert_true(r[i].jacobian.folded == 0);
         apart = pair_distance(r[0].warp, r[i].warp, shared.p.labels, &largest);
-        assert_that(i == 0 || i == RUNS - 1 || apart < .05, "solver %d: %.3f voxels from the FFT's map in the mean",
+        assert_that(i == 0 || i == RUNS - 1 || apart < .05, "solver %d: %.3f voxels from the FFT's map on average",
                     (int)o.solver, apart);
         assert_that(i < RUNS - 1 || apart > 1e-4, "beta changes nothing: %.2g", apart);
     }
