@@ -138,9 +138,9 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         .synopsis = "TENSOR -o OUT [--noise SIGMA] [--mask FILE] [options]",
         .about =
             "Denoises diffusion tensors by total variation, preserving edges and keeping tensors\n"
-            "positive definite. The strength follows from the noise that `clvox tensor fit` found in the\n"
-            "residuals of its fit, and from how much of the differences of neighbours it explains. Only\n"
-            "neighbours inside the mask are used.",
+            "positive definite. The strength follows from the noise that `clvox tensor fit` measured\n"
+            "in its residuals, and from the share of the differences between neighbours that noise explains.\n"
+            "Only neighbours inside the mask are used.",
         .example = "  clvox tensor denoise dti_tensor.nii.gz --noise dti_sigma.nii.gz -o denoised.nii.gz\n"
                    "  clvox tensor denoise tensor.nii.gz --model paper --bregman 1 --lambda 8 -o out.nii.gz",
         .options = options,
