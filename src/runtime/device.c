@@ -14,7 +14,8 @@
 
 static const char packages[] =
     "install pocl-opencl-icd for the CPU, or your graphics card's OpenCL driver (nvidia-opencl-icd, "
-    "mesa-opencl-icd or AMD's ROCm, intel-opencl-icd)";
+    "mesa-opencl-icd or AMD's ROCm, intel-opencl-icd); without root, `pip install intel-opencl-rt` and set "
+    "OCL_ICD_VENDORS to its lib/libintelocl.so for the CPU";
 
 /* The library that an .icd file names, tried as the loader tries it. Returns
  * true and what is wrong with it when it cannot be loaded. */
