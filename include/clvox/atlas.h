@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* An unbiased template of a population: the image to which all subjects are registered, and from which the maps
- * to them average to zero. */
+/* An unbiased template of a population: the image to which all subjects are registered, and from which
+ * the maps to them average to zero. */
 
 typedef enum clvox_average {
     CLVOX_AVERAGE_MEAN = 0, /* by weight */
@@ -65,8 +65,9 @@ typedef struct clvox_atlas_options {
      * device and version goes on from there and ends with the same bits. It stays where it is, for
      * clvox_atlas_forget, unless the data are what the first round fails for. NULL: nothing is kept. */
     const char *state;
-    /* Where the run keeps the volumes that it makes for subjects and the result, which must be released before
-     * the store; the subjects' own images may be there, too. The bits are the same. NULL: in memory. */
+    /* Where the run keeps the volumes that it makes for subjects and the result, which must be released
+     * before the store; the subjects' own images may be there, too. The bits are the same. NULL: in
+     * memory. */
     clvox_store *store;
     /* Contexts besides the one of the call, on devices of the same model and driver, or on the same one
      * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */

@@ -64,11 +64,12 @@ typedef enum clvox_force {
     CLVOX_FORCE_TWOPASS
 } clvox_force;
 
-/* Called with the metric before each iteration of a level and after its last one, up to ten iterations at a time;
- * of unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. metric is the mean squared
- * difference of the matched images, or of greedy and syn what they climb: the metric, of SSD minus half of it, with
- * the terms of landmarks and shapes. fraction is the share of the deformation's work that is done, from 0 to 1 and
- * never falling. A result other than 0 stops the registration with CLVOX_ERROR_STOPPED. */
+/* Called with the metric before each iteration of a level and after its last one, up to ten iterations at
+ * a time; of unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. metric
+ * is the mean squared difference of the matched images, or of greedy and syn what they climb: the metric,
+ * of SSD minus half of it, with the terms of landmarks and shapes. fraction is the share of the
+ * deformation's work that is done, from 0 to 1 and never falling. A result other than 0 stops the
+ * registration with CLVOX_ERROR_STOPPED. */
 typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
                               double fraction);
 
@@ -126,7 +127,7 @@ typedef struct clvox_register_options {
     double finest_step;      /* the same on the last level */
     double momentum; /* share of the force (greedy and syn) or step (lddmm and shooting) that an iteration
                                 keeps of the one before, 0 to below 1 */
-    double points_weight;    /* of the landmarks: metric per voxel for 1 mm^2 of their mean squared distance;
+    double points_weight; /* of the landmarks: metric per voxel for 1 mm^2 of their mean squared distance;
                                 0: none (not unbiased) */
     double points_width; /* sigma of the pull of a landmark, or of a shape's vertex, in mm (greedy and syn; 0:
                                 three edges of a voxel of the finest level). Of flows the operator spreads it */
@@ -221,7 +222,7 @@ enum {
 typedef struct clvox_solver_summary {
     long solves;
     long iterations; /* of all; the FFT counts as 1 a solve */
-    double residual; /* the largest |f - L v| / |f| at the end of a solve; 0 for the FFT, which does not measure it */
+    double residual; /* the largest |f - L v| / |f| at the end of a solve; 0: not measured, by the FFT */
     double bytes;    /* read and written at least */
 } clvox_solver_summary;
 
@@ -311,17 +312,15 @@ CLVOX_API int clvox_register_plan_make(const clvox_register_images *images,
 CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_grid *fixed,
                                       clvox_affine_parts *parts);
 
-/* Registers the moving images to the fixed ones: one transform for all
- * channels. Exchanging fixed and moving gives the inverse of the linear part,
- * and with SYN of the whole map where the grids have voxels of about one volume
- * and about as many of them (either within a factor of 1.5): the computation
- * starts from the same image whatever its role (the only one with a mask, else
- * that of fewer voxels, else by contents), and the result of the exchanged pair
- * is inverted. Neither holds with LINEAR_SCALES, restrict_axes or an initial
- * warp, which refer to the fixed image. The order and direction in which an
- * image's voxels are stored do not change the map: the run works on copies in
- * the order nearest to RAS, and the result refers to the images as given. On success the result's volumes are the caller's, to be released
- * with clvox_register_result_free; on failure the result holds none. */
+/* Registers the moving images to the fixed ones: one transform for all channels. Exchanging fixed and
+ * moving gives the inverse of the linear part, and with SYN of the whole map where the grids have voxels
+ * of about one volume and about as many of them (either within a factor of 1.5): the computation starts
+ * from the same image whatever its role (the only one with a mask, else that of fewer voxels, else by
+ * contents), and the result of the exchanged pair is inverted. Neither holds with LINEAR_SCALES,
+ * restrict_axes or an initial warp, which refer to the fixed image. The order and direction in which an
+ * image's voxels are stored do not change the map: the run works on copies in the order nearest to RAS,
+ * and the result refers to the images as given. On success the result's volumes are the caller's, to be
+ * released with clvox_register_result_free; on failure the result holds none. */
 CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
                              const clvox_register_options *options, clvox_register_result *result);
 
@@ -363,8 +362,8 @@ CLVOX_API int clvox_register_shape(clvox_context *context, const clvox_register_
                                    const clvox_register_options *options, const clvox_shape *fixed,
                                    const clvox_shape *moving, clvox_shape_errors *out);
 
-/* Distance between the tissues of both images: in world coordinates as they are, after the linear part, and at
- * the end. */
+/* Distance between the tissues of both images: in world coordinates as they are, after the linear part,
+ * and at the end. */
 typedef struct clvox_posteriors_errors {
     double hellinger_before, hellinger_linear,
         hellinger_after; /* the term's mean, by options' weights of the tissues */
@@ -397,7 +396,7 @@ CLVOX_API void clvox_register_result_free(clvox_register_result *result);
 
 /* Options of clvox_shoot. */
 typedef struct clvox_shoot_options {
-    double time; /* end time: 1 is the moving image; it may be larger, or negative */
+    double time;               /* end time: 1 is the moving image; it may be larger, or negative */
     double alpha, beta, gamma; /* gamma 0: those of the momentum, or where it does not say (momentum->flow) those of a
                                   registration by default */
     int timesteps;             /* an even number up to 32, of a unit of time; 0: likewise */

@@ -235,9 +235,16 @@ static int pull(const work *w, bool pull, int slot)
     const clv_pyramid_level *l = w->level;
     const side *fixed = w->count > 1 ? &w->sides[1] : NULL;
     const clv_points_pull args = {
-        .size = l->fixed.size, .spacing = l->spacing, .u = w->sides[0].u, .u_fixed = fixed ? fixed->u : NULL,
-        .force = pull ? w->sides[0].force : NULL, .force_fixed = pull && fixed ? fixed->force : NULL,
-        .axes = w->restricted ? w->axes : NULL, .state = w->run->state, .slot = slot + 1, .smooth = true,
+        .size = l->fixed.size,
+        .spacing = l->spacing,
+        .u = w->sides[0].u,
+        .u_fixed = fixed ? fixed->u : NULL,
+        .force = pull ? w->sides[0].force : NULL,
+        .force_fixed = pull && fixed ? fixed->force : NULL,
+        .axes = w->restricted ? w->axes : NULL,
+        .state = w->run->state,
+        .slot = slot + 1,
+        .smooth = true,
         .scratch = {clv_compositive_of(w->run)->velocity, w->run->metric_scratch},
     };
     int status = CLVOX_OK;
@@ -284,8 +291,9 @@ static int slot_of(int iteration)
     return CLV_STATE_METRIC + 2 * CLV_MAX_CHANNELS * (iteration % LOOK);
 }
 
-/* The channels' mean metric a voxel, by weight, at iterations *first to last, LOOK of them at most. The terms of landmarks
- * and shapes are known of the last one alone: with them, *first becomes last. Blocking. */
+/* The channels' mean metric a voxel, by weight, at iterations *first to last, LOOK of them at most. The
+ * terms of landmarks and shapes are known of the last one alone: with them, *first becomes last.
+ * Blocking. */
 static int read_metric(clv_registration *run, int *first, int last, double mean[LOOK])
 {
     int status = CLVOX_OK;
@@ -310,7 +318,8 @@ end:
 }
 
 /* Tells of `count` iterations from the first on. */
-static int tell(const clv_registration *run, int index, double share, int first, int count, const double *mean)
+static int tell(const clv_registration *run, int index, double share, int first, int count,
+                const double *mean)
 {
     const clvox_register_options *o = run->options;
     for (int i = 0; o->progress && i < count; i++) {

@@ -98,9 +98,10 @@ static void judge(clvox_device *d)
     else if (!compiler)
         snprintf(d->reason, sizeof d->reason, "its driver has no compiler for kernels");
     else if (clv_pocl_is_wrong(d->limits.platform, d->limits.driver))
-        snprintf(d->reason, sizeof d->reason,
-                 "PoCL %.20s, of PyPI's pocl-binary-distribution, computes kernels wrongly; take another release",
-                 d->limits.driver);
+        snprintf(
+            d->reason, sizeof d->reason,
+            "PoCL %.20s, of PyPI's pocl-binary-distribution, has wrong kernels; take another release",
+            d->limits.driver);
     else if (type == CL_DEVICE_TYPE_CUSTOM)
         snprintf(d->reason, sizeof d->reason, "a custom device, which runs only its own kernels");
     d->usable = !d->reason[0];

@@ -56,14 +56,15 @@ int clvox_pocl_folder_lend(void)
 
 bool clv_pocl_is_wrong(const char *platform, const char *driver)
 {
-    /* Its linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). 3.1 and later are right. */
+    /* Its linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). 3.1 and later
+     * are right. */
     return !strcmp(platform, "Portable Computing Language") && !strcmp(driver, "3.0-rc2");
 }
 
 /* ---- the copy beside a portable package -------------------------------------- */
 
-/* A driver that cannot be loaded, or that finds no device (a GPU's on a node without one), is none. What was loaded
- * stays, as the loader is about to ask for it. */
+/* A driver that cannot be loaded, or that finds no device (a GPU's on a node without one), is none. What
+ * was loaded stays, as the loader is about to ask for it. */
 static bool has_platform(const char *library)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);

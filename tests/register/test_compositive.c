@@ -107,8 +107,8 @@ static void greedy_by_an_operator_recovers_it_too(void **state)
                     (int)o.solver, o.beta, mean / shared.before, largest);
         assert_true(r[i].jacobian.folded == 0);
         apart = pair_distance(r[0].warp, r[i].warp, shared.p.labels, &largest);
-        assert_that(i == 0 || i == RUNS - 1 || apart < .05, "solver %d: %.3f voxels from the FFT's map on average",
-                    (int)o.solver, apart);
+        assert_that(i == 0 || i == RUNS - 1 || apart < .05,
+                    "solver %d: %.3f voxels from the FFT's map on average", (int)o.solver, apart);
         assert_that(i < RUNS - 1 || apart > 1e-4, "beta changes nothing: %.2g", apart);
     }
     for (int i = 0; i < RUNS; i++)
@@ -474,8 +474,8 @@ static int remember(void *user, int level, int iteration, double metric, double 
     return 0;
 }
 
-/* In small steps without momentum the metric, which is told of every iteration, climbs in each; LNCC, which has kinks,
- * in ten of them. */
+/* In small steps without momentum the metric, which is told of every iteration, climbs in each; LNCC,
+ * which has kinks, in ten of them. */
 static int climbs_set_up(void **state)
 {
     (void)state;

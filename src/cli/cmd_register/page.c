@@ -54,8 +54,8 @@ static int put_trace(clvox_report *page, const cli_pair *p)
     if (curves > 0) {
         clvox_report_section(page, "Iterations");
         clvox_metric_says(&p->options, p->result.metric, 0, metric);
-        clvox_report_curves(page, "What the deformation optimises, by iteration", "iteration",
-                            metric, curve, curves);
+        clvox_report_curves(page, "What the deformation optimises, by iteration", "iteration", metric, curve,
+                            curves);
     }
     free(x);
     return status;

@@ -113,8 +113,10 @@ static int run(command *cli, request *r)
     CLI_TRY(cli_outputs_write(cli, &outputs, true));
     report_seconds(cli, read, &made, mark);
     if (r->report) {
-        cli_tensor_page page = {.maps = made.maps, .mask = mask ? mask : made.mask,
-                                .s0 = made.fit.s0, .noise = made.fit.noise,
+        cli_tensor_page page = {.maps = made.maps,
+                                .mask = mask ? mask : made.mask,
+                                .s0 = made.fit.s0,
+                                .noise = made.fit.noise,
                                 .figures = (const char *const[]){"all", "measures", "directions", NULL}};
         CLI_TRY(cli_tensor_page_beside(cli, &page, r->prefix));
     }

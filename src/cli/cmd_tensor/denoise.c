@@ -103,7 +103,10 @@ static int run(command *cli, request *r)
         CLI_TRY(cli_tensor_page_maps(cli, tensor, mask, before));
         CLI_TRY(cli_tensor_page_maps(cli, made.tensor, mask, after));
         CLI_TRY(cli_check_directions(cli, r->in, after));
-        const cli_tensor_page page = {.name = cli_page_name(r->out), .maps = after, .before = before, .mask = mask,
+        const cli_tensor_page page = {.name = cli_page_name(r->out),
+                                      .maps = after,
+                                      .before = before,
+                                      .mask = mask,
                                       .figures = (const char *const[]){"denoise", "directions", NULL}};
         CLI_TRY(cli_tensor_page_write(cli, &page, r->page));
     }
@@ -127,7 +130,8 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &r.out, "OUT", "the denoised tensor"},
         {"noise", 0, CLI_TEXT, &r.noise, "FILE", "PREFIX_sigma.nii.gz of `clvox tensor fit`"},
-        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise only where this is above 0; no smoothing across its border"},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE",
+         "denoise only where this is above 0; no smoothing across its border"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS,
          "order and frame of the six volumes in TENSOR and OUT"},
         {"report", 0, CLI_FLAG, &r.report, NULL,
@@ -136,11 +140,10 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
     };
     const cli_usage usage = {
         .synopsis = "TENSOR -o OUT [--noise SIGMA] [--mask FILE] [options]",
-        .about =
-            "Denoises diffusion tensors by total variation, preserving edges and keeping tensors\n"
-            "positive definite. The strength follows from the noise that `clvox tensor fit` measured\n"
-            "in its residuals, and from the share of the differences between neighbours that noise explains.\n"
-            "Only neighbours inside the mask are used.",
+        .about = "Denoises diffusion tensors by total variation, preserving edges and keeping tensors\n"
+                 "positive definite. The strength follows from the noise that `clvox tensor fit` measured\n"
+                 "in its residuals, and from the share of the differences between neighbours that it\n"
+                 "explains. Only neighbours inside the mask are used.",
         .example = "  clvox tensor denoise dti_tensor.nii.gz --noise dti_sigma.nii.gz -o denoised.nii.gz\n"
                    "  clvox tensor denoise tensor.nii.gz --model paper --bregman 1 --lambda 8 -o out.nii.gz",
         .options = options,

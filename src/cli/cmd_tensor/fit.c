@@ -85,10 +85,13 @@ static int run(command *cli, request *r)
     cli_outputs outputs = {.count = 0};
     const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
     double mark = cli_seconds();
-    const cli_end ends[] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_sigma.nii.gz", true},
+    const cli_end ends[] = {{"_tensor.nii.gz", true},
+                            {"_s0.nii.gz", true},
+                            {"_sigma.nii.gz", true},
                             {"_noise.nii.gz", true},
                             {"_mppca_noise.nii.gz", r->options.denoise == CLVOX_SCAN_MPPCA},
-                            {"_report.html", r->report}, {0}};
+                            {"_report.html", r->report},
+                            {0}};
     CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     cli_log_grid(cli->log, "grid", &dwi->grid);
@@ -123,7 +126,9 @@ static int run(command *cli, request *r)
     end_stage(stages, "write", &mark);
     report(cli, r, &made);
     if (r->report) {
-        cli_tensor_page page = {.maps = maps, .mask = mask, .s0 = made.s0,
+        cli_tensor_page page = {.maps = maps,
+                                .mask = mask,
+                                .s0 = made.s0,
                                 .noise = made.volumes > 7 ? made.noise : NULL,
                                 .figures = (const char *const[]){"fit", "directions", NULL}};
         CLI_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, maps));
@@ -147,7 +152,8 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "FSL's b-values, s/mm^2"},
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},
-        {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
+        {"grad", 0, CLI_TEXT, &r.table, "FILE",
+         "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit only where this is above 0"},
         {"save-denoised", 0, CLI_OUT, &r.denoised, "FILE", "the denoised scan"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "of the tensor that is written (auto: nifti)"},

@@ -147,8 +147,8 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     CLI_TRY(cli_report_measures(cli, maps, mask));
     CLI_TRY(cli_check_directions(cli, words[0], maps));
     if (report) {
-        cli_tensor_page page = {.maps = maps, .mask = mask,
-                                .figures = (const char *const[]){"measures", "directions", NULL}};
+        cli_tensor_page page = {
+            .maps = maps, .mask = mask, .figures = (const char *const[]){"measures", "directions", NULL}};
         CLI_TRY(cli_tensor_page_beside(cli, &page, prefix));
     }
 end:

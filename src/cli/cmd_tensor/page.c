@@ -13,7 +13,8 @@ int cli_tensor_page_maps(const command *cli, const clvox_volume *tensor, const c
                          clvox_volume *maps[CLVOX_MEASURES])
 {
     return clvox_tensor_measures(cli->ctx, tensor, mask,
-                                 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_V1, maps);
+                                 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_V1,
+                                 maps);
 }
 
 /* As of clvox_tensor_write_colours. */

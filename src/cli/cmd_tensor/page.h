@@ -4,14 +4,15 @@
 
 #include "cli/cli.h"
 
-/* What the page of a tensor shows. Maps are those of clvox_tensor_measures, of which FA, MD and V1 are needed. */
+/* What the page of a tensor shows. Maps are those of clvox_tensor_measures, of which FA, MD and V1 are
+ * needed. */
 typedef struct cli_tensor_page {
-    const char *name;                /* of the result, for the heading */
+    const char *name; /* of the result, for the heading */
     clvox_volume *const *maps;
-    clvox_volume *const *before;     /* of the tensor before it was denoised; NULL: none */
-    const clvox_volume *mask;        /* NULL: everywhere */
-    const clvox_volume *s0, *noise;  /* of the fit; NULL: not shown */
-    const char *const *figures;      /* objects of the log, up to NULL */
+    clvox_volume *const *before;    /* of the tensor before it was denoised; NULL: none */
+    const clvox_volume *mask;       /* NULL: everywhere */
+    const clvox_volume *s0, *noise; /* of the fit; NULL: not shown */
+    const char *const *figures;     /* objects of the log, up to NULL */
 } cli_tensor_page;
 
 /* The maps that a page needs. */
