@@ -149,9 +149,9 @@ int bench_check_warp(const clvox_context *ctx, const char *name, const clvox_vol
     if (r->jacobian.folded > 0)
         return bench_wrong(ctx, name, "%.4g folded voxels", (double)r->jacobian.folded);
     double limit = fmax(moved / count, .5 * grid->to_ras[0][0]);
-    return off / count < limit ? CLVOX_OK
-                               : bench_wrong(ctx, name, "%.4g mm off in the mean, not below %.4g",
-                                             off / count, limit);
+    return off / count < limit
+               ? CLVOX_OK
+               : bench_wrong(ctx, name, "%.4g mm off on average, not below %.4g", off / count, limit);
 }
 
 static int call_register(void *what)

@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* An unbiased template of a population: the image to which all subjects are registered, and whose maps to
- * them have a mean of nothing. */
+/* An unbiased template of a population: the image to which all subjects are registered, and from which
+ * the maps to them average to zero. */
 
 typedef enum clvox_average {
     CLVOX_AVERAGE_MEAN = 0, /* by weight */
@@ -59,14 +59,15 @@ typedef struct clvox_atlas_options {
     clvox_vote vote;
     int skip_bad;         /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
-    /* A folder, made when it is needed, that keeps what a run that ends early has done: every finished
+    /* A folder, made when needed, in which an interrupted run keeps what it has done: every finished
      * registration, 24 bytes a voxel of the template and subject, unless writing them takes more than a
      * twentieth of the time (then some), and every finished round. A run with the same subjects, options,
      * device and version goes on from there and ends with the same bits. It stays where it is, for
      * clvox_atlas_forget, unless the data are what the first round fails for. NULL: nothing is kept. */
     const char *state;
-    /* Where the volumes of subjects are that the run makes (and of the result, which is to go before it); the
-     * bits are the same. Their own may be in it, too. NULL: in memory. */
+    /* Where the run keeps the volumes that it makes for subjects and the result, which must be released
+     * before the store; the subjects' own images may be there, too. The bits are the same. NULL: in
+     * memory. */
     clvox_store *store;
     /* Contexts besides the one of the call, on devices of the same model and driver, or on the same one
      * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */
@@ -107,7 +108,7 @@ typedef struct clvox_atlas_map {
     double displacement_mm;              /* rms of the warp */
     unsigned suspicions;                 /* CLVOX_SUSPECT_... of its last registration */
     double share;                        /* its weight over the sum of all; 0: it takes no part, and there is no map */
-    char left_out[256];                  /* by options.skip_bad, the reason; "" as a rule */
+    char left_out[256];                  /* why options.skip_bad left it out; else "" */
 } clvox_atlas_map;
 
 typedef struct clvox_atlas_result {

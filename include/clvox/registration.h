@@ -64,11 +64,12 @@ typedef enum clvox_force {
     CLVOX_FORCE_TWOPASS
 } clvox_force;
 
-/* Called before a level's first iteration, after every tenth and after the last; metric is the mean
- * squared difference of the matched images, or of greedy and syn what they climb: the metric, of SSD minus
- * half of it, with the terms of landmarks and shapes. fraction is the share of the deformation's work that
- * is done, from 0 to 1 and never falling. A result other than 0 stops the registration with
- * CLVOX_ERROR_STOPPED. */
+/* Called with the metric before each iteration of a level and after its last one, up to ten iterations at
+ * a time; of unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. metric
+ * is the mean squared difference of the matched images, or of greedy and syn what they climb: the metric,
+ * of SSD minus half of it, with the terms of landmarks and shapes. fraction is the share of the
+ * deformation's work that is done, from 0 to 1 and never falling. A result other than 0 stops the
+ * registration with CLVOX_ERROR_STOPPED. */
 typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
                               double fraction);
 
@@ -126,8 +127,8 @@ typedef struct clvox_register_options {
     double finest_step;      /* the same on the last level */
     double momentum; /* share of the force (greedy and syn) or step (lddmm and shooting) that an iteration
                                 keeps of the one before, 0 to below 1 */
-    double points_weight;    /* of the term of landmarks: as much as the metric a voxel changes by is what their mean
-                                squared distance changes by, in mm^2, times this; 0: none (not unbiased) */
+    double points_weight; /* of the landmarks: metric per voxel for 1 mm^2 of their mean squared distance;
+                                0: none (not unbiased) */
     double points_width; /* sigma of the pull of a landmark, or of a shape's vertex, in mm (greedy and syn; 0:
                                 three edges of a voxel of the finest level). Of flows the operator spreads it */
     /* The terms of surfaces, of curves and of clouds (not unbiased): for each kind its weight times the
@@ -151,8 +152,8 @@ typedef struct clvox_register_options {
     double restrict_axes[3]; /* what steps along x, y and z are multiplied by, 0 to 1: those axes of the fixed
                                 image that lie nearest to RAS x, y and z (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy, or (greedy and syn) changes
-                                the metric, by less than this share of what the level began with, in
-                                the mean over ten; of flows over three */
+                                the metric, by less than this share of what the level began with,
+                                averaged over ten; of flows over three */
     int inverse;             /* also the inverse warp */
     clvox_output output;     /* what the warped image is written as; labels stay as they are */
     int consistency;         /* measure how well the map inverts even where no inverse is asked for */
@@ -222,11 +223,11 @@ enum {
                                     deformation, has made the images less alike */
 };
 
-/* What the solves of an operator came to. */
+/* The solves of an operator, in sum. */
 typedef struct clvox_solver_summary {
     long solves;
     long iterations; /* of all; the FFT counts as 1 a solve */
-    double residual; /* the largest |f - L v| / |f| at the end of a solve; 0 of the FFT, which does not look */
+    double residual; /* the largest |f - L v| / |f| at the end of a solve; 0: not measured, by the FFT */
     double bytes;    /* read and written at least */
 } clvox_solver_summary;
 
@@ -343,18 +344,15 @@ CLVOX_API int clvox_register_plan_make(const clvox_register_images *images,
 CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_grid *fixed,
                                       clvox_affine_parts *parts);
 
-/* Registers the moving images to the fixed ones: one transform for all
- * channels. Exchanging fixed and moving gives the inverse of the linear part,
- * and with SYN of the whole map where the grids have voxels of about one volume
- * and about as many of them (either within a factor of 1.5): which image a run
- * begins with is decided by the images (a mask on one side alone, fewer voxels,
- * contents), and what was found for the exchanged pair is turned round. Neither
- * holds where the fixed image's axes are given a meaning, by LINEAR_SCALES or
- * restrict_axes, or a warp to start from. How the
- * voxels of an image are stored, by axes in any order and direction, does not
- * change the map: the run sees them in the storage nearest to RAS, for which it
- * holds a copy of what lies otherwise. All of the result is of the images as given. On success the result's volumes are the caller's, to be released
- * with clvox_register_result_free; on failure the result holds none. */
+/* Registers the moving images to the fixed ones: one transform for all channels. Exchanging fixed and
+ * moving gives the inverse of the linear part, and with SYN of the whole map where the grids have voxels
+ * of about one volume and about as many of them (either within a factor of 1.5): the computation starts
+ * from the same image whatever its role (the only one with a mask, else that of fewer voxels, else by
+ * contents), and the result of the exchanged pair is inverted. Neither holds with LINEAR_SCALES,
+ * restrict_axes or an initial warp, which refer to the fixed image. The order and direction in which an
+ * image's voxels are stored do not change the map: the run works on copies in the order nearest to RAS,
+ * and the result refers to the images as given. On success the result's volumes are the caller's, to be
+ * released with clvox_register_result_free; on failure the result holds none. */
 CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
                              const clvox_register_options *options, clvox_register_result *result);
 
@@ -396,8 +394,8 @@ CLVOX_API int clvox_register_shape(clvox_context *context, const clvox_register_
                                    const clvox_register_options *options, const clvox_shape *fixed,
                                    const clvox_shape *moving, clvox_shape_errors *out);
 
-/* How unlike the tissues of both images are: in world coordinates as they are, after the linear part, and at
- * the end. */
+/* Distance between the tissues of both images: in world coordinates as they are, after the linear part,
+ * and at the end. */
 typedef struct clvox_posteriors_errors {
     double hellinger_before, hellinger_linear,
         hellinger_after; /* the term's mean, by options' weights of the tissues */
@@ -428,9 +426,9 @@ CLVOX_API int clvox_landmarks_fit(const double *fixed, const double *moving, int
  * is legal. */
 CLVOX_API void clvox_register_result_free(clvox_register_result *result);
 
-/* Where along a geodesic to stop, and by which operator and time steps to go. */
+/* Options of clvox_shoot. */
 typedef struct clvox_shoot_options {
-    double time; /* 1: where the registration ended; above it, and below 0, too */
+    double time;               /* end time: 1 is the moving image; it may be larger, or negative */
     double alpha, beta, gamma; /* gamma 0: those of the momentum, or where it does not say (momentum->flow) those of a
                                   registration by default */
     int timesteps;             /* an even number up to 32, of a unit of time; 0: likewise */

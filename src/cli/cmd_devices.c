@@ -181,6 +181,11 @@ int cmd_devices(command *cli, int argc, char **argv)
         cJSON_AddItemToArray(list, entry);
     }
     clvox_devices_free(&devices);
+    if (cli->own_pocl)
+        cli_remark(
+            cli, 0,
+            "no OpenCL driver of this system (/etc/OpenCL/vendors) finds a device, so the PoCL in clvox's "
+            "folder runs on the CPU; for a GPU install its vendor's OpenCL driver\n");
     if (cli->verbose && usable)
         status = print_kernels(cli);
     return status;

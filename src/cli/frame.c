@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the programs clvox and clvox-bench do around a verb: signals, help, log, exit code. */
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -151,9 +152,26 @@ static void log_failure(command *cli, int status)
     clvox_fail((clvox_status)status, "%s", message);
 }
 
+/* PoCL may lie in the folder of libraries of the portable package. */
+static bool lend_pocl(void)
+{
+    char path[PATH_MAX + 64];
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
+    path[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return false;
+    strcpy(slash, "/../lib/clvox/pocl");
+    char *folder = realpath(path, NULL); /* NULL: an installation without it */
+    const bool lent = clvox_pocl_lend(folder);
+    free(folder);
+    return lent;
+}
+
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     command cli = {.verb = verb->name, .started = cli_seconds()};
+    cli.own_pocl = lend_pocl();
     clvox_pocl_folder_lend(); /* a home that cannot be written is no reason to do without the CPU */
     cli.log = begin_log(verb, argc, argv);
     int status = verb->run(&cli, argc, argv);

@@ -25,6 +25,20 @@ char *cli_page_address(const char *path)
     return out;
 }
 
+char *cli_page_path(const char *out)
+{
+    static const char *const ends[] = {".surf.gii", ".nii.gz"};
+    const char *name = cli_page_name(out), *dot = strrchr(name, '.');
+    size_t length = dot && dot != name ? (size_t)(dot - out) : strlen(out);
+    char *path = NULL;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t all = strlen(out), end = strlen(ends[i]);
+        if (all > end && !strcmp(out + all - end, ends[i]))
+            length = all - end;
+    }
+    return asprintf(&path, "%.*s_report.html", (int)length, out) < 0 ? NULL : path;
+}
+
 int cli_page_begin(const command *cli, const char *title, clvox_report **out)
 {
     const cJSON *remark;

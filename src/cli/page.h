@@ -22,6 +22,10 @@ int cli_page_end(command *cli, clvox_report **page, int status, const char *path
  * without memory. */
 char *cli_page_address(const char *path);
 
+/* The page of a result in one file: `out` with _report.html for what it ends in; the caller's to free,
+ * NULL without memory. */
+char *cli_page_path(const char *out);
+
 /* The last part of a path. */
 const char *cli_page_name(const char *path);
 

@@ -591,8 +591,8 @@ end:
 
 /* ---- descent ---- */
 
-/* Iterations over which the energy has to fall, and from one report to the next. */
-enum { LOOK = 3, TELL = 10 };
+/* Iterations over which the energy has to fall. */
+enum { LOOK = 3 };
 
 /* Along a parabola, a step that lowers it by ENOUGH of its slope ends before the lowest point. Longer steps
  * lower it, too, but overshoot along what is steepest, where a difference by rounding then grows with each of
@@ -634,8 +634,7 @@ int clv_flow_descend(clv_flow_descent *d, const clv_flow_steps *steps, int index
     CLV_TRY(steps->look(d, &d->energy, &d->mean));
     start = d->energy;
     for (; iteration < o->iterations[index]; iteration++) {
-        if (iteration % TELL == 0)
-            CLV_TRY(report(d, index, iteration, run->fraction_done + share * iteration / o->iterations[index]));
+        CLV_TRY(report(d, index, iteration, run->fraction_done + share * iteration / o->iterations[index]));
         if (iteration >= LOOK && before[iteration % LOOK] - d->energy < LOOK * o->tolerance * fabs(start))
             break;
         before[iteration % LOOK] = d->energy;

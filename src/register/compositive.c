@@ -31,7 +31,8 @@
 #include "register/shapes.h"
 #include "transform/invert.h"
 
-enum { LOOK = 10 };
+/* Iterations from one look of the host at the metric to the next. */
+enum { LOOK = CLV_TRACED };
 
 /* At u by a search for the inverse, of an iteration and at the end of a level. */
 enum { LOOKS = 2, LAST_LOOKS = 50 };
@@ -229,14 +230,21 @@ end:
 }
 
 /* Where landmarks and shapes lie at the present displacements, and pull: their forces are added. */
-static int pull(const work *w, bool pull)
+static int pull(const work *w, bool pull, int slot)
 {
     const clv_pyramid_level *l = w->level;
     const side *fixed = w->count > 1 ? &w->sides[1] : NULL;
     const clv_points_pull args = {
-        .size = l->fixed.size, .spacing = l->spacing, .u = w->sides[0].u, .u_fixed = fixed ? fixed->u : NULL,
-        .force = pull ? w->sides[0].force : NULL, .force_fixed = pull && fixed ? fixed->force : NULL,
-        .axes = w->restricted ? w->axes : NULL, .state = w->run->state, .slot = CLV_STATE_METRIC + 1, .smooth = true,
+        .size = l->fixed.size,
+        .spacing = l->spacing,
+        .u = w->sides[0].u,
+        .u_fixed = fixed ? fixed->u : NULL,
+        .force = pull ? w->sides[0].force : NULL,
+        .force_fixed = pull && fixed ? fixed->force : NULL,
+        .axes = w->restricted ? w->axes : NULL,
+        .state = w->run->state,
+        .slot = slot + 1,
+        .smooth = true,
         .scratch = {clv_compositive_of(w->run)->velocity, w->run->metric_scratch},
     };
     int status = CLVOX_OK;
@@ -269,7 +277,7 @@ static int iterate(const work *w, float momentum, int slot)
             CLV_TRY(clv_metric_force(run->ctx, &args));
         }
     }
-    CLV_TRY(pull(w, true));
+    CLV_TRY(pull(w, true, slot));
     for (int i = 0; i < w->count; i++)
         CLV_TRY(step(w, &w->sides[i]));
     CLV_TRY(follow(run, &w->level->fixed, LOOKS));
@@ -277,21 +285,49 @@ end:
     return status;
 }
 
-/* The channels' mean metric a voxel, by weight, and the terms of landmarks and shapes. Blocking. */
-static int read_metric(clv_registration *run, double *mean)
+/* Where the metric of an iteration is left: those of LOOK iterations lie side by side. */
+static int slot_of(int iteration)
+{
+    return CLV_STATE_METRIC + 2 * CLV_MAX_CHANNELS * (iteration % LOOK);
+}
+
+/* The channels' mean metric a voxel, by weight, at iterations *first to last, LOOK of them at most. The
+ * terms of landmarks and shapes are known of the last one alone: with them, *first becomes last.
+ * Blocking. */
+static int read_metric(clv_registration *run, int *first, int last, double mean[LOOK])
 {
     int status = CLVOX_OK;
-    float sums[2 * CLV_MAX_CHANNELS];
+    double terms = 0;
+    float sums[LOOK][2 * CLV_MAX_CHANNELS];
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_METRIC * sizeof(float), sums, sizeof sums));
-    *mean = 0;
     if (run->points.count)
-        CLV_TRY(clv_points_term(run, mean));
-    CLV_TRY(clv_shapes_term(run, mean));
-    for (int c = 0; c < run->channel_count; c++)
-        if (sums[2 * c + 1] > 0)
-            *mean += run->channels[c].weight * (double)sums[2 * c] / (double)sums[2 * c + 1];
+        CLV_TRY(clv_points_term(run, &terms));
+    CLV_TRY(clv_shapes_term(run, &terms));
+    if (run->points.count || run->shapes.count)
+        *first = last;
+    for (int i = *first; i <= last; i++) {
+        const float *s = sums[i % LOOK];
+        double *sum = &mean[i - *first];
+        *sum = terms;
+        for (int c = 0; c < run->channel_count; c++)
+            if (s[2 * c + 1] > 0)
+                *sum += run->channels[c].weight * (double)s[2 * c] / (double)s[2 * c + 1];
+    }
 end:
     return status;
+}
+
+/* Tells of `count` iterations from the first on. */
+static int tell(const clv_registration *run, int index, double share, int first, int count,
+                const double *mean)
+{
+    const clvox_register_options *o = run->options;
+    for (int i = 0; o->progress && i < count; i++) {
+        const double fraction = run->fraction_done + share * (first + i) / o->iterations[index];
+        if (o->progress(o->user, index, first + i, mean[i], fraction))
+            return clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+    }
+    return CLVOX_OK;
 }
 
 int clv_compositive_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
@@ -350,7 +386,8 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
 {
     int status = CLVOX_OK, iteration = 0;
     const clvox_register_options *o = run->options;
-    double start = -INFINITY, before = 0, now = 0;
+    int first = 0; /* that was not told of */
+    double start = -INFINITY, before = 0, now = 0, mean[LOOK];
     work w;
     set_up(&w, run, l);
     if (run->points.count)
@@ -359,15 +396,13 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     for (; iteration < o->iterations[index]; iteration++) {
         shorten(&w, index, iteration);
         w.warm = iteration > 0;
-        CLV_TRY(iterate(&w, iteration > 0 ? (float)o->momentum : 0, CLV_STATE_METRIC));
+        CLV_TRY(iterate(&w, iteration > 0 ? (float)o->momentum : 0, slot_of(iteration)));
         if (iteration % LOOK != 0)
             continue;
-        CLV_TRY(read_metric(run, &now));
-        double fraction = run->fraction_done + share * iteration / o->iterations[index];
-        if (o->progress && o->progress(o->user, index, iteration, now, fraction)) {
-            status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
-            goto end;
-        }
+        CLV_TRY(read_metric(run, &first, iteration, mean));
+        CLV_TRY(tell(run, index, share, first, iteration - first + 1, mean));
+        now = mean[iteration - first];
+        first = iteration + 1;
         /* Strong elastic smoothing loses at first, and gains as it weakens: that is no end. */
         if (iteration == 0)
             start = before = now;
@@ -378,9 +413,11 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
         before = now;
     }
     for (int c = 0; c < run->channel_count; c++)
-        CLV_TRY(compare(&w, &run->channels[c], CLV_STATE_METRIC + 2 * c));
-    CLV_TRY(pull(&w, false));
-    CLV_TRY(read_metric(run, &now));
+        CLV_TRY(compare(&w, &run->channels[c], slot_of(iteration) + 2 * c));
+    CLV_TRY(pull(&w, false, slot_of(iteration)));
+    CLV_TRY(read_metric(run, &first, iteration, mean));
+    CLV_TRY(tell(run, index, share, first, iteration - first, mean));
+    now = mean[iteration - first];
     bool lost = now - start < GAIN * fabs(start);
     if (lost)
         CLV_TRY(go_back(&w, index, before_level));

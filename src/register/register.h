@@ -15,11 +15,15 @@
 /* The images' channels, and those of tissues and their rest. */
 enum { CLV_MAX_CHANNELS = CLVOX_MAX_CHANNELS + CLVOX_MAX_TISSUES + 1 };
 
+/* Iterations whose metric stays on the device until the host reads them all at once. */
+enum { CLV_TRACED = 10 };
+
 enum {
-    CLV_STATE_ENERGY = 16,                                       /* image term, penalty, smallest J, folds */
-    CLV_STATE_SUMS = 24,                                         /* sums of clv_register_metrics */
-    CLV_STATE_METRIC = 40,                                       /* S and voxels of each channel */
-    CLV_STATE_LONGEST = CLV_STATE_METRIC + 2 * CLV_MAX_CHANNELS, /* of either side's velocities */
+    CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
+    CLV_STATE_SUMS = 24,   /* sums of clv_register_metrics */
+    CLV_STATE_METRIC = 40, /* S and voxels of each channel, for CLV_TRACED iterations */
+    CLV_STATE_LONGEST =
+        CLV_STATE_METRIC + CLV_TRACED * 2 * CLV_MAX_CHANNELS, /* of either side's velocities */
     CLV_STATE_SLOTS = CLV_STATE_LONGEST + 8
 };
 

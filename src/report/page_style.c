@@ -69,6 +69,9 @@ const char *const clv_page_style =
     ".n{text-align:right}\n"
     "td.wide{white-space:normal;min-width:16rem;max-width:34rem}\n"
     "tbody tr:hover>*{background:var(--panel)}\n"
+    /* On a phone a report's plot is as wide as the page, and its letters grow against it. */
+    "@media screen and (max-width:480px){.plot .half{min-width:0}.plot .half .tick,.plot .half "
+    ".axis{font-size:15px}}\n"
     "@page{size:A4 landscape;margin:14mm 12mm}\n"
     "@media print{h2+p{break-after:avoid}.long,.half{min-width:0}"
     "ul,figcaption{max-width:none}li:nth-last-child(-n+3){break-before:avoid}"

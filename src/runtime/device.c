@@ -14,7 +14,8 @@
 
 static const char packages[] =
     "install pocl-opencl-icd for the CPU, or your graphics card's OpenCL driver (nvidia-opencl-icd, "
-    "mesa-opencl-icd or AMD's ROCm, intel-opencl-icd)";
+    "mesa-opencl-icd or AMD's ROCm, intel-opencl-icd); without root, `pip install intel-opencl-rt` and set "
+    "OCL_ICD_VENDORS to its lib/libintelocl.so for the CPU";
 
 /* The library that an .icd file names, tried as the loader tries it. Returns
  * true and what is wrong with it when it cannot be loaded. */
@@ -96,6 +97,11 @@ static void judge(clvox_device *d)
         snprintf(d->reason, sizeof d->reason, "its driver says that it is not available");
     else if (!compiler)
         snprintf(d->reason, sizeof d->reason, "its driver has no compiler for kernels");
+    else if (clv_pocl_is_wrong(d->limits.platform, d->limits.driver))
+        snprintf(
+            d->reason, sizeof d->reason,
+            "PoCL %.20s, of PyPI's pocl-binary-distribution, has wrong kernels; take another release",
+            d->limits.driver);
     else if (type == CL_DEVICE_TYPE_CUSTOM)
         snprintf(d->reason, sizeof d->reason, "a custom device, which runs only its own kernels");
     d->usable = !d->reason[0];

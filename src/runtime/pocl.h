@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folder in which PoCL keeps what it builds. */
+/* PoCL: the folder in which it keeps what it builds, and the copy beside a portable package. */
 #ifndef CLV_RUNTIME_POCL_H
 #define CLV_RUNTIME_POCL_H
 
@@ -9,5 +9,11 @@
 /* True where PoCL may not write the folder in which it keeps what it builds
  * (a read-only home), and then gives no device; writes its name. */
 bool clv_pocl_folder_refused(char *path, size_t room);
+
+/* Whether a device is of a PoCL whose kernels are known to be wrong. */
+bool clv_pocl_is_wrong(const char *platform, const char *driver);
+
+/* As clvox_pocl_lend, with the folder of the system's .icd files. */
+int clv_pocl_lend(const char *vendors, const char *folder);
 
 #endif

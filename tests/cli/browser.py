@@ -18,6 +18,13 @@ def chromium_or_skip():
     return found
 
 
+FRAME = """<!doctype html><iframe width=%d height=900 style="border:0"></iframe><script>
+const frame = document.querySelector('iframe')
+frame.srcdoc = %s
+setTimeout(() => document.documentElement.textContent = frame.contentDocument.documentElement.textContent, 2500)
+</script>"""
+
+
 class Browser:
     def __init__(self, program, folder):
         self.command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
@@ -33,14 +40,16 @@ class Browser:
                               env=env, check=False)
         return done.stdout, [line for line in done.stderr.split("\n") if "CONSOLE" in line]
 
-    def measure(self, page, script, *options):
+    def measure(self, page, script, *options, width=None):
         """What a script that is added to the page puts between [RESULT] and [END], as JSON: brackets are no letters of
-        base64. The page is as it is but for the script: its own policy may forbid any."""
+        base64. The page is as it is but for the script: its own policy may forbid any. width: in a frame of so many
+        pixels, as Chromium has no window below 500."""
         with open(page, encoding="utf-8") as file:
             text = file.read()
         probe = os.path.join(self.folder, "probe.html")
         with open(probe, "w", encoding="utf-8") as file:
-            file.write(re.sub(r"<meta http-equiv=.*?>", "", text).replace("</body>", script + "</body>"))
+            inner = re.sub(r"<meta http-equiv=.*?>", "", text).replace("</body>", script + "</body>")
+            file.write(inner if width is None else FRAME % (width, json.dumps(inner).replace("</", "<\\/")))
         out, _ = self.run(probe, "--dump-dom", *options)
         found = re.search(r"\[RESULT\](.*)\[END\]", out, re.S)
         return json.loads(html.unescape(found.group(1))) if found else None

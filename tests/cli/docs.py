@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the pages say can be followed: links lead to files and headings, and commands have options that there are.
+And the command includes nothing of the library but its public headers.
     docs.py CLVOX SOURCE
 Prints a TAP line a case; needs no device."""
 import glob
@@ -86,7 +87,7 @@ def wrong(command):
 
 
 def main():
-    failures, counted = {"links": [], "commands": [], "length": []}, 0
+    failures, counted = {"links": [], "commands": [], "length": [], "headers": []}, 0
     for path in PAGES:
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -101,10 +102,15 @@ def main():
         lines = len(file.read().split("\n")) - 1
     if lines > 150:
         failures["length"].append(f"README.md has {lines} lines")
+    for path in glob.glob(os.path.join(SOURCE, "src/cli/**/*.[ch]"), recursive=True):
+        with open(path, encoding="utf-8") as file:
+            wrong_headers = [h for h in re.findall(r'^#include "(.*)"', file.read(), re.M) if not h.startswith(("cli/", "clvox/"))]
+        failures["headers"] += [f"{os.path.relpath(path, SOURCE)} includes {header}" for header in wrong_headers]
     if counted < 30:
         failures["commands"].append(f"only {counted} commands were found")
     titles = {"links": "links lead to files and headings", "commands": "commands have verbs and options that there are",
-              "length": "README.md has at most 150 lines"}
+              "length": "README.md has at most 150 lines",
+              "headers": "of the library, src/cli includes clvox/ headers alone"}
     for number, (case, said) in enumerate(failures.items(), 1):
         for line in said:
             print("#", line)

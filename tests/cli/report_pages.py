@@ -4,6 +4,7 @@
 
 HTML that closes what it opens, nothing fetched, no word on the console; layout on a desk and on a phone, light and dark;
 what each key does; markup in names; paper, and no scripts. Skips where there is no Chromium."""
+import json
 import os
 import re
 import subprocess
@@ -88,6 +89,7 @@ function drive() {
     links: [...document.querySelectorAll('td a,th a')].map(a => a.getAttribute('href')),
     rows: [...document.querySelectorAll('tbody tr')].map(r => r.innerText),
     warnings: [...document.querySelectorAll('.warnings li')].map(e => e.textContent),
+    scrolled: [...document.querySelectorAll('figure.plot .scroll')].map(e => e.scrollWidth - e.clientWidth),
     fetched: performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('data:'))}
   root.textContent = '[RESULT]' + JSON.stringify(result) + '[END]'
 }
@@ -167,9 +169,16 @@ def main():
               [f"no {word}" for word in ("log Jacobian", "p_moving.nii.gz", "jacobian, folded", "rigid", "CRC-32", "preset", "level 2",
                                          "percent of voxels", "clvox register") if word not in seen["text"]] +
               unless(not seen["warnings"], f"warnings: {seen['warnings']}"))
-        phone = browser.measure(page, DRIVE, "--window-size=500,900")
-        cases.case("on a phone: one column, no sideways scrolling", phone["found"] +
-                   unless(len(set(phone["seen"]["tops"])) == 3 and min(phone["seen"]["widths"]) > 300, f"{phone['seen']}"))
+        with open(at("r.json"), encoding="utf-8") as file:
+            log = json.load(file)
+        cases.case("register: the metric of every iteration", unless(
+            [look["iteration"] for look in log["trace"]] == [i for done in log["result"]["iterations"] for i in range(done + 1)],
+            f"{log['trace']}"))
+        for pixels in 390, 500:
+            phone = browser.measure(page, DRIVE, "--window-size=500,900", width=pixels if pixels < 500 else None)
+            cases.case(f"{pixels} pixels wide, as on a phone: one column, no sideways scrolling", phone["found"] +
+                       unless(len(set(phone["seen"]["tops"])) == 3 and min(phone["seen"]["widths"]) > 300, f"{phone['seen']}") +
+                       unless(pixels > 480 or max(phone["scrolled"]) <= 0, f"plots scroll by {phone['scrolled']}"))
         dark = browser.measure(page, DRIVE, "--window-size=1280,900", "--force-dark-mode")
         cases.case("dark, where the reader's system is", dark["found"] + unless(dark["dark"], "the scheme is light"))
         cases.case("it is small, and writes nothing else", unless(os.path.getsize(page) < 6e6, f"{os.path.getsize(page)} bytes") +
@@ -235,12 +244,22 @@ open(sys.argv[1], 'wb').write(data)""", odd_file], cwd=folder, check=True)
         check("surface denoise: both contours, the movement", at("e_report.html"), lambda seen:
               unless(seen["seen"]["images"] == 2 and seen["seen"]["overlays"] == 3 and seen["plots"] == 1, f"{seen['seen']}"))
         clvox("phantom", "tensor:helix", "-o", "d", "--size", "14x13x12", "-q")
-        clvox("tensor", "all", "d_dwi.nii.gz", "--bval", "d.bval", "--bvec", "d.bvec", "-o", "m", "--few", "--report", "-q")
+        scan = ["d_dwi.nii.gz", "--bval", "d.bval", "--bvec", "d.bvec"]
+        clvox("tensor", "all", *scan, "-o", "m", "--few", "--report", "-q")
         clvox("tensor", "measures", "d_truth_tensor.nii.gz", "-o", "n", "--report", "-q")
-        for name, overlays in ("m", 1), ("n", 0):
-            check(f"tensor {'all' if overlays else 'measures'}: FA, directions, MD, their distributions", at(name + "_report.html"),
-                  lambda seen, overlays=overlays: unless(seen["seen"]["images"] == 3 and seen["seen"]["overlays"] == overlays and
-                                                         seen["plots"] == 2, f"{seen['seen']}"))
+        clvox("tensor", "fit", *scan, "--mask", "m_mask.nii.gz", "-o", "plain", "-q")
+        clvox("tensor", "fit", *scan, "--mask", "m_mask.nii.gz", "-o", "fit", "--report", "-q")
+        clvox("tensor", "denoise", "fit_tensor.nii.gz", "--noise", "fit_sigma.nii.gz", "-o", "plain.nii.gz", "-q")
+        clvox("tensor", "denoise", "fit_tensor.nii.gz", "--noise", "fit_sigma.nii.gz", "-o", "denoised.nii.gz", "--report", "-q")
+        for name, verb, images, overlays, plots in (("m", "all", 5, 1, 3), ("n", "measures", 3, 0, 2), ("fit", "fit", 5, 1, 3),
+                                                    ("denoised", "denoise", 5, 1, 3)):
+            check(f"tensor {verb}: FA, directions, MD, their distributions", at(name + "_report.html"),
+                  lambda seen, images=images, overlays=overlays, plots=plots, verb=verb:
+                  unless(seen["seen"]["images"] == images and seen["seen"]["overlays"] == overlays and seen["plots"] == plots,
+                         f"{seen['seen']}, {seen['plots']} plots") + unless(f"clvox tensor {verb}" in seen["text"], "no command"))
+        for one, other in ("plain_tensor", "fit_tensor"), ("plain", "denoised"):
+            with open(at(one + ".nii.gz"), "rb") as first, open(at(other + ".nii.gz"), "rb") as second:
+                cases.case(f"--report changes no bit of {other}", unless(first.read() == second.read(), "the tensors differ"))
 
         pdf = at("page.pdf")
         browser.run(page, "--print-to-pdf=" + pdf, "--no-pdf-header-footer")

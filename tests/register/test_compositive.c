@@ -107,8 +107,8 @@ static void greedy_by_an_operator_recovers_it_too(void **state)
                     (int)o.solver, o.beta, mean / shared.before, largest);
         assert_true(r[i].jacobian.folded == 0);
         apart = pair_distance(r[0].warp, r[i].warp, shared.p.labels, &largest);
-        assert_that(i == 0 || i == RUNS - 1 || apart < .05, "solver %d: %.3f voxels from the FFT's map in the mean",
-                    (int)o.solver, apart);
+        assert_that(i == 0 || i == RUNS - 1 || apart < .05,
+                    "solver %d: %.3f voxels from the FFT's map on average", (int)o.solver, apart);
         assert_that(i < RUNS - 1 || apart > 1e-4, "beta changes nothing: %.2g", apart);
     }
     for (int i = 0; i < RUNS; i++)
@@ -459,20 +459,23 @@ static void room(void)
 }
 
 typedef struct ascent {
-    double values[16];
+    double values[40];
     int count;
+    bool skips; /* an iteration */
 } ascent;
 
 static int remember(void *user, int level, int iteration, double metric, double fraction)
 {
     ascent *a = user;
-    (void)level, (void)iteration, (void)fraction;
-    if (a->count < 16)
+    (void)level, (void)fraction;
+    a->skips = a->skips || iteration != a->count;
+    if (a->count < 40)
         a->values[a->count++] = metric;
     return 0;
 }
 
-/* In small steps without momentum the metric climbs from report to report. */
+/* In small steps without momentum the metric, which is told of every iteration, climbs in each; LNCC,
+ * which has kinks, in ten of them. */
 static int climbs_set_up(void **state)
 {
     (void)state;
@@ -487,6 +490,7 @@ static void by_climbs_in_small_steps(void **state)
     clvox_register_options o;
     clvox_register_result r;
     ascent a = {.count = 0};
+    const double kink = metric == CLVOX_METRIC_LNCC ? 1e-4 : 0;
     pair_options(&o, models[model], (clvox_metric)metric);
     o.levels = 1;
     o.shrink[0] = 1;
@@ -499,9 +503,12 @@ static void by_climbs_in_small_steps(void **state)
     for (int i = 0; i < a.count; i++)
         printf(" %.5g", a.values[i]);
     printf("\n");
-    assert_true(a.count == 5 && r.iterations[0] == 31);
+    assert_true(!a.skips && a.count == 32 && r.iterations[0] == 31);
     for (int i = 1; i < a.count - 1; i++)
-        assert_that(a.values[i] > a.values[i - 1], "%.7g after %.7g", a.values[i], a.values[i - 1]);
+        assert_that(a.values[i] > a.values[i - 1] - kink * fabs(a.values[i]), "%.7g after %.7g", a.values[i],
+                    a.values[i - 1]);
+    for (int i = 10; i < a.count; i += 10)
+        assert_that(a.values[i] > a.values[i - 10], "%.7g after %.7g", a.values[i], a.values[i - 10]);
     clvox_register_result_free(&r);
 }
 

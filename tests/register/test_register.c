@@ -44,7 +44,7 @@ static void a_known_warp_is_recovered(void **state)
     o.metric = metric ? CLVOX_METRIC_NCC : CLVOX_METRIC_SSD;
     assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
     double mean = pair_error(&p, &r, NULL, &largest);
-    printf("# end-point error %.3f voxels in the mean, %.3f at most; mismatch %.4f; J %.2f..%.2f\n", mean,
+    printf("# end-point error %.3f voxels on average, %.3f at most; mismatch %.4f; J %.2f..%.2f\n", mean,
            largest, r.mismatch, r.jacobian.smallest, r.jacobian.largest);
     assert_that(mean <= .3, "%.3f voxels", mean);
     assert_true(r.jacobian.folded == 0 && r.jacobian.smallest > .049);

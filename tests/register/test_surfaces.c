@@ -212,7 +212,7 @@ int main(void)
         test_case_at(surfaces_move_what_images_cannot_see, TEST_AT(i),
                      "%s: surfaces move what images cannot see", pair_models[i].name);
     test_case(varifolds_behind_an_affine, "varifolds behind an affine");
-    test_case(hippocampi, "surf_deformetrica: hippocampi end within 0.4 mm in the mean");
+    test_case(hippocampi, "surf_deformetrica: hippocampi end within 0.4 mm on average");
     test_case(surfaces_that_are_none, "surfaces that are none");
     test_tear_down(tear_down);
     return test_run("surfaces", harness_close);

@@ -157,6 +157,82 @@ static void check_selection(void)
     test_case(nothing_usable, "nothing usable");
 }
 
+/* ---- the PoCL of a portable package ---- */
+
+/* The folder of a package, with a file of that name, and an empty one. */
+static void lend_set_up(char package[32], char empty[32])
+{
+    char path[64];
+    strcpy(package, "/tmp/clvox-pocl-XXXXXX");
+    strcpy(empty, "/tmp/clvox-none-XXXXXX");
+    assert_true(mkdtemp(package) && mkdtemp(empty));
+    snprintf(path, sizeof path, "%s/libpocl-1.so", package);
+    FILE *file = fopen(path, "w");
+    assert_true(file && fclose(file) == 0);
+}
+
+static void pocl_of_a_package_serves_where_no_driver_finds_a_device(void **state)
+{
+    (void)state;
+    char package[32], empty[32], path[64], expected[64];
+    const char *set = getenv("OCL_ICD_VENDORS");
+    char *kept = set ? strdup(set) : NULL;
+    lend_set_up(package, empty);
+    snprintf(expected, sizeof expected, "%s/libpocl-1.so", package);
+
+    setenv("OCL_ICD_VENDORS", "chosen", 1);
+    assert_int_equal(clv_pocl_lend(empty, package), 0);
+    assert_string_equal(getenv("OCL_ICD_VENDORS"), "chosen");
+
+    unsetenv("OCL_ICD_VENDORS");
+    assert_int_equal(clv_pocl_lend(empty, NULL), 0);
+    assert_int_equal(clv_pocl_lend(empty, empty), 0);
+    assert_null(getenv("OCL_ICD_VENDORS"));
+    assert_int_equal(clv_pocl_lend("/nowhere", package), 1);
+    assert_string_equal(getenv("OCL_ICD_VENDORS"), expected);
+
+    /* Drivers that cannot be loaded, or that know no OpenCL, are none. */
+    static const char *const no_drivers[] = {"libnosuchdriver.so.1\n", "libc.so.6\n", ""};
+    snprintf(path, sizeof path, "%s/some.icd", empty);
+    for (size_t i = 0; i < sizeof no_drivers / sizeof *no_drivers; i++) {
+        FILE *icd = fopen(path, "w");
+        assert_true(icd && fputs(no_drivers[i], icd) >= 0 && fclose(icd) == 0);
+        unsetenv("OCL_ICD_VENDORS");
+        assert_int_equal(clv_pocl_lend(empty, package), 1);
+    }
+    unlink(path);
+    unlink(expected);
+    rmdir(package);
+    rmdir(empty);
+    unsetenv("OCL_ICD_VENDORS");
+    if (kept)
+        setenv("OCL_ICD_VENDORS", kept, 1);
+    free(kept);
+}
+
+static void a_pocl_that_computes_wrongly_is_known(void **state)
+{
+    (void)state;
+    assert_true(clv_pocl_is_wrong("Portable Computing Language", "3.0-rc2"));
+    assert_false(clv_pocl_is_wrong("Portable Computing Language", "3.1+debian"));
+    assert_false(clv_pocl_is_wrong("NVIDIA CUDA", "3.0-rc2"));
+}
+
+static void pocl_of_a_package_leaves_a_system_with_a_driver_alone(void **state)
+{
+    (void)state;
+    char package[32], empty[32], path[64];
+    if (getenv("OCL_ICD_VENDORS") || access("/etc/OpenCL/vendors/pocl.icd", R_OK) != 0)
+        skip(); /* the suite runs on another runtime */
+    lend_set_up(package, empty);
+    assert_int_equal(clv_pocl_lend("/etc/OpenCL/vendors", package), 0);
+    assert_null(getenv("OCL_ICD_VENDORS"));
+    snprintf(path, sizeof path, "%s/libpocl-1.so", package);
+    unlink(path);
+    rmdir(package);
+    rmdir(empty);
+}
+
 /* The loader reads its folder once a process: each case is a process. */
 static const char *self;
 
@@ -192,6 +268,11 @@ static void a_broken_driver_the_message_names_the_file(void **state)
 
 static void check_drivers(void)
 {
+    test_case(pocl_of_a_package_serves_where_no_driver_finds_a_device,
+              "the PoCL of a package serves where no driver of the system finds a device");
+    test_case(a_pocl_that_computes_wrongly_is_known, "a PoCL that computes wrongly is known");
+    test_case(pocl_of_a_package_leaves_a_system_with_a_driver_alone,
+              "the PoCL of a package leaves a system with a driver alone");
     test_case(no_driver_the_message_names_the_package, "no driver: the message names the package");
     test_case(a_broken_driver_the_message_names_the_file, "a broken driver: the message names the file");
 }

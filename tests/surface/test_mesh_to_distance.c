@@ -322,7 +322,7 @@ static void unions(void **state)
     }
     assert_true(notes.crossing);
     /* Triangles of 0.35 mm that the crossing cuts count whole. */
-    assert_that(worst < .6 && sum / (double)n < .02, "off by %g mm, in the mean %g", worst, sum / (double)n);
+    assert_that(worst < .6 && sum / (double)n < .02, "off by %g mm, on average %g", worst, sum / (double)n);
     clvox_volume_destroy(&v);
     clvox_surface_destroy(&a);
     clvox_surface_destroy(&b);

@@ -275,7 +275,7 @@ static void inverse_of_a_known_warp_grid(void **state)
         sum += fabs((double)v.warp->data[i] - (double)truth->data[i]);
     }
     /* The truth has no interpolation error, the inverse of samples has. */
-    assert_that(worst < 0.15 && sum / (double)(3 * n) < 0.01, "%g at most, %g mm in the mean", worst,
+    assert_that(worst < 0.15 && sum / (double)(3 * n) < 0.01, "%g at most, %g mm on average", worst,
                 sum / (double)(3 * n));
     for (int order = 0; order < 2; order++) {
         clvox_link chain[] = {{order ? &w : &v, 0}, {order ? &v : &w, 0}};

@@ -80,7 +80,7 @@ int cmd_apply(command *cli, int argc, char **argv)
          "many images instead: columns input, output and, if wanted, reference and transforms "
          "(FILE[,-1];FILE ...)"},
         {"summary", 0, CLI_OUT, &summary, "FILE.tsv",
-         "with --list: one row per image; the same command again makes those that are not done in it"},
+         "with --list: one row per image; repeat the command to resume a stopped run"},
         {"jobs", 0, CLI_INTEGER, &jobs, "N",
          "with --list: images written at once while the next is resampled (default: --threads, at most 4)"},
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
@@ -120,8 +120,8 @@ int cmd_apply(command *cli, int argc, char **argv)
             "which most lands there.\n\n"
             "--list resamples many images in one process; paths are relative to the table's folder, -r and\n"
             "-t are for rows that name none. An image that fails does not stop the others. With --summary\n"
-            "a run that was stopped goes on: an image is passed over whose row is done, by the same files\n"
-            "and options.\n\n"
+            "a stopped run resumes: images whose row is complete, with the same files and options, are\n"
+            "skipped.\n\n"
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
             "(RAS with --frames ras); further columns are kept.\n\n"

@@ -36,7 +36,7 @@ int cmd_filter_tv(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the denoised image"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE",
-         "denoise only where this is above 0, and look nowhere else"},
+         "denoise only where this is above 0, from the voxels there"},
         {0},
     };
     const cli_usage usage = {
@@ -47,7 +47,7 @@ int cmd_filter_tv(command *cli, int argc, char **argv)
             "to little, which keeps edges and flattens what lies between them. 4-D volumes frame by frame "
             "or\n"
             "together. The strength follows from the noise level, which is estimated from the image; Rician\n"
-            "bias is removed. Thick slices are smoothed less across. Values that are not finite stay.",
+            "bias is removed. Thick slices are smoothed less across. NaN and infinite values are kept.",
         .example = "  clvox filter tv t1.nii.gz -o t1_denoised.nii.gz\n"
                    "  clvox filter tv echoes.nii.gz -o echoes_denoised.nii.gz --joint --mask brain.nii.gz",
         .options = options,

@@ -292,7 +292,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv",
          "with --list: one row per pair (default: summary.tsv there)"},
         {"jobs", 0, CLI_INTEGER, &r->jobs, "N",
-         "with --list: pairs written at once, for each device, while it has the next and one more is read "
+         "with --list: pairs written at once for each device, while the next ones are registered and read "
          "(default: --threads, at most 4)"},
         {"at-once", 0, CLI_INTEGER, &r->at_once, "N", "with --list: " CLI_AT_ONCE_HELP},
         CLI_PRESET_OPTIONS(&r->presets),

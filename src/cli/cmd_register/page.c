@@ -57,8 +57,8 @@ static int put_trace(clvox_report *page, const cli_pair *p)
         clvox_metric_says(&p->options, p->result.metric, 0, metric);
         if (r->alone)
             snprintf(metric, sizeof metric, "terms of shapes");
-        clvox_report_curves(page, "What the deformation optimises, at each tenth iteration", "iteration",
-                            metric, curve, curves);
+        clvox_report_curves(page, "What the deformation optimises, by iteration", "iteration", metric, curve,
+                            curves);
     }
     free(x);
     return status;

@@ -7,6 +7,7 @@
 #include "cli/bar.h"
 #include "cli/cmd_surface/input.h"
 #include "cli/cmd_surface/page.h"
+#include "cli/page.h"
 
 typedef struct request {
     const char *in, *out, *sdf;
@@ -313,7 +314,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         return status;
     r.in = in[0];
     if (r.report) {
-        r.page = cli_surface_page_path(r.out);
+        r.page = cli_page_path(r.out);
         if (!r.page)
             return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         CLI_TRY(cli_claim_output(cli, "report", r.page));

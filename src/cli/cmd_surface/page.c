@@ -3,24 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/page.h"
-
-char *cli_surface_page_path(const char *out)
-{
-    static const char *const ends[] = {".surf.gii", ".nii.gz"};
-    const char *name = cli_page_name(out), *dot = strrchr(name, '.');
-    size_t length = dot && dot != name ? (size_t)(dot - out) : strlen(out);
-    char *path = NULL;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const size_t all = strlen(out), end = strlen(ends[i]);
-        if (all > end && !strcmp(out + all - end, ends[i]))
-            length = all - end;
-    }
-    return asprintf(&path, "%.*s_report.html", (int)length, out) < 0 ? NULL : path;
-}
 
 /* How far the surface moved outward, where it was within a voxel. */
 static int make_movement(const clvox_volume *before, const clvox_volume *after, clvox_volume **moved,

@@ -112,9 +112,14 @@ static int run(command *cli, request *r)
     CLI_TRY(cli_outputs_volume(&outputs, made.fit.noise, r->prefix, "_noise.nii.gz"));
     CLI_TRY(cli_outputs_write(cli, &outputs, true));
     report_seconds(cli, read, &made, mark);
-    if (r->report)
-        CLI_TRY(cli_tensor_page(cli, r->prefix, made.maps, mask ? mask : made.mask,
-                                (const char *const[]){"all", "measures", "directions", NULL}));
+    if (r->report) {
+        cli_tensor_page page = {.maps = made.maps,
+                                .mask = mask ? mask : made.mask,
+                                .s0 = made.fit.s0,
+                                .noise = made.fit.noise,
+                                .figures = (const char *const[]){"all", "measures", "directions", NULL}};
+        CLI_TRY(cli_tensor_page_beside(cli, &page, r->prefix));
+    }
     CLI_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&dwi);

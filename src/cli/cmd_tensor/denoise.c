@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
 
 #include "cli/bar.h"
 #include "cli/cli.h"
+#include "cli/cmd_tensor/page.h"
+#include "cli/page.h"
 
 typedef struct request {
     const char *in, *out, *noise, *mask;
     clvox_tensor_denoise_options options;
     const char *given[CLVOX_MAX_OPTIONS]; /* what was typed for the rows of clvox_tensor_denoise_table */
     int order;
+    bool report;
+    char *page; /* its file, NULL: none */
 } request;
 
 /* The word of a choice. */
@@ -65,7 +70,8 @@ static void report(command *cli, const request *r, const clvox_tensor_denoise_re
 static int run(command *cli, request *r)
 {
     int status = CLVOX_OK;
-    clvox_volume *tensor = NULL, *noise = NULL, *mask = NULL;
+    clvox_volume *tensor = NULL, *noise = NULL, *mask = NULL, *before[CLVOX_MEASURES] = {NULL},
+                 *after[CLVOX_MEASURES] = {NULL};
     clvox_tensor_denoise_result made = {.tensor = NULL};
     cli_bar bar;
     const cli_input inputs[] = {{r->noise, &noise, 0}, {r->mask, &mask, CLI_AS_MASK}};
@@ -93,8 +99,23 @@ static int run(command *cli, request *r)
                            "noise; --noise PREFIX_sigma.nii.gz of `clvox tensor fit` tells it\n");
     CLI_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, r->out));
     report(cli, r, &made);
+    if (r->page) {
+        CLI_TRY(cli_tensor_page_maps(cli, tensor, mask, before));
+        CLI_TRY(cli_tensor_page_maps(cli, made.tensor, mask, after));
+        CLI_TRY(cli_check_directions(cli, r->in, after));
+        const cli_tensor_page page = {.name = cli_page_name(r->out),
+                                      .maps = after,
+                                      .before = before,
+                                      .mask = mask,
+                                      .figures = (const char *const[]){"denoise", "directions", NULL}};
+        CLI_TRY(cli_tensor_page_write(cli, &page, r->page));
+    }
     CLI_TRY(cli_profile(cli));
 end:
+    for (int m = 0; m < CLVOX_MEASURES; m++) {
+        clvox_volume_destroy(&before[m]);
+        clvox_volume_destroy(&after[m]);
+    }
     clvox_volume_destroy(&tensor);
     clvox_volume_destroy(&noise);
     clvox_volume_destroy(&mask);
@@ -109,18 +130,20 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &r.out, "OUT", "the denoised tensor"},
         {"noise", 0, CLI_TEXT, &r.noise, "FILE", "PREFIX_sigma.nii.gz of `clvox tensor fit`"},
-        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise only where this is above 0; no smoothing across its border"},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE",
+         "denoise only where this is above 0; no smoothing across its border"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS,
          "order and frame of the six volumes in TENSOR and OUT"},
+        {"report", 0, CLI_FLAG, &r.report, NULL,
+         "also write OUT_report.html, one page to judge the result by in a browser"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "TENSOR -o OUT [--noise SIGMA] [--mask FILE] [options]",
-        .about =
-            "Denoises diffusion tensors by total variation, preserving edges and keeping tensors\n"
-            "positive definite. The strength follows from the noise that `clvox tensor fit` found in the\n"
-            "residuals of its fit, and from how much of the differences of neighbours it explains. Only\n"
-            "neighbours inside the mask are used.",
+        .about = "Denoises diffusion tensors by total variation, preserving edges and keeping tensors\n"
+                 "positive definite. The strength follows from the noise that `clvox tensor fit` measured\n"
+                 "in its residuals, and from the share of the differences between neighbours that it\n"
+                 "explains. Only neighbours inside the mask are used.",
         .example = "  clvox tensor denoise dti_tensor.nii.gz --noise dti_sigma.nii.gz -o denoised.nii.gz\n"
                    "  clvox tensor denoise tensor.nii.gz --model paper --bregman 1 --lambda 8 -o out.nii.gz",
         .options = options,
@@ -138,5 +161,15 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
     if ((status = cli_settle_fields(clvox_tensor_denoise_table(), r.given, &r.options)))
         return status;
     r.in = words[0];
-    return run(cli, &r);
+    if (r.report) {
+        r.page = cli_page_path(r.out);
+        if (!r.page)
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        CLI_TRY(cli_claim_output(cli, "report", r.page));
+        CLI_TRY(cli_claims_check(cli));
+    }
+    status = run(cli, &r);
+end:
+    free(r.page);
+    return status;
 }

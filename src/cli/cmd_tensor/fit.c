@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/cmd_tensor/page.h"
 
 typedef struct request {
     const char *dwi, *bval, *bvec, *table, *mask, *prefix;
@@ -10,6 +11,7 @@ typedef struct request {
     const char *given[CLVOX_MAX_OPTIONS]; /* what was typed for the rows of clvox_tensor_fit_table */
     int order;
     const char *denoised; /* file for the scan without noise */
+    bool report;
 } request;
 
 static void say_gradients(command *cli, const clvox_gradients *gradients)
@@ -77,15 +79,19 @@ static void end_stage(cJSON *to, const char *name, double *mark)
 static int run(command *cli, request *r)
 {
     int status = CLVOX_OK;
-    clvox_volume *dwi = NULL, *mask = NULL;
+    clvox_volume *dwi = NULL, *mask = NULL, *maps[CLVOX_MEASURES] = {NULL};
     clvox_gradients *gradients = NULL;
     clvox_tensor_fit_result made = {0};
     cli_outputs outputs = {.count = 0};
     const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
     double mark = cli_seconds();
-    const cli_end ends[] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_sigma.nii.gz", true},
+    const cli_end ends[] = {{"_tensor.nii.gz", true},
+                            {"_s0.nii.gz", true},
+                            {"_sigma.nii.gz", true},
                             {"_noise.nii.gz", true},
-                            {"_mppca_noise.nii.gz", r->options.denoise == CLVOX_SCAN_MPPCA}, {0}};
+                            {"_mppca_noise.nii.gz", r->options.denoise == CLVOX_SCAN_MPPCA},
+                            {"_report.html", r->report},
+                            {0}};
     CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     cli_log_grid(cli->log, "grid", &dwi->grid);
@@ -104,6 +110,8 @@ static int run(command *cli, request *r)
     if (made.scan_noise)
         cJSON_AddNumberToObject(stages, "denoise", made.seconds_scan);
     cJSON_AddNumberToObject(stages, "fit", made.seconds);
+    if (r->report)
+        CLI_TRY(cli_tensor_page_maps(cli, made.tensor, mask, maps));
     mark = cli_seconds();
     if (made.scan)
         CLI_TRY(cli_outputs_volume(&outputs, made.scan, r->denoised, ""));
@@ -117,9 +125,20 @@ static int run(command *cli, request *r)
     CLI_TRY(cli_outputs_write(cli, &outputs, true));
     end_stage(stages, "write", &mark);
     report(cli, r, &made);
+    if (r->report) {
+        cli_tensor_page page = {.maps = maps,
+                                .mask = mask,
+                                .s0 = made.s0,
+                                .noise = made.volumes > 7 ? made.noise : NULL,
+                                .figures = (const char *const[]){"fit", "directions", NULL}};
+        CLI_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, maps));
+        CLI_TRY(cli_tensor_page_beside(cli, &page, r->prefix));
+    }
 end:
     clvox_volume_destroy(&dwi);
     clvox_volume_destroy(&mask);
+    for (int m = 0; m < CLVOX_MEASURES; m++)
+        clvox_volume_destroy(&maps[m]);
     clvox_gradients_destroy(&gradients);
     clvox_tensor_fit_release(&made);
     cli_outputs_free(&outputs);
@@ -133,10 +152,13 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "FSL's b-values, s/mm^2"},
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},
-        {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
+        {"grad", 0, CLI_TEXT, &r.table, "FILE",
+         "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit only where this is above 0"},
         {"save-denoised", 0, CLI_OUT, &r.denoised, "FILE", "the denoised scan"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "of the tensor that is written (auto: nifti)"},
+        {"report", 0, CLI_FLAG, &r.report, NULL,
+         "also write PREFIX_report.html, one page to judge the result by in a browser"},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
         {0},
     };

@@ -146,9 +146,11 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     CLI_TRY(cli_outputs_write(cli, &outputs, true));
     CLI_TRY(cli_report_measures(cli, maps, mask));
     CLI_TRY(cli_check_directions(cli, words[0], maps));
-    if (report)
-        CLI_TRY(cli_tensor_page(cli, prefix, maps, mask,
-                                (const char *const[]){"measures", "directions", NULL}));
+    if (report) {
+        cli_tensor_page page = {
+            .maps = maps, .mask = mask, .figures = (const char *const[]){"measures", "directions", NULL}};
+        CLI_TRY(cli_tensor_page_beside(cli, &page, prefix));
+    }
 end:
     clvox_volume_destroy(&tensor);
     clvox_volume_destroy(&mask);

@@ -9,9 +9,18 @@
 
 #include "cli/page.h"
 
-/* As of clvox_tensor_write_colours. */
-static int make_colours(const clvox_volume *fa, const clvox_volume *v1, clvox_volume **out)
+int cli_tensor_page_maps(const command *cli, const clvox_volume *tensor, const clvox_volume *mask,
+                         clvox_volume *maps[CLVOX_MEASURES])
 {
+    return clvox_tensor_measures(cli->ctx, tensor, mask,
+                                 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_V1,
+                                 maps);
+}
+
+/* As of clvox_tensor_write_colours. */
+static int make_colours(clvox_volume *const maps[CLVOX_MEASURES], clvox_volume **out)
+{
+    const clvox_volume *fa = maps[CLVOX_MEASURE_FA], *v1 = maps[CLVOX_MEASURE_V1];
     const size_t voxels = clvox_grid_voxels(&fa->grid);
     int status = clvox_volume_create(&fa->grid, 3, CLVOX_KIND_SCALAR, out);
     for (size_t i = 0; status >= 0 && i < 3 * voxels; i++)
@@ -19,35 +28,92 @@ static int make_colours(const clvox_volume *fa, const clvox_volume *v1, clvox_vo
     return status;
 }
 
-int cli_tensor_page(command *cli, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES],
-                    const clvox_volume *mask, const char *const *figures)
+static int make_change(const clvox_volume *before, const clvox_volume *after, clvox_volume **out)
+{
+    int status = clvox_volume_create(&after->grid, 1, CLVOX_KIND_SCALAR, out);
+    for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(&after->grid); i++)
+        (*out)->data[i] = after->data[i] - before->data[i];
+    return status;
+}
+
+/* Where there is a tensor at all. */
+static int make_support(const clvox_volume *md, clvox_volume **out)
+{
+    int status = clvox_volume_create(&md->grid, 1, CLVOX_KIND_LABEL, out);
+    for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(&md->grid); i++)
+        (*out)->data[i] = md->data[i] != 0;
+    return status;
+}
+
+int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char *path)
 {
     int status = CLVOX_OK, count = 0;
-    char path[PATH_MAX], title[320];
+    char title[320], name[64];
+    const char *inside = what->mask ? " in the mask" : "";
     clvox_report *page = NULL;
-    clvox_volume *colours = NULL;
-    clvox_report_layer layer[4];
-    snprintf(path, sizeof path, "%s_report.html", prefix);
-    snprintf(title, sizeof title, "Tensors: %.300s", cli_page_name(prefix));
-    CLI_TRY(make_colours(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &colours));
+    clvox_volume *colours = NULL, *colours_before = NULL, *change = NULL, *support = NULL;
+    const clvox_volume *fa = what->maps[CLVOX_MEASURE_FA], *md = what->maps[CLVOX_MEASURE_MD],
+                       *fa_before = what->before ? what->before[CLVOX_MEASURE_FA] : NULL;
+    clvox_report_layer layer[CLVOX_REPORT_LAYERS];
+    snprintf(title, sizeof title, "Tensors: %.300s", what->name);
+    CLI_TRY(make_colours(what->maps, &colours));
+    CLI_TRY(make_support(md, &support));
+    if (what->before) {
+        CLI_TRY(make_colours(what->before, &colours_before));
+        CLI_TRY(make_change(fa_before, fa, &change));
+    }
     CLI_TRY(cli_page_begin(cli, title, &page));
-    layer[count++] = (clvox_report_layer){"FA", maps[CLVOX_MEASURE_FA], CLVOX_REPORT_GREY, 0};
-    layer[count++] = (clvox_report_layer){"directions", colours, CLVOX_REPORT_COLOUR, 0};
-    layer[count++] = (clvox_report_layer){"MD", maps[CLVOX_MEASURE_MD], CLVOX_REPORT_GREY, 0};
-    if (mask)
-        layer[count++] = (clvox_report_layer){"mask", mask, CLVOX_REPORT_OUTLINES, 0};
+    if (what->before)
+        layer[count++] = (clvox_report_layer){"FA before", fa_before, CLVOX_REPORT_GREY, 0};
+    layer[count++] = (clvox_report_layer){what->before ? "FA after" : "FA", fa, CLVOX_REPORT_GREY, 0};
+    if (what->before)
+        layer[count++] = (clvox_report_layer){"directions before", colours_before, CLVOX_REPORT_COLOUR, 0};
+    layer[count++] = (clvox_report_layer){what->before ? "directions after" : "directions", colours,
+                                          CLVOX_REPORT_COLOUR, 0};
+    layer[count++] = (clvox_report_layer){what->before ? "MD after" : "MD", md, CLVOX_REPORT_GREY, 0};
+    if (what->s0)
+        layer[count++] = (clvox_report_layer){"S0", what->s0, CLVOX_REPORT_GREY, 0};
+    if (what->noise)
+        layer[count++] = (clvox_report_layer){"noise", what->noise, CLVOX_REPORT_GREY, 0};
+    if (what->mask)
+        layer[count++] = (clvox_report_layer){"mask", what->mask, CLVOX_REPORT_OUTLINES, 0};
+    if (change)
+        layer[count++] = (clvox_report_layer){"change of FA", change, CLVOX_REPORT_SIGNED, 1};
     clvox_report_section(page, "Images");
-    clvox_report_images(page, layer, count, mask);
+    clvox_report_images(page, layer, count, what->mask);
     clvox_report_text(page, "Directions: red left-right, green front-back, blue up-down, as bright as FA.");
     clvox_report_section(page, "Figures");
-    for (; *figures; figures++)
-        cli_page_facts(page, cJSON_GetObjectItem(cli->log, *figures), 16);
+    for (const char *const *figure = what->figures; *figure; figure++)
+        cli_page_facts(page, cJSON_GetObjectItem(cli->log, *figure), 16);
     clvox_report_section(page, "Distributions");
-    clvox_report_histogram(page, mask ? "FA in the mask" : "FA", maps[CLVOX_MEASURE_FA], mask, 0);
-    clvox_report_histogram(page, mask ? "MD in the mask, mm^2/s" : "MD, mm^2/s", maps[CLVOX_MEASURE_MD], mask,
-                           0);
+    const struct {
+        const char *name, *unit;
+        const clvox_volume *map;
+    } distributions[] = {
+        {"FA before", "", fa_before},
+        {what->before ? "FA after" : "FA", "", fa},
+        {what->before ? "MD after" : "MD", ", mm^2/s", md},
+        {"Noise", ", in the units of the scan", what->noise},
+    };
+    for (size_t i = 0; i < sizeof distributions / sizeof *distributions; i++) {
+        if (!distributions[i].map)
+            continue;
+        snprintf(name, sizeof name, "%s%s%s", distributions[i].name, inside, distributions[i].unit);
+        clvox_report_histogram(page, name, distributions[i].map, what->mask ? what->mask : support, 0);
+    }
 end:
     status = cli_page_end(cli, &page, status, path);
     clvox_volume_destroy(&colours);
+    clvox_volume_destroy(&colours_before);
+    clvox_volume_destroy(&change);
+    clvox_volume_destroy(&support);
     return status;
+}
+
+int cli_tensor_page_beside(command *cli, cli_tensor_page *what, const char *prefix)
+{
+    char path[PATH_MAX];
+    what->name = cli_page_name(prefix);
+    snprintf(path, sizeof path, "%s_report.html", prefix);
+    return cli_tensor_page_write(cli, what, path);
 }

@@ -4,9 +4,24 @@
 
 #include "cli/cli.h"
 
-/* Writes PREFIX_report.html from maps of a tensor, of which FA, MD and V1 are needed; mask may be NULL. The
- * figures are those of the objects of the log that are named, up to NULL. */
-int cli_tensor_page(command *cli, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES],
-                    const clvox_volume *mask, const char *const *figures);
+/* What the page of a tensor shows. Maps are those of clvox_tensor_measures, of which FA, MD and V1 are
+ * needed. */
+typedef struct cli_tensor_page {
+    const char *name; /* of the result, for the heading */
+    clvox_volume *const *maps;
+    clvox_volume *const *before;    /* of the tensor before it was denoised; NULL: none */
+    const clvox_volume *mask;       /* NULL: everywhere */
+    const clvox_volume *s0, *noise; /* of the fit; NULL: not shown */
+    const char *const *figures;     /* objects of the log, up to NULL */
+} cli_tensor_page;
+
+/* The maps that a page needs. */
+int cli_tensor_page_maps(const command *cli, const clvox_volume *tensor, const clvox_volume *mask,
+                         clvox_volume *maps[CLVOX_MEASURES]);
+
+int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char *path);
+
+/* The same to PREFIX_report.html. */
+int cli_tensor_page_beside(command *cli, cli_tensor_page *what, const char *prefix);
 
 #endif

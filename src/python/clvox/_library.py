@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import difflib
 import glob
-import importlib.util
 import keyword
 import os
+import site
+import sys
 import threading
 import types
 from typing import Any, Callable, Dict, List, Optional, TypeVar
@@ -28,15 +29,14 @@ class Error(Exception):
 # ---- loading ----------------------------------------------------------------
 
 def _lend_driver():
-    """Where the system has no OpenCL driver and PyPI's pocl-binary-distribution is installed, take that."""
+    """Where the system has no OpenCL driver and PyPI's intel-opencl-rt is installed, take that."""
     if os.environ.get("OCL_ICD_VENDORS") or glob.glob("/etc/OpenCL/vendors/*.icd"):
         return
-    found = importlib.util.find_spec("pocl_binary_distribution")
-    if found and found.origin:
-        site = os.path.dirname(os.path.dirname(found.origin))
-        drivers = glob.glob(os.path.join(site, "pyopencl", ".libs", "libpocl*.so"))
-        if drivers:
-            os.environ["OCL_ICD_VENDORS"] = drivers[0]
+    for prefix in (sys.prefix, site.getuserbase()):
+        driver = os.path.join(prefix, "lib", "libintelocl.so")
+        if os.path.exists(driver):
+            os.environ["OCL_ICD_VENDORS"] = driver
+            return
 
 
 def _load():

@@ -120,7 +120,8 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
         and moving, they are what is registered.
     spacing: mm of a voxel, of shapes and points alone, without images and posteriors: of the grid around them (default: 0.4
         of the finest width, else a 64th of their longest extent). The linear part is then init, a matrix, or the identity.
-    progress: called with (level, iteration, metric, fraction of the work done); what it raises stops the registration.
+    progress: called for each iteration with (level, iteration, metric, fraction of the work done); what it raises stops
+        the registration.
     Returns a Registration. Raises clvox.Error."""
     struct = _abi.clvox_register_options()
     preset(struct, options, quick, regular, best)
