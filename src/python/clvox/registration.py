@@ -78,7 +78,6 @@ def preset(struct, given, quick, regular, best):
                               _abi.CLVOX_PRESET_BEST if best else _abi.CLVOX_PRESET_DEFAULT)
 
 
-@with_options("register")
 def _edge(volumes: Any, spacing: Optional[float]) -> float:
     """Of a voxel, for widths in voxels."""
     return float(np.cbrt(np.prod(volumes[0].spacing))) if volumes else float(spacing or 1)
@@ -99,6 +98,7 @@ def _grid(images: Any, o: Any, spacing: Optional[float]) -> Any:
     return grid
 
 
+@with_options("register")
 def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Union[ImageLike, List[ImageLike], None] = None, *,
              fixed_mask: Optional[ImageLike] = None, moving_mask: Optional[ImageLike] = None,
              weight: Optional[Sequence[float]] = None, init: Union[str, bytes, os.PathLike[str], npt.ArrayLike, None] = None,
