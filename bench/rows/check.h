@@ -54,8 +54,8 @@ int bench_check_warp(const clvox_context *ctx, const char *name, const clvox_vol
 /* Total variation: in the unit of the images, and the iterations before the one that is timed. */
 #define BENCH_TV_RADIUS 0.1f
 enum { BENCH_TV_BEFORE = 3 };
-/* Sweeps of a solver: an even number of launches that make one or two, and that make three. */
-enum { BENCH_SWEEPS = 4, BENCH_SWEEPS_MORE = 6 };
+/* Sweeps of a solver: an even number of launches that make one or two. */
+enum { BENCH_SWEEPS = 4 };
 
 /* Checks of rows. */
 int check_copy(bench_check *c);
@@ -112,7 +112,6 @@ int check_iteration(bench_check *c);
 int check_operator(bench_check *c);
 int check_operator_coupled(bench_check *c);
 int check_sor(bench_check *c);
-int check_sor_more(bench_check *c);
 int check_conjugate(bench_check *c);
 int check_fft(bench_check *c);
 int check_fft_solve(bench_check *c);

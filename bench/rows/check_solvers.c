@@ -38,23 +38,13 @@ int check_operator_coupled(bench_check *c)
     return check_product(c, .02f);
 }
 
-static int check_sweeps(bench_check *c, int sweeps)
+int check_sor(bench_check *c)
 {
     const clv_fluid_operator op = bench_operator(c->data->size, false, 0);
     widen(c->u, 3 * c->n, c->more);
     widen(c->v, 3 * c->n, c->want);
-    ref_sor(&op, c->more, clv_sor_omega(&op), sweeps, c->want);
+    ref_sor(&op, c->more, clv_sor_omega(&op), BENCH_SWEEPS, c->want);
     return check_field(c, c->data->field[0], c->want, 4e-6 * check_largest(c->want, 3 * c->n), 0);
-}
-
-int check_sor(bench_check *c)
-{
-    return check_sweeps(c, BENCH_SWEEPS);
-}
-
-int check_sor_more(bench_check *c)
-{
-    return check_sweeps(c, BENCH_SWEEPS_MORE);
 }
 
 int check_conjugate(bench_check *c)

@@ -39,12 +39,6 @@ static int row_sor(bench_data *d)
     return clv_sor(d->ctx, &op, d->u, (float)clv_sor_omega(&op), BENCH_SWEEPS, d->field[0], d->field[1]);
 }
 
-static int row_sor_more(bench_data *d)
-{
-    const clv_fluid_operator op = bench_operator(d->size, false, 0);
-    return clv_sor(d->ctx, &op, d->u, (float)clv_sor_omega(&op), BENCH_SWEEPS_MORE, d->field[0], d->field[1]);
-}
-
 static clv_cg_workspace workspace_of(const bench_data *d)
 {
     return (clv_cg_workspace){.residual = d->field[1], .direction = d->solver[0], .product = d->solver[1],
@@ -144,12 +138,8 @@ static int row_multigrid(bench_data *d)
 const bench_row bench_rows_solvers[] = {
     {"fluid operator", "fluid_operator", 24, 42, row_operator, check_operator, NULL, NULL},
     {"fluid operator, coupled", NULL, 24, 96, row_operator_coupled, check_operator_coupled, NULL, NULL},
-    {"sor, four sweeps, block", "sor/block1", 36 * BENCH_SWEEPS, 0, row_sor, check_sor, begin_sor, NULL},
-    {"sor, four sweeps, block of two", "sor/block2", 36 * BENCH_SWEEPS, 0, row_sor, check_sor, begin_sor,
-     NULL},
-    {"sor, six sweeps, block of three", "sor/block3", 36 * BENCH_SWEEPS_MORE, 0, row_sor_more, check_sor_more,
-     begin_sor, NULL},
-    {"sor, four sweeps, colours", "sor", 36 * BENCH_SWEEPS, 0, row_sor, check_sor, begin_sor, NULL},
+    {"sor, four sweeps", "sor", 36 * BENCH_SWEEPS, 0, row_sor, check_sor, begin_sor, NULL},
+    {"sor, four sweeps, block of one", "sor/block1", 36 * BENCH_SWEEPS, 0, row_sor, check_sor, begin_sor, NULL},
     {"conjugate gradients, iteration", "cg_descend", 120, 0, row_conjugate, check_conjugate,
      begin_conjugate, NULL},
     {"multigrid, eight cycles", "mg_restrict", 8 * 8. / 7 * (4 * 84 + 36 + 39), 0, row_multigrid, check_multigrid,

@@ -224,7 +224,7 @@ static void axes_of(const double m[4][4], int axis[3])
 static int trk_place(const clv_surface_bytes *file, bool big, double out[4][4])
 {
     double m[4][4];
-    int axis[3];
+    int axis[3] = {0, 1, 2};
     const uint8_t *d = file->data;
     for (int i = 0; i < 16; i++) {
         m[i / 4][i % 4] = clv_number_at(d + TRK_MATRIX + 4 * i, CLV_FLOAT32, big);
