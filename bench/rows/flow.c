@@ -318,7 +318,7 @@ static int begin_shooting(bench_data *d)
     return begin_iterations(d, CLVOX_DEFORM_SHOOTING);
 }
 
-/* From rest, too: the first step is taken whatever the energy is, so that each takes as long. */
+/* From rest: the first step is taken whatever the energy is, so that each takes as long. */
 static int row_lddmm(bench_data *d)
 {
     int status = CLVOX_OK;
