@@ -143,9 +143,9 @@ typedef struct clvox_register_options {
      * derivative (clvox_shape_sums). */
     clvox_currents_method currents;
     double currents_error;
-    /* The term of tissue probabilities (not unbiased): this times the mean over the voxels of
-     * 1/2 sum_k w_k (sqrt(p_k) - sqrt(q_k))^2 is taken from the metric a voxel, where the sum goes over the
-     * tissues and the rest; with all w_k 1 that is the squared Hellinger distance, 0 to 1. 0: none. */
+    /* The term of tissue probabilities (not unbiased): the metric per voxel is lowered by this times the mean over the
+     * voxels of 1/2 sum_k w_k (sqrt(p_k) - sqrt(q_k))^2, where the sum goes over the tissues and the rest; with all
+     * w_k 1 that is the squared Hellinger distance, 0 to 1. 0: none. */
     double posteriors_weight;
     double tissue_weight[CLVOX_MAX_TISSUES + 1]; /* w_k of the tissues in order, then of the rest */
     int tissue_weights;                          /* that are given; the others are 1 */
@@ -415,7 +415,7 @@ CLVOX_API int clvox_register_posteriors(clvox_context *context, const clvox_regi
                                         clvox_posteriors_errors *out);
 
 /* The map of that kind (NONE: RIGID; SCALES: SIMILARITY) from n points of the fixed image to those of the moving one (RAS
- * mm, n x 3): with the least sum of squared distances, by which AFFINE takes the moving space; a SIMILARITY scales by
+ * mm, n x 3): with the least sum of squared distances, measured in the moving space for AFFINE; a SIMILARITY scales by
  * the spreads of both, so that exchanged points give the inverse (Horn 1987). For options.matrix, with CLVOX_INIT_MATRIX.
  * CLVOX_ERROR_DATA where the points do not determine it: fewer than 3 or on a line, for AFFINE fewer than 4, in a plane or
  * mirrored. */

@@ -187,9 +187,9 @@ typedef struct clvox_inside {
     char text[48]; /* the same for people: "mask", "label 17", "image above 0.5" */
 } clvox_inside;
 
-/* The question what the values of a volume are, for all that makes surfaces of
- * volumes. label is that of a label map, or negative; iso the value of an image,
- * or NaN; where neither is given, a distance is known by its values: of either
+/* What the values of a volume are: a distance, mask, label map or image, for all
+ * that makes surfaces of volumes. label is that of a label map, or negative; iso
+ * the value of an image, or NaN; where neither is given, a distance is known by its values: of either
  * sign, with fractions, and changing across 0 by no more than the voxels' edges.
  * CLVOX_ERROR_DATA for several frames, for a mask or label with all or none of
  * the voxels inside, and for fractions or negative values that are none of the
