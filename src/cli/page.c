@@ -25,18 +25,25 @@ char *cli_page_address(const char *path)
     return out;
 }
 
-char *cli_page_path(const char *out)
+int cli_page_claim(command *cli, const char *out, char **page)
 {
     static const char *const ends[] = {".surf.gii", ".nii.gz"};
     const char *name = cli_page_name(out), *dot = strrchr(name, '.');
     size_t length = dot && dot != name ? (size_t)(dot - out) : strlen(out);
-    char *path = NULL;
+    int status = CLVOX_OK;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         const size_t all = strlen(out), end = strlen(ends[i]);
         if (all > end && !strcmp(out + all - end, ends[i]))
             length = all - end;
     }
-    return asprintf(&path, "%.*s_report.html", (int)length, out) < 0 ? NULL : path;
+    if (asprintf(page, "%.*s_report.html", (int)length, out) < 0) {
+        *page = NULL;
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    }
+    CLI_TRY(cli_claim_output(cli, "report", *page));
+    status = cli_claims_check(cli);
+end:
+    return status;
 }
 
 int cli_page_begin(const command *cli, const char *title, clvox_report **out)

@@ -22,9 +22,9 @@ int cli_page_end(command *cli, clvox_report **page, int status, const char *path
  * without memory. */
 char *cli_page_address(const char *path);
 
-/* The page of a result in one file: `out` with _report.html for what it ends in; the caller's to free,
- * NULL without memory. */
-char *cli_page_path(const char *out);
+/* Claims the page of a result in one file: `out` with _report.html for what it ends in. *page is the caller's to
+ * free, on failure too. */
+int cli_page_claim(command *cli, const char *out, char **page);
 
 /* The last part of a path. */
 const char *cli_page_name(const char *path);

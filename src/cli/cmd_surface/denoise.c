@@ -313,13 +313,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
     if ((status = cli_refuse_idle(clvox_denoise_table(), r.given, &r.options)))
         return status;
     r.in = in[0];
-    if (r.report) {
-        r.page = cli_page_path(r.out);
-        if (!r.page)
-            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        CLI_TRY(cli_claim_output(cli, "report", r.page));
-        CLI_TRY(cli_claims_check(cli));
-    }
+    if (r.report)
+        CLI_TRY(cli_page_claim(cli, r.out, &r.page));
     status = run(cli, &r);
 end:
     free(r.page);
