@@ -72,6 +72,7 @@ CLVOX_API void clvox_devices_free(clvox_device **devices);
  * a time may use a context; several contexts may live side by side. */
 typedef struct clvox_context clvox_context;
 
+/* Contexts on a GPU that pay for registrations. */
 enum { CLVOX_AT_ONCE = 4 };
 
 typedef struct clvox_context_options {
@@ -90,10 +91,11 @@ typedef struct clvox_context_options {
 CLVOX_API int clvox_context_create(const clvox_context_options *options, clvox_context **out);
 
 /* Opens all devices that options->device names: "gpu:all" (or cpu:all, accelerator:all), or up to 64
- * selections with commas between them, such as "0,1"; "0,0" opens one twice. options->at_once opens several on
- * each: what their threads do on the host overlaps with what the device does for the others. Registrations on one
- * device wait for each other where its memory does not hold them all. Returns the number of contexts; *out is the
- * caller's, for clvox_contexts_destroy; on failure *out is NULL. */
+ * selections with commas between them, such as "0,1"; "0,0" opens one twice. options->at_once opens several
+ * on each, first one on every device, then the second on every device, and so on: what their threads do on
+ * the host overlaps with what the device does for the others. Registrations on one device wait for each
+ * other where its memory does not hold them all. Returns the number of contexts; *out is the caller's, for
+ * clvox_contexts_destroy; on failure *out is NULL. */
 CLVOX_API int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out);
 
 /* Releases `count` contexts and the array; sets *contexts to NULL. NULL is legal. */

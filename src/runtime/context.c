@@ -98,15 +98,30 @@ end:
     return status;
 }
 
-/* What is left for drivers and for the programs of others. */
+/* The rest is for drivers and for the programs of others. */
 static const double OF_MEMORY = .9;
+
+static size_t room_of(const clvox_device_limits *l)
+{
+    const bool less = l->free_bytes && l->free_bytes < l->global_bytes;
+    return (size_t)(OF_MEMORY * (double)(less ? l->free_bytes : l->global_bytes));
+}
+
+/* Where the list has the device of place i first. */
+static int first_of(const int *chosen, int i)
+{
+    int first = 0;
+    while (chosen[first] != chosen[i])
+        first++;
+    return first;
+}
 
 static int open_beside(const clvox_context_options *options, const clvox_device *devices, int chosen,
                        clvox_context *first, clvox_context **out)
 {
     int status = CLVOX_OK;
     if (!first->gate)
-        first->gate = clv_gate_create((size_t)(OF_MEMORY * (double)first->limits.global_bytes));
+        first->gate = clv_gate_create(room_of(&first->limits));
     if (!first->gate)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(open_device(options, devices, chosen, out));
@@ -131,12 +146,17 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
-    for (int i = 0; i < wanted; i++)
-        CLV_TRY(open_device(options, devices, chosen[i], &contexts[opened++]));
+    for (int i = 0; i < wanted; i++) {
+        const int first = first_of(chosen, i);
+        clvox_context **place = &contexts[opened++];
+        CLV_TRY(first < i ? open_beside(options, devices, chosen[i], contexts[first], place)
+                          : open_device(options, devices, chosen[i], place));
+    }
     for (int k = 1; k < most; k++)
         for (int i = 0; i < wanted; i++)
             if (wish > 0 || contexts[i]->limits.type != CLVOX_DEVICE_CPU)
-                CLV_TRY(open_beside(options, devices, chosen[i], contexts[i], &contexts[opened++]));
+                CLV_TRY(open_beside(options, devices, chosen[i], contexts[first_of(chosen, i)],
+                                    &contexts[opened++]));
     *out = contexts;
     contexts = NULL;
     status = opened;

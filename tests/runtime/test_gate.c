@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gate to a device's memory, and contexts that share one. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -79,6 +80,7 @@ static void *come_and_go(void *user)
         for (int before = atomic_load(&most);
              before < now && !atomic_compare_exchange_weak(&most, &before, now);)
             ;
+        sched_yield(); /* so that others come while this one is inside */
         atomic_fetch_sub(&within, bytes);
         clv_gate_leave(gate, (size_t)bytes);
     }
@@ -134,6 +136,22 @@ static void check_contexts(void **state)
     clvox_contexts_destroy(&contexts, count);
 }
 
+static void check_twice(void **state)
+{
+    (void)state;
+    const char *device = getenv("CLVOX_DEVICE");
+    char list[512];
+    clvox_context **contexts;
+    device = device && *device ? device : "0";
+    snprintf(list, sizeof list, "%s,%s", device, device);
+    clvox_context_options options = {.device = list, .at_once = 2};
+    assert_int_equal(clvox_contexts_create(&options, &contexts), 4);
+    assert_non_null(clv_context_gate(contexts[0]));
+    for (int i = 1; i < 4; i++)
+        assert_ptr_equal(clv_context_gate(contexts[i]), clv_context_gate(contexts[0]));
+    clvox_contexts_destroy(&contexts, 4);
+}
+
 int main(void)
 {
     test_case(check_waits, "work waits at the gate until there is room for it");
@@ -141,5 +159,6 @@ int main(void)
     test_case(check_many, "threads that come and go never hold more than there is");
     test_case(check_none, "without a gate nothing waits");
     test_case(check_contexts, "several contexts on a device share its gate");
+    test_case(check_twice, "so do those of a device that a list names twice");
     return test_run("gate", NULL);
 }
