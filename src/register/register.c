@@ -283,6 +283,21 @@ end:
     return status;
 }
 
+/* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not to depend on
+ * what else the device does. */
+static size_t most_bytes(const clvox_register_images *images, const clvox_register_options *options)
+{
+    const clv_model *model = clv_model_find(options->deform);
+    const size_t planned = clvox_register_bytes(images, options);
+    if (!options->by_contrast || !model || !model->by_contrast || images->channels != 1 ||
+        options->linear == CLVOX_LINEAR_NONE || options->metric != CLVOX_METRIC_LNCC)
+        return planned;
+    clvox_register_options by_mind = *options;
+    by_mind.metric = CLVOX_METRIC_MIND;
+    const size_t larger = clvox_register_bytes(images, &by_mind);
+    return larger > planned ? larger : planned;
+}
+
 int clvox_register(clvox_context *context, const clvox_register_images *images,
                    const clvox_register_options *options, clvox_register_result *result)
 {
@@ -297,7 +312,7 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
     options = &alone.options;
     CLV_TRY(check(images, options));
     CLV_TRY(clv_register_canonical_make(images, true, &canonical));
-    bytes = clvox_register_bytes(images, options);
+    bytes = most_bytes(images, options);
     clv_gate_enter(clv_context_gate(context), bytes);
     status = run_canonical(context, &canonical.images, options, mark, result);
     clv_gate_leave(clv_context_gate(context), bytes);
