@@ -97,7 +97,7 @@ for wrong in much -1 4X 8Gi8 ''; do
 done
 
 begin "a dry run says what the run takes, also on other numbers of devices, and writes nothing"
-exits 0 clvox atlas -o dry $fast --list lists/list.tsv --dry-run --device "$one,$one" --plan-devices 1,3,8 --plan-subjects 24 --memory 200K --json dry.json
+exits 0 clvox atlas -o dry $fast --list lists/list.tsv --dry-run --device "$one,$one" --at-once 1 --plan-devices 1,3,8 --plan-subjects 24 --memory 200K --json dry.json
 prints 'deformable registration'; prints 'labels through its map'; absent dry
 [ -z "$(ls "${TMPDIR:-/tmp}" | grep clvox-plan)" ] || complain "the file that was timed stayed"
 json dry.json '[(p["devices"], p["processes"], p["subjects"], p["subjects_a_device"]) for p in j["plan"]["plans"]] == [(2, 1, 24, 12), (1, 1, 24, 24), (3, 3, 24, 8), (8, 8, 24, 3)]'

@@ -248,7 +248,7 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
 {
     int status = CLVOX_OK, wanted[MOST_PLANS];
     const int plans = read_counts(r->plan_devices, wanted);
-    char text[2][32];
+    char text[2][32], beside[32] = "";
     measured *m = calloc(1, sizeof *m);
     CLI_TRY(plans);
     status = m ? cli_open_all(cli, r->at_once) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -256,7 +256,10 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     m->at_once = cli->at_once;
     CLI_TRY(measure(cli, r, subjects, o, m));
     cJSON *result = cJSON_AddObjectToObject(cli->log, "plan");
-    cli_print(cli, "seconds of a subject on %s, measured:\n", clvox_context_limits(cli->ctx)->name);
+    if (m->at_once > 1)
+        snprintf(beside, sizeof beside, ", %d at once", m->at_once);
+    cli_print(cli, "seconds of a subject on %s%s, measured:\n", clvox_context_limits(cli->ctx)->name, beside);
+    cJSON_AddNumberToObject(result, "at_once", m->at_once);
     tell_speeds(cli, cJSON_AddObjectToObject(result, "seconds_a_subject"), m);
     cJSON_AddNumberToObject(result, "device_bytes", (double)m->device_bytes);
     cJSON_AddNumberToObject(result, "state_bytes_a_subject", 24 * (double)m->voxels);

@@ -292,8 +292,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv",
          "with --list: one row per pair (default: summary.tsv there)"},
         {"jobs", 0, CLI_INTEGER, &r->jobs, "N",
-         "with --list: pairs written at once for each device, while the next ones are registered and read "
-         "(default: --threads, at most 4)"},
+         "with --list: pairs written at once beside each registration, while the next ones are registered "
+         "and read (default: --threads, at most 4)"},
         {"at-once", 0, CLI_INTEGER, &r->at_once, "N", "with --list: " CLI_AT_ONCE_HELP},
         CLI_PRESET_OPTIONS(&r->presets),
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom"},
