@@ -72,9 +72,6 @@ CLVOX_API void clvox_devices_free(clvox_device **devices);
  * a time may use a context; several contexts may live side by side. */
 typedef struct clvox_context clvox_context;
 
-/* Contexts on a GPU that pay for registrations. */
-enum { CLVOX_AT_ONCE = 4 };
-
 typedef struct clvox_context_options {
     const char *device; /* index of clvox_devices_list, "gpu", "cpu" or part of a name;
                            NULL: the environment's CLVOX_DEVICE, else the best */
@@ -82,8 +79,8 @@ typedef struct clvox_context_options {
     bool no_cache;      /* neither read nor write the cache of built kernels */
     bool no_wisdom;     /* pass over what `clvox tune` measured */
     int verbosity;      /* 0: silent; 1: remarks; 2: what was built and chosen */
-    int at_once;        /* of clvox_contexts_create: contexts on each device; 0: 1; -1: as many as pay for
-                           registrations, CLVOX_AT_ONCE on a GPU and 1 on a CPU, whose cores all work for one */
+    int at_once;        /* of clvox_contexts_create: contexts on each device; 0: 1; -1: as many as
+                           clvox_at_once says */
 } clvox_context_options;
 
 /* Opens a device. options may be NULL. On success *out is the caller's, to be
@@ -110,6 +107,10 @@ CLVOX_API int clvox_context_adopt(void *queue, const clvox_context_options *opti
 
 /* Releases the context and all it built; sets *context to NULL. */
 CLVOX_API void clvox_context_destroy(clvox_context **context);
+
+/* Contexts on a device that pay for registrations: 4 on a GPU with 16 GB or more, as each takes some of its memory; 1 on
+ * a CPU, whose cores all work for one. */
+CLVOX_API int clvox_at_once(const clvox_device_limits *limits);
 
 /* The limits of the context's device. Owned by the context. */
 CLVOX_API const clvox_device_limits *clvox_context_limits(const clvox_context *context);

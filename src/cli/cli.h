@@ -105,7 +105,7 @@ int cli_default_jobs(void);
 
 /* --at-once, of verbs that register many. */
 enum { CLI_MOST_AT_ONCE = 16 };
-#define CLI_AT_ONCE_HELP "registrations at once on each device, as far as its memory goes (default: 4 on a GPU, 1 on a CPU)"
+#define CLI_AT_ONCE_HELP "registrations at once on each device, as far as its memory goes (default: 4 on a GPU with 16 GB or more, else 1)"
 
 /* Results, on standard output; nothing when the JSON log goes there. */
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);

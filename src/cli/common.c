@@ -224,9 +224,7 @@ int cli_open_all(command *cli, int at_once)
     cli->more_count = count;
     cli->ctx = cli->more[0];
     cli->more[0] = NULL;
-    cli->at_once = at_once                                                    ? at_once
-                   : clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU ? 1
-                                                                              : CLVOX_AT_ONCE;
+    cli->at_once = at_once ? at_once : clvox_at_once(clvox_context_limits(cli->ctx));
     for (int i = 1; i < count; i++)
         prepare(cli, cli->more[i]);
     return opened(cli);

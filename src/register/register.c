@@ -313,7 +313,9 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
     CLV_TRY(check(images, options));
     CLV_TRY(clv_register_canonical_make(images, true, &canonical));
     bytes = most_bytes(images, options);
+    const double waits = clv_seconds();
     clv_gate_enter(clv_context_gate(context), bytes);
+    mark += clv_seconds() - waits;
     status = run_canonical(context, &canonical.images, options, mark, result);
     clv_gate_leave(clv_context_gate(context), bytes);
     CLV_TRY(status);

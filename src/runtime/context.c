@@ -130,17 +130,28 @@ end:
     return status;
 }
 
+int clvox_at_once(const clvox_device_limits *limits)
+{
+    enum { AT_ONCE = 4 };
+    const double enough = 15e9; /* a GPU of 16 GB says somewhat less */
+    return limits->type == CLVOX_DEVICE_GPU && (double)limits->global_bytes >= enough ? AT_ONCE : 1;
+}
+
 int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out)
 {
     int status = CLVOX_OK, chosen[CLV_MOST_SELECTED];
     clvox_device *devices = NULL;
     clvox_context **contexts = NULL;
     *out = NULL;
-    const int wish = options ? options->at_once : 0, most = wish < 0 ? CLVOX_AT_ONCE : wish > 1 ? wish : 1;
-    int count = clvox_devices_list(&devices), wanted = 0, opened = 0;
+    const int wish = options ? options->at_once : 0;
+    int count = clvox_devices_list(&devices), wanted = 0, opened = 0, most = wish > 1 ? wish : 1;
     CLV_TRY(count);
     wanted = clv_devices_select(devices, count, options ? options->device : NULL, chosen);
     CLV_TRY(wanted);
+    for (int i = 0; i < wanted && wish < 0; i++) {
+        const int pay = clvox_at_once(&devices[chosen[i]].limits);
+        most = pay > most ? pay : most;
+    }
     contexts = calloc((size_t)wanted * (size_t)most, sizeof(clvox_context *));
     if (!contexts) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -154,7 +165,7 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
     }
     for (int k = 1; k < most; k++)
         for (int i = 0; i < wanted; i++)
-            if (wish > 0 || contexts[i]->limits.type != CLVOX_DEVICE_CPU)
+            if (wish > 0 || k < clvox_at_once(&contexts[i]->limits))
                 CLV_TRY(open_beside(options, devices, chosen[i], contexts[first_of(chosen, i)],
                                     &contexts[opened++]));
     *out = contexts;

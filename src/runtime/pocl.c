@@ -107,7 +107,7 @@ int clv_pocl_lend(const char *vendors, const char *folder)
     if (!dir)
         return 0;
     for (struct dirent *entry; !path[0] && (entry = readdir(dir));)
-        if (!strncmp(entry->d_name, "libpocl", 7))
+        if (!strncmp(entry->d_name, "libpocl.so", 10))
             snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
     closedir(dir);
     return path[0] && !system_has_driver(vendors) && setenv("OCL_ICD_VENDORS", path, 1) == 0;

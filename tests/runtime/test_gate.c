@@ -128,11 +128,11 @@ static void check_contexts(void **state)
     options.at_once = 0;
     assert_int_equal(clvox_contexts_create(&options, &contexts), 1);
     assert_null(clv_context_gate(contexts[0]));
-    const bool cpu = clvox_context_limits(contexts[0])->type == CLVOX_DEVICE_CPU;
+    const int pay = clvox_at_once(clvox_context_limits(contexts[0]));
     clvox_contexts_destroy(&contexts, 1);
     options.at_once = -1;
     const int count = clvox_contexts_create(&options, &contexts);
-    assert_int_equal(count, cpu ? 1 : CLVOX_AT_ONCE);
+    assert_int_equal(count, pay);
     clvox_contexts_destroy(&contexts, count);
 }
 
@@ -152,6 +152,17 @@ static void check_twice(void **state)
     clvox_contexts_destroy(&contexts, 4);
 }
 
+static void check_worth(void **state)
+{
+    (void)state;
+    clvox_device_limits l = {.type = CLVOX_DEVICE_GPU, .global_bytes = (size_t)16 << 30};
+    assert_int_equal(clvox_at_once(&l), 4);
+    l.global_bytes = (size_t)8 << 30;
+    assert_int_equal(clvox_at_once(&l), 1);
+    l = (clvox_device_limits){.type = CLVOX_DEVICE_CPU, .global_bytes = (size_t)64 << 30};
+    assert_int_equal(clvox_at_once(&l), 1);
+}
+
 int main(void)
 {
     test_case(check_waits, "work waits at the gate until there is room for it");
@@ -160,5 +171,6 @@ int main(void)
     test_case(check_none, "without a gate nothing waits");
     test_case(check_contexts, "several contexts on a device share its gate");
     test_case(check_twice, "so do those of a device that a list names twice");
+    test_case(check_worth, "several contexts pay on a GPU with memory for them");
     return test_run("gate", NULL);
 }
