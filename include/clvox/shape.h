@@ -48,7 +48,8 @@ CLVOX_API int clvox_shape_size(const clvox_shape *shape, double *size);
  *     RAS mm; lps: as LPS.
  *   MRtrix's tracks (.tck), of 32 and 64 bits in either byte order, in RAS mm.
  *   TrackVis' tracks (.trk), by their matrix and voxel order in RAS mm; scalars and properties are passed
- *     over. Without a matrix they are refused.
+ *     over. Without a matrix they are refused, and where programs differ on the place: where the order
+ *     exchanges three axes of the matrix, or two of which one is turned.
  * A polyline of n vertices becomes n - 1 segments in its order, one of a single vertex that vertex alone.
  * CLVOX_ERROR_FORMAT for damage, vertices that are not finite, corners that name no vertex, files without
  * lines. On success *out is the caller's, to be released with clvox_shape_destroy; on failure NULL. */

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/matrix.h"
+#include "cli/shapes.h"
 
 static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor",
                                     "colour"};
@@ -266,6 +267,39 @@ static int print_surface(const command *cli, const clvox_surface *s, cJSON *to)
     return CLVOX_OK;
 }
 
+/* ---- curves ------------------------------------------------------------- */
+
+static int print_curves(const command *cli, const clvox_shape *s, cJSON *to)
+{
+    double length, least[3] = {0}, largest[3] = {0};
+    size_t lines = 0;
+    int status = clvox_shape_size(s, &length);
+    if (status < 0)
+        return status;
+    for (size_t i = 0; i < s->elements; i++) /* a segment that does not begin where the last one ended */
+        lines += i == 0 || s->corners[2 * i] != s->corners[2 * i - 1];
+    for (size_t i = 0; i < 3 * s->vertices; i++) {
+        least[i % 3] = i < 3 ? s->points[i] : fmin(least[i % 3], s->points[i]);
+        largest[i % 3] = i < 3 ? s->points[i] : fmax(largest[i % 3], s->points[i]);
+    }
+    cli_print(cli, "  kind         curves, RAS mm\n");
+    cli_print(cli, "  counts       %zu vertices, %zu segments, %zu line%s\n", s->vertices, s->elements, lines,
+              lines == 1 ? "" : "s");
+    cJSON_AddStringToObject(to, "kind", "curves");
+    cJSON_AddNumberToObject(to, "vertices", (double)s->vertices);
+    cJSON_AddNumberToObject(to, "segments", (double)s->elements);
+    cJSON_AddNumberToObject(to, "lines", (double)lines);
+    cJSON_AddNumberToObject(to, "length_mm", length);
+    if (s->vertices) {
+        cli_print(cli, "  bounds       %.2f to %.2f, %.2f to %.2f, %.2f to %.2f mm\n", least[0], largest[0],
+                  least[1], largest[1], least[2], largest[2]);
+        cJSON_AddItemToObject(to, "least_mm", cJSON_CreateDoubleArray(least, 3));
+        cJSON_AddItemToObject(to, "largest_mm", cJSON_CreateDoubleArray(largest, 3));
+    }
+    cli_print(cli, "  length       %.6g mm\n", length);
+    return CLVOX_OK;
+}
+
 /* ---- files -------------------------------------------------------------- */
 
 /* A composite's, in the order in which a point passes them. */
@@ -292,10 +326,13 @@ static int info(command *cli, const char *path, cJSON *to)
     clvox_transform *part[CLI_MAX_LINKS];
     int parts = 0;
     clvox_surface *surface = NULL;
+    clvox_shape *curves = NULL;
     if (clvox_volume_is_file(path))
         CLI_TRY(cli_load(cli, &(cli_input){path, &volume, CLI_AS_LABELS}, 1, NULL, NULL, false));
     else if (clvox_surface_is_file(path))
         CLI_TRY(cli_read_surface(cli, path, &surface));
+    else if (cli_shape_tracks(path))
+        CLI_TRY(cli_read_curves(cli, path, false, &curves));
     else
         CLI_TRY(cli_read_transforms(cli, path, part, CLI_MAX_LINKS, &parts));
     cli_print(cli, "%s\n", path);
@@ -304,6 +341,8 @@ static int info(command *cli, const char *path, cJSON *to)
         print_volume(cli, volume, to);
     else if (surface)
         CLI_TRY(print_surface(cli, surface, to));
+    else if (curves)
+        CLI_TRY(print_curves(cli, curves, to));
     else
         print_parts(cli, part, parts, to);
 end:
@@ -311,6 +350,7 @@ end:
     for (int i = 0; i < parts; i++)
         clvox_transform_destroy(&part[i]);
     clvox_surface_destroy(&surface);
+    clvox_shape_destroy(&curves);
     return status;
 }
 
@@ -322,7 +362,7 @@ int cmd_info(command *cli, int argc, char **argv)
                  "(RAS: right, anterior, superior), type, kind, range of values; displacement fields also\n"
                  "their longest vector. Affines: matrix, rotation, scale, shear, translation. Surfaces\n"
                  "(GIFTI, VTK polydata, PLY, STL, OBJ, BYU, FreeSurfer): counts, bounds, area, whether they\n"
-                 "are closed, volume, Euler characteristic.",
+                 "are closed, volume, Euler characteristic. Tracks (.tck, .trk): counts, bounds, length.",
         .example = "  clvox info head.nii.gz result_affine.txt result_warp.nii.gz lh.white",
         .options = NULL,
         .least = 1,

@@ -4,7 +4,7 @@
 
 static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
-    {"info", "describe volumes, transforms and surfaces", cmd_info},
+    {"info", "describe volumes, transforms, surfaces and tracks", cmd_info},
     {"register", "register one image to another", cmd_register},
     {"atlas", "build an unbiased template of a population", cmd_atlas},
     {"shoot", "shoot a geodesic from its initial momentum", cmd_shoot},

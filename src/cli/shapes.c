@@ -172,14 +172,20 @@ static bool ends_with(const char *path, const char *end)
     return length >= more && !strcasecmp(path + length - more, end);
 }
 
+bool cli_shape_tracks(const char *path)
+{
+    return ends_with(path, ".tck") || ends_with(path, ".trk") || ends_with(path, ".tck.gz") ||
+           ends_with(path, ".trk.gz");
+}
+
 const cli_shape_kind *cli_shape_read_any(command *cli, const char *path, cli_frames frames,
                                          cli_shape_side *out)
 {
     const cli_shape_kind *kinds = cli_shape_kinds, *kind = &kinds[CLI_SURFACE];
-    const bool curves = clvox_curves_check_name(path) >= 0;
+    const bool curves = ends_with(path, ".vtk") || ends_with(path, ".vtk.gz");
     if (ends_with(path, ".csv"))
         kind = &kinds[CLI_CLOUD];
-    else if (ends_with(path, ".trk") || (curves && clvox_surface_check_name(path) < 0))
+    else if (cli_shape_tracks(path))
         kind = &kinds[CLI_CURVES];
     int status = kind->read(cli, path, frames, out);
     if (status < 0 && kind == &kinds[CLI_SURFACE] && curves) {

@@ -54,6 +54,9 @@ typedef struct cli_shape {
     clvox_shape_errors errors;
 } cli_shape;
 
+/* Whether a name is that of streamlines, which hold curves and nothing else. */
+bool cli_shape_tracks(const char *path);
+
 /* A shape of whatever kind the file holds, by its ending, and where that leaves it open by what can be read:
  * its row. NULL, with the message, where it is none. */
 const cli_shape_kind *cli_shape_read_any(command *cli, const char *path, cli_frames frames,

@@ -71,7 +71,12 @@ int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4
     if (!isfinite(longest) || !(longest > 0))
         return clvox_fail(CLVOX_ERROR_DATA,
                           "the shapes of both sides are one point: there is nothing to register");
-    if (!(spacing > 0) || !(margin >= 0) || !isfinite(margin) || spacing > longest / 4)
+    if (!(spacing > 0) || !(margin >= 0) || !isfinite(margin))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "a grid of %g mm with a margin of %g mm: the first has to be above 0, the second 0 "
+                          "or more",
+                          spacing, margin);
+    if (spacing > longest / 4)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "a grid of %g mm is too coarse for shapes that are %.4g mm long: at most %.3g mm",
                           spacing, longest, longest / 4);

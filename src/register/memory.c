@@ -289,6 +289,12 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
                  (double)largest / 1048576, l->name, (double)piece / 1048576);
     const clv_model *model = clv_model_find(o->deform);
     const bool flow = model && clv_model_takes(model, "timesteps");
+    if (images->shapes > 0 && o->currents != CLVOX_CURRENTS_EXACT) {
+        clvox_register_options less = *o;
+        less.currents = CLVOX_CURRENTS_EXACT;
+        if (fits(images, &less, available, piece))
+            snprintf(advice, sizeof advice, "--currents exact");
+    }
     for (int steps = o->timesteps - 2; flow && steps >= 2 && !*advice; steps -= 2) {
         clvox_register_options less = *o;
         less.timesteps = steps;

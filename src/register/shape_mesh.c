@@ -316,6 +316,7 @@ static int make(clv_registration *run, clv_shape_term *term, const clv_image *on
                                            .count = counts[0] + counts[1],
                                            .most = GROWTH * box->largest,
                                            .room = &run->shapes.room};
+    const char *why = "on any grid that was tried";
     double spacing = ratio_of(o) * run->shapes.width, error[2] = {0};
     truth want = {.vector = NULL};
     for (int f = 0; f <= term->varifold; f++)
@@ -325,8 +326,8 @@ static int make(clv_registration *run, clv_shape_term *term, const clv_image *on
         clv_mesh_grid grid;
         status = clv_mesh_grid_make(box->least, box->most, run->shapes.width, spacing, &grid);
         if (status < 0 || nodes_of(&grid) > run->shapes.room_nodes) {
-            status = forced ? refuse(run, term, "its grid would be too large") : CLVOX_OK;
-            goto end;
+            why = "its grid would be too large";
+            break;
         }
         CLV_TRY(clv_particle_mesh_create(run->ctx, &grid, &how, &term->mesh));
         term->by_mesh = true;
@@ -344,8 +345,8 @@ static int make(clv_registration *run, clv_shape_term *term, const clv_image *on
         clv_shape_mesh_drop(term);
         spacing *= fmin(fmax(pow(o->currents_error / worst, .25) * .95, .5), .95);
     }
-    if (forced)
-        status = refuse(run, term, "on any grid that was tried");
+    /* A shape that stays is not multiplied again: its product is put back. */
+    status = forced ? refuse(run, term, why) : clv_shape_multiply_all(run, term);
 end:
     if (status < 0)
         clv_shape_mesh_drop(term);

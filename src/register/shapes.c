@@ -365,8 +365,7 @@ end:
     return status;
 }
 
-/* By all pairs, where the elements lie. */
-static int multiply_all(clv_registration *run, clv_shape_term *term)
+int clv_shape_multiply_all(clv_registration *run, clv_shape_term *term)
 {
     int status = CLVOX_OK;
     for (int s = 0; s < 2; s++)
@@ -386,7 +385,7 @@ int clv_shapes_term(clv_registration *run, double *out)
         if (term->by_mesh)
             CLV_TRY(clv_shape_mesh_left(run, term, &left));
         if (left)
-            CLV_TRY(multiply_all(run, term));
+            CLV_TRY(clv_shape_multiply_all(run, term));
         CLV_TRY(clv_shape_energy(run, term, &energy));
         *out -= term->weight * energy / term->norm;
     }

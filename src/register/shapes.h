@@ -46,6 +46,9 @@ int clv_shapes_term(clv_registration *run, double *term);
  * -2 <S, T>. */
 int clv_shape_derive(clv_registration *run, clv_shape_term *term, int side, bool own);
 
+/* All three products by all pairs, where the elements lie. */
+int clv_shape_multiply_all(clv_registration *run, clv_shape_term *term);
+
 /* |S - T|^2 as the last sums found it. Blocking. */
 int clv_shape_energy(clv_registration *run, const clv_shape_term *term, double *energy);
 

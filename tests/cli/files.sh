@@ -52,6 +52,16 @@ exits 0 clvox info open.obj s.nii; prints 'closed       no'; prints '3 open edge
 echo 'f 1 2 9' >> open.obj
 exits 1 clvox info open.obj; one_sentence; says 'open.obj: triangle 3 names vertex 8'
 
+begin "info: tracks"
+printf '# vtk DataFile Version 3.0\nl\nASCII\nDATASET POLYDATA\nPOINTS 5 float\n0 0 0 3 0 0 3 4 0 1 1 1 1 1 3\nLINES 2 7\n3 0 1 2\n2 3 4\n' > lines.vtk
+printf '1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' > one.txt
+exits 0 clvox apply --curves lines.vtk -t one.txt -o lines.tck
+exits 0 clvox info lines.tck --json log/tracks.json; prints 'curves, RAS mm'; prints '5 vertices, 3 segments, 2 lines$'
+prints '0.00 to 3.00, 0.00 to 4.00, 0.00 to 3.00 mm'; prints 'length       9 mm'
+json log/tracks.json 'j["files"][0]["lines"] == 2 and abs(j["files"][0]["length_mm"] - 9) < 1e-6'
+gzip -c lines.tck > packed.tck.gz; exits 0 clvox info packed.tck.gz; prints '5 vertices, 3 segments, 2 lines$'
+head -c 20 lines.tck > cut.tck; exits 1 clvox info cut.tck; one_sentence; says 'cut.tck'
+
 begin "compare: surfaces"
 sed 's/ 3/ 6/g; s/^f.*//' tetra.obj > large.obj
 grep '^f' tetra.obj >> large.obj

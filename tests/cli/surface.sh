@@ -64,6 +64,8 @@ printf 'x,y,z,weight\n0,0,0,7\n' > one.csv; printf 'x,y,z\n0,3,0\n' > three.csv;
 exits 0 clvox surface compare one.csv three.csv --width 5mm --json log/p.json; near measure 0.604647 1e-6; near Hausdorff_mm 3 1e-9; near weight 7 1e-9
 json log/p.json 'j["result"]["kind"] == "cloud" and "varifold" not in j["result"] and abs(j["result"]["measure_products"]["AB"] - .697676) < 1e-6'
 exits 0 clvox surface compare one.vtk one.vtk --width 5mm --method mesh --error 1e-3; prints 'by a particle mesh of'; near mean_distance_mm 0 1e-9
+printf '1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' > same.txt; exits 0 clvox apply --curves one.vtk -t same.txt -o one.tck; gzip -c one.tck > packed.tck.gz
+exits 0 clvox surface compare one.vtk packed.tck.gz --width 5mm; near mean_distance_mm 0 1e-6
 exits 1 clvox surface compare one.vtk one.csv --width 5mm; one_sentence; says 'one.vtk holds curves and one.csv clouds'
 exits 1 clvox surface compare one.vtk i.ply --width 5mm; one_sentence; says 'i.ply surfaces'
 printf '# vtk DataFile Version 3.0\nl\nASCII\nDATASET POLYDATA\nPOINTS 1 float\n0 0 0\n' > none.vtk

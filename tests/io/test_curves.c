@@ -242,6 +242,7 @@ static void damaged_tracks(void **state)
     refused_head("mrtrix tracks\ndatatype: Float32LE\nfile: points.dat 0\nEND\n", "in another file");
     refused_head("mrtrix tracks\ndatatype: Float32LE\nfile: . 2000\nEND\n", "where it has ended");
     refused_head("mrtrix tracks\ndatatype: Float32LE\nfile: . -1\nEND\n", "where it has ended");
+    refused_head("mrtrix tracks\ndatatype: Float32LE\nfile: . 20\nEND\n", "begin in its header");
     for (int cut = 1; cut < 4; cut++) {
         memset(bytes, 0, sizeof bytes);
         refused_bytes("cut.tck", bytes, tck(bytes, "Float32LE", 4, false, NUMBERS - cut), "ends early");
@@ -324,6 +325,21 @@ static void tracks_of_trackvis(void **state)
     refused_bytes("cut.trk", bytes, size + 2, "ends early");
     put_int(bytes, 1000, -1, 4, false);
     refused_bytes("less.trk", bytes, size, "ends early");
+    /* In which nibabel and the matrix differ: three axes exchanged, or two with one of them turned. */
+    const float three[16] = {0, 2, 0, -10, 0, 0, 3, 20, 4, 0, 0, 5, 0, 0, 0, 1};
+    size = trk(bytes, "RAS", three, false);
+    refused_bytes("three.trk", bytes, size, "order RAS of the TrackVis file is not the SRA of its matrix");
+    const float two[16] = {0, 2, 0, -10, -3, 0, 0, 20, 0, 0, 4, 5, 0, 0, 0, 1};
+    size = trk(bytes, "RAS", two, false);
+    refused_bytes("two.trk", bytes, size, "order RAS of the TrackVis file is not the PRS of its matrix");
+    size = trk(bytes, "PRS", two, false);
+    clvox_shape *same = NULL;
+    assert_true(!files_write(files_in("same.trk"), bytes, size));
+    assert_ok(clvox_curves_read(files_in("same.trk"), 0, &same));
+    clvox_shape_destroy(&same);
+    const float flat[16] = {2, 0, 0, -10, 0, 3, 0, 20, 0, 0, 0, 5, 0, 0, 0, 1};
+    size = trk(bytes, "RAS", flat, false);
+    refused_bytes("flat.trk", bytes, size, "without an inverse");
     size = trk(bytes, "RRS", cases[0].matrix, false);
     refused_bytes("order.trk", bytes, size, "voxel order");
     size = trk(bytes, "RAS", cases[0].matrix, false);

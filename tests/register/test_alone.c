@@ -214,6 +214,9 @@ static void what_cannot_be(void **state)
     assert_that(strstr(clvox_message(), "too coarse for shapes that are 16") != NULL, "%s", clvox_message());
     assert_int_equal(clvox_shapes_grid(&s.images, one, .001, 9, &grid), CLVOX_ERROR_ARGUMENT);
     assert_that(strstr(clvox_message(), "more than 1024 voxels") != NULL, "%s", clvox_message());
+    assert_int_equal(clvox_shapes_grid(&s.images, one, -1, 9, &grid), CLVOX_ERROR_ARGUMENT);
+    assert_that(strstr(clvox_message(), "has to be above 0") != NULL, "%s", clvox_message());
+    assert_int_equal(clvox_shapes_grid(&s.images, one, 2, (double)NAN, &grid), CLVOX_ERROR_ARGUMENT);
     const double nowhere[4][4] = {{0}};
     assert_true(clvox_shapes_grid(&s.images, nowhere, 2, 9, &grid) < 0);
     const clvox_register_images point = {.fixed_points = middle, .moving_points = middle, .points = 1};

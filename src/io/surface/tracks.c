@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/matrix.h"
 #include "base/status.h"
 #include "io/surface/file.h"
 
@@ -65,6 +66,8 @@ static int tck_header_read(const clv_surface_bytes *file, tck_header *out)
             if (!typed || !placed)
                 return wrong(file, "tracks",
                              typed ? "does not say where its points begin" : "has no datatype");
+            if (out->offset < (size_t)(text.at - (const char *)file->data))
+                return wrong(file, "tracks", "says that its points begin in its header");
             return CLVOX_OK;
         }
         if (!strcasecmp(word, "datatype:")) {
@@ -242,7 +245,9 @@ static int trk_place(const clv_surface_bytes *file, bool big, double out[4][4])
     out[3][3] = 1;
     for (int r = 0; r < 3; r++)
         out[r][3] = m[r][3];
-    bool taken[3] = {false};
+    bool taken[3] = {false}, turned_axis = false;
+    char order[4] = "", axes[4] = "";
+    int exchanged = 0;
     for (int k = 0; k < 3; k++) {
         const double edge = clv_number_at(d + TRK_VOXEL + 4 * k, CLV_FLOAT32, big);
         const double voxels = clv_number_at(d + TRK_DIM + 2 * k, CLV_INT16, big);
@@ -251,19 +256,33 @@ static int trk_place(const clv_surface_bytes *file, bool big, double out[4][4])
         const int ras = axis_of(letter, &positive);
         if (!(edge > 0) || !isfinite(edge) || ras < 0 || taken[ras])
             return wrong(file, "TrackVis",
-                         ras < 0 || taken[ras] ? "has a voxel order of other letters than RASLPI"
+                         ras < 0 || taken[ras] ? "has a voxel order that does not name three axes"
                                                : "has voxels of no size");
         taken[ras] = true;
         int v = 0; /* the voxel axis of the matrix */
         while (axis[v] != ras)
             v++;
         const bool turned = (m[ras][v] > 0) != positive;
+        order[k] = (char)letter;
+        axes[v] = (m[ras][v] > 0 ? "RAS" : "LPI")[ras];
+        exchanged += v != k;
+        turned_axis = turned_axis || (v != k && turned);
         const double scale = turned ? -1 / edge : 1 / edge, shift = turned ? voxels - .5 : -.5;
         for (int r = 0; r < 3; r++) {
             out[r][k] = m[r][v] * scale;
             out[r][3] += m[r][v] * shift;
         }
     }
+    /* nibabel, which writes most of these files, goes from one order to the other by the inverse of what
+     * leads there: the same only where no axes are exchanged, or two of which none is turned. */
+    if (exchanged == 3 || turned_axis)
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: the voxel order %s of the TrackVis file is not the %s of its matrix, and "
+                          "programs read such files differently; convert it to .tck with the one that "
+                          "wrote it",
+                          file->path, order, axes);
+    if (!clv_matrix_regular(CLV_MATRIX(out)))
+        return wrong(file, "TrackVis", "has a matrix without an inverse");
     return CLVOX_OK;
 }
 
@@ -280,7 +299,7 @@ int clv_trk_read(const clv_surface_bytes *file, clv_mesh *mesh)
     const double scalars = clv_number_at(d + TRK_SCALARS, CLV_INT16, big),
                  properties = clv_number_at(d + TRK_PROPERTIES, CLV_INT16, big);
     if (!(scalars >= 0) || !(properties >= 0))
-        return wrong(file, "TrackVis", "has fewer than no scalars");
+        return wrong(file, "TrackVis", "has a negative number of scalars or properties");
     CLV_TRY(trk_place(file, big, to_ras));
     const size_t step = 4 * (3 + (size_t)scalars), behind = 4 * (size_t)properties;
     for (size_t at = TRK_HEADER; at < file->size;) {

@@ -78,9 +78,9 @@ def preset(struct, given, quick, regular, best):
                               _abi.CLVOX_PRESET_BEST if best else _abi.CLVOX_PRESET_DEFAULT)
 
 
-def _edge(volumes: Any, spacing: Optional[float]) -> float:
-    """Of a voxel, for widths in voxels."""
-    return float(np.cbrt(np.prod(volumes[0].spacing))) if volumes else float(spacing or 1)
+def _edge(volumes: Any) -> float:
+    """Of a voxel, for lengths in voxels; 0, which leaves these for later, where the grid is still to be made."""
+    return float(np.cbrt(np.prod(volumes[0].spacing))) if volumes else 0.
 
 
 def _grid(images: Any, o: Any, spacing: Optional[float]) -> Any:
@@ -142,7 +142,7 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
     elif init is not None:
         set_matrix(struct, read_affine(init) if isinstance(init, (str, bytes, os.PathLike)) else init)
         struct.init = _abi.CLVOX_INIT_MATRIX
-    set_options("register", options, struct, _edge(pairs[0] or tissues, spacing))
+    set_options("register", options, struct, _edge(pairs[0] or tissues))
     structs = [[v.struct() for v in side] for side in pairs]
     masks = [optional(fixed_mask), optional(moving_mask), optional(initial_warp)]
     images = _abi.clvox_register_images(channels=len(structs[0]))
@@ -161,6 +161,7 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
     if alone:
         grid = _grid(images, struct, spacing)
         images.grid = ctypes.pointer(grid)
+        set_options("register", options, struct, grid.to_ras[0][0])
     made = None
     callback = Progress(_abi.clvox_progress, progress)
     struct.progress = callback.pointer
