@@ -6,8 +6,7 @@
 #include "cli/matrix.h"
 #include "cli/shapes.h"
 
-static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor",
-                                    "colour"};
+static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor", "colour"};
 static const char *const types[] = {"float32", "float64", "int8",   "uint8", "int16",
                                     "uint16",  "int32",   "uint32", "int64", "uint64"};
 
@@ -99,7 +98,8 @@ static void print_volume(const command *cli, const clvox_volume *v, cJSON *to)
     cli_print(cli, "\n");
     if (v->flow.gamma > 0) {
         const double op[3] = {v->flow.alpha, v->flow.beta, v->flow.gamma};
-        cli_print(cli, "  momentum     of the operator %g,%g,%g, %d time steps\n", op[0], op[1], op[2], v->flow.timesteps);
+        cli_print(cli, "  momentum     of the operator %g,%g,%g, %d time steps\n", op[0], op[1], op[2],
+                  v->flow.timesteps);
         cJSON *momentum = cJSON_AddObjectToObject(to, "momentum");
         cJSON_AddItemToObject(momentum, "operator", cJSON_CreateDoubleArray(op, 3));
         cJSON_AddNumberToObject(momentum, "timesteps", v->flow.timesteps);
@@ -243,7 +243,8 @@ static int print_surface(const command *cli, const clvox_surface *s, cJSON *to)
         if (oriented)
             cli_print(cli, "  closed       yes, its triangles face %s\n", faces);
         else
-            cli_print(cli, "  closed       %s\n", closed ? "yes, but its triangles do not fit together" : "no");
+            cli_print(cli, "  closed       %s\n",
+                      closed ? "yes, but its triangles do not fit together" : "no");
         if (closed)
             cli_print(cli, "  volume       %.6g mm^3\n", f.volume);
         cli_print(cli, "  Euler        %d\n", f.euler);

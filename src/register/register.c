@@ -120,7 +120,8 @@ static int check(const clvox_register_images *images, const clvox_register_optio
         status = clv_register_check_operator(o);
     if (status < 0)
         return status;
-    if (model && clv_model_takes(model, "solver") && o->gamma > 0 && o->beta > 0 && o->solver == CLVOX_SOLVER_SOR)
+    if (model && clv_model_takes(model, "solver") && o->gamma > 0 && o->beta > 0 &&
+        o->solver == CLVOX_SOLVER_SOR)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "over-relaxation takes operators with a beta of 0, not %g; solve by fft, "
                           "cg, hybrid or multigrid",
@@ -136,7 +137,7 @@ static int check(const clvox_register_images *images, const clvox_register_optio
 }
 
 static void state_metric(const clv_metric_report *before, const clv_metric_report *linear,
-                           const clv_metric_report *after, clvox_register_result *result)
+                         const clv_metric_report *after, clvox_register_result *result)
 {
     result->metric_before = before->metric;
     result->metric_linear = linear->metric;
@@ -239,8 +240,8 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     run.initial_warp = images.initial_warp;
     if (deform && deform->border_stays && !run.initial_warp)
         CLV_TRY(clv_register_domain(&run, &images));
-    CLV_TRY(clv_register_build_ahead(&run, images.fixed_mask || images.moving_mask || images.linear_fixed_mask ||
-                                               images.linear_moving_mask));
+    CLV_TRY(clv_register_build_ahead(&run, images.fixed_mask || images.moving_mask ||
+                                               images.linear_fixed_mask || images.linear_moving_mask));
     CLV_TRY(clv_register_upload(&run, &images));
     result->seconds_prepare = clv_seconds() - mark;
 

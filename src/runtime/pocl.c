@@ -68,8 +68,8 @@ bool clv_pocl_is_wrong(const char *platform, const char *driver)
 static bool has_platform(const char *library)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
-    void *(CL_API_CALL *address)(const char *) = NULL;
-    cl_int(CL_API_CALL *platforms)(cl_uint, cl_platform_id *, cl_uint *) = NULL;
+    void *(CL_API_CALL * address)(const char *) = NULL;
+    cl_int(CL_API_CALL * platforms)(cl_uint, cl_platform_id *, cl_uint *) = NULL;
     cl_uint count = 0;
     if (handle)
         *(void **)&address = dlsym(handle, "clGetExtensionFunctionAddress");
@@ -107,7 +107,7 @@ int clv_pocl_lend(const char *vendors, const char *folder)
     if (!dir)
         return 0;
     for (struct dirent *entry; !path[0] && (entry = readdir(dir));)
-        if (!strncmp(entry->d_name, "libpocl.so", 10))
+        if (!strncmp(entry->d_name, "libpocl", 7) && strncmp(entry->d_name, "libpocl-devices", 15) != 0)
             snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
     closedir(dir);
     return path[0] && !system_has_driver(vendors) && setenv("OCL_ICD_VENDORS", path, 1) == 0;
