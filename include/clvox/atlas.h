@@ -24,8 +24,8 @@ typedef enum clvox_vote {
     CLVOX_VOTE_LOCAL         /* by weight and how like the template a subject is around the voxel */
 } clvox_vote;
 
-/* What a run consists of: the first ones of one subject each, on a device; from MEAN_MAP on the host, of all
- * subjects of a process at once; the last once for all, on a device. */
+/* What a run consists of: the first ones of one subject each, on a device; from MEAN_MAP on of all subjects of
+ * a process at once; the last once for all, on a device. */
 typedef enum clvox_atlas_work {
     CLVOX_ATLAS_FIRST_LINEAR = 0, /* registration, which looks for a start */
     CLVOX_ATLAS_LINEAR,           /* registration in a later round */
@@ -35,7 +35,7 @@ typedef enum clvox_atlas_work {
     CLVOX_ATLAS_VOTER,            /* its labels, through its map */
     CLVOX_ATLAS_MEAN_MAP,         /* one time more than maps are moved */
     CLVOX_ATLAS_MEAN_IMAGE,       /* once a round, and once before */
-    CLVOX_ATLAS_EXPONENTIAL,      /* of the mean map, each time that maps are moved */
+    CLVOX_ATLAS_EXPONENTIAL,      /* of the mean map, on each device, each time that maps are moved */
     CLVOX_ATLAS_WORKS
 } clvox_atlas_work;
 
@@ -69,6 +69,9 @@ typedef struct clvox_atlas_options {
      * before the store; the subjects' own images may be there, too. The bits are the same. NULL: in
      * memory. */
     clvox_store *store;
+    /* Bytes of a device that maps of subjects take beside the registrations. Others are in store or memory,
+     * with the same bits. 0: on GPUs what the registrations leave, on CPUs none. */
+    size_t device_bytes;
     /* Contexts besides the one of the call, on devices of the same model and driver, or on the same one
      * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */
     clvox_context *const *more;
@@ -120,6 +123,7 @@ typedef struct clvox_atlas_result {
     int subjects, rounds;
     int resumed;           /* registrations that options.state had */
     size_t device_bytes;   /* the most that a registration held */
+    int resident;          /* subjects of this process whose maps were on a device in the end */
 } clvox_atlas_result;
 
 /* Builds the template of count subjects, at most 65536. Its grid is that of start, else the subjects' own

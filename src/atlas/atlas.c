@@ -10,6 +10,8 @@
 
 #include "atlas/options.h"
 #include "base/matrix.h"
+#include "io/orientation.h"
+#include "register/register.h"
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {
@@ -26,8 +28,6 @@ void clv_atlas_leave_out(clv_atlas_member *s, const char *why)
 {
     if (why != s->map.left_out)
         snprintf(s->map.left_out, sizeof s->map.left_out, "%s", why);
-    clvox_volume_destroy(&s->map.warp);
-    clvox_volume_destroy(&s->map.inverse_warp);
     s->base = s->weight = 0;
 }
 
@@ -51,27 +51,35 @@ int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume)
     return volume ? clvox_store_keep(a->o->store, volume) : CLVOX_OK;
 }
 
-int clv_atlas_keep_maps(const clv_atlas_run *a, const clvox_atlas_map *m)
-{
-    const int status = clv_atlas_keep(a, m->warp);
-    return status < 0 ? status : clv_atlas_keep(a, m->inverse_warp);
-}
-
-/* A subject's maps are those of its registration. */
-static int take_over(clv_atlas_run *a, clv_atlas_member *s, clvox_register_result *r, bool deformable)
+/* A subject's map is that of its registration. */
+static int take_over(clv_atlas_run *a, clv_atlas_member *s, const clvox_register_result *r, bool deformable)
 {
     if (!deformable)
         clv_matrix_copy(CLV_MATRIX(r->matrix), s->map.matrix);
-    clvox_volume_destroy(&s->map.warp);
-    clvox_volume_destroy(&s->map.inverse_warp);
     s->map.suspicions = r->suspicions;
-    s->map.warp = r->warp, s->map.inverse_warp = r->inverse_warp;
-    r->warp = r->inverse_warp = NULL;
     pthread_mutex_lock(&a->lock);
     a->out->device_bytes = r->device_bytes > a->out->device_bytes ? r->device_bytes : a->out->device_bytes;
     a->fresh[0]++;
     pthread_mutex_unlock(&a->lock);
-    return clv_atlas_keep_maps(a, &s->map);
+    return deformable ? clv_atlas_fields_keep(a, s) : CLVOX_OK;
+}
+
+/* Its maps go to where the subject has room for them. */
+static int deform(clv_atlas_run *a, clv_atlas_member *s, int device, const clvox_register_images *images,
+                  const clvox_register_options *o, clvox_register_result *r)
+{
+    int status = clv_atlas_fields_make(a, s, device);
+    if (status < 0)
+        return status;
+    const clv_atlas_fields *f = &s->fields;
+    const clv_register_fields to = {
+        {f->buffer[0], f->buffer[1]},
+        {f->kept[0] ? f->kept[0]->data : NULL, f->kept[1] ? f->kept[1]->data : NULL},
+    };
+    status = clv_register_to(a->ctx[device], images, o, &to, r);
+    if (status < 0)
+        clv_atlas_fields_drop(a, s);
+    return status;
 }
 
 static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
@@ -84,12 +92,13 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
         .fixed = {a->average}, .moving = {s->image}, .channels = 1, .moving_mask = s->given->mask};
     tick of = {a, device};
     (void)user;
-    if (clv_atlas_state_find(a, s)) {
+    status = clv_atlas_state_find(a, s, device);
+    if (status != 0) {
         pthread_mutex_lock(&a->lock);
         a->fresh[0]++;
         a->fresh[1]++;
         pthread_mutex_unlock(&a->lock);
-        return clv_atlas_keep_maps(a, &s->map);
+        return status;
     }
     o.init = first && !deformable ? CLVOX_INIT_AUTO : CLVOX_INIT_MATRIX;
     clv_matrix_copy(CLV_MATRIX(s->map.matrix), o.matrix);
@@ -100,13 +109,15 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
     o.inverse = deformable;
     o.progress = ticked;
     o.user = &of;
-    status = clvox_register(a->ctx[device], &images, &o, &r);
+    status =
+        deformable ? deform(a, s, device, &images, &o, &r) : clvox_register(a->ctx[device], &images, &o, &r);
     if (status >= 0 && r.suspicions & CLVOX_SUSPECT_OVERLAP)
         status =
             clvox_fail(CLVOX_ERROR_DATA, "it is lost: less than a tenth of it comes to lie in the template");
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
         clv_atlas_fail(status, s);
     if (status == CLVOX_ERROR_DATA && a->o->skip_bad) {
+        clv_atlas_fields_drop(a, s);
         pthread_mutex_lock(&a->lock);
         clv_atlas_leave_out(s, clvox_message());
         pthread_mutex_unlock(&a->lock);
@@ -162,7 +173,8 @@ end:
     return status;
 }
 
-static int check(const clvox_atlas_subject *s, int count, const clvox_volume *start, const clvox_atlas_options *o)
+static int check(const clvox_atlas_subject *s, int count, const clvox_volume *start,
+                 const clvox_atlas_options *o)
 {
     int status = clv_options_check(&clv_atlas_table, o);
     if (status < 0)
@@ -174,8 +186,8 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
     if (start && (start->kind != CLVOX_KIND_SCALAR || start->frames != 1))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template begins with a 3-D image of one value a voxel");
     for (int i = 0; i < count; i++)
-        if (!s[i].image || s[i].image->kind != CLVOX_KIND_SCALAR || s[i].image->frames != 1 || !(s[i].weight > 0) ||
-            !isfinite(s[i].weight))
+        if (!s[i].image || s[i].image->kind != CLVOX_KIND_SCALAR || s[i].image->frames != 1 ||
+            !(s[i].weight > 0) || !isfinite(s[i].weight))
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
                               "%s: a subject is a 3-D image of one value a voxel and has a weight above 0",
                               s[i].name ? s[i].name : "a subject");
@@ -190,12 +202,36 @@ static int copy_of(const clvox_volume *v, clvox_volume **out)
     return status;
 }
 
+int clv_atlas_shown(const clv_atlas_run *a, const clvox_volume *volume, clvox_volume **out)
+{
+    clv_orientation o, back;
+    clv_orientation_of(&a->shown, &o);
+    clv_orientation_inverse(&o, &back);
+    return clv_orientation_volume(volume, &back, &a->shown, out);
+}
+
+int clv_atlas_show(const clv_atlas_run *a, clvox_volume **volume)
+{
+    clv_orientation o;
+    clvox_volume *shown;
+    clv_orientation_of(&a->shown, &o);
+    const int status = clv_orientation_same(&o) ? 0 : clv_atlas_shown(a, *volume, &shown);
+    if (status < 0 || clv_orientation_same(&o))
+        return status;
+    clvox_volume_destroy(volume);
+    *volume = shown;
+    return CLVOX_OK;
+}
+
 /* The template of round 0. */
 static int begin(clv_atlas_run *a)
 {
     clvox_atlas_round unused;
-    if (a->start)
-        return copy_of(a->start, &a->average);
+    clv_orientation o;
+    if (a->start) {
+        clv_orientation_of(&a->start->grid, &o);
+        return clv_orientation_volume(a->start, &o, NULL, &a->average);
+    }
     const int status = clv_atlas_average(a);
     return status < 0 ? status : clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));
 }
@@ -204,6 +240,7 @@ static int run_all(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
     CLV_TRY(clv_atlas_gather(a, subjects));
+    CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_fields_open(a)));
     CLV_TRY(clv_atlas_state_open(a));
     if (!a->average && (a->linear || !a->along))
         CLV_TRY(begin(a));
@@ -218,26 +255,42 @@ end:
     return status;
 }
 
+static int to_volumes(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+{
+    (void)device, (void)user;
+    pthread_mutex_lock(&a->lock);
+    a->out->resident += clv_atlas_fields_resident(s);
+    pthread_mutex_unlock(&a->lock);
+    return clv_atlas_fields_volumes(a, s);
+}
+
 int clv_atlas_hand_over(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
+    a->out->resident = 0;
+    CLV_TRY(clv_atlas_each(
+        a, &(clv_atlas_step){.take = to_volumes, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS}));
     for (int i = 0; i < a->count; i++) {
-        clv_atlas_member *s = &a->s[i];
-        const clv_atlas_member *first = &a->s[s->first];
+        const clv_atlas_member *s = &a->s[i], *first = &a->s[s->first];
         clvox_atlas_map *to = &a->out->map[s->place];
         *to = first->map;
         to->share = first->weight > 0 ? s->own * first->kernel / a->weights : 0;
-        if (s->first != i)
-            to->warp = to->inverse_warp = NULL;
+        to->warp = to->inverse_warp = NULL;
     }
     for (int i = 0; i < a->count; i++) {
-        const clvox_atlas_map *first = &a->s[a->s[i].first].map;
+        clvox_atlas_map *from = &a->s[i].map, *to = &a->out->map[a->s[i].place];
+        to->warp = from->warp, to->inverse_warp = from->inverse_warp;
+        from->warp = from->inverse_warp = NULL;
+    }
+    for (int i = 0; i < a->count; i++) {
+        const clvox_atlas_map *first = &a->out->map[a->s[a->s[i].first].place];
         clvox_atlas_map *to = &a->out->map[a->s[i].place];
         if (a->s[i].first == i || !first->warp)
             continue;
         CLV_TRY(copy_of(first->warp, &to->warp));
         CLV_TRY(copy_of(first->inverse_warp, &to->inverse_warp));
-        CLV_TRY(clv_atlas_keep_maps(a, to));
+        CLV_TRY(clv_atlas_keep(a, to->warp));
+        CLV_TRY(clv_atlas_keep(a, to->inverse_warp));
     }
 end:
     return status;
@@ -274,12 +327,18 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     if (o->state && is_final(status) && !result->rounds && (!o->team || !o->team->rank))
         clvox_atlas_forget(o->state);
     result->subjects = a->count;
-    const int copied = clv_atlas_hand_over(a);
-    status = status < 0 ? status : copied;
+    if (status >= 0 && !a->along)
+        status = clv_atlas_hand_over(a);
+    if (status >= 0 && a->average)
+        status = clv_atlas_show(a, &a->average);
     result->average = a->average;
 end:
-    for (int i = 0; a->s && i < a->count; i++)
+    clv_atlas_fields_close(a);
+    for (int i = 0; a->s && i < a->count; i++) {
         clvox_volume_destroy(&a->s[i].image);
+        clvox_volume_destroy(&a->s[i].map.warp);
+        clvox_volume_destroy(&a->s[i].map.inverse_warp);
+    }
     clvox_volume_destroy(&a->next);
     free(a->s);
     free(a->key);
@@ -290,8 +349,8 @@ end:
     return status;
 }
 
-int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count, const clvox_volume *start,
-                const clvox_atlas_options *options, clvox_atlas_result *result)
+int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
+                const clvox_volume *start, const clvox_atlas_options *options, clvox_atlas_result *result)
 {
     *result = (clvox_atlas_result){.average = NULL};
     const int status = clvox_team_agree(options->team, check(subjects, count, start, options));

@@ -8,25 +8,45 @@
 
 #include "base/status.h"
 #include "clvox/atlas.h"
+#include "runtime/runtime.h"
+
+/* A subject's warp and inverse warp, in this order, as kernels hold them (fields.c). */
+typedef struct clv_atlas_fields {
+    bool there;
+    int device; /* of those of the run, whose context has the buffers; -1: none has */
+    clv_buffer *buffer[2];
+    clvox_volume *kept[2]; /* where there are no buffers: their values are not RAS mm, but the fields' */
+} clv_atlas_fields;
 
 typedef struct clv_atlas_member {
     const clvox_atlas_subject *given;
-    int place;           /* among those given */
-    uint64_t hash;       /* of its contents */
-    int first;           /* the first one of the same contents, as a rule itself */
-    int owner;           /* of the members of the team, that which registers it and holds its warps */
-    double own;          /* weight against the largest */
-    double base;         /* with those of the same contents; 0 for all but the first, and for what was left out */
-    double kernel;       /* of a regression, else 1 */
-    double weight;       /* in the averages, base kernel; 0: it is not registered */
+    int place;     /* among those given */
+    uint64_t hash; /* of its contents */
+    int first;     /* the first one of the same contents, as a rule itself */
+    int owner;     /* of the members of the team, that which registers it and holds its warps */
+    double own;    /* weight against the largest */
+    double base;   /* with those of the same contents; 0 for all but the first, and for what was left out */
+    double kernel; /* of a regression, else 1 */
+    double weight; /* in the averages, base kernel; 0: it is not registered */
     clvox_volume *image; /* on one scale; NULL with a base of 0 from the start */
     double largest;      /* absolute value in it */
     double affine[4][4]; /* of the linear rounds */
-    clvox_atlas_map map; /* its matrix is that, or for a template of a regression centred anew */
+    clvox_atlas_map
+        map; /* its matrix is that, or for a template of a regression centred anew; no warps before the end */
+    clv_atlas_fields fields;
 } clv_atlas_member;
 
+/* A context's room for maps of subjects. */
+typedef struct clv_atlas_place {
+    int first;          /* the first of the contexts on its device */
+    long room;          /* of that first one: subjects whose maps the device still takes */
+    clv_buffer **spare; /* buffers that are left over */
+    int spares;
+} clv_atlas_place;
+
 typedef struct clv_atlas_run {
-    clvox_context **ctx; /* of every device; what concerns no single subject is done on the first */
+    clvox_context **ctx;     /* of every device; what concerns no single subject is done on the first */
+    clv_atlas_place *places; /* one for each of these */
     int devices;
     pthread_mutex_t lock; /* guards what the devices' threads change: weights, counts, the progress */
     const clvox_atlas_options *o;
@@ -35,15 +55,16 @@ typedef struct clv_atlas_run {
     int at;                              /* the template that is being made; -1 in the linear rounds */
     clv_atlas_member *s; /* in the order of their contents: sums do not hang on the order given */
     int count;
-    double weights; /* the sum of those in the averages */
-    clvox_grid grid;
+    double weights;   /* the sum of those in the averages */
+    clvox_grid grid;  /* stored as near to RAS as may be */
+    clvox_grid shown; /* as the caller's images are stored: the same voxels in another order */
     clvox_volume *average, *next;
     int linear, rounds; /* to be done: rounds of linear registration, and all of a template */
     int registered;     /* registrations until now, those of a state among them */
     int fresh[2];       /* of this process, not yet shared: registrations, and those of a state */
     double scale;       /* of intensities in sums of integers */
     clvox_atlas_result *out;
-    char *key; /* what a state has to be of; NULL: none is kept */
+    char *key;              /* what a state has to be of; NULL: none is kept */
     double opened, keeping; /* seconds: when the state was opened, and what keeping maps has taken since */
     const char *stage;
     double done, all;
@@ -56,7 +77,6 @@ typedef struct clv_atlas_run {
 
 /* A volume of a subject, which is not changed any more, goes where options->store has room; NULL is legal. */
 int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume);
-int clv_atlas_keep_maps(const clv_atlas_run *a, const clvox_atlas_map *m);
 /* Puts the subject's name before the message. */
 int clv_atlas_fail(int status, const clv_atlas_member *s);
 /* The weights of the template that is being made. */
@@ -73,6 +93,35 @@ void clv_atlas_leave_out(clv_atlas_member *s, const char *why);
 /* The devices of a run, from the call and its options: refuses those that differ. */
 int clv_atlas_devices_open(clv_atlas_run *a, clvox_context *first);
 void clv_atlas_devices_close(clv_atlas_run *a);
+/* The same for each device, on a thread of its own. A failure is told as of clv_atlas_each. */
+int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, void *user), void *user);
+
+/* ---- maps during deformable rounds (fields.c): of one subject only one thread at a time ---- */
+
+/* How many subjects' maps the devices take, once the grid is known; and the end of all. */
+int clv_atlas_fields_open(clv_atlas_run *a);
+void clv_atlas_fields_close(clv_atlas_run *a);
+/* Room for the maps of a subject that this device finds, which replace those it has. They are written once: a
+ * clv_register_to fills fields.buffer or fields.kept. */
+int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device);
+void clv_atlas_fields_drop(clv_atlas_run *a, clv_atlas_member *s);
+bool clv_atlas_fields_resident(const clv_atlas_member *s);
+/* All values of one of them from host memory, and to there. */
+int clv_atlas_fields_write(clv_atlas_run *a, clv_atlas_member *s, int which, const float *values);
+int clv_atlas_fields_read(const clv_atlas_run *a, const clv_atlas_member *s, int which, float *values);
+/* What has been written is not changed any more: it goes where options->store has room. */
+int clv_atlas_fields_keep(const clv_atlas_run *a, const clv_atlas_member *s);
+/* One of them on the device: where it is, or in room, a buffer of as many bytes. */
+int clv_atlas_fields_on(const clv_atlas_run *a, const clv_atlas_member *s, int device, int which,
+                        clv_buffer *room, clv_buffer **field);
+/* *made, a buffer of the device, takes the place of one of them; *made may be another buffer then. */
+int clv_atlas_fields_replace(clv_atlas_run *a, clv_atlas_member *s, int device, int which, clv_buffer **made);
+/* They become the warps of the result. */
+int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s);
+/* A volume on the run's grid as the caller's images are stored: a new one, and in the place of that. */
+int clv_atlas_shown(const clv_atlas_run *a, const clvox_volume *volume, clvox_volume **out);
+int clv_atlas_show(const clv_atlas_run *a, clvox_volume **volume);
+
 /* The volumes of a subject, of which options->store has some on disk: those that are read soon are fetched,
  * and all give their memory back. */
 enum { CLV_ATLAS_IMAGE = 1, CLV_ATLAS_WARPS = 2, CLV_ATLAS_LABELS = 4 };
@@ -85,10 +134,11 @@ enum { CLV_ATLAS_TOGETHER = 8 };
 typedef struct clv_atlas_step {
     int (*take)(clv_atlas_run *a, clv_atlas_member *s, int device, void *user);
     void *user;
-    double work; /* against a registration */
-    clvox_atlas_work name;
-    unsigned reads; /* of CLV_ATLAS_IMAGE and so on */
-    bool all;       /* also of those that take no part */
+    double work;           /* against a registration */
+    clvox_atlas_work name; /* CLVOX_ATLAS_WORKS: its time is told by the caller */
+    unsigned
+        reads; /* of CLV_ATLAS_IMAGE and so on; with CLV_ATLAS_WARPS the device that has the maps takes it */
+    bool all;  /* also of those that take no part */
 } clv_atlas_step;
 /* Takes the step for every subject, on the device that is free first, a thread each. A failure stops the
  * others; its sentence, of several the first subject's, becomes the caller's. */
@@ -122,7 +172,7 @@ enum { CLV_ATLAS_MOST = 65536 };
 int64_t clv_atlas_fixed(double value, double scale);
 
 /* A volume of a subject through its whole map (warp, affine), sampled once; outside it is NaN, labels 0. */
-int clv_atlas_pull(const clv_atlas_run *a, int device, const clvox_atlas_map *map, const clvox_volume *volume,
+int clv_atlas_pull(const clv_atlas_run *a, int device, const clv_atlas_member *s, const clvox_volume *volume,
                    clvox_interpolation interpolation, clvox_volume **out);
 /* a->next from the images through their maps; and how like it they are. */
 int clv_atlas_average(clv_atlas_run *a);
@@ -142,8 +192,8 @@ int clv_atlas_vote(clv_atlas_run *a);
 int clv_atlas_state_open(clv_atlas_run *a);
 /* The maps of a subject that this round has registered, unless that takes too much of the time. */
 int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s);
-/* Whether an earlier run had them; then they are the subject's now. */
-bool clv_atlas_state_find(const clv_atlas_run *a, clv_atlas_member *s);
+/* 1 where an earlier run had them: then they are the subject's now, as if this device had found them; else 0. */
+int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device);
 /* A round is over, and another follows. */
 int clv_atlas_state_advance(const clv_atlas_run *a);
 /* The figures of a template of a regression: kept once it has been taken, and found again. */

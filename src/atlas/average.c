@@ -8,6 +8,7 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "clvox/filter.h"
+#include "transform/apply.h"
 
 typedef struct pair {
     float value;
@@ -77,15 +78,23 @@ static double likeness(const clvox_volume *image, const clvox_volume *average)
     return v > 0 ? c * c / v : NAN;
 }
 
-int clv_atlas_pull(const clv_atlas_run *a, int device, const clvox_atlas_map *map, const clvox_volume *volume,
+int clv_atlas_pull(const clv_atlas_run *a, int device, const clv_atlas_member *s, const clvox_volume *volume,
                    clvox_interpolation interpolation, clvox_volume **out)
 {
-    const clvox_transform warp = {.is_warp = 1, .warp = map->warp};
-    clvox_transform affine = {0};
-    clv_matrix_copy(map->matrix, affine.matrix);
-    const clvox_link links[2] = {{map->warp ? &warp : &affine, 0}, {&affine, 0}};
-    return clvox_apply(a->ctx[device], volume, &a->grid, links, map->warp ? 2 : 1, interpolation,
-                       interpolation == CLVOX_INTERPOLATE_LABEL ? 0 : NAN, out);
+    int status = CLVOX_OK;
+    clv_buffer *room = NULL, *field = NULL;
+    const clvox_apply_options options = {.interpolation = interpolation,
+                                         .outside = interpolation == CLVOX_INTERPOLATE_LABEL ? 0 : NAN};
+    const clv_request request = {&room, 3 * sizeof(float) * clvox_grid_voxels(&a->grid), "map of a subject"};
+    if (s->fields.there && !clv_atlas_fields_resident(s))
+        CLV_TRY(clv_pool_take(a->ctx[device], &request, 1));
+    if (s->fields.there)
+        CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &field));
+    status =
+        clv_apply_field(a->ctx[device], volume, &a->grid, field, CLV_MATRIX(s->map.matrix), &options, out);
+end:
+    clv_pool_release(&request, 1);
+    return status;
 }
 
 typedef struct averaging {
@@ -103,7 +112,7 @@ static int pull_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *use
 {
     const averaging *w = user;
     clvox_volume **to = &w->warped[s - a->s];
-    const int status = clv_atlas_pull(a, device, &s->map, s->image, CLVOX_INTERPOLATE_CUBIC, to);
+    const int status = clv_atlas_pull(a, device, s, s->image, CLVOX_INTERPOLATE_CUBIC, to);
     return status < 0 ? status : clv_atlas_keep(a, *to);
 }
 

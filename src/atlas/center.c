@@ -9,7 +9,9 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "op/field/compose.h"
+#include "op/field/velocity_sum.h"
 #include "op/image/resample.h"
+#include "op/image/statistics.h"
 #include "transform/field.h"
 
 /* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS, WARP_STEPS: at most, until the mean of the logarithms
@@ -83,106 +85,149 @@ end:
     return status;
 }
 
+/* ---- the mean velocity ---------------------------------------------------- */
+
 /* As many values as stay in a cache with one subject's. */
 enum { PART = 4096 };
 
-typedef struct squares {
-    const clvox_volume *field;
-    size_t values;
-    double *of_part;
-} squares;
-
-static int square_part(void *user, size_t index, int worker)
-{
-    const squares *q = user;
-    const size_t end = (index + 1) * PART < q->values ? (index + 1) * PART : q->values;
-    double sum = 0;
-    (void)worker;
-    for (size_t i = index * PART; i < end; i++)
-        sum += isfinite(q->field->data[i]) ? (double)q->field->data[i] * (double)q->field->data[i] : 0;
-    q->of_part[index] = sum;
-    return CLVOX_OK;
-}
-
-/* rms over the grid of a field's vectors, mm. */
-static int length_of(const clvox_volume *field, double *length)
-{
-    int status = CLVOX_OK;
-    const size_t n = clvox_grid_voxels(&field->grid), parts = (3 * n + PART - 1) / PART;
-    squares q = {field, 3 * n, malloc(parts * sizeof *q.of_part)};
-    double sum = 0;
-    if (!q.of_part)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clvox_parallel(parts, square_part, &q));
-    for (size_t i = 0; i < parts; i++)
-        sum += q.of_part[i];
-    *length = sqrt(sum / (double)n);
-end:
-    free(q.of_part);
-    return status;
-}
-
 typedef struct velocities {
-    const clv_atlas_run *a;
-    int64_t *sum;
-    int from; /* the first one of the group that is summed */
-    float *mean;
+    clv_atlas_run *a;
+    size_t values;      /* of a field */
+    clv_buffer **sums;  /* of the subjects whose maps each device has; NULL: of none */
+    int64_t *sum, *one; /* of all, and of one device */
+    int from;           /* the first one of the group that is summed on the host */
+    float *mean;        /* as kernels hold it */
 } velocities;
 
-/* Velocities of up to 4 m in sums of integers, to 6e-11 mm. */
-static const double VELOCITY_SCALE = 0x1p34;
+static size_t part_end(const velocities *w, size_t index)
+{
+    return (index + 1) * PART < w->values ? (index + 1) * PART : w->values;
+}
+
+/* On its own device. */
+static int sum_resident(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+{
+    int status = CLVOX_OK;
+    const velocities *w = user;
+    clvox_context *ctx = a->ctx[device];
+    if (!clv_atlas_fields_resident(s))
+        return CLVOX_OK;
+    if (!w->sums[device]) {
+        CLV_TRY(clv_buffer_create(ctx, w->values * sizeof(int64_t), "sum of velocities", &w->sums[device]));
+        CLV_TRY(clv_buffer_fill(ctx, w->sums[device], 0, 0, w->values * sizeof(int64_t)));
+    }
+    status = clv_velocity_sum(ctx, CLV_VECTORS(s->fields.buffer[0], a->grid.size), s->fields.buffer[1],
+                              (float)s->weight, w->sums[device]);
+end:
+    return status;
+}
 
 static int sum_part(void *user, size_t index, int worker)
 {
     const velocities *w = user;
-    const size_t n = 3 * clvox_grid_voxels(&w->a->grid), from = index * PART, all = n - from < PART ? n - from : PART;
-    int64_t *sum = w->sum + from;
+    const clv_atlas_run *a = w->a;
     (void)worker;
-    for (int i = w->from; i < w->a->count && i < w->from + CLV_ATLAS_TOGETHER; i++) {
-        const clv_atlas_member *s = &w->a->s[i];
-        if (!s->weight || !clv_atlas_is_mine(w->a, s))
+    for (int i = w->from; i < a->count && i < w->from + CLV_ATLAS_TOGETHER; i++) {
+        const clv_atlas_member *s = &a->s[i];
+        if (!s->weight || !s->fields.there || clv_atlas_fields_resident(s))
             continue;
-        const float *there = s->map.warp->data + from, *back = s->map.inverse_warp->data + from;
-        for (size_t k = 0; k < all; k++) {
-            double v = ((double)there[k] - (double)back[k]) / 2;
-            sum[k] += isfinite(v) ? clv_atlas_fixed(s->weight * v, VELOCITY_SCALE) : 0;
-        }
+        const float *there = s->fields.kept[0]->data, *back = s->fields.kept[1]->data;
+        for (size_t k = index * PART; k < part_end(w, index); k++)
+            w->sum[k] += clv_velocity_whole(there[k], back[k], (float)s->weight);
     }
+    return CLVOX_OK;
+}
+
+static int add_part(void *user, size_t index, int worker)
+{
+    const velocities *w = user;
+    (void)worker;
+    for (size_t k = index * PART; k < part_end(w, index); k++)
+        w->sum[k] += w->one[k];
     return CLVOX_OK;
 }
 
 static int mean_part(void *user, size_t index, int worker)
 {
     const velocities *w = user;
-    const size_t n = 3 * clvox_grid_voxels(&w->a->grid),
-                 end = (index + 1) * PART < n ? (index + 1) * PART : n;
     (void)worker;
-    for (size_t k = index * PART; k < end; k++)
-        w->mean[k] = (float)((double)w->sum[k] / VELOCITY_SCALE / w->a->weights);
+    for (size_t k = index * PART; k < part_end(w, index); k++)
+        w->mean[k] = (float)((double)w->sum[k] / (double)CLV_VELOCITY_UNIT / w->a->weights);
     return CLVOX_OK;
 }
 
-/* The mean of the logarithms (u - u~) / 2, u~ that of the inverse. */
-static int mean_velocity(clv_atlas_run *a, clvox_volume **out)
+static int sum_kept(velocities *w)
 {
-    const size_t n = 3 * clvox_grid_voxels(&a->grid), parts = (n + PART - 1) / PART;
-    velocities w = {a, calloc(n, sizeof *w.sum), 0, NULL};
-    int status = clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, out);
-    if (!w.sum)
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clvox_team_agree(a->o->team, status));
-    for (; w.from < a->count; w.from += CLV_ATLAS_TOGETHER) {
-        for (int i = w.from + CLV_ATLAS_TOGETHER; i < a->count && i < w.from + 2 * CLV_ATLAS_TOGETHER; i++)
+    int status = CLVOX_OK;
+    const clv_atlas_run *a = w->a;
+    for (w->from = 0; w->from < a->count; w->from += CLV_ATLAS_TOGETHER) {
+        for (int i = w->from + CLV_ATLAS_TOGETHER; i < a->count && i < w->from + 2 * CLV_ATLAS_TOGETHER; i++)
             clv_atlas_expect(a, &a->s[i], CLV_ATLAS_WARPS);
-        CLV_TRY(clvox_parallel(parts, sum_part, &w));
-        for (int i = w.from; i < a->count && i < w.from + CLV_ATLAS_TOGETHER; i++)
+        CLV_TRY(clvox_parallel((w->values + PART - 1) / PART, sum_part, w));
+        for (int i = w->from; i < a->count && i < w->from + CLV_ATLAS_TOGETHER; i++)
             clv_atlas_rest(a, &a->s[i]);
     }
-    CLV_TRY(clv_atlas_total(a, w.sum, n));
-    w.mean = (*out)->data;
-    status = clvox_parallel(parts, mean_part, &w);
 end:
-    free(w.sum);
+    return status;
+}
+
+/* The mean of the logarithms (u - u~) / 2, u~ that of the inverse. */
+static int mean_velocity(velocities *w)
+{
+    int status = CLVOX_OK;
+    clv_atlas_run *a = w->a;
+    const size_t parts = (w->values + PART - 1) / PART;
+    memset(w->sum, 0, w->values * sizeof *w->sum);
+    status = clv_atlas_each(
+        a, &(clv_atlas_step){
+               .take = sum_resident, .user = w, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS});
+    for (int i = 0; i < a->devices; i++) {
+        if (w->sums[i] && status >= 0)
+            status = clv_buffer_read(a->ctx[i], w->sums[i], 0, w->one, w->values * sizeof *w->one);
+        if (w->sums[i] && status >= 0)
+            status = clvox_parallel(parts, add_part, w);
+        clv_buffer_destroy(&w->sums[i]);
+    }
+    if (status >= 0)
+        status = sum_kept(w);
+    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(clv_atlas_total(a, w->sum, w->values));
+    status = clvox_parallel(parts, mean_part, w);
+end:
+    return status;
+}
+
+typedef struct squares {
+    const velocities *w;
+    double *of_part;
+} squares;
+
+static int square_part(void *user, size_t index, int worker)
+{
+    const squares *q = user;
+    double sum = 0;
+    (void)worker;
+    for (size_t i = index * PART; i < part_end(q->w, index); i++)
+        sum += (double)q->w->mean[i] * (double)q->w->mean[i];
+    q->of_part[index] = sum;
+    return CLVOX_OK;
+}
+
+/* rms over the grid of the mean velocity, mm. */
+static int length_of_mean(const velocities *w, double *length)
+{
+    int status = CLVOX_OK;
+    const size_t parts = (w->values + PART - 1) / PART;
+    squares q = {w, malloc(parts * sizeof *q.of_part)};
+    double sum = 0;
+    if (!q.of_part)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clvox_parallel(parts, square_part, &q));
+    for (size_t i = 0; i < parts; i++)
+        sum += q.of_part[i];
+    *length = sqrt(sum / (double)w->values * 3);
+end:
+    free(q.of_part);
     return status;
 }
 
@@ -193,6 +238,12 @@ typedef struct movement {
     clv_buffer *to_middle, *from_middle; /* exp(-v), exp(v) */
     clv_buffer *given, *made;
 } movement;
+
+typedef struct movements {
+    const float *step; /* v / 2^SQUARINGS and its negative, as kernels hold them */
+    size_t values;     /* of either */
+    movement *each;    /* device */
+} movements;
 
 /* out = first, then second: u(x) + w(x + u(x)). */
 static int follow(clvox_context *ctx, const clvox_grid *grid, clv_buffer *first, clv_buffer *second,
@@ -216,15 +267,15 @@ end:
     return status;
 }
 
-/* exp(sign v) */
-static int exponential(clvox_context *ctx, const clvox_volume *v, double sign, clv_buffer **out,
+/* exp of 2^SQUARINGS times the step */
+static int exponential(clvox_context *ctx, const clvox_grid *grid, const float *step, clv_buffer **out,
                        clv_buffer **room)
 {
     int status = CLVOX_OK;
-    CLV_TRY(clv_field_upload(ctx, v, ldexp(sign, -SQUARINGS), *out));
+    CLV_TRY(clv_buffer_write(ctx, *out, 0, step, 3 * sizeof(float) * clvox_grid_voxels(grid)));
     for (int i = 0; i < SQUARINGS; i++) {
         clv_buffer *half = *out;
-        CLV_TRY(follow(ctx, &v->grid, half, half, *room));
+        CLV_TRY(follow(ctx, grid, half, half, *room));
         *out = *room;
         *room = half;
     }
@@ -232,25 +283,30 @@ end:
     return status;
 }
 
-enum { MOVEMENT_BUFFERS = 4 };
 static void release(movement *m)
 {
-    const clv_request held[MOVEMENT_BUFFERS] = {
-        {&m->to_middle, 0, NULL}, {&m->from_middle, 0, NULL}, {&m->given, 0, NULL}, {&m->made, 0, NULL}};
-    clv_pool_release(held, MOVEMENT_BUFFERS);
+    clv_buffer_destroy(&m->to_middle);
+    clv_buffer_destroy(&m->from_middle);
+    clv_buffer_destroy(&m->given);
+    clv_buffer_destroy(&m->made);
 }
 
-static int prepare(clvox_context *ctx, const clvox_volume *v, movement *m)
+enum { MOVEMENT_BUFFERS = 4 };
+static int prepare(clv_atlas_run *a, int device, void *user)
 {
     int status = CLVOX_OK;
-    const size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&v->grid);
+    const movements *all = user;
+    movement *m = &all->each[device];
+    clvox_context *ctx = a->ctx[device];
+    const size_t bytes = all->values * sizeof(float);
     const clv_request wanted[MOVEMENT_BUFFERS] = {{&m->to_middle, bytes, "mean map"},
                                                   {&m->from_middle, bytes, "inverse mean map"},
                                                   {&m->given, bytes, "displacement field"},
                                                   {&m->made, bytes, "composed displacement field"}};
     CLV_TRY(clv_pool_take(ctx, wanted, MOVEMENT_BUFFERS));
-    CLV_TRY(exponential(ctx, v, -1, &m->to_middle, &m->made));
-    status = exponential(ctx, v, 1, &m->from_middle, &m->made);
+    CLV_TRY(exponential(ctx, &a->grid, all->step + all->values, &m->to_middle, &m->made));
+    CLV_TRY(exponential(ctx, &a->grid, all->step, &m->from_middle, &m->made));
+    status = clv_finish(ctx);
 end:
     return status;
 }
@@ -259,74 +315,116 @@ static int move_warp(clv_atlas_run *a, clv_atlas_member *s, int device, void *us
 {
     int status = CLVOX_OK;
     clvox_context *ctx = a->ctx[device];
-    const movement *m = (const movement *)user + device;
-    clvox_volume *warp = NULL, *inverse = NULL;
-    CLV_TRY(clv_field_upload(ctx, s->map.warp, 1, m->given));
-    CLV_TRY(follow(ctx, &a->grid, m->to_middle, m->given, m->made));
-    CLV_TRY(clv_field_download(ctx, m->made, &a->grid, 1, &warp));
-    CLV_TRY(clv_field_upload(ctx, s->map.inverse_warp, 1, m->given));
-    CLV_TRY(follow(ctx, &a->grid, m->given, m->from_middle, m->made));
-    CLV_TRY(clv_field_download(ctx, m->made, &a->grid, 1, &inverse));
-    clvox_volume_destroy(&s->map.warp);
-    clvox_volume_destroy(&s->map.inverse_warp);
-    s->map.warp = warp, s->map.inverse_warp = inverse;
-    warp = inverse = NULL;
-    status = clv_atlas_keep_maps(a, &s->map);
+    movement *m = &((const movements *)user)->each[device];
+    clv_buffer *warp, *inverse;
+    CLV_TRY(clv_atlas_fields_on(a, s, device, 0, m->given, &warp));
+    CLV_TRY(follow(ctx, &a->grid, m->to_middle, warp, m->made));
+    CLV_TRY(clv_atlas_fields_replace(a, s, device, 0, &m->made));
+    CLV_TRY(clv_atlas_fields_on(a, s, device, 1, m->given, &inverse));
+    CLV_TRY(follow(ctx, &a->grid, inverse, m->from_middle, m->made));
+    CLV_TRY(clv_atlas_fields_replace(a, s, device, 1, &m->made));
+    status = clv_finish(ctx); /* the time is this subject's */
 end:
-    clvox_volume_destroy(&warp);
-    clvox_volume_destroy(&inverse);
     return status;
 }
 
 /* phi_i <- phi_i exp(-v), phi_i^-1 <- exp(v) phi_i^-1 */
-static int move_warps(clv_atlas_run *a, const clvox_volume *v)
+static int move_warps(velocities *w)
 {
     int status = CLVOX_OK;
-    movement *each = calloc((size_t)a->devices, sizeof *each);
+    clv_atlas_run *a = w->a;
     const double mark = clv_seconds();
-    if (!each)
+    movements all = {.values = w->values, .each = calloc((size_t)a->devices, sizeof *all.each)};
+    float *step = malloc(2 * w->values * sizeof *step);
+    if (!all.each || !step)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    for (int i = 0; i < a->devices && status >= 0; i++)
-        status = prepare(a->ctx[i], v, &each[i]);
     CLV_TRY(clvox_team_agree(a->o->team, status));
+    for (size_t i = 0; i < w->values; i++) {
+        step[i] = w->mean[i] / (1 << SQUARINGS);
+        step[w->values + i] = -step[i];
+    }
+    all.step = step;
+    CLV_TRY(clv_atlas_every(a, prepare, &all));
     clv_atlas_timed(a, CLVOX_ATLAS_EXPONENTIAL, mark);
     status = clv_atlas_each(
         a, &(clv_atlas_step){
-               .take = move_warp, .user = each, .name = CLVOX_ATLAS_MOVE, .reads = CLV_ATLAS_WARPS});
+               .take = move_warp, .user = &all, .name = CLVOX_ATLAS_MOVE, .reads = CLV_ATLAS_WARPS});
 end:
-    for (int i = 0; each && i < a->devices; i++)
-        release(&each[i]);
-    free(each);
+    for (int i = 0; all.each && i < a->devices; i++)
+        release(&all.each[i]);
+    free(all.each);
+    free(step);
+    return status;
+}
+
+/* ---- what is left ---------------------------------------------------------- */
+
+/* rms over the grid of a subject's warp. */
+static int measure(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+{
+    int status = CLVOX_OK;
+    clvox_context *ctx = a->ctx[device];
+    clv_buffer *room = NULL, *partial = NULL, *warp;
+    const size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&a->grid);
+    const clv_request wanted[] = {{&partial, CLV_STATISTICS_PARTIALS * sizeof(float), "partial sums"},
+                                  {&room, bytes, "map of a subject"}};
+    const int count = clv_atlas_fields_resident(s) ? 1 : 2;
+    double frame[3][3];
+    float reorient[3][3];
+    clv_statistics lengths;
+    (void)user;
+    clv_field_frame(&a->grid, frame);
+    for (int i = 0; i < 9; i++)
+        reorient[i / 3][i % 3] = (float)frame[i / 3][i % 3];
+    CLV_TRY(clv_pool_take(ctx, wanted, count));
+    CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &warp));
+    CLV_TRY(clv_statistics_lengths(ctx, CLV_VECTORS(warp, a->grid.size), CLV_MATRIX3F(reorient), NULL, NULL,
+                                   partial, &lengths));
+    s->map.displacement_mm = lengths.voxels ? sqrt(lengths.sum_squares / (double)lengths.voxels) : 0;
+end:
+    clv_pool_release(wanted, count);
     return status;
 }
 
 /* Removes the mean map until there is none, or interpolation keeps it from falling further: once leaves what is of
  * second order in the maps' lengths. */
-int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
+static int remove_mean(velocities *w, clvox_atlas_round *round)
 {
     int status = CLVOX_OK;
-    clvox_volume *v = NULL;
-    double sum = 0, before = INFINITY;
+    clv_atlas_run *a = w->a;
+    double before = INFINITY;
     for (int step = 0;; step++) {
         const double mark = clv_seconds();
-        CLV_TRY(mean_velocity(a, &v));
+        CLV_TRY(mean_velocity(w));
         clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP, mark);
-        CLV_TRY(clvox_team_agree(a->o->team, length_of(v, &round->left_voxels)));
+        CLV_TRY(clvox_team_agree(a->o->team, length_of_mean(w, &round->left_voxels)));
         round->left_voxels /= clv_atlas_edge(&a->grid);
         if (step == 0)
             round->removed_voxels = round->left_voxels;
         if (round->left_voxels < ENOUGH || round->left_voxels > SLOW * before || step == WARP_STEPS)
             break;
         before = round->left_voxels;
-        CLV_TRY(move_warps(a, v));
-        clvox_volume_destroy(&v);
+        CLV_TRY(move_warps(w));
     }
-    for (int i = 0; i < a->count && status >= 0; i++)
-        if (a->s[i].weight > 0 && clv_atlas_is_mine(a, &a->s[i])) {
-            status = length_of(a->s[i].map.warp, &a->s[i].map.displacement_mm);
-            clvox_store_rest(a->s[i].map.warp);
-        }
+end:
+    return status;
+}
+
+int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
+{
+    int status = CLVOX_OK;
+    double sum = 0;
+    velocities w = {.a = a, .values = 3 * clvox_grid_voxels(&a->grid)};
+    w.sums = calloc((size_t)a->devices, sizeof(clv_buffer *));
+    w.sum = malloc(w.values * sizeof *w.sum);
+    w.one = malloc(w.values * sizeof *w.one);
+    w.mean = malloc(w.values * sizeof *w.mean);
+    if (!w.sums || !w.sum || !w.one || !w.mean)
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(remove_mean(&w, round));
+    CLV_TRY(clv_atlas_each(
+        a, &(clv_atlas_step){.take = measure, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS}));
     CLV_TRY(clv_atlas_share(a));
     for (int i = 0; i < a->count; i++) {
         const double length = a->s[i].map.displacement_mm;
@@ -334,6 +432,9 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     }
     round->spread_mm = sqrt(sum);
 end:
-    clvox_volume_destroy(&v);
+    free(w.sums);
+    free(w.sum);
+    free(w.one);
+    free(w.mean);
     return status;
 }

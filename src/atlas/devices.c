@@ -91,8 +91,8 @@ void clv_atlas_expect(const clv_atlas_run *a, const clv_atlas_member *s, unsigne
         clvox_store_expect(first->given->mask);
     }
     if (reads & CLV_ATLAS_WARPS) {
-        clvox_store_expect(first->map.warp);
-        clvox_store_expect(first->map.inverse_warp);
+        clvox_store_expect(first->fields.kept[0]);
+        clvox_store_expect(first->fields.kept[1]);
     }
     if (reads & CLV_ATLAS_LABELS)
         clvox_store_expect(s->given->labels);
@@ -101,8 +101,8 @@ void clv_atlas_expect(const clv_atlas_run *a, const clv_atlas_member *s, unsigne
 void clv_atlas_rest(const clv_atlas_run *a, const clv_atlas_member *s)
 {
     const clv_atlas_member *first = &a->s[s->first];
-    const clvox_volume *const all[] = {first->image,     s->given->image, s->given->mask,
-                                       s->given->labels, first->map.warp, first->map.inverse_warp};
+    const clvox_volume *const all[] = {first->image,     s->given->image,       s->given->mask,
+                                       s->given->labels, first->fields.kept[0], first->fields.kept[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clvox_store_rest(all[i]);
 }
@@ -112,8 +112,11 @@ void clv_atlas_rest(const clv_atlas_run *a, const clv_atlas_member *s)
 typedef struct queue {
     clv_atlas_run *a;
     const clv_atlas_step *step;
-    int next;
-    double factor;      /* of all subjects against those that take the step here */
+    int *next;     /* of each device: it has taken or left those before */
+    bool *taken;   /* of each subject */
+    double factor; /* of all subjects against those that take the step here */
+    int (*every)(clv_atlas_run *a, int device, void *user); /* of clv_atlas_every */
+    void *user;
     int failed, status; /* the first subject that failed; with status CLVOX_OK: none */
     char sentence[2048];
 } queue;
@@ -129,26 +132,48 @@ static bool takes_part(const queue *q, const clv_atlas_member *s)
     return (s->weight > 0 || q->step->all) && clv_atlas_is_mine(q->a, s);
 }
 
+/* Whether this device may: another one has the maps of some. */
+static bool may_take(const queue *q, const clv_atlas_member *s, int device)
+{
+    const clv_atlas_member *first = &q->a->s[s->first];
+    return takes_part(q, s) && (!(q->step->reads & CLV_ATLAS_WARPS) || !clv_atlas_fields_resident(first) ||
+                                first->fields.device == device);
+}
+
 /* The next subject; NULL: none. With the lock held. */
-static clv_atlas_member *next_of(queue *q)
+static clv_atlas_member *next_of(queue *q, int device)
 {
     clv_atlas_run *a = q->a;
-    while (q->status >= 0 && q->next < a->count) {
-        clv_atlas_member *s = &a->s[q->next++];
-        if (takes_part(q, s))
-            return s;
+    while (q->status >= 0 && q->next[device] < a->count) {
+        const int i = q->next[device]++;
+        if (!q->taken[i] && may_take(q, &a->s[i], device)) {
+            q->taken[i] = true;
+            return &a->s[i];
+        }
     }
     return NULL;
 }
 
 /* Of the one that will be next when this one is done, as many devices on. With the lock held. */
-static void expect_next(const queue *q)
+static void expect_next(const queue *q, int device)
 {
     const clv_atlas_run *a = q->a;
     int ahead = a->devices;
-    for (int i = q->next; i < a->count && ahead; i++)
-        if (takes_part(q, &a->s[i]) && !--ahead)
+    for (int i = q->next[device]; i < a->count && ahead; i++)
+        if (!q->taken[i] && may_take(q, &a->s[i], device) && !--ahead)
             clv_atlas_expect(a, &a->s[i], q->step->reads);
+}
+
+/* A failure of what stands at place; others are stopped for it, which hides none. With the lock held. */
+static void fail(queue *q, int place, int status)
+{
+    const bool stopped = q->status == CLVOX_ERROR_STOPPED, weaker = status == CLVOX_ERROR_STOPPED;
+    if (q->status >= 0 || (stopped && !weaker) || (stopped == weaker && place < q->failed)) {
+        q->status = status;
+        q->failed = place;
+        snprintf(q->sentence, sizeof q->sentence, "%s", clvox_message()); /* it belongs to this thread */
+        q->a->stopped = true;
+    }
 }
 
 static void *work(void *argument)
@@ -157,58 +182,84 @@ static void *work(void *argument)
     queue *q = self->queue;
     clv_atlas_run *a = q->a;
     pthread_mutex_lock(&a->lock);
-    for (clv_atlas_member *s; (s = next_of(q));) {
+    for (clv_atlas_member *s; (s = next_of(q, self->device));) {
         const int place = (int)(s - a->s);
-        expect_next(q);
+        expect_next(q, self->device);
         pthread_mutex_unlock(&a->lock);
         const double mark = clv_seconds();
         int status = q->step->take(a, s, self->device, q->step->user);
         clv_atlas_rest(a, s);
-        if (status >= 0)
+        if (status >= 0 && q->step->name != CLVOX_ATLAS_WORKS)
             clv_atlas_timed(a, q->step->name, mark);
         pthread_mutex_lock(&a->lock);
         a->under_way[self->device] = 0;
         a->done += q->factor * q->step->work;
         if (status >= 0)
             status = tell(a);
-        /* That others were stopped for it hides no failure. */
-        const bool stopped = q->status == CLVOX_ERROR_STOPPED, weaker = status == CLVOX_ERROR_STOPPED;
-        if (status < 0 &&
-            (q->status >= 0 || (stopped && !weaker) || (stopped == weaker && place < q->failed))) {
-            q->status = status;
-            q->failed = place;
-            snprintf(q->sentence, sizeof q->sentence, "%s", clvox_message()); /* it belongs to this thread */
-            a->stopped = true;
-        }
+        if (status < 0)
+            fail(q, place, status);
     }
     pthread_mutex_unlock(&a->lock);
     return NULL;
 }
 
-int clv_atlas_each(clv_atlas_run *a, const clv_atlas_step *step)
+/* A thread for each device but the first, whose part is done here; so is that of those that get no thread, later. */
+static int run_threads(queue *q, void *(*part)(void *))
 {
-    queue q = {.a = a, .step = step};
-    const double before = a->done;
-    int mine = 0;
-    worker *workers = calloc((size_t)a->devices, sizeof *workers);
+    const int devices = q->a->devices;
     int started = 1;
+    worker *workers = calloc((size_t)devices, sizeof *workers);
     if (!workers)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    for (int i = 0; i < a->count; i++)
-        mine += takes_part(&q, &a->s[i]);
-    q.factor = mine ? (double)a->count / mine : 1;
-    workers[0] = (worker){.queue = &q};
-    /* Fewer threads than devices is slower, not wrong. */
-    for (; started < a->devices; started++) {
-        workers[started] = (worker){.queue = &q, .device = started};
-        if (pthread_create(&workers[started].thread, NULL, work, &workers[started]))
-            break;
-    }
-    work(&workers[0]);
+    for (int i = 0; i < devices; i++)
+        workers[i] = (worker){.queue = q, .device = i};
+    while (started < devices && !pthread_create(&workers[started].thread, NULL, part, &workers[started]))
+        started++;
+    part(&workers[0]);
+    for (int i = started; i < devices; i++)
+        part(&workers[i]);
     for (int i = 1; i < started; i++)
         pthread_join(workers[i].thread, NULL);
     free(workers);
+    return q->status < 0 ? clvox_fail((clvox_status)q->status, "%s", q->sentence) : CLVOX_OK;
+}
+
+int clv_atlas_each(clv_atlas_run *a, const clv_atlas_step *step)
+{
+    int status = CLVOX_OK, mine = 0;
+    queue q = {.a = a, .step = step};
+    const double before = a->done;
+    q.next = calloc((size_t)a->devices, sizeof *q.next);
+    q.taken = calloc((size_t)a->count, sizeof *q.taken);
+    if (!q.next || !q.taken) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int i = 0; i < a->count; i++)
+        mine += takes_part(&q, &a->s[i]);
+    q.factor = mine ? (double)a->count / mine : 1;
+    status = run_threads(&q, work);
     a->done = before + a->count * step->work;
-    return clvox_team_agree(a->o->team,
-                            q.status < 0 ? clvox_fail((clvox_status)q.status, "%s", q.sentence) : CLVOX_OK);
+end:
+    free(q.next);
+    free(q.taken);
+    return clvox_team_agree(a->o->team, status);
+}
+
+static void *work_once(void *argument)
+{
+    const worker *self = argument;
+    queue *q = self->queue;
+    const int status = q->every(q->a, self->device, q->user);
+    pthread_mutex_lock(&q->a->lock);
+    if (status < 0)
+        fail(q, self->device, status);
+    pthread_mutex_unlock(&q->a->lock);
+    return NULL;
+}
+
+int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, void *user), void *user)
+{
+    queue q = {.a = a, .every = take, .user = user};
+    return clvox_team_agree(a->o->team, run_threads(&q, work_once));
 }

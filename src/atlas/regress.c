@@ -65,18 +65,16 @@ static int finish(clv_atlas_run *a)
     clvox_atlas_result *r = a->out;
     CLV_TRY(clv_atlas_vote(a));
     r->subjects = a->count;
-    status = clv_atlas_hand_over(a);
-    r->average = a->average;
-    if (status >= 0)
-        status = a->along->ready(a->along->user, a->at, r);
-    r->average = NULL;
+    CLV_TRY(clv_atlas_hand_over(a));
+    CLV_TRY(clv_atlas_shown(a, a->average, &r->average));
+    status = a->along->ready(a->along->user, a->at, r);
+end:
+    clvox_volume_destroy(&r->average);
     clvox_volume_destroy(&r->labels);
     for (int i = 0; i < a->count; i++) {
         clvox_volume_destroy(&r->map[i].warp);
         clvox_volume_destroy(&r->map[i].inverse_warp);
-        a->s[i].map.warp = a->s[i].map.inverse_warp = NULL; /* they were these */
     }
-end:
     return status;
 }
 

@@ -33,12 +33,12 @@ static const double SHARE = .05, FREE = 2;
 
 typedef struct head {
     char magic[8];
-    uint64_t bytes; /* after this head */
-    uint32_t key;   /* of the run's */
-    uint32_t crc;   /* of these bytes */
-    int32_t round;  /* rounds before */
-    int32_t at;     /* the template, as of clv_atlas_run */
-    int32_t place;  /* of a subject among the sorted ones; -1 */
+    uint64_t bytes;     /* after this head */
+    uint32_t key;       /* of the run's */
+    uint32_t crc;       /* of these bytes */
+    int32_t round;      /* rounds before */
+    int32_t at;         /* the template, as of clv_atlas_run */
+    int32_t place;      /* of a subject among the sorted ones; -1 */
     int32_t registered; /* of a round */
 } head;
 
@@ -382,18 +382,25 @@ end:
 
 /* What follows a head of a subject: its matrix, what speaks against it and, in deformable rounds, both warps. */
 enum { SUBJECT_PIECES = 4 };
-static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, int place, char name[32],
+static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, float *fields, int place, char name[32],
                           piece p[SUBJECT_PIECES])
 {
-    const size_t bytes = 3 * clvox_grid_voxels(&a->grid) * sizeof(float);
+    const size_t count = 3 * clvox_grid_voxels(&a->grid);
     snprintf(name, 32, "subject_%d", place);
     p[0] = (piece){m->matrix, sizeof m->matrix};
     p[1] = (piece){&m->suspicions, sizeof m->suspicions};
-    if (!m->warp)
+    if (!fields)
         return 2;
-    p[2] = (piece){m->warp->data, bytes};
-    p[3] = (piece){m->inverse_warp->data, bytes};
+    p[2] = (piece){fields, count * sizeof *fields};
+    p[3] = (piece){fields + count, count * sizeof *fields};
     return 4;
+}
+
+/* Room for the fields of a subject, one behind the other. */
+static int fields_of(const clv_atlas_run *a, float **fields)
+{
+    *fields = malloc(6 * clvox_grid_voxels(&a->grid) * sizeof **fields);
+    return *fields ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 /* Whether maps are kept now; the first of them makes the folder. With the lock held. */
@@ -417,7 +424,9 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
     char name[32];
     piece p[SUBJECT_PIECES];
     const int place = (int)(s - a->s);
+    const size_t field = 3 * clvox_grid_voxels(&a->grid);
     clvox_atlas_map map = s->map;
+    float *fields = NULL;
     const double mark = clv_seconds();
     if (!a->o->state)
         return CLVOX_OK;
@@ -426,41 +435,52 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
     pthread_mutex_unlock(&a->lock);
     if (status <= 0)
         return status;
-    const int count = subject_pieces(a, &map, place, name, p);
-    status = save(a, name, head_of(a, place), p, count);
+    if (s->fields.there)
+        CLV_TRY(fields_of(a, &fields));
+    for (int i = 0; fields && i < 2; i++)
+        CLV_TRY(clv_atlas_fields_read(a, s, i, fields + (size_t)i * field));
+    const int count = subject_pieces(a, &map, fields, place, name, p);
+    CLV_TRY(save(a, name, head_of(a, place), p, count));
     pthread_mutex_lock(&a->lock);
     a->keeping += clv_seconds() - mark;
     pthread_mutex_unlock(&a->lock);
+end:
+    free(fields);
     return status;
 }
 
-bool clv_atlas_state_find(const clv_atlas_run *a, clv_atlas_member *s)
+int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device)
 {
+    int status = CLVOX_OK;
     char name[32];
     piece p[SUBJECT_PIECES];
     const int place = (int)(s - a->s);
+    const size_t field = 3 * clvox_grid_voxels(&a->grid);
     clvox_atlas_map map = {.warp = NULL};
+    float *fields = NULL;
     if (!a->o->state)
-        return false;
+        return 0;
     head h = head_of(a, place);
-    if (a->out->rounds >= a->linear &&
-        (clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, &map.warp) < 0 ||
-         clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, &map.inverse_warp) < 0))
-        goto missing;
-    const int count = subject_pieces(a, &map, place, name, p);
+    if (a->out->rounds >= a->linear)
+        CLV_TRY(fields_of(a, &fields));
+    const int count = subject_pieces(a, &map, fields, place, name, p);
     if (!load(a, name, &h, p, count) || h.round != a->out->rounds || h.at != a->at)
-        goto missing;
-    clvox_volume_destroy(&s->map.warp);
-    clvox_volume_destroy(&s->map.inverse_warp);
+        goto end;
     s->map = map;
-    return true;
-missing:
-    clvox_volume_destroy(&map.warp);
-    clvox_volume_destroy(&map.inverse_warp);
-    return false;
+    if (fields)
+        CLV_TRY(clv_atlas_fields_make(a, s, device));
+    for (int i = 0; fields && i < 2; i++)
+        CLV_TRY(clv_atlas_fields_write(a, s, i, fields + (size_t)i * field));
+    if (fields)
+        CLV_TRY(clv_atlas_fields_keep(a, s));
+    status = 1;
+end:
+    free(fields);
+    return status;
 }
 
-static int template_pieces(const clv_atlas_run *a, int at, const clvox_atlas_result *r, char name[32], piece p[2])
+static int template_pieces(const clv_atlas_run *a, int at, const clvox_atlas_result *r, char name[32],
+                           piece p[2])
 {
     snprintf(name, 32, "template_%d", at);
     p[0] = (piece){r->round, (size_t)a->rounds * sizeof *r->round};

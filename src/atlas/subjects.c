@@ -9,6 +9,7 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "base/select.h"
+#include "io/orientation.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
@@ -37,7 +38,8 @@ static bool is_same_volume(const clvox_volume *a, const clvox_volume *b)
 
 static bool is_same(const clv_atlas_run *a, const clv_atlas_member *s, const clv_atlas_member *t)
 {
-    return is_same_volume(s->given->image, t->given->image) && is_same_volume(s->given->mask, t->given->mask) &&
+    return is_same_volume(s->given->image, t->given->image) &&
+           is_same_volume(s->given->mask, t->given->mask) &&
            (!a->along || a->along->covariate[s->place] == a->along->covariate[t->place]);
 }
 
@@ -68,6 +70,8 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
     size_t n = clvox_grid_voxels(&from->grid), finite = 0;
     float *value = malloc(n * sizeof *value);
     double low = 0, high = 1;
+    clv_orientation o;
+    clvox_volume *near = NULL;
     if (!value) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for an image");
         goto end;
@@ -95,6 +99,12 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
         s->image->data[i] = scaled;
         s->largest = isfinite(scaled) ? fmax(s->largest, fabs((double)scaled)) : s->largest;
     }
+    clv_orientation_of(&from->grid, &o);
+    if (!clv_orientation_same(&o)) { /* as registrations want it */
+        CLV_TRY(clv_orientation_volume(s->image, &o, NULL, &near));
+        clvox_volume_destroy(&s->image);
+        s->image = near;
+    }
     status = clv_atlas_keep(a, s->image);
 end:
     clvox_store_rest(from);
@@ -117,7 +127,8 @@ static void centroid(const clvox_volume *v, double out[3])
     for (int z = 0; z < size[2]; z++)
         for (int y = 0; y < size[1]; y++)
             for (int x = 0; x < size[0]; x++) {
-                double value = v->data[((size_t)z * (size_t)size[1] + (size_t)y) * (size_t)size[0] + (size_t)x];
+                double value =
+                    v->data[((size_t)z * (size_t)size[1] + (size_t)y) * (size_t)size[0] + (size_t)x];
                 value = isfinite(value) ? fmax(value, 0) : 0;
                 sum += value;
                 at[0] += value * x, at[1] += value * y, at[2] += value * z;
@@ -170,11 +181,11 @@ static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[
     qsort(edge, (size_t)count, sizeof *edge, clv_ascending);
     double voxel = edge[count / 2];
     free(edge);
-    clv_matrix_identity(a->grid.to_ras);
+    clv_matrix_identity(a->shown.to_ras);
     for (int k = 0; k < 3; k++) {
-        a->grid.size[k] = (int)ceil((high[k] - low[k]) / voxel - 1e-6) + 1;
-        a->grid.to_ras[k][k] = voxel;
-        a->grid.to_ras[k][3] = mean[k] + low[k];
+        a->shown.size[k] = (int)ceil((high[k] - low[k]) / voxel - 1e-6) + 1;
+        a->shown.to_ras[k][k] = voxel;
+        a->shown.to_ras[k][3] = mean[k] + low[k];
     }
     return CLVOX_OK;
 }
@@ -183,7 +194,8 @@ static int place(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     bool one = true;
-    const clvox_grid *first = NULL;
+    const clv_atlas_member *first = NULL;
+    clv_orientation o;
     double(*center)[3] = malloc((size_t)a->count * sizeof *center), mean[3] = {0};
     if (!center)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -194,15 +206,17 @@ static int place(clv_atlas_run *a)
             continue;
         for (int k = 0; k < 3; k++)
             mean[k] += s->weight * center[i][k] / a->weights;
-        first = first ? first : &s->image->grid;
-        one &= clvox_grid_equal(first, &s->image->grid);
+        first = first ? first : s;
+        one &= clvox_grid_equal(&first->image->grid, &s->image->grid);
     }
     if (a->start)
-        a->grid = a->start->grid;
+        a->shown = a->start->grid;
     else if (one)
-        a->grid = *first;
+        a->shown = first->given->image->grid;
     else
         CLV_TRY(grid_around(a, center, mean));
+    clv_orientation_of(&a->shown, &o);
+    clv_orientation_grid(&a->shown, &o, &a->grid);
     for (int i = 0; i < a->count; i++) {
         clv_matrix_identity(a->s[i].map.matrix);
         for (int k = 0; k < 3 && !one && !a->start && a->s[i].weight > 0; k++)

@@ -110,7 +110,8 @@ static int alike(const clvox_volume *image, const clvox_volume *average, float *
     }
     for (size_t i = 0; i < n; i++) {
         const double x = image->data[i], y = average->data[i], in = isfinite(x);
-        const double terms[SUMS] = {in, in > 0 ? x : 0, in * y, in > 0 ? x * x : 0, in * y * y, in > 0 ? x * y : 0};
+        const double terms[SUMS] = {in,         in > 0 ? x : 0,    in * y, in > 0 ? x * x : 0,
+                                    in * y * y, in > 0 ? x * y : 0};
         for (int k = 0; k < SUMS; k++)
             sum[k][i] = terms[k];
     }
@@ -145,12 +146,12 @@ static int prepare(clv_atlas_run *a, clv_atlas_member *s, int device, void *user
     if (!s->given->labels || !first->weight)
         return CLVOX_OK;
     v->weight = s->own * first->kernel;
-    CLV_TRY(clv_atlas_pull(a, device, &first->map, s->given->labels, CLVOX_INTERPOLATE_LABEL, &v->labels));
+    CLV_TRY(clv_atlas_pull(a, device, first, s->given->labels, CLVOX_INTERPOLATE_LABEL, &v->labels));
     CLV_TRY(clv_atlas_keep(a, v->labels));
     if (a->o->vote == CLVOX_VOTE_MAJORITY)
         goto end;
     CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &v->alike));
-    CLV_TRY(clv_atlas_pull(a, device, &first->map, first->image, CLVOX_INTERPOLATE_CUBIC, &image));
+    CLV_TRY(clv_atlas_pull(a, device, first, first->image, CLVOX_INTERPOLATE_CUBIC, &image));
     CLV_TRY(alike(image, a->average, v->alike->data));
     status = clv_atlas_keep(a, v->alike);
 end:
@@ -237,7 +238,8 @@ int clv_atlas_vote(clv_atlas_run *a)
         goto end;
     CLV_TRY(clvox_parallel((size_t)a->grid.size[2], vote_slice, &w));
     CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_LABEL, &a->out->labels));
-    status = take_names(w.exact, a->out->labels);
+    CLV_TRY(take_names(w.exact, a->out->labels));
+    status = clv_atlas_show(a, &a->out->labels);
 end:
     for (int i = 0; w.voters && i < a->count; i++) {
         clvox_volume_destroy(&w.voters[i].labels);

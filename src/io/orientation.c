@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "clvox/threads.h"
 #include "base/status.h"
+#include "clvox/threads.h"
+#include "io/labels.h"
 
 /* Cosines closer than this are equal: those of headers of single precision differ by 1e-7. */
 static const double ROUNDING = 1e-5;
@@ -149,6 +150,9 @@ int clv_orientation_volume(const clvox_volume *volume, const clv_orientation *o,
     made->type = volume->type;
     made->frame_seconds = volume->frame_seconds;
     made->flow = volume->flow;
+    made->hint = volume->hint;
+    if (volume->names)
+        CLV_TRY(clv_labels_copy_names(volume, NULL, made));
     work w = {volume, made, clv_orientation_strides(volume->grid.size, o)};
     CLV_TRY(clvox_parallel((size_t)made->frames * (size_t)made->grid.size[2], move, &w));
     *out = made;

@@ -26,8 +26,8 @@ int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_
     for (int i = 0; i < 9; i++)
         reorient[i / 3][i % 3] = (float)frame[i / 3][i % 3];
     CLV_TRY(clv_jacobian(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), false, scratch));
-    CLV_TRY(clv_statistics_determinants(run->ctx, scratch, mask, grid->size, run->partial,
-                                        &out->determinants));
+    CLV_TRY(
+        clv_statistics_determinants(run->ctx, scratch, mask, grid->size, run->partial, &out->determinants));
     CLV_TRY(clv_statistics_lengths(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), CLV_MATRIX3F(reorient),
                                    NULL, inside, run->partial, &out->lengths));
 end:
@@ -41,9 +41,12 @@ int clv_register_state(const clv_field_survey *survey, clvox_register_result *re
         return clvox_fail(CLVOX_ERROR_DATA, "the deformation is not finite anywhere; please report this");
     double mean = d->sum / (double)d->voxels;
     result->jacobian = (clvox_jacobian_summary){
-        .smallest = d->smallest, .largest = d->largest, .mean_log = mean,
+        .smallest = d->smallest,
+        .largest = d->largest,
+        .mean_log = mean,
         .sd_log = sqrt(fmax(0, d->sum_squares / (double)d->voxels - mean * mean)),
-        .folded = d->not_above, .voxels = d->voxels,
+        .folded = d->not_above,
+        .voxels = d->voxels,
     };
     result->largest_mm = lengths->largest;
     result->mean_mm = lengths->sum / (double)lengths->voxels;
@@ -104,9 +107,11 @@ static int warp_moving(clv_registration *run, const clv_buffer *u, const clvox_v
     int status = CLVOX_OK;
     CLV_TRY(clvox_volume_create(&run->fixed_grid, 1, moving->kind, &result->warped));
     result->warped->type = moving->type;
-    CLV_TRY(clv_buffer_write(run->ctx, run->channels[0].moving, 0, moving->data, (size_t)run->m * sizeof(float)));
+    CLV_TRY(
+        clv_buffer_write(run->ctx, run->channels[0].moving, 0, moving->data, (size_t)run->m * sizeof(float)));
     CLV_TRY(clv_register_warp_moving(run, &run->fixed_grid, u, moving->kind, run->scratch_a));
-    CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, result->warped->data, (size_t)run->n * sizeof(float)));
+    CLV_TRY(
+        clv_buffer_read(run->ctx, run->scratch_a, 0, result->warped->data, (size_t)run->n * sizeof(float)));
 end:
     return status;
 }
@@ -116,6 +121,18 @@ int clv_register_finish_fields(const clvox_register_options *o, bool given)
     if (o->deform == CLVOX_DEFORM_NONE || !(o->inverse || o->consistency))
         return 0;
     return given ? 1 : CLV_FINISH_FIELDS;
+}
+
+/* One of the maps, from the device to where it is wanted. */
+static int give(clv_registration *run, const clv_buffer *field, int which, clvox_volume **volume)
+{
+    const clv_register_fields *to = run->fields;
+    const size_t bytes = 3 * (size_t)run->n * sizeof(float);
+    if (!to)
+        return clv_field_download(run->ctx, field, &run->fixed_grid, 1, volume);
+    if (to->buffer[which])
+        return clv_buffer_copy(run->ctx, field, 0, to->buffer[which], 0, bytes);
+    return clv_buffer_read(run->ctx, field, 0, to->values[which], bytes);
 }
 
 int clv_register_finish(clv_registration *run, const clv_request *held, int count,
@@ -133,13 +150,13 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
                                         &survey));
             CLV_TRY(clv_register_state(&survey, result));
         }
-        CLV_TRY(clv_field_download(run->ctx, run->u, &run->fixed_grid, 1, &result->warp));
+        CLV_TRY(give(run, run->u, 0, &result->warp));
         if (o->inverse || o->consistency)
             CLV_TRY(invert(run, held, count, result));
         if (o->inverse)
-            CLV_TRY(clv_field_download(run->ctx, run->inverse, &run->fixed_grid, 1, &result->inverse_warp));
+            CLV_TRY(give(run, run->inverse, 1, &result->inverse_warp));
     }
-    if (full && full->channels > 0)
+    if (full && full->channels > 0 && !run->fields)
         CLV_TRY(warp_moving(run, o->deform == CLVOX_DEFORM_NONE ? NULL : run->u, full->moving[0], result));
 end:
     return status;

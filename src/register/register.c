@@ -206,9 +206,27 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work)
     return CLVOX_OK;
 }
 
-/* Images that have been checked, in canonical storage. */
+/* The maps of a run on coarser grids, which are volumes of the full ones, as fields. */
+static int pass_on(clvox_context *context, const clv_register_fields *to, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    clvox_volume **volumes[2] = {&result->warp, &result->inverse_warp};
+    for (int i = 0; i < 2; i++) {
+        if (to->buffer[i])
+            CLV_TRY(clv_field_upload(context, *volumes[i], 1, to->buffer[i]));
+        else
+            CLV_TRY(clv_field_pack(context, *volumes[i], to->values[i]));
+        clvox_volume_destroy(volumes[i]);
+    }
+    clvox_volume_destroy(&result->warped);
+end:
+    return status;
+}
+
+/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
-                         const clvox_register_options *options, double mark, clvox_register_result *result)
+                         const clvox_register_options *options, const clv_register_fields *fields, double mark,
+                         clvox_register_result *result)
 {
     int status = CLVOX_OK, count = 0;
     clvox_register_images full = *given, images;
@@ -231,6 +249,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     if (coarse && (too_coarse(&clv_register_first(&images, false)->grid, &fixed_grid) ||
                    too_coarse(&clv_register_first(&images, true)->grid, &moving_grid)))
         run.suspicions |= CLVOX_SUSPECT_COARSE;
+    run.fields = coarse ? NULL : fields;
     if (coarse)
         CLV_TRY(clv_register_coarsen(context, &fixed_grid, &moving_grid, &images, &copies));
     clv_register_describe(&run, &images, &fixed_grid, &moving_grid);
@@ -274,6 +293,8 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     release(&run, requests, count);
     if (coarse)
         CLV_TRY(clv_register_enlarge(&run, &full, result));
+    if (coarse && fields)
+        CLV_TRY(pass_on(context, fields, result));
     clv_register_judge(&run, after.content, result);
     result->device_bytes = clv_peak_bytes(context) - held;
     result->seconds_finish = clv_seconds() - mark;
@@ -299,8 +320,9 @@ static size_t most_bytes(const clvox_register_images *images, const clvox_regist
     return larger > planned ? larger : planned;
 }
 
-int clvox_register(clvox_context *context, const clvox_register_images *images,
-                   const clvox_register_options *options, clvox_register_result *result)
+int clv_register_to(clvox_context *context, const clvox_register_images *images,
+                    const clvox_register_options *options, const clv_register_fields *fields,
+                    clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clv_register_canonical canonical = {.count = 0};
@@ -317,7 +339,7 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
     const double waits = clv_seconds();
     clv_gate_enter(clv_context_gate(context), bytes);
     mark += clv_seconds() - waits;
-    status = run_canonical(context, &canonical.images, options, mark, result);
+    status = run_canonical(context, &canonical.images, options, fields, mark, result);
     clv_gate_leave(clv_context_gate(context), bytes);
     CLV_TRY(status);
     result->grid = clv_register_first(images, false)->grid;
@@ -331,6 +353,12 @@ end:
     if (status < 0)
         clvox_register_result_free(result);
     return status;
+}
+
+int clvox_register(clvox_context *context, const clvox_register_images *images,
+                   const clvox_register_options *options, clvox_register_result *result)
+{
+    return clv_register_to(context, images, options, NULL, result);
 }
 
 void clvox_register_result_free(clvox_register_result *result)

@@ -70,11 +70,19 @@ typedef struct clv_shape_term {
     int shape;  /* among all of the images */
 } clv_shape_term;
 
+/* Where a run leaves its warp and inverse warp, in this order, for a caller who goes on with them: fields as kernels hold
+ * them, mm along the axes of the fixed grid, in buffers of the run's context or, where those are NULL, in host memory. */
+typedef struct clv_register_fields {
+    clv_buffer *buffer[2];
+    float *values[2];
+} clv_register_fields;
+
 /* One run. Images on the device are float32; the moving image stays on its own
  * grid and is looked up through map, so that nothing is resampled twice. */
 typedef struct clv_registration {
     clvox_context *ctx;
     const clvox_register_options *options;
+    const clv_register_fields *fields; /* NULL: the maps become volumes of the result */
     clvox_grid fixed_grid, moving_grid;
     clvox_grid domain;    /* the part of fixed_grid that the deformation works on; it shares its voxels */
     int n, m;             /* voxels of the two grids */
@@ -117,6 +125,11 @@ typedef struct clv_registration {
     unsigned suspicions; /* what stages have found to speak against the result: CLVOX_SUSPECT_... */
     _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */
 } clv_registration;
+
+/* As clvox_register for a fixed image that is stored as near to RAS as may be, and options that ask for a deformation and
+ * its inverse; both go to *fields, and nothing is warped: the result has no volumes. */
+int clv_register_to(clvox_context *ctx, const clvox_register_images *images, const clvox_register_options *options,
+                    const clv_register_fields *fields, clvox_register_result *result);
 
 /* Fills u, on that grid, with what a deformation starts from: the initial warp or 0 (start.c). */
 int clv_register_start(clv_registration *run, const clvox_grid *grid, clv_buffer *u);

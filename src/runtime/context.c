@@ -107,6 +107,11 @@ static size_t room_of(const clvox_device_limits *l)
     return (size_t)(OF_MEMORY * (double)(less ? l->free_bytes : l->global_bytes));
 }
 
+size_t clv_context_room(const clvox_context *context)
+{
+    return room_of(&context->limits);
+}
+
 /* Where the list has the device of place i first. */
 static int first_of(const int *chosen, int i)
 {

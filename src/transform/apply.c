@@ -8,6 +8,7 @@
 #include "io/labels.h"
 #include "op/image/resample.h"
 #include "op/field/warp.h"
+#include "transform/apply.h"
 #include "transform/chain.h"
 #include "transform/field.h"
 #include "transform/reorient.h"
@@ -18,8 +19,8 @@ static int choose(const clvox_volume *image, clvox_interpolation *interpolation)
     /* What only looks like labels may be interpolated by who says so. */
     bool names = image->kind == CLVOX_KIND_LABEL || image->names;
     if (*interpolation == CLVOX_INTERPOLATE_AUTO)
-        *interpolation = names || image->hint != CLVOX_LABELS_NONE ? CLVOX_INTERPOLATE_LABEL
-                                                                    : CLVOX_INTERPOLATE_LINEAR;
+        *interpolation =
+            names || image->hint != CLVOX_LABELS_NONE ? CLVOX_INTERPOLATE_LABEL : CLVOX_INTERPOLATE_LINEAR;
     if (names && *interpolation != CLVOX_INTERPOLATE_LABEL && *interpolation != CLVOX_INTERPOLATE_NEAREST)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "labels are names and have no values in between; use label or nearest "
@@ -79,19 +80,71 @@ end:
 }
 
 int clvox_apply(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
-                const clvox_link *links, int count, clvox_interpolation interpolation,
-                float outside, clvox_volume **out)
+                const clvox_link *links, int count, clvox_interpolation interpolation, float outside,
+                clvox_volume **out)
 {
     const clvox_apply_options options = {.interpolation = interpolation, .outside = outside};
     return clvox_apply_with(context, image, grid, links, count, &options, out);
+}
+
+/* A volume for the image on the grid: its kind, type, names and time between frames. *outside becomes what the new volume
+ * calls that value. */
+static int begin(const clvox_volume *image, const clvox_grid *grid, const clvox_apply_options *options,
+                 clvox_interpolation *interpolation, float *outside, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    clvox_volume *made = NULL;
+    *interpolation = options ? options->interpolation : CLVOX_INTERPOLATE_AUTO;
+    *outside = options ? options->outside : 0;
+    CLV_TRY(choose(image, interpolation));
+    CLV_TRY(clv_field_check(grid));
+    CLV_TRY(clv_field_check(&image->grid));
+    CLV_TRY(clvox_volume_create(grid, image->frames, image->kind, &made));
+    made->type = image->type;
+    /* What was carried as labels is marked as such from now on; masks may still be smoothed. */
+    bool kept = *interpolation == CLVOX_INTERPOLATE_LABEL || *interpolation == CLVOX_INTERPOLATE_NEAREST;
+    if (image->names || (kept && image->hint > CLVOX_LABELS_MASK))
+        made->kind = CLVOX_KIND_LABEL;
+    else
+        made->hint = image->hint;
+    if (image->names) {
+        const int64_t fills = llrintf(*outside);
+        CLV_TRY(clv_labels_copy_names(image, &fills, made));
+        *outside = clv_label_value(made, fills);
+    }
+    made->frame_seconds = image->frame_seconds;
+    if (!(kept && image->hint != CLVOX_LABELS_NONE))
+        CLV_TRY(clvox_volume_store_as(made, image, (double)*outside,
+                                      options ? options->output : CLVOX_OUTPUT_AUTO));
+    *out = made;
+    made = NULL;
+end:
+    clvox_volume_destroy(&made);
+    return status;
+}
+
+int clv_apply_field(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
+                    const clv_buffer *field, const double matrix[4][4], const clvox_apply_options *options,
+                    clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    clvox_interpolation interpolation;
+    float outside;
+    *out = NULL;
+    CLV_TRY(begin(image, grid, options, &interpolation, &outside, out));
+    status = apply_map(context, image, field, matrix, interpolation, outside, *out);
+    if (status < 0)
+        clvox_volume_destroy(out);
+end:
+    return status;
 }
 
 int clvox_apply_with(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
                      const clvox_link *links, int count, const clvox_apply_options *options,
                      clvox_volume **out)
 {
-    clvox_interpolation interpolation = options ? options->interpolation : CLVOX_INTERPOLATE_AUTO;
-    float outside = options ? options->outside : 0;
+    clvox_interpolation interpolation;
+    float outside;
     clvox_reorientation reorientation = options ? options->reorientation : CLVOX_REORIENT_AUTO;
     int status = CLVOX_OK;
     clv_chain chain = {0};
@@ -99,25 +152,7 @@ int clvox_apply_with(clvox_context *context, const clvox_volume *image, const cl
     clvox_volume *made = NULL, *u = NULL;
     double matrix[4][4];
     *out = NULL;
-    CLV_TRY(choose(image, &interpolation));
-    CLV_TRY(clv_field_check(grid));
-    CLV_TRY(clv_field_check(&image->grid));
-    CLV_TRY(clvox_volume_create(grid, image->frames, image->kind, &made));
-    made->type = image->type;
-    /* What was carried as labels is marked as such from now on; masks may still be smoothed. */
-    bool kept = interpolation == CLVOX_INTERPOLATE_LABEL || interpolation == CLVOX_INTERPOLATE_NEAREST;
-    if (image->names || (kept && image->hint > CLVOX_LABELS_MASK))
-        made->kind = CLVOX_KIND_LABEL;
-    else
-        made->hint = image->hint;
-    if (image->names) {
-        const int64_t fills = llrintf(outside);
-        CLV_TRY(clv_labels_copy_names(image, &fills, made));
-        outside = clv_label_value(made, fills);
-    }
-    made->frame_seconds = image->frame_seconds;
-    if (!(kept && image->hint != CLVOX_LABELS_NONE))
-        CLV_TRY(clvox_volume_store_as(made, image, (double)outside, options ? options->output : CLVOX_OUTPUT_AUTO));
+    CLV_TRY(begin(image, grid, options, &interpolation, &outside, &made));
     CLV_TRY(clv_chain_make(context, links, count, &chain));
     CLV_TRY(clv_chain_field(context, &chain, grid, &field, matrix));
     CLV_TRY(apply_map(context, image, field, CLV_MATRIX(matrix), interpolation, outside, made));
@@ -153,8 +188,8 @@ end:
     return status;
 }
 
-int clvox_compose(clvox_context *context, const clvox_grid *grid, const clvox_link *links,
-                  int count, clvox_volume **out)
+int clvox_compose(clvox_context *context, const clvox_grid *grid, const clvox_link *links, int count,
+                  clvox_volume **out)
 {
     int status = CLVOX_OK;
     clv_chain chain = {0};

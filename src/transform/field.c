@@ -152,26 +152,68 @@ static void convert(conversion *c)
     clvox_parallel((c->count + PIECE - 1) / PIECE, convert_piece, c);
 }
 
+/* Out of RAS mm, from a volume's planar components. */
+static int packing(const clvox_volume *warp, double sign, conversion *c)
+{
+    int status = CLVOX_OK;
+    double frame[3][3];
+    *c = (conversion){.size = warp->grid.size, .from_voxel = 1, .from_part = clvox_grid_voxels(&warp->grid)};
+    clv_field_frame(&warp->grid, frame);
+    CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(frame), c->reorient));
+    for (int i = 0; i < 9; i++)
+        c->reorient[i / 3][i % 3] *= sign;
+end:
+    return status;
+}
+
+int clv_field_pack(clvox_context *ctx, const clvox_volume *warp, float *values)
+{
+    int status = CLVOX_OK;
+    conversion c;
+    const bool packed = clv_fields_packed(ctx);
+    CLV_TRY(packing(warp, 1, &c));
+    c.count = clvox_grid_voxels(&warp->grid);
+    c.from = warp->data;
+    c.to = values;
+    c.to_voxel = packed ? 3 : 1;
+    c.to_part = packed ? 1 : c.count;
+    convert(&c);
+end:
+    return status;
+}
+
+int clv_field_unpack(clvox_context *ctx, const float *values, const clvox_grid *grid, clvox_volume **out)
+{
+    const bool packed = clv_fields_packed(ctx);
+    const size_t voxels = clvox_grid_voxels(grid);
+    conversion c = {.size = grid->size, .from = values, .count = voxels};
+    const int status = clvox_volume_create(grid, 3, CLVOX_KIND_DISPLACEMENT, out);
+    if (status < 0)
+        return status;
+    clv_field_frame(grid, c.reorient);
+    c.from_voxel = packed ? 3 : 1;
+    c.from_part = packed ? 1 : voxels;
+    c.to = (*out)->data;
+    c.to_voxel = 1;
+    c.to_part = voxels;
+    convert(&c);
+    return CLVOX_OK;
+}
+
 int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, clv_buffer *field)
 {
     int status = CLVOX_OK;
     size_t voxels = clvox_grid_voxels(&warp->grid), chunk = voxels < CHUNK ? voxels : CHUNK;
     bool packed = clv_fields_packed(ctx);
-    double frame[3][3];
-    conversion c = {.size = warp->grid.size};
+    conversion c;
     float *values = malloc(3 * chunk * sizeof *values);
     if (!values)
         return clvox_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
-    clv_field_frame(&warp->grid, frame);
-    CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(frame), c.reorient));
-    for (int i = 0; i < 9; i++)
-        c.reorient[i / 3][i % 3] *= sign;
+    CLV_TRY(packing(warp, sign, &c));
     for (size_t first = 0; first < voxels; first += c.count) {
         c.first = first;
         c.count = voxels - first < chunk ? voxels - first : chunk;
         c.from = warp->data + first;
-        c.from_voxel = 1;
-        c.from_part = voxels;
         c.to = values;
         c.to_voxel = packed ? 3 : 1;
         c.to_part = packed ? 1 : c.count;
@@ -188,8 +230,8 @@ end:
     return status;
 }
 
-int clv_field_read(clvox_context *ctx, const clv_buffer *field, size_t voxels, size_t first,
-                   size_t count, float *values, size_t strides[2])
+int clv_field_read(clvox_context *ctx, const clv_buffer *field, size_t voxels, size_t first, size_t count,
+                   float *values, size_t strides[2])
 {
     int status = CLVOX_OK;
     bool packed = clv_fields_packed(ctx);
@@ -199,14 +241,14 @@ int clv_field_read(clvox_context *ctx, const clv_buffer *field, size_t voxels, s
     if (packed)
         CLV_TRY(clv_buffer_read(ctx, field, 3 * first * sizeof(float), values, 3 * bytes));
     for (size_t part = 0; !packed && part < 3; part++)
-        CLV_TRY(clv_buffer_read(ctx, field, (part * voxels + first) * sizeof(float),
-                                values + part * count, bytes));
+        CLV_TRY(clv_buffer_read(ctx, field, (part * voxels + first) * sizeof(float), values + part * count,
+                                bytes));
 end:
     return status;
 }
 
-static int download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
-                    conversion *c, clvox_volume **out)
+static int download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid, conversion *c,
+                    clvox_volume **out)
 {
     int status = CLVOX_OK;
     size_t voxels = clvox_grid_voxels(grid), chunk = voxels < CHUNK ? voxels : CHUNK, strides[2];
@@ -241,8 +283,8 @@ end:
     return status;
 }
 
-int clv_field_download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
-                       double sign, clvox_volume **out)
+int clv_field_download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid, double sign,
+                       clvox_volume **out)
 {
     conversion c = {0};
     clv_field_frame(grid, c.reorient);

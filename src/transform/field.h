@@ -30,10 +30,15 @@ int clv_field_check_angles(const clvox_grid *grid, const char *what);
 /* Fills field (3 floats a voxel of warp->grid) with sign times the warp. */
 int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, clv_buffer *field);
 
+/* The same in host memory: the values of a warp as kernels of ctx hold them, 3 a voxel, and a new displacement volume
+ * from such values, which is the caller's. */
+int clv_field_pack(clvox_context *ctx, const clvox_volume *warp, float *values);
+int clv_field_unpack(clvox_context *ctx, const float *values, const clvox_grid *grid, clvox_volume **out);
+
 /* A new displacement volume: sign times the field. On success *out is the
  * caller's, on failure NULL. */
-int clv_field_download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
-                       double sign, clvox_volume **out);
+int clv_field_download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid, double sign,
+                       clvox_volume **out);
 
 /* As clv_field_download, for the map x -> matrix (x + u(x)): the volume holds
  * matrix (x + u(x)) - x in RAS mm. field may be NULL (u = 0). */
@@ -43,7 +48,7 @@ int clv_field_download_map(clvox_context *ctx, const clv_buffer *field, const cl
 /* Reads voxels first to first + count - 1 as they lie on the device, into
  * values (3 count floats). Component c of the i-th is
  * values[i * strides[0] + c * strides[1]]. */
-int clv_field_read(clvox_context *ctx, const clv_buffer *field, size_t voxels, size_t first,
-                   size_t count, float *values, size_t strides[2]);
+int clv_field_read(clvox_context *ctx, const clv_buffer *field, size_t voxels, size_t first, size_t count,
+                   float *values, size_t strides[2]);
 
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/matrix.h"
+#include "io/orientation.h"
 #include "clvox/atlas.h"
 #include "clvox/filter.h"
 #include "op/harness.h"
@@ -51,8 +52,9 @@ static clvox_volume *pulled(const clvox_volume *image, clvox_volume *u)
 {
     clvox_volume *out = NULL;
     clvox_transform warp = {.is_warp = 1, .warp = u};
-    assert_int_equal(clvox_apply(ctx, image, &image->grid, &(clvox_link){&warp, 0}, 1, CLVOX_INTERPOLATE_BSPLINE, 0, &out),
-                     CLVOX_OK);
+    assert_int_equal(
+        clvox_apply(ctx, image, &image->grid, &(clvox_link){&warp, 0}, 1, CLVOX_INTERPOLATE_BSPLINE, 0, &out),
+        CLVOX_OK);
     return out;
 }
 
@@ -116,9 +118,11 @@ static void identical_images(void **state)
     o.rounds = 100;
     build(&all, &o, &r);
     assert_int_equal(r.rounds, 101);
-    assert_that(apart(r.average, p.fixed) < 1e-5, "the template of copies is %g off", apart(r.average, p.fixed));
+    assert_that(apart(r.average, p.fixed) < 1e-5, "the template of copies is %g off",
+                apart(r.average, p.fixed));
     for (int i = 0; i < r.rounds; i++)
-        assert_that(r.round[i].removed_voxels < 1e-4, "round %d removes %g voxels", i, r.round[i].removed_voxels);
+        assert_that(r.round[i].removed_voxels < 1e-4, "round %d removes %g voxels", i,
+                    r.round[i].removed_voxels);
     clvox_atlas_result_free(&r);
     release(&all);
     pair_free(&p);
@@ -159,12 +163,14 @@ static void mirrored_maps(void **state)
         assert_that(error < .5 * start, "map %d is %g voxels off, nothing %g", i, error, start);
     }
     for (int i = 1; i < r.rounds; i++)
-        assert_that(r.round[i].left_voxels < 1e-3, "round %d leaves %g of %g voxels", i, r.round[i].left_voxels,
-                    r.round[i].removed_voxels);
+        assert_that(r.round[i].left_voxels < 1e-3, "round %d leaves %g of %g voxels", i,
+                    r.round[i].left_voxels, r.round[i].removed_voxels);
     clvox_volume_destroy(&none);
     /* One subject's map is the other's inverse. */
-    const clvox_transform one = {.is_warp = 1, .warp = r.map[0].warp}, two = {.is_warp = 1, .warp = r.map[1].warp};
-    double largest, detour = pair_detour_of((const clvox_link[]){{&one, 0}, {&two, 0}}, 2, p.labels, &largest);
+    const clvox_transform one = {.is_warp = 1, .warp = r.map[0].warp},
+                          two = {.is_warp = 1, .warp = r.map[1].warp};
+    double largest,
+        detour = pair_detour_of((const clvox_link[]){{&one, 0}, {&two, 0}}, 2, p.labels, &largest);
     assert_that(detour < .35, "there and back by both maps: %g voxels", detour);
     clvox_volume_destroy(&u[0]);
     clvox_volume_destroy(&u[1]);
@@ -290,7 +296,9 @@ static void votes(void **state)
         labels[i]->kind = CLVOX_KIND_LABEL;
         for (size_t k = 0; k < n; k++) {
             random = random * 1664525 + 1013904223;
-            v->data[k] = i == 1 && k < half ? all.own[0]->data[k] : k >= n - 2 * slices ? 7 : (float)(random >> 16) / 655.36f;
+            v->data[k] = i == 1 && k < half    ? all.own[0]->data[k]
+                         : k >= n - 2 * slices ? 7
+                                               : (float)(random >> 16) / 655.36f;
             labels[i]->data[k] = k < half ? (i < 2 ? 1 : 2) : (float)(3 + (i > 1));
         }
         if (i == 4)
@@ -314,7 +322,8 @@ static void votes(void **state)
         flat += k >= n - slices && r.labels->data[k] == 4; /* nothing to be like: the majority */
     }
     assert_that(ones > .98 * (double)(half - slices), "%zu of %zu are as in the two", ones, half - slices);
-    assert_that(fours > .8 * (double)(half - slices) && flat == slices, "%zu of %zu are as in the three", fours, half - slices);
+    assert_that(fours > .8 * (double)(half - slices) && flat == slices, "%zu of %zu are as in the three",
+                fours, half - slices);
     clvox_atlas_result_free(&r);
     for (int i = 0; i < 5; i++)
         clvox_volume_destroy(&labels[i]);
@@ -512,8 +521,9 @@ static void balls_that_grow(void **state)
             const double kernel = exp(-(age[i] - at[k]) * (age[i] - at[k]) / (2 * .7 * .7));
             mean += t.share[k][i] * age[i];
             sum += t.share[k][i];
-            assert_that(kernel < 1e-3 || fabs(t.share[k][i] / t.share[k][2] -
-                                              kernel / exp(-(2 - at[k]) * (2 - at[k]) / (2 * .7 * .7))) < 1e-5,
+            assert_that(kernel < 1e-3 ||
+                            fabs(t.share[k][i] / t.share[k][2] -
+                                 kernel / exp(-(2 - at[k]) * (2 - at[k]) / (2 * .7 * .7))) < 1e-5,
                         "share %g", t.share[k][i]);
         }
         assert_float_equal(sum, 1, 1e-12);
@@ -555,11 +565,14 @@ static void bandwidths(void **state)
     add_subject(&all, copy_of(all.own[1]));
     along.bandwidth = 1e-3;
     assert_ok(clvox_atlas_regress(ctx, all.s, all.count, NULL, &o, &along));
-    assert_that(apart(t.average[0], all.own[1]) < 1e-4, "%g from the nearest", apart(t.average[0], all.own[1]));
-    assert_that(apart(t.average[1], all.own[2]) < 1e-4, "%g from the nearest", apart(t.average[1], all.own[2]));
+    assert_that(apart(t.average[0], all.own[1]) < 1e-4, "%g from the nearest",
+                apart(t.average[0], all.own[1]));
+    assert_that(apart(t.average[1], all.own[2]) < 1e-4, "%g from the nearest",
+                apart(t.average[1], all.own[2]));
     assert_true(t.share[0][0] == 0 && t.share[0][1] == .5 && t.share[0][2] == 0 && t.share[0][3] == .5);
     assert_true(t.share[1][2] == 1);
-    assert_that(fabs(t.matrix[1][2][0][3]) < 1e-6, "the affine to itself shifts by %g mm", t.matrix[1][2][0][3]);
+    assert_that(fabs(t.matrix[1][2][0][3]) < 1e-6, "the affine to itself shifts by %g mm",
+                t.matrix[1][2][0][3]);
     release_taken(&t);
     age[1] = NAN;
     assert_int_equal(clvox_atlas_regress(ctx, all.s, all.count, NULL, &o, &along), CLVOX_ERROR_ARGUMENT);
@@ -591,11 +604,14 @@ static void other_grids(void **state)
     add_subject(&all, copy_of(p.moving));
     all.s[0].labels = p.labels;
     build(&all, &o, &r);
-    assert_true(r.average->grid.to_ras[0][1] == 0 && r.average->grid.to_ras[2][0] == 0); /* along R, A and S */
+    assert_true(r.average->grid.to_ras[0][1] == 0 &&
+                r.average->grid.to_ras[2][0] == 0); /* along R, A and S */
     assert_that(r.map[0].likeness > .7 && r.map[1].likeness > .7, "alike by %g and %g", r.map[0].likeness,
                 r.map[1].likeness);
-    double sum = fabs(r.map[0].matrix[0][3] + r.map[1].matrix[0][3]), span = r.map[1].matrix[0][3] - r.map[0].matrix[0][3];
-    assert_that(sum < 2.5 && fabs(span) > 2, "the shifts are %g and %g mm", r.map[0].matrix[0][3], r.map[1].matrix[0][3]);
+    double sum = fabs(r.map[0].matrix[0][3] + r.map[1].matrix[0][3]),
+           span = r.map[1].matrix[0][3] - r.map[0].matrix[0][3];
+    assert_that(sum < 2.5 && fabs(span) > 2, "the shifts are %g and %g mm", r.map[0].matrix[0][3],
+                r.map[1].matrix[0][3]);
     assert_non_null(r.labels);
     double inside = 0, voted = 0;
     for (size_t i = 0; i < clvox_grid_voxels(&p.fixed_grid); i++)
@@ -627,7 +643,8 @@ static void assert_same(const clvox_atlas_result *a, const clvox_atlas_result *b
     for (int i = 0; i < a->rounds; i++) { /* of which one may be NaN, and between which bytes may lie */
         const clvox_atlas_round *x = &a->round[i], *y = &b->round[i];
         assert_int_equal(x->deformable, y->deformable);
-        assert_memory_equal(&x->removed_voxels, &y->removed_voxels, sizeof *x - offsetof(clvox_atlas_round, removed_voxels));
+        assert_memory_equal(&x->removed_voxels, &y->removed_voxels,
+                            sizeof *x - offsetof(clvox_atlas_round, removed_voxels));
     }
     for (int i = 0; i < a->subjects; i++) {
         assert_memory_equal(a->map[i].matrix, b->map[i].matrix, sizeof a->map[i].matrix);
@@ -813,6 +830,110 @@ static void several_devices(void **state)
     clvox_atlas_result_free(&want);
     clvox_atlas_forget(place);
     release(&all);
+}
+
+/* Maps on devices, one subject's of them, or in memory: the same bits, for any number of devices, and for a run
+ * that goes on with them elsewhere. */
+static void maps_on_devices(void **state)
+{
+    enum { ROOMS = 3 };
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    char place[] = "/tmp/atlas-maps-XXXXXX";
+    int calls, status = CLVOX_ERROR_STOPPED;
+    (void)state;
+    make_three(&all);
+    all.s[1].labels = all.own[1];
+    options_of_bits(&o);
+    const size_t of_subject = 24 * clvox_grid_voxels(&all.own[0]->grid),
+                 room[ROOMS] = {1, of_subject + 1, 9 * of_subject};
+    for (o.average = CLVOX_AVERAGE_MEAN; o.average <= CLVOX_AVERAGE_TRIMMED; o.average++) {
+        o.device_bytes = 1;
+        o.more_count = 0;
+        build(&all, &o, &want);
+        assert_int_equal(want.resident, 0);
+        o.more = open_others();
+        for (int k = 0; k < 2 * ROOMS; k++) {
+            o.more_count = k % 2 ? 2 : 0;
+            o.device_bytes = room[k / 2];
+            build(&all, &o, &r);
+            assert_same(&want, &r);
+            assert_memory_equal(want.labels->data, r.labels->data,
+                                clvox_grid_voxels(&r.labels->grid) * sizeof(float));
+            /* The context of the call and the others, on one device, know no gate in common. */
+            assert_that(k / 2 == 1 && k % 2 ? r.resident >= 1 && r.resident <= 2
+                                            : r.resident == (k / 2 > 1 ? 3 : k / 2),
+                        "%zu bytes, %d contexts: %d maps", o.device_bytes, o.more_count + 1, r.resident);
+            if (o.average == CLVOX_AVERAGE_MEAN || k < 2 * ROOMS - 1)
+                clvox_atlas_result_free(&r);
+        }
+        if (o.average == CLVOX_AVERAGE_MEAN)
+            clvox_atlas_result_free(&want);
+    }
+    clvox_atlas_result_free(&r);
+    o.average = CLVOX_AVERAGE_TRIMMED;
+    assert_non_null(mkdtemp(place));
+    o.state = place;
+    o.progress = stop_after;
+    o.user = &calls;
+    for (int attempt = 10; status == CLVOX_ERROR_STOPPED; attempt += 7) {
+        calls = attempt;
+        o.more_count = attempt % 3;
+        o.device_bytes = room[attempt / 7 % ROOMS];
+        status = clvox_atlas(ctx, all.s, 3, NULL, &o, &r);
+    }
+    assert_ok(status);
+    assert_that(r.resumed > 2, "%d registrations were taken over", r.resumed);
+    assert_same(&want, &r);
+    clvox_atlas_result_free(&r);
+    clvox_atlas_result_free(&want);
+    clvox_atlas_forget(place);
+    release(&all);
+}
+
+/* Voxels in another order are the same subjects: the template is that one, stored as they are. */
+static void other_storages(void **state)
+{
+    population all = {.count = 0}, other = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    const clv_orientation turned = {{1, 2, 0}, {true, false, true}};
+    clv_orientation back;
+    (void)state;
+    clv_orientation_inverse(&turned, &back);
+    make_three(&all);
+    for (int i = 0; i < 3; i++) {
+        clvox_volume *v;
+        assert_ok(clv_orientation_volume(all.own[i], &turned, NULL, &v));
+        add_subject(&other, v);
+    }
+    all.s[1].labels = all.own[1];
+    other.s[1].labels = other.own[1];
+    options_of_bits(&o);
+    o.rounds = 1;
+    build(&all, &o, &want);
+    build(&other, &o, &r);
+    assert_true(clvox_grid_equal(&r.average->grid, &other.own[0]->grid));
+    assert_true(clvox_grid_equal(&r.map[1].warp->grid, &other.own[0]->grid));
+    clvox_volume *const *const mine[] = {&r.average, &r.labels, &r.map[1].warp, &r.map[2].inverse_warp};
+    clvox_volume *const *const theirs[] = {&want.average, &want.labels, &want.map[1].warp,
+                                           &want.map[2].inverse_warp};
+    for (int k = 0; k < 4; k++) {
+        clvox_volume *same;
+        assert_ok(clv_orientation_volume(*mine[k], &back, &(*theirs[k])->grid, &same));
+        assert_memory_equal(same->data, (*theirs[k])->data,
+                            clvox_grid_voxels(&same->grid) * (size_t)same->frames * sizeof(float));
+        clvox_volume_destroy(&same);
+    }
+    clvox_atlas_result_free(&r);
+    /* The same of a template to begin with. */
+    assert_ok(clvox_atlas(ctx, all.s, 3, other.own[0], &o, &r));
+    assert_true(clvox_grid_equal(&r.average->grid, &other.own[0]->grid));
+    clvox_atlas_result_free(&r);
+    clvox_atlas_result_free(&want);
+    release(&all);
+    release(&other);
 }
 
 static void failures_on_several_devices(void **state)
@@ -1222,7 +1343,8 @@ static void left_out(void **state)
     assert_true(r.resumed > 2);
     assert_non_null(strstr(r.map[2].left_out, "third: "));
     assert_true(!*r.map[0].left_out && !*r.map[1].left_out && !r.map[2].warp);
-    assert_memory_equal(want.average->data, r.average->data, clvox_grid_voxels(&r.average->grid) * sizeof(float));
+    assert_memory_equal(want.average->data, r.average->data,
+                        clvox_grid_voxels(&r.average->grid) * sizeof(float));
     clvox_atlas_result_free(&r);
     clvox_atlas_forget(place);
     /* Of one that lies elsewhere, 2 of 25 voxels along an axis of the template are too few, whatever they
@@ -1304,6 +1426,9 @@ int main(void)
     test_case(stopped_and_resumed, "a run that is stopped anywhere goes on and ends with the same bits");
     test_case(several_devices,
               "one, two and three devices give the same bits, also of a run that was stopped on others");
+    test_case(maps_on_devices,
+              "maps on devices, some of them or none: the same bits, also of a run that was stopped");
+    test_case(other_storages, "subjects stored in another order of axes give the same template, stored so");
     test_case(failures_on_several_devices,
               "a failure on one device ends all; devices that differ are refused");
     test_case(teams, "teams of one to four give the same bits as one process");
@@ -1319,7 +1444,8 @@ int main(void)
     test_case(order_and_weights, "order and scale of weights change no bit; twice is a weight of 2");
     test_case(concentric_balls, "balls of two radii average to one between");
     test_case(balls_that_grow, "templates along a covariate: balls have the radius of the mean age");
-    test_case(bandwidths, "a very large bandwidth is the plain template, a very small one the nearest subject");
+    test_case(bandwidths,
+              "a very large bandwidth is the plain template, a very small one the nearest subject");
     test_case(regression_resumed, "templates along a covariate go on where they were stopped");
     test_case(other_grids, "one subject; two of other grids and orientations, with labels");
     return test_run("atlas", close_all);

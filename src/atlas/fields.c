@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the maps of subjects are during deformable rounds: fields as kernels hold them, on the device that found them as
+ * long as it has room, else in host memory or options->store. Their bits do not depend on it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "atlas/atlas.h"
+#include "runtime/gate.h"
+#include "transform/field.h"
+
+static size_t bytes_of(const clv_atlas_run *a)
+{
+    return 3 * sizeof(float) * clvox_grid_voxels(&a->grid);
+}
+
+/* ---- room on devices ------------------------------------------------------ */
+
+/* Fields that a device holds for itself while the mean map is removed: exp(-v), exp(v), one that is read, one that is
+ * made, and a sum of twice their size. */
+enum { OWN_FIELDS = 6 };
+
+/* What of a device's memory maps may take beside its registrations. Maps on a CPU device would lie in the host's memory
+ * as well. */
+static double room_of(const clv_atlas_run *a, int device)
+{
+    const clvox_volume average = {.grid = a->grid, .frames = 1};
+    const clvox_register_images images = {.fixed = {&average}, .moving = {&average}, .channels = 1};
+    clvox_register_options o = a->o->registration;
+    int beside = 0; /* contexts on this device */
+    o.linear = CLVOX_LINEAR_NONE;
+    o.inverse = 1;
+    for (int i = 0; i < a->devices; i++)
+        beside += a->places[i].first == device;
+    if (a->o->device_bytes)
+        return (double)a->o->device_bytes;
+    if (clvox_context_limits(a->ctx[device])->type != CLVOX_DEVICE_GPU)
+        return 0;
+    const double one = fmax((double)clvox_register_bytes(&images, &o), OWN_FIELDS * (double)bytes_of(a));
+    return (double)clv_context_room(a->ctx[device]) - beside * one;
+}
+
+int clv_atlas_fields_open(clv_atlas_run *a)
+{
+    a->places = calloc((size_t)a->devices, sizeof *a->places);
+    if (!a->places)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int i = 0; i < a->devices; i++) {
+        clv_gate *gate = clv_context_gate(a->ctx[i]);
+        int first = 0;
+        while (first < i && (!gate || clv_context_gate(a->ctx[first]) != gate))
+            first++;
+        a->places[i].first = first;
+        a->places[i].spare = calloc(2 * (size_t)a->count, sizeof *a->places[i].spare);
+        if (!a->places[i].spare)
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    }
+    /* More than there are subjects: their maps wander from context to context, which keep what buffers they had. */
+    const double most = (double)a->count * a->devices;
+    for (int i = 0; i < a->devices; i++)
+        if (a->places[i].first == i)
+            a->places[i].room = (long)fmin(fmax(room_of(a, i) / (2 * (double)bytes_of(a)), 0), most);
+    return CLVOX_OK;
+}
+
+void clv_atlas_fields_close(clv_atlas_run *a)
+{
+    for (int i = 0; a->s && a->places && i < a->count; i++)
+        clv_atlas_fields_drop(a, &a->s[i]);
+    for (int i = 0; a->places && i < a->devices; i++) {
+        for (int k = 0; k < a->places[i].spares; k++)
+            clv_buffer_destroy(&a->places[i].spare[k]);
+        free(a->places[i].spare);
+    }
+    free(a->places);
+    a->places = NULL;
+}
+
+/* ---- the maps of a subject ------------------------------------------------- */
+
+/* Buffers go back to their context, whose thread alone makes and ends them. */
+static void give_back(clv_atlas_run *a, clv_atlas_fields *f)
+{
+    pthread_mutex_lock(&a->lock);
+    for (int i = 0; i < 2; i++) {
+        if (f->buffer[i]) {
+            clv_atlas_place *place = &a->places[f->device];
+            place->spare[place->spares++] = f->buffer[i];
+        }
+        f->buffer[i] = NULL;
+    }
+    pthread_mutex_unlock(&a->lock);
+    f->there = false;
+}
+
+void clv_atlas_fields_drop(clv_atlas_run *a, clv_atlas_member *s)
+{
+    give_back(a, &s->fields);
+    clvox_volume_destroy(&s->fields.kept[0]);
+    clvox_volume_destroy(&s->fields.kept[1]);
+}
+
+/* A pair of buffers that the context has left over, or may make: 2, 1 or 0. */
+static int claim(clv_atlas_run *a, int device, clv_buffer *pair[2])
+{
+    clv_atlas_place *place = &a->places[device], *shared = &a->places[place->first];
+    int claimed = 0;
+    pthread_mutex_lock(&a->lock);
+    if (place->spares >= 2) {
+        pair[0] = place->spare[--place->spares];
+        pair[1] = place->spare[--place->spares];
+        claimed = 2;
+    } else if (shared->room > 0) {
+        shared->room--;
+        claimed = 1;
+    }
+    pthread_mutex_unlock(&a->lock);
+    return claimed;
+}
+
+/* A volume to be written: the old one, unless the store has it, where nothing changes any more. */
+static int fresh(const clv_atlas_run *a, clvox_volume **kept)
+{
+    if (*kept && !a->o->store)
+        return CLVOX_OK;
+    clvox_volume_destroy(kept);
+    return clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, kept);
+}
+
+int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device)
+{
+    int status = CLVOX_OK;
+    clv_atlas_fields *f = &s->fields;
+    give_back(a, f);
+    f->device = device;
+    const int claimed = claim(a, device, f->buffer);
+    for (int i = 0; i < 2 && claimed == 1 && status >= 0; i++)
+        status = clv_buffer_create(a->ctx[device], bytes_of(a), "map of a subject", &f->buffer[i]);
+    if (claimed && status >= 0) {
+        clvox_volume_destroy(&f->kept[0]);
+        clvox_volume_destroy(&f->kept[1]);
+    } else { /* also where other programs have taken the memory */
+        clv_buffer_destroy(&f->buffer[0]);
+        f->device = -1;
+        CLV_TRY(fresh(a, &f->kept[0]));
+        CLV_TRY(fresh(a, &f->kept[1]));
+    }
+    f->there = true;
+    return CLVOX_OK;
+end:
+    return status;
+}
+
+bool clv_atlas_fields_resident(const clv_atlas_member *s)
+{
+    return s->fields.there && s->fields.buffer[0];
+}
+
+int clv_atlas_fields_write(clv_atlas_run *a, clv_atlas_member *s, int which, const float *values)
+{
+    clv_atlas_fields *f = &s->fields;
+    if (f->buffer[which])
+        return clv_buffer_write(a->ctx[f->device], f->buffer[which], 0, values, bytes_of(a));
+    memcpy(f->kept[which]->data, values, bytes_of(a));
+    return CLVOX_OK;
+}
+
+int clv_atlas_fields_read(const clv_atlas_run *a, const clv_atlas_member *s, int which, float *values)
+{
+    const clv_atlas_fields *f = &s->fields;
+    if (f->buffer[which])
+        return clv_buffer_read(a->ctx[f->device], f->buffer[which], 0, values, bytes_of(a));
+    memcpy(values, f->kept[which]->data, bytes_of(a));
+    return CLVOX_OK;
+}
+
+int clv_atlas_fields_keep(const clv_atlas_run *a, const clv_atlas_member *s)
+{
+    const int status = clv_atlas_keep(a, s->fields.kept[0]);
+    return status < 0 ? status : clv_atlas_keep(a, s->fields.kept[1]);
+}
+
+int clv_atlas_fields_on(const clv_atlas_run *a, const clv_atlas_member *s, int device, int which,
+                        clv_buffer *room, clv_buffer **field)
+{
+    const clv_atlas_fields *f = &s->fields;
+    *field = f->buffer[which] ? f->buffer[which] : room;
+    return f->buffer[which] ? CLVOX_OK
+                            : clv_buffer_write(a->ctx[device], room, 0, f->kept[which]->data, bytes_of(a));
+}
+
+int clv_atlas_fields_replace(clv_atlas_run *a, clv_atlas_member *s, int device, int which, clv_buffer **made)
+{
+    clv_atlas_fields *f = &s->fields;
+    if (f->buffer[which]) {
+        clv_buffer *old = f->buffer[which];
+        f->buffer[which] = *made;
+        *made = old;
+        return CLVOX_OK;
+    }
+    int status = fresh(a, &f->kept[which]);
+    CLV_TRY(status);
+    CLV_TRY(clv_buffer_read(a->ctx[device], *made, 0, f->kept[which]->data, bytes_of(a)));
+    status = clv_atlas_keep(a, f->kept[which]);
+end:
+    return status;
+}
+
+/* The warps of the result, in RAS mm on the grid that the caller knows; the fields are gone. */
+int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s)
+{
+    int status = CLVOX_OK;
+    clv_atlas_fields *f = &s->fields;
+    clvox_volume **to[2] = {&s->map.warp, &s->map.inverse_warp};
+    for (int i = 0; f->there && i < 2; i++) {
+        if (f->buffer[i])
+            CLV_TRY(clv_field_download(a->ctx[f->device], f->buffer[i], &a->grid, 1, to[i]));
+        else
+            CLV_TRY(clv_field_unpack(a->ctx[0], f->kept[i]->data, &a->grid, to[i]));
+        clvox_volume_destroy(&f->kept[i]);
+        CLV_TRY(clv_atlas_show(a, to[i]));
+        CLV_TRY(clv_atlas_keep(a, *to[i]));
+    }
+    clv_atlas_fields_drop(a, s);
+end:
+    return status;
+}
