@@ -18,7 +18,7 @@ typedef struct output {
     cJSON *log;  /* the result; for a regression its list of templates */
     FILE *lines; /* what is printed at the end */
     size_t device_bytes;
-    int resumed;
+    int resident, resumed;
     bool *left_out; /* by subject: it has been said */
 } output;
 
@@ -53,6 +53,7 @@ static int take(void *user, int at, const clvox_atlas_result *result)
     else if (o->r->report)
         note_page(o->cli, o->r, at);
     o->device_bytes = result->device_bytes > o->device_bytes ? result->device_bytes : o->device_bytes;
+    o->resident = result->resident > o->resident ? result->resident : o->resident;
     o->resumed = result->resumed > o->resumed ? result->resumed : o->resumed;
 end:
     return status;
@@ -85,6 +86,7 @@ static int build(output *out, const clvox_atlas_subject *subjects, const clvox_a
         kept += !out->left_out[i];
     cJSON_AddNumberToObject(to, "subjects", kept);
     cJSON_AddNumberToObject(to, "device_bytes", (double)out->device_bytes);
+    cJSON_AddNumberToObject(to, "subjects_on_devices", out->resident);
     cJSON_AddNumberToObject(to, "resumed", out->resumed);
 end:
     clvox_atlas_result_free(&result);
@@ -244,6 +246,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"memory", 0, CLI_TEXT, &r.memory, "BYTES",
          "of images and warps keep so much in memory (8G, 500M), the others in files in DIR, which go with "
          "the run"},
+        {"device-memory", 0, CLI_TEXT, &r.device_memory, "BYTES",
+         "so much of each device may hold warps of subjects (default: on GPUs what registrations leave, on CPUs "
+         "0); the others stay in host memory"},
         {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL,
          "register a few, and print who does what, memory and time of the run"},
         {"plan-devices", 0, CLI_TEXT, &r.plan_devices, "N,N...",
@@ -337,7 +342,11 @@ int cmd_atlas(command *cli, int argc, char **argv)
     if (r.at_list)
         CLI_TRY(read_values(&r));
     if (r.memory)
-        CLI_TRY(cli_atlas_read_memory(&r));
+        CLI_TRY(cli_atlas_read_bytes("--memory", r.memory, &r.limit));
+    if (r.device_memory) {
+        CLI_TRY(cli_atlas_read_bytes("--device-memory", r.device_memory, &o.device_bytes));
+        o.device_bytes += !o.device_bytes; /* 0 is the default of the library, and a byte is none */
+    }
     if (bids)
         CLI_TRY(cli_atlas_read_bids(&r, bids));
     for (int i = 0; i < count && !bids; i++)

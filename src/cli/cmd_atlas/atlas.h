@@ -41,6 +41,7 @@ typedef struct cli_atlas_request {
     int plan_subjects;
     const char *memory;      /* as typed */
     size_t limit;            /* of bytes of the subjects' volumes in memory */
+    const char *device_memory;
     clvox_store *store;      /* with a limit */
     double read_seconds;     /* of all subjects */
     bool warps, with_labels; /* are written; with warps log J, too */
@@ -68,8 +69,8 @@ int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad);
 void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why);
 void cli_atlas_free(cli_atlas_request *r);
 
-/* The limit of --memory. */
-int cli_atlas_read_memory(cli_atlas_request *r);
+/* "8G": the bytes that an option asks for. */
+int cli_atlas_read_bytes(const char *option, const char *text, size_t *out);
 /* With --memory: the store, in the results' folder. */
 int cli_atlas_open_store(cli_atlas_request *r);
 /* Says where volumes were. */

@@ -202,10 +202,9 @@ end:
 /* ---- what memory has no room for ------------------------------------------ */
 
 /* "8G", "500 MiB", bytes without a unit. */
-int cli_atlas_read_memory(cli_atlas_request *r)
+int cli_atlas_read_bytes(const char *option, const char *text, size_t *out)
 {
     static const char units[] = "KMGT";
-    const char *text = r->memory;
     char *end;
     double bytes = strtod(text, &end);
     const bool number = end != text;
@@ -217,8 +216,8 @@ int cli_atlas_read_memory(cli_atlas_request *r)
     }
     end += toupper((unsigned char)*end) == 'B';
     if (!number || *end || !(bytes >= 0) || bytes > 0x1p60)
-        return cli_misuse("--memory %s: a number of bytes is needed, as 8G or 500M", text);
-    r->limit = (size_t)bytes;
+        return cli_misuse("%s %s: a number of bytes is needed, as 8G or 500M", option, text);
+    *out = (size_t)bytes;
     return CLVOX_OK;
 }
 
