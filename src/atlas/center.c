@@ -10,6 +10,7 @@
 #include "clvox/threads.h"
 #include "op/field/compose.h"
 #include "op/field/velocity_sum.h"
+#include "op/image/pointwise.h"
 #include "op/image/resample.h"
 #include "op/image/statistics.h"
 #include "transform/field.h"
@@ -240,9 +241,8 @@ typedef struct movement {
 } movement;
 
 typedef struct movements {
-    const float *step; /* v / 2^SQUARINGS and its negative, as kernels hold them */
-    size_t values;     /* of either */
-    movement *each;    /* device */
+    const velocities *w;
+    movement *each; /* device */
 } movements;
 
 /* out = first, then second: u(x) + w(x + u(x)). */
@@ -267,12 +267,13 @@ end:
     return status;
 }
 
-/* exp of 2^SQUARINGS times the step */
-static int exponential(clvox_context *ctx, const clvox_grid *grid, const float *step, clv_buffer **out,
-                       clv_buffer **room)
+/* exp(sign v) */
+static int exponential(clvox_context *ctx, const clvox_grid *grid, const clv_buffer *v, float sign,
+                       clv_buffer **out, clv_buffer **room)
 {
     int status = CLVOX_OK;
-    CLV_TRY(clv_buffer_write(ctx, *out, 0, step, 3 * sizeof(float) * clvox_grid_voxels(grid)));
+    const float k[4] = {sign / (1 << SQUARINGS)};
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(*out, grid->size), v, NULL, NULL, k));
     for (int i = 0; i < SQUARINGS; i++) {
         clv_buffer *half = *out;
         CLV_TRY(follow(ctx, grid, half, half, *room));
@@ -298,14 +299,15 @@ static int prepare(clv_atlas_run *a, int device, void *user)
     const movements *all = user;
     movement *m = &all->each[device];
     clvox_context *ctx = a->ctx[device];
-    const size_t bytes = all->values * sizeof(float);
+    const size_t bytes = all->w->values * sizeof(float);
     const clv_request wanted[MOVEMENT_BUFFERS] = {{&m->to_middle, bytes, "mean map"},
                                                   {&m->from_middle, bytes, "inverse mean map"},
                                                   {&m->given, bytes, "displacement field"},
                                                   {&m->made, bytes, "composed displacement field"}};
     CLV_TRY(clv_pool_take(ctx, wanted, MOVEMENT_BUFFERS));
-    CLV_TRY(exponential(ctx, &a->grid, all->step + all->values, &m->to_middle, &m->made));
-    CLV_TRY(exponential(ctx, &a->grid, all->step, &m->from_middle, &m->made));
+    CLV_TRY(clv_buffer_write(ctx, m->given, 0, all->w->mean, bytes));
+    CLV_TRY(exponential(ctx, &a->grid, m->given, -1, &m->to_middle, &m->made));
+    CLV_TRY(exponential(ctx, &a->grid, m->given, 1, &m->from_middle, &m->made));
     status = clv_finish(ctx);
 end:
     return status;
@@ -334,16 +336,10 @@ static int move_warps(velocities *w)
     int status = CLVOX_OK;
     clv_atlas_run *a = w->a;
     const double mark = clv_seconds();
-    movements all = {.values = w->values, .each = calloc((size_t)a->devices, sizeof *all.each)};
-    float *step = malloc(2 * w->values * sizeof *step);
-    if (!all.each || !step)
+    movements all = {.w = w, .each = calloc((size_t)a->devices, sizeof *all.each)};
+    if (!all.each)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
-    for (size_t i = 0; i < w->values; i++) {
-        step[i] = w->mean[i] / (1 << SQUARINGS);
-        step[w->values + i] = -step[i];
-    }
-    all.step = step;
     CLV_TRY(clv_atlas_every(a, prepare, &all));
     clv_atlas_timed(a, CLVOX_ATLAS_EXPONENTIAL, mark);
     status = clv_atlas_each(
@@ -353,7 +349,6 @@ end:
     for (int i = 0; all.each && i < a->devices; i++)
         release(&all.each[i]);
     free(all.each);
-    free(step);
     return status;
 }
 
