@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tolerances are those of the operations' tests. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/rows/check.h"
 #include "op/fluid/fluid_step.h"
+#include "op/field/velocity_sum.h"
 #include "op/match/lncc.h"
 #include "ref/field/compositive_step.h"
 #include "ref/field/compose.h"
 #include "ref/field/divergence.h"
+#include "ref/field/velocity_sum.h"
 #include "ref/fluid/fluid_step.h"
 #include "ref/fluid/force.h"
 #include "ref/image/gaussian.h"
@@ -82,6 +85,32 @@ int check_compositive_step(bench_check *c)
     CLV_TRY(check_sure(c));
     CLV_TRY(check_field(c, c->data->field[0], c->want, 5e-5, 2e-6));
 end:
+    return status;
+}
+
+/* u and v on the device are in its layout, as read back. */
+int check_velocity_sum(bench_check *c)
+{
+    int status = CLVOX_OK;
+    const size_t sums = (size_t)BENCH_SUMS(c->n);
+    float *u = c->got, *v = c->got + sums;
+    int64_t *got = malloc(sums * sizeof *got);
+    double wrong = 0;
+    if (!got)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clv_buffer_read(c->data->ctx, c->data->u, 0, u, sums * sizeof *u));
+    CLV_TRY(clv_buffer_read(c->data->ctx, c->data->v, 0, v, sums * sizeof *v));
+    CLV_TRY(clv_buffer_read(c->data->ctx, c->data->field[0], 0, got, sums * sizeof *got));
+    for (size_t i = 0; i < 2 * sums; i++)
+        c->more[i] = (double)c->got[i];
+    for (size_t i = 0; i < sums; i++)
+        c->want[i] = 0;
+    ref_velocity_sum(c->more, c->more + sums, (double)BENCH_WEIGHT, sums, c->want);
+    for (size_t i = 0; i < sums; i++)
+        wrong = fmax(wrong, fabs((double)got[i] - c->want[i]));
+    status = check_number(c, wrong / (double)CLV_VELOCITY_UNIT, 0, 1e-6 * check_largest(c->more, 2 * sums));
+end:
+    free(got);
     return status;
 }
 

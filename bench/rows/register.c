@@ -6,6 +6,7 @@
 #include "op/field/compositive_step.h"
 #include "op/field/compose.h"
 #include "op/field/divergence.h"
+#include "op/field/velocity_sum.h"
 #include "op/fluid/energy.h"
 #include "op/fluid/fluid_step.h"
 #include "op/image/gaussian.h"
@@ -168,6 +169,17 @@ static int row_compositive_step(bench_data *d)
 {
     return clv_compositive_step(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), d->v,
                                 &(clv_step_length){1.5f, 0, d->state, BENCH_LONGEST}, d->field[0]);
+}
+
+/* Half of a field's components: field[0] holds so many sums. */
+static int row_velocity_sum(bench_data *d)
+{
+    int status = CLVOX_OK;
+    const clv_image u = clv_image_of(d->u, (const int[3]){BENCH_SUMS(d->n), 1, 1}, NULL, 1);
+    CLV_TRY(clv_buffer_fill(d->ctx, d->field[0], 0, 0, 3 * (size_t)d->n * sizeof(float)));
+    status = clv_velocity_sum(d->ctx, &u, d->v, BENCH_WEIGHT, d->field[0]);
+end:
+    return status;
 }
 
 static int row_divergence(bench_data *d)
@@ -358,6 +370,7 @@ const bench_row bench_rows_register[] = {
     {"splat collapsing", "splat", 20, 0, row_splat_collapsing, check_splat_collapsing, begin_splat, NULL},
     {"compose", "compose", 36, 60, row_compose, check_compose, NULL, NULL},
     {"compositive_step", "compositive_step", 36, 60, row_compositive_step, check_compositive_step, NULL, NULL},
+    {"velocity_sum", "velocity_sum", 48, 0, row_velocity_sum, check_velocity_sum, NULL, NULL},
     {"divergence", "divergence", 16, 9, row_divergence, check_divergence, NULL, NULL},
     {"add_gradient", "add_gradient", 28, 12, row_add_gradient, check_add_gradient, NULL, NULL},
     {"metric_force", "metric_force", 32, 60, row_metric_force, check_metric_force, NULL, NULL},

@@ -89,6 +89,13 @@ for memory in 0 100K; do
     done
 done
 json within/report.json '0 < j["memory"]["most"] <= 102400 == j["memory"]["limit"] and j["memory"]["most_on_disk"] > 3 * 24 * 4080'
+rm -rf within
+exits 0 clvox atlas -o within $fast --list lists/list.tsv --device-memory 1G
+for file in other/*; do
+    [ "${file#other/}" = report.json ] || cmp "$file" "within/${file#other/}" || complain "${file#other/} differs with maps on the device"
+done
+json within/report.json 'j["result"]["subjects_on_devices"] == 3'
+exits 2 clvox atlas -o x --device-memory much s1.nii; says '--device-memory much'
 exits 1 clvox atlas -o x --memory 0 $fast s1.nii none-such.nii; one_sentence; absent x
 exits 1 sh -c 'trap "" XFSZ; ulimit -f 16; export LLVM_PROFILE_FILE=/dev/null; "$0" atlas "$@"' "$program" -q -o x --memory 1K $fast s1.nii s2.nii
 one_sentence; says 'x: .*cannot be written (File too large); make room there, or raise the limit of memory'; absent x
