@@ -109,7 +109,7 @@ static int once(bench_run *run, match *m, int solver, double beta, const char *c
         return status;
     if (check)
         status = bench_check_warp(run->ctx, check, m->fixed, &m->warp, &r);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     return status;
 }
 

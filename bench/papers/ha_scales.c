@@ -86,7 +86,7 @@ static int measure(bench_run *run, pair *p, bool two, int finest, const char *na
             status = bench_check_warp(run->ctx, name, p->fixed, &p->warp, &r);
         else
             record_add_sample(samples, r.seconds_deform);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
         CLV_TRY(status);
     }
 end:
@@ -104,7 +104,7 @@ static int search(bench_run *run, pair *p, double goal, bool *reached)
     int status = clvox_register(run->ctx, &images, &options, &r);
     *reached = status == CLVOX_ERROR_STOPPED;
     if (status >= 0)
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     return *reached ? CLVOX_OK : status;
 }
 

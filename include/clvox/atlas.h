@@ -145,7 +145,7 @@ typedef struct clvox_atlas_result {
  *
  * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects,
  * options, kernels or another device. CLVOX_ERROR_DEVICE: options.more holds a device unlike the first
- * one, which would give other bits. On success the result is the caller's, for clvox_atlas_result_free; on
+ * one, which would give other bits. On success the result is the caller's, for clvox_atlas_result_destroy; on
  * failure it holds nothing. CLVOX_ERROR_DATA: an image of one value, or one of which less than a tenth
  * comes to lie in the template. */
 CLVOX_API int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
@@ -179,7 +179,7 @@ CLVOX_API int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subj
 CLVOX_API void clvox_atlas_forget(const char *state);
 
 /* Releases what the result holds. NULL is legal. */
-CLVOX_API void clvox_atlas_result_free(clvox_atlas_result *result);
+CLVOX_API void clvox_atlas_result_destroy(clvox_atlas_result *result);
 
 #ifdef __cplusplus
 }

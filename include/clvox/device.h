@@ -61,12 +61,12 @@ typedef struct clvox_device {
 /* Lists every device of every installed OpenCL driver, best first; a GPU that
  * appears under two platforms is listed once as usable and once as passed
  * over. On success returns the number of entries and sets *out to an array
- * that the caller releases with clvox_devices_free; with no driver at all the
+ * that the caller releases with clvox_devices_destroy; with no driver at all the
  * message names the package to install. */
 CLVOX_API int clvox_devices_list(clvox_device **out);
 
 /* Releases the array and sets *devices to NULL. */
-CLVOX_API void clvox_devices_free(clvox_device **devices);
+CLVOX_API void clvox_devices_destroy(clvox_device **devices);
 
 /* A device in use: OpenCL context, queue, built kernels, timers. One thread at
  * a time may use a context; several contexts may live side by side. */

@@ -22,12 +22,12 @@ typedef struct clvox_timing {
 } clvox_timing;
 
 /* What a context of options.profile has timed so far, the longest first; waits for the device. Returns the
- * number of rows, and *out is the caller's, for clvox_timings_free; on failure *out is NULL. No rows where
+ * number of rows, and *out is the caller's, for clvox_timings_destroy; on failure *out is NULL. No rows where
  * nothing is timed. */
 CLVOX_API int clvox_timings(clvox_context *context, clvox_timing **out);
 
 /* Releases the rows and sets *rows to NULL. NULL is legal. */
-CLVOX_API void clvox_timings_free(clvox_timing **rows);
+CLVOX_API void clvox_timings_destroy(clvox_timing **rows);
 
 /* 1 where the context times its kernels, 0 without options.profile and where the device times nothing (which
  * clvox_timings may find out). */

@@ -352,7 +352,7 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
  * restrict_axes or an initial warp, which refer to the fixed image. The order and direction in which an
  * image's voxels are stored do not change the map: the run works on copies in the order nearest to RAS,
  * and the result refers to the images as given. On success the result's volumes are the caller's, to be
- * released with clvox_register_result_free; on failure the result holds none. */
+ * released with clvox_register_result_destroy; on failure the result holds none. */
 CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
                              const clvox_register_options *options, clvox_register_result *result);
 
@@ -424,7 +424,7 @@ CLVOX_API int clvox_landmarks_fit(const double *fixed, const double *moving, int
 
 /* Releases the result's volumes and sets them to NULL; the numbers stay. NULL
  * is legal. */
-CLVOX_API void clvox_register_result_free(clvox_register_result *result);
+CLVOX_API void clvox_register_result_destroy(clvox_register_result *result);
 
 /* Options of clvox_shoot. */
 typedef struct clvox_shoot_options {

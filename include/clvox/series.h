@@ -96,14 +96,14 @@ CLVOX_API int clvox_register_series_plan(const clvox_volume *series, const clvox
  * to the one without weighting by MI. Eddy currents beyond what `linear` allows and susceptibility are not
  * corrected. NaN counts as a frame's darkest value. Errors: CLVOX_ERROR_ARGUMENT, _DATA (the
  * reference or all frames are empty), _MEMORY, _STOPPED. On success the result is the caller's, to be
- * released with clvox_series_result_free; on failure it holds nothing. */
+ * released with clvox_series_result_destroy; on failure it holds nothing. */
 CLVOX_API int clvox_register_series(clvox_context *context, const clvox_volume *series,
                                     const clvox_volume *reference, const clvox_volume *mask,
                                     const clvox_gradients *gradients, const clvox_series_options *options,
                                     clvox_series_result *result);
 
 /* Releases what the result holds; the numbers stay. NULL is legal. */
-CLVOX_API void clvox_series_result_free(clvox_series_result *result);
+CLVOX_API void clvox_series_result_destroy(clvox_series_result *result);
 
 #ifdef __cplusplus
 }

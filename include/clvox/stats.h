@@ -90,7 +90,7 @@ typedef struct clvox_stats_result {
  * The same bits for a seed on a device. Host memory: the maps, as much again for their residuals in the mask, and with
  * tfce 160 MiB or more.
  *
- * options NULL: the defaults. On success the result is the caller's, for clvox_stats_result_free; on failure it holds
+ * options NULL: the defaults. On success the result is the caller's, for clvox_stats_result_destroy; on failure it holds
  * nothing. CLVOX_ERROR_ARGUMENT: maps on different grids, counts that do not fit, options out of range; _DATA: a design
  * whose columns depend on each other or that leaves no degree of freedom, or no voxel to test; _STOPPED. */
 CLVOX_API int clvox_stats(clvox_context *context, const clvox_volume *const *maps, int count,
@@ -98,7 +98,7 @@ CLVOX_API int clvox_stats(clvox_context *context, const clvox_volume *const *map
                           const clvox_stats_options *options, clvox_stats_result *result);
 
 /* Releases what the result holds. NULL is legal. */
-CLVOX_API void clvox_stats_result_free(clvox_stats_result *result);
+CLVOX_API void clvox_stats_result_destroy(clvox_stats_result *result);
 
 /* ---- entropy of a template ------------------------------------------------ */
 
@@ -139,13 +139,13 @@ typedef struct clvox_entropy_result {
  * over the histogram of the template in the mask, its bins between the smallest and the largest value of
  * all images. The same for any order of threads; of all subjects the template, and H, are the same in all
  * draws, bit for bit. Host alone; memory: as clvox_stats, and 8 bytes a voxel and thread. On success the
- * rows are the caller's, for clvox_entropy_result_free; on failure NULL. Errors: as clvox_stats; _DATA: no
+ * rows are the caller's, for clvox_entropy_result_destroy; on failure NULL. Errors: as clvox_stats; _DATA: no
  * voxel to count. */
 CLVOX_API int clvox_entropy(const clvox_volume *const *maps, int count, const clvox_volume *mask,
                             const clvox_entropy_options *options, clvox_entropy_result *result);
 
 /* Releases the rows. NULL is legal. */
-CLVOX_API void clvox_entropy_result_free(clvox_entropy_result *result);
+CLVOX_API void clvox_entropy_result_destroy(clvox_entropy_result *result);
 
 #ifdef __cplusplus
 }

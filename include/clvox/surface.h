@@ -281,7 +281,7 @@ CLVOX_API void clvox_level_set_source_defaults(clvox_level_set_source *source);
 /* Makes a signed distance of what surfaces come as. Of a mesh and of a part of a
  * volume the grid reaches eight voxels beyond what is inside. On success the
  * result's distance and surface are the caller's, to be released with
- * clvox_level_set_free; on failure NULL. CLVOX_ERROR_ARGUMENT for a mesh that
+ * clvox_level_set_destroy; on failure NULL. CLVOX_ERROR_ARGUMENT for a mesh that
  * spans more than 1024 voxels, for label or iso with a mesh, for both or neither
  * of volume and surface; CLVOX_ERROR_DATA for a mesh without area, and as
  * clvox_inside_of and clvox_distance_from_values say. */
@@ -289,7 +289,7 @@ CLVOX_API int clvox_level_set_make(clvox_context *context, const clvox_level_set
                                    clvox_level_set *out);
 
 /* Releases distance and surface and sets them to NULL. NULL is legal. */
-CLVOX_API void clvox_level_set_free(clvox_level_set *level_set);
+CLVOX_API void clvox_level_set_destroy(clvox_level_set *level_set);
 
 /* ---- non-local-means denoising ------------------------------------------ */
 
@@ -418,14 +418,14 @@ CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_
  * surface that reaches the border goes on straight beyond it. A level set that
  * was not made by clvox_level_set_make needs its distance alone. On success the
  * result's surface and distance are the caller's, to be released with
- * clvox_denoise_result_free; on failure NULL. CLVOX_ERROR_DATA where there is no
+ * clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no
  * surface, _ARGUMENT for label volumes, grids with sheared axes and options out
  * of range. */
 CLVOX_API int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_set,
                                     const clvox_denoise_options *options, clvox_denoise_result *result);
 
 /* Releases the result's surface and distance; the numbers stay. NULL is legal. */
-CLVOX_API void clvox_denoise_result_free(clvox_denoise_result *result);
+CLVOX_API void clvox_denoise_result_destroy(clvox_denoise_result *result);
 
 #ifdef __cplusplus
 }

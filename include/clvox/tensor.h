@@ -306,13 +306,13 @@ CLVOX_API int clvox_dwi_mask(const clvox_volume *dwi, clvox_volume **out);
  * D is in RAS, as the gradients are. Errors: CLVOX_ERROR_ARGUMENT,
  * CLVOX_ERROR_DATA where the gradients do not determine a tensor or no voxel has a signal. On success the
  * volumes of *out are the caller's, to be released with
- * clvox_tensor_fit_release; on failure they are NULL. */
+ * clvox_tensor_fit_result_destroy; on failure they are NULL. */
 CLVOX_API int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi,
                                const clvox_gradients *gradients, const clvox_volume *mask,
                                const clvox_tensor_fit_options *options, clvox_tensor_fit_result *out);
 
 /* Releases the volumes and sets them to NULL. */
-CLVOX_API void clvox_tensor_fit_release(clvox_tensor_fit_result *result);
+CLVOX_API void clvox_tensor_fit_result_destroy(clvox_tensor_fit_result *result);
 
 #ifdef __cplusplus
 }

@@ -239,7 +239,7 @@ end:
     return status;
 }
 
-void clvox_posteriors_free(clvox_posteriors *p)
+void clvox_posteriors_destroy(clvox_posteriors *p)
 {
     clvox_volume_destroy(&p->fixed);
     clvox_volume_destroy(&p->moving);

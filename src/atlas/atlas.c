@@ -117,7 +117,7 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
     CLV_TRY(take_over(a, s, &r, deformable));
     status = clv_atlas_state_keep(a, s);
 end:
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     return status;
 }
 
@@ -286,7 +286,7 @@ end:
     clv_atlas_devices_close(a);
     pthread_mutex_destroy(&a->lock);
     if (status < 0)
-        clvox_atlas_result_free(result);
+        clvox_atlas_result_destroy(result);
     return status;
 }
 
@@ -329,12 +329,12 @@ int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subje
     CLV_TRY(clvox_team_agree(options->team, status));
     clv_atlas_run a = {.o = options, .start = start, .along = regression, .count = count, .out = &result};
     status = run(&a, context, subjects);
-    clvox_atlas_result_free(&result);
+    clvox_atlas_result_destroy(&result);
 end:
     return status;
 }
 
-void clvox_atlas_result_free(clvox_atlas_result *result)
+void clvox_atlas_result_destroy(clvox_atlas_result *result)
 {
     if (!result)
         return;

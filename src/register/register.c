@@ -329,11 +329,11 @@ end:
     clv_register_canonical_free(&canonical);
     clv_register_alone_free(&alone);
     if (status < 0)
-        clvox_register_result_free(result);
+        clvox_register_result_destroy(result);
     return status;
 }
 
-void clvox_register_result_free(clvox_register_result *result)
+void clvox_register_result_destroy(clvox_register_result *result)
 {
     if (!result)
         return;

@@ -94,7 +94,7 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     CLV_TRY(chosen);
     status = open_device(options, devices, chosen, out);
 end:
-    clvox_devices_free(&devices);
+    clvox_devices_destroy(&devices);
     return status;
 }
 
@@ -172,7 +172,7 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
     contexts = NULL;
     status = opened;
 end:
-    clvox_devices_free(&devices);
+    clvox_devices_destroy(&devices);
     clvox_contexts_destroy(&contexts, opened);
     return status;
 }
@@ -231,7 +231,7 @@ int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox
     *out = ctx;
     ctx = NULL;
 end:
-    clvox_devices_free(&devices);
+    clvox_devices_destroy(&devices);
     clvox_context_destroy(&ctx);
     return status;
 }

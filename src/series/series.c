@@ -677,7 +677,7 @@ int clvox_register_series_plan(const clvox_volume *series, const clvox_volume *r
     }
     free(s.shell);
     free(s.found);
-    clvox_series_result_free(&result);
+    clvox_series_result_destroy(&result);
     return status;
 }
 
@@ -713,11 +713,11 @@ end:
     free(s.shell);
     free(s.found);
     if (status < 0)
-        clvox_series_result_free(result);
+        clvox_series_result_destroy(result);
     return status;
 }
 
-void clvox_series_result_free(clvox_series_result *r)
+void clvox_series_result_destroy(clvox_series_result *r)
 {
     if (!r)
         return;

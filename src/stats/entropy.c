@@ -204,11 +204,11 @@ end:
     free(r.sum);
     free(r.histogram);
     if (status < 0)
-        clvox_entropy_result_free(result);
+        clvox_entropy_result_destroy(result);
     return status;
 }
 
-void clvox_entropy_result_free(clvox_entropy_result *result)
+void clvox_entropy_result_destroy(clvox_entropy_result *result)
 {
     if (!result)
         return;

@@ -486,11 +486,11 @@ int clvox_stats(clvox_context *context, const clvox_volume *const *maps, int cou
 end:
     release(&r);
     if (status < 0)
-        clvox_stats_result_free(result);
+        clvox_stats_result_destroy(result);
     return status;
 }
 
-void clvox_stats_result_free(clvox_stats_result *result)
+void clvox_stats_result_destroy(clvox_stats_result *result)
 {
     if (!result)
         return;

@@ -18,7 +18,7 @@ typedef struct work {
     double depth;  /* mm; of what noise joined or opened, which goes; 0: nothing goes */
 } work;
 
-void clvox_denoise_result_free(clvox_denoise_result *result)
+void clvox_denoise_result_destroy(clvox_denoise_result *result)
 {
     if (!result)
         return;
@@ -211,6 +211,6 @@ int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_s
     result->seconds_mesh = clv_seconds() - mark;
 end:
     if (status < 0)
-        clvox_denoise_result_free(result);
+        clvox_denoise_result_destroy(result);
     return status;
 }

@@ -19,7 +19,7 @@ void clvox_level_set_source_defaults(clvox_level_set_source *source)
     *source = (clvox_level_set_source){.label = -1, .iso = (double)NAN};
 }
 
-void clvox_level_set_free(clvox_level_set *level_set)
+void clvox_level_set_destroy(clvox_level_set *level_set)
 {
     if (!level_set)
         return;
@@ -220,6 +220,6 @@ int clvox_level_set_make(clvox_context *context, const clvox_level_set_source *s
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a level set is made of a volume or of a surface");
     int status = source->surface ? from_surface(context, source, out) : from_volume(context, source, out);
     if (status < 0)
-        clvox_level_set_free(out);
+        clvox_level_set_destroy(out);
     return status;
 }

@@ -24,10 +24,10 @@ void clvox_tensor_all_defaults(clvox_tensor_all_options *options)
     clvox_tensor_denoise_defaults(&options->denoise);
 }
 
-void clvox_tensor_all_release(clvox_tensor_all_result *result)
+void clvox_tensor_all_result_destroy(clvox_tensor_all_result *result)
 {
     clvox_volume_destroy(&result->mask);
-    clvox_tensor_fit_release(&result->fit);
+    clvox_tensor_fit_result_destroy(&result->fit);
     clvox_volume_destroy(&result->denoised.tensor);
     for (int m = 0; m < CLVOX_MEASURES; m++)
         clvox_volume_destroy(&result->maps[m]);
@@ -121,6 +121,6 @@ end:
     clv_buffer_destroy(&c.at.mask);
     clv_buffer_destroy(&c.at.tensor);
     if (status < 0)
-        clvox_tensor_all_release(out);
+        clvox_tensor_all_result_destroy(out);
     return status;
 }

@@ -35,7 +35,7 @@ void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options)
     *options = (clvox_tensor_fit_options){.method = CLVOX_TENSOR_WLS, .window = 5};
 }
 
-void clvox_tensor_fit_release(clvox_tensor_fit_result *result)
+void clvox_tensor_fit_result_destroy(clvox_tensor_fit_result *result)
 {
     clvox_volume_destroy(&result->tensor);
     clvox_volume_destroy(&result->s0);
@@ -306,7 +306,7 @@ int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, con
     out->seconds = clv_seconds() - started;
 end:
     if (status < 0)
-        clvox_tensor_fit_release(out);
+        clvox_tensor_fit_result_destroy(out);
     clv_tensor_design_destroy(&f.design);
     free(f.frames);
     free(f.kind);

@@ -119,7 +119,7 @@ static void identical_images(void **state)
     assert_that(apart(r.average, p.fixed) < 1e-5, "the template of copies is %g off", apart(r.average, p.fixed));
     for (int i = 0; i < r.rounds; i++)
         assert_that(r.round[i].removed_voxels < 1e-4, "round %d removes %g voxels", i, r.round[i].removed_voxels);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     release(&all);
     pair_free(&p);
 }
@@ -145,7 +145,7 @@ static void mirrored_maps(void **state)
     o.linear_rounds = 1;
     build(&all, &o, &r);
     double before = apart(r.average, p.fixed);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     o.rounds = 3;
     build(&all, &o, &r);
     double after = apart(r.average, p.fixed);
@@ -168,7 +168,7 @@ static void mirrored_maps(void **state)
     assert_that(detour < .35, "there and back by both maps: %g voxels", detour);
     clvox_volume_destroy(&u[0]);
     clvox_volume_destroy(&u[1]);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     release(&all);
     pair_free(&p);
 }
@@ -211,7 +211,7 @@ static void order_and_weights(void **state)
     assert_memory_equal(r.average->data, s.average->data, bytes);
     for (int i = 0; i < 3; i++)
         assert_memory_equal(r.map[order[i]].warp->data, s.map[i].warp->data, 3 * bytes);
-    clvox_atlas_result_free(&s);
+    clvox_atlas_result_destroy(&s);
     /* The first one twice, instead of its weight. */
     for (int i = 0; i < 3; i++)
         other.s[i].weight = 1;
@@ -220,8 +220,8 @@ static void order_and_weights(void **state)
     assert_memory_equal(r.average->data, s.average->data, bytes);
     for (int i = 0; i < 4; i++)
         assert_memory_equal(r.map[i < 3 ? order[i] : 0].warp->data, s.map[i].warp->data, 3 * bytes);
-    clvox_atlas_result_free(&s);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&s);
+    clvox_atlas_result_destroy(&r);
     release(&other);
     release(&all);
 }
@@ -255,19 +255,19 @@ static void averages(void **state)
         build(&all, &o, &r);
         assert_float_equal(r.average->data[5], want[a], 1e-5 * want[a]);
         assert_float_equal(r.average->data[8], 4 * want[a], 4e-5 * want[a]);
-        clvox_atlas_result_free(&r);
+        clvox_atlas_result_destroy(&r);
     }
     /* Sharpened, it is what the filter makes of the mean. */
     clvox_volume *sharp = NULL;
     o.average = CLVOX_AVERAGE_MEAN;
     build(&all, &o, &r);
     assert_ok(clvox_filter_unsharp(ctx, r.average, (const double[3]){1, 1, 1}, true, .7, &sharp));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     o.unsharp = .7;
     build(&all, &o, &r);
     assert_memory_equal(r.average->data, sharp->data, clvox_grid_voxels(&grid) * sizeof(float));
     clvox_volume_destroy(&sharp);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     release(&all);
 }
 
@@ -304,7 +304,7 @@ static void votes(void **state)
     build(&all, &o, &r);
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == (k < half ? 2 : 4));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     o.vote = CLVOX_VOTE_LOCAL;
     build(&all, &o, &r);
     size_t ones = 0, fours = 0, flat = 0; /* away from the border of the halves, where windows see both */
@@ -315,7 +315,7 @@ static void votes(void **state)
     }
     assert_that(ones > .98 * (double)(half - slices), "%zu of %zu are as in the two", ones, half - slices);
     assert_that(fours > .8 * (double)(half - slices) && flat == slices, "%zu of %zu are as in the three", fours, half - slices);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     for (int i = 0; i < 5; i++)
         clvox_volume_destroy(&labels[i]);
     release(&all);
@@ -348,12 +348,12 @@ static void ties_and_perfect_maps(void **state)
     build(&all, &o, &r); /* two against two */
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == (float)(4 + k % 3));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     all.s[1].weight = 1 + 1e-6;
     build(&all, &o, &r);
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == 9);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     /* 0 is a label like others, and those who have none do not vote. */
     for (size_t k = 0; k < n; k++)
         labels[0]->data[k] = 0;
@@ -361,14 +361,14 @@ static void ties_and_perfect_maps(void **state)
     build(&all, &o, &r);
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == 0);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     /* All the same labels on images that lie as they lie: through any vote the labels come back. */
     for (int i = 0; i < 4; i++)
         all.s[i].labels = labels[2];
     for (o.vote = CLVOX_VOTE_MAJORITY; o.vote <= CLVOX_VOTE_LOCAL; o.vote++) {
         build(&all, &o, &r);
         assert_memory_equal(r.labels->data, labels[2]->data, n * sizeof(float));
-        clvox_atlas_result_free(&r);
+        clvox_atlas_result_destroy(&r);
     }
     for (int i = 0; i < 4; i++)
         clvox_volume_destroy(&labels[i]);
@@ -401,7 +401,7 @@ static void sums_in_one_order(void **state)
     }
     assert_memory_equal(r[0].average->data, r[1].average->data, clvox_grid_voxels(&grid) * sizeof(float));
     for (int t = 0; t < 2; t++)
-        clvox_atlas_result_free(&r[t]);
+        clvox_atlas_result_destroy(&r[t]);
 }
 
 /* A ball in voxels of 2 mm, its edge smooth. */
@@ -451,7 +451,7 @@ static void concentric_balls(void **state)
     build(&all, &o, &r);
     const double found = radius_of(r.average);
     assert_that(fabs(found - 16) < 1, "the template's ball has a radius of %g mm", found);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     release(&all);
 }
 
@@ -549,7 +549,7 @@ static void bandwidths(void **state)
         assert_memory_equal(t.average[k]->data, plain.average->data, voxels * sizeof(float));
         assert_int_equal(t.rounds[k], 3);
     }
-    clvox_atlas_result_free(&plain);
+    clvox_atlas_result_destroy(&plain);
     release_taken(&t);
     /* The nearest alone, and where two are as near, both; one of them has labels, one is given twice. */
     add_subject(&all, copy_of(all.own[1]));
@@ -587,7 +587,7 @@ static void other_grids(void **state)
     o.rounds = 1;
     build(&all, &o, &r); /* of one */
     assert_true(clvox_grid_equal(&r.average->grid, &p.fixed_grid));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     add_subject(&all, copy_of(p.moving));
     all.s[0].labels = p.labels;
     build(&all, &o, &r);
@@ -603,7 +603,7 @@ static void other_grids(void **state)
     for (size_t i = 0; i < clvox_grid_voxels(&r.labels->grid); i++)
         voted += r.labels->data[i] > 0 ? fabs(clv_matrix_determinant(CLV_MATRIX(r.labels->grid.to_ras))) : 0;
     assert_that(fabs(voted / inside - 1) < .2, "labels of %g mm^3 became %g", inside, voted);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     release(&all);
     pair_free(&p);
 }
@@ -684,24 +684,24 @@ static void stopped_and_resumed(void **state)
     assert_that(attempts > 10, "only %d attempts", attempts);
     assert_that(r.resumed > 6, "%d of 9 registrations were taken over", r.resumed);
     assert_same(&whole, &r);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     /* Its last round is still there; so are the others' figures, unless they are damaged. */
     calls = 1000;
     build(&all, &o, &r);
     assert_int_equal(r.resumed, 9);
     assert_same(&whole, &r);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     damage("round");
     build(&all, &o, &r);
     assert_int_equal(r.resumed, 0);
     assert_same(&whole, &r);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     /* Other orders are the same subjects, other weights are not, nor other options. */
     const clvox_atlas_subject first = all.s[0];
     all.s[0] = all.s[2], all.s[2] = first;
     build(&all, &o, &r);
     assert_int_equal(r.resumed, 9);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     all.s[1].weight = 2;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_FILE);
     assert_non_null(strstr(clvox_message(), "another set of subjects (3"));
@@ -712,7 +712,7 @@ static void stopped_and_resumed(void **state)
     clvox_atlas_forget(folder);
     assert_true(access(folder, F_OK) < 0);
     clvox_atlas_forget(folder);
-    clvox_atlas_result_free(&whole);
+    clvox_atlas_result_destroy(&whole);
     release(&all);
 }
 
@@ -794,7 +794,7 @@ static void several_devices(void **state)
         assert_same(&want, &r);
         assert_memory_equal(want.labels->data, r.labels->data,
                             clvox_grid_voxels(&r.labels->grid) * sizeof(float));
-        clvox_atlas_result_free(&r);
+        clvox_atlas_result_destroy(&r);
     }
     /* Stopped on one, two and three in turn. */
     assert_non_null(mkdtemp(place));
@@ -809,8 +809,8 @@ static void several_devices(void **state)
     assert_ok(status);
     assert_that(r.resumed > 2, "%d registrations were taken over", r.resumed);
     assert_same(&want, &r);
-    clvox_atlas_result_free(&r);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(&want);
     clvox_atlas_forget(place);
     release(&all);
 }
@@ -833,7 +833,7 @@ static void failures_on_several_devices(void **state)
     assert_memory_equal(want.average->data, r.average->data,
                         clvox_grid_voxels(&r.average->grid) * sizeof(float));
     assert_non_null(strstr(r.map[2].left_out, "third: "));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     o.skip_bad = 0;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DATA);
     assert_non_null(strstr(clvox_message(), "third: "));
@@ -847,7 +847,7 @@ static void failures_on_several_devices(void **state)
     o.more = NULL;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
     clvox_contexts_destroy(NULL, 1);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&want);
     clvox_volume_destroy(&nowhere);
     release(&all);
 }
@@ -969,7 +969,7 @@ static void assert_together(const clvox_atlas_result *want, member *m, int size)
 static void release_members(member *m, int size)
 {
     for (int i = 0; i < size; i++)
-        clvox_atlas_result_free(&m[i].r);
+        clvox_atlas_result_destroy(&m[i].r);
 }
 
 static void teams(void **state)
@@ -1000,7 +1000,7 @@ static void teams(void **state)
             for (int i = 0; i < size; i++)
                 clvox_store_destroy(&m[i].o.store);
         }
-        clvox_atlas_result_free(&want);
+        clvox_atlas_result_destroy(&want);
     }
     release(&all);
 }
@@ -1039,7 +1039,7 @@ static void team_that_fails(void **state)
     build(&all, &o, &one);
     assert_same(&want, &one);
     assert_int_equal(one.resumed, 9);
-    clvox_atlas_result_free(&one);
+    clvox_atlas_result_destroy(&one);
     clvox_atlas_forget(place);
     /* Other options or subjects in one of them. */
     o.state = NULL;
@@ -1057,7 +1057,7 @@ static void team_that_fails(void **state)
     wait_for_all(&w, m);
     for (int i = 0; i < 2; i++)
         assert_that(m[i].status == CLVOX_ERROR_DATA && strstr(m[i].sentence, "third: "), "%s", m[i].sentence);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&want);
     o.skip_bad = 1;
     build(&all, &o, &want);
     work_together(&w, m, 2, &all, &o);
@@ -1069,7 +1069,7 @@ static void team_that_fails(void **state)
                             clvox_grid_voxels(&want.average->grid) * sizeof(float));
     }
     release_members(m, 2);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&want);
     clvox_volume_destroy(&nowhere);
     release(&all);
 }
@@ -1094,7 +1094,7 @@ static clvox_store_bytes build_within(const population *all, clvox_atlas_options
     assert_memory_equal(want->labels->data, r.labels->data,
                         clvox_grid_voxels(&r.labels->grid) * sizeof(float));
     const clvox_store_bytes most = clvox_store_measure(o->store);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     assert_empty(o->store);
     clvox_store_destroy(&o->store);
     return most;
@@ -1131,7 +1131,7 @@ static void on_disk(void **state)
             assert_true(k ? most.most_memory >= volume : most.most_disk >= free.most_memory);
         }
         if (average < CLVOX_AVERAGE_MEDIAN)
-            clvox_atlas_result_free(&want);
+            clvox_atlas_result_destroy(&want);
     }
     /* Stopped and taken up again. */
     assert_non_null(mkdtemp(place));
@@ -1149,11 +1149,11 @@ static void on_disk(void **state)
     assert_ok(status);
     assert_true(r.resumed > 2);
     assert_same(&want, &r);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     assert_empty(o.store);
     clvox_store_destroy(&o.store);
     clvox_atlas_forget(place);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&want);
     release(&all);
 }
 
@@ -1223,7 +1223,7 @@ static void left_out(void **state)
     assert_non_null(strstr(r.map[2].left_out, "third: "));
     assert_true(!*r.map[0].left_out && !*r.map[1].left_out && !r.map[2].warp);
     assert_memory_equal(want.average->data, r.average->data, clvox_grid_voxels(&r.average->grid) * sizeof(float));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     clvox_atlas_forget(place);
     /* Of one that lies elsewhere, 2 of 25 voxels along an axis of the template are too few, whatever they
      * show. */
@@ -1236,7 +1236,7 @@ static void left_out(void **state)
     assert_ok(clvox_atlas(ctx, all.s, count, start, &o, &r));
     assert_non_null(strstr(r.map[2].left_out, "third: it is lost"));
     assert_int_equal(r.map[0].suspicions & CLVOX_SUSPECT_OVERLAP, 0);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     clvox_atlas_forget(place);
     all.s[2].mask = nowhere;
     all.s[0].mask = all.s[1].mask = nowhere;
@@ -1244,7 +1244,7 @@ static void left_out(void **state)
     assert_int_equal(clvox_atlas(ctx, all.s, count, start, &o, &r), CLVOX_ERROR_DATA);
     assert_non_null(strstr(clvox_message(), "no subject is left"));
     assert_true(access(place, F_OK) < 0);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&want);
     clvox_volume_destroy(&start);
     clvox_volume_destroy(&nowhere);
     release(&all);
@@ -1283,8 +1283,8 @@ static void misuse(void **state)
         all.own[2]->data[i] = i % 2 ? NAN : 7;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DATA);
     assert_non_null(strstr(clvox_message(), "third"));
-    clvox_atlas_result_free(&r);
-    clvox_atlas_result_free(NULL);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(NULL);
     release(&all);
 }
 

@@ -295,9 +295,9 @@ static void the_devices_here(void **state)
         assert_true(!l->nvidia_major || (l->architecture[0] && l->pci[0] && l->simd == 32));
     }
     assert_true(defaults == 1);
-    clvox_devices_free(&list);
+    clvox_devices_destroy(&list);
     assert_true(list == NULL);
-    clvox_devices_free(&list);
+    clvox_devices_destroy(&list);
 }
 
 static void a_context_on_a_device_that_does_not_exist(void **state)
@@ -321,7 +321,7 @@ int main(int argc, char **argv)
         clvox_device *list;
         int count = clvox_devices_list(&list);
         printf("%s\n", count < 0 ? clvox_message() : "there are devices");
-        clvox_devices_free(&list);
+        clvox_devices_destroy(&list);
         return 0;
     }
     self = argv[0];

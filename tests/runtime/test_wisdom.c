@@ -613,7 +613,7 @@ static void no_device(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    clvox_devices_free(&shared.devices);
+    clvox_devices_destroy(&shared.devices);
     snprintf(path, sizeof path, "%s/sub", folder);
     rmdir(path);
     rmdir(folder);

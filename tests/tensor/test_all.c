@@ -96,8 +96,8 @@ static void compare(const scan *s, const clvox_volume *mask, const clvox_tensor_
     assert_true(got.fit.fitted == want.fit.fitted && got.fit.volumes == want.fit.volumes &&
                 got.device_bytes > 0);
     assert_true(got.stage == CLVOX_TENSOR_STAGE_MEASURES);
-    clvox_tensor_all_release(&got);
-    clvox_tensor_all_release(&want);
+    clvox_tensor_all_result_destroy(&got);
+    clvox_tensor_all_result_destroy(&want);
 }
 
 static void failures(void **state)

@@ -87,7 +87,7 @@ static int build(output *out, const clvox_atlas_subject *subjects, const clvox_a
     cJSON_AddNumberToObject(to, "device_bytes", (double)out->device_bytes);
     cJSON_AddNumberToObject(to, "resumed", out->resumed);
 end:
-    clvox_atlas_result_free(&result);
+    clvox_atlas_result_destroy(&result);
     free(out->left_out);
     free(covariate);
     return status;

@@ -128,7 +128,7 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
         if (result.map[i].warp)
             CLI_TRY(time_writing(cli, result.map[i].warp, &m->writing));
 end:
-    clvox_atlas_result_free(&result);
+    clvox_atlas_result_destroy(&result);
     return status;
 }
 

@@ -74,7 +74,7 @@ static int run(command *cli, cli_stats_request *r, clvox_entropy_options *o)
     snprintf(path, sizeof path, "%s.json", r->prefix);
     CLI_TRY(cli_write_log(cli, path));
 end:
-    clvox_entropy_result_free(&result);
+    clvox_entropy_result_destroy(&result);
     return status;
 }
 

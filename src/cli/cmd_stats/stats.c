@@ -175,7 +175,7 @@ static int run(command *cli, cli_stats_request *r, clvox_stats_options *o)
     CLI_TRY(cli_write_log(cli, path));
 end:
     free(path);
-    clvox_stats_result_free(&result);
+    clvox_stats_result_destroy(&result);
     return status;
 }
 

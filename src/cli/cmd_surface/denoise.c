@@ -253,8 +253,8 @@ static int run(command *cli, request *r)
         CLI_TRY(cli_surface_page(cli, level_set.distance, result.surface, r->in, r->page));
     CLI_TRY(cli_profile(cli));
 end:
-    clvox_level_set_free(&level_set);
-    clvox_denoise_result_free(&result);
+    clvox_level_set_destroy(&level_set);
+    clvox_denoise_result_destroy(&result);
     return status;
 }
 

@@ -125,7 +125,7 @@ end:
     clvox_volume_destroy(&dwi);
     clvox_volume_destroy(&mask);
     clvox_gradients_destroy(&gradients);
-    clvox_tensor_all_release(&made);
+    clvox_tensor_all_result_destroy(&made);
     cli_outputs_free(&outputs);
     return status;
 }

@@ -114,7 +114,7 @@ class Context:
         try:
             return [values(rows[i]) for i in range(count)]
         finally:
-            lib.clvox_timings_free(rows)
+            lib.clvox_timings_destroy(rows)
 
     def bandwidth(self) -> float:
         """Bytes a second, read and written, that a plain copy on the device reaches."""
@@ -144,7 +144,7 @@ def devices() -> List[types.SimpleNamespace]:
     try:
         rows = [values(array[i]) for i in range(count)]
     finally:
-        lib.clvox_devices_free(array)
+        lib.clvox_devices_destroy(array)
     return [types.SimpleNamespace(**vars(row.limits), usable=row.usable, is_default=row.is_default, reason=row.reason)
             for row in rows]
 

@@ -176,7 +176,7 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
         found = _carried(context, result, struct, structs_of_shapes, made)
     finally:
         if made is not None:
-            lib.clvox_posteriors_free(made)
+            lib.clvox_posteriors_destroy(made)
     registration = values(result, Registration)
     registration.__dict__.update(found)
     return registration

@@ -45,7 +45,7 @@ def register_series(series: ImageLike, reference: Union[int, ImageLike, None] = 
             turned = np.array([[*rows.direction[i], rows.b[i]] for i in range(rows.count)])
         result.corrected = result.mean = None
     finally:
-        lib.clvox_series_result_free(result)
+        lib.clvox_series_result_destroy(result)
     copy.frame = copy.gradients = None
     found = values(copy)
     found.frames, found.directions = frames, turned

@@ -73,7 +73,7 @@ def entropy(images: Union[Sequence[ImageLike], ImageLike], mask: Optional[ImageL
         columns = {name: np.array([getattr(result.row[k], name) for k in range(result.rows)])
                    for name in ("subjects", "mean", "sd", "low", "high")}
     finally:
-        lib.clvox_entropy_result_free(result)
+        lib.clvox_entropy_result_destroy(result)
     return Result(lowest=result.lowest, highest=result.highest, asked=result.asked, counted=result.counted, **columns)
 
 
@@ -109,4 +109,4 @@ def compare_labels(a: ImageLike, b: ImageLike, mask: Optional[ImageLike] = None)
     try:
         return [values(rows[i]) for i in range(count)]
     finally:
-        lib.clvox_label_comparison_free(rows)
+        lib.clvox_label_comparison_destroy(rows)

@@ -101,7 +101,7 @@ def distance(source: SurfaceLike, like: Optional[ImageLike] = None, *, label: Op
     call(lib.clvox_level_set_make, context_or_own(context), what, level_set)
     copy = type(level_set).from_buffer_copy(level_set)
     level_set.distance = None
-    lib.clvox_level_set_free(level_set)
+    lib.clvox_level_set_destroy(level_set)
     return Volume._adopt(copy.distance)
 
 
@@ -142,7 +142,7 @@ def denoise(source: SurfaceLike, *, label: Optional[int] = None, iso: Optional[f
         set_options("surface denoise", options, struct, min(edge))
         callback.call(lib.clvox_surface_denoise, context_or_own(context), level_set, struct, result)
     finally:
-        lib.clvox_level_set_free(level_set)
+        lib.clvox_level_set_destroy(level_set)
     return values(result)
 
 

@@ -77,6 +77,6 @@ def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[Imag
         rounds = [values(result.round[i]) for i in range(result.rounds)]
         whole = _taken(result, "average", "labels")
     finally:
-        lib.clvox_atlas_result_free(result)
+        lib.clvox_atlas_result_destroy(result)
     return Atlas(average=whole.average, labels=whole.labels, maps=maps, rounds=rounds, resumed=whole.resumed,
                  device_bytes=whole.device_bytes)
