@@ -16,15 +16,14 @@ typedef struct pair {
 } pair;
 
 /* Stops once the goal is reached. */
-static int watch(void *user, int level, int iteration, double metric, double fraction)
+static int watch(void *user, const clvox_step *step)
 {
     pair *p = user;
-    (void)fraction;
-    if (level != p->finest)
+    if (step->level != p->finest)
         return 0;
-    p->left = metric;
-    p->iterations = iteration;
-    return metric <= p->goal;
+    p->left = step->metric;
+    p->iterations = step->iteration;
+    return step->metric <= p->goal;
 }
 
 static int create(const bench_run *run, pair *p)

@@ -79,8 +79,7 @@ typedef struct clvox_atlas_options {
     clvox_team *team;
     /* Is told what each piece of work took; one call at a time. May be NULL. */
     void (*timed)(void *user, clvox_atlas_work work, double seconds);
-    /* Not 0 stops. May be NULL. With more contexts it comes from their threads, one call at a time. */
-    int (*progress)(void *user, const char *stage, double fraction);
+    clvox_progress progress; /* may be NULL. With more contexts it is called in their threads, one at a time */
     void *user;
 } clvox_atlas_options;
 

@@ -6,6 +6,7 @@
 #include "clvox/device.h"
 #include "clvox/options.h"
 #include "clvox/posteriors.h"
+#include "clvox/progress.h"
 #include "clvox/shape.h"
 #include "clvox/transform.h"
 
@@ -63,15 +64,6 @@ typedef enum clvox_force {
     CLVOX_FORCE_CAPPED,
     CLVOX_FORCE_TWOPASS
 } clvox_force;
-
-/* Called with the metric before each iteration of a level and after its last one, up to ten iterations at
- * a time; of unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. metric
- * is the mean squared difference of the matched images, or of greedy and syn what they climb: the metric,
- * of SSD minus half of it, with the terms of landmarks and shapes. fraction is the share of the
- * deformation's work that is done, from 0 to 1 and never falling. A result other than 0 stops the
- * registration with CLVOX_ERROR_STOPPED. */
-typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
-                              double fraction);
 
 /* How L v = f is solved (of flows twice, L L v = f). SOR, conjugate gradients and multigrid start from what a solve like
  * it has found before, HYBRID is FFT and then conjugate gradients. SOR takes a beta of 0 alone. */
@@ -157,7 +149,11 @@ typedef struct clvox_register_options {
     int inverse;             /* also the inverse warp */
     clvox_output output;     /* what the warped image is written as; labels stay as they are */
     int consistency;         /* measure how well the map inverts even where no inverse is asked for */
-    clvox_progress progress; /* may be NULL */
+    /* Called before each iteration of a level and after its last one, up to ten iterations at a time; of unbiased, and
+     * where landmarks or shapes pull in greedy and syn, before every tenth. The metric is the mean squared difference of
+     * the matched images, or of greedy and syn what they climb: the metric, of SSD minus half of it, with the terms of
+     * landmarks and shapes. The fraction is that of the deformation. May be NULL. */
+    clvox_progress progress;
     void *user;
 } clvox_register_options;
 

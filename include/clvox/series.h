@@ -3,6 +3,7 @@
 #define CLVOX_SERIES_H
 
 #include "clvox/apply.h"
+#include "clvox/progress.h"
 #include "clvox/registration.h"
 #include "clvox/tensor.h"
 
@@ -32,7 +33,7 @@ typedef struct clvox_series_options {
     double head_mm;      /* radius by which framewise_mm converts rotations to millimetres: 50 */
     double outlier_mm;   /* framewise_mm above which a frame is an outlier: 0.5 */
     clvox_output output; /* what the corrected series is written as */
-    int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
+    clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_series_options;
 

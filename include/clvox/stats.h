@@ -4,6 +4,7 @@
 
 #include "clvox/device.h"
 #include "clvox/options.h"
+#include "clvox/progress.h"
 #include "clvox/volume.h"
 
 #ifdef __cplusplus
@@ -39,7 +40,7 @@ typedef struct clvox_stats_options {
     double tfce_height, tfce_extent; /* H and E: 2 and .5 */
     clvox_connectivity tfce_connectivity;
     double memory; /* most MiB of device memory; 0: what there is. Changes no result */
-    int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
+    clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_stats_options;
 
@@ -106,7 +107,7 @@ typedef struct clvox_entropy_options {
     int draws; /* 100 */
     int bins;  /* 256 */
     int seed;
-    int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
+    clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_entropy_options;
 

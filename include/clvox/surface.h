@@ -7,6 +7,7 @@
 
 #include "clvox/device.h"
 #include "clvox/options.h"
+#include "clvox/progress.h"
 #include "clvox/status.h"
 #include "clvox/volume.h"
 
@@ -315,11 +316,6 @@ typedef enum clvox_denoise_topology {
     CLVOX_TOPOLOGY_FREE
 } clvox_denoise_topology;
 
-/* Called from time to time with what is being done and the share of the whole
- * that is done, from 0 to 1 and never falling. A result other than 0 stops with
- * CLVOX_ERROR_STOPPED. */
-typedef int (*clvox_denoise_progress)(void *user, const char *stage, double fraction);
-
 enum { CLVOX_DENOISE_MOST_ROUNDS = 100 };
 
 /* Lengths are in voxels of the smallest edge. */
@@ -347,7 +343,7 @@ typedef struct clvox_denoise_options {
                         volume, which noise and the chords of triangles make wrong; else where it has
                         the volume that it had */
     int distance;    /* also give the distance, on the whole grid, with the surface's topology */
-    clvox_denoise_progress progress; /* may be NULL */
+    clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_denoise_options;
 

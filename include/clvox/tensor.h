@@ -4,6 +4,7 @@
 
 #include "clvox/device.h"
 #include "clvox/options.h"
+#include "clvox/progress.h"
 #include "clvox/volume.h"
 
 #ifdef __cplusplus
@@ -179,8 +180,7 @@ typedef struct clvox_tensor_denoise_options {
     double tolerance;  /* stop when the energy is known to be no more than this share above its minimum
                           (descent: when ten steps lower it by less) */
     double eps;        /* descent: |grad| is the root of its square + eps, in (1e-3 mm^2/s)^2 */
-    /* Called now and then; not 0 stops. May be NULL. */
-    int (*progress)(void *user, const char *stage, double fraction);
+    clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_tensor_denoise_options;
 

@@ -10,6 +10,7 @@
 
 #include "atlas/options.h"
 #include "base/matrix.h"
+#include "runtime/host.h"
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {
@@ -39,11 +40,10 @@ typedef struct tick {
 } tick;
 
 /* Within a registration. */
-static int ticked(void *user, int level, int iteration, double metric, double fraction)
+static int ticked(void *user, const clvox_step *step)
 {
     const tick *t = user;
-    (void)level, (void)iteration, (void)metric;
-    return clv_atlas_told(t->a, t->device, fraction) < 0;
+    return clv_atlas_told(t->a, t->device, step->fraction) < 0;
 }
 
 int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume)
@@ -293,6 +293,7 @@ end:
 int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count, const clvox_volume *start,
                 const clvox_atlas_options *options, clvox_atlas_result *result)
 {
+    CLV_HOST_THREADS(context);
     *result = (clvox_atlas_result){.average = NULL};
     const int status = clvox_team_agree(options->team, check(subjects, count, start, options));
     if (status < 0)
@@ -321,6 +322,7 @@ int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subje
                         const clvox_volume *start, const clvox_atlas_options *options,
                         const clvox_atlas_regression *regression)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     clvox_atlas_result result = {.average = NULL};
     status = check(subjects, count, start, options);

@@ -7,6 +7,7 @@
 
 #include "atlas/atlas.h"
 #include "base/clock.h"
+#include "base/progress.h"
 
 /* ---- devices ------------------------------------------------------------- */
 
@@ -59,7 +60,7 @@ static int tell(clv_atlas_run *a)
     for (int i = 0; i < a->devices; i++)
         share += a->under_way[i];
     a->stopped =
-        a->stopped || (a->o->progress && a->o->progress(a->o->user, a->stage, fmin(share / a->all, 1)));
+        a->stopped || clv_progress_stage(a->o->progress, a->o->user, a->stage, fmin(share / a->all, 1));
     return a->stopped ? clvox_fail(CLVOX_ERROR_STOPPED, "interrupted") : CLVOX_OK;
 }
 

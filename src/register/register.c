@@ -15,6 +15,7 @@
 #include "register/posteriors.h"
 #include "register/shapes.h"
 #include "runtime/gate.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 
 static int check_grid(const clvox_volume *volume, const char *which)
@@ -302,6 +303,7 @@ static size_t most_bytes(const clvox_register_images *images, const clvox_regist
 int clvox_register(clvox_context *context, const clvox_register_images *images,
                    const clvox_register_options *options, clvox_register_result *result)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     clv_register_canonical canonical = {.count = 0};
     clv_register_alone alone;

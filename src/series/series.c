@@ -7,9 +7,11 @@
 
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/progress.h"
 #include "op/image/gaussian.h"
 #include "register/linear/linear.h"
 #include "register/options.h"
+#include "runtime/host.h"
 #include "series/series.h"
 
 /* A shell of fewer frames has no mean that says more than the one without weighting. */
@@ -53,7 +55,7 @@ static clvox_volume frame_of(const series_run *s, int i)
 static int tick(series_run *s, double work)
 {
     s->done += work;
-    if (s->o->progress && s->o->progress(s->o->user, s->stage, fmin(s->done / s->all, 1)))
+    if (clv_progress_stage(s->o->progress, s->o->user, s->stage, fmin(s->done / s->all, 1)))
         return clvox_fail(CLVOX_ERROR_STOPPED, "stopped");
     return CLVOX_OK;
 }
@@ -685,6 +687,7 @@ int clvox_register_series(clvox_context *context, const clvox_volume *series, co
                           const clvox_volume *mask, const clvox_gradients *gradients,
                           const clvox_series_options *options, clvox_series_result *result)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     double mark = clv_seconds();
     series_run s = {.ctx = context,

@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/progress.h"
+#include "runtime/host.h"
 #include "surface/denoise.h"
 
 /* Marching cubes cut the corners of labels off, which placing the level set gives
@@ -197,11 +199,12 @@ end:
 int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_set,
                           const clvox_denoise_options *options, clvox_denoise_result *result)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     work w = {.level_set = level_set, .options = options, .result = result};
     double mark;
     CLV_TRY(clv_denoise_run(context, level_set, options, result));
-    if (options->progress && options->progress(options->user, "mesh", 1)) {
+    if (clv_progress_stage(options->progress, options->user, "mesh", 1)) {
         status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped");
         goto end;
     }

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "clvox/surface.h"
+#include "runtime/host.h"
 
 enum { MARGIN = 8 }; /* voxels around what is inside: patches of denoising reach so far */
 
@@ -215,6 +216,7 @@ end:
 
 int clvox_level_set_make(clvox_context *context, const clvox_level_set_source *source, clvox_level_set *out)
 {
+    CLV_HOST_THREADS(context);
     *out = (clvox_level_set){.distance = NULL};
     if (!source->volume == !source->surface)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a level set is made of a volume or of a surface");

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "clvox/tensor_all.h"
+#include "runtime/host.h"
 #include "tensor/maps.h"
 #include "tensor/options.h"
 #include "tensor/resident.h"
@@ -99,6 +100,7 @@ int clvox_tensor_all(clvox_context *context, const clvox_volume *dwi, const clvo
                      const clvox_volume *mask, const clvox_tensor_all_options *options,
                      clvox_tensor_all_result *out)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     clvox_tensor_all_options plain;
     clvox_tensor_all_defaults(&plain);

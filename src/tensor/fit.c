@@ -9,6 +9,7 @@
 #include "base/select.h"
 #include "clvox/tensor.h"
 #include "op/tensor/fit.h"
+#include "runtime/host.h"
 #include "tensor/options.h"
 #include "tensor/resident.h"
 
@@ -317,5 +318,6 @@ int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi, const clvo
                      const clvox_volume *mask, const clvox_tensor_fit_options *options,
                      clvox_tensor_fit_result *out)
 {
+    CLV_HOST_THREADS(context);
     return clv_tensor_fit_resident(context, dwi, gradients, mask, options, NULL, out);
 }

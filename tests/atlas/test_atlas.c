@@ -612,10 +612,9 @@ static void other_grids(void **state)
 
 static char folder[] = "/tmp/atlas-state-XXXXXX";
 
-static int stop_after(void *user, const char *stage, double fraction)
+static int stop_after(void *user, const clvox_step *step)
 {
-    (void)stage;
-    (void)fraction;
+    (void)step;
     return (*(int *)user)-- <= 0;
 }
 
@@ -1250,10 +1249,9 @@ static void left_out(void **state)
     release(&all);
 }
 
-static int stop_soon(void *user, const char *stage, double fraction)
+static int stop_soon(void *user, const clvox_step *step)
 {
-    (void)stage;
-    (void)fraction;
+    (void)step;
     return ++*(int *)user > 3;
 }
 

@@ -464,13 +464,12 @@ typedef struct ascent {
     bool skips; /* an iteration */
 } ascent;
 
-static int remember(void *user, int level, int iteration, double metric, double fraction)
+static int remember(void *user, const clvox_step *step)
 {
     ascent *a = user;
-    (void)level, (void)fraction;
-    a->skips = a->skips || iteration != a->count;
+    a->skips = a->skips || step->iteration != a->count;
     if (a->count < 40)
-        a->values[a->count++] = metric;
+        a->values[a->count++] = step->metric;
     return 0;
 }
 

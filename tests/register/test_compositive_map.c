@@ -550,10 +550,12 @@ typedef struct watched {
     bool falls;
 } watched;
 
-static int watch(void *user, int level, int iteration, double metric, double fraction)
+static int watch(void *user, const clvox_step *step)
 {
     watched *w = user;
-    w->falls = w->falls || !(fraction >= w->fraction && fraction <= 1 + 1e-9) || !isfinite(metric) ||
+    const int level = step->level, iteration = step->iteration;
+    const double fraction = step->fraction;
+    w->falls = w->falls || !(fraction >= w->fraction && fraction <= 1 + 1e-9) || !isfinite(step->metric) ||
                level < w->level || (level == w->level && iteration < w->iteration);
     w->fraction = fraction;
     w->level = level;
@@ -666,10 +668,11 @@ typedef struct losses {
     int level;
 } losses;
 
-static int watch_losses(void *user, int level, int iteration, double metric, double fraction)
+static int watch_losses(void *user, const clvox_step *step)
 {
     losses *l = user;
-    (void)fraction;
+    const int level = step->level, iteration = step->iteration;
+    const double metric = step->metric;
     if (iteration % 10 != 0)
         return 0;
     if (iteration > 0 && level == l->level)

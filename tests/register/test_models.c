@@ -238,11 +238,10 @@ static void small(clvox_deform deform)
                      "%s takes or refuses %dx%dx%d", names[deform], sizes[s][0], sizes[s][1], sizes[s][2]);
 }
 
-static int stop(void *user, int level, int iteration, double metric, double fraction)
+static int stop(void *user, const clvox_step *step)
 {
     int *calls = user;
-    (void)metric;
-    assert_true(level >= 0 && iteration >= 0 && fraction >= 0 && fraction <= 1 + 1e-9);
+    assert_true(step->level >= 0 && step->iteration >= 0 && step->fraction >= 0 && step->fraction <= 1 + 1e-9);
     return ++*calls == 2;
 }
 

@@ -218,14 +218,11 @@ static void beside_images(void **state)
     clvox_register_result_destroy(&both);
 }
 
-static int first_metric(void *user, int level, int iteration, double metric, double fraction)
+static int first_metric(void *user, const clvox_step *step)
 {
     double *first = user;
-    (void)level;
-    (void)iteration;
-    (void)fraction;
     if (isnan(*first))
-        *first = metric;
+        *first = step->metric;
     return 0;
 }
 

@@ -339,12 +339,12 @@ static void small(void)
                      "a volume of %dx%dx%d is registered or refused", sizes[s][0], sizes[s][1], sizes[s][2]);
 }
 
-static int watch(void *user, int level, int iteration, double metric, double fraction)
+static int watch(void *user, const clvox_step *step)
 {
     watched *w = user;
-    w->falls = w->falls || !(fraction >= w->fraction && fraction <= 1 + 1e-9) || level < 0 || iteration < 0 ||
-               !(metric >= 0);
-    w->fraction = fraction;
+    w->falls = w->falls || !(step->fraction >= w->fraction && step->fraction <= 1 + 1e-9) || step->level < 0 ||
+               step->iteration < 0 || !(step->metric >= 0);
+    w->fraction = step->fraction;
     w->calls++;
     return 0;
 }

@@ -393,11 +393,10 @@ static void displacements(void **state)
     assert_true(r.moved == 1 && fabs(r.mean_framewise_mm - 3.75) < 1e-9);
 }
 
-static int stop(void *user, const char *stage, double fraction)
+static int stop(void *user, const clvox_step *step)
 {
     int *calls = user;
-    (void)stage;
-    assert_true(fraction > 0 && fraction <= 1);
+    assert_true(step->fraction > 0 && step->fraction <= 1);
     return ++*calls == 2;
 }
 

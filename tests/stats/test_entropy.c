@@ -206,9 +206,9 @@ static void noise(void **state)
         clvox_volume_destroy(&maps[s]);
 }
 
-static int stop(void *user, const char *stage, double fraction)
+static int stop(void *user, const clvox_step *step)
 {
-    (void)user, (void)stage, (void)fraction;
+    (void)user, (void)step;
     return 1;
 }
 

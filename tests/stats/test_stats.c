@@ -510,10 +510,9 @@ static void same_bits(void **state)
 
 /* ---- what cannot be tested ------------------------------------------------ */
 
-static int stop(void *user, const char *stage, double fraction)
+static int stop(void *user, const clvox_step *step)
 {
-    (void)stage;
-    return fraction > 0 && ++*(int *)user;
+    return step->fraction > 0 && ++*(int *)user;
 }
 
 static void refused(void **state)

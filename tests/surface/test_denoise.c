@@ -502,12 +502,12 @@ static void odd_surfaces(void)
     test_case(values_that_are_not_finite_count_as_outside, "values that are not finite count as outside");
 }
 
-static int look(void *user, const char *stage, double fraction)
+static int look(void *user, const clvox_step *step)
 {
     double *seen = user;
-    assert_true(stage && fraction >= seen[0] && fraction <= 1);
-    seen[0] = fraction;
-    return seen[1] > 0 && fraction > 0;
+    assert_true(step->stage && step->fraction >= seen[0] && step->fraction <= 1);
+    seen[0] = step->fraction;
+    return seen[1] > 0 && step->fraction > 0;
 }
 
 static void progress_rises_to_1_and_may_stop_the_work(void **state)

@@ -42,11 +42,11 @@ static void note(void *user, clvox_atlas_work work, double seconds)
         m->time[work][m->count[work]++] = seconds;
 }
 
-static int show(void *user, const char *stage, double fraction)
+static int show(void *user, const clvox_step *step)
 {
     measured *m = user;
-    (void)stage;
-    return cli_bar_stage(&m->bar, "measuring", fraction);
+    const clvox_step shown = {.stage = "measuring", .fraction = step->fraction};
+    return cli_bar_stage(&m->bar, &shown);
 }
 
 static int ascending(const void *a, const void *b)

@@ -172,29 +172,30 @@ void cli_progress_begin(cli_progress *progress, command *cli, const clvox_regist
     cli_bar_begin(&progress->bar, cli);
 }
 
-int cli_register_progress(void *user, int level, int iteration, double metric, double fraction)
+int cli_register_progress(void *user, const clvox_step *step)
 {
     cli_progress *p = user;
+    const int level = step->level, iteration = step->iteration;
     int iterations = p->options->iterations[level];
     cJSON *entry = cJSON_CreateObject();
     cJSON_AddNumberToObject(entry, "level", level + 1);
     cJSON_AddNumberToObject(entry, "iteration", iteration);
-    cli_log_number(entry, "metric", metric);
+    cli_log_number(entry, "metric", step->metric);
     cJSON_AddItemToArray(p->trace, entry);
     /* A log also gets each level's first and last look. */
     bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
-    if (cli_bar_due(&p->bar, fraction) || edge) {
+    if (cli_bar_due(&p->bar, step->fraction) || edge) {
         char text[120];
         const char *name = p->name                   ? p->name
                            : p->options->by_contrast ? "metric"
                                                      : metric_name(p->options->metric);
         if (p->bar.terminal)
             snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels, iteration,
-                     iterations, name, p->more, metric);
+                     iterations, name, p->more, step->metric);
         else
             snprintf(text, sizeof text, "level %d, iteration %d of %d: %s%s %.6g", level + 1, iteration,
-                     iterations, name, p->more, metric);
-        cli_bar_show(&p->bar, fraction, text);
+                     iterations, name, p->more, step->metric);
+        cli_bar_show(&p->bar, step->fraction, text);
     }
     p->level = level;
     return cli_interrupted();
