@@ -142,6 +142,7 @@ typedef struct clvox_atlas_result {
  * labels are averaged, these on the template: 4 bytes a voxel of its own and 28 of the template's.
  * Besides, 60 bytes a voxel of the template.
  *
+ * options NULL: the defaults.
  * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects,
  * options, kernels or another device. CLVOX_ERROR_DEVICE: options.more holds a device unlike the first
  * one, which would give other bits. On success the result is the caller's, for clvox_atlas_result_destroy; on

@@ -32,7 +32,7 @@ typedef struct clvox_posteriors {
 CLVOX_API int clvox_posteriors_make(const clvox_volume *fixed, const clvox_volume *moving,
                                     clvox_posteriors *out);
 
-/* Releases what clvox_posteriors_make made; legal on a zeroed value. */
+/* Releases what clvox_posteriors_make made; legal on a zeroed value and NULL. */
 CLVOX_API void clvox_posteriors_destroy(clvox_posteriors *posteriors);
 
 #ifdef __cplusplus

@@ -190,7 +190,7 @@ CLVOX_API int clvox_deform_describe(int at, clvox_deform_text *out);
 CLVOX_API int clvox_deform_takes(clvox_deform deform, const char *option);
 
 /* Writes a metric's name and the parameter that these options give it, "lncc (radius 2)": that of the linear
- * stage where linear is not 0, else of the deformation. Returns 1, or 0 and "" for an unknown metric. */
+ * stage where linear is not 0, else of the deformation. options NULL: the defaults. Returns 1, or 0 and "" for an unknown metric. */
 CLVOX_API int clvox_metric_says(const clvox_register_options *options, clvox_metric metric, int linear,
                                 char out[32]);
 
@@ -318,7 +318,7 @@ CLVOX_API int clvox_shapes_grid(const clvox_register_images *images, const doubl
 /* The most device memory that a registration of such images takes, in bytes;
  * looks at their grids alone. Bringing a channel or mask from a much larger
  * grid to that of the first image may take more for a moment. 0 for no channel,
- * or for more channels or levels than there is room for. */
+ * or for more channels or levels than there is room for. options NULL: the defaults. */
 CLVOX_API size_t clvox_register_bytes(const clvox_register_images *images,
                                       const clvox_register_options *options);
 
@@ -330,7 +330,8 @@ typedef struct clvox_register_plan {
     int size[CLVOX_MAX_LEVELS][3]; /* voxels of each level's grid */
 } clvox_register_plan;
 
-/* Plans without computing; compares the images' values where nothing else says with which to begin.
+/* Plans without computing; compares the images' values where nothing else says with which to begin. options NULL:
+ * the defaults.
  * CLVOX_ERROR_ARGUMENT where clvox_register_bytes gives 0. */
 CLVOX_API int clvox_register_plan_make(const clvox_register_images *images,
                                        const clvox_register_options *options, clvox_register_plan *plan);
@@ -347,7 +348,7 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
  * contents), and the result of the exchanged pair is inverted. Neither holds with LINEAR_SCALES,
  * restrict_axes or an initial warp, which refer to the fixed image. The order and direction in which an
  * image's voxels are stored do not change the map: the run works on copies in the order nearest to RAS,
- * and the result refers to the images as given. On success the result's volumes are the caller's, to be
+ * and the result refers to the images as given. options NULL: the defaults. On success the result's volumes are the caller's, to be
  * released with clvox_register_result_destroy; on failure the result holds none. */
 CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
                              const clvox_register_options *options, clvox_register_result *result);
@@ -371,7 +372,8 @@ typedef struct clvox_landmark_errors {
 CLVOX_API int clvox_register_landmarks(const clvox_register_result *result, const double *fixed,
                                        const double *moving, int n, clvox_landmark_errors *out);
 
-/* The weight of the term of shapes of that kind: of the options where their model has such terms, else 0. */
+/* The weight of the term of shapes of that kind: of the options (NULL: the defaults) where their model has such terms, else
+ * 0. */
 CLVOX_API double clvox_register_shape_weight(const clvox_register_options *options, clvox_shape_kind kind);
 
 /* How far a shape of the moving image, carried to the fixed one, is from that image's: in world
@@ -385,7 +387,7 @@ typedef struct clvox_shape_errors {
 } clvox_shape_errors;
 
 /* Carries a shape of the moving image through a result. The energy is that of the kind and of options'
- * last width. On failure out->carried is NULL. CLVOX_ERROR_DATA for shapes of no size. */
+ * last width; options NULL: the defaults. On failure out->carried is NULL. CLVOX_ERROR_DATA for shapes of no size. */
 CLVOX_API int clvox_register_shape(clvox_context *context, const clvox_register_result *result,
                                    const clvox_register_options *options, const clvox_shape *fixed,
                                    const clvox_shape *moving, clvox_shape_errors *out);
@@ -402,7 +404,8 @@ typedef struct clvox_posteriors_errors {
 } clvox_posteriors_errors;
 
 /* Carries tissue probabilities (as clvox_posteriors_make leaves them) of the moving image through a result,
- * to the grid of `fixed`, and compares them there, over mask (NULL: everywhere; on that grid). On failure
+ * to the grid of `fixed`, and compares them there, over mask (NULL: everywhere; on that grid). options NULL: the
+ * defaults. On failure
  * out->carried is NULL. CLVOX_ERROR_ARGUMENT where the two have not as many tissues, or the mask has another
  * grid. */
 CLVOX_API int clvox_register_posteriors(clvox_context *context, const clvox_register_result *result,
@@ -440,7 +443,7 @@ CLVOX_API int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_optio
 /* The geodesic from a momentum (result.momentum): EPDiff, dm/dt = -ad*_v m. *warp leads from the reference
  * grid to what lies at options->time, RAS mm, and *inverse_warp (may be NULL) back; both are the caller's.
  * CLVOX_ERROR_ARGUMENT where clvox_shoot_settle says so, where the momentum does not lie on the reference's grid or a part
- * of it (their voxels may be stored in different orders), and where the way takes more than 32 time steps. On failure
+ * of it (their voxels may be stored in different orders), and where the way takes more than 32 time steps. options NULL: the defaults. On failure
  * nothing is made. */
 CLVOX_API int clvox_shoot(clvox_context *context, const clvox_volume *momentum, const clvox_grid *reference,
                           const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp);

@@ -402,7 +402,7 @@ typedef struct clvox_denoise_plan {
     double search_seconds; /* a guess from the device's speed */
 } clvox_denoise_plan;
 
-/* Looks at the level set without working on it. Errors are clvox_surface_denoise's. */
+/* Looks at the level set without working on it. options NULL: the defaults. Errors are clvox_surface_denoise's. */
 CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_set *level_set,
                                       const clvox_denoise_options *options, clvox_denoise_plan *plan);
 
@@ -412,7 +412,7 @@ CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_
  * what triangles cut off, and the topology that the options ask for, kept on a
  * grid two to four times as fine. Values that are not finite count as outside; a
  * surface that reaches the border goes on straight beyond it. A level set that
- * was not made by clvox_level_set_make needs its distance alone. On success the
+ * was not made by clvox_level_set_make needs its distance alone. options NULL: the defaults. On success the
  * result's surface and distance are the caller's, to be released with
  * clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no
  * surface, _ARGUMENT for label volumes, grids with sheared axes and options out

@@ -216,7 +216,7 @@ CLVOX_API const clvox_option_table *clvox_tensor_denoise_table(void);
  * noise: the standard deviation of the tensor's components on the same grid, as
  * clvox_tensor_fit makes it; NULL: guessed from the tensor where lambda is -1, which
  * takes fine anatomy for noise. Eigenvalues end at 1e-5 mm^2/s or above; voxels
- * that are not denoised are copied. Errors: CLVOX_ERROR_ARGUMENT, _DATA (no voxel,
+ * that are not denoised are copied. options NULL: the defaults. Errors: CLVOX_ERROR_ARGUMENT, _DATA (no voxel,
  * other grids, no noise), _STOPPED. On success result->tensor is the caller's, to
  * be released with clvox_volume_destroy; on failure NULL. */
 CLVOX_API int clvox_tensor_denoise(clvox_context *context, const clvox_volume *tensor,

@@ -241,6 +241,8 @@ end:
 
 void clvox_posteriors_destroy(clvox_posteriors *p)
 {
+    if (!p)
+        return;
     clvox_volume_destroy(&p->fixed);
     clvox_volume_destroy(&p->moving);
 }

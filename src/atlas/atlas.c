@@ -294,6 +294,9 @@ int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int
                 const clvox_atlas_options *options, clvox_atlas_result *result)
 {
     CLV_HOST_THREADS(context);
+    clvox_atlas_options standard;
+    clvox_atlas_defaults(&standard);
+    options = options ? options : &standard;
     *result = (clvox_atlas_result){.average = NULL};
     const int status = clvox_team_agree(options->team, check(subjects, count, start, options));
     if (status < 0)
@@ -323,6 +326,9 @@ int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subje
                         const clvox_atlas_regression *regression)
 {
     CLV_HOST_THREADS(context);
+    clvox_atlas_options standard;
+    clvox_atlas_defaults(&standard);
+    options = options ? options : &standard;
     int status = CLVOX_OK;
     clvox_atlas_result result = {.average = NULL};
     status = check(subjects, count, start, options);

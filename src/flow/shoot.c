@@ -154,6 +154,9 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
                 const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp)
 {
     CLV_HOST_THREADS(ctx);
+    clvox_shoot_options standard;
+    clvox_shoot_defaults(&standard);
+    options = options ? options : &standard;
     int status = CLVOX_OK, count = 0;
     clvox_shoot_options s = *options;
     clvox_register_options o;

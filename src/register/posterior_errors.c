@@ -46,6 +46,9 @@ int clvox_register_posteriors(clvox_context *context, const clvox_register_resul
                               clvox_posteriors_errors *out)
 {
     CLV_HOST_THREADS(context);
+    clvox_register_options standard;
+    clvox_register_defaults(&standard);
+    o = o ? o : &standard;
     int status = CLVOX_OK;
     clvox_transform warp = {.is_warp = 1, .warp = result->warp}, affine = {.is_warp = 0};
     const clvox_link links[] = {{&warp, 0}, {&affine, 0}};

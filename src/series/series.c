@@ -668,6 +668,9 @@ int clvox_register_series_plan(const clvox_volume *series, const clvox_volume *r
                                const clvox_gradients *gradients, const clvox_series_options *options,
                                clvox_series_plan *plan)
 {
+    clvox_series_options standard;
+    clvox_series_defaults(&standard);
+    options = options ? options : &standard;
     clvox_series_result result;
     series_run s = {.series = series, .mask = mask, .o = options, .reference = -1, .weighted = gradients != NULL};
     *plan = (clvox_series_plan){.reference = -1};
@@ -688,6 +691,9 @@ int clvox_register_series(clvox_context *context, const clvox_volume *series, co
                           const clvox_series_options *options, clvox_series_result *result)
 {
     CLV_HOST_THREADS(context);
+    clvox_series_options standard;
+    clvox_series_defaults(&standard);
+    options = options ? options : &standard;
     int status = CLVOX_OK;
     double mark = clv_seconds();
     series_run s = {.ctx = context,

@@ -273,6 +273,9 @@ int clvox_denoise_plan_make(clvox_context *ctx, const clvox_level_set *level_set
                             const clvox_denoise_options *o, clvox_denoise_plan *plan)
 {
     CLV_HOST_THREADS(ctx);
+    clvox_denoise_options standard;
+    clvox_denoise_defaults(&standard);
+    o = o ? o : &standard;
     int status = CLVOX_OK;
     clv_denoise run = {.ctx = ctx, .options = o, .most = o->neighbours};
     clv_request list[CLV_DENOISE_REQUESTS];

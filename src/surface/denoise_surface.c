@@ -200,6 +200,9 @@ int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_s
                           const clvox_denoise_options *options, clvox_denoise_result *result)
 {
     CLV_HOST_THREADS(context);
+    clvox_denoise_options standard;
+    clvox_denoise_defaults(&standard);
+    options = options ? options : &standard;
     int status = CLVOX_OK;
     work w = {.level_set = level_set, .options = options, .result = result};
     double mark;

@@ -27,6 +27,8 @@ void clvox_tensor_all_defaults(clvox_tensor_all_options *options)
 
 void clvox_tensor_all_result_destroy(clvox_tensor_all_result *result)
 {
+    if (!result)
+        return;
     clvox_volume_destroy(&result->mask);
     clvox_tensor_fit_result_destroy(&result->fit);
     clvox_volume_destroy(&result->denoised.tensor);

@@ -38,6 +38,8 @@ void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options)
 
 void clvox_tensor_fit_result_destroy(clvox_tensor_fit_result *result)
 {
+    if (!result)
+        return;
     clvox_volume_destroy(&result->tensor);
     clvox_volume_destroy(&result->s0);
     clvox_volume_destroy(&result->sigma);
