@@ -304,6 +304,8 @@ def population():
     fit, rest = np.linalg.lstsq(x, maps[2, 1, 1].astype(float), rcond=None)[:2]
     t = fit[2] / np.sqrt(rest[0] / 3 * np.linalg.inv(x.T @ x)[2, 2])
     assert abs(groups.t.statistic.data[2, 1, 1] - t) < 1e-3 and groups.dof == 3 and groups.tfce.p is None
+    pair = clvox.Volume(maps[..., 0], AFFINE), clvox.Volume(maps[..., 1], AFFINE)
+    assert np.array_equal(clvox.stats(pair).t.statistic.data, clvox.stats(list(pair)).t.statistic.data, equal_nan=True)
     refused(["2 numbers", "6 maps"], clvox.stats, "maps.nii.gz", [0, 1])
     refused(["6 rows"], clvox.stats, "maps.nii.gz", None, [1, 2])
 

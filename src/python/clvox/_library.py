@@ -166,7 +166,7 @@ def _attribute(name):
     return name + "_" if keyword.iskeyword(name) else name
 
 
-adopted = {}  # what becomes of pointers to structs, by type: set by the modules that have such objects
+adopted: Dict[Any, Callable[[Any], Any]] = {}  # what becomes of pointers to structs, by type: set by the modules that have such objects
 
 
 def values(struct, into=Result):

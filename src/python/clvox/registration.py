@@ -14,7 +14,7 @@ from ._library import Context, Error, Progress, Result, Watcher, call, context_o
 from .shape import Cloud, Curves, shape_struct
 from .surface import Surface
 from .transform import read_affine, set_matrix
-from .volume import ImageLike, Volume, optional, volume
+from .volume import ImageLike, Volume, optional, several, volume
 
 
 class Registration(Result):
@@ -99,7 +99,7 @@ def _grid(images: Any, o: Any, spacing: Optional[float]) -> Any:
 
 
 @with_options("register")
-def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Union[ImageLike, List[ImageLike], None] = None, *,
+def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: Union[ImageLike, Sequence[ImageLike], None] = None, *,
              fixed_mask: Optional[ImageLike] = None, moving_mask: Optional[ImageLike] = None,
              weight: Optional[Sequence[float]] = None, init: Union[str, bytes, os.PathLike[str], npt.ArrayLike, None] = None,
              quick: bool = False, regular: bool = False, best: bool = False, initial_warp: Optional[ImageLike] = None,
@@ -126,8 +126,7 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
     struct = _abi.clvox_register_options()
     preset(struct, options, quick, regular, best)
     struct.by_contrast = 1
-    pairs = [[volume(v) for v in (image if isinstance(image, list) else [] if image is None else [image])]
-             for image in (fixed, moving)]
+    pairs = [[] if image is None else [volume(v) for v in several(image)] for image in (fixed, moving)]
     tissues = None if posteriors is None else [volume(v) for v in posteriors]
     alone = not pairs[0] and not pairs[1] and tissues is None and (points is not None or len(shapes) > 0)
     if alone:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from . import _abi
 from ._library import Context, Error, Progress, Result, Watcher, call, context_or_own, lib, set_options, values, with_options, words
-from .volume import ImageLike, optional, volume
+from .volume import ImageLike, optional, several, volume
 
 
 @with_options("stats")
@@ -26,7 +26,7 @@ def stats(maps: Union[Sequence[ImageLike], ImageLike], tested: Optional[npt.Arra
     Returns an object with t and tfce (of tfce=True), each with statistic, p and p_fwe (Volumes or None), threshold,
     significant and more, and dof, permutations, exact, tested, as clvox_stats_result of include/clvox/stats.h documents
     them."""
-    held = [volume(m).struct() for m in (maps if isinstance(maps, list) else [maps])]
+    held = [volume(m).struct() for m in several(maps)]
     subjects = len(held) if len(held) > 1 else held[0].frames if held else 0
     pointers = (ctypes.POINTER(_abi.clvox_volume) * max(len(held), 1))(*[ctypes.pointer(h) for h in held])
     doubles = ctypes.POINTER(ctypes.c_double)
@@ -61,7 +61,7 @@ def entropy(images: Union[Sequence[ImageLike], ImageLike], mask: Optional[ImageL
     progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
     Returns an object with arrays, for 1, 2, ... subjects: subjects, mean and sd over the draws, low and high (the mean's
     95 % interval by bootstrap), and lowest, highest, asked, counted."""
-    held = [volume(m).struct() for m in (images if isinstance(images, list) else [images])]
+    held = [volume(m).struct() for m in several(images)]
     pointers = (ctypes.POINTER(_abi.clvox_volume) * max(len(held), 1))(*[ctypes.pointer(h) for h in held])
     struct, result = _abi.clvox_entropy_options(), _abi.clvox_entropy_result()
     lib.clvox_entropy_defaults(struct)

@@ -14,6 +14,9 @@ from .registration import preset
 from .volume import ImageLike, Volume, optional, volume
 
 
+_READY = {field[0]: field[1] for field in _abi.clvox_atlas_regression._fields_}["ready"]
+
+
 class Atlas(Result):
     """What atlas() made: average (a Volume, the template), labels (the vote of the subjects' labels, or None), maps (one a
     subject: matrix, warp, inverse_warp, likeness, displacement_mm, share, left_out), rounds (removed_voxels, left_voxels,
@@ -136,7 +139,7 @@ def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at
             return _abi.CLVOX_ERROR_STOPPED
     regression = _abi.clvox_atlas_regression(covariate=numbers.ctypes.data_as(double), at=wanted.ctypes.data_as(double),
                                              count=len(wanted), bandwidth=bandwidth)
-    regression.ready = dict(regression._fields_)["ready"](ready)
+    regression.ready = _READY(ready)
     try:
         run.callback.call(lib.clvox_atlas_regress, context_or_own(context), run.subjects, run.count, optional(start), run.struct,
                           regression)
