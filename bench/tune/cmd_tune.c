@@ -57,7 +57,7 @@ int cmd_tune(command *cli, int argc, char **argv)
         .about = "Times the variants and tiles among which the planner chooses for this device, checks that\n"
                  "their results agree, and keeps the fastest for each kernel as wisdom, which every verb then\n"
                  "uses. Measurements are kept at once, so that Ctrl-C loses nothing; --no-wisdom measures\n"
-                 "and keeps nothing. The file is CLVOX_WISDOM, else ~/.cache/clvox-wisdom.txt. It holds for\n"
+                 "and keeps nothing. The file is CLVOX_WISDOM, else ~/.cache/clvox-wisdom.txt. It is valid for\n"
                  "this device, driver and version of the kernels, and is ignored elsewhere. The best tile may\n"
                  "depend on the volume: a further run with another --size adds to what is kept, for volumes to\n"
                  "2^20 voxels, to 2^23, and above; other sizes use the nearest one.\n"

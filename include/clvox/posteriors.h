@@ -10,15 +10,15 @@ extern "C" {
 
 enum { CLVOX_MAX_TISSUES = 32 };
 
-/* Tissue probabilities of two images, made comparable. A voxel's tissues and their rest, which is no
- * tissue or one that the other image lacks, are a distribution: frames are 0 to 1 and add up to at most 1,
- * the rest is what they leave of it. */
+/* Tissue probabilities of two images, made comparable. In each voxel the common tissues and the rest (no
+ * tissue, or one that the other image lacks) form a distribution: frames are 0 to 1 and add up to at most 1,
+ * and the rest is 1 minus their sum. */
 typedef struct clvox_posteriors {
     clvox_volume *fixed, *moving; /* a frame for each common tissue, in the same order; the caller's */
     int tissues;
     int64_t tissue[CLVOX_MAX_TISSUES]; /* the number of each: its frame, counted from 1, or its label */
     int left_out[2];   /* tissues of fixed and of moving that the other one lacks: part of the rest */
-    double certain[2]; /* what the values of fixed and of moving said for certainty: 1, 100 or 255 */
+    double certain[2]; /* the value that stood for certainty in fixed and in moving: 1, 100 or 255 */
     double rest[2];    /* mean share of the rest over all voxels */
 } clvox_posteriors;
 

@@ -360,10 +360,10 @@ void cli_register_posteriors_plan(command *cli, const clvox_posteriors *p)
         cli_remark(cli, 0, "%s%lld", k ? "," : ": ", (long long)p->tissue[k]);
         cJSON_AddItemToArray(numbers, cJSON_CreateNumber((double)p->tissue[k]));
     }
-    cli_remark(cli, 0, "; of 1, %g and %g are no such tissue on average\n", p->rest[0], p->rest[1]);
+    cli_remark(cli, 0, "; on average %g and %g of a voxel belong to none of them\n", p->rest[0], p->rest[1]);
     for (int side = 0; side < 2; side++)
         if (p->left_out[side])
-            cli_remark(cli, 0, "tissues  %d of the %s ones lack in the other and count as none\n",
+            cli_remark(cli, 0, "tissues  %d of the %s image's are missing in the other and count as no tissue\n",
                        p->left_out[side], side ? "moving" : "fixed");
     cJSON_AddItemToObject(to, "certain", cJSON_CreateDoubleArray(p->certain, 2));
     cJSON_AddItemToObject(to, "rest", cJSON_CreateDoubleArray(p->rest, 2));
