@@ -21,19 +21,19 @@ typedef enum clvox_average {
 
 typedef enum clvox_vote {
     CLVOX_VOTE_MAJORITY = 0, /* by weight */
-    CLVOX_VOTE_LOCAL         /* by weight and how like the template a subject is around the voxel */
+    CLVOX_VOTE_LOCAL         /* by weight and local similarity to the template */
 } clvox_vote;
 
-/* What a run consists of: the first ones of one subject each, on a device; from MEAN_MAP on the host, of all
- * subjects of a process at once; the last once for all, on a device. */
+/* The steps of a run. Up to VOTER: for one subject, on a device; MEAN_MAP and MEAN_IMAGE: for all subjects of a
+ * process, on the host; EXPONENTIAL: once for all, on a device. */
 typedef enum clvox_atlas_work {
     CLVOX_ATLAS_FIRST_LINEAR = 0, /* registration, which looks for a start */
     CLVOX_ATLAS_LINEAR,           /* registration in a later round */
     CLVOX_ATLAS_DEFORMABLE,       /* registration */
     CLVOX_ATLAS_PULL,             /* its image, through its map */
-    CLVOX_ATLAS_MOVE,             /* its maps, by the mean one that is removed: some two times a round */
+    CLVOX_ATLAS_MOVE,             /* removing the mean map from its maps: about twice a round */
     CLVOX_ATLAS_VOTER,            /* its labels, through its map */
-    CLVOX_ATLAS_MEAN_MAP,         /* one time more than maps are moved */
+    CLVOX_ATLAS_MEAN_MAP,         /* once more than maps are moved */
     CLVOX_ATLAS_MEAN_IMAGE,       /* once a round, and once before */
     CLVOX_ATLAS_EXPONENTIAL,      /* of the mean map, each time that maps are moved */
     CLVOX_ATLAS_WORKS

@@ -268,7 +268,7 @@ typedef struct clvox_register_result {
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
     clvox_shape_sums shape_sums[CLVOX_MAX_SHAPES]; /* of the images' shapes in their order */
     size_t device_bytes;       /* most that the run held at once */
-    int exchanged;             /* the deformation was found with the images exchanged and turned round, as
+    int exchanged;             /* the deformation was found with the images exchanged, and inverted, as
                                   clvox_register says */
 } clvox_register_result;
 
@@ -279,8 +279,8 @@ typedef struct clvox_register_images {
     double weight[CLVOX_MAX_CHANNELS]; /* of the channels, any scale; all 0: equal */
     int channels;
     const clvox_volume *fixed_mask, *moving_mask; /* NULL: everything counts; on any grid */
-    /* linear_masks 1: the linear part goes by these two instead (NULL: everything counts for it); the preparation,
-     * the deformation and the report by those above. */
+    /* linear_masks 1: the linear part uses these two instead (NULL: everything counts for it); the preparation,
+     * the deformation and the report use those above. */
     int linear_masks;
     const clvox_volume *linear_fixed_mask, *linear_moving_mask;
     /* NULL, or the displacement u that a deformation starts from, on any grid: in the map x -> A (x + u(x)),
@@ -296,7 +296,7 @@ typedef struct clvox_register_images {
     int shapes; /* up to CLVOX_MAX_SHAPES */
     /* Tissue probabilities of both images, as clvox_posteriors_make leaves them; NULL: none. They count
      * where options.posteriors_weight is above 0. Beside images they may lie on any grid. Without images
-     * (channels 0) their grids are those of the registration, the linear part goes by them, too, and the
+     * (channels 0) their grids are those of the registration, the linear part is found from them, too, and the
      * result has no warped image. */
     const clvox_volume *fixed_posteriors, *moving_posteriors;
     /* Shapes and landmarks alone, without images and posteriors (channels 0): the grid of the registration
