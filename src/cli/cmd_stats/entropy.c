@@ -118,7 +118,7 @@ int cmd_stats_entropy(command *cli, int argc, char **argv)
     if (!r.prefix)
         return cli_misuse("-o PREFIX is missing");
     if (!r.list == !r.image)
-        return cli_misuse("the images are missing: give --list FILE.tsv or -i IMAGES");
+        return cli_misuse("the images are missing: give --list FILE.tsv, or -i IMAGES");
     clvox_entropy_defaults(&o);
     if ((status = cli_settle_fields(clvox_entropy_table(), given, &o)))
         return status;
