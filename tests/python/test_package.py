@@ -559,18 +559,20 @@ def hints():
     assert seen > 40, seen
 
 
-@case("the Python lines of README.md run")
+@case("the Python lines of README.md and doc/python.md run")
 def readme():
-    text = open(os.path.join(SOURCE, "README.md"), encoding="utf-8").read()
-    block = re.search(r"^```python\n(.*?)^```$", text, re.M | re.S)[1]
-    for name, source in (("subject", "p_fixed"), ("atlas", "p_moving"), ("atlas_labels", "p_moving_labels"), ("mask", "s_noisy_mask"),
+    blocks = [block for page in ("README.md", "doc/python.md") for block in re.findall(
+        r"^```python\n(.*?)^```$", open(os.path.join(SOURCE, page), encoding="utf-8").read(), re.M | re.S)]
+    assert len(blocks) == 3
+    for name, source in (("subject", "p_fixed"), ("atlas", "p_moving"), ("fixed", "p_fixed"), ("moving", "p_moving"), ("atlas_labels", "p_moving_labels"), ("mask", "s_noisy_mask"),
                          ("dwi", "t_dwi")):
         shutil.copy(source + ".nii.gz", name + ".nii.gz")
     shutil.copy("t.bval", "dwi.bval")
     shutil.copy("t.bvec", "dwi.bvec")
-    run = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False,
-                         env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "src/python")})
-    assert run.returncode == 0, run.stderr
+    for block in blocks:
+        run = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False,
+                             env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "src/python")})
+        assert run.returncode == 0, run.stderr
     assert os.path.exists("warped.nii.gz")
 
 
