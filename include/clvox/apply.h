@@ -14,7 +14,7 @@ typedef enum clvox_interpolation {
     CLVOX_INTERPOLATE_NEAREST,
     CLVOX_INTERPOLATE_LINEAR,
     CLVOX_INTERPOLATE_CUBIC,
-    CLVOX_INTERPOLATE_LABEL, /* the label with the largest summed trilinear weight */
+    CLVOX_INTERPOLATE_LABEL,   /* the label with the largest summed trilinear weight */
     CLVOX_INTERPOLATE_BSPLINE, /* cubic B-spline through the values, as ITK's and ANTs' BSpline of order 3; a
                                   non-finite value reaches about 20 voxels */
     CLVOX_INTERPOLATE_LANCZOS  /* windowed sinc of three lobes; a non-finite value reaches 3 voxels */
@@ -40,7 +40,7 @@ CLVOX_API int clvox_apply(clvox_context *context, const clvox_volume *image,
 
 /* How vectors and tensors are rotated by a transform (Alexander et al. 2001). */
 typedef enum clvox_reorientation {
-    CLVOX_REORIENT_AUTO = 0, /* PRINCIPAL for tensors, as ANTs and FSL do, FINITE_STRAIN for vectors */
+    CLVOX_REORIENT_AUTO = 0,      /* PRINCIPAL for tensors, as ANTs and FSL do, FINITE_STRAIN for vectors */
     CLVOX_REORIENT_FINITE_STRAIN, /* by the rotation alone */
     CLVOX_REORIENT_PRINCIPAL,     /* preservation of principal direction: fibres keep their course also under
                                      shear and stretching */
@@ -69,11 +69,11 @@ typedef enum clvox_landing {
 /* Forward warping: carries every voxel of every frame of image, a volume of numbers, to
  * links[count-1](... links[0](x)), as clvox_apply_points carries points, and shares its value among the eight
  * voxels of grid around that place by their trilinear weights: the adjoint of clvox_apply with
- * CLVOX_INTERPOLATE_LINEAR onto image's grid. The chain that brings an image from moving to fixed thus carries
- * one from fixed to moving, without an inverse. Values that are not finite are left out. For labels (kind,
- * names, or with MEAN what looks like them) a voxel takes the label with the most weight there, the smallest of
- * equals; with MASS labels are a CLVOX_ERROR_ARGUMENT, as are vectors and tensors. The same bits run after run.
- * On success *out is the caller's, on failure NULL. */
+ * CLVOX_INTERPOLATE_LINEAR onto image's grid. The chain that brings an image from moving to fixed thus
+ * carries one from fixed to moving, without an inverse. Values that are not finite are left out. For labels
+ * (kind, names, or with MEAN what looks like them) a voxel takes the label with the most weight there, the
+ * smallest of equals; with MASS labels are a CLVOX_ERROR_ARGUMENT, as are vectors and tensors. The same bits
+ * run after run. On success *out is the caller's, on failure NULL. */
 CLVOX_API int clvox_forward(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
                             const clvox_link *links, int count, clvox_landing landing, float outside,
                             clvox_volume **out);

@@ -24,8 +24,8 @@ typedef enum clvox_vote {
     CLVOX_VOTE_LOCAL         /* by weight and local similarity to the template */
 } clvox_vote;
 
-/* The steps of a run. Up to VOTER: for one subject, on a device; MEAN_MAP and MEAN_IMAGE: for all subjects of a
- * process, on the host; EXPONENTIAL: once for all, on a device. */
+/* The steps of a run. Up to VOTER: for one subject, on a device; MEAN_MAP and MEAN_IMAGE: for all subjects of
+ * a process, on the host; EXPONENTIAL: once for all, on a device. */
 typedef enum clvox_atlas_work {
     CLVOX_ATLAS_FIRST_LINEAR = 0, /* registration, which looks for a start */
     CLVOX_ATLAS_LINEAR,           /* registration in a later round */
@@ -79,7 +79,8 @@ typedef struct clvox_atlas_options {
     clvox_team *team;
     /* Is told what each piece of work took; one call at a time. May be NULL. */
     void (*timed)(void *user, clvox_atlas_work work, double seconds);
-    clvox_progress progress; /* may be NULL. With more contexts it is called in their threads, one at a time */
+    clvox_progress
+        progress; /* may be NULL. With more contexts it is called in their threads, one at a time */
     void *user;
 } clvox_atlas_options;
 

@@ -72,8 +72,8 @@ CLVOX_API void clvox_devices_destroy(clvox_device **devices);
  * a time may use a context; several contexts may live side by side. */
 typedef struct clvox_context clvox_context;
 
-/* Takes what a context has to say: one line without its end. level: 1 or 2, as of verbosity. It may be called in several
- * threads at a time. */
+/* Takes what a context has to say: one line without its end. level: 1 or 2, as of verbosity. It may be called
+ * in several threads at a time. */
 typedef void (*clvox_log)(void *user, int level, const char *line);
 
 typedef struct clvox_context_options {

@@ -135,10 +135,10 @@ CLVOX_API const clvox_option_table *clvox_tv_table(void);
 
 /* Total variation (Rudin, Osher and Fatemi 1992): the u least in
  *   weight sum |grad u| + 1/2 sum (u - image)^2
- * over the voxels of mask (above 0, on the volume's grid; NULL: all) with finite values; the others keep their
- * values and affect no neighbour. Differences are forward, times smallest edge / edge along their axis. By
- * Chambolle and Pock (2011, algorithm 2). Frames are taken one by one; joint: |grad u| is that of all frames
- * (Blomgren and Chan 1998), each in units of its noise, and the weight grows with the square root of
+ * over the voxels of mask (above 0, on the volume's grid; NULL: all) with finite values; the others keep
+ * their values and affect no neighbour. Differences are forward, times smallest edge / edge along their axis.
+ * By Chambolle and Pock (2011, algorithm 2). Frames are taken one by one; joint: |grad u| is that of all
+ * frames (Blomgren and Chan 1998), each in units of its noise, and the weight grows with the square root of
  * their number. Of magnitude images u is the mean; out is the signal that has this mean. options NULL: the
  * defaults; report may be NULL. CLVOX_ERROR_ARGUMENT for labels, options out of range, a mask on another
  * grid, and axes more than half a degree from right angles, _DATA where no noise can be measured or no voxel

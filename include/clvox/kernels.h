@@ -77,8 +77,8 @@ CLVOX_API void clvox_context_wisdom(const clvox_context *context, clvox_wisdom *
 
 /* ---- building ------------------------------------------------------------ */
 
-/* Is called before many kernels are built for a device, which takes a while; kept_in: the folder of the cache,
- * NULL without one. */
+/* Is called before many kernels are built for a device, which takes a while; kept_in: the folder of the
+ * cache, NULL without one. */
 typedef void (*clvox_building)(void *user, const char *device, int kernels, const char *kept_in);
 
 /* From now on building is called; NULL: nothing is. */
@@ -89,8 +89,8 @@ CLVOX_API void clvox_context_announce(clvox_context *context, clvox_building bui
  * "/proc/self/exe". They end with the context. CLVOX_ERROR_MEMORY. */
 CLVOX_API int clvox_context_compilers(clvox_context *context, const char *program, int most);
 
-/* Call this first in main of such a program, and return its result at once unless that is -1, which means that
- * the program was not started as a compiler. */
+/* Call this first in main of such a program, and return its result at once unless that is -1, which means
+ * that the program was not started as a compiler. */
 CLVOX_API int clvox_compiler_main(int argc, char **argv);
 
 /* PoCL gives no device where it may not write the folder of its own cache (a read-only home). Sets

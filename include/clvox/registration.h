@@ -149,10 +149,11 @@ typedef struct clvox_register_options {
     int inverse;             /* also the inverse warp */
     clvox_output output;     /* what the warped image is written as; labels stay as they are */
     int consistency;         /* measure how well the map inverts even where no inverse is asked for */
-    /* Called before each iteration of a level and after its last one, up to ten iterations at a time; of unbiased, and
-     * where landmarks or shapes pull in greedy and syn, before every tenth. The metric is the mean squared difference of
-     * the matched images, or of greedy and syn what they climb: the metric, of SSD minus half of it, with the terms of
-     * landmarks and shapes. The fraction is that of the deformation. May be NULL. */
+    /* Called before each iteration of a level and after its last one, up to ten iterations at a time; of
+     * unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. The metric is the
+     * mean squared difference of the matched images, or of greedy and syn what they climb: the metric, of SSD
+     * minus half of it, with the terms of landmarks and shapes. The fraction is that of the deformation. May
+     * be NULL. */
     clvox_progress progress;
     void *user;
 } clvox_register_options;
@@ -190,7 +191,8 @@ CLVOX_API int clvox_deform_describe(int at, clvox_deform_text *out);
 CLVOX_API int clvox_deform_takes(clvox_deform deform, const char *option);
 
 /* Writes a metric's name and the parameter that these options give it, "lncc (radius 2)": that of the linear
- * stage where linear is not 0, else of the deformation. options NULL: the defaults. Returns 1, or 0 and "" for an unknown metric. */
+ * stage where linear is not 0, else of the deformation. options NULL: the defaults. Returns 1, or 0 and ""
+ * for an unknown metric. */
 CLVOX_API int clvox_metric_says(const clvox_register_options *options, clvox_metric metric, int linear,
                                 char out[32]);
 
@@ -279,8 +281,8 @@ typedef struct clvox_register_images {
     double weight[CLVOX_MAX_CHANNELS]; /* of the channels, any scale; all 0: equal */
     int channels;
     const clvox_volume *fixed_mask, *moving_mask; /* NULL: everything counts; on any grid */
-    /* linear_masks 1: the linear part uses these two instead (NULL: everything counts for it); the preparation,
-     * the deformation and the report use those above. */
+    /* linear_masks 1: the linear part uses these two instead (NULL: everything counts for it); the
+     * preparation, the deformation and the report use those above. */
     int linear_masks;
     const clvox_volume *linear_fixed_mask, *linear_moving_mask;
     /* NULL, or the displacement u that a deformation starts from, on any grid: in the map x -> A (x + u(x)),
@@ -296,8 +298,8 @@ typedef struct clvox_register_images {
     int shapes; /* up to CLVOX_MAX_SHAPES */
     /* Tissue probabilities of both images, as clvox_posteriors_make leaves them; NULL: none. They count
      * where options.posteriors_weight is above 0. Beside images they may lie on any grid. Without images
-     * (channels 0) their grids are those of the registration, the linear part is found from them, too, and the
-     * result has no warped image. */
+     * (channels 0) their grids are those of the registration, the linear part is found from them, too, and
+     * the result has no warped image. */
     const clvox_volume *fixed_posteriors, *moving_posteriors;
     /* Shapes and landmarks alone, without images and posteriors (channels 0): the grid of the registration
      * (clvox_shapes_grid makes one), on which the warp is; else NULL. linear has to be NONE, and the linear
@@ -330,9 +332,8 @@ typedef struct clvox_register_plan {
     int size[CLVOX_MAX_LEVELS][3]; /* voxels of each level's grid */
 } clvox_register_plan;
 
-/* Plans without computing; compares the images' values where nothing else says with which to begin. options NULL:
- * the defaults.
- * CLVOX_ERROR_ARGUMENT where clvox_register_bytes gives 0. */
+/* Plans without computing; compares the images' values where nothing else says with which to begin. options
+ * NULL: the defaults. CLVOX_ERROR_ARGUMENT where clvox_register_bytes gives 0. */
 CLVOX_API int clvox_register_plan_make(const clvox_register_images *images,
                                        const clvox_register_options *options, clvox_register_plan *plan);
 
@@ -348,8 +349,8 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
  * contents), and the result of the exchanged pair is inverted. Neither holds with LINEAR_SCALES,
  * restrict_axes or an initial warp, which refer to the fixed image. The order and direction in which an
  * image's voxels are stored do not change the map: the run works on copies in the order nearest to RAS,
- * and the result refers to the images as given. options NULL: the defaults. On success the result's volumes are the caller's, to be
- * released with clvox_register_result_destroy; on failure the result holds none. */
+ * and the result refers to the images as given. options NULL: the defaults. On success the result's volumes
+ * are the caller's, to be released with clvox_register_result_destroy; on failure the result holds none. */
 CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
                              const clvox_register_options *options, clvox_register_result *result);
 
@@ -372,8 +373,8 @@ typedef struct clvox_landmark_errors {
 CLVOX_API int clvox_register_landmarks(const clvox_register_result *result, const double *fixed,
                                        const double *moving, int n, clvox_landmark_errors *out);
 
-/* The weight of the term of shapes of that kind: of the options (NULL: the defaults) where their model has such terms, else
- * 0. */
+/* The weight of the term of shapes of that kind: of the options (NULL: the defaults) where their model has
+ * such terms, else 0. */
 CLVOX_API double clvox_register_shape_weight(const clvox_register_options *options, clvox_shape_kind kind);
 
 /* How far a shape of the moving image, carried to the fixed one, is from that image's: in world
@@ -387,7 +388,8 @@ typedef struct clvox_shape_errors {
 } clvox_shape_errors;
 
 /* Carries a shape of the moving image through a result. The energy is that of the kind and of options'
- * last width; options NULL: the defaults. On failure out->carried is NULL. CLVOX_ERROR_DATA for shapes of no size. */
+ * last width; options NULL: the defaults. On failure out->carried is NULL. CLVOX_ERROR_DATA for shapes of no
+ * size. */
 CLVOX_API int clvox_register_shape(clvox_context *context, const clvox_register_result *result,
                                    const clvox_register_options *options, const clvox_shape *fixed,
                                    const clvox_shape *moving, clvox_shape_errors *out);
@@ -404,10 +406,9 @@ typedef struct clvox_posteriors_errors {
 } clvox_posteriors_errors;
 
 /* Carries tissue probabilities (as clvox_posteriors_make leaves them) of the moving image through a result,
- * to the grid of `fixed`, and compares them there, over mask (NULL: everywhere; on that grid). options NULL: the
- * defaults. On failure
- * out->carried is NULL. CLVOX_ERROR_ARGUMENT where the two have not as many tissues, or the mask has another
- * grid. */
+ * to the grid of `fixed`, and compares them there, over mask (NULL: everywhere; on that grid). options NULL:
+ * the defaults. On failure out->carried is NULL. CLVOX_ERROR_ARGUMENT where the two have not as many tissues,
+ * or the mask has another grid. */
 CLVOX_API int clvox_register_posteriors(clvox_context *context, const clvox_register_result *result,
                                         const clvox_register_options *options, const clvox_volume *fixed,
                                         const clvox_volume *moving, const clvox_volume *mask,
@@ -443,8 +444,8 @@ CLVOX_API int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_optio
 /* The geodesic from a momentum (result.momentum): EPDiff, dm/dt = -ad*_v m. *warp leads from the reference
  * grid to what lies at options->time, RAS mm, and *inverse_warp (may be NULL) back; both are the caller's.
  * CLVOX_ERROR_ARGUMENT where clvox_shoot_settle says so, where the momentum does not lie on the reference's grid or a part
- * of it (their voxels may be stored in different orders), and where the way takes more than 32 time steps. options NULL: the defaults. On failure
- * nothing is made. */
+ * of it (their voxels may be stored in different orders), and where the way takes more than 32 time steps.
+ * options NULL: the defaults. On failure nothing is made. */
 CLVOX_API int clvox_shoot(clvox_context *context, const clvox_volume *momentum, const clvox_grid *reference,
                           const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp);
 

@@ -91,9 +91,10 @@ typedef struct clvox_stats_result {
  * The same bits for a seed on a device. Host memory: the maps, as much again for their residuals in the mask, and with
  * tfce 160 MiB or more.
  *
- * options NULL: the defaults. On success the result is the caller's, for clvox_stats_result_destroy; on failure it holds
- * nothing. CLVOX_ERROR_ARGUMENT: maps on different grids, counts that do not fit, options out of range; _DATA: a design
- * whose columns depend on each other or that leaves no degree of freedom, or no voxel to test; _STOPPED. */
+ * options NULL: the defaults. On success the result is the caller's, for clvox_stats_result_destroy; on
+ * failure it holds nothing. CLVOX_ERROR_ARGUMENT: maps on different grids, counts that do not fit, options
+ * out of range; _DATA: a design whose columns depend on each other or that leaves no degree of freedom, or no
+ * voxel to test; _STOPPED. */
 CLVOX_API int clvox_stats(clvox_context *context, const clvox_volume *const *maps, int count,
                           const clvox_stats_design *design, const clvox_volume *mask,
                           const clvox_stats_options *options, clvox_stats_result *result);

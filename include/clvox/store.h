@@ -24,8 +24,8 @@ CLVOX_API void clvox_store_destroy(clvox_store **store);
  * room in the folder; the volume is as it was. */
 CLVOX_API int clvox_store_keep(clvox_store *store, clvox_volume *volume);
 
-/* Starts reading ahead a volume on disk. A hint: it changes no value, and does nothing for NULL and for a volume
- * in memory. */
+/* Starts reading ahead a volume on disk. A hint: it changes no value, and does nothing for NULL and for a
+ * volume in memory. */
 CLVOX_API void clvox_store_expect(const clvox_volume *volume);
 /* The opposite hint: the volume will not be read again soon, and its memory may be reused. */
 CLVOX_API void clvox_store_rest(const clvox_volume *volume);

@@ -402,7 +402,8 @@ typedef struct clvox_denoise_plan {
     double search_seconds; /* a guess from the device's speed */
 } clvox_denoise_plan;
 
-/* Looks at the level set without working on it. options NULL: the defaults. Errors are clvox_surface_denoise's. */
+/* Looks at the level set without working on it. options NULL: the defaults. Errors are
+ * clvox_surface_denoise's. */
 CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_set *level_set,
                                       const clvox_denoise_options *options, clvox_denoise_plan *plan);
 

@@ -29,12 +29,11 @@ CLVOX_API void clvox_gradients_destroy(clvox_gradients **gradients);
 /* Reads FSL's pair of files: bval one row (or column) of numbers, bvec three rows
  * (or three columns, said by their counts) in the axes of grid's voxels, x
  * flipped where grid's determinant is positive, as FSL does; for a sheared grid in the
- * nearest perpendicular axes. Directions are normalised (length: as they were read); b-values stay. Below 50 s/mm^2 a
- * direction may be 0 0 0 or NaN, both read as 0 0 0. grid: of the DWI; volumes:
- * its frames, which both files must have. b-values none of which reaches 50 are in ms/um^2
- * and refused. On success *out is the caller's, to be
- * released with clvox_gradients_destroy; on failure NULL. Errors
- * (CLVOX_ERROR_FILE, _FORMAT, _MEMORY) name the file and the line. */
+ * nearest perpendicular axes. Directions are normalised (length: as they were read); b-values stay. Below 50
+ * s/mm^2 a direction may be 0 0 0 or NaN, both read as 0 0 0. grid: of the DWI; volumes: its frames, which
+ * both files must have. b-values none of which reaches 50 are in ms/um^2 and refused. On success *out is the
+ * caller's, to be released with clvox_gradients_destroy; on failure NULL. Errors (CLVOX_ERROR_FILE, _FORMAT,
+ * _MEMORY) name the file and the line. */
 CLVOX_API int clvox_gradients_read_fsl(const char *bval, const char *bvec, const clvox_grid *grid,
                                        int volumes, clvox_gradients **out);
 
@@ -215,9 +214,9 @@ CLVOX_API const clvox_option_table *clvox_tensor_denoise_table(void);
  * noise: the standard deviation of the tensor's components on the same grid, as
  * clvox_tensor_fit makes it; NULL: guessed from the tensor where lambda is -1, which
  * takes fine anatomy for noise. Eigenvalues end at 1e-5 mm^2/s or above; voxels
- * that are not denoised are copied. options NULL: the defaults. Errors: CLVOX_ERROR_ARGUMENT, _DATA (no voxel,
- * other grids, no noise), _STOPPED. On success result->tensor is the caller's, to
- * be released with clvox_volume_destroy; on failure NULL. */
+ * that are not denoised are copied. options NULL: the defaults. Errors: CLVOX_ERROR_ARGUMENT, _DATA (no
+ * voxel, other grids, no noise), _STOPPED. On success result->tensor is the caller's, to be released with
+ * clvox_volume_destroy; on failure NULL. */
 CLVOX_API int clvox_tensor_denoise(clvox_context *context, const clvox_volume *tensor,
                                    const clvox_volume *noise, const clvox_volume *mask,
                                    const clvox_tensor_denoise_options *options,

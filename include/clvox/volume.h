@@ -129,9 +129,10 @@ CLVOX_API void clvox_grid_canonical(const clvox_grid *grid, clvox_grid *out);
 CLVOX_API int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind,
                                   clvox_volume **out);
 
-/* A volume whose values are data, in memory of the caller's (of a NumPy array, of an ITK image): float32, x fastest,
- * frames slowest. Nothing is copied; clvox_volume_destroy leaves data alone, which must outlive the volume. Functions
- * change the values of no volume that they take as const. CLVOX_ERROR_ARGUMENT for NULL and as clvox_volume_create. */
+/* A volume whose values are data, in memory of the caller's (of a NumPy array, of an ITK image): float32, x
+ * fastest, frames slowest. Nothing is copied; clvox_volume_destroy leaves data alone, which must outlive the
+ * volume. Functions change the values of no volume that they take as const. CLVOX_ERROR_ARGUMENT for NULL and
+ * as clvox_volume_create. */
 CLVOX_API int clvox_volume_wrap(float *data, const clvox_grid *grid, int frames, clvox_kind kind,
                                 clvox_volume **out);
 

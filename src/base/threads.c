@@ -85,7 +85,11 @@ static void *work(void *argument)
 
 int clvox_parallel(size_t count, clvox_task task, void *user)
 {
-    job j = {.own_threads = own_threads, .task = task, .user = user, .count = count, .lock = PTHREAD_MUTEX_INITIALIZER};
+    job j = {.own_threads = own_threads,
+             .task = task,
+             .user = user,
+             .count = count,
+             .lock = PTHREAD_MUTEX_INITIALIZER};
     worker workers[MAX_THREADS];
     int threads = clvox_threads(), started = 1;
     if ((size_t)threads > count)

@@ -4,8 +4,8 @@
 
 #include "clvox/threads.h"
 
-/* From now on the calling thread, and those that it starts by clvox_parallel, work with so many; 0: as many as the process.
- * Returns what it was before. */
+/* From now on the calling thread, and those that it starts by clvox_parallel, work with so many; 0: as many
+ * as the process. Returns what it was before. */
 int clv_threads_own(int threads);
 
 #endif

@@ -520,7 +520,8 @@ static const clv_option rows[] = {
      .unit = CLVOX_UNIT_MM,
      .idle = of_model,
      .argument = "10x5x2.5mm",
-     .help = "width of the kernel of surfaces, curves and clouds at each level (the last one repeats); 0: 2.5 edges "
+     .help = "width of the kernel of surfaces, curves and clouds at each level (the last one repeats); 0: "
+             "2.5 edges "
              "of the level's voxel"},
     {.name = "currents",
      .type = CLVOX_OPTION_CHOICE,

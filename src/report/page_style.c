@@ -68,7 +68,8 @@ const char *const clv_page_style =
     "tfoot tr>*{border-top:1px solid var(--soft)}\n"
     ".n{text-align:right}\n"
     "td.wide{white-space:normal;min-width:12rem;max-width:34rem;overflow-wrap:anywhere}\n"
-    /* A caption is read without scrolling its table sideways; what stands beside a picture is at its middle. */
+    /* A caption is read without scrolling its table sideways; what stands beside a picture is at its middle.
+     * */
     "caption span{display:inline-block;max-width:calc(100vw - 48px);white-space:normal}\n"
     "tr:has(img)>*{vertical-align:middle}\n"
     "tbody tr:hover>*{background:var(--panel)}\n"

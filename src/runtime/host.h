@@ -5,9 +5,9 @@
 
 #include "clvox/device.h"
 
-/* The first line of every public function that takes a context: until it returns, clvox_threads() and clvox_parallel go by
- * the context's number. */
-#define CLV_HOST_THREADS(context)                                                                       \
+/* The first line of every public function that takes a context: until it returns, clvox_threads() and
+ * clvox_parallel go by the context's number. */
+#define CLV_HOST_THREADS(context)                                                          \
     const int threads_before_ __attribute__((cleanup(clv_context_threads_back), unused)) = \
         clv_context_threads(context)
 

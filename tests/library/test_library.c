@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all of the library promises: NULL options, progress and stopping, threads, the log, the caller's memory,
- * contexts side by side. It knows the public headers alone. */
+/* What all of the library promises: NULL options, progress and stopping, threads, the log, the caller's
+ * memory, contexts side by side. It knows the public headers alone. */
 #include <pthread.h>
 
 #include "check.h"
@@ -27,8 +27,7 @@ static clvox_volume *head(const int size[3], uint64_t seed, double amplitude)
 static void assert_same(const clvox_volume *a, const clvox_volume *b)
 {
     assert_true(a && b && a->frames == b->frames);
-    assert_memory_equal(a->data, b->data,
-                        clvox_grid_voxels(&a->grid) * (size_t)a->frames * sizeof *a->data);
+    assert_memory_equal(a->data, b->data, clvox_grid_voxels(&a->grid) * (size_t)a->frames * sizeof *a->data);
 }
 
 /* ---- NULL options -------------------------------------------------------- */
@@ -39,8 +38,7 @@ static void registration_without_options(void **state)
     clvox_register_options o;
     clvox_register_result with, without;
     clvox_register_plan plans[2];
-    const clvox_register_images images = {
-        .fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
+    const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
     clvox_register_defaults(&o);
     assert_ok(clvox_register(shared.ctx, &images, &o, &with));
     assert_ok(clvox_register(shared.ctx, &images, NULL, &without));
@@ -74,8 +72,8 @@ static void registration_without_options(void **state)
     clvox_shape_of_surface(solid, &shape);
     for (int i = 0; i < 2; i++) {
         const clvox_register_options *given_o = i ? NULL : &o;
-        assert_ok(clvox_register_posteriors(shared.ctx, &with, given_o, halves[0], halves[1], NULL,
-                                            &tissues[i]));
+        assert_ok(
+            clvox_register_posteriors(shared.ctx, &with, given_o, halves[0], halves[1], NULL, &tissues[i]));
         assert_ok(clvox_register_shape(shared.ctx, &with, given_o, &shape, &shape, &shapes[i]));
     }
     assert_true(tissues[0].hellinger_after == tissues[1].hellinger_after);
@@ -252,8 +250,7 @@ static void a_number_of_threads_of_its_own(void **state)
     (void)state;
     const clvox_context_options alone = {.threads = 1}, three = {.threads = 3};
     const clvox_context_options *options[2] = {&alone, &three};
-    const clvox_register_images images = {
-        .fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
+    const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
     clvox_register_result r[2];
     clvox_threads_set(7);
     for (int i = 0; i < 2; i++) {
@@ -300,8 +297,7 @@ static void threads_in_threads(void **state)
     clvox_register_options o;
     clvox_register_result r;
     const clvox_context_options two = {.threads = 2};
-    const clvox_register_images images = {
-        .fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
+    const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
     clvox_register_defaults(&o);
     clvox_register_preset(&o, CLVOX_PRESET_QUICK);
     o.progress = look_inside;
@@ -393,8 +389,8 @@ static void *work(void *user)
     return NULL;
 }
 
-/* Two threads, each with a context of its own, give what they give one after the other, and the failure of one is not the
- * other's. */
+/* Two threads, each with a context of its own, give what they give one after the other, and the failure of
+ * one is not the other's. */
 static void two_contexts_on_two_threads(void **state)
 {
     (void)state;
@@ -471,10 +467,12 @@ int main(void)
     shared.fixed = head(size, 1, 2);
     shared.moving = head(size, 1, 0);
     test_case(nothing_is_released_as_nothing, "what releases takes NULL");
-    test_case(two_contexts_on_two_threads, "contexts on threads of their own give the bits of one, and own failures");
+    test_case(two_contexts_on_two_threads,
+              "contexts on threads of their own give the bits of one, and own failures");
     test_case(registration_without_options, "registration without options takes the defaults");
     test_case(templates_and_series_without_options, "templates and series without options take the defaults");
-    test_case(surfaces_and_tensors_without_options, "surfaces, tensors and filters without options take the defaults");
+    test_case(surfaces_and_tensors_without_options,
+              "surfaces, tensors and filters without options take the defaults");
     test_case(callers_memory, "a volume over the caller's memory is neither copied nor released");
     test_case(a_number_of_threads_of_its_own, "a context has a number of threads of its own");
     test_case(threads_in_threads, "and so has what is begun meanwhile");

@@ -241,7 +241,8 @@ static void small(clvox_deform deform)
 static int stop(void *user, const clvox_step *step)
 {
     int *calls = user;
-    assert_true(step->level >= 0 && step->iteration >= 0 && step->fraction >= 0 && step->fraction <= 1 + 1e-9);
+    assert_true(step->level >= 0 && step->iteration >= 0 && step->fraction >= 0 &&
+                step->fraction <= 1 + 1e-9);
     return ++*calls == 2;
 }
 

@@ -342,8 +342,8 @@ static void small(void)
 static int watch(void *user, const clvox_step *step)
 {
     watched *w = user;
-    w->falls = w->falls || !(step->fraction >= w->fraction && step->fraction <= 1 + 1e-9) || step->level < 0 ||
-               step->iteration < 0 || !(step->metric >= 0);
+    w->falls = w->falls || !(step->fraction >= w->fraction && step->fraction <= 1 + 1e-9) ||
+               step->level < 0 || step->iteration < 0 || !(step->metric >= 0);
     w->fraction = step->fraction;
     w->calls++;
     return 0;

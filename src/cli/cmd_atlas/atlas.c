@@ -242,8 +242,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "also write DIR/report.html, one page to judge the template by in a browser"},
         {"memory", 0, CLI_TEXT, &r.memory, "BYTES",
-         "keep at most this much of the images and warps in memory (8G, 500M) and the rest in temporary files "
-         "in DIR"},
+         "keep at most this much of the images and warps in memory (8G, 500M) and the rest in temporary "
+         "files in DIR"},
         {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL,
          "register a few subjects, print the time and memory that the run would take, and stop"},
         {"plan-devices", 0, CLI_TEXT, &r.plan_devices, "N,N...",
@@ -289,9 +289,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "  DIR/report.html              with --report: template, subjects on it, convergence\n"
                  "  DIR/report.json              options, inputs, mean map, spread and sharpness by round\n"
                  "With --regress, DIR/template_C.nii.gz, NAME_C_warp.nii.gz and so on for every value C of --at.\n"
-                 "In a BIDS folder the subjects are sub-*/[ses-*/]anat/*_T1w.nii.gz, and participants.tsv has the\n"
-                 "covariates. Paths in a list are relative to its folder. A run that was stopped or killed resumes when the\n"
-                 "same command is given again; DIR/state keeps what has been done.\n"
+                 "In a BIDS folder the subjects are sub-*/[ses-*/]anat/*_T1w.nii.gz, and participants.tsv\n"
+                 "has the covariates. Paths in a list are relative to its folder. A run that was stopped or\n"
+                 "killed resumes when the same command is given again; DIR/state keeps what has been done.\n"
                  "`--device gpu:all` shares the subjects among GPUs of one kind, `mpirun -n 4 clvox atlas`\n"
                  "among processes, each on a device of its own; the bits are those of one.",
         .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
@@ -330,7 +330,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
     if (r.weights && r.list)
         return cli_misuse("--weights belongs to images; a list has a column `weight`");
     if ((r.regress || r.at_list || r.bandwidth > 0) && !((r.list || bids) && r.regress && r.at_list && r.bandwidth > 0))
-        return cli_misuse("--regress needs --at, a --bandwidth above 0, and --list or a BIDS folder; they belong together");
+        return cli_misuse("--regress, --at, --bandwidth above 0 and --list or a BIDS folder belong together");
     if ((r.plan_devices || r.plan_subjects) && !r.dry_run)
         return cli_misuse("--plan-devices and --plan-subjects belong to --dry-run");
     CLI_TRY(read_options(&r, &o));

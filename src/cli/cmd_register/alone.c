@@ -60,8 +60,8 @@ int cli_alone_check(const cli_register_request *r, clvox_register_options *o)
         shapes = shapes || r->shapes[k].count;
     if (o->deform != CLVOX_DEFORM_NONE && !shapes && !(o->points_weight > 0))
         return cli_misuse(
-            "--points alone: give a --points-weight above 0 for a deformation, or --deform none --init points for "
-            "a linear map");
+            "--points alone: give --points-weight above 0 for a deformation, or --deform none --init points "
+            "for a linear map");
     return CLVOX_OK;
 }
 

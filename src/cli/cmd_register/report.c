@@ -190,8 +190,8 @@ int cli_register_progress(void *user, const clvox_step *step)
                            : p->options->by_contrast ? "metric"
                                                      : metric_name(p->options->metric);
         if (p->bar.terminal)
-            snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels, iteration,
-                     iterations, name, p->more, step->metric);
+            snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels,
+                     iteration, iterations, name, p->more, step->metric);
         else
             snprintf(text, sizeof text, "level %d, iteration %d of %d: %s%s %.6g", level + 1, iteration,
                      iterations, name, p->more, step->metric);
@@ -363,7 +363,8 @@ void cli_register_posteriors_plan(command *cli, const clvox_posteriors *p)
     cli_remark(cli, 0, "; on average %g and %g of a voxel belong to none of them\n", p->rest[0], p->rest[1]);
     for (int side = 0; side < 2; side++)
         if (p->left_out[side])
-            cli_remark(cli, 0, "tissues  %d of the %s image's are missing in the other and count as no tissue\n",
+            cli_remark(cli, 0,
+                       "tissues  %d of the %s image's are missing in the other and count as no tissue\n",
                        p->left_out[side], side ? "moving" : "fixed");
     cJSON_AddItemToObject(to, "certain", cJSON_CreateDoubleArray(p->certain, 2));
     cJSON_AddItemToObject(to, "rest", cJSON_CreateDoubleArray(p->rest, 2));

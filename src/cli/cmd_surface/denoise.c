@@ -66,13 +66,13 @@ static void say_input(command *cli, const clvox_level_set *set)
     cJSON_AddBoolToObject(in, "turned", set->notes.turned);
     cJSON_AddBoolToObject(in, "crossing", set->notes.crossing);
     if (f->open_edges)
-        cli_remark(cli, 0,
-                   "the mesh is open at %d edges; the winding number decides what is inside there\n",
+        cli_remark(cli, 0, "the mesh is open at %d edges; the winding number decides what is inside there\n",
                    f->open_edges);
     if (f->flipped_edges)
-        cli_remark(cli, 0,
-                   "triangles face opposite ways across %d edges; the winding number decides what is inside\n",
-                   f->flipped_edges);
+        cli_remark(
+            cli, 0,
+            "triangles face opposite ways across %d edges; the winding number decides what is inside\n",
+            f->flipped_edges);
     if (set->notes.turned)
         cli_remark(cli, 0, "the mesh faces inward and was flipped\n");
     if (set->notes.crossing)
@@ -97,7 +97,9 @@ static void say_plan(command *cli, const request *r, const clvox_denoise_plan *p
     if (plan->search_seconds > WORTH_SAYING)
         cli_remark(cli, 0, "         the search for similar patches takes about %.0f s%s\n",
                    plan->search_seconds,
-                   o->search == CLVOX_DENOISE_NEAR || plan->search_seconds < 60 ? "" : "; --search radius is far quicker");
+                   o->search == CLVOX_DENOISE_NEAR || plan->search_seconds < 60
+                       ? ""
+                       : "; --search radius is far quicker");
     cJSON *to = cJSON_AddObjectToObject(cli->log, "plan");
     cJSON_AddNumberToObject(to, "band_voxels", plan->band_voxels);
     cJSON_AddNumberToObject(to, "device_bytes", (double)plan->device_bytes);
