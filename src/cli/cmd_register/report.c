@@ -69,10 +69,10 @@ void cli_plan_memory(command *cli, size_t bytes, cJSON *plan)
 {
     char needed[32], all[32], free_text[32];
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
-    cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
-               cli_bytes((double)bytes, needed),
-               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
-               cli_bytes((double)limits->global_bytes, all));
+    cli_remark(cli, 0, "device   %s: up to %s needed of %s%s%s\n", limits->name,
+               cli_bytes((double)bytes, needed), cli_bytes((double)limits->global_bytes, all),
+               limits->free_bytes ? ", free now: " : "",
+               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "");
     cJSON_AddNumberToObject(plan, "device_bytes", (double)bytes);
     if (limits->free_bytes)
         cJSON_AddNumberToObject(plan, "free_bytes", (double)limits->free_bytes);

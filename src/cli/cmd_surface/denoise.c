@@ -90,10 +90,10 @@ static void say_plan(command *cli, const request *r, const clvox_denoise_plan *p
     cli_remark(cli, 0, "         patches of %d x %d x %d, %d neighbours, by %s\n", o->patch, o->patch,
                o->patch,
                o->neighbours, o->update == CLVOX_DENOISE_PAPER ? "the paper's steps" : "whole patches");
-    cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
-               cli_bytes((double)plan->device_bytes, needed),
-               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
-               cli_bytes((double)limits->global_bytes, all));
+    cli_remark(cli, 0, "device   %s: up to %s needed of %s%s%s\n", limits->name,
+               cli_bytes((double)plan->device_bytes, needed), cli_bytes((double)limits->global_bytes, all),
+               limits->free_bytes ? ", free now: " : "",
+               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "");
     if (plan->search_seconds > WORTH_SAYING)
         cli_remark(cli, 0, "         the search for similar patches takes about %.0f s%s\n",
                    plan->search_seconds,
