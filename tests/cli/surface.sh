@@ -157,7 +157,7 @@ exits 1 cmp t_noisy_mask.nii.gz u_noisy_mask.nii.gz
 exits 0 clvox phantom surface:csg -o c --size 32x32x32; near Euler -2 0
 exists c_truth_distance.nii.gz; absent c_noisy_mask.nii.gz; absent c_noisy.surf.gii
 
-begin "phantoms: misuse"
+begin "phantoms: usage errors exit with 2"
 exits 2 clvox phantom surface:cone -o x; says 'surface:sphere'
 exits 2 clvox phantom surface:cube -o x --labels l.nii; says 'mask'
 exits 2 clvox phantom surface:cube -o x --noise 1x2; says '--noise'

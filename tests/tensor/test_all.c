@@ -198,7 +198,7 @@ int main(void)
     if (tiny)
         shared.o.denoise.iterations = 3;
     shared.few = shared.o;
-    test_case(the_defaults, "the defaults");
+    test_case(the_defaults, "one command has the bits of its three parts, by default");
     test_case(the_scans_own_mask, "the scan's own mask");
     test_case(pca_first_without_a_mask_few_measures, "PCA first, without a mask, few measures");
     test_case(volumes_left_out_logarithms, "volumes left out, logarithms");
