@@ -88,8 +88,8 @@ CLVOX_API int clvox_register_series_plan(const clvox_volume *series, const clvox
                                          const clvox_volume *mask, const clvox_gradients *gradients,
                                          const clvox_series_options *options, clvox_series_plan *plan);
 
-/* Registers each frame of series to the reference, beginning with what its neighbour nearer to it was found
- * at, and resamples the frames from the data as given. series: scalar, two frames or more. reference: NULL,
+/* Registers each frame of series to the reference, starting from the map of its neighbour on the reference's
+ * side, and resamples the frames once, from the data as given. series: scalar, two frames or more. reference: NULL,
  * or a 3-D image on any grid whose world puts it over the series. mask: where the reference counts (above
  * 0), on any grid; NULL: everywhere; not between frames of different weighting, where outlines decide.
  * gradients: NULL, or one for each frame of a DWI; then frames of the lowest shell are registered to each

@@ -66,8 +66,8 @@ CLVOX_API int clvox_gradients_shells(const clvox_gradients *gradients, clvox_she
  * save it. MRtrix: Dxx Dyy Dzz Dxy Dxz Dyz in RAS. NIfTI: the lower triangle Dxx
  * Dyx Dyy Dzx Dzy Dzz as an axis of its own, intent SYMMATRIX, in RAS; the
  * standard leaves the frame open. DIPY: as NIfTI, in the axes of FSL's bvecs, as
- * dipy_fit_dti saves it. AUTO reads what says SYMMATRIX as NIfTI, refuses to
- * guess otherwise, and writes NIfTI. */
+ * dipy_fit_dti saves it. AUTO reads files with the intent SYMMATRIX as
+ * NIfTI, refuses others, and writes NIfTI. */
 typedef enum clvox_tensor_order {
     CLVOX_TENSOR_AUTO = 0,
     CLVOX_TENSOR_FSL,
