@@ -201,6 +201,10 @@ static void callers_memory(void **state)
     assert_ok(clvox_filter_gaussian(shared.ctx, wrapped, sigma, 0, &smooth[0]));
     assert_ok(clvox_filter_gaussian(shared.ctx, shared.fixed, sigma, 0, &smooth[1]));
     assert_same(smooth[0], smooth[1]);
+    clvox_volume *once = NULL;
+    assert_ok(clvox_volume_wrap(mine, &shared.fixed->grid, 1, CLVOX_KIND_SCALAR, &once));
+    clvox_volume_destroy(&once);
+    assert_memory_equal(mine, shared.fixed->data, voxels * sizeof *mine);
     /* In a store without room in memory the values go to disk, and the caller's stay. */
     assert_ok(clvox_store_create("/tmp", 0, &store));
     assert_ok(clvox_store_keep(store, wrapped));
