@@ -159,10 +159,10 @@ int cmd_bench(command *cli, int argc, char **argv)
         {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ",
          "voxels of the volume (default: 256 on a GPU, 128 on a CPU,\n"
          "less where memory is short)"},
-        {"seconds", 0, CLI_NUMBER, &seconds, "S", "samples of a row end after so long (default 0.5)"},
+        {"seconds", 0, CLI_NUMBER, &seconds, "S", "longest sampling time of a row (default 0.5)"},
         {"variants", 0, CLI_FLAG, &variants, NULL, "also every variant and tile of every kernel"},
         {"whole", 0, CLI_FLAG, &whole, NULL,
-         "flows run on this size, too, and not on half of each side\n"
+         "run flows on the full size instead of half of it along each side\n"
          "(256 along each: 15 GiB)"},
         {NULL, 0, 0, NULL, NULL, NULL},
     };

@@ -230,7 +230,7 @@ static void register_one(int i)
         assert_int_equal(ctx->late, late);
         free_lines(&asked[i]);
     }
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static void registration_is_listed(void **state)
@@ -256,8 +256,8 @@ static void same_bits(void **state)
     assert_true(a.warp && b.warp && a.warped && b.warped);
     assert_true(!memcmp(a.warp->data, b.warp->data, 3 * sizeof(float) * clvox_grid_voxels(&a.warp->grid)));
     assert_true(!memcmp(a.warped->data, b.warped->data, sizeof(float) * clvox_grid_voxels(&a.warped->grid)));
-    clvox_register_result_free(&a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&a);
+    clvox_register_result_destroy(&b);
     clvox_context_destroy(&when_asked);
 }
 
@@ -304,7 +304,7 @@ static void denoise_one(int i)
     if (recording)
         record(forms[i].lists, &kernels);
     free_lines(&kernels);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
     clvox_volume_destroy(&v);
 }
 

@@ -30,10 +30,11 @@ typedef struct match {
     int iterations;
 } match;
 
-static int watch(void *user, int level, int iteration, double metric, double fraction)
+static int watch(void *user, const clvox_step *step)
 {
     match *m = user;
-    (void)fraction;
+    const int level = step->level, iteration = step->iteration;
+    const double metric = step->metric;
     if (level == 0 && iteration == 0)
         m->began = clv_seconds();
     if (level == 0)
@@ -109,7 +110,7 @@ static int once(bench_run *run, match *m, int solver, double beta, const char *c
         return status;
     if (check)
         status = bench_check_warp(run->ctx, check, m->fixed, &m->warp, &r);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     return status;
 }
 

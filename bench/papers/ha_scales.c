@@ -16,15 +16,14 @@ typedef struct pair {
 } pair;
 
 /* Stops once the goal is reached. */
-static int watch(void *user, int level, int iteration, double metric, double fraction)
+static int watch(void *user, const clvox_step *step)
 {
     pair *p = user;
-    (void)fraction;
-    if (level != p->finest)
+    if (step->level != p->finest)
         return 0;
-    p->left = metric;
-    p->iterations = iteration;
-    return metric <= p->goal;
+    p->left = step->metric;
+    p->iterations = step->iteration;
+    return step->metric <= p->goal;
 }
 
 static int create(const bench_run *run, pair *p)
@@ -86,7 +85,7 @@ static int measure(bench_run *run, pair *p, bool two, int finest, const char *na
             status = bench_check_warp(run->ctx, name, p->fixed, &p->warp, &r);
         else
             record_add_sample(samples, r.seconds_deform);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
         CLV_TRY(status);
     }
 end:
@@ -104,7 +103,7 @@ static int search(bench_run *run, pair *p, double goal, bool *reached)
     int status = clvox_register(run->ctx, &images, &options, &r);
     *reached = status == CLVOX_ERROR_STOPPED;
     if (status >= 0)
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     return *reached ? CLVOX_OK : status;
 }
 

@@ -118,7 +118,7 @@ class Library:
                                              c.byref(out)))
         tensor = c.pointer(out.tensor.contents)
         out.tensor = c.POINTER(Volume)()
-        self.lib.clvox_tensor_fit_release(c.byref(out))
+        self.lib.clvox_tensor_fit_result_destroy(c.byref(out))
         return tensor
 
     def variation(self, tensor, lam):

@@ -165,7 +165,7 @@ static int call_register(void *what)
     p->stage = fmax(r.seconds_deform, 1e-9);
     if (p->check)
         status = bench_check_warp(p->ctx, p->name, p->fixed, &p->warp, &r);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     return status;
 }
 
@@ -256,7 +256,7 @@ end:
     for (int m = 0; m < CLVOX_MEASURES; m++)
         clvox_volume_destroy(&maps[m]);
     clvox_volume_destroy(&denoised.tensor);
-    clvox_tensor_fit_release(&fit);
+    clvox_tensor_fit_result_destroy(&fit);
     return status;
 }
 
@@ -314,7 +314,7 @@ static int call_surface(void *what)
             status = wrong(p, after, before, "mm off");
     }
 end:
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
     return status;
 }
 

@@ -14,7 +14,7 @@ typedef enum clvox_interpolation {
     CLVOX_INTERPOLATE_NEAREST,
     CLVOX_INTERPOLATE_LINEAR,
     CLVOX_INTERPOLATE_CUBIC,
-    CLVOX_INTERPOLATE_LABEL, /* trilinear weights vote, values stay labels */
+    CLVOX_INTERPOLATE_LABEL,   /* the label with the largest summed trilinear weight */
     CLVOX_INTERPOLATE_BSPLINE, /* cubic B-spline through the values, as ITK's and ANTs' BSpline of order 3; a
                                   non-finite value reaches about 20 voxels */
     CLVOX_INTERPOLATE_LANCZOS  /* windowed sinc of three lobes; a non-finite value reaches 3 voxels */
@@ -38,12 +38,12 @@ CLVOX_API int clvox_apply(clvox_context *context, const clvox_volume *image,
                           const clvox_grid *grid, const clvox_link *links, int count,
                           clvox_interpolation interpolation, float outside, clvox_volume **out);
 
-/* How vectors and tensors turn with what they are in (Alexander et al. 2001). */
+/* How vectors and tensors are rotated by a transform (Alexander et al. 2001). */
 typedef enum clvox_reorientation {
-    CLVOX_REORIENT_AUTO = 0, /* PRINCIPAL for tensors, as ANTs and FSL do, FINITE_STRAIN for vectors */
+    CLVOX_REORIENT_AUTO = 0,      /* PRINCIPAL for tensors, as ANTs and FSL do, FINITE_STRAIN for vectors */
     CLVOX_REORIENT_FINITE_STRAIN, /* by the rotation alone */
-    CLVOX_REORIENT_PRINCIPAL,     /* so that what runs along a fibre before does so after, shear or not:
-                                     preservation of principal direction */
+    CLVOX_REORIENT_PRINCIPAL,     /* preservation of principal direction: fibres keep their course also under
+                                     shear and stretching */
     CLVOX_REORIENT_NONE
 } clvox_reorientation;
 
@@ -69,11 +69,11 @@ typedef enum clvox_landing {
 /* Forward warping: carries every voxel of every frame of image, a volume of numbers, to
  * links[count-1](... links[0](x)), as clvox_apply_points carries points, and shares its value among the eight
  * voxels of grid around that place by their trilinear weights: the adjoint of clvox_apply with
- * CLVOX_INTERPOLATE_LINEAR onto image's grid. Under the chain that brings an image from moving to fixed, it
- * takes one from fixed to moving, with no inverse. Values that are not finite are left out. Of labels (kind,
- * names, or by MEAN what looks like them) a voxel takes the one of which most lands there, of equals the
- * smallest; by MASS they are a CLVOX_ERROR_ARGUMENT, as vectors and tensors are. The same bits run after run.
- * On success *out is the caller's, on failure NULL. */
+ * CLVOX_INTERPOLATE_LINEAR onto image's grid. The chain that brings an image from moving to fixed thus
+ * carries one from fixed to moving, without an inverse. Values that are not finite are left out. For labels
+ * (kind, names, or with MEAN what looks like them) a voxel takes the label with the most weight there, the
+ * smallest of equals; with MASS labels are a CLVOX_ERROR_ARGUMENT, as are vectors and tensors. The same bits
+ * run after run. On success *out is the caller's, on failure NULL. */
 CLVOX_API int clvox_forward(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
                             const clvox_link *links, int count, clvox_landing landing, float outside,
                             clvox_volume **out);
@@ -86,11 +86,10 @@ CLVOX_API int clvox_compose(clvox_context *context, const clvox_grid *grid,
  * CLVOX_ERROR_ARGUMENT. */
 CLVOX_API int clvox_compose_affine(const clvox_link *links, int count, double matrix[4][4]);
 
-/* The inverse of a warp on its own grid, searched voxel by voxel;
- * residual_voxels (may be NULL) receives the largest and the mean of
- * |w(x) + x' - x| left, in voxels, over the voxels whose inverse stays on the
- * grid; then what is off by more than a voxel on average, and what leads out
- * of the grid everywhere, is CLVOX_ERROR_DATA. */
+/* The inverse of a warp on its own grid, searched voxel by voxel. residual_voxels
+ * (may be NULL) receives the largest and the mean remaining error |w(x) + x' - x|,
+ * in voxels, over the voxels whose inverse lies on the grid. CLVOX_ERROR_DATA where
+ * that mean exceeds a voxel, or where no inverse lies on the grid. */
 CLVOX_API int clvox_invert(clvox_context *context, const clvox_volume *warp, clvox_volume **out,
                            double residual_voxels[2]);
 

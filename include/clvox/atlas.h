@@ -21,19 +21,19 @@ typedef enum clvox_average {
 
 typedef enum clvox_vote {
     CLVOX_VOTE_MAJORITY = 0, /* by weight */
-    CLVOX_VOTE_LOCAL         /* by weight and how like the template a subject is around the voxel */
+    CLVOX_VOTE_LOCAL         /* by weight and local similarity to the template */
 } clvox_vote;
 
-/* What a run consists of: the first ones of one subject each, on a device; from MEAN_MAP on of all subjects of
- * a process at once; the last once for all, on a device. */
+/* The steps of a run. Up to VOTER: for one subject, on a device; MEAN_MAP and MEAN_IMAGE: for all subjects of
+ * a process; EXPONENTIAL: once for all, on each device. */
 typedef enum clvox_atlas_work {
     CLVOX_ATLAS_FIRST_LINEAR = 0, /* registration, which looks for a start */
     CLVOX_ATLAS_LINEAR,           /* registration in a later round */
     CLVOX_ATLAS_DEFORMABLE,       /* registration */
     CLVOX_ATLAS_PULL,             /* its image, through its map */
-    CLVOX_ATLAS_MOVE,             /* its maps, by the mean one that is removed: some two times a round */
+    CLVOX_ATLAS_MOVE,             /* removing the mean map from its maps: about twice a round */
     CLVOX_ATLAS_VOTER,            /* its labels, through its map */
-    CLVOX_ATLAS_MEAN_MAP,         /* one time more than maps are moved */
+    CLVOX_ATLAS_MEAN_MAP,         /* once more than maps are moved */
     CLVOX_ATLAS_MEAN_IMAGE,       /* once a round, and once before */
     CLVOX_ATLAS_EXPONENTIAL,      /* of the mean map, on each device, each time that maps are moved */
     CLVOX_ATLAS_WORKS
@@ -51,13 +51,13 @@ typedef struct clvox_atlas_options {
     /* How subjects are registered to the template. init is ignored: the first linear round begins with AUTO,
      * each other one where the one before ended. */
     clvox_register_options registration;
-    int linear_rounds;    /* 2 */
-    int rounds;           /* with the deformation: 4; none where registration.deform is NONE */
-    double until;         /* end the rounds when the template changes by less than this share (0: never) */
+    int linear_rounds; /* 2 */
+    int rounds;        /* with the deformation: 4; none where registration.deform is NONE */
+    double until;      /* end the rounds when the template changes by less than this share (0: never) */
     clvox_average average;
-    double unsharp;       /* amount of the unsharp mask (sigma one voxel) on every new template; 0: none */
+    double unsharp; /* amount of the unsharp mask (sigma one voxel) on every new template; 0: none */
     clvox_vote vote;
-    int skip_bad;         /* leave out a subject whose data make its registration impossible, instead of failing */
+    int skip_bad; /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
     /* A folder, made when needed, in which an interrupted run keeps what it has done: every finished
      * registration, 24 bytes a voxel of the template and subject, unless writing them takes more than a
@@ -82,8 +82,8 @@ typedef struct clvox_atlas_options {
     clvox_team *team;
     /* Is told what each piece of work took; one call at a time. May be NULL. */
     void (*timed)(void *user, clvox_atlas_work work, double seconds);
-    /* Not 0 stops. May be NULL. With more contexts it comes from their threads, one call at a time. */
-    int (*progress)(void *user, const char *stage, double fraction);
+    clvox_progress
+        progress; /* may be NULL. With more contexts it is called in their threads, one at a time */
     void *user;
 } clvox_atlas_options;
 
@@ -103,27 +103,28 @@ typedef struct clvox_atlas_round {
 } clvox_atlas_round;
 
 typedef struct clvox_atlas_map {
-    double matrix[4][4];                 /* template -> subject, RAS mm, after the warp */
+    double matrix[4][4]; /* template -> subject, RAS mm, after the warp */
     /* On the template's grid, as of clvox_register; NULL without deformation, and where another member of
      * options.team has them. */
     clvox_volume *warp, *inverse_warp;
-    double likeness;                     /* squared correlation with the template where both are */
-    double displacement_mm;              /* rms of the warp */
-    unsigned suspicions;                 /* CLVOX_SUSPECT_... of its last registration */
-    double share;                        /* its weight over the sum of all; 0: it takes no part, and there is no map */
-    char left_out[256];                  /* why options.skip_bad left it out; else "" */
+    double likeness;        /* squared correlation with the template where both are */
+    double displacement_mm; /* rms of the warp */
+    unsigned suspicions;    /* CLVOX_SUSPECT_... of its last registration */
+    double share;           /* its weight over the sum of all; 0: it takes no part, and there is no map */
+    char left_out[256];     /* why options.skip_bad left it out; else "" */
 } clvox_atlas_map;
 
 typedef struct clvox_atlas_result {
     clvox_volume *average; /* the template, float32 */
-    clvox_volume *labels;  /* each voxel's label by the vote of the subjects that have labels, of equals the smallest;
+    clvox_volume
+        *labels; /* each voxel's label by the vote of the subjects that have labels, of equals the smallest;
                               NULL where none has */
-    clvox_atlas_map *map;  /* one a subject, in the order given */
+    clvox_atlas_map *map; /* one a subject, in the order given */
     clvox_atlas_round *round;
     int subjects, rounds;
-    int resumed;           /* registrations that options.state had */
-    size_t device_bytes;   /* the most that a registration held */
-    int resident;          /* subjects of this process whose maps were on a device in the end */
+    int resumed;         /* registrations that options.state had */
+    size_t device_bytes; /* the most that a registration held */
+    int resident;        /* subjects of this process whose maps were on a device in the end */
 } clvox_atlas_result;
 
 /* Builds the template of count subjects, at most 65536. Its grid is that of start, else the subjects' own
@@ -147,9 +148,10 @@ typedef struct clvox_atlas_result {
  * labels are averaged, these on the template: 4 bytes a voxel of its own and 28 of the template's.
  * Besides, 60 bytes a voxel of the template.
  *
+ * options NULL: the defaults.
  * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects,
  * options, kernels or another device. CLVOX_ERROR_DEVICE: options.more holds a device unlike the first
- * one, which would give other bits. On success the result is the caller's, for clvox_atlas_result_free; on
+ * one, which would give other bits. On success the result is the caller's, for clvox_atlas_result_destroy; on
  * failure it holds nothing. CLVOX_ERROR_DATA: an image of one value, or one of which less than a tenth
  * comes to lie in the template. */
 CLVOX_API int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
@@ -183,7 +185,7 @@ CLVOX_API int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subj
 CLVOX_API void clvox_atlas_forget(const char *state);
 
 /* Releases what the result holds. NULL is legal. */
-CLVOX_API void clvox_atlas_result_free(clvox_atlas_result *result);
+CLVOX_API void clvox_atlas_result_destroy(clvox_atlas_result *result);
 
 #ifdef __cplusplus
 }

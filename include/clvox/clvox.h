@@ -14,6 +14,7 @@
 #include "clvox/options.h"
 #include "clvox/phantom.h"
 #include "clvox/posteriors.h"
+#include "clvox/progress.h"
 #include "clvox/registration.h"
 #include "clvox/report.h"
 #include "clvox/series.h"

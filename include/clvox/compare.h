@@ -78,14 +78,14 @@ typedef struct clvox_label_comparison {
 } clvox_label_comparison;
 
 /* One row for each label other than 0 that occurs in either map (rounded to whole numbers, inside the mask),
- * in ascending order. Returns the number of rows, and *out is the caller's, for clvox_label_comparison_free;
- * on failure *out is NULL. CLVOX_ERROR_ARGUMENT where grids differ or a map has several frames, _DATA for
- * none or more than 8192 labels and for labels beyond int, _MEMORY. */
+ * in ascending order. Returns the number of rows, and *out is the caller's, for
+ * clvox_label_comparison_destroy; on failure *out is NULL. CLVOX_ERROR_ARGUMENT where grids differ or a map
+ * has several frames, _DATA for none or more than 8192 labels and for labels beyond int, _MEMORY. */
 CLVOX_API int clvox_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                                    clvox_label_comparison **out);
 
 /* Releases the rows and sets *rows to NULL. NULL is legal. */
-CLVOX_API void clvox_label_comparison_free(clvox_label_comparison **rows);
+CLVOX_API void clvox_label_comparison_destroy(clvox_label_comparison **rows);
 
 /* ---- warps --------------------------------------------------------------- */
 

@@ -61,16 +61,20 @@ typedef struct clvox_device {
 /* Lists every device of every installed OpenCL driver, best first; a GPU that
  * appears under two platforms is listed once as usable and once as passed
  * over. On success returns the number of entries and sets *out to an array
- * that the caller releases with clvox_devices_free; with no driver at all the
+ * that the caller releases with clvox_devices_destroy; with no driver at all the
  * message names the package to install. */
 CLVOX_API int clvox_devices_list(clvox_device **out);
 
 /* Releases the array and sets *devices to NULL. */
-CLVOX_API void clvox_devices_free(clvox_device **devices);
+CLVOX_API void clvox_devices_destroy(clvox_device **devices);
 
 /* A device in use: OpenCL context, queue, built kernels, timers. One thread at
  * a time may use a context; several contexts may live side by side. */
 typedef struct clvox_context clvox_context;
+
+/* Takes what a context has to say: one line without its end. level: 1 or 2, as of verbosity. It may be called
+ * in several threads at a time. */
+typedef void (*clvox_log)(void *user, int level, const char *line);
 
 typedef struct clvox_context_options {
     const char *device; /* index of clvox_devices_list, "gpu", "cpu" or part of a name;
@@ -79,6 +83,9 @@ typedef struct clvox_context_options {
     bool no_cache;      /* neither read nor write the cache of built kernels */
     bool no_wisdom;     /* pass over what `clvox tune` measured */
     int verbosity;      /* 0: silent; 1: remarks; 2: what was built and chosen */
+    clvox_log log;      /* where that goes; NULL: to standard error */
+    void *log_user;
+    int threads;        /* host threads of functions that take the context; 0: clvox_threads() */
     int at_once;        /* of clvox_contexts_create: contexts on each device; 0: 1; -1: as many as
                            clvox_at_once says */
 } clvox_context_options;

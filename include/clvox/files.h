@@ -21,9 +21,12 @@ CLVOX_API int clvox_outputs_check(const char *const *inputs, int input_count, co
 CLVOX_API int clvox_file_same(const char *a, const char *b);
 
 /* Reads a whole file of at most limit bytes and puts a 0 behind it. On success *out is the caller's, to be
- * released with free, and *size (size may be NULL) its length without that 0. CLVOX_ERROR_FILE;
+ * released with clvox_text_destroy, and *size (size may be NULL) its length without that 0. CLVOX_ERROR_FILE;
  * CLVOX_ERROR_FORMAT: it is longer; CLVOX_ERROR_MEMORY. */
 CLVOX_API int clvox_file_read(const char *path, size_t limit, char **out, size_t *size);
+
+/* Releases bytes or text that the library made and sets *text to NULL. NULL is legal. */
+CLVOX_API void clvox_text_destroy(char **text);
 
 /* Writes a file as clvox_volume_write does: under a temporary name beside path, renamed at the end, so that
  * path is whole or untouched. An existing file keeps its permissions, a link its target's place.
@@ -34,7 +37,7 @@ CLVOX_API int clvox_file_write(const char *path, const void *bytes, size_t size)
 CLVOX_API int clvox_file_probe(const char *path);
 
 /* Text with names of files, which are bytes, as UTF-8: what is none is taken for Latin-1, as most such names
- * are. The caller's to free, with room for one more character; NULL without memory. */
+ * are. The caller's, for clvox_text_destroy, with room for one more character; NULL without memory. */
 CLVOX_API char *clvox_text_utf8(const char *text);
 
 /* Makes the folders on the way to path that are missing, and remembers them. CLVOX_ERROR_FILE. */

@@ -71,10 +71,10 @@ typedef enum clvox_noise {
 typedef struct clvox_nlm_options {
     clvox_noise noise;
     double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
-    double strength; /* 1: as the noise asks for */
+    double strength; /* 1: as the noise requires */
     int patch;       /* radius of the patches: 1 or 2 voxels */
     int search;      /* radius of the box that is searched: 1 to 10 voxels, less along shorter axes */
-    int single;      /* 1: by first pass only */
+    int single;      /* 1: first pass only */
     int local;       /* 1: the noise varies over the volume and is measured around each voxel (sigma -1) */
     const clvox_volume *noise_map; /* its standard deviation in each voxel, one frame on the volume's grid,
                                       in place of sigma; where it is not above 0 voxels stay. NULL: none */
@@ -96,8 +96,9 @@ CLVOX_API const clvox_option_table *clvox_nlm_table(void);
  * (D - 2 sigma^2) / (0.6 strength sigma^2), at least 0, D the mean squared difference of the
  * patches around both (Buades et al. 2005); and then again by q = (d^2 + 3 m^2) / (strength
  * sigma^2), d and m the differences of the first result and of its mean over 27 voxels (Manjon
- * et al. 2012). There sigma is the noise times how much more neighbours differ, in the median,
- * than it makes them, as fine anatomy does. Frames are taken one by one. Voxels outside the
+ * et al. 2012). In the weights sigma is the noise multiplied by the ratio of the median
+ * difference between neighbours to the one that noise alone would cause, because patches of one
+ * tissue differ by fine anatomy, too. Frames are taken one by one. Voxels outside the
  * mask (above 0, on the volume's grid; NULL: everywhere) stay and serve as neighbours; so do
  * values that are not finite, which count for others as the mean of those around them. options
  * NULL: the defaults; report may be NULL. CLVOX_ERROR_ARGUMENT for labels, options out of range
@@ -109,7 +110,7 @@ CLVOX_API int clvox_filter_nlm(clvox_context *context, const clvox_volume *volum
 typedef struct clvox_tv_options {
     clvox_noise noise;
     double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
-    double strength; /* 1: as the noise asks for */
+    double strength; /* 1: as the noise requires */
     double weight;   /* of total variation, in the image's unit; -1: 0.58 strength sigma */
     int joint;       /* 1: the frames together, edges in the same places */
     double tolerance; /* it stops at this RMS distance from the minimiser, over the weight (joint: over
@@ -134,10 +135,10 @@ CLVOX_API const clvox_option_table *clvox_tv_table(void);
 
 /* Total variation (Rudin, Osher and Fatemi 1992): the u least in
  *   weight sum |grad u| + 1/2 sum (u - image)^2
- * over the voxels of mask (above 0, on the volume's grid; NULL: all) with finite values; the others stay,
- * and are nobody's neighbours. Differences are forward, times smallest edge / edge along their axis. By
- * Chambolle and Pock (2011, algorithm 2). Frames are taken one by one; joint: |grad u| is that of all frames
- * (Blomgren and Chan 1998), each in units of its noise, and the weight grows with the square root of
+ * over the voxels of mask (above 0, on the volume's grid; NULL: all) with finite values; the others keep
+ * their values and affect no neighbour. Differences are forward, times smallest edge / edge along their axis.
+ * By Chambolle and Pock (2011, algorithm 2). Frames are taken one by one; joint: |grad u| is that of all
+ * frames (Blomgren and Chan 1998), each in units of its noise, and the weight grows with the square root of
  * their number. Of magnitude images u is the mean; out is the signal that has this mean. options NULL: the
  * defaults; report may be NULL. CLVOX_ERROR_ARGUMENT for labels, options out of range, a mask on another
  * grid, and axes more than half a degree from right angles, _DATA where no noise can be measured or no voxel
@@ -189,8 +190,8 @@ CLVOX_API int clvox_filter_bias(clvox_context *context, const clvox_volume *volu
 
 /* ---- comparable intensities ---------------------------------------------- */
 
-/* Brings values below the quantile low, and above the quantile high, to these: few
- * very bright or dark voxels no longer decide on scales. Quantiles (0 <= low < high
+/* Clips values at the quantiles low and high, so that a few very bright or dark voxels
+ * do not determine the scale. Quantiles (0 <= low < high
  * <= 1) are those of the finite values inside mask (above 0, on the volume's grid;
  * NULL: everywhere), exactly. Infinite values are clipped too,
  * NaN stays. One frame; out is the caller's. CLVOX_ERROR_ARGUMENT for label
@@ -216,8 +217,8 @@ CLVOX_API void clvox_match_defaults(clvox_match_options *options);
 
 /* Maps a volume's values so that its quantiles become those of reference, which
  * may lie on any grid: piecewise linear between the points, as ITK's
- * HistogramMatchingImageFilter (Nyul and Udupa). Below the foreground the line
- * from one smallest value to the other goes on. Non-finite values stay. options
+ * HistogramMatchingImageFilter (Nyul and Udupa). Below the foreground, values are mapped linearly
+ * down to the smallest one. Non-finite values stay. options
  * NULL: the defaults. One frame each; out, to be written as float32, is the
  * caller's. CLVOX_ERROR_ARGUMENT for label volumes, several frames and options out
  * of range, _DATA where one of the two has one value alone. */

@@ -22,12 +22,12 @@ typedef struct clvox_timing {
 } clvox_timing;
 
 /* What a context of options.profile has timed so far, the longest first; waits for the device. Returns the
- * number of rows, and *out is the caller's, for clvox_timings_free; on failure *out is NULL. No rows where
+ * number of rows, and *out is the caller's, for clvox_timings_destroy; on failure *out is NULL. No rows where
  * nothing is timed. */
 CLVOX_API int clvox_timings(clvox_context *context, clvox_timing **out);
 
 /* Releases the rows and sets *rows to NULL. NULL is legal. */
-CLVOX_API void clvox_timings_free(clvox_timing **rows);
+CLVOX_API void clvox_timings_destroy(clvox_timing **rows);
 
 /* 1 where the context times its kernels, 0 without options.profile and where the device times nothing (which
  * clvox_timings may find out). */
@@ -77,7 +77,7 @@ CLVOX_API void clvox_context_wisdom(const clvox_context *context, clvox_wisdom *
 
 /* ---- building ------------------------------------------------------------ */
 
-/* Is called before so many kernels are built for a device that it takes a while; kept_in: the folder of the
+/* Is called before many kernels are built for a device, which takes a while; kept_in: the folder of the
  * cache, NULL without one. */
 typedef void (*clvox_building)(void *user, const char *device, int kernels, const char *kept_in);
 
@@ -89,8 +89,8 @@ CLVOX_API void clvox_context_announce(clvox_context *context, clvox_building bui
  * "/proc/self/exe". They end with the context. CLVOX_ERROR_MEMORY. */
 CLVOX_API int clvox_context_compilers(clvox_context *context, const char *program, int most);
 
-/* For the first line of main of such a program: -1 where it was started for something else, else the result
- * that main returns at once. */
+/* Call this first in main of such a program, and return its result at once unless that is -1, which means
+ * that the program was not started as a compiler. */
 CLVOX_API int clvox_compiler_main(int argc, char **argv);
 
 /* PoCL gives no device where it may not write the folder of its own cache (a read-only home). Sets

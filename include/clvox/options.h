@@ -9,9 +9,8 @@ extern "C" {
 #endif
 
 /* The options of a function by name, as the command line spells them: for programs that take them as text,
- * and for other languages. Each options struct that the command line reads by a table has a function that
- * returns the table (clvox_register_table, clvox_denoise_table and so on). A table is a row of places from 0
- * on, one for each field. */
+ * and for other languages. Each options struct that the command line reads has a function that returns its
+ * table (clvox_register_table, clvox_denoise_table and so on), with one entry, numbered from 0, per field. */
 typedef struct clvox_option_table clvox_option_table;
 
 enum { CLVOX_MAX_OPTIONS = 56, CLVOX_MAX_NUMBERS = 40 }; /* of a table, and of one option */

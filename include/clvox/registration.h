@@ -6,6 +6,7 @@
 #include "clvox/device.h"
 #include "clvox/options.h"
 #include "clvox/posteriors.h"
+#include "clvox/progress.h"
 #include "clvox/shape.h"
 #include "clvox/transform.h"
 
@@ -63,15 +64,6 @@ typedef enum clvox_force {
     CLVOX_FORCE_CAPPED,
     CLVOX_FORCE_TWOPASS
 } clvox_force;
-
-/* Called with the metric before each iteration of a level and after its last one, up to ten iterations at
- * a time; of unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. metric
- * is the mean squared difference of the matched images, or of greedy and syn what they climb: the metric,
- * of SSD minus half of it, with the terms of landmarks and shapes. fraction is the share of the
- * deformation's work that is done, from 0 to 1 and never falling. A result other than 0 stops the
- * registration with CLVOX_ERROR_STOPPED. */
-typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
-                              double fraction);
 
 /* How L v = f is solved (of flows twice, L L v = f). SOR, conjugate gradients and multigrid start from what a solve like
  * it has found before, HYBRID is FFT and then conjugate gradients. SOR takes a beta of 0 alone. */
@@ -157,7 +149,12 @@ typedef struct clvox_register_options {
     int inverse;             /* also the inverse warp */
     clvox_output output;     /* what the warped image is written as; labels stay as they are */
     int consistency;         /* measure how well the map inverts even where no inverse is asked for */
-    clvox_progress progress; /* may be NULL */
+    /* Called before each iteration of a level and after its last one, up to ten iterations at a time; of
+     * unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. The metric is the
+     * mean squared difference of the matched images, or of greedy and syn what they climb: the metric, of SSD
+     * minus half of it, with the terms of landmarks and shapes. The fraction is that of the deformation. May
+     * be NULL. */
+    clvox_progress progress;
     void *user;
 } clvox_register_options;
 
@@ -194,7 +191,8 @@ CLVOX_API int clvox_deform_describe(int at, clvox_deform_text *out);
 CLVOX_API int clvox_deform_takes(clvox_deform deform, const char *option);
 
 /* Writes a metric's name and the parameter that these options give it, "lncc (radius 2)": that of the linear
- * stage where linear is not 0, else of the deformation. Returns 1, or 0 and "" for an unknown metric. */
+ * stage where linear is not 0, else of the deformation. options NULL: the defaults. Returns 1, or 0 and ""
+ * for an unknown metric. */
 CLVOX_API int clvox_metric_says(const clvox_register_options *options, clvox_metric metric, int linear,
                                 char out[32]);
 
@@ -272,7 +270,7 @@ typedef struct clvox_register_result {
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
     clvox_shape_sums shape_sums[CLVOX_MAX_SHAPES]; /* of the images' shapes in their order */
     size_t device_bytes;       /* most that the run held at once */
-    int exchanged;             /* the deformation was found with the images exchanged and turned round, as
+    int exchanged;             /* the deformation was found with the images exchanged, and inverted, as
                                   clvox_register says */
 } clvox_register_result;
 
@@ -283,8 +281,8 @@ typedef struct clvox_register_images {
     double weight[CLVOX_MAX_CHANNELS]; /* of the channels, any scale; all 0: equal */
     int channels;
     const clvox_volume *fixed_mask, *moving_mask; /* NULL: everything counts; on any grid */
-    /* linear_masks 1: the linear part goes by these two instead (NULL: everything counts for it); the preparation,
-     * the deformation and the report by those above. */
+    /* linear_masks 1: the linear part uses these two instead (NULL: everything counts for it); the
+     * preparation, the deformation and the report use those above. */
     int linear_masks;
     const clvox_volume *linear_fixed_mask, *linear_moving_mask;
     /* NULL, or the displacement u that a deformation starts from, on any grid: in the map x -> A (x + u(x)),
@@ -300,8 +298,8 @@ typedef struct clvox_register_images {
     int shapes; /* up to CLVOX_MAX_SHAPES */
     /* Tissue probabilities of both images, as clvox_posteriors_make leaves them; NULL: none. They count
      * where options.posteriors_weight is above 0. Beside images they may lie on any grid. Without images
-     * (channels 0) their grids are those of the registration, the linear part goes by them, too, and the
-     * result has no warped image. */
+     * (channels 0) their grids are those of the registration, the linear part is found from them, too, and
+     * the result has no warped image. */
     const clvox_volume *fixed_posteriors, *moving_posteriors;
     /* Shapes and landmarks alone, without images and posteriors (channels 0): the grid of the registration
      * (clvox_shapes_grid makes one), on which the warp is; else NULL. linear has to be NONE, and the linear
@@ -322,7 +320,7 @@ CLVOX_API int clvox_shapes_grid(const clvox_register_images *images, const doubl
 /* The most device memory that a registration of such images takes, in bytes;
  * looks at their grids alone. Bringing a channel or mask from a much larger
  * grid to that of the first image may take more for a moment. 0 for no channel,
- * or for more channels or levels than there is room for. */
+ * or for more channels or levels than there is room for. options NULL: the defaults. */
 CLVOX_API size_t clvox_register_bytes(const clvox_register_images *images,
                                       const clvox_register_options *options);
 
@@ -334,8 +332,8 @@ typedef struct clvox_register_plan {
     int size[CLVOX_MAX_LEVELS][3]; /* voxels of each level's grid */
 } clvox_register_plan;
 
-/* Plans without computing; compares the images' values where nothing else says with which to begin.
- * CLVOX_ERROR_ARGUMENT where clvox_register_bytes gives 0. */
+/* Plans without computing; compares the images' values where nothing else says with which to begin. options
+ * NULL: the defaults. CLVOX_ERROR_ARGUMENT where clvox_register_bytes gives 0. */
 CLVOX_API int clvox_register_plan_make(const clvox_register_images *images,
                                        const clvox_register_options *options, clvox_register_plan *plan);
 
@@ -351,8 +349,8 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
  * contents), and the result of the exchanged pair is inverted. Neither holds with LINEAR_SCALES,
  * restrict_axes or an initial warp, which refer to the fixed image. The order and direction in which an
  * image's voxels are stored do not change the map: the run works on copies in the order nearest to RAS,
- * and the result refers to the images as given. On success the result's volumes are the caller's, to be
- * released with clvox_register_result_free; on failure the result holds none. */
+ * and the result refers to the images as given. options NULL: the defaults. On success the result's volumes
+ * are the caller's, to be released with clvox_register_result_destroy; on failure the result holds none. */
 CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
                              const clvox_register_options *options, clvox_register_result *result);
 
@@ -375,7 +373,8 @@ typedef struct clvox_landmark_errors {
 CLVOX_API int clvox_register_landmarks(const clvox_register_result *result, const double *fixed,
                                        const double *moving, int n, clvox_landmark_errors *out);
 
-/* The weight of the term of shapes of that kind: of the options where their model has such terms, else 0. */
+/* The weight of the term of shapes of that kind: of the options (NULL: the defaults) where their model has
+ * such terms, else 0. */
 CLVOX_API double clvox_register_shape_weight(const clvox_register_options *options, clvox_shape_kind kind);
 
 /* How far a shape of the moving image, carried to the fixed one, is from that image's: in world
@@ -389,7 +388,8 @@ typedef struct clvox_shape_errors {
 } clvox_shape_errors;
 
 /* Carries a shape of the moving image through a result. The energy is that of the kind and of options'
- * last width. On failure out->carried is NULL. CLVOX_ERROR_DATA for shapes of no size. */
+ * last width; options NULL: the defaults. On failure out->carried is NULL. CLVOX_ERROR_DATA for shapes of no
+ * size. */
 CLVOX_API int clvox_register_shape(clvox_context *context, const clvox_register_result *result,
                                    const clvox_register_options *options, const clvox_shape *fixed,
                                    const clvox_shape *moving, clvox_shape_errors *out);
@@ -406,9 +406,9 @@ typedef struct clvox_posteriors_errors {
 } clvox_posteriors_errors;
 
 /* Carries tissue probabilities (as clvox_posteriors_make leaves them) of the moving image through a result,
- * to the grid of `fixed`, and compares them there, over mask (NULL: everywhere; on that grid). On failure
- * out->carried is NULL. CLVOX_ERROR_ARGUMENT where the two have not as many tissues, or the mask has another
- * grid. */
+ * to the grid of `fixed`, and compares them there, over mask (NULL: everywhere; on that grid). options NULL:
+ * the defaults. On failure out->carried is NULL. CLVOX_ERROR_ARGUMENT where the two have not as many tissues,
+ * or the mask has another grid. */
 CLVOX_API int clvox_register_posteriors(clvox_context *context, const clvox_register_result *result,
                                         const clvox_register_options *options, const clvox_volume *fixed,
                                         const clvox_volume *moving, const clvox_volume *mask,
@@ -424,7 +424,7 @@ CLVOX_API int clvox_landmarks_fit(const double *fixed, const double *moving, int
 
 /* Releases the result's volumes and sets them to NULL; the numbers stay. NULL
  * is legal. */
-CLVOX_API void clvox_register_result_free(clvox_register_result *result);
+CLVOX_API void clvox_register_result_destroy(clvox_register_result *result);
 
 /* Options of clvox_shoot. */
 typedef struct clvox_shoot_options {
@@ -444,8 +444,8 @@ CLVOX_API int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_optio
 /* The geodesic from a momentum (result.momentum): EPDiff, dm/dt = -ad*_v m. *warp leads from the reference
  * grid to what lies at options->time, RAS mm, and *inverse_warp (may be NULL) back; both are the caller's.
  * CLVOX_ERROR_ARGUMENT where clvox_shoot_settle says so, where the momentum does not lie on the reference's grid or a part
- * of it (their voxels may be stored in different orders), and where the way takes more than 32 time steps. On failure
- * nothing is made. */
+ * of it (their voxels may be stored in different orders), and where the way takes more than 32 time steps.
+ * options NULL: the defaults. On failure nothing is made. */
 CLVOX_API int clvox_shoot(clvox_context *context, const clvox_volume *momentum, const clvox_grid *reference,
                           const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp);
 

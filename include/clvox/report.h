@@ -93,7 +93,7 @@ CLVOX_API void clvox_report_curves(clvox_report *report, const char *title, cons
                                    const char *y_name, const clvox_report_curve *curves, int count);
 
 /* A small picture for a table or for the page's icon: the three planes of `shown` through the centre of the
- * mask, or of the head, with the edges of `edges` over them (NULL: none). Text that the caller frees; NULL
+ * mask, or of the head, with the edges of `edges` over them (NULL: none). Text for clvox_text_destroy; NULL
  * on failure. */
 CLVOX_API int clvox_report_thumbnail(const clvox_volume *shown, const clvox_volume *edges,
                                      const clvox_volume *mask, char **out);
@@ -101,8 +101,8 @@ CLVOX_API int clvox_report_thumbnail(const clvox_volume *shown, const clvox_volu
 /* Makes a thumbnail the page's icon. */
 CLVOX_API void clvox_report_icon(clvox_report *report, const char *thumbnail);
 
-/* The icon of a page that was written before. *out is the caller's to free, and NULL where the file has no icon or
- * is no page. CLVOX_ERROR_MEMORY. */
+/* The icon of a page that was written before. *out is the caller's, for clvox_text_destroy, and NULL where
+ * the file has no icon or is no page. CLVOX_ERROR_MEMORY. */
 CLVOX_API int clvox_report_icon_of(const char *path, char **out);
 
 /* Draws and writes the page; the file is whole or untouched. CLVOX_ERROR_FILE, CLVOX_ERROR_MEMORY,

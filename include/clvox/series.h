@@ -3,6 +3,7 @@
 #define CLVOX_SERIES_H
 
 #include "clvox/apply.h"
+#include "clvox/progress.h"
 #include "clvox/registration.h"
 #include "clvox/tensor.h"
 
@@ -32,7 +33,7 @@ typedef struct clvox_series_options {
     double head_mm;      /* radius by which framewise_mm converts rotations to millimetres: 50 */
     double outlier_mm;   /* framewise_mm above which a frame is an outlier: 0.5 */
     clvox_output output; /* what the corrected series is written as */
-    int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
+    clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_series_options;
 
@@ -87,23 +88,23 @@ CLVOX_API int clvox_register_series_plan(const clvox_volume *series, const clvox
                                          const clvox_volume *mask, const clvox_gradients *gradients,
                                          const clvox_series_options *options, clvox_series_plan *plan);
 
-/* Registers each frame of series to the reference, beginning with what its neighbour nearer to it was found
- * at, and resamples the frames from the data as given. series: scalar, two frames or more. reference: NULL,
- * or a 3-D image on any grid whose world puts it over the series. mask: where the reference counts (above
- * 0), on any grid; NULL: everywhere; not between frames of different weighting, where outlines decide.
+/* Registers each frame of series to the reference, starting from the map of its neighbour on the reference's
+ * side, and resamples the frames once, from the data as given. series: scalar, two frames or more. reference:
+ * NULL, or a 3-D image on any grid whose world puts it over the series. mask: where the reference counts
+ * (above 0), on any grid; NULL: everywhere; not between frames of different weighting, where outlines decide.
  * gradients: NULL, or one for each frame of a DWI; then frames of the lowest shell are registered to each
- * other, the weighted ones to their mean by MI, each again to the mean of its shell by NCC, and that mean
- * to the one without weighting by MI. Eddy currents beyond what `linear` allows and susceptibility are not
- * corrected. NaN counts as a frame's darkest value. Errors: CLVOX_ERROR_ARGUMENT, _DATA (the
- * reference or all frames are empty), _MEMORY, _STOPPED. On success the result is the caller's, to be
- * released with clvox_series_result_free; on failure it holds nothing. */
+ * other, the weighted ones to their mean by MI, each again to the mean of its shell by NCC, and that mean to
+ * the one without weighting by MI. Eddy currents beyond what `linear` allows and susceptibility are not
+ * corrected. NaN counts as a frame's darkest value. options NULL: the defaults. Errors: CLVOX_ERROR_ARGUMENT,
+ * _DATA (the reference or all frames are empty), _MEMORY, _STOPPED. On success the result is the caller's, to
+ * be released with clvox_series_result_destroy; on failure it holds nothing. */
 CLVOX_API int clvox_register_series(clvox_context *context, const clvox_volume *series,
                                     const clvox_volume *reference, const clvox_volume *mask,
                                     const clvox_gradients *gradients, const clvox_series_options *options,
                                     clvox_series_result *result);
 
 /* Releases what the result holds; the numbers stay. NULL is legal. */
-CLVOX_API void clvox_series_result_free(clvox_series_result *result);
+CLVOX_API void clvox_series_result_destroy(clvox_series_result *result);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 
 #include "clvox/device.h"
 #include "clvox/options.h"
+#include "clvox/progress.h"
 #include "clvox/volume.h"
 
 #ifdef __cplusplus
@@ -39,7 +40,7 @@ typedef struct clvox_stats_options {
     double tfce_height, tfce_extent; /* H and E: 2 and .5 */
     clvox_connectivity tfce_connectivity;
     double memory; /* most MiB of device memory; 0: what there is. Changes no result */
-    int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
+    clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_stats_options;
 
@@ -90,15 +91,16 @@ typedef struct clvox_stats_result {
  * The same bits for a seed on a device. Host memory: the maps, as much again for their residuals in the mask, and with
  * tfce 160 MiB or more.
  *
- * options NULL: the defaults. On success the result is the caller's, for clvox_stats_result_free; on failure it holds
- * nothing. CLVOX_ERROR_ARGUMENT: maps on different grids, counts that do not fit, options out of range; _DATA: a design
- * whose columns depend on each other or that leaves no degree of freedom, or no voxel to test; _STOPPED. */
+ * options NULL: the defaults. On success the result is the caller's, for clvox_stats_result_destroy; on
+ * failure it holds nothing. CLVOX_ERROR_ARGUMENT: maps on different grids, counts that do not fit, options
+ * out of range; _DATA: a design whose columns depend on each other or that leaves no degree of freedom, or no
+ * voxel to test; _STOPPED. */
 CLVOX_API int clvox_stats(clvox_context *context, const clvox_volume *const *maps, int count,
                           const clvox_stats_design *design, const clvox_volume *mask,
                           const clvox_stats_options *options, clvox_stats_result *result);
 
 /* Releases what the result holds. NULL is legal. */
-CLVOX_API void clvox_stats_result_free(clvox_stats_result *result);
+CLVOX_API void clvox_stats_result_destroy(clvox_stats_result *result);
 
 /* ---- entropy of a template ------------------------------------------------ */
 
@@ -106,7 +108,7 @@ typedef struct clvox_entropy_options {
     int draws; /* 100 */
     int bins;  /* 256 */
     int seed;
-    int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
+    clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_entropy_options;
 
@@ -139,13 +141,13 @@ typedef struct clvox_entropy_result {
  * over the histogram of the template in the mask, its bins between the smallest and the largest value of
  * all images. The same for any order of threads; of all subjects the template, and H, are the same in all
  * draws, bit for bit. Host alone; memory: as clvox_stats, and 8 bytes a voxel and thread. On success the
- * rows are the caller's, for clvox_entropy_result_free; on failure NULL. Errors: as clvox_stats; _DATA: no
+ * rows are the caller's, for clvox_entropy_result_destroy; on failure NULL. Errors: as clvox_stats; _DATA: no
  * voxel to count. */
 CLVOX_API int clvox_entropy(const clvox_volume *const *maps, int count, const clvox_volume *mask,
                             const clvox_entropy_options *options, clvox_entropy_result *result);
 
 /* Releases the rows. NULL is legal. */
-CLVOX_API void clvox_entropy_result_free(clvox_entropy_result *result);
+CLVOX_API void clvox_entropy_result_destroy(clvox_entropy_result *result);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,11 @@
 #ifndef CLVOX_STATUS_H
 #define CLVOX_STATUS_H
 
+/* The version of these headers; clvox_version says that of the library. */
+#define CLVOX_VERSION_MAJOR 0
+#define CLVOX_VERSION_MINOR 2
+#define CLVOX_VERSION_PATCH 0
+
 #if defined(__GNUC__)
 #define CLVOX_API __attribute__((visibility("default")))
 #define CLVOX_PRINTF(at, first) __attribute__((format(printf, at, first)))

@@ -8,12 +8,12 @@
 extern "C" {
 #endif
 
-/* Where volumes are that are many and needed one after another: in memory up to a limit, the others on disk
- * as float32, so that no bit changes. What comes first stays in memory: of volumes that are gone through
- * again and again in one order, no other choice reads less. Any thread.
+/* Keeps many volumes that are needed one after another: in memory up to a limit, the others on disk as
+ * float32, so that no bit changes. The first ones stay in memory: for volumes that are visited repeatedly in
+ * the same order, no other choice reads less. Any thread.
  *
- * folder: for files, which have no name there: nothing stays of them, however the program ends. It has to be
- * there when the first volume goes to disk. limit: bytes of values in memory. On success *out is the
+ * folder: of the files, which are unlinked, so that they vanish however the program ends. It must exist when
+ * the first volume goes to disk. limit: bytes of values in memory. On success *out is the
  * caller's, to be destroyed after all volumes in it. */
 CLVOX_API int clvox_store_create(const char *folder, size_t limit, clvox_store **out);
 /* NULL is legal. */
@@ -24,10 +24,10 @@ CLVOX_API void clvox_store_destroy(clvox_store **store);
  * room in the folder; the volume is as it was. */
 CLVOX_API int clvox_store_keep(clvox_store *store, clvox_volume *volume);
 
-/* Begins to fetch from disk what is about to be read. Changes no value and need not be called; nothing happens
- * for NULL and for a volume in memory. */
+/* Starts reading ahead a volume on disk. A hint: it changes no value, and does nothing for NULL and for a
+ * volume in memory. */
 CLVOX_API void clvox_store_expect(const clvox_volume *volume);
-/* Gives back the memory of what is not read again soon; otherwise as clvox_store_expect. */
+/* The opposite hint: the volume will not be read again soon, and its memory may be reused. */
 CLVOX_API void clvox_store_rest(const clvox_volume *volume);
 
 /* Bytes of values that lie in memory and on disk, and the most that did. */

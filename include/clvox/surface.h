@@ -7,6 +7,7 @@
 
 #include "clvox/device.h"
 #include "clvox/options.h"
+#include "clvox/progress.h"
 #include "clvox/status.h"
 #include "clvox/volume.h"
 
@@ -281,7 +282,7 @@ CLVOX_API void clvox_level_set_source_defaults(clvox_level_set_source *source);
 /* Makes a signed distance of what surfaces come as. Of a mesh and of a part of a
  * volume the grid reaches eight voxels beyond what is inside. On success the
  * result's distance and surface are the caller's, to be released with
- * clvox_level_set_free; on failure NULL. CLVOX_ERROR_ARGUMENT for a mesh that
+ * clvox_level_set_destroy; on failure NULL. CLVOX_ERROR_ARGUMENT for a mesh that
  * spans more than 1024 voxels, for label or iso with a mesh, for both or neither
  * of volume and surface; CLVOX_ERROR_DATA for a mesh without area, and as
  * clvox_inside_of and clvox_distance_from_values say. */
@@ -289,7 +290,7 @@ CLVOX_API int clvox_level_set_make(clvox_context *context, const clvox_level_set
                                    clvox_level_set *out);
 
 /* Releases distance and surface and sets them to NULL. NULL is legal. */
-CLVOX_API void clvox_level_set_free(clvox_level_set *level_set);
+CLVOX_API void clvox_level_set_destroy(clvox_level_set *level_set);
 
 /* ---- non-local-means denoising ------------------------------------------ */
 
@@ -314,11 +315,6 @@ typedef enum clvox_denoise_topology {
     CLVOX_TOPOLOGY_KEEP,
     CLVOX_TOPOLOGY_FREE
 } clvox_denoise_topology;
-
-/* Called from time to time with what is being done and the share of the whole
- * that is done, from 0 to 1 and never falling. A result other than 0 stops with
- * CLVOX_ERROR_STOPPED. */
-typedef int (*clvox_denoise_progress)(void *user, const char *stage, double fraction);
 
 enum { CLVOX_DENOISE_MOST_ROUNDS = 100 };
 
@@ -347,7 +343,7 @@ typedef struct clvox_denoise_options {
                         volume, which noise and the chords of triangles make wrong; else where it has
                         the volume that it had */
     int distance;    /* also give the distance, on the whole grid, with the surface's topology */
-    clvox_denoise_progress progress; /* may be NULL */
+    clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_denoise_options;
 
@@ -406,7 +402,8 @@ typedef struct clvox_denoise_plan {
     double search_seconds; /* a guess from the device's speed */
 } clvox_denoise_plan;
 
-/* Looks at the level set without working on it. Errors are clvox_surface_denoise's. */
+/* Looks at the level set without working on it. options NULL: the defaults. Errors are
+ * clvox_surface_denoise's. */
 CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_set *level_set,
                                       const clvox_denoise_options *options, clvox_denoise_plan *plan);
 
@@ -416,16 +413,16 @@ CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_
  * what triangles cut off, and the topology that the options ask for, kept on a
  * grid two to four times as fine. Values that are not finite count as outside; a
  * surface that reaches the border goes on straight beyond it. A level set that
- * was not made by clvox_level_set_make needs its distance alone. On success the
+ * was not made by clvox_level_set_make needs its distance alone. options NULL: the defaults. On success the
  * result's surface and distance are the caller's, to be released with
- * clvox_denoise_result_free; on failure NULL. CLVOX_ERROR_DATA where there is no
+ * clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no
  * surface, _ARGUMENT for label volumes, grids with sheared axes and options out
  * of range. */
 CLVOX_API int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_set,
                                     const clvox_denoise_options *options, clvox_denoise_result *result);
 
 /* Releases the result's surface and distance; the numbers stay. NULL is legal. */
-CLVOX_API void clvox_denoise_result_free(clvox_denoise_result *result);
+CLVOX_API void clvox_denoise_result_destroy(clvox_denoise_result *result);
 
 #ifdef __cplusplus
 }

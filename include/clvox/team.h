@@ -14,8 +14,8 @@ extern "C" {
 
 /* What the members of a team say to each other: two functions that the program supplies (the command has
  * MPI's). Every member calls them in the same order with the same counts, from the thread that called the
- * library. They return CLVOX_OK, or a negative clvox_status with its sentence stored (clvox_fail): then
- * the team is of no more use, as after a member that died. */
+ * library. They return CLVOX_OK, or a negative clvox_status with its sentence stored (clvox_fail); after a
+ * failure, as after the death of a member, the team can no longer be used. */
 typedef struct clvox_team {
     int rank, size; /* of this member, from 0, and how many there are */
     /* The values become the sums over all members. */
@@ -23,7 +23,7 @@ typedef struct clvox_team {
     /* The bytes of the member `from` become those of all. */
     int (*spread)(void *user, int from, void *bytes, size_t size);
     void *user;
-    int agreed; /* becomes 1 when all members know of a failure: then one of them has to tell it */
+    int agreed; /* becomes 1 when all members know of a failure, so that only one of them need report it */
 } clvox_team;
 
 /* Makes the failure of any member everybody's: returns CLVOX_OK where all have brought a status of 0 or

@@ -4,6 +4,7 @@
 
 #include "clvox/device.h"
 #include "clvox/options.h"
+#include "clvox/progress.h"
 #include "clvox/volume.h"
 
 #ifdef __cplusplus
@@ -27,14 +28,12 @@ CLVOX_API void clvox_gradients_destroy(clvox_gradients **gradients);
 
 /* Reads FSL's pair of files: bval one row (or column) of numbers, bvec three rows
  * (or three columns, said by their counts) in the axes of grid's voxels, x
- * turned round where grid's determinant is positive, as FSL does; where the axes
- * of a sheared grid are not perpendicular, in the nearest that are. Directions
- * that are not of unit length are made so (length: what they were); the b-value stays. Below 50 s/mm^2 a
- * direction may be 0 0 0 or NaN, both read as 0 0 0. grid: of the DWI; volumes:
- * its frames, which both files must have. b-values none of which reaches 50 are in ms/um^2
- * and refused. On success *out is the caller's, to be
- * released with clvox_gradients_destroy; on failure NULL. Errors
- * (CLVOX_ERROR_FILE, _FORMAT, _MEMORY) name the file and the line. */
+ * flipped where grid's determinant is positive, as FSL does; for a sheared grid in the
+ * nearest perpendicular axes. Directions are normalised (length: as they were read); b-values stay. Below 50
+ * s/mm^2 a direction may be 0 0 0 or NaN, both read as 0 0 0. grid: of the DWI; volumes: its frames, which
+ * both files must have. b-values none of which reaches 50 are in ms/um^2 and refused. On success *out is the
+ * caller's, to be released with clvox_gradients_destroy; on failure NULL. Errors (CLVOX_ERROR_FILE, _FORMAT,
+ * _MEMORY) name the file and the line. */
 CLVOX_API int clvox_gradients_read_fsl(const char *bval, const char *bvec, const clvox_grid *grid,
                                        int volumes, clvox_gradients **out);
 
@@ -63,12 +62,12 @@ CLVOX_API int clvox_gradients_shells(const clvox_gradients *gradients, clvox_she
 
 /* In which order, and in which frame, six volumes of a file hold a tensor.
  * FSL: Dxx Dxy Dxz Dyy Dyz Dzz in the axes of FSL's bvecs (those of the voxels,
- * x turned round where the grid's determinant is positive), as dtifit and DIPY
+ * x flipped where the grid's determinant is positive), as dtifit and DIPY
  * save it. MRtrix: Dxx Dyy Dzz Dxy Dxz Dyz in RAS. NIfTI: the lower triangle Dxx
  * Dyx Dyy Dzx Dzy Dzz as an axis of its own, intent SYMMATRIX, in RAS; the
  * standard leaves the frame open. DIPY: as NIfTI, in the axes of FSL's bvecs, as
- * dipy_fit_dti saves it. AUTO reads what says SYMMATRIX as NIfTI, refuses to
- * guess otherwise, and writes NIfTI. */
+ * dipy_fit_dti saves it. AUTO reads files with the intent SYMMATRIX as
+ * NIfTI, refuses others, and writes NIfTI. */
 typedef enum clvox_tensor_order {
     CLVOX_TENSOR_AUTO = 0,
     CLVOX_TENSOR_FSL,
@@ -91,7 +90,7 @@ CLVOX_API int clvox_tensor_write(const clvox_volume *tensor, clvox_tensor_order 
  * expect it. */
 CLVOX_API int clvox_vectors_write(const clvox_volume *vectors, int fsl, const char *path);
 
-/* What a tensor is summed up by, of the eigenvalues l1 >= l2 >= l3 with mean m. */
+/* Measures of a tensor with the eigenvalues l1 >= l2 >= l3 and their mean m. */
 typedef enum clvox_measure {
     CLVOX_MEASURE_FA = 0, /* sqrt(3/2) |l - m| / |l| (Basser and Pierpaoli 1996); above 1 where l3 < 0 */
     CLVOX_MEASURE_MD,     /* m, mm^2/s */
@@ -121,7 +120,7 @@ typedef enum clvox_measure {
 CLVOX_API int clvox_tensor_measures(clvox_context *ctx, const clvox_volume *tensor, const clvox_volume *mask,
                                     unsigned wanted, clvox_volume *out[CLVOX_MEASURES]);
 
-/* What maps of measures come to, over the voxels of the mask (NULL: where there is a tensor). */
+/* Summary of maps of measures over the voxels of the mask (NULL: where there is a tensor). */
 typedef struct clvox_measures_summary {
     size_t voxels;
     double fa_median, md_median; /* of the finite ones; NaN where there is none */
@@ -139,13 +138,13 @@ CLVOX_API int clvox_measures_summarise(clvox_volume *const maps[CLVOX_MEASURES],
  * middle of what is coloured. NaN is black. */
 CLVOX_API int clvox_tensor_write_colours(const clvox_volume *fa, const clvox_volume *v1, const char *path);
 
-/* Whether fibres hold together (neighbours that lie along each other's direction,
- * weighted by FA; after Schilling et al. 2019), or would better with the axes of
- * the gradients turned round or exchanged, which FA alone does not show and in a
- * brain costs a quarter or more. */
+/* Coherence of fibres: how well neighbours along the principal direction agree, weighted
+ * by FA (after Schilling et al. 2019), and whether flipping or swapping axes of the
+ * gradients would raise it. FA does not show such errors; in a brain they lower the
+ * coherence by a quarter or more. */
 typedef struct clvox_coherence {
     char axes[12]; /* the best way to take the axes of FSL's bvecs: "x y z", "-x y z", "y x z" ... */
-    double gain;   /* how much better that is than "x y z"; 1 where too little is anisotropic to say */
+    double gain;   /* its coherence over that of "x y z"; 1 where too little is anisotropic to tell */
 } clvox_coherence;
 
 /* v1 in RAS. */
@@ -179,8 +178,7 @@ typedef struct clvox_tensor_denoise_options {
     double tolerance;  /* stop when the energy is known to be no more than this share above its minimum
                           (descent: when ten steps lower it by less) */
     double eps;        /* descent: |grad| is the root of its square + eps, in (1e-3 mm^2/s)^2 */
-    /* Called now and then; not 0 stops. May be NULL. */
-    int (*progress)(void *user, const char *stage, double fraction);
+    clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_tensor_denoise_options;
 
@@ -216,9 +214,9 @@ CLVOX_API const clvox_option_table *clvox_tensor_denoise_table(void);
  * noise: the standard deviation of the tensor's components on the same grid, as
  * clvox_tensor_fit makes it; NULL: guessed from the tensor where lambda is -1, which
  * takes fine anatomy for noise. Eigenvalues end at 1e-5 mm^2/s or above; voxels
- * that are not denoised are copied. Errors: CLVOX_ERROR_ARGUMENT, _DATA (no voxel,
- * other grids, no noise), _STOPPED. On success result->tensor is the caller's, to
- * be released with clvox_volume_destroy; on failure NULL. */
+ * that are not denoised are copied. options NULL: the defaults. Errors: CLVOX_ERROR_ARGUMENT, _DATA (no
+ * voxel, other grids, no noise), _STOPPED. On success result->tensor is the caller's, to be released with
+ * clvox_volume_destroy; on failure NULL. */
 CLVOX_API int clvox_tensor_denoise(clvox_context *context, const clvox_volume *tensor,
                                    const clvox_volume *noise, const clvox_volume *mask,
                                    const clvox_tensor_denoise_options *options,
@@ -306,13 +304,13 @@ CLVOX_API int clvox_dwi_mask(const clvox_volume *dwi, clvox_volume **out);
  * D is in RAS, as the gradients are. Errors: CLVOX_ERROR_ARGUMENT,
  * CLVOX_ERROR_DATA where the gradients do not determine a tensor or no voxel has a signal. On success the
  * volumes of *out are the caller's, to be released with
- * clvox_tensor_fit_release; on failure they are NULL. */
+ * clvox_tensor_fit_result_destroy; on failure they are NULL. */
 CLVOX_API int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi,
                                const clvox_gradients *gradients, const clvox_volume *mask,
                                const clvox_tensor_fit_options *options, clvox_tensor_fit_result *out);
 
 /* Releases the volumes and sets them to NULL. */
-CLVOX_API void clvox_tensor_fit_release(clvox_tensor_fit_result *result);
+CLVOX_API void clvox_tensor_fit_result_destroy(clvox_tensor_fit_result *result);
 
 #ifdef __cplusplus
 }

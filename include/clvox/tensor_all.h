@@ -46,13 +46,13 @@ CLVOX_API const clvox_option_table *clvox_tensor_all_table(void);
  * host as they do where the device cannot hold it all. Errors are theirs;
  * CLVOX_ERROR_DATA too where a fit leaves no residuals to take lambda from. On
  * success the volumes of *out are the caller's, to be released with
- * clvox_tensor_all_release; on failure they are NULL. options NULL: the defaults. */
+ * clvox_tensor_all_result_destroy; on failure they are NULL. options NULL: the defaults. */
 CLVOX_API int clvox_tensor_all(clvox_context *context, const clvox_volume *dwi,
                                const clvox_gradients *gradients, const clvox_volume *mask,
                                const clvox_tensor_all_options *options, clvox_tensor_all_result *out);
 
 /* Releases the volumes and sets them to NULL. */
-CLVOX_API void clvox_tensor_all_release(clvox_tensor_all_result *result);
+CLVOX_API void clvox_tensor_all_result_destroy(clvox_tensor_all_result *result);
 
 #ifdef __cplusplus
 }

@@ -11,11 +11,13 @@
 extern "C" {
 #endif
 
-/* Host threads that the library uses: as set, else as many as this process may run on. At least 1. */
+/* Host threads that the library uses in the calling thread: as the context says (its options' threads) while
+ * a function that takes one is at work, else as set for the process, else as many as this process may run on.
+ * At least 1. */
 CLVOX_API int clvox_threads(void);
 
-/* Sets the number of host threads for the whole process; 0 goes back to the default. To be called before work
- * starts. No result depends on it. */
+/* Sets the number for the whole process: of functions without a context, and of contexts that do not say. 0
+ * goes back to the default. To be called before work starts. No result depends on it. */
 CLVOX_API void clvox_threads_set(int threads);
 
 /* One piece of work. worker is below clvox_threads() and no two pieces with the same worker run at a time, so

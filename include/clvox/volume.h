@@ -83,6 +83,7 @@ typedef struct clvox_volume {
     clvox_flow flow;         /* of a momentum; NIfTI's description keeps it, other formats lose it */
     clvox_store *store;      /* that has it (clvox/store.h): data may not be changed; as a rule NULL */
     int on_disk;             /* there */
+    int borrowed;            /* 1: data are the caller's (clvox_volume_wrap) and stay so */
 } clvox_volume;
 
 /* What an image that is made from another one is written as. */
@@ -127,6 +128,13 @@ CLVOX_API void clvox_grid_canonical(const clvox_grid *grid, clvox_grid *out);
  * clvox_volume_destroy; on failure *out is NULL. */
 CLVOX_API int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind,
                                   clvox_volume **out);
+
+/* A volume whose values are data, in memory of the caller's (of a NumPy array, of an ITK image): float32, x
+ * fastest, frames slowest. Nothing is copied; clvox_volume_destroy leaves data alone, which must outlive the
+ * volume. Functions change the values of no volume that they take as const. CLVOX_ERROR_ARGUMENT for NULL and
+ * as clvox_volume_create. */
+CLVOX_API int clvox_volume_wrap(float *data, const clvox_grid *grid, int frames, clvox_kind kind,
+                                clvox_volume **out);
 
 /* Releases the volume and sets *volume to NULL. NULL is legal. */
 CLVOX_API void clvox_volume_destroy(clvox_volume **volume);

@@ -4,6 +4,7 @@
 
 #include "anatomy/mesh_products.h"
 #include "mesh/shape.h"
+#include "runtime/host.h"
 
 /* The inner product of args' target and source. */
 static int product(clvox_context *ctx, const clv_currents_args *args, double *out)
@@ -146,6 +147,7 @@ int clvox_shape_currents(clvox_context *ctx, const clvox_shape *a, const clvox_s
                          const clvox_currents_options *options, clvox_surface_products *out,
                          clvox_currents_report *report)
 {
+    CLV_HOST_THREADS(ctx);
     int status = CLVOX_OK;
     clv_element_set sets[2] = {{.count = 0}, {.count = 0}};
     clv_mesh_problem problem = {.set = {&sets[0], &sets[1]}};
@@ -179,6 +181,7 @@ int clvox_surface_currents_by(clvox_context *ctx, const clvox_surface *a, const 
                               const clvox_currents_options *options, clvox_surface_products *out,
                               clvox_currents_report *report)
 {
+    CLV_HOST_THREADS(ctx);
     clvox_shape s, t;
     if (!a || !b)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents want two surfaces");
@@ -190,6 +193,7 @@ int clvox_surface_currents_by(clvox_context *ctx, const clvox_surface *a, const 
 int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b, double width,
                            int varifold, clvox_surface_products *out)
 {
+    CLV_HOST_THREADS(ctx);
     const clvox_currents_options options = {
         .width = width, .varifold = varifold, .method = CLVOX_CURRENTS_EXACT};
     return clvox_surface_currents_by(ctx, a, b, &options, out, NULL);

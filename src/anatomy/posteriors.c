@@ -239,8 +239,10 @@ end:
     return status;
 }
 
-void clvox_posteriors_free(clvox_posteriors *p)
+void clvox_posteriors_destroy(clvox_posteriors *p)
 {
+    if (!p)
+        return;
     clvox_volume_destroy(&p->fixed);
     clvox_volume_destroy(&p->moving);
 }

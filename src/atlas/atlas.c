@@ -12,6 +12,7 @@
 #include "base/matrix.h"
 #include "io/orientation.h"
 #include "register/register.h"
+#include "runtime/host.h"
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {
@@ -39,11 +40,10 @@ typedef struct tick {
 } tick;
 
 /* Within a registration. */
-static int ticked(void *user, int level, int iteration, double metric, double fraction)
+static int ticked(void *user, const clvox_step *step)
 {
     const tick *t = user;
-    (void)level, (void)iteration, (void)metric;
-    return clv_atlas_told(t->a, t->device, fraction) < 0;
+    return clv_atlas_told(t->a, t->device, step->fraction) < 0;
 }
 
 int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume)
@@ -128,7 +128,7 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
     CLV_TRY(take_over(a, s, &r, deformable));
     status = clv_atlas_state_keep(a, s);
 end:
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     return status;
 }
 
@@ -345,13 +345,17 @@ end:
     clv_atlas_devices_close(a);
     pthread_mutex_destroy(&a->lock);
     if (status < 0)
-        clvox_atlas_result_free(result);
+        clvox_atlas_result_destroy(result);
     return status;
 }
 
 int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
                 const clvox_volume *start, const clvox_atlas_options *options, clvox_atlas_result *result)
 {
+    CLV_HOST_THREADS(context);
+    clvox_atlas_options standard;
+    clvox_atlas_defaults(&standard);
+    options = options ? options : &standard;
     *result = (clvox_atlas_result){.average = NULL};
     const int status = clvox_team_agree(options->team, check(subjects, count, start, options));
     if (status < 0)
@@ -380,6 +384,10 @@ int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subje
                         const clvox_volume *start, const clvox_atlas_options *options,
                         const clvox_atlas_regression *regression)
 {
+    CLV_HOST_THREADS(context);
+    clvox_atlas_options standard;
+    clvox_atlas_defaults(&standard);
+    options = options ? options : &standard;
     int status = CLVOX_OK;
     clvox_atlas_result result = {.average = NULL};
     status = check(subjects, count, start, options);
@@ -388,12 +396,12 @@ int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subje
     CLV_TRY(clvox_team_agree(options->team, status));
     clv_atlas_run a = {.o = options, .start = start, .along = regression, .count = count, .out = &result};
     status = run(&a, context, subjects);
-    clvox_atlas_result_free(&result);
+    clvox_atlas_result_destroy(&result);
 end:
     return status;
 }
 
-void clvox_atlas_result_free(clvox_atlas_result *result)
+void clvox_atlas_result_destroy(clvox_atlas_result *result)
 {
     if (!result)
         return;

@@ -7,6 +7,8 @@
 
 #include "atlas/atlas.h"
 #include "base/clock.h"
+#include "runtime/host.h"
+#include "base/progress.h"
 
 /* ---- devices ------------------------------------------------------------- */
 
@@ -59,7 +61,7 @@ static int tell(clv_atlas_run *a)
     for (int i = 0; i < a->devices; i++)
         share += a->under_way[i];
     a->stopped =
-        a->stopped || (a->o->progress && a->o->progress(a->o->user, a->stage, fmin(share / a->all, 1)));
+        a->stopped || clv_progress_stage(a->o->progress, a->o->user, a->stage, fmin(share / a->all, 1));
     return a->stopped ? clvox_fail(CLVOX_ERROR_STOPPED, "interrupted") : CLVOX_OK;
 }
 
@@ -181,6 +183,7 @@ static void *work(void *argument)
     const worker *self = argument;
     queue *q = self->queue;
     clv_atlas_run *a = q->a;
+    CLV_HOST_THREADS(a->ctx[self->device]);
     pthread_mutex_lock(&a->lock);
     for (clv_atlas_member *s; (s = next_of(q, self->device));) {
         const int place = (int)(s - a->s);
@@ -250,6 +253,7 @@ static void *work_once(void *argument)
 {
     const worker *self = argument;
     queue *q = self->queue;
+    CLV_HOST_THREADS(q->a->ctx[self->device]);
     const int status = q->every(q->a, self->device, q->user);
     pthread_mutex_lock(&q->a->lock);
     if (status < 0)

@@ -92,7 +92,7 @@ static int repeat(clv_atlas_run *a)
         status = a->along->ready(a->along->user, at, &past);
     }
 end:
-    clvox_atlas_result_free(&past);
+    clvox_atlas_result_destroy(&past);
     return status;
 }
 

@@ -68,6 +68,14 @@ int clv_file_read_at(int fd, const char *path, void *bytes, size_t size, uint64_
     return CLVOX_OK;
 }
 
+void clvox_text_destroy(char **text)
+{
+    if (!text)
+        return;
+    free(*text);
+    *text = NULL;
+}
+
 int clvox_file_read(const char *path, size_t limit, char **out, size_t *size)
 {
     int status, fd = -1;

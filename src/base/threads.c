@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "clvox/threads.h"
+#include "base/threads.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -12,10 +12,11 @@
 enum { MAX_THREADS = 256 };
 
 static atomic_int chosen_threads;
+static _Thread_local int own_threads; /* while this thread works for a context that has a number of its own */
 
 int clvox_threads(void)
 {
-    int threads = atomic_load(&chosen_threads);
+    int threads = own_threads > 0 ? own_threads : atomic_load(&chosen_threads);
     if (threads <= 0) {
         cpu_set_t allowed;
         if (!sched_getaffinity(0, sizeof allowed, &allowed))
@@ -26,12 +27,20 @@ int clvox_threads(void)
     return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
 }
 
+int clv_threads_own(int threads)
+{
+    const int before = own_threads;
+    own_threads = threads;
+    return before;
+}
+
 void clvox_threads_set(int threads)
 {
     atomic_store(&chosen_threads, threads);
 }
 
 typedef struct job {
+    int own_threads; /* of the thread that began it, for what pieces begin in turn */
     clvox_task task;
     void *user;
     size_t count;
@@ -53,6 +62,7 @@ static void *work(void *argument)
 {
     const worker *self = argument;
     job *j = self->job;
+    own_threads = j->own_threads;
     while (!atomic_load_explicit(&j->stop, memory_order_relaxed)) {
         size_t index = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
         if (index >= j->count)
@@ -75,7 +85,11 @@ static void *work(void *argument)
 
 int clvox_parallel(size_t count, clvox_task task, void *user)
 {
-    job j = {.task = task, .user = user, .count = count, .lock = PTHREAD_MUTEX_INITIALIZER};
+    job j = {.own_threads = own_threads,
+             .task = task,
+             .user = user,
+             .count = count,
+             .lock = PTHREAD_MUTEX_INITIALIZER};
     worker workers[MAX_THREADS];
     int threads = clvox_threads(), started = 1;
     if ((size_t)threads > count)

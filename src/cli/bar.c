@@ -64,11 +64,11 @@ void cli_bar_show(cli_bar *bar, double fraction, const char *text)
     bar->open = true;
 }
 
-int cli_bar_stage(void *user, const char *stage, double fraction)
+int cli_bar_stage(void *user, const clvox_step *step)
 {
     cli_bar *bar = user;
-    if (cli_bar_due(bar, fraction) && fraction < 1)
-        cli_bar_show(bar, fraction, stage);
+    if (cli_bar_due(bar, step->fraction) && step->fraction < 1)
+        cli_bar_show(bar, step->fraction, step->stage);
     return cli_interrupted();
 }
 

@@ -22,9 +22,9 @@ bool cli_bar_due(cli_bar *bar, double fraction);
 /* text: "level 2 of 3". */
 void cli_bar_show(cli_bar *bar, double fraction, const char *text);
 
-/* A stage and its share, as pipelines tell them: user is a cli_bar. Not 0 after
+/* A clvox_progress that shows stages: user is a cli_bar. Not 0 after
  * Ctrl-C. */
-int cli_bar_stage(void *user, const char *stage, double fraction);
+int cli_bar_stage(void *user, const clvox_step *step);
 
 void cli_bar_end(cli_bar *bar);
 

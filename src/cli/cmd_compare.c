@@ -110,7 +110,7 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
     cli_log_number(to, "mean_dice", dice);
     cli_log_number(to, "mean_jaccard", jaccard);
     cli_log_number(to, "mean_hausdorff95_mm", distance);
-    clvox_label_comparison_free(&rows);
+    clvox_label_comparison_destroy(&rows);
     return CLVOX_OK;
 }
 

@@ -180,7 +180,7 @@ int cmd_devices(command *cli, int argc, char **argv)
         log_limits(entry, &d->limits);
         cJSON_AddItemToArray(list, entry);
     }
-    clvox_devices_free(&devices);
+    clvox_devices_destroy(&devices);
     if (cli->own_pocl)
         cli_remark(
             cli, 0,

@@ -254,7 +254,7 @@ static int add_timings(clvox_context *ctx, clvox_timing **rows, int *count)
             grown[at].calls += own[i].calls, grown[at].seconds += own[i].seconds,
                 grown[at].bytes += own[i].bytes;
     }
-    clvox_timings_free(&own);
+    clvox_timings_destroy(&own);
     return found < 0 ? found : grown ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 

@@ -130,6 +130,6 @@ int cli_team_device(const command *cli, char *out)
     for (int i = 0, turn = found ? cli->local_rank % found : 0; found && i < count; i++)
         if (devices[i].usable && (int)devices[i].limits.type == type && turn-- == 0)
             snprintf(out, 128, "%d", i);
-    clvox_devices_free(&devices);
+    clvox_devices_destroy(&devices);
     return CLVOX_OK;
 }

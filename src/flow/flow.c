@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/progress.h"
 #include "op/field/compose.h"
 #include "op/field/compose_adjoint.h"
 #include "op/image/pointwise.h"
@@ -620,7 +621,7 @@ double clv_flow_next(double step, int failed)
 static int report(const clv_flow_descent *d, int index, int iteration, double fraction)
 {
     const clvox_register_options *o = d->flow.run->options;
-    if (o->progress && o->progress(o->user, index, iteration, d->mean, fraction))
+    if (clv_progress_iteration(o->progress, o->user, index, iteration, d->mean, fraction))
         return clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
     return CLVOX_OK;
 }

@@ -6,6 +6,7 @@
 #include "base/matrix.h"
 #include "flow/shooting.h"
 #include "io/orientation.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 
 void clvox_shoot_defaults(clvox_shoot_options *options)
@@ -152,6 +153,10 @@ static int keep_what_leads_forward(clv_registration *run, clv_request *list, int
 int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_grid *reference,
                 const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp)
 {
+    CLV_HOST_THREADS(ctx);
+    clvox_shoot_options standard;
+    clvox_shoot_defaults(&standard);
+    options = options ? options : &standard;
     int status = CLVOX_OK, count = 0;
     clvox_shoot_options s = *options;
     clvox_register_options o;

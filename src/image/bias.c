@@ -18,6 +18,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "op/image/sharpen.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 
 #define PI 3.14159265358979323846
@@ -440,6 +441,7 @@ int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const 
                       const clvox_bias_options *options, clvox_volume **out, clvox_volume **field,
                       clvox_bias_report *report)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK, count = 0, finest[3];
     clvox_bias_options standard;
     clvox_bias_report unasked;

@@ -248,7 +248,7 @@ static int measure(void *user, size_t index, int worker)
     return r->out.voxels_a && r->out.voxels_b ? hausdorff(m->a, m->b, m->size, m->spacing, r) : CLVOX_OK;
 }
 
-void clvox_label_comparison_free(clvox_label_comparison **rows)
+void clvox_label_comparison_destroy(clvox_label_comparison **rows)
 {
     if (rows) {
         free(*rows);

@@ -8,6 +8,7 @@
 #include "op/image/median.h"
 #include "op/image/sobel.h"
 #include "op/image/unsharp.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 
 typedef enum filter_kind { GAUSSIAN, SOBEL, UNSHARP, MEDIAN } filter_kind;
@@ -88,6 +89,7 @@ static int set_sigma(filter *f, const clvox_grid *grid, const double sigma[3], i
 int clvox_filter_gaussian(clvox_context *context, const clvox_volume *volume, const double sigma[3],
                           int in_voxels, clvox_volume **out)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     filter f = {.kind = GAUSSIAN};
     *out = NULL;
@@ -100,6 +102,7 @@ end:
 
 int clvox_filter_sobel(clvox_context *context, const clvox_volume *volume, clvox_volume **out)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     filter f = {.kind = SOBEL};
     double spacing[3];
@@ -117,6 +120,7 @@ end:
 int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume, const double sigma[3],
                          int in_voxels, double amount, clvox_volume **out)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     filter f = {.kind = UNSHARP};
     *out = NULL;
@@ -136,6 +140,7 @@ end:
 int clvox_filter_median(clvox_context *context, const clvox_volume *volume, const int radius[3],
                         clvox_volume **out)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     filter f = {.kind = MEDIAN, .radius = {radius[0], radius[1], radius[2]}};
     *out = NULL;

@@ -6,6 +6,7 @@
 
 #include "image/noise.h"
 #include "op/image/nlm.h"
+#include "runtime/host.h"
 
 #define FIELD(field) CLV_FIELD(clvox_nlm_options, field)
 
@@ -188,6 +189,7 @@ end:
 int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
                      const clvox_nlm_options *options, clvox_volume **out, clvox_nlm_report *report)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     clvox_nlm_options standard;
     clvox_nlm_report found = {.voxels = 0};

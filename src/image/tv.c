@@ -6,6 +6,7 @@
 #include "image/noise.h"
 #include "op/image/tv.h"
 #include "op/tensor/links.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 
 #define FIELD(field) CLV_FIELD(clvox_tv_options, field)
@@ -280,6 +281,7 @@ static int prepare(variation *r, const clvox_volume *volume)
 int clvox_filter_tv(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
                     const clvox_tv_options *options, clvox_volume **out, clvox_tv_report *report)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK, taken = 0;
     clvox_tv_options standard;
     clvox_tv_report found = {.voxels = 0};

@@ -117,7 +117,9 @@ static int to_disk(clvox_store *store, clvox_volume *v, size_t bytes)
             munmap(mapped, bytes);
         return status;
     }
-    free(v->data);
+    if (!v->borrowed)
+        free(v->data);
+    v->borrowed = 0;
     v->data = mapped;
     v->on_disk = 1;
     return CLVOX_OK;
@@ -151,7 +153,7 @@ void clv_store_release(clvox_volume *volume)
     const size_t bytes = bytes_of(volume);
     if (volume->on_disk)
         munmap(volume->data, bytes);
-    else
+    else if (!volume->borrowed)
         free(volume->data);
     volume->data = NULL;
     pthread_mutex_lock(&store->lock);

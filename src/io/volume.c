@@ -57,10 +57,10 @@ static void ask_for_large_pages(void *data, size_t bytes)
         madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
-int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
+/* How many values there are; fails where there can be no such volume. */
+static int count_values(const clvox_grid *grid, int frames, size_t *values)
 {
-    size_t voxels, values;
-    *out = NULL;
+    size_t voxels;
     for (int i = 0; i < 3; i++)
         if (grid->size[i] < 1)
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "a volume of %d x %d x %d voxels cannot be made",
@@ -72,10 +72,41 @@ int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clv
                           "a volume cannot be made on a grid whose matrix is singular or not finite");
     if (__builtin_mul_overflow((size_t)grid->size[0] * (size_t)grid->size[1], (size_t)grid->size[2],
                                &voxels) ||
-        __builtin_mul_overflow(voxels, (size_t)frames, &values) || values > SIZE_MAX / 8 / sizeof(float))
+        __builtin_mul_overflow(voxels, (size_t)frames, values) || *values > SIZE_MAX / 8 / sizeof(float))
         return clvox_fail(CLVOX_ERROR_MEMORY,
                           "a volume of %d x %d x %d voxels and %d frames exceeds any memory", grid->size[0],
                           grid->size[1], grid->size[2], frames);
+    return CLVOX_OK;
+}
+
+int clvox_volume_wrap(float *data, const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
+{
+    size_t values = 0;
+    *out = NULL;
+    if (!data)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a volume is to be made of values that are not there");
+    const int status = count_values(grid, frames, &values);
+    if (status < 0)
+        return status;
+    clvox_volume *volume = calloc(1, sizeof *volume);
+    if (!volume)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    volume->grid = *grid;
+    volume->frames = frames;
+    volume->kind = kind;
+    volume->data = data;
+    volume->borrowed = 1;
+    *out = volume;
+    return CLVOX_OK;
+}
+
+int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
+{
+    size_t values = 0;
+    *out = NULL;
+    const int status = count_values(grid, frames, &values);
+    if (status < 0)
+        return status;
     clvox_volume *volume = calloc(1, sizeof *volume);
     float *data = calloc(values, sizeof(float));
     if (!volume || !data) {
@@ -100,7 +131,8 @@ void clvox_volume_destroy(clvox_volume **volume)
         return;
     if ((*volume)->store)
         clv_store_release(*volume);
-    free((*volume)->data);
+    if (!(*volume)->borrowed)
+        free((*volume)->data);
     free((*volume)->names);
     free(*volume);
     *volume = NULL;

@@ -48,7 +48,7 @@ int clvox_shape_create(clvox_shape_kind kind, size_t vertices, size_t elements, 
 
 void clvox_shape_destroy(clvox_shape **shape)
 {
-    if (!*shape)
+    if (!shape || !*shape)
         return;
     free((*shape)->points);
     free((*shape)->corners);

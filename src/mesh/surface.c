@@ -28,7 +28,7 @@ int clvox_surface_create(size_t vertices, size_t triangles, clvox_surface **out)
 
 void clvox_surface_destroy(clvox_surface **surface)
 {
-    if (!*surface)
+    if (!surface || !*surface)
         return;
     free((*surface)->points);
     free((*surface)->corners);

@@ -103,7 +103,12 @@ int clv_register_alone_make(const clvox_register_images *given, const clvox_regi
                             clv_register_alone *out)
 {
     int status = CLVOX_OK;
-    *out = (clv_register_alone){.images = *given, .options = *o};
+    *out = (clv_register_alone){.images = *given};
+    if (o)
+        out->options = *o;
+    else
+        clvox_register_defaults(&out->options);
+    o = &out->options;
     if (given->channels != 0 || given->fixed_posteriors || given->moving_posteriors || !given->grid)
         return CLVOX_OK;
     if (given->shapes <= 0 && given->points <= 0)

@@ -6,6 +6,7 @@
 
 #include "base/matrix.h"
 #include "register/register.h"
+#include "runtime/host.h"
 
 static int bring(const clvox_volume **volume, bool data, clv_register_canonical *c)
 {
@@ -91,6 +92,7 @@ end:
 int clvox_register_labels(clvox_context *ctx, const clvox_volume *labels, const clvox_grid *fixed,
                           const clvox_register_result *result, clvox_volume **out)
 {
+    CLV_HOST_THREADS(ctx);
     int status = CLVOX_OK, count = 0;
     clv_orientation to, from, back;
     clvox_grid grid;

@@ -16,6 +16,7 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "base/progress.h"
 #include "io/orientation.h"
 #include "op/field/compose.h"
 #include "op/field/compositive_step.h"
@@ -324,7 +325,7 @@ static int tell(const clv_registration *run, int index, double share, int first,
     const clvox_register_options *o = run->options;
     for (int i = 0; o->progress && i < count; i++) {
         const double fraction = run->fraction_done + share * (first + i) / o->iterations[index];
-        if (o->progress(o->user, index, first + i, mean[i], fraction))
+        if (clv_progress_iteration(o->progress, o->user, index, first + i, mean[i], fraction))
             return clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
     }
     return CLVOX_OK;
@@ -428,7 +429,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     }
     CLV_TRY(lost ? invert(run, &l->fixed) : follow(run, &l->fixed, LAST_LOOKS));
     run->fraction_done += share;
-    if (o->progress && o->progress(o->user, index, iteration, now, run->fraction_done))
+    if (clv_progress_iteration(o->progress, o->user, index, iteration, now, run->fraction_done))
         status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
     *done = iteration;
 end:

@@ -28,6 +28,9 @@ int clvox_deform_takes(clvox_deform deform, const char *option)
 
 int clvox_metric_says(const clvox_register_options *options, clvox_metric metric, int linear, char out[32])
 {
+    clvox_register_options standard;
+    clvox_register_defaults(&standard);
+    options = options ? options : &standard;
     const clv_metric_row *row = clv_metric_find(metric);
     if (!row) {
         *out = 0;

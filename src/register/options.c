@@ -507,7 +507,7 @@ static const clv_option rows[] = {
      FIELD(curves_kind),
      .words = surface_words,
      .idle = of_model,
-     .help = "how curves are compared; currents take notice of the direction in which a curve runs"},
+     .help = "how curves are compared; currents depend on the direction of a curve, varifolds do not"},
     {.name = "cloud-weight",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(cloud_weight),
@@ -520,9 +520,9 @@ static const clv_option rows[] = {
      .unit = CLVOX_UNIT_MM,
      .idle = of_model,
      .argument = "10x5x2.5mm",
-     .help = "width of the kernel of surfaces, curves and clouds at each level, the last one also at those "
-             "after it; 0: "
-             "2.5 edges of the level's voxel"},
+     .help = "width of the kernel of surfaces, curves and clouds at each level (the last one repeats); 0: "
+             "2.5 edges "
+             "of the level's voxel"},
     {.name = "currents",
      .type = CLVOX_OPTION_CHOICE,
      FIELD(currents),
@@ -552,7 +552,7 @@ static const clv_option rows[] = {
      .idle = of_model,
      .read = read_tissues,
      .argument = "1,1,2",
-     .help = "weight of each tissue in order and of the rest; those left out have 1, 0 leaves one out"},
+     .help = "weight of each tissue in order, then of the rest; 0 ignores one, missing weights are 1"},
     {.name = "restrict",
      .key = "restrict_x",
      .type = CLVOX_OPTION_NUMBER,

@@ -5,6 +5,7 @@
 
 #include "base/matrix.h"
 #include "register/posteriors.h"
+#include "runtime/host.h"
 
 typedef struct errors {
     double hellinger, overlap[CLVOX_MAX_TISSUES];
@@ -44,6 +45,10 @@ int clvox_register_posteriors(clvox_context *context, const clvox_register_resul
                               const clvox_volume *moving, const clvox_volume *mask,
                               clvox_posteriors_errors *out)
 {
+    CLV_HOST_THREADS(context);
+    clvox_register_options standard;
+    clvox_register_defaults(&standard);
+    o = o ? o : &standard;
     int status = CLVOX_OK;
     clvox_transform warp = {.is_warp = 1, .warp = result->warp}, affine = {.is_warp = 0};
     const clvox_link links[] = {{&warp, 0}, {&affine, 0}};

@@ -15,6 +15,7 @@
 #include "register/posteriors.h"
 #include "register/shapes.h"
 #include "runtime/gate.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 
 static int check_grid(const clvox_volume *volume, const char *which)
@@ -351,17 +352,18 @@ end:
     clv_register_canonical_free(&canonical);
     clv_register_alone_free(&alone);
     if (status < 0)
-        clvox_register_result_free(result);
+        clvox_register_result_destroy(result);
     return status;
 }
 
 int clvox_register(clvox_context *context, const clvox_register_images *images,
                    const clvox_register_options *options, clvox_register_result *result)
 {
+    CLV_HOST_THREADS(context);
     return clv_register_to(context, images, options, NULL, result);
 }
 
-void clvox_register_result_free(clvox_register_result *result)
+void clvox_register_result_destroy(clvox_register_result *result)
 {
     if (!result)
         return;

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "mesh/shape.h"
 #include "register/shapes.h"
+#include "runtime/host.h"
 
 /* Points on each shape, for the distances. */
 enum { SAMPLES = 20000 };
@@ -33,6 +34,10 @@ int clvox_register_shape(clvox_context *context, const clvox_register_result *re
                          const clvox_register_options *o, const clvox_shape *fixed, const clvox_shape *moving,
                          clvox_shape_errors *out)
 {
+    CLV_HOST_THREADS(context);
+    clvox_register_options standard;
+    clvox_register_defaults(&standard);
+    o = o ? o : &standard;
     int status = CLVOX_OK;
     clvox_transform warp = {.is_warp = 1, .warp = result->warp}, affine = {.is_warp = 0};
     const clvox_link links[] = {{&affine, 1}, {&warp, 1}};

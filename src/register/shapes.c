@@ -32,6 +32,9 @@ static const clv_shape_row rows[CLVOX_SHAPE_SURFACE + 1] = {
 
 double clvox_register_shape_weight(const clvox_register_options *o, clvox_shape_kind kind)
 {
+    clvox_register_options standard;
+    clvox_register_defaults(&standard);
+    o = o ? o : &standard;
     const clv_model *model = clv_model_find(o->deform);
     double weight = 0;
     if (clv_shape_words_of(kind) && model && clv_model_takes(model, rows[kind].takes))

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "base/progress.h"
 #include "op/fluid/energy.h"
 #include "op/fluid/fluid_step.h"
 #include "op/image/gaussian.h"
@@ -144,7 +145,7 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
                 CLV_TRY(refit(run, l));
             CLV_TRY(look(run, &args, &energy, &image));
             double fraction = run->fraction_done + share * iteration / fmax(1, o->iterations[index]);
-            if (o->progress && o->progress(o->user, index, iteration, image / l->n, fraction)) {
+            if (clv_progress_iteration(o->progress, o->user, index, iteration, image / l->n, fraction)) {
                 status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
                 goto end;
             }

@@ -67,7 +67,11 @@ const char *const clv_page_style =
     "tbody tr>*{border-top:1px solid var(--faint)}tbody tr:first-child>*{border-top:0}\n"
     "tfoot tr>*{border-top:1px solid var(--soft)}\n"
     ".n{text-align:right}\n"
-    "td.wide{white-space:normal;min-width:16rem;max-width:34rem}\n"
+    "td.wide{white-space:normal;min-width:12rem;max-width:34rem;overflow-wrap:anywhere}\n"
+    /* A caption is read without scrolling its table sideways; what stands beside a picture is at its middle.
+     * */
+    "caption span{display:inline-block;max-width:calc(100vw - 48px);white-space:normal}\n"
+    "tr:has(img)>*{vertical-align:middle}\n"
     "tbody tr:hover>*{background:var(--panel)}\n"
     /* On a phone a report's plot is as wide as the page, and its letters grow against it. */
     "@media screen and (max-width:480px){.plot .half{min-width:0}.plot .half .tick,.plot .half "

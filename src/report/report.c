@@ -139,9 +139,9 @@ void clvox_report_table(clvox_report *report, const char *caption, const char *c
         return;
     }
     clv_page_begin_scroll(to, "Table");
-    clv_text_put(to, "<table>\n<caption>");
+    clv_text_put(to, "<table>\n<caption><span>");
     clv_report_put(to, caption);
-    clv_text_put(to, "</caption>\n<thead><tr>");
+    clv_text_put(to, "</span></caption>\n<thead><tr>");
     for (int c = 0; c < count; c++) {
         clv_text_put(to, "<th scope=\"col\">");
         clv_report_put(to, columns[c]);
@@ -371,6 +371,7 @@ const char *const clv_viewer_style =
     "}"
     ".k5{stroke:var(--c5)}.k6{stroke:var(--c6)}.k7{stroke:var(--c7)}\n"
     "@media (max-width:700px){body{padding:1.2rem 14px "
-    "3rem}.planes{flex-direction:column;gap:1.2rem}.plane{width:100%}}\n"
+    "3rem}.planes{flex-direction:column;gap:1.2rem}.plane{width:100%}"
+    ".thumbnail{height:56px}tbody th:has(img){min-width:0}}\n"
     "@media print{.live .still{display:block}.live .stage{display:none}.warnings{break-inside:avoid}"
     ".still img{max-height:230mm;width:auto;max-width:100%}}\n";

@@ -58,12 +58,14 @@ static void put_tick(clv_text *to, const clv_page_axis *axis, double value, bool
                   upright ? "end" : "middle", "tick", 0, text);
 }
 
+/* counts: there is nothing between whole numbers of x, such as iterations. */
 static void put_axes(clv_text *to, const clv_page_axis *x, const clv_page_axis *y, const char *x_name,
-                     const char *y_name)
+                     const char *y_name, bool counts)
 {
     double ticks[TICKS];
     for (int i = 0, count = clv_page_ticks(x, ticks, TICKS); i < count; i++)
-        put_tick(to, x, ticks[i], false);
+        if (!counts || ticks[i] == round(ticks[i]))
+            put_tick(to, x, ticks[i], false);
     for (int i = 0, count = clv_page_ticks(y, ticks, 6); i < count; i++)
         put_tick(to, y, ticks[i], true);
     clv_text_add(to, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT, TOP,
@@ -154,7 +156,7 @@ void clvox_report_histogram(clvox_report *report, const char *title, const clvox
     snprintf(words, sizeof words, "%zu voxels, mean %.4g, standard deviation %.4g, from %.4g to %.4g",
              c.voxels, c.mean, c.sd, c.low, c.high);
     begin(to, title, words);
-    put_axes(to, &x, &y, "", "percent of voxels");
+    put_axes(to, &x, &y, "", "percent of voxels", false);
     for (int b = 0; b < BINS; b++) {
         const double left = clv_page_at(&x, low + (high - low) * b / BINS),
                      right = clv_page_at(&x, low + (high - low) * (b + 1) / BINS);
@@ -208,11 +210,13 @@ void clvox_report_curves(clvox_report *report, const char *title, const char *x_
     clv_text *to = clv_report_plots(report);
     clv_page_axis x = {INFINITY, -INFINITY, LEFT, WIDTH - RIGHT, false},
               y = {INFINITY, -INFINITY, HEIGHT - BOTTOM, TOP, false};
+    bool counts = true;
     if (!to)
         return;
     for (int k = 0; k < count; k++)
         for (int i = 0; i < curves[k].count; i++)
             if (isfinite(curves[k].x[i]) && isfinite(curves[k].y[i])) {
+                counts = counts && curves[k].x[i] == round(curves[k].x[i]);
                 widen(&x, curves[k].x[i]);
                 widen(&y, curves[k].y[i]);
             }
@@ -223,7 +227,7 @@ void clvox_report_curves(clvox_report *report, const char *title, const char *x_
     char words[96];
     snprintf(words, sizeof words, "Curves between %.4g and %.4g", y.low, y.high);
     begin(to, title, words);
-    put_axes(to, &x, &y, x_name, y_name);
+    put_axes(to, &x, &y, x_name, y_name, counts);
     for (int k = 0; k < count; k++)
         put_curve(to, &curves[k], k, &x, &y);
     end(to);

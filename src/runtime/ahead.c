@@ -127,8 +127,7 @@ static void leave_out_what_is_there(work *w)
 
 static void complain(const work *w, int index)
 {
-    if (w->ctx->options.verbosity >= 1)
-        fprintf(stderr, "not built ahead: %s: %s\n", w->request[index].function, clvox_message());
+    clv_say(w->ctx, 1, "not built ahead: %s: %s", w->request[index].function, clvox_message());
 }
 
 static int next_of(work *w)
@@ -234,9 +233,8 @@ int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, con
     if (ctx->building && w.count >= WORTH_PROCESSES)
         ctx->building(ctx->building_user, ctx->limits.name, w.count, ctx->cache_dir);
     compile_all(&w);
-    if (ctx->options.verbosity >= 2)
-        fprintf(stderr, "%d kernels built ahead, in %d processes, in %.3f s\n", w.count, ctx->compiler_count + 1,
-                clv_seconds() - start);
+    clv_say(ctx, 2, "%d kernels built ahead, in %d processes, in %.3f s", w.count, ctx->compiler_count + 1,
+            clv_seconds() - start);
     end_processes(ctx);
     status = keep(&w);
 end:

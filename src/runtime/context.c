@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "runtime/ahead.h"
 #include "runtime/context.h"
+#include "runtime/host.h"
 #include "runtime/kernel.h"
 #include "runtime/program.h"
 #include "runtime/select.h"
@@ -23,12 +26,37 @@ static int complete(clvox_context *ctx)
     if (!ctx->options.no_wisdom) {
         wisdom = clv_wisdom_path();
         CLV_TRY(clv_wisdom_load(wisdom, &ctx->limits, &ctx->wisdom));
-        if (ctx->wisdom->remark[0] && ctx->options.verbosity >= 1)
-            fprintf(stderr, "%s\n", ctx->wisdom->remark);
+        if (ctx->wisdom->remark[0])
+            clv_say(ctx, 1, "%s", ctx->wisdom->remark);
     }
 end:
     free(wisdom);
     return status;
+}
+
+void clv_say(const clvox_context *ctx, int level, const char *format, ...)
+{
+    char line[2048];
+    va_list args;
+    if (ctx->options.verbosity < level)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (ctx->options.log)
+        ctx->options.log(ctx->options.log_user, level, line);
+    else
+        fprintf(stderr, "%s\n", line);
+}
+
+int clv_context_threads(const clvox_context *context)
+{
+    return clv_threads_own(context ? context->options.threads : 0);
+}
+
+void clv_context_threads_back(const int *before)
+{
+    clv_threads_own(*before);
 }
 
 static int begin(const clvox_context_options *options, clvox_context **ctx)
@@ -94,7 +122,7 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     CLV_TRY(chosen);
     status = open_device(options, devices, chosen, out);
 end:
-    clvox_devices_free(&devices);
+    clvox_devices_destroy(&devices);
     return status;
 }
 
@@ -177,7 +205,7 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
     contexts = NULL;
     status = opened;
 end:
-    clvox_devices_free(&devices);
+    clvox_devices_destroy(&devices);
     clvox_contexts_destroy(&contexts, opened);
     return status;
 }
@@ -236,7 +264,7 @@ int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox
     *out = ctx;
     ctx = NULL;
 end:
-    clvox_devices_free(&devices);
+    clvox_devices_destroy(&devices);
     clvox_context_destroy(&ctx);
     return status;
 }

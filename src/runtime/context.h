@@ -93,6 +93,9 @@ struct clvox_context {
     int trusted_count;
 };
 
+/* A line to the log of a context whose verbosity is at least level. */
+void clv_say(const clvox_context *ctx, int level, const char *format, ...) CLVOX_PRINTF(3, 4);
+
 /* Where a queued command's event goes: NULL unless the context keeps time. */
 #define CLV_EVENT(ctx, event) ((ctx)->options.profile ? &(event) : NULL)
 

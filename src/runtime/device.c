@@ -171,7 +171,7 @@ end:
     return status;
 }
 
-void clvox_devices_free(clvox_device **devices)
+void clvox_devices_destroy(clvox_device **devices)
 {
     if (!devices)
         return;

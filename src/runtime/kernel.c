@@ -216,8 +216,7 @@ static int adopt(clvox_context *ctx, const clv_entry *entry, const clv_candidate
     CLV_CL(clRetainProgram(program->program), "clRetainProgram", kernel->label);
     built->program = program->program;
     grown[ctx->built_count++] = built;
-    if (ctx->options.verbosity >= 2)
-        fprintf(stderr, "built %s %s\n", kernel->label, extra);
+    clv_say(ctx, 2, "built %s %s", kernel->label, extra);
     *out = kernel;
     built = NULL;
 end:
@@ -308,8 +307,7 @@ static int get_planned(clvox_context *ctx, const clv_entry *entry, const clv_can
             return status;
         if (!first[0])
             snprintf(first, sizeof first, "%s", clvox_message());
-        if (ctx->options.verbosity >= 1)
-            fprintf(stderr, "passed over: %s\n", clvox_message());
+        clv_say(ctx, 1, "passed over: %s", clvox_message());
     }
     return clvox_fail(status, "%s does not run on %s: %s", entry->name, ctx->limits.name,
                       first[0] ? first : "no variant fits the device");

@@ -41,7 +41,7 @@ int clvox_timings(clvox_context *ctx, clvox_timing **out)
     return count;
 }
 
-void clvox_timings_free(clvox_timing **rows)
+void clvox_timings_destroy(clvox_timing **rows)
 {
     if (rows) {
         free(*rows);

@@ -7,9 +7,11 @@
 
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/progress.h"
 #include "op/image/gaussian.h"
 #include "register/linear/linear.h"
 #include "register/options.h"
+#include "runtime/host.h"
 #include "series/series.h"
 
 /* A shell of fewer frames has no mean that says more than the one without weighting. */
@@ -53,7 +55,7 @@ static clvox_volume frame_of(const series_run *s, int i)
 static int tick(series_run *s, double work)
 {
     s->done += work;
-    if (s->o->progress && s->o->progress(s->o->user, s->stage, fmin(s->done / s->all, 1)))
+    if (clv_progress_stage(s->o->progress, s->o->user, s->stage, fmin(s->done / s->all, 1)))
         return clvox_fail(CLVOX_ERROR_STOPPED, "stopped");
     return CLVOX_OK;
 }
@@ -666,6 +668,9 @@ int clvox_register_series_plan(const clvox_volume *series, const clvox_volume *r
                                const clvox_gradients *gradients, const clvox_series_options *options,
                                clvox_series_plan *plan)
 {
+    clvox_series_options standard;
+    clvox_series_defaults(&standard);
+    options = options ? options : &standard;
     clvox_series_result result;
     series_run s = {.series = series, .mask = mask, .o = options, .reference = -1, .weighted = gradients != NULL};
     *plan = (clvox_series_plan){.reference = -1};
@@ -677,7 +682,7 @@ int clvox_register_series_plan(const clvox_volume *series, const clvox_volume *r
     }
     free(s.shell);
     free(s.found);
-    clvox_series_result_free(&result);
+    clvox_series_result_destroy(&result);
     return status;
 }
 
@@ -685,6 +690,10 @@ int clvox_register_series(clvox_context *context, const clvox_volume *series, co
                           const clvox_volume *mask, const clvox_gradients *gradients,
                           const clvox_series_options *options, clvox_series_result *result)
 {
+    CLV_HOST_THREADS(context);
+    clvox_series_options standard;
+    clvox_series_defaults(&standard);
+    options = options ? options : &standard;
     int status = CLVOX_OK;
     double mark = clv_seconds();
     series_run s = {.ctx = context,
@@ -713,11 +722,11 @@ end:
     free(s.shell);
     free(s.found);
     if (status < 0)
-        clvox_series_result_free(result);
+        clvox_series_result_destroy(result);
     return status;
 }
 
-void clvox_series_result_free(clvox_series_result *r)
+void clvox_series_result_destroy(clvox_series_result *r)
 {
     if (!r)
         return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "clvox/threads.h"
 #include "stats/options.h"
@@ -189,7 +190,7 @@ int clvox_entropy(const clvox_volume *const *maps, int count, const clvox_volume
     if (!r.entropy || !r.sum || !r.histogram || !result->row)
         CLV_TRY(clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory"));
     for (int block = (int)threads; r.first < r.o->draws; r.first += block) {
-        if (r.o->progress && r.o->progress(r.o->user, "draws", (double)r.first / r.o->draws))
+        if (clv_progress_stage(r.o->progress, r.o->user, "draws", (double)r.first / r.o->draws))
             CLV_TRY(clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user"));
         const int left = r.o->draws - r.first;
         CLV_TRY(clvox_parallel((size_t)(left < block ? left : block), draw_one, &r));
@@ -204,11 +205,11 @@ end:
     free(r.sum);
     free(r.histogram);
     if (status < 0)
-        clvox_entropy_result_free(result);
+        clvox_entropy_result_destroy(result);
     return status;
 }
 
-void clvox_entropy_result_free(clvox_entropy_result *result)
+void clvox_entropy_result_destroy(clvox_entropy_result *result)
 {
     if (!result)
         return;

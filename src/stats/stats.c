@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "clvox/threads.h"
+#include "base/progress.h"
 #include "base/select.h"
 #include "op/stats/glm_t.h"
+#include "runtime/host.h"
 #include "stats/options.h"
 #include "stats/stats.h"
 
@@ -328,7 +330,7 @@ end:
 
 static int tell(const run *r, double done)
 {
-    return r->o->progress && r->o->progress(r->o->user, "permutations", done / r->permuter.count)
+    return clv_progress_stage(r->o->progress, r->o->user, "permutations", done / r->permuter.count)
                ? clvox_fail(CLVOX_ERROR_STOPPED, "stopped after %d of %d permutations", (int)done,
                             r->permuter.count)
                : CLVOX_OK;
@@ -457,6 +459,7 @@ int clvox_stats(clvox_context *context, const clvox_volume *const *maps, int cou
                 const clvox_stats_design *design, const clvox_volume *mask,
                 const clvox_stats_options *options, clvox_stats_result *result)
 {
+    CLV_HOST_THREADS(context);
     int status;
     clvox_stats_options standard;
     clvox_stats_defaults(&standard);
@@ -486,11 +489,11 @@ int clvox_stats(clvox_context *context, const clvox_volume *const *maps, int cou
 end:
     release(&r);
     if (status < 0)
-        clvox_stats_result_free(result);
+        clvox_stats_result_destroy(result);
     return status;
 }
 
-void clvox_stats_result_free(clvox_stats_result *result)
+void clvox_stats_result_destroy(clvox_stats_result *result)
 {
     if (!result)
         return;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/progress.h"
 #include "op/image/pointwise.h"
 #include "op/surface/redistance.h"
 #include "op/image/reduce.h"
@@ -69,7 +70,7 @@ static int tell(clv_denoise *run, const char *stage, double fraction)
 {
     const clvox_denoise_options *o = run->options;
     fraction = (run->result->rounds + 0.98 * fraction) / rounds_for(run);
-    if (o->progress && o->progress(o->user, stage, fraction))
+    if (clv_progress_stage(o->progress, o->user, stage, fraction))
         return clvox_fail(CLVOX_ERROR_STOPPED, "stopped");
     return CLVOX_OK;
 }

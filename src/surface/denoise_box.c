@@ -8,6 +8,7 @@
 #include "base/matrix.h"
 #include "op/surface/redistance.h"
 #include "op/image/reduce.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 #include "surface/denoise.h"
 #include "surface/options.h"
@@ -271,6 +272,10 @@ static double search_rate(const clvox_device_limits *l)
 int clvox_denoise_plan_make(clvox_context *ctx, const clvox_level_set *level_set,
                             const clvox_denoise_options *o, clvox_denoise_plan *plan)
 {
+    CLV_HOST_THREADS(ctx);
+    clvox_denoise_options standard;
+    clvox_denoise_defaults(&standard);
+    o = o ? o : &standard;
     int status = CLVOX_OK;
     clv_denoise run = {.ctx = ctx, .options = o, .most = o->neighbours};
     clv_request list[CLV_DENOISE_REQUESTS];

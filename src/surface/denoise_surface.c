@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/progress.h"
+#include "runtime/host.h"
 #include "surface/denoise.h"
 
 /* Marching cubes cut the corners of labels off, which placing the level set gives
@@ -18,7 +20,7 @@ typedef struct work {
     double depth;  /* mm; of what noise joined or opened, which goes; 0: nothing goes */
 } work;
 
-void clvox_denoise_result_free(clvox_denoise_result *result)
+void clvox_denoise_result_destroy(clvox_denoise_result *result)
 {
     if (!result)
         return;
@@ -197,11 +199,15 @@ end:
 int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_set,
                           const clvox_denoise_options *options, clvox_denoise_result *result)
 {
+    CLV_HOST_THREADS(context);
+    clvox_denoise_options standard;
+    clvox_denoise_defaults(&standard);
+    options = options ? options : &standard;
     int status = CLVOX_OK;
     work w = {.level_set = level_set, .options = options, .result = result};
     double mark;
     CLV_TRY(clv_denoise_run(context, level_set, options, result));
-    if (options->progress && options->progress(options->user, "mesh", 1)) {
+    if (clv_progress_stage(options->progress, options->user, "mesh", 1)) {
         status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped");
         goto end;
     }
@@ -211,6 +217,6 @@ int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_s
     result->seconds_mesh = clv_seconds() - mark;
 end:
     if (status < 0)
-        clvox_denoise_result_free(result);
+        clvox_denoise_result_destroy(result);
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "clvox/surface.h"
+#include "runtime/host.h"
 
 enum { MARGIN = 8 }; /* voxels around what is inside: patches of denoising reach so far */
 
@@ -19,7 +20,7 @@ void clvox_level_set_source_defaults(clvox_level_set_source *source)
     *source = (clvox_level_set_source){.label = -1, .iso = (double)NAN};
 }
 
-void clvox_level_set_free(clvox_level_set *level_set)
+void clvox_level_set_destroy(clvox_level_set *level_set)
 {
     if (!level_set)
         return;
@@ -215,11 +216,12 @@ end:
 
 int clvox_level_set_make(clvox_context *context, const clvox_level_set_source *source, clvox_level_set *out)
 {
+    CLV_HOST_THREADS(context);
     *out = (clvox_level_set){.distance = NULL};
     if (!source->volume == !source->surface)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a level set is made of a volume or of a surface");
     int status = source->surface ? from_surface(context, source, out) : from_volume(context, source, out);
     if (status < 0)
-        clvox_level_set_free(out);
+        clvox_level_set_destroy(out);
     return status;
 }

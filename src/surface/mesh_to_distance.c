@@ -6,6 +6,7 @@
 #include "base/matrix.h"
 #include "base/status.h"
 #include "mesh/mesh.h"
+#include "runtime/host.h"
 #include "surface/band.h"
 #include "mesh/winding.h"
 
@@ -127,6 +128,7 @@ end:
 int clvox_distance_from_surface(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
                                 double band, clvox_surface_notes *notes, clvox_volume **out)
 {
+    CLV_HOST_THREADS(ctx);
     int status = CLVOX_OK;
     size_t n = clvox_grid_voxels(grid);
     clvox_surface_notes found = {0};

@@ -107,7 +107,7 @@ static const clv_option rows[] = {
      FIELD(c1),
      .read = read_width,
      .argument = "VOX2",
-     .help = "weights fall with distance as exp(-|x-y|^2/c1) (default: they do not)"},
+     .help = "let weights fall with distance, as exp(-|x-y|^2/c1) (default: distance does not count)"},
     {.name = "c2",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(c2),

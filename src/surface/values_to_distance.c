@@ -3,6 +3,7 @@
 
 #include "op/surface/level_distance.h"
 #include "op/surface/redistance.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 #include "mesh/mesh.h"
 
@@ -21,6 +22,7 @@ static int check_sides(const clvox_volume *values, float iso)
 int clvox_distance_from_values(clvox_context *ctx, const clvox_volume *values, double iso,
                                clvox_volume **out)
 {
+    CLV_HOST_THREADS(ctx);
     int status = CLVOX_OK;
     const clvox_grid *grid = &values->grid;
     const size_t bytes = clvox_grid_voxels(grid) * sizeof(float);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "clvox/tensor_all.h"
+#include "runtime/host.h"
 #include "tensor/maps.h"
 #include "tensor/options.h"
 #include "tensor/resident.h"
@@ -24,10 +25,12 @@ void clvox_tensor_all_defaults(clvox_tensor_all_options *options)
     clvox_tensor_denoise_defaults(&options->denoise);
 }
 
-void clvox_tensor_all_release(clvox_tensor_all_result *result)
+void clvox_tensor_all_result_destroy(clvox_tensor_all_result *result)
 {
+    if (!result)
+        return;
     clvox_volume_destroy(&result->mask);
-    clvox_tensor_fit_release(&result->fit);
+    clvox_tensor_fit_result_destroy(&result->fit);
     clvox_volume_destroy(&result->denoised.tensor);
     for (int m = 0; m < CLVOX_MEASURES; m++)
         clvox_volume_destroy(&result->maps[m]);
@@ -99,6 +102,7 @@ int clvox_tensor_all(clvox_context *context, const clvox_volume *dwi, const clvo
                      const clvox_volume *mask, const clvox_tensor_all_options *options,
                      clvox_tensor_all_result *out)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     clvox_tensor_all_options plain;
     clvox_tensor_all_defaults(&plain);
@@ -121,6 +125,6 @@ end:
     clv_buffer_destroy(&c.at.mask);
     clv_buffer_destroy(&c.at.tensor);
     if (status < 0)
-        clvox_tensor_all_release(out);
+        clvox_tensor_all_result_destroy(out);
     return status;
 }

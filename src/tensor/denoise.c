@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/progress.h"
 #include "clvox/tensor.h"
 #include "op/image/pointwise.h"
 #include "op/tensor/primal_dual.h"
 #include "op/tensor/tv.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 #include "tensor/noise.h"
 #include "tensor/options.h"
@@ -125,7 +127,7 @@ static int tell(const denoise *run, double share)
 {
     const clvox_tensor_denoise_options *o = run->options;
     double all = ((double)run->round + share) / run->rounds;
-    if (o->progress && o->progress(o->user, "denoising", all < 1 ? all : 1))
+    if (clv_progress_stage(o->progress, o->user, "denoising", all < 1 ? all : 1))
         return clvox_fail(CLVOX_ERROR_STOPPED, "stopped");
     return CLVOX_OK;
 }
@@ -384,5 +386,6 @@ int clvox_tensor_denoise(clvox_context *context, const clvox_volume *tensor, con
                          const clvox_volume *mask, const clvox_tensor_denoise_options *options,
                          clvox_tensor_denoise_result *result)
 {
+    CLV_HOST_THREADS(context);
     return clv_tensor_denoise_resident(context, tensor, noise, mask, options, NULL, result);
 }

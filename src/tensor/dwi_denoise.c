@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "clvox/tensor.h"
 #include "op/tensor/mppca.h"
+#include "runtime/host.h"
 #include "tensor/resident.h"
 
 static int check(const clvox_volume *dwi, const clvox_volume *mask, int radius)
@@ -41,6 +42,7 @@ end:
 int clvox_dwi_denoise(clvox_context *ctx, const clvox_volume *dwi, const clvox_volume *mask, int radius,
                       clvox_volume **out, clvox_volume **noise)
 {
+    CLV_HOST_THREADS(ctx);
     int status = CLVOX_OK;
     size_t bytes = clvox_grid_voxels(&dwi->grid) * sizeof(float), all = bytes * (size_t)dwi->frames;
     clv_resident at = {NULL, NULL, NULL};

@@ -9,6 +9,7 @@
 #include "base/select.h"
 #include "clvox/tensor.h"
 #include "op/tensor/fit.h"
+#include "runtime/host.h"
 #include "tensor/options.h"
 #include "tensor/resident.h"
 
@@ -35,8 +36,10 @@ void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options)
     *options = (clvox_tensor_fit_options){.method = CLVOX_TENSOR_WLS, .window = 5};
 }
 
-void clvox_tensor_fit_release(clvox_tensor_fit_result *result)
+void clvox_tensor_fit_result_destroy(clvox_tensor_fit_result *result)
 {
+    if (!result)
+        return;
     clvox_volume_destroy(&result->tensor);
     clvox_volume_destroy(&result->s0);
     clvox_volume_destroy(&result->sigma);
@@ -306,7 +309,7 @@ int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, con
     out->seconds = clv_seconds() - started;
 end:
     if (status < 0)
-        clvox_tensor_fit_release(out);
+        clvox_tensor_fit_result_destroy(out);
     clv_tensor_design_destroy(&f.design);
     free(f.frames);
     free(f.kind);
@@ -317,5 +320,6 @@ int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi, const clvo
                      const clvox_volume *mask, const clvox_tensor_fit_options *options,
                      clvox_tensor_fit_result *out)
 {
+    CLV_HOST_THREADS(context);
     return clv_tensor_fit_resident(context, dwi, gradients, mask, options, NULL, out);
 }

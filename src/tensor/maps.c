@@ -13,6 +13,7 @@
 #include "io/volume_file.h"
 #include "op/tensor/measures.h"
 #include "report/figure_view.h"
+#include "runtime/host.h"
 
 enum {
     BATCH = 1 << 21, /* voxels at a time: their measures are three times the tensor */
@@ -82,6 +83,7 @@ end:
 int clvox_tensor_measures(clvox_context *ctx, const clvox_volume *tensor, const clvox_volume *mask,
                           unsigned wanted, clvox_volume *out[CLVOX_MEASURES])
 {
+    CLV_HOST_THREADS(ctx);
     int status;
     size_t voxels = clvox_grid_voxels(&tensor->grid), bytes = voxels * sizeof(float);
     clv_buffer *d = NULL, *inside = NULL;

@@ -8,6 +8,7 @@
 #include "io/labels.h"
 #include "op/image/resample.h"
 #include "op/field/warp.h"
+#include "runtime/host.h"
 #include "transform/apply.h"
 #include "transform/chain.h"
 #include "transform/field.h"
@@ -83,6 +84,7 @@ int clvox_apply(clvox_context *context, const clvox_volume *image, const clvox_g
                 const clvox_link *links, int count, clvox_interpolation interpolation, float outside,
                 clvox_volume **out)
 {
+    CLV_HOST_THREADS(context);
     const clvox_apply_options options = {.interpolation = interpolation, .outside = outside};
     return clvox_apply_with(context, image, grid, links, count, &options, out);
 }
@@ -143,6 +145,7 @@ int clvox_apply_with(clvox_context *context, const clvox_volume *image, const cl
                      const clvox_link *links, int count, const clvox_apply_options *options,
                      clvox_volume **out)
 {
+    CLV_HOST_THREADS(context);
     clvox_interpolation interpolation;
     float outside;
     clvox_reorientation reorientation = options ? options->reorientation : CLVOX_REORIENT_AUTO;
@@ -191,6 +194,7 @@ end:
 int clvox_compose(clvox_context *context, const clvox_grid *grid, const clvox_link *links, int count,
                   clvox_volume **out)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     clv_chain chain = {0};
     clv_buffer *field = NULL;

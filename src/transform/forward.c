@@ -9,6 +9,7 @@
 #include "io/labels.h"
 #include "op/field/splat.h"
 #include "op/image/resample.h"
+#include "runtime/host.h"
 #include "transform/chain.h"
 #include "transform/field.h"
 
@@ -214,6 +215,7 @@ static int name_labels(const clvox_volume *image, clvox_volume *made, float *out
 int clvox_forward(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
                   const clvox_link *links, int count, clvox_landing landing, float outside, clvox_volume **out)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     clv_chain chain = {0};
     clv_buffer *field = NULL;

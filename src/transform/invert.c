@@ -9,6 +9,7 @@
 #include "op/field/inverse.h"
 #include "op/image/resample.h"
 #include "op/image/statistics.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 
 enum { MOST_LOOKS = 50 };
@@ -62,6 +63,7 @@ end:
 int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **out,
                  double residual_voxels[2])
 {
+    CLV_HOST_THREADS(ctx);
     int status = CLVOX_OK;
     clv_buffer *u = NULL, *v = NULL, *error = NULL, *partial = NULL;
     clv_inverse_error residual;

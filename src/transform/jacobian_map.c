@@ -5,6 +5,7 @@
 #include "clvox/threads.h"
 #include "clvox/apply.h"
 #include "op/field/jacobian.h"
+#include "runtime/host.h"
 #include "transform/field.h"
 
 /* The logarithm's floor, as clv_jacobian has it. */
@@ -74,6 +75,7 @@ static int summarise(const share *shares, int planes, clvox_jacobian_summary *su
 int clvox_jacobian(clvox_context *context, const clvox_volume *warp, const clvox_volume *mask,
                    int log, clvox_volume **out, clvox_jacobian_summary *summary)
 {
+    CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     const clvox_grid *grid = &warp->grid;
     size_t voxels = clvox_grid_voxels(grid);

@@ -121,9 +121,8 @@ static void identical_images(void **state)
     assert_that(apart(r.average, p.fixed) < 1e-5, "the template of copies is %g off",
                 apart(r.average, p.fixed));
     for (int i = 0; i < r.rounds; i++)
-        assert_that(r.round[i].removed_voxels < 1e-4, "round %d removes %g voxels", i,
-                    r.round[i].removed_voxels);
-    clvox_atlas_result_free(&r);
+        assert_that(r.round[i].removed_voxels < 1e-4, "round %d removes %g voxels", i, r.round[i].removed_voxels);
+    clvox_atlas_result_destroy(&r);
     release(&all);
     pair_free(&p);
 }
@@ -149,7 +148,7 @@ static void mirrored_maps(void **state)
     o.linear_rounds = 1;
     build(&all, &o, &r);
     double before = apart(r.average, p.fixed);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     o.rounds = 3;
     build(&all, &o, &r);
     double after = apart(r.average, p.fixed);
@@ -174,7 +173,7 @@ static void mirrored_maps(void **state)
     assert_that(detour < .35, "there and back by both maps: %g voxels", detour);
     clvox_volume_destroy(&u[0]);
     clvox_volume_destroy(&u[1]);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     release(&all);
     pair_free(&p);
 }
@@ -217,7 +216,7 @@ static void order_and_weights(void **state)
     assert_memory_equal(r.average->data, s.average->data, bytes);
     for (int i = 0; i < 3; i++)
         assert_memory_equal(r.map[order[i]].warp->data, s.map[i].warp->data, 3 * bytes);
-    clvox_atlas_result_free(&s);
+    clvox_atlas_result_destroy(&s);
     /* The first one twice, instead of its weight. */
     for (int i = 0; i < 3; i++)
         other.s[i].weight = 1;
@@ -226,8 +225,8 @@ static void order_and_weights(void **state)
     assert_memory_equal(r.average->data, s.average->data, bytes);
     for (int i = 0; i < 4; i++)
         assert_memory_equal(r.map[i < 3 ? order[i] : 0].warp->data, s.map[i].warp->data, 3 * bytes);
-    clvox_atlas_result_free(&s);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&s);
+    clvox_atlas_result_destroy(&r);
     release(&other);
     release(&all);
 }
@@ -261,19 +260,19 @@ static void averages(void **state)
         build(&all, &o, &r);
         assert_float_equal(r.average->data[5], want[a], 1e-5 * want[a]);
         assert_float_equal(r.average->data[8], 4 * want[a], 4e-5 * want[a]);
-        clvox_atlas_result_free(&r);
+        clvox_atlas_result_destroy(&r);
     }
     /* Sharpened, it is what the filter makes of the mean. */
     clvox_volume *sharp = NULL;
     o.average = CLVOX_AVERAGE_MEAN;
     build(&all, &o, &r);
     assert_ok(clvox_filter_unsharp(ctx, r.average, (const double[3]){1, 1, 1}, true, .7, &sharp));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     o.unsharp = .7;
     build(&all, &o, &r);
     assert_memory_equal(r.average->data, sharp->data, clvox_grid_voxels(&grid) * sizeof(float));
     clvox_volume_destroy(&sharp);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     release(&all);
 }
 
@@ -312,7 +311,7 @@ static void votes(void **state)
     build(&all, &o, &r);
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == (k < half ? 2 : 4));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     o.vote = CLVOX_VOTE_LOCAL;
     build(&all, &o, &r);
     size_t ones = 0, fours = 0, flat = 0; /* away from the border of the halves, where windows see both */
@@ -322,9 +321,8 @@ static void votes(void **state)
         flat += k >= n - slices && r.labels->data[k] == 4; /* nothing to be like: the majority */
     }
     assert_that(ones > .98 * (double)(half - slices), "%zu of %zu are as in the two", ones, half - slices);
-    assert_that(fours > .8 * (double)(half - slices) && flat == slices, "%zu of %zu are as in the three",
-                fours, half - slices);
-    clvox_atlas_result_free(&r);
+    assert_that(fours > .8 * (double)(half - slices) && flat == slices, "%zu of %zu are as in the three", fours, half - slices);
+    clvox_atlas_result_destroy(&r);
     for (int i = 0; i < 5; i++)
         clvox_volume_destroy(&labels[i]);
     release(&all);
@@ -357,12 +355,12 @@ static void ties_and_perfect_maps(void **state)
     build(&all, &o, &r); /* two against two */
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == (float)(4 + k % 3));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     all.s[1].weight = 1 + 1e-6;
     build(&all, &o, &r);
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == 9);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     /* 0 is a label like others, and those who have none do not vote. */
     for (size_t k = 0; k < n; k++)
         labels[0]->data[k] = 0;
@@ -370,14 +368,14 @@ static void ties_and_perfect_maps(void **state)
     build(&all, &o, &r);
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == 0);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     /* All the same labels on images that lie as they lie: through any vote the labels come back. */
     for (int i = 0; i < 4; i++)
         all.s[i].labels = labels[2];
     for (o.vote = CLVOX_VOTE_MAJORITY; o.vote <= CLVOX_VOTE_LOCAL; o.vote++) {
         build(&all, &o, &r);
         assert_memory_equal(r.labels->data, labels[2]->data, n * sizeof(float));
-        clvox_atlas_result_free(&r);
+        clvox_atlas_result_destroy(&r);
     }
     for (int i = 0; i < 4; i++)
         clvox_volume_destroy(&labels[i]);
@@ -410,7 +408,7 @@ static void sums_in_one_order(void **state)
     }
     assert_memory_equal(r[0].average->data, r[1].average->data, clvox_grid_voxels(&grid) * sizeof(float));
     for (int t = 0; t < 2; t++)
-        clvox_atlas_result_free(&r[t]);
+        clvox_atlas_result_destroy(&r[t]);
 }
 
 /* A ball in voxels of 2 mm, its edge smooth. */
@@ -460,7 +458,7 @@ static void concentric_balls(void **state)
     build(&all, &o, &r);
     const double found = radius_of(r.average);
     assert_that(fabs(found - 16) < 1, "the template's ball has a radius of %g mm", found);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     release(&all);
 }
 
@@ -559,7 +557,7 @@ static void bandwidths(void **state)
         assert_memory_equal(t.average[k]->data, plain.average->data, voxels * sizeof(float));
         assert_int_equal(t.rounds[k], 3);
     }
-    clvox_atlas_result_free(&plain);
+    clvox_atlas_result_destroy(&plain);
     release_taken(&t);
     /* The nearest alone, and where two are as near, both; one of them has labels, one is given twice. */
     add_subject(&all, copy_of(all.own[1]));
@@ -600,7 +598,7 @@ static void other_grids(void **state)
     o.rounds = 1;
     build(&all, &o, &r); /* of one */
     assert_true(clvox_grid_equal(&r.average->grid, &p.fixed_grid));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     add_subject(&all, copy_of(p.moving));
     all.s[0].labels = p.labels;
     build(&all, &o, &r);
@@ -619,7 +617,7 @@ static void other_grids(void **state)
     for (size_t i = 0; i < clvox_grid_voxels(&r.labels->grid); i++)
         voted += r.labels->data[i] > 0 ? fabs(clv_matrix_determinant(CLV_MATRIX(r.labels->grid.to_ras))) : 0;
     assert_that(fabs(voted / inside - 1) < .2, "labels of %g mm^3 became %g", inside, voted);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     release(&all);
     pair_free(&p);
 }
@@ -628,10 +626,9 @@ static void other_grids(void **state)
 
 static char folder[] = "/tmp/atlas-state-XXXXXX";
 
-static int stop_after(void *user, const char *stage, double fraction)
+static int stop_after(void *user, const clvox_step *step)
 {
-    (void)stage;
-    (void)fraction;
+    (void)step;
     return (*(int *)user)-- <= 0;
 }
 
@@ -701,24 +698,24 @@ static void stopped_and_resumed(void **state)
     assert_that(attempts > 10, "only %d attempts", attempts);
     assert_that(r.resumed > 6, "%d of 9 registrations were taken over", r.resumed);
     assert_same(&whole, &r);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     /* Its last round is still there; so are the others' figures, unless they are damaged. */
     calls = 1000;
     build(&all, &o, &r);
     assert_int_equal(r.resumed, 9);
     assert_same(&whole, &r);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     damage("round");
     build(&all, &o, &r);
     assert_int_equal(r.resumed, 0);
     assert_same(&whole, &r);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     /* Other orders are the same subjects, other weights are not, nor other options. */
     const clvox_atlas_subject first = all.s[0];
     all.s[0] = all.s[2], all.s[2] = first;
     build(&all, &o, &r);
     assert_int_equal(r.resumed, 9);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     all.s[1].weight = 2;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_FILE);
     assert_non_null(strstr(clvox_message(), "another set of subjects (3"));
@@ -729,7 +726,7 @@ static void stopped_and_resumed(void **state)
     clvox_atlas_forget(folder);
     assert_true(access(folder, F_OK) < 0);
     clvox_atlas_forget(folder);
-    clvox_atlas_result_free(&whole);
+    clvox_atlas_result_destroy(&whole);
     release(&all);
 }
 
@@ -811,7 +808,7 @@ static void several_devices(void **state)
         assert_same(&want, &r);
         assert_memory_equal(want.labels->data, r.labels->data,
                             clvox_grid_voxels(&r.labels->grid) * sizeof(float));
-        clvox_atlas_result_free(&r);
+        clvox_atlas_result_destroy(&r);
     }
     /* Stopped on one, two and three in turn. */
     assert_non_null(mkdtemp(place));
@@ -826,8 +823,8 @@ static void several_devices(void **state)
     assert_ok(status);
     assert_that(r.resumed > 2, "%d registrations were taken over", r.resumed);
     assert_same(&want, &r);
-    clvox_atlas_result_free(&r);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(&want);
     clvox_atlas_forget(place);
     release(&all);
 }
@@ -866,12 +863,12 @@ static void maps_on_devices(void **state)
                                             : r.resident == (k / 2 > 1 ? 3 : k / 2),
                         "%zu bytes, %d contexts: %d maps", o.device_bytes, o.more_count + 1, r.resident);
             if (o.average == CLVOX_AVERAGE_MEAN || k < 2 * ROOMS - 1)
-                clvox_atlas_result_free(&r);
+                clvox_atlas_result_destroy(&r);
         }
         if (o.average == CLVOX_AVERAGE_MEAN)
-            clvox_atlas_result_free(&want);
+            clvox_atlas_result_destroy(&want);
     }
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     o.average = CLVOX_AVERAGE_TRIMMED;
     assert_non_null(mkdtemp(place));
     o.state = place;
@@ -886,8 +883,8 @@ static void maps_on_devices(void **state)
     assert_ok(status);
     assert_that(r.resumed > 2, "%d registrations were taken over", r.resumed);
     assert_same(&want, &r);
-    clvox_atlas_result_free(&r);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(&want);
     clvox_atlas_forget(place);
     release(&all);
 }
@@ -926,12 +923,12 @@ static void other_storages(void **state)
                             clvox_grid_voxels(&same->grid) * (size_t)same->frames * sizeof(float));
         clvox_volume_destroy(&same);
     }
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     /* The same of a template to begin with. */
     assert_ok(clvox_atlas(ctx, all.s, 3, other.own[0], &o, &r));
     assert_true(clvox_grid_equal(&r.average->grid, &other.own[0]->grid));
-    clvox_atlas_result_free(&r);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(&want);
     release(&all);
     release(&other);
 }
@@ -954,7 +951,7 @@ static void failures_on_several_devices(void **state)
     assert_memory_equal(want.average->data, r.average->data,
                         clvox_grid_voxels(&r.average->grid) * sizeof(float));
     assert_non_null(strstr(r.map[2].left_out, "third: "));
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     o.skip_bad = 0;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DATA);
     assert_non_null(strstr(clvox_message(), "third: "));
@@ -968,7 +965,7 @@ static void failures_on_several_devices(void **state)
     o.more = NULL;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
     clvox_contexts_destroy(NULL, 1);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&want);
     clvox_volume_destroy(&nowhere);
     release(&all);
 }
@@ -1090,7 +1087,7 @@ static void assert_together(const clvox_atlas_result *want, member *m, int size)
 static void release_members(member *m, int size)
 {
     for (int i = 0; i < size; i++)
-        clvox_atlas_result_free(&m[i].r);
+        clvox_atlas_result_destroy(&m[i].r);
 }
 
 static void teams(void **state)
@@ -1121,7 +1118,7 @@ static void teams(void **state)
             for (int i = 0; i < size; i++)
                 clvox_store_destroy(&m[i].o.store);
         }
-        clvox_atlas_result_free(&want);
+        clvox_atlas_result_destroy(&want);
     }
     release(&all);
 }
@@ -1160,7 +1157,7 @@ static void team_that_fails(void **state)
     build(&all, &o, &one);
     assert_same(&want, &one);
     assert_int_equal(one.resumed, 9);
-    clvox_atlas_result_free(&one);
+    clvox_atlas_result_destroy(&one);
     clvox_atlas_forget(place);
     /* Other options or subjects in one of them. */
     o.state = NULL;
@@ -1178,7 +1175,7 @@ static void team_that_fails(void **state)
     wait_for_all(&w, m);
     for (int i = 0; i < 2; i++)
         assert_that(m[i].status == CLVOX_ERROR_DATA && strstr(m[i].sentence, "third: "), "%s", m[i].sentence);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&want);
     o.skip_bad = 1;
     build(&all, &o, &want);
     work_together(&w, m, 2, &all, &o);
@@ -1190,7 +1187,7 @@ static void team_that_fails(void **state)
                             clvox_grid_voxels(&want.average->grid) * sizeof(float));
     }
     release_members(m, 2);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&want);
     clvox_volume_destroy(&nowhere);
     release(&all);
 }
@@ -1215,7 +1212,7 @@ static clvox_store_bytes build_within(const population *all, clvox_atlas_options
     assert_memory_equal(want->labels->data, r.labels->data,
                         clvox_grid_voxels(&r.labels->grid) * sizeof(float));
     const clvox_store_bytes most = clvox_store_measure(o->store);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     assert_empty(o->store);
     clvox_store_destroy(&o->store);
     return most;
@@ -1252,7 +1249,7 @@ static void on_disk(void **state)
             assert_true(k ? most.most_memory >= volume : most.most_disk >= free.most_memory);
         }
         if (average < CLVOX_AVERAGE_MEDIAN)
-            clvox_atlas_result_free(&want);
+            clvox_atlas_result_destroy(&want);
     }
     /* Stopped and taken up again. */
     assert_non_null(mkdtemp(place));
@@ -1270,11 +1267,11 @@ static void on_disk(void **state)
     assert_ok(status);
     assert_true(r.resumed > 2);
     assert_same(&want, &r);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     assert_empty(o.store);
     clvox_store_destroy(&o.store);
     clvox_atlas_forget(place);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&want);
     release(&all);
 }
 
@@ -1343,9 +1340,8 @@ static void left_out(void **state)
     assert_true(r.resumed > 2);
     assert_non_null(strstr(r.map[2].left_out, "third: "));
     assert_true(!*r.map[0].left_out && !*r.map[1].left_out && !r.map[2].warp);
-    assert_memory_equal(want.average->data, r.average->data,
-                        clvox_grid_voxels(&r.average->grid) * sizeof(float));
-    clvox_atlas_result_free(&r);
+    assert_memory_equal(want.average->data, r.average->data, clvox_grid_voxels(&r.average->grid) * sizeof(float));
+    clvox_atlas_result_destroy(&r);
     clvox_atlas_forget(place);
     /* Of one that lies elsewhere, 2 of 25 voxels along an axis of the template are too few, whatever they
      * show. */
@@ -1358,7 +1354,7 @@ static void left_out(void **state)
     assert_ok(clvox_atlas(ctx, all.s, count, start, &o, &r));
     assert_non_null(strstr(r.map[2].left_out, "third: it is lost"));
     assert_int_equal(r.map[0].suspicions & CLVOX_SUSPECT_OVERLAP, 0);
-    clvox_atlas_result_free(&r);
+    clvox_atlas_result_destroy(&r);
     clvox_atlas_forget(place);
     all.s[2].mask = nowhere;
     all.s[0].mask = all.s[1].mask = nowhere;
@@ -1366,16 +1362,15 @@ static void left_out(void **state)
     assert_int_equal(clvox_atlas(ctx, all.s, count, start, &o, &r), CLVOX_ERROR_DATA);
     assert_non_null(strstr(clvox_message(), "no subject is left"));
     assert_true(access(place, F_OK) < 0);
-    clvox_atlas_result_free(&want);
+    clvox_atlas_result_destroy(&want);
     clvox_volume_destroy(&start);
     clvox_volume_destroy(&nowhere);
     release(&all);
 }
 
-static int stop_soon(void *user, const char *stage, double fraction)
+static int stop_soon(void *user, const clvox_step *step)
 {
-    (void)stage;
-    (void)fraction;
+    (void)step;
     return ++*(int *)user > 3;
 }
 
@@ -1405,8 +1400,8 @@ static void misuse(void **state)
         all.own[2]->data[i] = i % 2 ? NAN : 7;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DATA);
     assert_non_null(strstr(clvox_message(), "third"));
-    clvox_atlas_result_free(&r);
-    clvox_atlas_result_free(NULL);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(NULL);
     release(&all);
 }
 

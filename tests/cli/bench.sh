@@ -109,7 +109,7 @@ refused multiply-add ceilings
 broken papers/ceiling.cl 's/i += 4/i += 5/'
 refused 'local memory' ceilings
 
-begin "misuse"
+begin "usage errors exit with 2 and say what is wrong"
 exits 2 clvox bench papers nobody1999; says lee2012; says mueller2008
 exits 2 clvox bench --size 1
 exits 2 clvox bench pipelines force

@@ -140,7 +140,7 @@ LC_ALL=C grep -q "$(printf '\033')" log/out && complain "an escape sequence was 
 grep -q '<script\|<img' bad.html && complain "markup went into the page"
 prints '^????.31mred'
 
-begin "misuse"
+begin "usage errors exit with 2 and say what is wrong"
 exits 2 clvox bench compare
 exits 2 clvox bench compare --markdown columns gpu.json
 exits 2 clvox bench compare gpu.json gpu.json gpu.json gpu.json gpu.json gpu.json gpu.json gpu.json gpu.json

@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 end:
     if (status < 0)
         fprintf(stderr, "%s\n", clvox_message());
-    clvox_denoise_result_free(&result);
-    clvox_level_set_free(&level_set);
+    clvox_denoise_result_destroy(&result);
+    clvox_level_set_destroy(&level_set);
     clvox_context_destroy(&context);
     clvox_volume_destroy(&volume);
     clvox_surface_destroy(&surface);

@@ -87,7 +87,7 @@ exits 0 clvox compare clean.nii nlm.nii; below RMS "$(echo "$before" | awk '{ pr
 exits 0 clvox filter nlm noisy.nii -o local.nii --local-noise --json log/local.json; prints ' to '
 json log/local.json '10 < j["filter"]["noise"][0] < j["filter"]["noise"][1] < 40 and j["options"]["local_noise"]'
 exits 0 clvox filter nlm noisy.nii -o map.nii --noise-map clean.nii
-exits 2 clvox filter nlm noisy.nii -o x.nii --noise-map clean.nii --local-noise; says 'take --noise and'
+exits 2 clvox filter nlm noisy.nii -o x.nii --noise-map clean.nii --local-noise; says 'leave out --noise and'
 exits 2 clvox filter nlm noisy.nii -o x.nii --noise 3 --local-noise; says '--local-noise'
 exits 1 clvox filter nlm noisy.nii -o x.nii --noise-map t.nii.gz; one_sentence; says 't.nii.gz: lies on another grid'
 exits 0 clvox filter nlm k.nii -o same.nii --noise 5 --search 1 --patch 2 --single --noise-kind gaussian

@@ -62,7 +62,7 @@ exits 0 clvox register --series p_dwi.nii.gz -o dry --dry-run -q; quiet; prints 
 exits 1 clvox register --series p_dwi.nii.gz -o e --reference 13 --dry-run; one_sentence; says 'there is no frame 13'
 exits 1 clvox register --series p_dwi.nii.gz -o p_dwi --dry-run --json p_dwi.nii.gz; one_sentence; says 'would be overwritten'
 
-begin "sentences"
+begin "what is wrong with a series is one sentence"
 exits 2 clvox register --series p_dwi.nii.gz; says '-o PREFIX is missing'
 exits 2 clvox register --series p_dwi.nii.gz -o e --reference none.nii; says 'neither a file nor the number of a frame'
 exits 2 clvox register --series p_dwi.nii.gz -o e --linear scales; says 'translation|rigid|similarity|affine'

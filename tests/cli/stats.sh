@@ -121,7 +121,7 @@ exits 2 clvox stats --entropy -i all.nii -o x --test mean; says '--test'
 exits 1 clvox stats --entropy -i all.nii --mask zero.nii -o x -q; says 'zero.nii'; absent x.tsv
 exits 0 clvox stats --entropy --help; prints 'bootstrap'
 
-begin "misuse"
+begin "usage errors exit with 2 and say what is wrong"
 exits 2 clvox stats --list subjects.tsv --test group; says '-o PREFIX'
 exits 2 clvox stats --list subjects.tsv -o x; says '--test COLUMN'
 exits 2 clvox stats --test group -o x; says '--list FILE.tsv'

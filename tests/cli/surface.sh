@@ -157,7 +157,7 @@ exits 1 cmp t_noisy_mask.nii.gz u_noisy_mask.nii.gz
 exits 0 clvox phantom surface:csg -o c --size 32x32x32; near Euler -2 0
 exists c_truth_distance.nii.gz; absent c_noisy_mask.nii.gz; absent c_noisy.surf.gii
 
-begin "phantoms: misuse"
+begin "phantoms: usage errors exit with 2"
 exits 2 clvox phantom surface:cone -o x; says 'surface:sphere'
 exits 2 clvox phantom surface:cube -o x --labels l.nii; says 'mask'
 exits 2 clvox phantom surface:cube -o x --noise 1x2; says '--noise'
@@ -208,7 +208,7 @@ json log/tf.json 'not j["topology"]["kept"] and j["result"]["euler"] == j["topol
 exits 0 clvox surface denoise dt_mask.nii.gz -o tk.ply --json log/tk.json; prints 'topology *kept$'
 json log/tk.json 'j["topology"]["kept"] and j["topology"]["refined"] == 0'
 exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o tk.ply --sdf tk.nii.gz --topology keep --json log/tk.json
-prints 'topology *kept on voxels of'; json log/tk.json 'j["topology"]["held_voxels"] > 0'
+prints 'topology *kept on a grid'; json log/tk.json 'j["topology"]["held_voxels"] > 0'
 json log/tk.json 'j["result"]["euler"] != 0 and j["result"]["components"] > 1 and j["result"]["open_edges"] == 0'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --topology some; says 'topology'
 

@@ -87,7 +87,7 @@ print("far", "below" if math.sqrt(sum(d) / len(d)) < 7e-5 else "above")
 P
 exits 0 python3 far.py out.nii.gz d_truth_tensor.nii.gz; prints 'far below'
 exits 0 python3 far.py noisy.nii.gz d_truth_tensor.nii.gz; prints 'far above'
-exits 0 clvox tensor denoise noisy.nii.gz -o guess.nii.gz; says 'guessed'
+exits 0 clvox tensor denoise noisy.nii.gz -o guess.nii.gz; says 'estimated from differences'
 exits 0 clvox tensor denoise noisy.nii.gz --model log --lambda 3 -o log.nii.gz -q; quiet
 exits 0 clvox tensor denoise noisy.nii.gz --model paper --bregman 1 --iterations 30 --lambda 8 -o paper.nii.gz
 prints 'iterations         30'

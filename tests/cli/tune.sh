@@ -114,7 +114,7 @@ begin "a kernel that was changed since goes by the planner again"
 exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" bench gradient --size 12 --seconds 0.001 --json log/v.json
 json log/v.json 'not j["wisdom"]["used"]'
 
-begin "misuse"
+begin "usage errors exit with 2 and say what is wrong"
 exits 1 tune --kernel no_such_kernel; one_sentence; says 'no_such_kernel'
 exits 2 clvox tune --size 1
 exits 2 clvox tune copy

@@ -83,14 +83,14 @@ static void every_channel_counts(void **state)
     double same = pair_distance(one.warp, r.warp, shared.p.labels, &largest);
     /* Sums in another order decide otherwise between two steps now and then. */
     assert_that(same < .05, "the image twice: %g voxels from once", same);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     images.fixed[0] = images.moving[0] = shared.flat;
     assert_ok(clvox_register(harness_context(), &images, &o, &r));
     double second = pair_error(&shared.p, &r, NULL, &largest), start = pair_start(&shared.p, NULL);
     printf("# twice: %.4f voxels from once; by the second channel alone: error %.3f of %.3f\n", same, second, start);
     assert_that(second < .75 * start, "%g of %g", second, start);
-    clvox_register_result_free(&r);
-    clvox_register_result_free(&one);
+    clvox_register_result_destroy(&r);
+    clvox_register_result_destroy(&one);
 }
 
 static void a_mask_leaves_out_a_lesion(void **state)
@@ -105,8 +105,8 @@ static void a_mask_leaves_out_a_lesion(void **state)
     double with = pair_error(&shared.p, &masked, NULL, &largest), without = pair_error(&shared.p, &plain, NULL, &largest);
     printf("# error %.3f with the mask, %.3f without\n", with, without);
     assert_that(with < .95 * without, "%g, %g", with, without);
-    clvox_register_result_free(&plain);
-    clvox_register_result_free(&masked);
+    clvox_register_result_destroy(&plain);
+    clvox_register_result_destroy(&masked);
 }
 
 static void presets_go_further_by_effort(void **state)
@@ -121,7 +121,7 @@ static void presets_go_further_by_effort(void **state)
         assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
         error[i] = pair_error(&shared.p, &r, NULL, &largest);
         assert_true(r.jacobian.folded == 0);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     }
     printf("# error %.3f quick, %.3f best, of %.3f\n", error[0], error[1], pair_start(&shared.p, NULL));
     assert_that(error[0] < pair_start(&shared.p, NULL) && error[1] < error[0], "%g, %g", error[0], error[1]);

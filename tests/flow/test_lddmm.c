@@ -251,9 +251,9 @@ static void it_recovers_a_known_warp(void **state)
     assert_that(fabs(total - 1) < .005, "%g", total);
     assert_true(r.jacobian.folded == 0);
     clvox_volume_destroy(&j);
-    clvox_register_result_free(&again);
-    clvox_register_result_free(&r);
-    clvox_register_result_free(&syn);
+    clvox_register_result_destroy(&again);
+    clvox_register_result_destroy(&r);
+    clvox_register_result_destroy(&syn);
 }
 
 static void exchanging_the_images_gives_the_inverse(void **state)
@@ -271,8 +271,8 @@ static void exchanging_the_images_gives_the_inverse(void **state)
     printf("# there and back %.4f voxels, there twice %.3f\n", detour, far);
     assert_that(far > 1, "%g voxels", far);
     assert_that(detour <= .1, "%g voxels", detour);
-    clvox_register_result_free(&a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&a);
+    clvox_register_result_destroy(&b);
 }
 
 static void what_is_no_flow_is_refused(void **state)

@@ -289,7 +289,7 @@ static int maps_set_up(void **state)
 static int maps_tear_down(void **state)
 {
     (void)state;
-    clvox_register_result_free(&shared.r);
+    clvox_register_result_destroy(&shared.r);
     pair_free(&shared.p);
     return 0;
 }
@@ -326,10 +326,10 @@ static void it_recovers_a_known_warp_and_repeats(void **state)
     assert_that(there <= .02, "%g", there);
     assert_true(r.jacobian.folded == 0);
     clvox_volume_destroy(&j);
-    clvox_register_result_free(&r);
-    clvox_register_result_free(&again);
-    clvox_register_result_free(&lddmm);
-    clvox_register_result_free(&syn);
+    clvox_register_result_destroy(&r);
+    clvox_register_result_destroy(&again);
+    clvox_register_result_destroy(&lddmm);
+    clvox_register_result_destroy(&syn);
 }
 
 /* How far two maps are apart in the middle of the grid, as a share of their length, with the one stretched by
@@ -386,7 +386,7 @@ static void small_steps_of_all_models_agree(void **state)
     /* Of each step the longest vector is as long as asked for: greedy's lies nearer to the border. */
     assert_that(greedy < .08 && fabs(scale[1] - 1) < .2, "%g, %g", greedy, scale[1]);
     for (int i = 0; i < 3; i++)
-        clvox_register_result_free(&r[i]);
+        clvox_register_result_destroy(&r[i]);
     pair_free(&p);
 }
 
@@ -414,7 +414,7 @@ static void small_flows_end_alike(void **state)
     printf("# shooting from lddmm: %.3g, %.3f times as long\n", apart, scale);
     assert_that(apart < .05 && fabs(scale - 1) < .02, "%g, %g", apart, scale);
     for (int i = 0; i < 2; i++)
-        clvox_register_result_free(&r[i]);
+        clvox_register_result_destroy(&r[i]);
     pair_free(&p);
 }
 
@@ -430,7 +430,7 @@ static void steps_that_are_kept_lead_further(void **state)
     printf("# lncc %.5f, without %.5f\n", r.metric_after, shared.r.metric_after);
     assert_that(r.metric_after > shared.r.metric_after + .002, "%g, %g", r.metric_after,
                 shared.r.metric_after);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static void its_momentum_gives_its_map(void **state)
@@ -495,7 +495,7 @@ static void it_knows_every_storage(void **state)
     assert_ok(pair_register(harness_context(), reference, shared.p.moving, NULL, NULL, &o, &r));
     assert_int_equal(r.momentum->grid.size[2], shared.r.momentum->grid.size[1]);
     assert_memory_equal(&r.momentum->flow, &shared.r.momentum->flow, sizeof r.momentum->flow);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     clvox_volume_destroy(&reference);
     clvox_volume_destroy(&momentum);
     clvox_volume_destroy(&want);

@@ -45,7 +45,7 @@ static int tear_down(void **state)
     (void)state;
     for (int m = 0; m < 2; m++)
         for (int k = 0; k < 2; k++)
-            clvox_register_result_free(&shared.exact[m][k]);
+            clvox_register_result_destroy(&shared.exact[m][k]);
     pair_free(&shared.p);
     return 0;
 }
@@ -74,8 +74,8 @@ static void solvers_find_one_map(void **state)
     assert_ok(find(model, (clvox_solver)solver, uncoupled ? 0 : 5, 0, &again));
     assert_memory_equal(r.warp->data, again.warp->data, 3 * sizeof(float) * clvox_grid_voxels(&r.warp->grid));
     assert_true(again.solver.iterations == s->iterations);
-    clvox_register_result_free(&again);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&again);
+    clvox_register_result_destroy(&r);
 }
 
 static void the_tolerance_is_kept(void **state)
@@ -88,8 +88,8 @@ static void the_tolerance_is_kept(void **state)
     assert_true(tight.solver.residual <= 1e-4);
     assert_true((double)loose.solver.iterations / (double)loose.solver.solves <
                 .7 * (double)tight.solver.iterations / (double)tight.solver.solves);
-    clvox_register_result_free(&loose);
-    clvox_register_result_free(&tight);
+    clvox_register_result_destroy(&loose);
+    clvox_register_result_destroy(&tight);
 }
 
 static void over_relaxation_refuses_beta(void **state)

@@ -320,7 +320,7 @@ int main(void)
     test_case(balls_and_discs_lose_contrast, "balls and discs lose their surface over their volume");
     test_case(what_is_left_alone, "NaN, what is outside the mask, and constants");
     test_case(noise_of_either_kind, "noise is measured and goes, Gaussian and Rician");
-    test_case(frames_together, "frames together");
+    test_case(frames_together, "frames together share their edges");
     test_case(iterations_and_their_report, "iterations and their report");
     test_case(what_is_refused, "what is refused");
     return test_run("tv", harness_close);

@@ -28,7 +28,7 @@ int main(void)
         printf("no device: %s\n", clvox_message());
     for (int i = 0; i < count; i++)
         printf("%s%s\n", devices[i].limits.name, devices[i].is_default ? " (default)" : "");
-    clvox_devices_free(&devices);
+    clvox_devices_destroy(&devices);
     printf("clvox %s\n", clvox_version());
     return 0;
 

@@ -115,7 +115,7 @@ static void more_data_than_the_header_promises_do(void **state)
 
 static void others(void)
 {
-    test_case(one_member, "one member");
+    test_case(one_member, "a file of one member is read");
     test_case(any_members_at_any_boundary, "any members, at any boundary");
     test_case(members_that_state_their_length_at_any,
               "members that state their length, at any boundary, in any number of threads");
@@ -193,7 +193,7 @@ static void ours(void)
     for (int threads = 1; threads < 6; threads += 2)
         test_case_at(what_threads_write_is_read_again, TEST_AT(threads),
                      "what %d threads write is read again, and is the same file", threads);
-    test_case(gzip_reads, "gzip reads it");
+    test_case(gzip_reads, "gzip reads what is written");
     test_case(pythons_gzip_reads_it_and_finds,
               "Python's gzip reads it, and finds what the uncompressed file holds");
 }
@@ -277,7 +277,7 @@ int main(void)
     memcpy(plain + 352, values, sizeof values);
     others();
     ours();
-    damage("one member", members(sizeof plain, 0, 0));
+    damage("a file of one member is read", members(sizeof plain, 0, 0));
     damage("members", members(5000, 99999, 0));
     damage("members that state their length", members(352, 60000, 1));
     test_case(an_empty_compressed_file_is_refused, "an empty compressed file is refused");

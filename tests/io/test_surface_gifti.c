@@ -434,7 +434,7 @@ static void lies(void)
     test_case(numbers_in_another_file, "numbers in another file");
     test_case(unknown_types_encodings_and_shapes, "unknown types, encodings and shapes");
     test_case(counts_that_do_not_fit, "counts that do not fit");
-    test_case(damage_2, "damage");
+    test_case(damage_2, "damaged GIFTI is refused");
     test_case(entities_are_refused_before_they_grow, "entities are refused before they grow");
 }
 

@@ -163,7 +163,7 @@ static void trees(void)
     tree("sphere", ball, 3);
     tree("box", box, 3);
     tree("one triangle", one, 2);
-    test_case(a_tree_of_no_triangle, "a tree of no triangle");
+    test_case(a_tree_of_no_triangle, "a tree without triangles is refused");
     test_tear_down(trees_tear_down);
 }
 
@@ -234,7 +234,7 @@ static void a_surface_and_itself_and_turned_over(void **state)
 static void known(void)
 {
     test_case(two_spheres_with_one_centre, "two spheres with one centre");
-    test_case(a_box_in_a_box, "a box in a box");
+    test_case(a_box_in_a_box, "distances of a box in a box");
     test_case(a_surface_and_itself_and_turned_over, "a surface and itself, and turned over");
 }
 

@@ -78,11 +78,11 @@ static void turned_inside_out(void **state)
 
 static void shapes(void)
 {
-    test_case(a_sphere, "a sphere");
-    test_case(a_torus, "a torus");
-    test_case(a_box, "a box");
-    test_case(two_surfaces, "two surfaces");
-    test_case(turned_inside_out, "turned inside out");
+    test_case(a_sphere, "facts of a sphere");
+    test_case(a_torus, "facts of a torus");
+    test_case(a_box, "facts of a box");
+    test_case(two_surfaces, "facts of two surfaces");
+    test_case(turned_inside_out, "facts of a box turned inside out");
 }
 
 static void an_open_box(void **state)
@@ -170,11 +170,11 @@ static void a_corner_that_is_no_vertex_a_point(void **state)
 
 static void faults(void)
 {
-    test_case(an_open_box, "an open box");
-    test_case(a_turned_triangle, "a turned triangle");
-    test_case(a_triangle_twice, "a triangle twice");
-    test_case(collapsed_triangles, "collapsed triangles");
-    test_case(no_triangle_at_all, "no triangle at all");
+    test_case(an_open_box, "facts of an open box");
+    test_case(a_turned_triangle, "facts of a turned triangle");
+    test_case(a_triangle_twice, "facts of a triangle twice");
+    test_case(collapsed_triangles, "facts of collapsed triangles");
+    test_case(no_triangle_at_all, "facts of no triangle at all");
     test_case(a_corner_that_is_no_vertex_a_point, "a corner that is no vertex, a point that is no number");
 }
 

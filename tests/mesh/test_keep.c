@@ -262,7 +262,7 @@ static void is_denoised_its_topology(void **state)
     assert_that(!rows[r].components || (f.components == rows[r].components && f.euler == rows[r].euler),
                 "%d components, Euler %d, %ld held", f.components, f.euler, d.held_voxels);
     clvox_surface_destroy(&mesh);
-    clvox_denoise_result_free(&d);
+    clvox_denoise_result_destroy(&d);
     free(noise);
     clvox_volume_destroy(&v);
 }
@@ -296,7 +296,7 @@ static void not_finite(void **state)
     clvox_surface_facts f = facts_of(mesh);
     assert_that(f.components == 2 && f.euler == 4, "%d components, Euler %d", f.components, f.euler);
     clvox_surface_destroy(&mesh);
-    clvox_denoise_result_free(&d);
+    clvox_denoise_result_destroy(&d);
     clvox_volume_destroy(&v);
 }
 
@@ -344,7 +344,7 @@ static void denoised_its_topology_kept(void **state)
     clvox_surface_destroy(&mesh);
     clvox_surface_destroy(&out);
     clvox_volume_destroy(&was);
-    clvox_denoise_result_free(&d);
+    clvox_denoise_result_destroy(&d);
 }
 
 static void real(const char *name, int euler)

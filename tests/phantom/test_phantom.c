@@ -278,7 +278,7 @@ int main(void)
 
     test_case(a_warp_that_could_fold_is_refused,
               "a warp that could fold is refused with the largest amplitude");
-    test_case(one_voxel, "one voxel");
+    test_case(one_voxel, "a grid of one voxel has a finite value");
     test_case(the_ball_has_the_volume_of_a_ball, "the ball has the volume of a ball");
     test_case(shells_hold_their_four_labels, "shells hold their four labels");
     test_case(the_pulled_back_texture_equals_the_texture,

@@ -4,12 +4,14 @@
     test_package.py BUILD SOURCE PROGRAM
 Prints a TAP line a case."""
 import base64
+import contextlib
 import csv
 import ctypes
 import glob
 import hashlib
 import importlib.util
 import inspect
+import io
 import json
 import os
 import re
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import traceback
 import typing
+import warnings
 import zipfile
 
 import numpy as np
@@ -26,6 +29,7 @@ import numpy as np
 BUILD, SOURCE, PROGRAM = sys.argv[1:4]
 sys.path.insert(0, os.path.join(BUILD, "src/python"))
 import clvox  # noqa: E402  pylint: disable=wrong-import-position
+import clvox.ants  # noqa: E402  pylint: disable=wrong-import-position
 from clvox import _abi  # noqa: E402  pylint: disable=wrong-import-position
 
 CASES = []
@@ -58,6 +62,11 @@ def refused(words, function, *arguments, **more):
 def equal(volume, path):
     other = clvox.read(path)
     return np.array_equal(np.asarray(volume), other.data, equal_nan=True) and np.allclose(volume.affine, other.affine, atol=1e-5)
+
+
+def close(mine, logged):
+    """What a log keeps of doubles: 15 digits."""
+    return np.allclose(mine, logged, rtol=1e-13, atol=0)
 
 
 @case("structs lie as the compiler lays them, and constants and functions are those of the headers")
@@ -117,11 +126,12 @@ def registration():
     command("register", "-f", "p_fixed.nii.gz", "-m", "p_moving.nii.gz", "-o", "r", "--no-picture", *TYPED)
     told = []
     fixed = clvox.read("p_fixed.nii.gz")
-    r = clvox.register(fixed, "p_moving.nii.gz", inverse=True, progress=lambda *a: told.append(a), **FEW)
+    r = clvox.register(fixed, "p_moving.nii.gz", inverse=True, progress=told.append, **FEW)
     assert equal(r.warped, "r_warped.nii.gz") and equal(r.warp, "r_warp.nii.gz")
     assert equal(r.inverse_warp, "r_inverse_warp.nii.gz")
     assert np.allclose(r.matrix, clvox.read_affine("r_affine.txt"), atol=1e-6)
-    assert told and told[-1][3] == 1 and r.metric_after > r.metric_before and r.suspicious == []
+    assert told[-1].fraction == 1 and (told[0].level, told[0].stage) == (0, "deformation")
+    assert r.metric_after > r.metric_before and r.suspicious == []
 
     def stop(*_):
         raise KeyboardInterrupt
@@ -263,10 +273,10 @@ def population():
     command("atlas", "-o", "a", *images, *few, "--average", "trimmed")
     found = clvox.atlas(images, linear="rigid", deform="greedy", shrink=(2,), iterations=(3,), rounds=1, linear_rounds=1,
                         average="trimmed", labels=["p_fixed_labels.nii.gz", "p_moving_labels.nii.gz"],
-                        progress=lambda *a: told.append(a))
+                        progress=told.append)
     warp = found.maps[0].warp
     assert equal(found.average, "a/template.nii.gz") and equal(warp, "a/p_fixed_warp.nii.gz")
-    assert len(found.maps) == 2 and len(found.rounds) == 2 and told[-1][1] == 1 and found.labels.kind == "label"
+    assert len(found.maps) == 2 and len(found.rounds) == 2 and told[-1].fraction == 1 and told[0].level is None and found.labels.kind == "label"
     again = clvox.apply(images[1], found.average, [found.maps[1].warp, found.maps[1].matrix])
     assert again.shape == found.average.shape
     del found
@@ -294,6 +304,8 @@ def population():
     fit, rest = np.linalg.lstsq(x, maps[2, 1, 1].astype(float), rcond=None)[:2]
     t = fit[2] / np.sqrt(rest[0] / 3 * np.linalg.inv(x.T @ x)[2, 2])
     assert abs(groups.t.statistic.data[2, 1, 1] - t) < 1e-3 and groups.dof == 3 and groups.tfce.p is None
+    pair = clvox.Volume(maps[..., 0], AFFINE), clvox.Volume(maps[..., 1], AFFINE)
+    assert np.array_equal(clvox.stats(pair).t.statistic.data, clvox.stats(list(pair)).t.statistic.data, equal_nan=True)
     refused(["2 numbers", "6 maps"], clvox.stats, "maps.nii.gz", [0, 1])
     refused(["6 rows"], clvox.stats, "maps.nii.gz", None, [1, 2])
 
@@ -339,9 +351,9 @@ def scans():
     clvox.Volume(moved, truth.affine).write("m.nii.gz")
     command("register", "--series", "m.nii.gz", "-o", "n", "--reference", "0")
     told = []
-    found = clvox.register_series("m.nii.gz", 0, progress=lambda *a: told.append(a))
+    found = clvox.register_series("m.nii.gz", 0, progress=told.append)
     assert equal(found.mean, "n_mean.nii.gz")
-    assert found.corrected.shape == moved.shape and len(found.frames) == 4 and told[-1][1] > 0.5 and found.directions is None
+    assert found.corrected.shape == moved.shape and len(found.frames) == 4 and told[-1].fraction > 0.5 and found.directions is None
     apart = np.linalg.norm(found.frames[2].matrix[:3, 3] - found.frames[0].matrix[:3, 3])
     assert abs(apart - truth.spacing[0]) < 0.2, apart
     table = np.loadtxt("t.b")
@@ -362,6 +374,160 @@ def scans():
     assert equal(scan, "q.nii.gz") and equal(noise, "z.nii.gz")
 
 
+@case("templates along a covariate have the command's bits")
+def regression():
+    names = [f"g{i}" for i in range(3)]
+    for i, name in enumerate(names):
+        command("phantom", "warp", "--size", "13x12x11", "--spacing", "3mm", "--seed", "5", "--amplitude", str(.3 + .5 * i), "-o", "w.nii.gz")
+        command("phantom", "textured", "--size", "13x12x11", "--spacing", "3mm", "-o", "u.nii.gz")
+        command("apply", "-i", "u.nii.gz", "-r", "u.nii.gz", "-t", "w.nii.gz", "-o", name + ".nii.gz")
+    with open("g.tsv", "w", encoding="ascii") as file:
+        file.write("image\tage\n" + "".join(f"{name}.nii.gz\t{age}\n" for name, age in zip(names, (2, 5, 9))))
+    few = {"linear": "rigid", "deform": "greedy", "shrink": (2,), "iterations": (3,), "rounds": 1, "linear_rounds": 1}
+    command("atlas", "-o", "g", "--list", "g.tsv", "--regress", "age", "--at", "3,8", "--bandwidth", "1.5", "--linear", "rigid",
+            "--deform", "greedy", "--shrink", "2", "--iterations", "3", "--rounds", "1", "--linear-rounds", "1")
+    images = [name + ".nii.gz" for name in names]
+    told = []
+    found = clvox.atlas_regression(images, (2, 5, 9), [3, 8], 1.5, progress=told.append, **few)
+    assert len(found) == 2 and equal(found[0].average, "g/template_3.nii.gz") and equal(found[1].average, "g/template_8.nii.gz")
+    assert not np.array_equal(found[0].average.data, found[1].average.data) and told[-1].fraction == 1
+    assert equal(found[1].maps[2].warp, "g/g2_8_warp.nii.gz") and found[0].maps[2].share == 0 < found[0].maps[0].share
+    refused(["2 values", "3 images"], clvox.atlas_regression, images, (1, 2), [3], 1)
+    refused(["bandwidth"], clvox.atlas_regression, images, (1, 2, 3), [3], 0)
+
+
+@case("phantoms have the command's bits")
+def phantoms():
+    p, grid = clvox.phantom, {"size": (9, 11, 8), "spacing": (1, 1.5, 2)}
+    typed = ["--size", "9x11x8", "--spacing", "1x1.5x2mm"]
+    command("phantom", "shells", *typed, "--direction", "oblique", "--noise", "3", "--labels", "hl.nii.gz", "-o", "h.nii.gz")
+    assert equal(p.image("shells", oblique=True, noise=3, **grid), "h.nii.gz")
+    assert equal(p.labels("shells", oblique=True, **grid), "hl.nii.gz") and p.labels(like="h.nii.gz").kind == "label"
+    command("phantom", "warp", *typed, "--seed", "4", "--inverse", "hi.nii.gz", "-o", "hw.nii.gz")
+    assert equal(p.warp(seed=4, **grid), "hw.nii.gz") and equal(p.warp(seed=4, inverse=True, **grid), "hi.nii.gz")
+    command("phantom", "pair", *typed, "--seed", "3", "--noise", "1", "-o", "hp")
+    pair = p.pair(seed=3, noise=1, **grid)
+    for field, name in zip(pair, ("fixed", "moving", "truth_warp", "truth_inverse_warp", "fixed_labels", "moving_labels")):
+        assert equal(field, f"hp_{name}.nii.gz"), name
+    command("phantom", "surface:torus", "--size", "17x18x19", "--noise", "0.4mm", "-o", "ht")
+    grid = {"size": (17, 18, 19)}
+    distance = p.distance("torus", **grid)
+    assert equal(distance, "ht_truth_distance.nii.gz") and equal(p.mask(distance), "ht_mask.nii.gz")
+    assert equal(p.mask(distance, .4), "ht_noisy_mask.nii.gz")
+    for mesh, name in ((p.mesh("torus", **grid), "truth"), (p.mesh("torus", refined=1, noise=.4, **grid), "noisy")):
+        other = clvox.surface.read(f"ht_{name}.surf.gii")
+        assert np.array_equal(mesh.triangles, other.triangles) and np.allclose(mesh.points, other.points, atol=1e-5), name
+    command("phantom", "tensor:rings", "--size", "9x8x7", "--directions", "7", "--seed", "2", "--snr", "30", "-o", "hd")
+    tensor, fa, mask = p.tensor("rings", (9, 8, 7), seed=2)
+    assert equal(tensor, "hd_truth_tensor.nii.gz") and equal(fa, "hd_truth_fa.nii.gz") and equal(mask, "hd_mask.nii.gz")
+    scan, table = p.dwi("rings", (9, 8, 7), directions=7, seed=2, snr=30)
+    assert equal(scan, "hd_dwi.nii.gz") and np.allclose(table, np.loadtxt("hd.b"), atol=1e-6)
+    refused(["kind", "textured"], p.image, "head")
+    refused(["solid", "torus"], p.mesh, "ball")
+    refused(["three numbers"], p.image, "ball", (3, 4))
+    refused(["amplitude"], p.warp, (9, 9, 9), amplitude=50)
+
+
+@case("currents, varifolds and distances of shapes are the command's")
+def currents():
+    a, b = clvox.surface.read("here.ply"), clvox.surface.read("there.ply")
+    for words, given in (([], {}), (["--method", "exact"], {"method": "exact"}), (["--method", "mesh"], {"method": "mesh", "error": 1e-4})):
+        command("surface", "compare", "here.ply", "there.ply", "--width", "2mm", *words, *(["--error", "1e-4"] if "error" in given else []),
+                "--json", "k.json")
+        said, found = json.load(open("k.json", encoding="utf-8"))["result"], clvox.surface.compare(a, b, width=2, **given)
+        assert close([found.mean[2], found.largest[2], found.dice], [said[k] for k in ("mean_distance_mm", "hausdorff_mm", "dice")])
+        for name in ("currents", "varifold"):
+            mine, theirs = getattr(found, name), said[f"{name}_products"]
+            assert close([mine.aa, mine.bb, mine.ab], [theirs[k] for k in ("AA", "BB", "AB")]) and mine.method == theirs["method"]
+            assert close(mine.squared_distance, said[name]) and said[name] > 0
+    assert not hasattr(clvox.surface.compare(a, b, samples=100), "currents")
+    for names, shapes in ((("here.vtk", "there.vtk"), [clvox.read_curves(n) for n in ("here.vtk", "there.vtk")]),
+                          (("here.csv", "there.csv"), [clvox.Cloud(np.loadtxt(n, delimiter=",", skiprows=1)[:, :3],
+                                                                   np.loadtxt(n, delimiter=",", skiprows=1)[:, 3])
+                                                       for n in ("here.csv", "there.csv")])):
+        command("surface", "compare", *names, "--width", "3mm", "--frames", "ras", "--json", "k.json")
+        said, found = json.load(open("k.json", encoding="utf-8"))["result"], clvox.compare_shapes(*shapes, 3)
+        assert close([found.mean[2], found.largest[2]], [said["mean_distance_mm"], said["hausdorff_mm"]])
+        assert close(found.currents.squared_distance, said["currents" if names[0].endswith("vtk") else "measure"])
+        assert (found.varifold is None) == names[0].endswith("csv")
+        assert close(found.sizes[0], said.get("length_a_mm", said.get("weight_a")))
+    refused(["one kind"], clvox.compare_shapes, *[a, clvox.read_curves("here.vtk")], 3)
+    refused(["method", "mesh"], clvox.surface.compare, a, b, width=2, method="grid")
+    refused(["width"], clvox.surface.compare, a, b, width=0)
+
+
+@case("ANTsPy's calls give its result names, and files that the command applies to the same bits")
+def shim():
+    from clvox import ants  # pylint: disable=import-outside-toplevel
+    fixed, moving = ants.image_read("p_fixed.nii.gz"), ants.image_read("p_moving.nii.gz")
+    r = ants.registration(fixed, moving, "SyN", outprefix="shim_", reg_iterations=(0, 20, 10))
+    assert list(r) == ["warpedmovout", "fwdtransforms", "invtransforms", "warpedfixout"]
+    assert r["fwdtransforms"] == ["shim_1Warp.nii.gz", "shim_0GenericAffine.mat"]
+    assert r["invtransforms"] == ["shim_0GenericAffine.mat", "shim_1InverseWarp.nii.gz"]
+    command("register", "-f", "p_fixed.nii.gz", "-m", "p_moving.nii.gz", "-o", "rq", "--no-picture", "--shrink", "2x1", "--iterations",
+            "20x10")
+    assert equal(r["warpedmovout"], "rq_warped.nii.gz")
+    again = ants.apply_transforms(fixed, moving, r["fwdtransforms"])
+    command("apply", "-i", "p_moving.nii.gz", "-r", "p_fixed.nii.gz", "-t", "shim_1Warp.nii.gz", "-t", "shim_0GenericAffine.mat", "-o",
+            "sa.nii.gz")
+    assert equal(again, "sa.nii.gz")
+    back = ants.apply_transforms(moving, fixed, r["invtransforms"])
+    command("apply", "-i", "p_fixed.nii.gz", "-r", "p_moving.nii.gz", "-t", "shim_0GenericAffine.mat,-1", "-t",
+            "shim_1InverseWarp.nii.gz", "-o", "sb.nii.gz")
+    assert equal(back, "sb.nii.gz") and np.array_equal(back.data, r["warpedfixout"].data)
+    here, there = moving.data.ravel(), fixed.data.ravel()
+    assert np.corrcoef(back.data.ravel(), here)[0, 1] > np.corrcoef(there, here)[0, 1]
+    labels = ants.apply_transforms(fixed, "p_moving_labels.nii.gz", r["fwdtransforms"], interpolator="genericLabel")
+    assert set(np.unique(labels.data)) <= {0, 1, 2, 3, 4}
+    command("jacobian", "-t", "shim_1Warp.nii.gz", "--log", "-o", "sj.nii.gz")
+    assert equal(ants.create_jacobian_determinant_image(fixed, "shim_1Warp.nii.gz", True), "sj.nii.gz")
+    affine = ants.registration(fixed, moving, "Rigid", outprefix="shim_r_")
+    assert affine["fwdtransforms"] == affine["invtransforms"] == ["shim_r_0GenericAffine.mat"]
+
+    class Image:  # as ANTsPy's: LPS
+        spacing, origin, direction = (1., 2., 3.), (4., 5., 6.), np.eye(3)
+
+        def numpy(self):
+            return np.zeros((3, 4, 5), np.float32)
+    assert np.array_equal(ants._own(Image()).affine, [[-1, 0, 0, -4], [0, -2, 0, -5], [0, 0, 3, 6], [0, 0, 0, 1]])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        ants.registration(fixed, moving, "Translation", aff_sampling=32)
+    assert len(said) == 1 and "aff_sampling" in str(said[0].message)
+    refused(["type_of_transform", "SyN"], ants.registration, fixed, moving, "Syn")
+    refused(["metric", "mattes"], ants.registration, fixed, moving, syn_metric="lncc9")
+    refused(["interpolator", "bspline"], ants.apply_transforms, fixed, moving, [], interpolator="gaussian")
+    refused(["2 values", "1 transforms"], ants.apply_transforms, fixed, moving, "shim_1Warp.nii.gz", whichtoinvert=[0, 1])
+
+
+@case("a context has threads and a log of its own, and progress can be a bar")
+def contexts():
+    lines = []
+    context = clvox.Context(threads=1, verbosity=2, log=lambda level, line: lines.append((level, line)))
+    image = clvox.phantom.image("ball", (9, 8, 7))
+    one, two = clvox.filter.gaussian(image, 2, context=context), clvox.filter.gaussian(image, 2)
+    assert np.array_equal(one.data, two.data) and lines and all(level in (1, 2) and line for level, line in lines)
+    shown = io.StringIO()
+    with contextlib.redirect_stderr(shown):
+        clvox.register(image, image, quick=True, iterations=(2,), shrink=(1,), progress=True)
+    assert "deformation 100%, level 1" in shown.getvalue() and shown.getvalue().endswith("\n")
+
+
+@case("bench tells what the kernels of a call took")
+def measured():
+    image = clvox.phantom.image("ball", (9, 8, 7))
+    found = clvox.bench(clvox.filter.gaussian, image, 2, repeat=2)
+    assert found.seconds > 0 and found.bandwidth > 0
+    command("filter", "gaussian", "h.nii.gz", "--sigma", "2mm", "-o", "o.nii.gz", "--profile", "--json", "o.json")
+    theirs = [row["kernel"] if "kernel" in row else row.get("label") for row in json.load(open("o.json", encoding="utf-8")).get("kernels", [])]
+    if found.kernels:  # the device times its kernels
+        assert sum(row.seconds for row in found.kernels) == found.device_seconds > 0
+        mine = {row.label.split("/")[0] for row in found.kernels if not row.label.startswith("(")}
+        assert mine and all(row.calls >= 1 and row.bytes > 0 for row in found.kernels)
+        assert not theirs or mine == {name.split("/")[0] for name in theirs if name and not name.startswith("(")}
+    refused(["0 calls"], clvox.bench, clvox.filter.gaussian, image, 2, repeat=0)
+
+
 @case("a context tells what its kernels took")
 def profile():
     context = clvox.Context(profile=True)
@@ -375,7 +541,7 @@ def profile():
 def hints():
     assert os.path.exists(os.path.join(BUILD, "src/python/clvox/py.typed"))
     seen = 0
-    for module in (clvox, clvox.filter, clvox.surface, clvox.tensor):
+    for module in (clvox, clvox.ants, clvox.filter, clvox.phantom, clvox.surface, clvox.tensor):
         for name, thing in vars(module).items():
             if name.startswith("_") or not (thing.__module__ == module.__name__ if module is not clvox and
                                             hasattr(thing, "__module__") else name in clvox.__all__):
@@ -393,18 +559,20 @@ def hints():
     assert seen > 40, seen
 
 
-@case("the Python lines of README.md run")
+@case("the Python lines of README.md and doc/python.md run")
 def readme():
-    text = open(os.path.join(SOURCE, "README.md"), encoding="utf-8").read()
-    block = re.search(r"^```python\n(.*?)^```$", text, re.M | re.S)[1]
-    for name, source in (("subject", "p_fixed"), ("atlas", "p_moving"), ("atlas_labels", "p_moving_labels"), ("mask", "s_noisy_mask"),
+    blocks = [block for page in ("README.md", "doc/python.md") for block in re.findall(
+        r"^```python\n(.*?)^```$", open(os.path.join(SOURCE, page), encoding="utf-8").read(), re.M | re.S)]
+    assert len(blocks) == 3
+    for name, source in (("subject", "p_fixed"), ("atlas", "p_moving"), ("fixed", "p_fixed"), ("moving", "p_moving"), ("atlas_labels", "p_moving_labels"), ("mask", "s_noisy_mask"),
                          ("dwi", "t_dwi")):
         shutil.copy(source + ".nii.gz", name + ".nii.gz")
     shutil.copy("t.bval", "dwi.bval")
     shutil.copy("t.bvec", "dwi.bvec")
-    run = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False,
-                         env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "src/python")})
-    assert run.returncode == 0, run.stderr
+    for block in blocks:
+        run = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False,
+                             env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "src/python")})
+        assert run.returncode == 0, run.stderr
     assert os.path.exists("warped.nii.gz")
 
 

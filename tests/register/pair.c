@@ -70,7 +70,7 @@ double pair_start(const pair *p, const clvox_volume *mask)
     clv_matrix_copy(CLV_MATRIX(p->matrix), none.matrix);
     assert_ok(clvox_volume_create(&p->fixed_grid, 3, CLVOX_KIND_DISPLACEMENT, &none.warp));
     double mean = pair_error(p, &none, mask, &largest);
-    clvox_register_result_free(&none);
+    clvox_register_result_destroy(&none);
     return mean;
 }
 

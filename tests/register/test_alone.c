@@ -78,8 +78,8 @@ static void surfaces_find_each_other(void **state)
     o.metric = o.linear_metric = CLVOX_METRIC_SSD;
     assert_ok(clvox_register(ctx, &with, &o, &again));
     assert_true(pair_same(r.warp, again.warp));
-    clvox_register_result_free(&again);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&again);
+    clvox_register_result_destroy(&r);
     clvox_volume_destroy(&blank);
     end(&s);
 }
@@ -112,8 +112,8 @@ static void a_matrix_leads_to_what_is_far_away(void **state)
     assert_true(mean < 1e-3 && largest < 1e-2 && there.suspicions == 0);
     assert_that(fabs(moved.mean_after - errors.mean_after) < .01, "%g, %g", moved.mean_after,
                 errors.mean_after);
-    clvox_register_result_free(&near);
-    clvox_register_result_free(&there);
+    clvox_register_result_destroy(&near);
+    clvox_register_result_destroy(&there);
     clvox_shape_destroy(&errors.carried);
     clvox_shape_destroy(&moved.carried);
     end(&s);
@@ -176,7 +176,7 @@ static void landmarks_alone_find_a_known_map(void **state)
         inside++;
     }
     assert_that(off / inside < .25, "%g mm off", off / inside);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static void refuse(const scene *s, const clvox_register_options *o, const clvox_register_images *images,
@@ -251,6 +251,6 @@ int main(void)
                      pair_models[i].name);
     test_case(a_matrix_leads_to_what_is_far_away, "a matrix leads to what is far away");
     test_case(landmarks_alone_find_a_known_map, "landmarks alone find a known map");
-    test_case(what_cannot_be, "what cannot be");
+    test_case(what_cannot_be, "what needs images is refused without them");
     return test_run("shapes alone", harness_close);
 }

@@ -141,7 +141,7 @@ static int tear_down(void **state)
     (void)state;
     pair_free(&head.p);
     clvox_volume_destroy(&head.flat);
-    clvox_posteriors_free(&head.tissues);
+    clvox_posteriors_destroy(&head.tissues);
     for (int i = 0; i < SHELLS; i++)
         for (int s = 0; s < 2; s++)
             clvox_surface_destroy(&head.shell[i][s]);
@@ -209,7 +209,7 @@ static void each_finds_it_and_all_find_it_better(void **state)
         error[t] = pair_error(&head.p, &r, NULL, &largest);
         printf("# %s: %.3f voxels of %.3f, largest %.3f, sd log J %.3f\n", t < TERMS ? terms[t] : "all",
                error[t], before, largest, r.jacobian.sd_log);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     }
     for (int t = 0; t < TERMS; t++) {
         assert_that(error[t] < .6 * before, "%s: %g of %g", terms[t], error[t], before);
@@ -233,9 +233,9 @@ static void without_weight_not_a_bit_changes(void **state)
     assert_true(!memcmp(alone.warp->data, idle.warp->data, bytes) &&
                 memcmp(alone.warp->data, both.warp->data, bytes));
     assert_true(alone.metric_after == idle.metric_after && alone.device_bytes == idle.device_bytes);
-    clvox_register_result_free(&alone);
-    clvox_register_result_free(&idle);
-    clvox_register_result_free(&both);
+    clvox_register_result_destroy(&alone);
+    clvox_register_result_destroy(&idle);
+    clvox_register_result_destroy(&both);
 }
 
 /* What comes back is as whole as what went. */
@@ -269,7 +269,7 @@ static void the_carried_surface_is_closed_and_does_not_cross_itself(void **state
         assert_that(e.mean_after < .5 * e.mean_linear, "%g of %g", e.mean_after, e.mean_linear);
         clvox_shape_destroy(&e.carried);
     }
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 int main(void)

@@ -58,7 +58,7 @@ static void by_recovers_a_known_warp_behind_an_affine(void **state)
                 mean / shared.before, shared.largest);
     assert_true(improved(&r, o.metric) && r.ncc_after > r.ncc_linear);
     assert_true(r.jacobian.folded == 0 && !memcmp(r.matrix, shared.p.matrix, sizeof r.matrix));
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 /* The true map expands and compresses as much as it slides, which damping finds more slowly. */
@@ -82,7 +82,7 @@ static void damped_divergence_gives_a_more_regular_map(void **state)
                 r[1].jacobian.sd_log);
     assert_that(error[1] < 1.15 * error[0], "%g, %g", error[0], error[1]);
     for (int k = 0; k < 2; k++)
-        clvox_register_result_free(&r[k]);
+        clvox_register_result_destroy(&r[k]);
 }
 
 /* Forces through K instead of a Gaussian, in mm on every level; solvers that stop early find the same map. */
@@ -112,7 +112,7 @@ static void greedy_by_an_operator_recovers_it_too(void **state)
         assert_that(i < RUNS - 1 || apart > 1e-4, "beta changes nothing: %.2g", apart);
     }
     for (int i = 0; i < RUNS; i++)
-        clvox_register_result_free(&r[i]);
+        clvox_register_result_destroy(&r[i]);
     o.solver = CLVOX_SOLVER_SOR;
     assert_int_equal(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r[0]),
                      CLVOX_ERROR_ARGUMENT);
@@ -139,8 +139,8 @@ static void greedy_by_an_operator_keeps_the_inverse(void **state)
     printf("# there and back %.4f voxels (%.3f at most), and %.4f (%.3f)\n", there, largest[0], back, largest[1]);
     assert_that(there < .01 && back < .01 && largest[0] < .1 && largest[1] < .1, "%g, %g, %g, %g", there, back,
                 largest[0], largest[1]);
-    clvox_register_result_free(&plain);
-    clvox_register_result_free(&kept);
+    clvox_register_result_destroy(&plain);
+    clvox_register_result_destroy(&kept);
 }
 
 static int recovery_tear_down(void **state)
@@ -232,7 +232,7 @@ static void contrast(void **state)
            shared.largest, r.metric_linear, r.metric_after);
     assert_that(mean <= .6 * shared.before, "%.3f of the start", mean / shared.before);
     assert_true(improved(&r, o.metric) && r.jacobian.folded == 0);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 /* The linear part says whether contrasts differ; what was chosen stays. */
@@ -255,7 +255,7 @@ static void by_contrast(void **state)
     o.by_contrast = allowed;
     assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
     assert_int_equal(r.metric, differ && allowed ? CLVOX_METRIC_MIND : CLVOX_METRIC_LNCC);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     pair_free(&p);
 }
 
@@ -306,7 +306,7 @@ static void lncc_of_radius_gradient(void **state)
     }
     shared.warps[k] = r.warp;
     r.warp = NULL;
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int windows_tear_down(void **state)
@@ -355,7 +355,7 @@ static void by_leaves_an_image_and_itself_in_place(void **state)
     printf("# moved by %.4f voxels, %.4f at most\n", mean, largest);
     assert_that(largest <= most[model][k % METRICS] && mean <= .2 * most[model][k % METRICS], "%.4f, %.4f",
                 mean, largest);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int identity_tear_down(void **state)
@@ -439,7 +439,7 @@ static void works_where_the_fixed_image_has_content(void **state)
                         beyond = fmax(beyond, fabs((double)r.warp->data[k * n + i]));
     printf("# %.3f voxels before, %.3f after; %.3g mm beyond\n", shared.before, mean, beyond);
     assert_true(mean <= .5 * shared.before && beyond <= 2e-3 && r.jacobian.folded == 0);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int room_tear_down(void **state)
@@ -464,13 +464,12 @@ typedef struct ascent {
     bool skips; /* an iteration */
 } ascent;
 
-static int remember(void *user, int level, int iteration, double metric, double fraction)
+static int remember(void *user, const clvox_step *step)
 {
     ascent *a = user;
-    (void)level, (void)fraction;
-    a->skips = a->skips || iteration != a->count;
+    a->skips = a->skips || step->iteration != a->count;
     if (a->count < 40)
-        a->values[a->count++] = metric;
+        a->values[a->count++] = step->metric;
     return 0;
 }
 
@@ -509,7 +508,7 @@ static void by_climbs_in_small_steps(void **state)
                     a.values[i - 1]);
     for (int i = 10; i < a.count; i += 10)
         assert_that(a.values[i] > a.values[i - 10], "%.7g after %.7g", a.values[i], a.values[i - 10]);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int climbs_tear_down(void **state)
@@ -600,10 +599,10 @@ static void only_the_ratio_of_the_weights_matters(void **state)
     (void)state;
     assert_memory_equal(runs.r[2].warp->data, runs.r[3].warp->data, warp_bytes());
     assert_true(memcmp(runs.r[1].warp->data, runs.r[2].warp->data, warp_bytes()) != 0);
-    clvox_register_result_free(&runs.one);
-    clvox_register_result_free(&runs.other);
+    clvox_register_result_destroy(&runs.one);
+    clvox_register_result_destroy(&runs.other);
     for (int k = 0; k < RUNS; k++)
-        clvox_register_result_free(&runs.r[k]);
+        clvox_register_result_destroy(&runs.r[k]);
 }
 
 static int channels_tear_down(void **state)
@@ -658,7 +657,7 @@ static void the_inverse_of_x_x_voxels_and_how_far(void **state)
         assert_true(fabs(r.inverse_error_mm[i] - 2 * r.inverse_error_voxels[i]) <=
                     1e-5 * r.inverse_error_mm[i]);
     assert_true(r.inverse_error_voxels[0] < .05 && largest < 1);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     pair_free(&p);
 }
 

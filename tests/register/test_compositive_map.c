@@ -60,8 +60,8 @@ static void syn_exchanging_the_images_gives_the_inverse(void **state)
     assert_that(detour <= most && largest <= .8, "%.4f, %.4f", detour, largest);
     assert_that(other <= most && apart <= .8, "%.4f, %.4f", other, apart);
     assert_true(a.mean_mm > .15);
-    clvox_register_result_free(&a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&a);
+    clvox_register_result_destroy(&b);
 }
 
 static int exchange_tear_down(void **state)
@@ -107,7 +107,7 @@ static void warp_and_inverse_undo_each_other(void **state)
     assert_true(r.inverse_error_voxels[1] <= .02);
     assert_that(first <= .02 && there <= .3, "%.4f, %.4f", first, there);
     assert_that(second <= .02 && back <= .3, "%.4f, %.4f", second, back);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int inverse_tear_down(void **state)
@@ -186,7 +186,7 @@ static void by_a_ball_becomes_a_ring_with_a_gap_without(void **state)
            r.jacobian.smallest, found, r.jacobian.largest, r.mismatch, r.inverse_error_voxels[1]);
     assert_true(r.jacobian.folded == 0 && r.jacobian.smallest > .02 && found > .02);
     assert_true(r.largest_mm > 2 && r.mismatch < .8);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int no_folds_tear_down(void **state)
@@ -281,10 +281,10 @@ static void a_mask_on_another_grid_does_the_same(void **state)
     double largest, mean = pair_distance(masked.elsewhere.warp, masked.clean.warp, shared.inner, &largest);
     printf("# %.4f voxels apart, %.4f at most\n", mean, largest);
     assert_that(mean <= .02 && largest <= .2, "%.4f, %.4f", mean, largest);
-    clvox_register_result_free(&masked.clean);
-    clvox_register_result_free(&masked.plain);
-    clvox_register_result_free(&masked.spoiled);
-    clvox_register_result_free(&masked.elsewhere);
+    clvox_register_result_destroy(&masked.clean);
+    clvox_register_result_destroy(&masked.plain);
+    clvox_register_result_destroy(&masked.spoiled);
+    clvox_register_result_destroy(&masked.elsewhere);
 }
 
 static void an_empty_mask_is_one_sentence(void **state)
@@ -353,8 +353,8 @@ static void by_two_runs_give_the_same_bits_momentum(void **state)
     assert_true(!memcmp(a.warp->data, b.warp->data, shared.bytes) && a.metric_after == b.metric_after);
     assert_memory_equal(a.inverse_warp->data, b.inverse_warp->data, shared.bytes);
     assert_memory_equal(a.warped->data, b.warped->data, shared.bytes / 3);
-    clvox_register_result_free(&a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&a);
+    clvox_register_result_destroy(&b);
 }
 
 static int repeats_tear_down(void **state)
@@ -441,7 +441,7 @@ static void thin_images(void **state)
                 fail_msg("voxel %zu leaves the slice", i);
             }
     }
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static void thin(void)
@@ -481,7 +481,7 @@ static void a_constant_image_leaves_all_in_place(void **state)
         constant[i] = 7;
     int status = pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &shared.r);
     assert_true(sound(status, &shared.r) && (status < 0 || shared.r.largest_mm == 0));
-    clvox_register_result_free(&shared.r);
+    clvox_register_result_destroy(&shared.r);
     memcpy(constant, shared.kept + (size_t)k * shared.n, shared.n * sizeof *shared.kept);
 }
 
@@ -501,7 +501,7 @@ static void voxels_that_are_no_numbers(void **state)
     double mean = status < 0 ? INFINITY : pair_error(&shared.p, &shared.r, NULL, &shared.largest);
     printf("# %.3f voxels before, %.3f after\n", shared.before, mean);
     assert_that(mean <= .6 * shared.before, "%.3f of the start", mean / shared.before);
-    clvox_register_result_free(&shared.r);
+    clvox_register_result_destroy(&shared.r);
     memcpy(shared.p.fixed->data, shared.kept, shared.n * sizeof *shared.kept);
     memcpy(shared.p.moving->data, shared.kept + shared.n, shared.n * sizeof *shared.kept);
 }
@@ -515,7 +515,7 @@ static void nothing_but_nan(void **state)
         shared.p.moving->data[i] = NAN;
     int status = pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &shared.r);
     assert_true(sound(status, &shared.r));
-    clvox_register_result_free(&shared.r);
+    clvox_register_result_destroy(&shared.r);
     memcpy(shared.p.moving->data, shared.kept + shared.n, shared.n * sizeof *shared.kept);
 }
 
@@ -550,10 +550,12 @@ typedef struct watched {
     bool falls;
 } watched;
 
-static int watch(void *user, int level, int iteration, double metric, double fraction)
+static int watch(void *user, const clvox_step *step)
 {
     watched *w = user;
-    w->falls = w->falls || !(fraction >= w->fraction && fraction <= 1 + 1e-9) || !isfinite(metric) ||
+    const int level = step->level, iteration = step->iteration;
+    const double fraction = step->fraction;
+    w->falls = w->falls || !(fraction >= w->fraction && fraction <= 1 + 1e-9) || !isfinite(step->metric) ||
                level < w->level || (level == w->level && iteration < w->iteration);
     w->fraction = fraction;
     w->level = level;
@@ -590,7 +592,7 @@ static void progress_never_falls_and_ends_at_1(void **state)
            r.iterations[1]);
     assert_true(!seen.falls && fabs(seen.fraction - 1) < 1e-9 && seen.calls >= 5);
     shared.calls = seen.calls;
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static void a_callback_stops_the_run_wherever(void **state)
@@ -619,7 +621,7 @@ static void the_tolerance_ends_levels_early(void **state)
     assert_true(r.iterations[0] < 30 && r.iterations[0] % 10 == 1);
     assert_true(r.iterations[1] < 20 && r.iterations[1] % 10 == 1);
     assert_true(!seen.falls && fabs(seen.fraction - 1) < 1e-9 && r.metric_after > r.metric_linear);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static void no_iterations_give_the_identity(void **state)
@@ -635,7 +637,7 @@ static void no_iterations_give_the_identity(void **state)
     assert_true(r.largest_mm == 0 && r.iterations[0] == 0 && r.iterations[1] == 0 && !seen.falls);
     assert_true(r.jacobian.smallest == 1 && r.jacobian.largest == 1 && r.inverse_error_voxels[0] == 0);
     assert_true(r.metric_after == r.metric_linear);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int progress_tear_down(void **state)
@@ -666,10 +668,11 @@ typedef struct losses {
     int level;
 } losses;
 
-static int watch_losses(void *user, int level, int iteration, double metric, double fraction)
+static int watch_losses(void *user, const clvox_step *step)
 {
     losses *l = user;
-    (void)fraction;
+    const int level = step->level, iteration = step->iteration;
+    const double metric = step->metric;
     if (iteration % 10 != 0)
         return 0;
     if (iteration > 0 && level == l->level)
@@ -703,7 +706,7 @@ static void a_level_does_not_end_because_metric_falls(void **state)
     printf("# metric falls by up to %.4f in ten iterations; %d and %d iterations\n", seen.largest,
            r.iterations[0], r.iterations[1]);
     assert_true(seen.largest > 10 * o.tolerance && r.iterations[1] > 11);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int metric_may_fall_tear_down(void **state)
@@ -760,7 +763,7 @@ static void by_takes_the_memory_predicted_finest_level(void **state)
     printf("# %zu bytes, %zu predicted\n", r.device_bytes, predicted);
     assert_that(r.device_bytes <= predicted && (double)r.device_bytes >= .95 * (double)predicted - 65536,
                 "%zu bytes, %zu predicted", r.device_bytes, predicted);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int memory_tear_down(void **state)
@@ -830,7 +833,7 @@ static void a_start_a_hundred_thousandth_of_a_voxel(void **state)
     }
     assert_that(mean <= .02, "%.5f", mean);
     for (int k = 0; k <= MOVES; k++)
-        clvox_register_result_free(&r[k]);
+        clvox_register_result_destroy(&r[k]);
 }
 
 static int near_starts_tear_down(void **state)

@@ -139,8 +139,8 @@ static void exchanged_2(void **state)
                     clvox_grid_equal(&back.inverse_warp->grid, &shared.p.moving_grid));
         assert_true(there.mean_mm > .1 && back.mean_mm > .1);
     }
-    clvox_register_result_free(&there);
-    clvox_register_result_free(&back);
+    clvox_register_result_destroy(&there);
+    clvox_register_result_destroy(&back);
 }
 
 static int both_orders_tear_down(void **state)
@@ -210,8 +210,8 @@ static void the_exchanged_run_gives_the_same_bits_twice(void **state)
     clvox_volume_destroy(&shared.jacobian);
     clvox_volume_destroy(&shared.warped);
     clvox_volume_destroy(&shared.mask);
-    clvox_register_result_free(&shared.a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&shared.a);
+    clvox_register_result_destroy(&b);
     pair_free(&shared.p);
 }
 
@@ -247,8 +247,8 @@ static void other_grids(void **state)
     printf("# %.3f voxels before, %.3f after; affine %.2g\n", before, mean, off);
     assert_true(!there.exchanged && !back.exchanged && off < 1e-6);
     assert_that(mean < .6 * before, "%.3f of the start", mean / before);
-    clvox_register_result_free(&there);
-    clvox_register_result_free(&back);
+    clvox_register_result_destroy(&there);
+    clvox_register_result_destroy(&back);
     pair_free(&p);
 }
 
@@ -268,8 +268,8 @@ static void on_one_grid_without_an_affine_the_exchanged(void **state)
     printf("# inverse and exchanged %.5f voxels apart, %.4f at most\n", apart, largest);
     assert_that(apart <= .005 && largest <= .2, "%.5f, %.4f", apart, largest);
     assert_true(fabs(a.ncc_before - b.ncc_before) < 1e-5);
-    clvox_register_result_free(&a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&a);
+    clvox_register_result_destroy(&b);
 }
 
 static void an_image_and_itself(void **state)
@@ -278,7 +278,7 @@ static void an_image_and_itself(void **state)
     clvox_register_result a;
     assert_ok(pair_register(ctx, shared.p.moving, shared.p.moving, NULL, NULL, &shared.o, &a));
     assert_that(a.largest_mm < .01, "%g mm", a.largest_mm);
-    clvox_register_result_free(&a);
+    clvox_register_result_destroy(&a);
     pair_free(&shared.p);
 }
 

@@ -303,7 +303,7 @@ static void memory_is_predicted_within_5_percent_case(void **state)
     assert_true((r.inverse_warp != NULL) == (o.inverse != 0));
     bool measured = o.deform && (o.inverse || o.consistency);
     assert_true(isnan(r.inverse_error_mm[0]) == !measured && isnan(r.inverse_error_voxels[1]) == !measured);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int memory_tear_down(void **state)

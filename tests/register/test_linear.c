@@ -102,7 +102,7 @@ static double run(const pair *p, const clvox_register_images *images, const clvo
     for (int i = 0; i < 3 && o->linear == CLVOX_LINEAR_SCALES; i++)
         assert_that(fabs(r.parts.shear[i]) < 1e-6, "shear %g", r.parts.shear[i]);
     printf("# off by %.3f mm, correlation %.3f\n", error, r.ncc_linear);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     return error;
 }
 
@@ -169,7 +169,7 @@ static void two_runs_give_the_same_bits(void **state)
     assert_ok(clvox_register(ctx, &shared.images, &shared.o, &shared.a));
     assert_ok(clvox_register(ctx, &shared.images, &shared.o, &b));
     assert_memory_equal(shared.a.matrix, b.matrix, sizeof shared.a.matrix);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&b);
 }
 
 static void exchanging_the_images_gives_the_inverse(void **state)
@@ -184,8 +184,8 @@ static void exchanging_the_images_gives_the_inverse(void **state)
     double off = apart(&shared.p, CLV_MATRIX(back), CLV_MATRIX(unit));
     printf("# exchanged: %.4f mm\n", off);
     assert_that(off < .05, "%.3f mm", off);
-    clvox_register_result_free(&shared.a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&shared.a);
+    clvox_register_result_destroy(&b);
 }
 
 static void inverted_contrast_by_mi(void **state)
@@ -224,8 +224,8 @@ static void values_of_the_image_off_by_3e_7(void **state)
     double off = apart(&p, CLV_MATRIX(a.matrix), CLV_MATRIX(b.matrix));
     printf("# %.6f mm apart\n", off);
     assert_that(off < 2e-4, "%.6f mm", off);
-    clvox_register_result_free(&a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&a);
+    clvox_register_result_destroy(&b);
     free_pair(&p);
 }
 
@@ -309,7 +309,7 @@ static void masks_of_a_stage(void **state)
     assert_true(fabs(r[NOT_LINEAR].ncc_linear - r[NONE].ncc_linear) > .01);
     assert_true(r[LINEAR].mean_mm != r[BOTH].mean_mm && r[NOT_LINEAR].mean_mm != r[NONE].mean_mm);
     for (int i = 0; i < CASES; i++)
-        clvox_register_result_free(&r[i]);
+        clvox_register_result_destroy(&r[i]);
 }
 
 static void a_mask_too_thin_for_coarse_voxels(void **state)
@@ -376,7 +376,7 @@ static void a_constant_image_falls_back_to_the_headers(void **state)
     assert_ok(clvox_register(ctx, &images, &shared.o, &r));
     for (int i = 0; i < 16; i++)
         assert_true(r.matrix[i / 4][i % 4] == (i % 5 == 0));
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     free_pair(&shared.p);
 }
 
@@ -431,7 +431,7 @@ static void a_slice_of_x_voxels_stays_in_its_plane_kind(void **state)
     double away = out_of_plane(&p.fixed_grid, CLV_MATRIX(r.matrix));
     printf("# out of the plane by %.2g mm, correlation %.3f\n", away, r.ncc_linear);
     assert_true(away < 1e-3 && r.ncc_linear > .9);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     clv_phantom_free(&p.phantom);
     clvox_volume_destroy(&p.fixed);
     clvox_volume_destroy(&p.moving);

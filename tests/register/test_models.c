@@ -84,7 +84,7 @@ static void recovers_a_known_warp(void **state)
     assert_true(r.jacobian.folded == 0 && r.jacobian.smallest > .02 && (m == 3 || r.suspicions == 0));
     assert_true(r.ncc_after > r.ncc_linear || m == 0 || m == 3);
     assert_true(r.inverse_error_mm[1] < .05);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static void recovery(clvox_deform deform)
@@ -114,8 +114,8 @@ static void two_runs_of_give_the_same_bits(void **state)
     assert_ok(run(p.fixed, p.moving, &o, &r));
     assert_ok(run(p.fixed, p.moving, &o, &again));
     assert_memory_equal(r.warp->data, again.warp->data, 3 * sizeof(float) * clvox_grid_voxels(&r.warp->grid));
-    clvox_register_result_free(&r);
-    clvox_register_result_free(&again);
+    clvox_register_result_destroy(&r);
+    clvox_register_result_destroy(&again);
     pair_free(&p);
 }
 
@@ -132,7 +132,7 @@ static void syn_leaves_an_identical_pair(void **state)
     start(&shared.o, CLVOX_DEFORM_SYN);
     assert_ok(run(shared.p.moving, shared.p.moving, &shared.o, &shared.a));
     assert_that(shared.a.largest_mm < .01, "moved by %g mm", shared.a.largest_mm);
-    clvox_register_result_free(&shared.a);
+    clvox_register_result_destroy(&shared.a);
 }
 
 static void exchanging_the_images_gives_syns_inverse(void **state)
@@ -158,8 +158,8 @@ static void exchanging_the_images_gives_syns_inverse(void **state)
     assert_int_equal(clvox_register_plan_make(&images[0], &shared.o, &plan[0]), CLVOX_ERROR_ARGUMENT);
     printf("# there and back by two runs %.4f voxels, by the inverse of one %.4f\n", round, own);
     assert_that(round < .1 && own < .05, "%g and %g", round, own);
-    clvox_register_result_free(&shared.a);
-    clvox_register_result_free(&shared.b);
+    clvox_register_result_destroy(&shared.a);
+    clvox_register_result_destroy(&shared.b);
     pair_free(&shared.p);
 }
 
@@ -225,7 +225,7 @@ static void takes_or_refuses_x_x(void **state)
     for (size_t i = 0; status == CLVOX_OK && i < 3 * clvox_grid_voxels(&grid); i++)
         assert_true(isfinite(r.warp->data[i]));
     if (status == CLVOX_OK)
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
     clv_phantom_free(&phantom);
@@ -238,11 +238,11 @@ static void small(clvox_deform deform)
                      "%s takes or refuses %dx%dx%d", names[deform], sizes[s][0], sizes[s][1], sizes[s][2]);
 }
 
-static int stop(void *user, int level, int iteration, double metric, double fraction)
+static int stop(void *user, const clvox_step *step)
 {
     int *calls = user;
-    (void)metric;
-    assert_true(level >= 0 && iteration >= 0 && fraction >= 0 && fraction <= 1 + 1e-9);
+    assert_true(step->level >= 0 && step->iteration >= 0 && step->fraction >= 0 &&
+                step->fraction <= 1 + 1e-9);
     return ++*calls == 2;
 }
 
@@ -271,7 +271,7 @@ static void without_iterations_is_the_linear_part_alone(void **state)
     memset(shared.o.iterations, 0, sizeof shared.o.iterations);
     assert_ok(run(shared.p.fixed, shared.p.moving, &shared.o, &shared.r));
     assert_that(shared.r.largest_mm < 1e-6, "%g", shared.r.largest_mm);
-    clvox_register_result_free(&shared.r);
+    clvox_register_result_destroy(&shared.r);
     pair_free(&shared.p);
 }
 

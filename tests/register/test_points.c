@@ -78,7 +78,7 @@ static void landmarks_turn_what_images_cannot_see(void **state)
         o.points_weight = i ? .05 : 0;
         assert_ok(run(&o, i ? 0 : POINTS, false, &idle, &errors));
         assert_true(pair_same(alone.warp, idle.warp));
-        clvox_register_result_free(&idle);
+        clvox_register_result_destroy(&idle);
     }
     o.points_weight = .05;
     assert_ok(run(&o, POINTS, false, &both, &errors));
@@ -90,16 +90,16 @@ static void landmarks_turn_what_images_cannot_see(void **state)
                 errors.largest_after, before);
     assert_true(fabs(errors.square_after) <= errors.largest_after * errors.largest_after);
     assert_true(both.jacobian.folded == 0 && both.metric_after > both.metric_linear);
-    clvox_register_result_free(&alone);
+    clvox_register_result_destroy(&alone);
     if (models[given[0]].deform == CLVOX_DEFORM_SYN) {
         clvox_register_result back;
         double mean = errors.mean_after;
         assert_ok(run(&o, POINTS, true, &back, &errors));
         assert_true(both.exchanged != back.exchanged);
         assert_that(fabs(errors.mean_after - mean) < .1 * before, "%g, %g", errors.mean_after, mean);
-        clvox_register_result_free(&back);
+        clvox_register_result_destroy(&back);
     }
-    clvox_register_result_free(&both);
+    clvox_register_result_destroy(&both);
 }
 
 /* Images that lose by every step: only with its term does the energy rise, and levels are kept. */
@@ -117,7 +117,7 @@ static void landmarks_move_images_that_are_the_same(void **state)
     balls.moving = moving;
     printf("# landmarks %.3f mm apart, %.3f after\n", errors.mean_linear, errors.mean_after);
     assert_true(r.metric_linear == 1 && errors.mean_after < .3 * errors.mean_linear);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 /* Scaled, turned and shifted first: which way landmarks go through the affine, and between the images. */
@@ -142,7 +142,7 @@ static void landmarks_behind_an_affine(void **state)
     printf("# landmarks %.3f mm apart, %.3f after\n", errors.mean_linear, errors.mean_after);
     assert_true(!memcmp(r.matrix, o.matrix, sizeof o.matrix) && errors.mean_linear > 2.5);
     assert_true(errors.mean_after < .15 * errors.mean_linear && r.jacobian.folded == 0);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 /* A deformation works around what images hold, and around landmarks in the air. */
@@ -162,7 +162,7 @@ static void landmarks_far_from_what_images_show(void **state)
     assert_ok(clvox_register(ctx, &images, &o, &r));
     assert_ok(clvox_register_landmarks(&r, from, to, 1, &errors));
     assert_that(errors.mean_after < .3, "%g", errors.mean_after);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     clvox_volume_destroy(&air);
 }
 

@@ -42,7 +42,7 @@ static void scales_and_missing_tissues(void **state)
         assert_that(fabsf(p.moving->data[i] - moving[i]) < 1e-6f, "%d: %g", i, (double)p.moving->data[i]);
     assert_that(fabs(p.rest[0] - (60 / 101. + .75) / 3) < 1e-6 && fabs(p.rest[1]) < 1e-6, "%g, %g", p.rest[0],
                 p.rest[1]);
-    clvox_posteriors_free(&p);
+    clvox_posteriors_destroy(&p);
     clvox_volume_destroy(&percent);
     clvox_volume_destroy(&bytes);
 }
@@ -60,12 +60,12 @@ static void labels_are_tissues(void **state)
                 p.left_out[1] == 1);
     assert_memory_equal(p.fixed->data, ((const float[]){0, 0, 1, 1, 0, 0, 0, 0, 0, 1}), 10 * sizeof(float));
     assert_memory_equal(p.moving->data, ((const float[]){0, 1, 0, 0, 1, 0, 0, 0}), 8 * sizeof(float));
-    clvox_posteriors_free(&p);
+    clvox_posteriors_destroy(&p);
     /* Label 2 beside frame 2; what is no number is no tissue. */
     assert_ok(clvox_posteriors_make(labels, frames, &p));
     assert_true(p.tissues == 1 && p.tissue[0] == 2);
     assert_memory_equal(p.moving->data, ((const float[]){1, .75f, 0}), 3 * sizeof(float));
-    clvox_posteriors_free(&p);
+    clvox_posteriors_destroy(&p);
     /* Names that float32 cannot hold. */
     labels->names = others->names = (int64_t[]){0, 4000000001, 7, 4000000003};
     labels->name_count = others->name_count = 4;
@@ -73,7 +73,7 @@ static void labels_are_tissues(void **state)
     memcpy(others->data, (const float[]){3, 1, 1, 0}, 4 * sizeof(float));
     assert_ok(clvox_posteriors_make(labels, others, &p));
     assert_true(p.tissues == 2 && p.tissue[0] == 4000000001 && p.tissue[1] == 4000000003);
-    clvox_posteriors_free(&p);
+    clvox_posteriors_destroy(&p);
     labels->names = others->names = NULL;
     clvox_volume_destroy(&labels);
     clvox_volume_destroy(&others);
@@ -86,7 +86,7 @@ static void refused(clvox_volume *fixed, clvox_volume *moving, const char *why)
     assert_int_equal(clvox_posteriors_make(fixed, moving, &p), CLVOX_ERROR_DATA);
     assert_that(strstr(clvox_message(), why) != NULL, "%s", clvox_message());
     assert_true(!p.fixed && !p.moving);
-    clvox_posteriors_free(&p);
+    clvox_posteriors_destroy(&p);
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
 }
@@ -142,7 +142,7 @@ static int tear_down(void **state)
 {
     (void)state;
     pair_free(&head.p);
-    clvox_posteriors_free(&head.made);
+    clvox_posteriors_destroy(&head.made);
     clvox_volume_destroy(&head.flat);
     return 0;
 }
@@ -187,7 +187,7 @@ static void alone_they_recover_a_known_map(void **state)
     assert_that(fabs(r.metric_after * (TISSUES + 1) / 2 - e.hellinger_after) < .01 * e.hellinger_after,
                 "%g, %g", r.metric_after, e.hellinger_after);
     assert_true(r.metric == CLVOX_METRIC_SSD && r.suspicions == 0);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     clvox_volume_destroy(&e.carried);
 }
 
@@ -206,26 +206,23 @@ static void beside_images(void **state)
            error[2]);
     assert_that(error[2] < .5 * error[0] && error[2] < error[1] + .01, "%g, %g of %g", error[1], error[2],
                 error[0]);
-    clvox_register_result_free(&alone);
+    clvox_register_result_destroy(&alone);
     /* Without weight not a bit changes. */
     o.iterations[0] = o.iterations[1] = 3;
     assert_ok(run(head.p.fixed, head.p.moving, false, &o, &alone));
     o.posteriors_weight = 0;
     assert_ok(run(head.p.fixed, head.p.moving, true, &o, &idle));
     assert_true(pair_same(alone.warp, idle.warp) && !pair_same(alone.warp, both.warp));
-    clvox_register_result_free(&alone);
-    clvox_register_result_free(&idle);
-    clvox_register_result_free(&both);
+    clvox_register_result_destroy(&alone);
+    clvox_register_result_destroy(&idle);
+    clvox_register_result_destroy(&both);
 }
 
-static int first_metric(void *user, int level, int iteration, double metric, double fraction)
+static int first_metric(void *user, const clvox_step *step)
 {
     double *first = user;
-    (void)level;
-    (void)iteration;
-    (void)fraction;
     if (isnan(*first))
-        *first = metric;
+        *first = step->metric;
     return 0;
 }
 
@@ -263,7 +260,7 @@ static void the_term_is_the_distance(void **state)
     printf("# distance %.6f, the term begins with %.6f\n", e.hellinger_linear, first);
     assert_that(fabs(first + 4 * e.hellinger_linear) < 1e-3 * fabs(first), "%g, %g", e.hellinger_linear,
                 first);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     clvox_volume_destroy(&e.carried);
     clvox_volume_destroy(&part);
 }
@@ -300,8 +297,8 @@ static void weights_of_tissues(void **state)
                                           .moving_posteriors = &two[1]};
     assert_ok(clvox_register(ctx, &images, &o, &b));
     assert_true(pair_same(a.warp, b.warp));
-    clvox_register_result_free(&a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&a);
+    clvox_register_result_destroy(&b);
     free(two[0].data);
     free(two[1].data);
 }
@@ -332,9 +329,9 @@ static void the_linear_part_goes_by_them(void **state)
            r.metric_before, r.metric_linear);
     assert_that(mean < .1, "%g", mean);
     assert_that(r.metric_linear < .1 * r.metric_before, "%g, %g", r.metric_before, r.metric_linear);
-    clvox_register_result_free(&r);
-    clvox_register_result_free(&again);
-    clvox_posteriors_free(&made);
+    clvox_register_result_destroy(&r);
+    clvox_register_result_destroy(&again);
+    clvox_posteriors_destroy(&made);
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
     pair_free(&p);
@@ -361,19 +358,19 @@ static void on_other_grids(void **state)
     double before = pair_start(&head.p, NULL);
     assert_ok(clvox_register(ctx, &images, &o, &r));
     double elsewhere = pair_error(&head.p, &r, NULL, &largest);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     images.moving_posteriors = head.made.moving;
     images.fixed_mask = mask;
     assert_ok(clvox_register(ctx, &images, &o, &r));
     double masked = pair_error(&head.p, &r, NULL, &largest);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     o.shrink[1] = 1.4;
     images.channels = 0;
     images.fixed_mask = NULL;
     assert_ok(clvox_register(ctx, &images, &o, &r));
     double coarser = pair_error(&head.p, &r, NULL, &largest);
     assert_true(!r.warped && clvox_grid_equal(&r.warp->grid, &head.p.fixed_grid));
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     printf("# of %.3f voxels %.3f are left on another grid, %.3f behind a mask, %.3f on a coarser grid\n",
            before, elsewhere, masked, coarser);
     assert_that(elsewhere < .75 * before && masked < .6 * before && coarser < .6 * before, "%g, %g, %g of %g",
@@ -397,8 +394,8 @@ static void exchanged(void **state)
     double mean = pair_there_and_back(&there, &back, head.p.labels, &largest);
     printf("# there and back %.4f voxels, %.3f at most\n", mean, largest);
     assert_that(mean < .02, "%g", mean);
-    clvox_register_result_free(&there);
-    clvox_register_result_free(&back);
+    clvox_register_result_destroy(&there);
+    clvox_register_result_destroy(&back);
 }
 
 /* ---- newborns -------------------------------------------------------------- */
@@ -472,11 +469,11 @@ static void newborns(void **state)
             with ? "with" : "without", overlap[with], e.hellinger_linear, e.hellinger_after, r.metric_linear,
             r.metric_after, r.jacobian.sd_log);
         assert_true(r.jacobian.folded == 0);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
         clvox_volume_destroy(&e.carried);
     }
     assert_that(overlap[1] > overlap[0] + .03, "%g, %g", overlap[0], overlap[1]);
-    clvox_posteriors_free(&made);
+    clvox_posteriors_destroy(&made);
     for (int side = 0; side < 2; side++) {
         clvox_volume_destroy(&image[side]);
         clvox_volume_destroy(&tissues[side]);

@@ -27,7 +27,7 @@ static double error_of(const pair *p, const clvox_register_options *o, float *br
     *brightest = 0;
     for (size_t i = 0; i < clvox_grid_voxels(&r.warped->grid); i++)
         *brightest = fmaxf(*brightest, r.warped->data[i]);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     return mean;
 }
 

@@ -43,7 +43,7 @@ static void claire(void **state)
                r.jacobian.largest, r.jacobian.folded, r.seconds_deform);
         assert_that(r.mismatch <= .15, "%.4f", r.mismatch);
         assert_true(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     }
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
@@ -128,7 +128,7 @@ static void nichart_subj_subj_dice_rises_over(void **state)
                r.jacobian.smallest, r.jacobian.largest, r.jacobian.sd_log, r.seconds_deform);
         assert_that(after > before + .05, "%.3f -> %.3f", before, after);
         assert_true(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     }
     for (int i = 0; i < 4; i++)
         clvox_volume_destroy(&v[i]);
@@ -184,7 +184,7 @@ static void nichart_of_another_contrast(void **state)
         double linear = carried(v[3], v[2], &r, false), all = carried(v[3], v[2], &r, true);
         printf("# Dice %.3f of the affine, %.3f, suspicions %#x\n", linear, all, r.suspicions);
         assert_that(r.suspicions || (linear > .35 && all > .5), "Dice %.3f, %.3f, and nothing is said", linear, all);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     }
     for (int i = 0; i < 4; i++)
         clvox_volume_destroy(&v[i]);
@@ -236,8 +236,8 @@ static void nichart_subj_subj_exchanged_syn_gives(void **state)
                a.jacobian.smallest, b.jacobian.smallest, a.jacobian.sd_log, b.jacobian.sd_log);
         assert_that(first <= .1 && second <= .1, "%.3f, %.3f voxels", first, second);
         assert_true(a.exchanged + b.exchanged == 1 && a.jacobian.folded == 0 && b.jacobian.folded == 0);
-        clvox_register_result_free(&a);
-        clvox_register_result_free(&b);
+        clvox_register_result_destroy(&a);
+        clvox_register_result_destroy(&b);
     }
     for (int i = 0; i < 4; i++)
         clvox_volume_destroy(&v[i]);
@@ -291,9 +291,9 @@ static void exchange(void **state)
         double from_there = apart(&fixed->grid, (const double(*)[4])undone, (const double(*)[4])there.matrix);
         printf("# exchanged %.3f mm, from a wrong header %.3f mm off\n", off, from_there);
         assert_that(from_there < 1, "%.3f mm", from_there);
-        clvox_register_result_free(&there);
-        clvox_register_result_free(&back);
-        clvox_register_result_free(&again);
+        clvox_register_result_destroy(&there);
+        clvox_register_result_destroy(&back);
+        clvox_register_result_destroy(&again);
     }
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
@@ -336,8 +336,8 @@ static void near_starts(void **state)
         printf("# %.4f voxels apart, %.4f in the brain; LNCC %.4f, %.1f s\n", sum, inside, r[0].metric_after,
                r[0].seconds_deform);
         assert_that(sum <= .02 && inside <= .03, "%.4f voxels, %.4f in the brain", sum, inside);
-        clvox_register_result_free(&r[0]);
-        clvox_register_result_free(&r[1]);
+        clvox_register_result_destroy(&r[0]);
+        clvox_register_result_destroy(&r[1]);
     }
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
@@ -386,9 +386,9 @@ static void near_starts_of_flows(void **state)
             double apart = pair_distance(r[0].warp, r[1].warp, NULL, &largest);
             printf("# %.4f voxels apart, %.2f at most; LNCC %.4f\n", apart, largest, r[0].metric_after);
             all += apart / PAIRS;
-            clvox_register_result_free(&linear);
-            clvox_register_result_free(&r[0]);
-            clvox_register_result_free(&r[1]);
+            clvox_register_result_destroy(&linear);
+            clvox_register_result_destroy(&r[0]);
+            clvox_register_result_destroy(&r[1]);
         }
         clvox_volume_destroy(&v[0]);
         clvox_volume_destroy(&v[1]);
@@ -429,7 +429,7 @@ static void nichart_subj_subj_values_off_by_3e_7(void **state)
         printf("# %.4f mm apart\n", most);
         assert_that(most <= rows[row].limit, "%.4f mm", most);
         for (int k = 0; k < 3; k++)
-            clvox_register_result_free(&r[k]);
+            clvox_register_result_destroy(&r[k]);
     }
     for (int i = 0; i < 4; i++)
         clvox_volume_destroy(&v[i]);
@@ -469,7 +469,7 @@ static void large(void **state)
                r.ncc_after);
         assert_true(r.device_bytes <= predicted);
         assert_true(r.ncc_after > r.ncc_linear && r.jacobian.folded == 0);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     }
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);

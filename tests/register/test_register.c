@@ -50,7 +50,7 @@ static void a_known_warp_is_recovered(void **state)
     assert_true(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
     assert_true(r.mismatch < .1 &&
                 (metric ? r.metric_after > r.metric_linear : r.metric_after < r.metric_linear));
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     pair_free(&p);
 }
 
@@ -79,7 +79,7 @@ static void identity(void **state)
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
             assert_true(fabs(r.matrix[i][j] - (i == j)) < 1e-6);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     pair_free(&p);
 }
 
@@ -96,8 +96,8 @@ static void repeats(void **state)
     size_t n = clvox_grid_voxels(&p.fixed_grid) * sizeof(float);
     assert_memory_equal(a.warp->data, b.warp->data, 3 * n);
     assert_memory_equal(a.warped->data, b.warped->data, n);
-    clvox_register_result_free(&a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&a);
+    clvox_register_result_destroy(&b);
     pair_free(&p);
 }
 
@@ -116,8 +116,8 @@ static void exchange(void **state)
     assert_true(fabs(a.jacobian.mean_log + b.jacobian.mean_log) < .02);
     assert_true(fabs(a.jacobian.sd_log - b.jacobian.sd_log) < .15 * a.jacobian.sd_log);
     assert_true(fabs(log(a.jacobian.largest) + log(b.jacobian.smallest)) < .35);
-    clvox_register_result_free(&a);
-    clvox_register_result_free(&b);
+    clvox_register_result_destroy(&a);
+    clvox_register_result_destroy(&b);
     pair_free(&p);
 }
 
@@ -152,7 +152,7 @@ static void another_scale_and_offset_of_the_moving(void **state)
     assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r));
     double mean = pair_error(&shared.p, &r, NULL, &shared.largest);
     assert_that(mean <= .3, "%.3f voxels", mean);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static void voxels_that_are_no_numbers_count(void **state)
@@ -165,7 +165,7 @@ static void voxels_that_are_no_numbers_count(void **state)
     assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r));
     double mean = pair_error(&shared.p, &r, NULL, &shared.largest);
     assert_that(mean <= .35, "%.3f voxels", mean);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static void a_constant_image_gives_the_identity(void **state)
@@ -176,12 +176,12 @@ static void a_constant_image_gives_the_identity(void **state)
         shared.p.moving->data[i] = 7;
     assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r));
     assert_true(r.largest_mm == 0);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     shared.o.init = CLVOX_INIT_AUTO;
     shared.o.linear = CLVOX_LINEAR_AFFINE;
     assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r));
     assert_true(r.largest_mm == 0 && r.matrix[0][0] == 1 && r.matrix[0][3] == 0);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     pair_free(&shared.p);
 }
 
@@ -253,7 +253,7 @@ static void moments_of_masks_recover_a_similarity(void **state)
         all += fabs((double)shared.fixed->data[i]);
     }
     assert_that(off < .05 * all, "the warped image is %.3f of the fixed one away from it", off / all);
-    clvox_register_result_free(&shared.r);
+    clvox_register_result_destroy(&shared.r);
 }
 
 static void an_empty_mask_is_one_sentence(void **state)
@@ -281,7 +281,7 @@ static void no_overlap_is_one_sentence_with_init_header(void **state)
         shared.moving->data[i] += 20000;
     assert_ok(pair_register(ctx, shared.fixed, shared.moving, NULL, NULL, &shared.o, &shared.r));
     assert_that(shared.r.ncc_linear > .5, "%.3f", shared.r.ncc_linear);
-    clvox_register_result_free(&shared.r);
+    clvox_register_result_destroy(&shared.r);
     clvox_volume_destroy(&shared.fixed);
     clvox_volume_destroy(&shared.moving);
     clvox_volume_destroy(&shared.fixed_mask);
@@ -327,7 +327,7 @@ static void a_volume_of_x_x_is_registered_or_refused(void **state)
     if (status == CLVOX_OK) {
         for (size_t i = 0; i < 3 * clvox_grid_voxels(&p.fixed_grid); i++)
             assert_true(isfinite(r.warp->data[i]));
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     }
     pair_free(&p);
 }
@@ -339,12 +339,12 @@ static void small(void)
                      "a volume of %dx%dx%d is registered or refused", sizes[s][0], sizes[s][1], sizes[s][2]);
 }
 
-static int watch(void *user, int level, int iteration, double metric, double fraction)
+static int watch(void *user, const clvox_step *step)
 {
     watched *w = user;
-    w->falls = w->falls || !(fraction >= w->fraction && fraction <= 1 + 1e-9) || level < 0 || iteration < 0 ||
-               !(metric >= 0);
-    w->fraction = fraction;
+    w->falls = w->falls || !(step->fraction >= w->fraction && step->fraction <= 1 + 1e-9) ||
+               step->level < 0 || step->iteration < 0 || !(step->metric >= 0);
+    w->fraction = step->fraction;
     w->calls++;
     return 0;
 }
@@ -381,7 +381,7 @@ static void a_run_takes_the_memory_predicted_at_most(void **state)
                     "%zu bytes, %zu predicted", r.device_bytes, predicted);
         assert_true(r.inverse_warp && r.jacobian.folded == 0);
         assert_true(!shared.seen.falls && shared.seen.calls > 3);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     }
 }
 
@@ -393,7 +393,7 @@ static void a_run_without_iterations_is_the_linear_part(void **state)
     shared.seen = (watched){.fraction = 0};
     assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r));
     assert_true(r.largest_mm == 0 && !shared.seen.falls && shared.seen.calls == shared.o.levels);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static void what_cannot_be_used_is_refused_before(void **state)
@@ -457,8 +457,8 @@ static void other_contrasts_are_compared_by_mind(void **state)
     o.metric = CLVOX_METRIC_MIND;
     assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &asked));
     assert_memory_equal(chosen.warp->data, asked.warp->data, 3 * n * sizeof(float));
-    clvox_register_result_free(&chosen);
-    clvox_register_result_free(&asked);
+    clvox_register_result_destroy(&chosen);
+    clvox_register_result_destroy(&asked);
     pair_free(&p);
 }
 
@@ -483,7 +483,7 @@ static void binary(void **state)
     if (status == CLVOX_OK) {
         printf("# mismatch %.3f\n", r.mismatch);
         assert_true(r.metric_linear > 0 && r.mismatch < .5);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     }
     clvox_volume_destroy(&moving);
     pair_free(&p);

@@ -61,13 +61,13 @@ static void an_axis_of_weight_0_does_not_move(void **state)
     printf("# %.3f, %.3f and %.3f mm\n", mean[0], mean[1], mean[2]);
     assert_true(mean[0] > .05 && mean[1] < 1e-5 && mean[2] > .05);
     assert_true(!r.exchanged && r.ncc_after > r.ncc_linear);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     /* The same axis of the head, whichever of the file's it is. */
     clvox_volume *fixed = permuted(p.fixed), *moving = permuted(p.moving);
     assert_ok(pair_register(ctx, fixed, moving, NULL, NULL, &o, &r));
     along_axes(r.warp, mean);
     assert_true(mean[1] > .05 && mean[2] < 1e-5 && mean[0] > .05);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     o.restrict_axes[1] = 1.5;
     assert_int_equal(pair_register(ctx, fixed, moving, NULL, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&fixed);

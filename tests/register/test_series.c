@@ -169,7 +169,7 @@ static void known_motion(void **state)
         least = fminf(least, s.series->data[k]);
     for (size_t k = 0; k < 8 * clvox_grid_voxels(&s.series->grid); k++)
         assert_true(r.corrected->data[k] >= least);
-    clvox_series_result_free(&r);
+    clvox_series_result_destroy(&r);
     assert_null(r.corrected);
     release(&s);
 }
@@ -210,7 +210,7 @@ static void bad_frames(void **state)
     assert_true(isnan(r.corrected->data[n / 2]) && r.corrected->data[4 * n + n / 2] == 3);
     for (size_t k = 0; k < n; k++)
         assert_true(isfinite(r.mean->data[k]));
-    clvox_series_result_free(&r);
+    clvox_series_result_destroy(&r);
     o.reference = 4;
     assert_int_equal(clvox_register_series(ctx, s.series, NULL, NULL, NULL, &o, &r), CLVOX_ERROR_DATA);
     assert_non_null(strstr(clvox_message(), "frame 4"));
@@ -230,7 +230,7 @@ static void bad_frames(void **state)
     assert_ok(clvox_register_series(ctx, s.series, NULL, NULL, NULL, &o, &r));
     assert_int_equal(r.reference, 1);
     assert_true(error(&s, &r, 1, &mean) < .25);
-    clvox_series_result_free(&r);
+    clvox_series_result_destroy(&r);
     for (size_t k = 0; k < 2 * n; k++)
         s.series->data[k] = 7;
     assert_int_equal(clvox_register_series(ctx, s.series, NULL, NULL, NULL, &o, &r), CLVOX_ERROR_DATA);
@@ -257,7 +257,7 @@ static void a_frame_unlike_the_others(void **state)
         assert_that(r.frame[i].flags == (i == 5 ? CLVOX_FRAME_UNLIKE : 0), "frame %d: %u, likeness %g", i,
                     r.frame[i].flags, r.frame[i].likeness);
     assert_true(r.unlike == 1 && r.moved == 0 && isnan(r.frame[2].likeness));
-    clvox_series_result_free(&r);
+    clvox_series_result_destroy(&r);
     release(&s);
 }
 
@@ -295,7 +295,7 @@ static void weighted(void **state)
         assert_that(off < .012, "frame %d: %g", i, off);
         assert_true(r.gradients->b[i] == b[i]);
     }
-    clvox_series_result_free(&r);
+    clvox_series_result_destroy(&r);
     o.reference = 1;
     assert_int_equal(clvox_register_series(ctx, s.series, NULL, NULL, &gradients, &o, &r),
                      CLVOX_ERROR_ARGUMENT);
@@ -337,8 +337,8 @@ static void reference_and_mask(void **state)
         assert_true(clv_series_rms(CLV_MATRIX(r.frame[i].matrix), CLV_MATRIX(other.frame[i].matrix), origin,
                                    35) < 1e-3);
     assert_true(fabs(r.frame[2].rotation[0] - other.frame[2].rotation[0]) < 1e-4);
-    clvox_series_result_free(&other);
-    clvox_series_result_free(&r);
+    clvox_series_result_destroy(&other);
+    clvox_series_result_destroy(&r);
     clvox_volume_destroy(&flipped);
     clvox_volume_destroy(&reference);
     clvox_volume_destroy(&mask);
@@ -393,11 +393,10 @@ static void displacements(void **state)
     assert_true(r.moved == 1 && fabs(r.mean_framewise_mm - 3.75) < 1e-9);
 }
 
-static int stop(void *user, const char *stage, double fraction)
+static int stop(void *user, const clvox_step *step)
 {
     int *calls = user;
-    (void)stage;
-    assert_true(fraction > 0 && fraction <= 1);
+    assert_true(step->fraction > 0 && step->fraction <= 1);
     return ++*calls == 2;
 }
 

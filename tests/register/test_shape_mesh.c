@@ -279,9 +279,9 @@ static void a_mesh_ends_where_all_pairs_do(void **state)
     assert_true(mesh.shape_sums[0].by_mesh == 2 && mesh.shape_sums[0].left == 0);
     assert_that(mean < .01 && largest < .05, "%g, %g", mean, largest);
     assert_that(fabs(left[0] - left[1]) < .02, "%g, %g", left[0], left[1]);
-    clvox_register_result_free(&exact);
-    clvox_register_result_free(&mesh);
-    clvox_register_result_free(&again);
+    clvox_register_result_destroy(&exact);
+    clvox_register_result_destroy(&mesh);
+    clvox_register_result_destroy(&again);
 }
 
 /* Small ones keep the bits of all pairs. */
@@ -293,13 +293,13 @@ static void large_ones_go_by_a_mesh(void **state)
     run(CLVOX_DEFORM_GREEDY, 2, 6, CLVOX_CURRENTS_EXACT, false, &exact, &left);
     run(CLVOX_DEFORM_GREEDY, 2, 6, CLVOX_CURRENTS_AUTO, false, &chosen, &left);
     assert_true(pair_same(exact.warp, chosen.warp) && chosen.shape_sums[0].by_mesh == 0);
-    clvox_register_result_free(&exact);
-    clvox_register_result_free(&chosen);
+    clvox_register_result_destroy(&exact);
+    clvox_register_result_destroy(&chosen);
     run(CLVOX_DEFORM_GREEDY, 5, 40, CLVOX_CURRENTS_AUTO, false, &chosen, &left);
     printf("# %d levels by a mesh, %.3f left\n", chosen.shape_sums[0].by_mesh, left);
     assert_true(chosen.shape_sums[0].by_mesh == 2 && left < .25);
     assert_true(chosen.shape_sums[0].derivative_error <= 1e-2 && chosen.shape_sums[0].spacing > 0);
-    clvox_register_result_free(&chosen);
+    clvox_register_result_destroy(&chosen);
 }
 
 int main(void)

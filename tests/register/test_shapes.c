@@ -123,7 +123,7 @@ static void shapes_move_what_images_cannot_see(void **state)
     if (given[0] % 2 == 0) {
         assert_ok(run(&o, kind, &again, &repeated));
         assert_true(pair_same(r.warp, again.warp));
-        clvox_register_result_free(&again);
+        clvox_register_result_destroy(&again);
         clvox_shape_destroy(&repeated.carried);
     } else { /* without weight not a bit changes */
         clvox_register_result alone;
@@ -131,11 +131,11 @@ static void shapes_move_what_images_cannot_see(void **state)
         assert_ok(run(&o, -1, &alone, NULL));
         assert_ok(run(&o, kind, &again, &repeated));
         assert_true(pair_same(alone.warp, again.warp) && !pair_same(alone.warp, r.warp));
-        clvox_register_result_free(&alone);
-        clvox_register_result_free(&again);
+        clvox_register_result_destroy(&alone);
+        clvox_register_result_destroy(&again);
         clvox_shape_destroy(&repeated.carried);
     }
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     clvox_shape_destroy(&errors.carried);
 }
 

@@ -29,7 +29,7 @@ static void the_truth_as_a_start_is_kept(void **state)
     o.iterations[0] = o.iterations[1] = 0;
     assert_ok(clvox_register(ctx, &images, &o, &r));
     double start = pair_start(&p, NULL), kept = pair_error(&p, &r, NULL, &largest);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     o.iterations[0] = iterations[0];
     o.iterations[1] = iterations[1];
     assert_ok(clvox_register(ctx, &images, &o, &r));
@@ -37,7 +37,7 @@ static void the_truth_as_a_start_is_kept(void **state)
     printf("# %.3f voxels from 0, %.3f kept, %.3f after iterations\n", start, kept, then);
     assert_that(start > .3 && kept < .06 && then < .7 * start, "%.3f, %.3f, %.3f", start, kept, then);
     assert_true(!r.exchanged && r.device_bytes <= clvox_register_bytes(&images, &o));
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     o.deform = CLVOX_DEFORM_NONE;
     assert_int_equal(clvox_register(ctx, &images, &o, &r), CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&warp);

@@ -225,10 +225,10 @@ static void registers_alike(void **state)
         assert_same(first.warped, r.warped, f, "warped image");
         assert_same(labels[0], labels[1], f, "labels");
         clvox_volume_destroy(&labels[1]);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
     }
     clvox_volume_destroy(&labels[0]);
-    clvox_register_result_free(&first);
+    clvox_register_result_destroy(&first);
 }
 
 /* Two images of one size: contents decide which of them comes first. */

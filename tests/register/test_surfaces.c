@@ -74,7 +74,7 @@ static void surfaces_move_what_images_cannot_see(void **state)
         o.surface_weight = 0;
         assert_ok(run(&o, 1, false, &idle, &errors));
         assert_true(pair_same(alone.warp, idle.warp));
-        clvox_register_result_free(&idle);
+        clvox_register_result_destroy(&idle);
         clvox_shape_destroy(&errors.carried);
         o.surface_weight = 1;
     }
@@ -86,7 +86,7 @@ static void surfaces_move_what_images_cannot_see(void **state)
     assert_that(errors.mean_after < .25 * before && errors.largest_after < errors.largest_linear / 2, "%g, %g of %g", errors.mean_after,
                 errors.largest_after, before);
     assert_true(errors.energy_after < .1 * errors.energy_linear && both.jacobian.folded == 0);
-    clvox_register_result_free(&alone);
+    clvox_register_result_destroy(&alone);
     clvox_shape_destroy(&errors.carried);
     if (pair_models[given[0]].deform == CLVOX_DEFORM_SYN) {
         clvox_register_result back;
@@ -94,10 +94,10 @@ static void surfaces_move_what_images_cannot_see(void **state)
         assert_ok(run(&o, 1, true, &back, &errors));
         assert_true(both.exchanged != back.exchanged);
         assert_that(fabs(errors.mean_after - mean) < .1 * before, "%g, %g", errors.mean_after, mean);
-        clvox_register_result_free(&back);
+        clvox_register_result_destroy(&back);
         clvox_shape_destroy(&errors.carried);
     }
-    clvox_register_result_free(&both);
+    clvox_register_result_destroy(&both);
 }
 
 /* Two surfaces, half of one turned inside out, behind an affine, and the same bits in another run. */
@@ -125,8 +125,8 @@ static void varifolds_behind_an_affine(void **state)
     printf("# %.3f mm apart, %.3f after the linear part, %.3f at the end\n", errors.mean_before, errors.mean_linear, errors.mean_after);
     assert_true(pair_same(r.warp, again.warp));
     assert_true(errors.mean_after < .25 * errors.mean_linear && r.jacobian.folded == 0);
-    clvox_register_result_free(&r);
-    clvox_register_result_free(&again);
+    clvox_register_result_destroy(&r);
+    clvox_register_result_destroy(&again);
     clvox_shape_destroy(&errors.carried);
     clvox_shape_destroy(&repeated.carried);
 }
@@ -171,7 +171,7 @@ static void hippocampi(void **state)
                errors.mean_after, errors.largest_after);
         assert_true(r.device_bytes <= clvox_register_bytes(&images, &o));
         assert_true(errors.mean_linear > .7 && errors.mean_after < .4 && r.jacobian.folded == 0);
-        clvox_register_result_free(&r);
+        clvox_register_result_destroy(&r);
         clvox_shape_destroy(&errors.carried);
         clvox_volume_destroy(&image);
     } else {

@@ -34,7 +34,7 @@ static unsigned suspicions(const clvox_volume *fixed, const clvox_volume *moving
     o.consistency = 0;
     assert_ok(pair_register(ctx, fixed, moving, NULL, NULL, &o, &r));
     unsigned found = r.suspicions;
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     return found;
 }
 
@@ -62,7 +62,7 @@ static unsigned through(const clvox_volume *moving, clvox_metric metric, const d
     assert_int_equal(clv_matrix_invert(moved, back), 0);
     clv_matrix_multiply(CLV_MATRIX(back), CLV_MATRIX(r.matrix), matrix);
     unsigned found = r.suspicions;
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
     return found;
 }
 

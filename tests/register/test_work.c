@@ -126,8 +126,8 @@ static void its_inverse_inverts_on_the_full_grid(void **state)
     assert_that(off < 1e-3 * 100, "%g", off);
     clvox_volume_destroy(&identity);
     clvox_volume_destroy(&again);
-    clvox_register_result_free(&shared.r);
-    clvox_register_result_free(&shared.fine);
+    clvox_register_result_destroy(&shared.r);
+    clvox_register_result_destroy(&shared.fine);
     free_pair(&shared.p);
 }
 
@@ -157,12 +157,12 @@ static void a_channel_on_another_grid_counts_as_if(void **state)
     assert_ok(clvox_register(ctx, &shared.images, &shared.o, &both));
     assert_that(fabs(one.ncc_after - both.ncc_after) < .02, "%g and %g", one.ncc_after, both.ncc_after);
     assert_true(one.ncc_after != both.ncc_after);
-    clvox_register_result_free(&both);
+    clvox_register_result_destroy(&both);
     shared.images.weight[0] = 5;
     assert_ok(clvox_register(ctx, &shared.images, &shared.o, &both));
     assert_true(both.ncc_after == one.ncc_after);
-    clvox_register_result_free(&both);
-    clvox_register_result_free(&one);
+    clvox_register_result_destroy(&both);
+    clvox_register_result_destroy(&one);
 }
 
 static void wrong_channels_are_one_sentence_each(void **state)
@@ -252,7 +252,7 @@ static void a_constant_image_is_not_deformed(void **state)
     assert_ok(clvox_register(ctx, &images, &o, &r));
     assert_that(r.largest_mm < 1e-3, "%g mm", r.largest_mm);
     assert_true(r.suspicions == CLVOX_SUSPECT_CONSTANT);
-    clvox_register_result_free(&r);
+    clvox_register_result_destroy(&r);
 }
 
 static int constant_tear_down(void **state)

@@ -383,11 +383,26 @@ static void text_plots_and_the_icon(void **state)
     assert_int_equal(lines, 3);
     assert_true(clvox_report_icon_of(path, &icon) == CLVOX_OK && icon &&
                 !strcmp(icon, "data:image/png;base64,AAAA"));
-    free(icon);
+    clvox_text_destroy(&icon);
     assert_true(clvox_report_icon_of("/nowhere", &icon) == CLVOX_OK && !icon);
     free(page);
     clvox_volume_destroy(&v);
     clvox_volume_destroy(&mask);
+}
+
+/* Between whole numbers of rounds there is nothing to mark; between millimetres there is. */
+static void ticks_of_counts_are_whole(void **state)
+{
+    (void)state;
+    const double rounds[] = {1, 2, 3}, mm[] = {1, 2.2, 3}, y[] = {7, 8, 9};
+    for (int whole = 0; whole < 2; whole++) {
+        clvox_report *report = begin();
+        const clvox_report_curve curve = {"one", whole ? rounds : mm, y, 3};
+        clvox_report_curves(report, "c", "x", "y", &curve, 1);
+        char *page = written(&report);
+        assert_true((strstr(page, ">1.5</text>") == NULL) == whole && strstr(page, ">2</text>"));
+        clvox_text_destroy(&page);
+    }
 }
 
 int main(void)
@@ -404,6 +419,7 @@ int main(void)
               "what is not as described is refused, and nothing is written");
     test_case(text_plots_and_the_icon,
               "text is escaped; a histogram's figures; gaps of curves; the icon comes back");
+    test_case(ticks_of_counts_are_whole, "ticks of counts are whole numbers");
     const int code = test_run("report", NULL);
     unlink(path);
     return code;

@@ -154,7 +154,7 @@ static void check_selection(void)
     test_case(what_is_unknown_ambiguous_or_passed_over,
               "what is unknown, ambiguous or passed over is answered by what there is");
     test_case(lists_of_devices, "lists of devices, and all of a type");
-    test_case(nothing_usable, "nothing usable");
+    test_case(nothing_usable, "without a usable device selection fails and says why");
 }
 
 /* ---- the PoCL of a portable package ---- */
@@ -295,9 +295,9 @@ static void the_devices_here(void **state)
         assert_true(!l->nvidia_major || (l->architecture[0] && l->pci[0] && l->simd == 32));
     }
     assert_true(defaults == 1);
-    clvox_devices_free(&list);
+    clvox_devices_destroy(&list);
     assert_true(list == NULL);
-    clvox_devices_free(&list);
+    clvox_devices_destroy(&list);
 }
 
 static void a_context_on_a_device_that_does_not_exist(void **state)
@@ -311,7 +311,7 @@ static void a_context_on_a_device_that_does_not_exist(void **state)
 
 static void check_list(void)
 {
-    test_case(the_devices_here, "the devices here");
+    test_case(the_devices_here, "every device here has limits, and a reason where it is passed over");
     test_case(a_context_on_a_device_that_does_not_exist, "a context on a device that does not exist");
 }
 
@@ -321,7 +321,7 @@ int main(int argc, char **argv)
         clvox_device *list;
         int count = clvox_devices_list(&list);
         printf("%s\n", count < 0 ? clvox_message() : "there are devices");
-        clvox_devices_free(&list);
+        clvox_devices_destroy(&list);
         return 0;
     }
     self = argv[0];

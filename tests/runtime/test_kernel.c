@@ -398,7 +398,7 @@ static void what_a_program_is_told_of_time_and_choice(void **state)
             !strcmp(rows[i].label, row->label) && rows[i].calls == row->calls && rows[i].bytes == row->bytes;
     assert_int_equal(found, count > 0);
     assert_int_equal(clvox_context_timed(timed), clv_has_timers(timed));
-    clvox_timings_free(&rows);
+    clvox_timings_destroy(&rows);
     assert_null(rows);
     assert_ok(clvox_copy_bandwidth(timed, &copy));
     assert_true(copy > 0);

@@ -146,7 +146,7 @@ static void check_unknown(void)
               "without registers occupancy is unknown, and its bound is not");
     test_case(a_cpu_device_a_device_of_no_table,
               "a CPU device, a device of no table and a wavefront that it has not: unknown");
-    test_case(no_work_items, "no work-items");
+    test_case(no_work_items, "the occupancy of a group without work-items is unknown");
 }
 
 static void check_private(void **state)

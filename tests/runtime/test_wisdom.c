@@ -247,7 +247,7 @@ static void another_build_goes_by_the_nearest_class(void **state)
 
 static void check_sizes(void)
 {
-    test_case(classes_of_volumes, "classes of volumes");
+    test_case(classes_of_volumes, "volumes are classed at 2^20 and 2^23 voxels");
     test_case(each_class_has_a_record_of_its_own,
               "each class has a record of its own; one without goes by the nearest, of two by the larger");
     test_case(another_build_goes_by_the_nearest_class,
@@ -613,7 +613,7 @@ static void no_device(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    clvox_devices_free(&shared.devices);
+    clvox_devices_destroy(&shared.devices);
     snprintf(path, sizeof path, "%s/sub", folder);
     rmdir(path);
     rmdir(folder);

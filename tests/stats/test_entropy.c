@@ -130,8 +130,8 @@ static void it_is_that_of_the_plain_computation(void **state)
             assert_true(row->low <= row->mean && row->mean <= row->high);
         }
         assert_memory_equal(r.row, again.row, SUBJECTS * sizeof *r.row);
-        clvox_entropy_result_free(&r);
-        clvox_entropy_result_free(&again);
+        clvox_entropy_result_destroy(&r);
+        clvox_entropy_result_destroy(&again);
     }
     for (int s = 0; s < SUBJECTS; s++)
         clvox_volume_destroy(&maps[s]);
@@ -150,7 +150,7 @@ static void alike_images(void **state)
     clvox_entropy_result r = computed(maps, MOST, NULL, NULL);
     for (int k = 0; k < MOST; k++)
         assert_true(r.row[k].mean == 0 && r.row[k].sd == 0 && r.row[k].low == 0 && r.row[k].high == 0);
-    clvox_entropy_result_free(&r);
+    clvox_entropy_result_destroy(&r);
     for (int i = 0; i < 64; i++) /* a quarter of the voxels */
         v->data[i] = 7;
     r = computed(maps, MOST, NULL, NULL);
@@ -158,7 +158,7 @@ static void alike_images(void **state)
         assert_that(fabs(r.row[k].mean - 0.8112781244591328) < 1e-14 && r.row[k].sd == 0, "%.16g",
                     r.row[k].mean);
     assert_true(r.lowest == 0 && r.highest == 7 && r.counted == 256);
-    clvox_entropy_result_free(&r);
+    clvox_entropy_result_destroy(&r);
     clvox_volume_destroy(&v);
 }
 
@@ -196,19 +196,19 @@ static void noise(void **state)
     clvox_entropy_result other = computed(maps, MOST, NULL, &o);
     clvox_threads_set(0);
     assert_memory_equal(r.row, other.row, MOST * sizeof *r.row);
-    clvox_entropy_result_free(&other);
+    clvox_entropy_result_destroy(&other);
     o.seed = 1;
     other = computed(maps, MOST, NULL, &o);
     assert_true(other.row[2].mean != r.row[2].mean && other.row[MOST - 1].mean == r.row[MOST - 1].mean);
-    clvox_entropy_result_free(&other);
-    clvox_entropy_result_free(&r);
+    clvox_entropy_result_destroy(&other);
+    clvox_entropy_result_destroy(&r);
     for (int s = 0; s < MOST; s++)
         clvox_volume_destroy(&maps[s]);
 }
 
-static int stop(void *user, const char *stage, double fraction)
+static int stop(void *user, const clvox_step *step)
 {
-    (void)user, (void)stage, (void)fraction;
+    (void)user, (void)step;
     return 1;
 }
 
@@ -238,8 +238,8 @@ static void what_is_refused(void **state)
     o.progress = NULL;
     assert_int_equal(clvox_entropy(good, 2, NULL, &o, &r), CLVOX_OK);
     assert_true(r.row[0].sd == 0); /* one draw */
-    clvox_entropy_result_free(&r);
-    clvox_entropy_result_free(NULL);
+    clvox_entropy_result_destroy(&r);
+    clvox_entropy_result_destroy(NULL);
     for (int i = 0; i < 60; i++)
         a->data[i] = NAN;
     assert_int_equal(clvox_entropy(good, 1, NULL, &o, &r), CLVOX_ERROR_DATA);

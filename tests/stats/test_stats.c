@@ -84,8 +84,8 @@ static void two_groups(void **state)
         assert_ok(run(&s, &d, NULL, &o, &less));
         for (size_t v = 0; v < r.tested; v++)
             assert_true(less.t.statistic->data[v] == -r.t.statistic->data[v]);
-        clvox_stats_result_free(&r);
-        clvox_stats_result_free(&less);
+        clvox_stats_result_destroy(&r);
+        clvox_stats_result_destroy(&less);
         release(&s);
     }
 }
@@ -138,8 +138,8 @@ static void regression(void **state)
         assert_that(fabs(got - want) < 1e-5 * fabs(want) && want > 1000, "t of the mean is %g, not %g", got,
                     want);
     }
-    clvox_stats_result_free(&r);
-    clvox_stats_result_free(&m);
+    clvox_stats_result_destroy(&r);
+    clvox_stats_result_destroy(&m);
     release(&s);
 }
 
@@ -197,7 +197,7 @@ static void freedman_lane(void **state)
                     "voxel %d: p %g and %g, not %d and %d of 120", v, (double)r.t.p->data[v],
                     (double)r.t.p_fwe->data[v], p, p_fwe);
     }
-    clvox_stats_result_free(&r);
+    clvox_stats_result_destroy(&r);
     release(&s);
 }
 
@@ -246,7 +246,7 @@ static void flips_with_a_covariate(void **state)
                     "voxel %d: p %g and %g, not %d and %d of 64", v, (double)r.t.p->data[v],
                     (double)r.t.p_fwe->data[v], p, p_fwe);
     }
-    clvox_stats_result_free(&r);
+    clvox_stats_result_destroy(&r);
     release(&s);
 }
 
@@ -318,14 +318,14 @@ static void three_against_three(void **state)
             assert_that(fabs((double)r.t.p->data[v] * 20 - (two ? both : want)[v]) < 1e-5, "p is %g of 20",
                         (double)r.t.p->data[v] * 20);
         assert_true(fabs(r.t.smallest_p - (two ? .1 : .05)) < 1e-9);
-        clvox_stats_result_free(&r);
+        clvox_stats_result_destroy(&r);
         o.permutations = 19; /* one too few */
         o.one_minus_p = 1;
         assert_ok(run(&s, &(clvox_stats_design){.subjects = 6, .tested = group}, NULL, &o, &r));
         assert_true(!r.exact && r.permutations == 19);
         assert_true((double)r.t.p->data[0] <= 18 / 19. + 1e-6 && r.t.p->data[0] > .5f &&
                     isnan(r.t.threshold));
-        clvox_stats_result_free(&r);
+        clvox_stats_result_destroy(&r);
     }
     release(&s);
 }
@@ -349,7 +349,7 @@ static void four_signs(void **state)
         assert_that(fabs((double)r.t.p->data[v] * 16 - want[v]) < 1e-5, "p is %g of 16",
                     (double)r.t.p->data[v] * 16);
     assert_true(fabs((double)r.t.statistic->data[0] - 2.5 / sqrt(5. / 3 / 4)) < 1e-5);
-    clvox_stats_result_free(&r);
+    clvox_stats_result_destroy(&r);
     release(&s);
 }
 
@@ -385,7 +385,7 @@ static void uniform_under_the_null(void **state)
         }
         /* A tail of .001 for that many voxels, and the spread that one draw of permutations gives. */
         assert_that(apart < 1.95 / sqrt(n) + .01, "test %d: the distance is %g", test, apart);
-        clvox_stats_result_free(&r);
+        clvox_stats_result_destroy(&r);
         release(&s);
     }
 }
@@ -408,14 +408,14 @@ static void family_wise(void **state)
         assert_ok(run(&s, &d, NULL, &o, &r));
         wrong[0] += r.t.significant > 0;
         wrong[1] += r.tfce.significant > 0;
-        clvox_stats_result_free(&r);
+        clvox_stats_result_destroy(&r);
         if (k < 20) {
             for (int i = 0; i < 10; i++)
                 s.map[i]->data[7] += 6 * (float)halves[i];
             o.tfce = 0;
             assert_ok(run(&s, &d, NULL, &o, &r));
             found += r.t.p_fwe->data[7] <= .05f && r.t.peak[0] == 1 && r.t.peak[1] == 2 && r.t.peak[2] == 0;
-            clvox_stats_result_free(&r);
+            clvox_stats_result_destroy(&r);
         }
         release(&s);
     }
@@ -455,7 +455,7 @@ static void left_out(void **state)
     for (int k = 0; k < 7; k++)
         assert_true(r.t.statistic->data[out[k]] == 0 && r.t.p->data[out[k]] == 1 &&
                     r.t.p_fwe->data[out[k]] == 1);
-    clvox_stats_result_free(&r);
+    clvox_stats_result_destroy(&r);
     memset(mask->data, 0, 30 * sizeof(float));
     mask->data[7] = mask->data[4] = 1;
     assert_int_equal(run(&s, &d, mask, &o, &r), CLVOX_ERROR_DATA);
@@ -494,7 +494,7 @@ static void same_bits(void **state)
     assert_ok(clvox_stats(ctx, (const clvox_volume *const[]){all}, 1, &d, NULL, &o, &other));
     same_maps(&r.t, &other.t);
     same_maps(&r.tfce, &other.tfce);
-    clvox_stats_result_free(&other);
+    clvox_stats_result_destroy(&other);
     o.memory = .1;
     assert_int_equal(run(&s, &d, NULL, &o, &other), CLVOX_ERROR_MEMORY);
     o.memory = 0;
@@ -502,18 +502,17 @@ static void same_bits(void **state)
     assert_ok(run(&s, &d, NULL, &o, &other));
     assert_true(memcmp(r.t.p->data, other.t.p->data, (size_t)n * sizeof(float)) != 0);
     assert_memory_equal(r.t.statistic->data, other.t.statistic->data, (size_t)n * sizeof(float));
-    clvox_stats_result_free(&other);
-    clvox_stats_result_free(&r);
+    clvox_stats_result_destroy(&other);
+    clvox_stats_result_destroy(&r);
     clvox_volume_destroy(&all);
     release(&s);
 }
 
 /* ---- what cannot be tested ------------------------------------------------ */
 
-static int stop(void *user, const char *stage, double fraction)
+static int stop(void *user, const clvox_step *step)
 {
-    (void)stage;
-    return fraction > 0 && ++*(int *)user;
+    return step->fraction > 0 && ++*(int *)user;
 }
 
 static void refused(void **state)
@@ -567,8 +566,8 @@ static void refused(void **state)
     assert_int_equal(run(&s, &(clvox_stats_design){.subjects = 6, .tested = line}, NULL, &o, &r),
                      CLVOX_ERROR_STOPPED);
     assert_int_equal(looks, 1);
-    clvox_stats_result_free(&r);
-    clvox_stats_result_free(NULL);
+    clvox_stats_result_destroy(&r);
+    clvox_stats_result_destroy(NULL);
     clvox_volume_destroy(&other);
     release(&s);
 }

@@ -220,7 +220,7 @@ static void on_x_x_mm_nearer_to_the_truth_of_its_volume(void **state)
     assert_true(r.facts.components == 1 && r.facts.euler == runs[i].euler && r.facts.open_edges == 0);
     assert_true(r.c2 > 0 && r.deviation > 0 && all_finite(r.distance));
     clvox_volume_destroy(&v);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
 }
 
 static void truths(void)
@@ -275,8 +275,8 @@ static void guided(void **state)
     assert_that(two.rounds == 2 && one.rounds == 1 && two.deviation > .16 && two.deviation < .23,
                 "%d rounds, noise %g", two.rounds, two.deviation);
     assert_that(error < .95 * before, "rms %g, with one round %g", error, before);
-    clvox_denoise_result_free(&two);
-    clvox_denoise_result_free(&one);
+    clvox_denoise_result_destroy(&two);
+    clvox_denoise_result_destroy(&one);
     clvox_surface_destroy(&mesh);
     clvox_volume_destroy(&v);
 }
@@ -315,11 +315,11 @@ static void the_level_lies_where_a_meshs_vertices_do_mm(void **state)
     /* What the tetrahedra of the volume cut off is .3%. */
     assert_that(r.placed && fabs(r.volume_after / truth - 1) < .006, "volume %g, truth %g", r.volume_after,
                 truth);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
     shared.o.free_volume = 1;
     r = denoise_of(shared.v, shared.mesh, &shared.o);
     assert_true(!r.placed && fabs(r.shift_mm) < 1e-9);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
     shared.o.free_volume = 0;
 }
 
@@ -361,7 +361,7 @@ static void edges_kept(void **state)
     }
     assert_that(ours < .9 * best, "rms near the edges %g, of the best Gaussian %g", ours, best);
     clvox_volume_destroy(&v);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
 }
 
 static const clvox_denoise_update updates[] = {CLVOX_DENOISE_PATCHES, CLVOX_DENOISE_PAPER};
@@ -383,7 +383,7 @@ static void a_plane_stays(void **state)
     assert_that(error_of(r.distance, plane, NULL) < .01, "off by %g", error_of(r.distance, plane, NULL));
     assert_that(r.largest_mm < .02, "moved by %g", r.largest_mm);
     clvox_volume_destroy(&v);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
 }
 
 static void fixed_points(void)
@@ -408,7 +408,7 @@ static void paper(void **state)
     assert_true(r.steps == 7 && r.rounds == 1 && r.energy[1] < r.energy[0]);
     assert_that(fabs(r.volume_after / 4577.2 - 1) < .015, "volume %g", r.volume_after);
     clvox_volume_destroy(&v);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
 }
 
 static void repeats(void **state)
@@ -418,8 +418,8 @@ static void repeats(void **state)
     clvox_denoise_result a = denoise(v, NULL), b = denoise(v, NULL);
     assert_true(memcmp(a.distance->data, b.distance->data, clvox_grid_voxels(&v->grid) * sizeof(float)) == 0);
     clvox_volume_destroy(&v);
-    clvox_denoise_result_free(&a);
-    clvox_denoise_result_free(&b);
+    clvox_denoise_result_destroy(&a);
+    clvox_denoise_result_destroy(&b);
 }
 
 static void a_band_smaller_than_the_number(void **state)
@@ -436,7 +436,7 @@ static void a_band_smaller_than_the_number(void **state)
     assert_true(facts_of(r.distance).components == 1 && all_finite(r.distance));
     shared.o.neighbours = 96;
     clvox_volume_destroy(&v);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
 }
 
 static void two_surfaces_stay_two_within_the_planned(void **state)
@@ -451,7 +451,7 @@ static void two_surfaces_stay_two_within_the_planned(void **state)
                 plan.device_bytes);
     assert_true(plan.search_seconds > 0 && abs(plan.band_voxels - r.band_voxels) < r.band_voxels / 4);
     clvox_volume_destroy(&v);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
 }
 
 static void a_surface_that_touches_the_border(void **state)
@@ -463,7 +463,7 @@ static void a_surface_that_touches_the_border(void **state)
                 error_of(v, corner, NULL), error_of(r.distance, corner, NULL));
     assert_true(all_finite(r.distance));
     clvox_volume_destroy(&v);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
 }
 
 static void a_sheet_one_voxel_thick(void **state)
@@ -472,12 +472,12 @@ static void a_sheet_one_voxel_thick(void **state)
     clvox_volume *v = make(sheet, 0, unit);
     clvox_denoise_result r = denoise(v, NULL);
     assert_that(error_of(r.distance, sheet, NULL) < .3, "off by %g", error_of(r.distance, sheet, NULL));
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
     clvox_level_set set = set_of(v, NULL);
     assert_ok(clv_denoise_run(ctx, &set, &shared.o, &r));
     assert_true(fabs(r.volume_after / r.volume_before - 1) < .001);
     clvox_volume_destroy(&v);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
 }
 
 static void values_that_are_not_finite_count_as_outside(void **state)
@@ -490,7 +490,7 @@ static void values_that_are_not_finite_count_as_outside(void **state)
     clvox_denoise_result r = denoise(v, NULL);
     assert_that(r.not_finite == 3 && all_finite(r.distance), "%ld", r.not_finite);
     clvox_volume_destroy(&v);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_result_destroy(&r);
 }
 
 static void odd_surfaces(void)
@@ -502,12 +502,12 @@ static void odd_surfaces(void)
     test_case(values_that_are_not_finite_count_as_outside, "values that are not finite count as outside");
 }
 
-static int look(void *user, const char *stage, double fraction)
+static int look(void *user, const clvox_step *step)
 {
     double *seen = user;
-    assert_true(stage && fraction >= seen[0] && fraction <= 1);
-    seen[0] = fraction;
-    return seen[1] > 0 && fraction > 0;
+    assert_true(step->stage && step->fraction >= seen[0] && step->fraction <= 1);
+    seen[0] = step->fraction;
+    return seen[1] > 0 && step->fraction > 0;
 }
 
 static void progress_rises_to_1_and_may_stop_the_work(void **state)
@@ -520,7 +520,7 @@ static void progress_rises_to_1_and_may_stop_the_work(void **state)
     shared.o.user = seen;
     shared.r = denoise(shared.v, &shared.o);
     assert_true(seen[0] >= 1);
-    clvox_denoise_result_free(&shared.r);
+    clvox_denoise_result_destroy(&shared.r);
     seen[0] = 0;
     seen[1] = 1;
     assert_true(refused(shared.v, &shared.o, &shared.r) == CLVOX_ERROR_STOPPED && !shared.r.distance);

@@ -155,7 +155,7 @@ static void a_distance_stays(void **state)
     assert_ok(clvox_level_set_make(ctx, &shared.source, &shared.set));
     assert_true(!memcmp(shared.set.distance->data, shared.v->data, EDGE * EDGE * EDGE * sizeof(float)) &&
                 shared.set.volume == 0);
-    clvox_level_set_free(&shared.set);
+    clvox_level_set_destroy(&shared.set);
     assert_true(!shared.set.distance);
 }
 
@@ -170,7 +170,7 @@ static void a_masks_lies_on_its_grid_or_on_the_part(void **state)
                     !shared.set.surface);
         assert_that(fabs(shared.set.volume / shared.ball - 1) < 0.03, "%g mm^3, not %g", shared.set.volume,
                     shared.ball);
-        clvox_level_set_free(&shared.set);
+        clvox_level_set_destroy(&shared.set);
     }
 }
 
@@ -189,7 +189,7 @@ static void a_meshs_is_made_on_voxels_of_its_triangles(void **state)
                     shared.set.surface != mesh);
         assert_that(fabs(shared.set.volume / shared.ball - 1) < 0.03, "%g mm^3, not %g", shared.set.volume,
                     shared.ball);
-        clvox_level_set_free(&shared.set);
+        clvox_level_set_destroy(&shared.set);
     }
     shared.source.iso = 3;
     assert_true(clvox_level_set_make(ctx, &shared.source, &shared.set) == CLVOX_ERROR_ARGUMENT &&

@@ -260,10 +260,10 @@ static void a_torus(void **state)
 
 static void shapes(void)
 {
-    test_case(a_sphere, "a sphere");
+    test_case(a_sphere, "the distance to a sphere is right");
     test_case(the_same_bits_again, "the same bits again");
     test_case(a_band_without_end_exact_everywhere, "a band without end: exact everywhere");
-    test_case(a_torus, "a torus");
+    test_case(a_torus, "the distance to a torus is right");
 }
 
 /* Distance to the boundary of the union of two balls, seen from anywhere. */

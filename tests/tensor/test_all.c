@@ -96,8 +96,8 @@ static void compare(const scan *s, const clvox_volume *mask, const clvox_tensor_
     assert_true(got.fit.fitted == want.fit.fitted && got.fit.volumes == want.fit.volumes &&
                 got.device_bytes > 0);
     assert_true(got.stage == CLVOX_TENSOR_STAGE_MEASURES);
-    clvox_tensor_all_release(&got);
-    clvox_tensor_all_release(&want);
+    clvox_tensor_all_result_destroy(&got);
+    clvox_tensor_all_result_destroy(&want);
 }
 
 static void failures(void **state)
@@ -198,7 +198,7 @@ int main(void)
     if (tiny)
         shared.o.denoise.iterations = 3;
     shared.few = shared.o;
-    test_case(the_defaults, "the defaults");
+    test_case(the_defaults, "one command has the bits of its three parts, by default");
     test_case(the_scans_own_mask, "the scan's own mask");
     test_case(pca_first_without_a_mask_few_measures, "PCA first, without a mask, few measures");
     test_case(volumes_left_out_logarithms, "volumes left out, logarithms");

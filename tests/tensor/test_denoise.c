@@ -36,7 +36,7 @@ static void scan_free(scan *s)
     clvox_volume_destroy(&s->truth);
     clvox_volume_destroy(&s->fa);
     clvox_volume_destroy(&s->mask);
-    clvox_tensor_fit_release(&s->fit);
+    clvox_tensor_fit_result_destroy(&s->fit);
 }
 
 /* Root mean square over the mask and all nine entries, mm^2/s. */

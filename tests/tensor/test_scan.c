@@ -91,7 +91,7 @@ static void exact(const int size[3])
                         error_of(&r, NULL));
             assert_true(r.fitted == clvox_grid_voxels(&dwi->grid) && r.asked == r.fitted && !r.made_positive);
             assert_true(fabs((double)r.s0->data[0] - 900) < .01 && r.median_noise < .01 && r.rejects == 0);
-            clvox_tensor_fit_release(&r);
+            clvox_tensor_fit_result_destroy(&r);
             assert_true(!r.tensor && !r.sigma);
         }
     clvox_volume_destroy(&dwi);
@@ -120,7 +120,7 @@ static void shells_and_masks(void)
     assert_that(clvox_tensor_fit(ctx, dwi, &s.table, mask, &options, &r) == CLVOX_OK, "%s", clvox_message());
     assert_that(r.volumes == 22 && error_of(&r, mask) < 1e-5, "%d volumes, off by %g", r.volumes,
                 error_of(&r, mask));
-    clvox_tensor_fit_release(&r);
+    clvox_tensor_fit_result_destroy(&r);
     assert_true(clvox_tensor_fit(ctx, dwi, &s.table, mask, NULL, &r) == CLVOX_ERROR_DATA && !r.tensor);
     assert_true(r.fitted == 0 && r.not_finite == r.asked && r.volumes == 32);
     assert_that(strstr(clvox_message(), "no voxel can be fitted"), "%s", clvox_message());
@@ -168,7 +168,7 @@ static void spoilt(void)
                         hit);
             assert_that(fabs(r.median_noise - 9.8) < 1.5, "noise %g", r.median_noise);
         }
-        clvox_tensor_fit_release(&r);
+        clvox_tensor_fit_result_destroy(&r);
     }
     assert_that(rms[1] < .3 * rms[0] && rms[1] < .04, "errors of %g and, robust, %g", rms[0], rms[1]);
     /* Zeros, negative values, no signal at all. */
@@ -183,7 +183,7 @@ static void spoilt(void)
     assert_true(r.without_signal == 1 && r.not_finite == 1 && r.fitted == n - 2 && r.floored == (n + 2) / 3);
     for (size_t j = 0; j < 6 * n; j++)
         assert_true(isfinite(r.tensor->data[j]));
-    clvox_tensor_fit_release(&r);
+    clvox_tensor_fit_result_destroy(&r);
     clvox_volume_destroy(&dwi);
 }
 
@@ -204,8 +204,8 @@ static void in_parts(void)
     assert_memory_equal(whole.tensor->data, parts.tensor->data, 6 * n * sizeof(float));
     assert_memory_equal(whole.sigma->data, parts.sigma->data, n * sizeof(float));
     assert_true(whole.fitted == parts.fitted && whole.median_sigma == parts.median_sigma);
-    clvox_tensor_fit_release(&whole);
-    clvox_tensor_fit_release(&parts);
+    clvox_tensor_fit_result_destroy(&whole);
+    clvox_tensor_fit_result_destroy(&parts);
     clvox_volume_destroy(&dwi);
 }
 
@@ -264,7 +264,7 @@ static void real_scan(void **state)
     assert_that(worst < 2e-4 && worst_fa < 2e-4 && count > 45000,
                 "%zu voxels: tensors off by %g um^2/ms, FA by %g", count, worst, worst_fa);
     assert_that(r.median_noise > 1 && r.median_noise < 10, "noise %g", r.median_noise);
-    clvox_tensor_fit_release(&r);
+    clvox_tensor_fit_result_destroy(&r);
     clvox_volume_destroy(&maps[CLVOX_MEASURE_FA]);
     clvox_volume_destroy(&maps[CLVOX_MEASURE_L3]);
     clvox_volume_destroy(&dwi);

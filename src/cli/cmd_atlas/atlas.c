@@ -89,7 +89,7 @@ static int build(output *out, const clvox_atlas_subject *subjects, const clvox_a
     cJSON_AddNumberToObject(to, "subjects_on_devices", out->resident);
     cJSON_AddNumberToObject(to, "resumed", out->resumed);
 end:
-    clvox_atlas_result_free(&result);
+    clvox_atlas_result_destroy(&result);
     free(out->left_out);
     free(covariate);
     return status;
@@ -233,7 +233,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
          "table of subjects instead: columns image, mask, labels, weight, covariates"},
         {"suffix", 0, CLI_TEXT, &r.suffix, "SUFFIX",
-         "of a BIDS folder the images that end in _SUFFIX (default: T1w)"},
+         "with a BIDS folder: use the images that end in _SUFFIX (default: T1w)"},
         {"template", 0, CLI_TEXT, &r.start, "FILE", "start from this image and its grid (default: the mean)"},
         {"weights", 0, CLI_TEXT, &r.weights, "W,W...",
          "weights of the images in the averages, in order (default: 1)"},
@@ -244,17 +244,17 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "also write DIR/report.html, one page to judge the template by in a browser"},
         {"memory", 0, CLI_TEXT, &r.memory, "BYTES",
-         "of images and warps keep so much in memory (8G, 500M), the others in files in DIR, which go with "
-         "the run"},
+         "keep at most this much of the images and warps in memory (8G, 500M) and the rest in temporary "
+         "files in DIR"},
         {"device-memory", 0, CLI_TEXT, &r.device_memory, "BYTES",
-         "so much of each device may hold warps of subjects (default: on GPUs what registrations leave, on CPUs "
-         "0); the others stay in host memory"},
+         "keep at most this much of the warps on each device and the rest in host memory (default: on GPUs what "
+         "the registrations leave free, on CPUs 0)"},
         {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL,
-         "register a few, and print who does what, memory and time of the run"},
+         "register a few subjects, print the time and memory that the run would take, and stop"},
         {"plan-devices", 0, CLI_TEXT, &r.plan_devices, "N,N...",
-         "with --dry-run also for so many devices, a process each"},
+         "with --dry-run: also predict runs on these numbers of devices, one process each"},
         {"plan-subjects", 0, CLI_INTEGER, &r.plan_subjects, "N",
-         "with --dry-run for so many subjects (default: those given)"},
+         "with --dry-run: predict for this number of subjects (default: those given)"},
         {"at-once", 0, CLI_INTEGER, &r.at_once, "N", CLI_AT_ONCE_HELP},
         CLI_PRESET_OPTIONS(&r.presets),
         {0},
@@ -294,9 +294,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "  DIR/report.html              with --report: template, subjects on it, convergence\n"
                  "  DIR/report.json              options, inputs, mean map, spread and sharpness by round\n"
                  "With --regress, DIR/template_C.nii.gz, NAME_C_warp.nii.gz and so on for every value C of --at.\n"
-                 "Of a BIDS folder the subjects are sub-*/[ses-*/]anat/*_T1w.nii.gz, and participants.tsv has the\n"
-                 "covariates. Paths in a list are relative to its folder. A run that was stopped or killed resumes when the\n"
-                 "same command is given again; DIR/state keeps what has been done.\n"
+                 "In a BIDS folder the subjects are sub-*/[ses-*/]anat/*_T1w.nii.gz, and participants.tsv\n"
+                 "has the covariates. Paths in a list are relative to its folder. A run that was stopped or\n"
+                 "killed resumes when the same command is given again; DIR/state keeps what has been done.\n"
                  "`--device gpu:all` shares the subjects among GPUs of one kind, `mpirun -n 4 clvox atlas`\n"
                  "among processes, each on a device of its own; the bits are those of one.",
         .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
@@ -319,7 +319,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
     if (!r.folder)
         return cli_misuse("-o DIR is missing");
     if (!count && !r.list)
-        return cli_misuse("the images are missing, or --list FILE.tsv");
+        return cli_misuse("the images are missing: name them, or give --list FILE.tsv");
     if (count && r.list)
         return cli_misuse("images and --list: one of them");
     const char *bids = count && cli_atlas_is_folder(rest[0]) ? rest[0] : NULL;
@@ -335,7 +335,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
     if (r.weights && r.list)
         return cli_misuse("--weights belongs to images; a list has a column `weight`");
     if ((r.regress || r.at_list || r.bandwidth > 0) && !((r.list || bids) && r.regress && r.at_list && r.bandwidth > 0))
-        return cli_misuse("--regress, --at, a --bandwidth above 0 and --list or a BIDS folder belong together");
+        return cli_misuse("--regress, --at, --bandwidth above 0 and --list or a BIDS folder belong together");
     if ((r.plan_devices || r.plan_subjects) && !r.dry_run)
         return cli_misuse("--plan-devices and --plan-subjects belong to --dry-run");
     CLI_TRY(read_options(&r, &o));

@@ -78,7 +78,7 @@ static void put_rounds(clvox_report *page, const clvox_atlas_result *result)
     enum { FIGURES = 5 };
     static const char *const names[FIGURES] = {
         "Change of the template, rms over its rms", "Sharpness: rms gradient over rms",
-        "Spread of the subjects' maps", "Mean map that was removed", "Mean map that was left"};
+        "Spread of the subjects' maps", "Mean map that was removed", "Mean map that remains"};
     static const char *const units[FIGURES] = {"share", "1/mm", "mm", "voxels", "voxels"};
     double *x = malloc((size_t)(FIGURES + 1) * (size_t)(result->rounds + 1) * sizeof *x),
            *y = x + result->rounds + 1;

@@ -42,11 +42,11 @@ static void note(void *user, clvox_atlas_work work, double seconds)
         m->time[work][m->count[work]++] = seconds;
 }
 
-static int show(void *user, const char *stage, double fraction)
+static int show(void *user, const clvox_step *step)
 {
     measured *m = user;
-    (void)stage;
-    return cli_bar_stage(&m->bar, "measuring", fraction);
+    const clvox_step shown = {.stage = "measuring", .fraction = step->fraction};
+    return cli_bar_stage(&m->bar, &shown);
 }
 
 static int ascending(const void *a, const void *b)
@@ -128,7 +128,7 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
         if (result.map[i].warp)
             CLI_TRY(time_writing(cli, result.map[i].warp, &m->writing));
 end:
-    clvox_atlas_result_free(&result);
+    clvox_atlas_result_destroy(&result);
     return status;
 }
 

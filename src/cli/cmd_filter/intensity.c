@@ -17,7 +17,7 @@ int cmd_filter_winsorize(command *cli, int argc, char **argv)
         .synopsis = "IN -o OUT [--quantiles LOW,HIGH] [--mask FILE]",
         .about = "Clips intensities at two quantiles, so that a few very bright or dark voxels do not\n"
                  "determine the scale.",
-        .example = "  clvox filter winsorize t1.nii.gz -o t1_calm.nii.gz --quantiles 0.005,0.995",
+        .example = "  clvox filter winsorize t1.nii.gz -o t1_clipped.nii.gz --quantiles 0.005,0.995",
         .options = options,
         .least = 1,
         .most = 1,

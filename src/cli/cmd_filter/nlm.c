@@ -52,7 +52,7 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
     if ((status = cli_settle_fields(clvox_nlm_table(), given, &o)))
         return status;
     if (noise_path && (o.local || o.sigma > 0))
-        return cli_misuse("--noise-map says how much noise there is: take --noise and --local-noise away");
+        return cli_misuse("--noise-map already gives the noise: leave out --noise and --local-noise");
     const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}, {noise_path, &noise, 0}};
     CLI_TRY(cli_load(cli, inputs, 3, NULL, NULL, true));
     CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));

@@ -42,10 +42,8 @@ int cmd_filter_tv(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "IN -o OUT [--mask FILE] [options]",
         .about =
-            "Denoises by total variation (Rudin, Osher and Fatemi): the image near IN whose gradients sum "
-            "up\n"
-            "to little, which keeps edges and flattens what lies between them. 4-D volumes frame by frame "
-            "or\n"
+            "Denoises by total variation (Rudin, Osher and Fatemi), which penalises the sum of gradients:\n"
+            "edges are kept, and what lies between them becomes flat. 4-D volumes frame by frame or\n"
             "together. The strength follows from the noise level, which is estimated from the image; Rician\n"
             "bias is removed. Thick slices are smoothed less across. NaN and infinite values are kept.",
         .example = "  clvox filter tv t1.nii.gz -o t1_denoised.nii.gz\n"

@@ -44,8 +44,8 @@ int cli_alone_check(const cli_register_request *r, clvox_register_options *o)
     if (!r->init_points && o->linear != CLVOX_LINEAR_NONE) {
         if (typed(r, "linear"))
             return cli_misuse(
-                "--linear %s: without images nothing gives a linear part but landmarks (--points with "
-                "--init points); --init takes one from a FILE",
+                "--linear %s: without images nothing gives a linear part, except landmarks (--points with "
+                "--init points) or a file (--init FILE)",
                 typed(r, "linear"));
         o->linear = CLVOX_LINEAR_NONE;
     }
@@ -60,8 +60,8 @@ int cli_alone_check(const cli_register_request *r, clvox_register_options *o)
         shapes = shapes || r->shapes[k].count;
     if (o->deform != CLVOX_DEFORM_NONE && !shapes && !(o->points_weight > 0))
         return cli_misuse(
-            "--points alone: a --points-weight above 0 pulls them together, and --deform none --init "
-            "points fits a linear part");
+            "--points alone: give --points-weight above 0 for a deformation, or --deform none --init points "
+            "for a linear map");
     return CLVOX_OK;
 }
 

@@ -482,8 +482,8 @@ static int check_devices(const command *cli)
         if (strcmp(first->name, other->name) != 0 || strcmp(first->driver, other->driver) != 0)
             return clvox_fail(
                 CLVOX_ERROR_DEVICE,
-                "devices of a list of pairs have to be alike: %s (driver %s) and %s (driver %s)", first->name,
-                first->driver, other->name, other->driver);
+                "the devices of a list must be of one model and driver; here are %s (%s) and %s (%s)",
+                first->name, first->driver, other->name, other->driver);
     }
     return CLVOX_OK;
 }

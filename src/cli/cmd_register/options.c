@@ -312,8 +312,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "--points-weight pulls them together"},
         {"posteriors", 0, CLI_TEXT, &r->posteriors, "FIXED,MOVING",
          "tissue probabilities of each image (4-D; 0 to 1, percent or 0 to 255) or label maps: a term of the "
-         "deformation "
-         "(--posteriors-weight), and without -f and -m all that is registered, the linear part, too"},
+         "deformation (--posteriors-weight); without -f and -m they alone are registered, linearly too"},
         {"surface", 0, CLI_REPEAT, &r->shapes[CLI_SURFACE], "FIXED,MOVING",
          "a surface of each image, any triangles: a term of the deformation (--surface-weight); repeat for "
          "more"},

@@ -331,7 +331,7 @@ void cli_pair_free(cli_pair *p)
     cli_points_free(&p->moving_points);
     for (int i = 0; i < CLVOX_MAX_SHAPES; i++)
         cli_shape_free(&p->shapes[i]);
-    clvox_register_result_free(&p->result);
+    clvox_register_result_destroy(&p->result);
     clvox_transform_destroy(&p->initial);
     for (int i = 0; i < CLVOX_MAX_CHANNELS; i++) {
         clvox_volume_destroy(&p->fixed[i]);
@@ -346,7 +346,7 @@ void cli_pair_free(cli_pair *p)
     clvox_volume_destroy(&p->log_jacobian);
     clvox_volume_destroy(&p->fixed_posteriors);
     clvox_volume_destroy(&p->moving_posteriors);
-    clvox_posteriors_free(&p->posteriors);
+    clvox_posteriors_destroy(&p->posteriors);
     clvox_volume_destroy(&p->posteriors_errors.carried);
     clvox_volume_destroy(&p->expected[0]);
     clvox_volume_destroy(&p->expected[1]);

@@ -69,10 +69,10 @@ void cli_plan_memory(command *cli, size_t bytes, cJSON *plan)
 {
     char needed[32], all[32], free_text[32];
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
-    cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
-               cli_bytes((double)bytes, needed),
-               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
-               cli_bytes((double)limits->global_bytes, all));
+    cli_remark(cli, 0, "device   %s: up to %s needed of %s%s%s\n", limits->name,
+               cli_bytes((double)bytes, needed), cli_bytes((double)limits->global_bytes, all),
+               limits->free_bytes ? ", free now: " : "",
+               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "");
     cJSON_AddNumberToObject(plan, "device_bytes", (double)bytes);
     if (limits->free_bytes)
         cJSON_AddNumberToObject(plan, "free_bytes", (double)limits->free_bytes);
@@ -172,29 +172,30 @@ void cli_progress_begin(cli_progress *progress, command *cli, const clvox_regist
     cli_bar_begin(&progress->bar, cli);
 }
 
-int cli_register_progress(void *user, int level, int iteration, double metric, double fraction)
+int cli_register_progress(void *user, const clvox_step *step)
 {
     cli_progress *p = user;
+    const int level = step->level, iteration = step->iteration;
     int iterations = p->options->iterations[level];
     cJSON *entry = cJSON_CreateObject();
     cJSON_AddNumberToObject(entry, "level", level + 1);
     cJSON_AddNumberToObject(entry, "iteration", iteration);
-    cli_log_number(entry, "metric", metric);
+    cli_log_number(entry, "metric", step->metric);
     cJSON_AddItemToArray(p->trace, entry);
     /* A log also gets each level's first and last look. */
     bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
-    if (cli_bar_due(&p->bar, fraction) || edge) {
+    if (cli_bar_due(&p->bar, step->fraction) || edge) {
         char text[120];
         const char *name = p->name                   ? p->name
                            : p->options->by_contrast ? "metric"
                                                      : metric_name(p->options->metric);
         if (p->bar.terminal)
-            snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels, iteration,
-                     iterations, name, p->more, metric);
+            snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels,
+                     iteration, iterations, name, p->more, step->metric);
         else
             snprintf(text, sizeof text, "level %d, iteration %d of %d: %s%s %.6g", level + 1, iteration,
-                     iterations, name, p->more, metric);
-        cli_bar_show(&p->bar, fraction, text);
+                     iterations, name, p->more, step->metric);
+        cli_bar_show(&p->bar, step->fraction, text);
     }
     p->level = level;
     return cli_interrupted();
@@ -359,10 +360,11 @@ void cli_register_posteriors_plan(command *cli, const clvox_posteriors *p)
         cli_remark(cli, 0, "%s%lld", k ? "," : ": ", (long long)p->tissue[k]);
         cJSON_AddItemToArray(numbers, cJSON_CreateNumber((double)p->tissue[k]));
     }
-    cli_remark(cli, 0, "; of 1, %g and %g are no such tissue on average\n", p->rest[0], p->rest[1]);
+    cli_remark(cli, 0, "; on average %g and %g of a voxel belong to none of them\n", p->rest[0], p->rest[1]);
     for (int side = 0; side < 2; side++)
         if (p->left_out[side])
-            cli_remark(cli, 0, "tissues  %d of the %s ones lack in the other and count as none\n",
+            cli_remark(cli, 0,
+                       "tissues  %d of the %s image's are missing in the other and count as no tissue\n",
                        p->left_out[side], side ? "moving" : "fixed");
     cJSON_AddItemToObject(to, "certain", cJSON_CreateDoubleArray(p->certain, 2));
     cJSON_AddItemToObject(to, "rest", cJSON_CreateDoubleArray(p->rest, 2));

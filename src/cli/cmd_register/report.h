@@ -32,7 +32,7 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
 void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options,
                         const clvox_register_images *images);
 /* Stops on Ctrl-C. */
-int cli_register_progress(void *user, int level, int iteration, double metric, double fraction);
+int cli_register_progress(void *user, const clvox_step *step);
 
 typedef struct cli_stages {
     double read, write; /* seconds beside those of the result */

@@ -316,7 +316,7 @@ end:
     clvox_volume_destroy(&reference);
     clvox_volume_destroy(&mask);
     clvox_gradients_destroy(&gradients);
-    clvox_series_result_free(&result);
+    clvox_series_result_destroy(&result);
     return status;
 }
 

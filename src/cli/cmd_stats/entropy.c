@@ -74,7 +74,7 @@ static int run(command *cli, cli_stats_request *r, clvox_entropy_options *o)
     snprintf(path, sizeof path, "%s.json", r->prefix);
     CLI_TRY(cli_write_log(cli, path));
 end:
-    clvox_entropy_result_free(&result);
+    clvox_entropy_result_destroy(&result);
     return status;
 }
 
@@ -118,7 +118,7 @@ int cmd_stats_entropy(command *cli, int argc, char **argv)
     if (!r.prefix)
         return cli_misuse("-o PREFIX is missing");
     if (!r.list == !r.image)
-        return cli_misuse("the images: --list FILE.tsv, or -i IMAGES");
+        return cli_misuse("the images are missing: give --list FILE.tsv, or -i IMAGES");
     clvox_entropy_defaults(&o);
     if ((status = cli_settle_fields(clvox_entropy_table(), given, &o)))
         return status;

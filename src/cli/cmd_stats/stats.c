@@ -175,7 +175,7 @@ static int run(command *cli, cli_stats_request *r, clvox_stats_options *o)
     CLI_TRY(cli_write_log(cli, path));
 end:
     free(path);
-    clvox_stats_result_free(&result);
+    clvox_stats_result_destroy(&result);
     return status;
 }
 
@@ -208,7 +208,7 @@ int cmd_stats(command *cli, int argc, char **argv)
                  "(Freedman and Lane). t is positive where the group whose value comes last is larger, or where the\n"
                  "map rises with the covariate. Writes\n"
                  "  PREFIX_t.nii.gz       t\n"
-                 "  PREFIX_p.nii.gz       p of the voxel alone\n"
+                 "  PREFIX_p.nii.gz       uncorrected p\n"
                  "  PREFIX_p_fwe.nii.gz   p corrected for all voxels, by the largest t of each permutation\n"
                  "  PREFIX_tfce.nii.gz, _tfce_p.nii.gz, _tfce_p_fwe.nii.gz   with --tfce\n"
                  "  PREFIX.json           degrees of freedom, permutations, smallest p, threshold at 0.05\n"
@@ -238,7 +238,7 @@ int cmd_stats(command *cli, int argc, char **argv)
         return cli_misuse("--test COLUMN is missing; --test mean tests the mean against 0");
     r.of_mean = !strcmp(r.test, "mean");
     if (!r.list && !r.image)
-        return cli_misuse("the subjects are missing: --list FILE.tsv%s", r.of_mean ? ", or -i MAPS" : "");
+        return cli_misuse("the subjects are missing: give --list FILE.tsv%s", r.of_mean ? " or -i MAPS" : "");
     if (!r.list && (!r.of_mean || covariates))
         return cli_misuse("--test %s%s: its column is in a table, which --list FILE.tsv names", r.test,
                           covariates ? " and --covariates" : "");

@@ -66,13 +66,13 @@ static void say_input(command *cli, const clvox_level_set *set)
     cJSON_AddBoolToObject(in, "turned", set->notes.turned);
     cJSON_AddBoolToObject(in, "crossing", set->notes.crossing);
     if (f->open_edges)
-        cli_remark(cli, 0,
-                   "the mesh is open at %d edges: its holes are closed as the winding number has them\n",
+        cli_remark(cli, 0, "the mesh is open at %d edges; the winding number decides what is inside there\n",
                    f->open_edges);
     if (f->flipped_edges)
-        cli_remark(cli, 0,
-                   "at %d edges triangles run against each other: the majority decides what is inside\n",
-                   f->flipped_edges);
+        cli_remark(
+            cli, 0,
+            "triangles face opposite ways across %d edges; the winding number decides what is inside\n",
+            f->flipped_edges);
     if (set->notes.turned)
         cli_remark(cli, 0, "the mesh faces inward and was flipped\n");
     if (set->notes.crossing)
@@ -90,14 +90,16 @@ static void say_plan(command *cli, const request *r, const clvox_denoise_plan *p
     cli_remark(cli, 0, "         patches of %d x %d x %d, %d neighbours, by %s\n", o->patch, o->patch,
                o->patch,
                o->neighbours, o->update == CLVOX_DENOISE_PAPER ? "the paper's steps" : "whole patches");
-    cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
-               cli_bytes((double)plan->device_bytes, needed),
-               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
-               cli_bytes((double)limits->global_bytes, all));
+    cli_remark(cli, 0, "device   %s: up to %s needed of %s%s%s\n", limits->name,
+               cli_bytes((double)plan->device_bytes, needed), cli_bytes((double)limits->global_bytes, all),
+               limits->free_bytes ? ", free now: " : "",
+               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "");
     if (plan->search_seconds > WORTH_SAYING)
-        cli_remark(cli, 0, "         the search for like patches takes about %.0f s%s\n",
+        cli_remark(cli, 0, "         the search for similar patches takes about %.0f s%s\n",
                    plan->search_seconds,
-                   o->search == CLVOX_DENOISE_NEAR || plan->search_seconds < 60 ? "" : "; --search radius is far quicker");
+                   o->search == CLVOX_DENOISE_NEAR || plan->search_seconds < 60
+                       ? ""
+                       : "; --search radius is far quicker");
     cJSON *to = cJSON_AddObjectToObject(cli->log, "plan");
     cJSON_AddNumberToObject(to, "band_voxels", plan->band_voxels);
     cJSON_AddNumberToObject(to, "device_bytes", (double)plan->device_bytes);
@@ -122,15 +124,15 @@ static void report_topology(command *cli, const clvox_denoise_kept *t)
                   t->euler_on_grid);
     cli_print(cli, "\n%-20s ", "topology");
     if (!t->kept && t->simplified)
-        cli_print(cli, "loops and islands of the noise taken away, %ld voxels\n", t->simplified);
+        cli_print(cli, "loops and islands caused by noise removed, %ld voxels\n", t->simplified);
     else if (!t->kept)
         cli_print(cli, "free to change\n");
     else if (!t->refined)
         cli_print(cli, "kept\n");
     else if (t->missed)
-        cli_print(cli, "kept but for what is narrower than voxels of 1/%d edge\n", t->refined);
+        cli_print(cli, "kept, except where parts are narrower than 1/%d of a voxel\n", t->refined);
     else
-        cli_print(cli, "kept on voxels of 1/%d edge, %ld of them held\n", t->refined, t->held);
+        cli_print(cli, "kept on a grid %d times as fine, %ld of its voxels held\n", t->refined, t->held);
     cJSON_AddBoolToObject(to, "kept", t->kept && !t->missed);
     cJSON_AddNumberToObject(to, "components_before", t->components_before);
     cJSON_AddNumberToObject(to, "euler_before", t->euler_before);
@@ -253,8 +255,8 @@ static int run(command *cli, request *r)
         CLI_TRY(cli_surface_page(cli, level_set.distance, result.surface, r->in, r->page));
     CLI_TRY(cli_profile(cli));
 end:
-    clvox_level_set_free(&level_set);
-    clvox_denoise_result_free(&result);
+    clvox_level_set_destroy(&level_set);
+    clvox_denoise_result_destroy(&result);
     return status;
 }
 

@@ -159,7 +159,7 @@ static int from_volume(command *cli, const request *r, cJSON *to, clvox_volume *
     *out = level_set.distance;
     level_set.distance = NULL;
 end:
-    clvox_level_set_free(&level_set);
+    clvox_level_set_destroy(&level_set);
     return status;
 }
 

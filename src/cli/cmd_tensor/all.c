@@ -82,8 +82,7 @@ static int run(command *cli, request *r)
     CLI_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
     CLI_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     if (!mask && !r->all.everywhere)
-        cli_remark(cli, 0, "no --mask: what is brighter than Otsu's threshold is taken, %s_mask.nii.gz\n",
-                   r->prefix);
+        cli_remark(cli, 0, "no --mask: using the voxels above Otsu's threshold, %s_mask.nii.gz\n", r->prefix);
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tensor_all_table(), &r->all);
     read = cli_seconds() - mark;
     cli_bar_begin(&bar, cli);
@@ -125,7 +124,7 @@ end:
     clvox_volume_destroy(&dwi);
     clvox_volume_destroy(&mask);
     clvox_gradients_destroy(&gradients);
-    clvox_tensor_all_release(&made);
+    clvox_tensor_all_result_destroy(&made);
     cli_outputs_free(&outputs);
     return status;
 }

@@ -95,8 +95,9 @@ static int run(command *cli, request *r)
     if (status < 0)
         goto end;
     if (made.guessed)
-        cli_remark(cli, 0, "the noise is guessed from differences of neighbours, which takes anatomy for "
-                           "noise; --noise PREFIX_sigma.nii.gz of `clvox tensor fit` tells it\n");
+        cli_remark(cli, 0,
+                   "the noise is estimated from differences between neighbours, which mistakes fine anatomy "
+                   "for noise; better give --noise PREFIX_sigma.nii.gz of `clvox tensor fit`\n");
     CLI_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, r->out));
     report(cli, r, &made);
     if (r->page) {

@@ -140,7 +140,7 @@ end:
     for (int m = 0; m < CLVOX_MEASURES; m++)
         clvox_volume_destroy(&maps[m]);
     clvox_gradients_destroy(&gradients);
-    clvox_tensor_fit_release(&made);
+    clvox_tensor_fit_result_destroy(&made);
     cli_outputs_free(&outputs);
     return status;
 }

@@ -85,8 +85,8 @@ int cli_check_directions(command *cli, const char *path, clvox_volume *const map
     cli_log_number(to, "gain", c.gain);
     if (100 * c.gain > 100 + PERCENT)
         cli_note(cli,
-                 "%s: fibres hold together %.2f times better with the axes of its directions as %s; check "
-                 "how the gradients were made (an x too often or never turned round is frequent)",
+                 "%s: fibres are %.2f times more coherent with the axes of its directions as %s; check "
+                 "the gradients (a missing or doubled flip of x is a common error)",
                  path, c.gain, c.axes);
     return CLVOX_OK;
 }

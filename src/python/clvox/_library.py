@@ -11,7 +11,7 @@ import site
 import sys
 import threading
 import types
-from typing import Any, Callable, Dict, List, Optional, TypeVar
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, TypeVar, Union
 
 import numpy as np
 
@@ -88,12 +88,17 @@ def word(prefix, name, what):
 
 class Context:
     """An OpenCL device in use. device: an index of devices(), "gpu", "cpu" or a part of a name; None: the environment's
-    CLVOX_DEVICE, else the best. profile: keep a timer for every kernel. One thread at a time may use a context."""
+    CLVOX_DEVICE, else the best. profile: keep a timer for every kernel. threads: of the host, for what is done with this
+    context; 0: one a core. log: is called with (level, line) for what verbosity 1 or 2 asks for; None: it goes to standard
+    error. One thread at a time may use a context."""
 
     def __init__(self, device: object = None, *, cache: bool = True, wisdom: bool = True, verbosity: int = 0,
-                 profile: bool = False) -> None:
+                 profile: bool = False, threads: int = 0, log: Optional[Callable[[int, str], Any]] = None) -> None:
         options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), no_cache=not cache,
-                                             no_wisdom=not wisdom, verbosity=verbosity, profile=profile)
+                                             no_wisdom=not wisdom, verbosity=verbosity, profile=profile, threads=threads)
+        if log is not None:
+            self._log = _abi.clvox_log(lambda _, level, line: log(level, line.decode(errors="replace")))
+            options.log = self._log
         self._as_parameter_ = ctypes.c_void_p()
         call(lib.clvox_context_create, options, self._as_parameter_)
 
@@ -114,7 +119,7 @@ class Context:
         try:
             return [values(rows[i]) for i in range(count)]
         finally:
-            lib.clvox_timings_free(rows)
+            lib.clvox_timings_destroy(rows)
 
     def bandwidth(self) -> float:
         """Bytes a second, read and written, that a plain copy on the device reaches."""
@@ -144,7 +149,7 @@ def devices() -> List[types.SimpleNamespace]:
     try:
         rows = [values(array[i]) for i in range(count)]
     finally:
-        lib.clvox_devices_free(array)
+        lib.clvox_devices_destroy(array)
     return [types.SimpleNamespace(**vars(row.limits), usable=row.usable, is_default=row.is_default, reason=row.reason)
             for row in rows]
 
@@ -161,7 +166,7 @@ def _attribute(name):
     return name + "_" if keyword.iskeyword(name) else name
 
 
-adopted = {}  # what becomes of pointers to structs, by type: set by the modules that have such objects
+adopted: Dict[Any, Callable[[Any], Any]] = {}  # what becomes of pointers to structs, by type: set by the modules that have such objects
 
 
 def values(struct, into=Result):
@@ -253,21 +258,43 @@ def with_options(verb: str) -> Callable[[F], F]:
     return decorate
 
 
+class Step(NamedTuple):
+    """How far long work is, as `progress` is told."""
+    stage: str                # "deformation", "permutations", ...
+    fraction: float           # of the whole, from 0 to 1
+    level: Optional[int]      # of a deformation, and the metric there; None elsewhere
+    iteration: Optional[int]
+    metric: Optional[float]
+
+
+Watcher = Union[bool, Callable[[Step], Any], None]
+
+
+def bar(step: Step) -> None:
+    """Shows a step on standard error: what progress=True does."""
+    more = "" if step.level is None else f", level {step.level + 1}, iteration {step.iteration}: {step.metric:.6g}"
+    print(f"\r{step.stage} {100 * step.fraction:3.0f}%{more}\033[K", end="\n" if step.fraction >= 1 else "", file=sys.stderr, flush=True)
+
+
 class Progress:
-    """A callback for the library. What `function` (or Ctrl-C meanwhile) raises stops the library; check() raises it again."""
+    """A callback for the library. What `function` (or Ctrl-C meanwhile) raises stops the library, and call() raises it again."""
 
-    def __init__(self, prototype, function):
-        self.error = None
+    def __init__(self, function: Watcher) -> None:
+        self.error: Optional[BaseException] = None
+        told = bar if function is True else function or None
 
-        def body(_, *arguments):
+        def body(_, pointer):
             try:
-                if function:
-                    function(*(a.decode() if isinstance(a, bytes) else a for a in arguments))
+                if told:
+                    step = pointer[0]
+                    within = step.level >= 0
+                    told(Step(step.stage.decode(), step.fraction, step.level if within else None,
+                              step.iteration if within else None, step.metric if within else None))
                 return 0
             except BaseException as error:  # pylint: disable=broad-except
                 self.error = error
                 return 1
-        self.pointer = prototype(body)
+        self.pointer = _abi.clvox_progress(body)
 
     def call(self, function, *arguments):
         """As call(), with this callback among the arguments' fields."""

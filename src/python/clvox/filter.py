@@ -6,6 +6,8 @@ import ctypes
 import re
 from typing import Any, Optional, Sequence, Tuple, Union
 
+import numpy as np
+
 from . import _abi
 from ._library import Context, Error, call, context_or_own, lib, set_options, with_options
 from .volume import ImageLike, Volume, made, optional, volume
@@ -46,7 +48,7 @@ def unsharp(image: ImageLike, sigma: Lengths, amount: float = 1.0, *, context: O
 
 def median(image: ImageLike, radius: Union[int, Sequence[int]] = 1, *, context: Optional[Context] = None) -> Volume:
     """The median of the box of 2 radius + 1 voxels; one radius, or three for x, y and z."""
-    radii = radius if isinstance(radius, (tuple, list)) else [radius] * 3
+    radii = [int(r) for r in np.broadcast_to(np.asarray(radius), 3)]
     return made(lib.clvox_filter_median, context_or_own(context), volume(image).struct(), (ctypes.c_int * 3)(*radii))
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Context, Error, Progress, Result, call, context_or_own, lib, set_options, values, with_options, words
+from ._library import Context, Error, Progress, Result, Watcher, call, context_or_own, lib, set_options, values, with_options, words
 from .shape import Cloud, Curves, shape_struct
 from .surface import Surface
 from .transform import read_affine, set_matrix
-from .volume import ImageLike, Volume, optional, volume
+from .volume import ImageLike, Volume, optional, several, volume
 
 
 class Registration(Result):
@@ -99,14 +99,14 @@ def _grid(images: Any, o: Any, spacing: Optional[float]) -> Any:
 
 
 @with_options("register")
-def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Union[ImageLike, List[ImageLike], None] = None, *,
+def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: Union[ImageLike, Sequence[ImageLike], None] = None, *,
              fixed_mask: Optional[ImageLike] = None, moving_mask: Optional[ImageLike] = None,
              weight: Optional[Sequence[float]] = None, init: Union[str, bytes, os.PathLike[str], npt.ArrayLike, None] = None,
              quick: bool = False, regular: bool = False, best: bool = False, initial_warp: Optional[ImageLike] = None,
              points: Optional[Tuple[npt.ArrayLike, npt.ArrayLike]] = None,
              shapes: Sequence[Tuple[Union[Surface, Curves, Cloud], Union[Surface, Curves, Cloud]]] = (),
              posteriors: Optional[Tuple[ImageLike, ImageLike]] = None, spacing: Optional[float] = None,
-             progress: Optional[Callable[[int, int, float, float], Any]] = None, context: Optional[Context] = None,
+             progress: Watcher = None, context: Optional[Context] = None,
              **options: Any) -> Registration:
     """Registers the moving image to the fixed one: an affine, then a symmetric diffeomorphic map.
 
@@ -120,14 +120,13 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
         and moving, they are what is registered.
     spacing: mm of a voxel, of shapes and points alone, without images and posteriors: of the grid around them (default: 0.4
         of the finest width, else a 64th of their longest extent). The linear part is then init, a matrix, or the identity.
-    progress: called for each iteration with (level, iteration, metric, fraction of the work done); what it raises stops
-        the registration.
+    progress: called for each iteration with a Step (level, iteration, metric, fraction of the work done); what it raises
+        stops the registration. True: a bar on standard error.
     Returns a Registration. Raises clvox.Error."""
     struct = _abi.clvox_register_options()
     preset(struct, options, quick, regular, best)
     struct.by_contrast = 1
-    pairs = [[volume(v) for v in (image if isinstance(image, list) else [] if image is None else [image])]
-             for image in (fixed, moving)]
+    pairs = [[] if image is None else [volume(v) for v in several(image)] for image in (fixed, moving)]
     tissues = None if posteriors is None else [volume(v) for v in posteriors]
     alone = not pairs[0] and not pairs[1] and tissues is None and (points is not None or len(shapes) > 0)
     if alone:
@@ -163,7 +162,7 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
         images.grid = ctypes.pointer(grid)
         set_options("register", options, struct, grid.to_ras[0][0])
     made = None
-    callback = Progress(_abi.clvox_progress, progress)
+    callback = Progress(progress)
     struct.progress = callback.pointer
     result = _abi.clvox_register_result()
     context = context_or_own(context)
@@ -176,7 +175,7 @@ def register(fixed: Union[ImageLike, List[ImageLike], None] = None, moving: Unio
         found = _carried(context, result, struct, structs_of_shapes, made)
     finally:
         if made is not None:
-            lib.clvox_posteriors_free(made)
+            lib.clvox_posteriors_destroy(made)
     registration = values(result, Registration)
     registration.__dict__.update(found)
     return registration

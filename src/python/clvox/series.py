@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
 from . import _abi
-from ._library import Context, Progress, Result, context_or_own, lib, set_options, values, with_options
+from ._library import Context, Progress, Result, Watcher, context_or_own, lib, set_options, values, with_options
 from .tensor import Gradients, Table
 from .volume import ImageLike, optional, volume
 
 
 @with_options("register series")
 def register_series(series: ImageLike, reference: Union[int, ImageLike, None] = None, *, mask: Optional[ImageLike] = None,
-                    gradients: Optional[Table] = None, progress: Optional[Callable[[str, float], Any]] = None,
+                    gradients: Optional[Table] = None, progress: Watcher = None,
                     context: Optional[Context] = None, **options: Any) -> Result:
     """Corrects the motion of the head between the frames of a scan of 4 axes, as `clvox register --series`.
 
     reference: the frame that stays (from 0; None: the middle one, or with gradients the first of the lowest b), or a 3-D
     image. mask: where the reference counts (above 0). gradients: of a DWI, as
-    clvox.tensor.fit takes them. progress: called with (stage, fraction of the work done); what it raises stops.
+    clvox.tensor.fit takes them. progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
     Returns an object with corrected and mean (Volumes), frames (matrix, shift_mm, rotation, framewise_mm, flags and more, one
     a frame), directions (of gradients: rows x y z b, turned with the head, or None), reference and more, as
     clvox_series_result of include/clvox/series.h documents them."""
@@ -32,7 +32,7 @@ def register_series(series: ImageLike, reference: Union[int, ImageLike, None] = 
         struct.reference, reference = reference, None
     scan = volume(series).struct()
     table = Gradients(gradients, scan) if gradients is not None else None
-    callback = Progress(dict(struct._fields_)["progress"], progress)
+    callback = Progress(progress)
     struct.progress = callback.pointer
     callback.call(lib.clvox_register_series, context_or_own(context), scan, optional(reference), optional(mask),
                   table.struct if table else None, struct, result)
@@ -45,7 +45,7 @@ def register_series(series: ImageLike, reference: Union[int, ImageLike, None] = 
             turned = np.array([[*rows.direction[i], rows.b[i]] for i in range(rows.count)])
         result.corrected = result.mean = None
     finally:
-        lib.clvox_series_result_free(result)
+        lib.clvox_series_result_destroy(result)
     copy.frame = copy.gradients = None
     found = values(copy)
     found.frames, found.directions = frames, turned

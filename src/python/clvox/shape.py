@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Error, adopted, call, lib
-from .surface import Surface
+from ._library import Context, Error, Result, adopted, call, lib
+from .surface import Surface, _products
 
 _DOUBLES, _INTS = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_int32)
 
@@ -103,3 +103,21 @@ def read_curves(path: Union[str, os.PathLike[str]], *, lps: bool = False) -> Cur
     pointer = ctypes.POINTER(_abi.clvox_shape)()
     call(lib.clvox_curves_read, os.fsencode(path), int(lps), pointer)
     return _adopt(pointer)
+
+
+def compare_shapes(a: Union[Surface, Curves, Cloud], b: Union[Surface, Curves, Cloud], width: float, *, samples: int = 100000,
+                   method: str = "auto", error: float = 1e-5, context: Optional[Context] = None) -> Result:
+    """How far two Curves, two Clouds or two Surfaces are apart, without correspondence between their points.
+
+    width: of the kernel, mm; method and error as in surface.compare. Returns mean and largest distance in mm ([0] from a to b,
+    [1] back, [2] both), sizes (length, weight or area of either), currents and, but for clouds, varifold."""
+    first, second = shape_struct(a), shape_struct(b)
+    mean, largest, sizes = (ctypes.c_double * 3)(), (ctypes.c_double * 3)(), [ctypes.c_double(), ctypes.c_double()]
+    call(lib.clvox_shape_compare, first, second, samples, mean, largest)
+    for one, size in zip((first, second), sizes):
+        call(lib.clvox_shape_size, one, size)
+    found = Result(mean=np.array(mean), largest=np.array(largest), sizes=np.array([size.value for size in sizes]))
+    found.currents = _products(lib.clvox_shape_currents, first, second, width, method, error, context, False)
+    found.varifold = None if isinstance(a, Cloud) else _products(lib.clvox_shape_currents, first, second, width, method, error,
+                                                                context, True)
+    return found

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, List, Optional, Sequence, Union
+from typing import Any, List, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Context, Error, Progress, Result, call, context_or_own, lib, set_options, values, with_options, words
-from .volume import ImageLike, optional, volume
+from ._library import Context, Error, Progress, Result, Watcher, call, context_or_own, lib, set_options, values, with_options, words
+from .volume import ImageLike, optional, several, volume
 
 
 @with_options("stats")
 def stats(maps: Union[Sequence[ImageLike], ImageLike], tested: Optional[npt.ArrayLike] = None,
           covariates: Optional[npt.ArrayLike] = None, mask: Optional[ImageLike] = None, *,
-          progress: Optional[Callable[[str, float], Any]] = None, context: Optional[Context] = None, **options: Any) -> Result:
+          progress: Watcher = None, context: Optional[Context] = None, **options: Any) -> Result:
     """Permutation tests of maps, one a subject, voxel by voxel (Freedman and Lane).
 
     maps: a list of images on one grid, or one with a frame for each subject.
     tested: a number for each subject, 0 and 1 for two groups; None: the mean against 0.
     covariates: nuisances, an array of subjects x columns. mask: what is above 0 is a family of tests.
-    progress: called with (stage, fraction of the work done); what it raises stops.
+    progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
     Returns an object with t and tfce (of tfce=True), each with statistic, p and p_fwe (Volumes or None), threshold,
     significant and more, and dof, permutations, exact, tested, as clvox_stats_result of include/clvox/stats.h documents
     them."""
-    held = [volume(m).struct() for m in (maps if isinstance(maps, list) else [maps])]
+    held = [volume(m).struct() for m in several(maps)]
     subjects = len(held) if len(held) > 1 else held[0].frames if held else 0
     pointers = (ctypes.POINTER(_abi.clvox_volume) * max(len(held), 1))(*[ctypes.pointer(h) for h in held])
     doubles = ctypes.POINTER(ctypes.c_double)
@@ -46,7 +46,7 @@ def stats(maps: Union[Sequence[ImageLike], ImageLike], tested: Optional[npt.Arra
     struct, result = _abi.clvox_stats_options(), _abi.clvox_stats_result()
     lib.clvox_stats_defaults(struct)
     set_options("stats", options, struct)
-    callback = Progress(dict(struct._fields_)["progress"], progress)
+    callback = Progress(progress)
     struct.progress = callback.pointer
     callback.call(lib.clvox_stats, context_or_own(context), pointers, len(held), design, optional(mask), struct, result)
     return values(result)
@@ -54,26 +54,26 @@ def stats(maps: Union[Sequence[ImageLike], ImageLike], tested: Optional[npt.Arra
 
 @with_options("entropy")
 def entropy(images: Union[Sequence[ImageLike], ImageLike], mask: Optional[ImageLike] = None, *,
-            progress: Optional[Callable[[str, float], Any]] = None, **options: Any) -> Result:
+            progress: Watcher = None, **options: Any) -> Result:
     """Entropy in bits of a template's intensity against the number of its subjects: how many are enough.
 
     images: a list of images on one grid, or one with a frame for each subject. mask: what is above 0 counts.
-    progress: called with (stage, fraction of the work done); what it raises stops.
+    progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
     Returns an object with arrays, for 1, 2, ... subjects: subjects, mean and sd over the draws, low and high (the mean's
     95 % interval by bootstrap), and lowest, highest, asked, counted."""
-    held = [volume(m).struct() for m in (images if isinstance(images, list) else [images])]
+    held = [volume(m).struct() for m in several(images)]
     pointers = (ctypes.POINTER(_abi.clvox_volume) * max(len(held), 1))(*[ctypes.pointer(h) for h in held])
     struct, result = _abi.clvox_entropy_options(), _abi.clvox_entropy_result()
     lib.clvox_entropy_defaults(struct)
     set_options("entropy", options, struct)
-    callback = Progress(dict(struct._fields_)["progress"], progress)
+    callback = Progress(progress)
     struct.progress = callback.pointer
     callback.call(lib.clvox_entropy, pointers, len(held), optional(mask), struct, result)
     try:
         columns = {name: np.array([getattr(result.row[k], name) for k in range(result.rows)])
                    for name in ("subjects", "mean", "sd", "low", "high")}
     finally:
-        lib.clvox_entropy_result_free(result)
+        lib.clvox_entropy_result_destroy(result)
     return Result(lowest=result.lowest, highest=result.highest, asked=result.asked, counted=result.counted, **columns)
 
 
@@ -109,4 +109,4 @@ def compare_labels(a: ImageLike, b: ImageLike, mask: Optional[ImageLike] = None)
     try:
         return [values(rows[i]) for i in range(count)]
     finally:
-        lib.clvox_label_comparison_free(rows)
+        lib.clvox_label_comparison_destroy(rows)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Context, Error, Progress, Result, adopted, call, context_or_own, lib, set_options, values, with_options
+from ._library import Context, Error, Progress, Result, Watcher, adopted, call, context_or_own, lib, set_options, values, with_options, word
 from .volume import ImageLike, Volume, volume
 
 
@@ -101,19 +101,19 @@ def distance(source: SurfaceLike, like: Optional[ImageLike] = None, *, label: Op
     call(lib.clvox_level_set_make, context_or_own(context), what, level_set)
     copy = type(level_set).from_buffer_copy(level_set)
     level_set.distance = None
-    lib.clvox_level_set_free(level_set)
+    lib.clvox_level_set_destroy(level_set)
     return Volume._adopt(copy.distance)
 
 
 @with_options("surface denoise")
 def denoise(source: SurfaceLike, *, label: Optional[int] = None, iso: Optional[float] = None, voxel: Optional[float] = None,
-            distance: bool = False, progress: Optional[Callable[[str, float], Any]] = None,
+            distance: bool = False, progress: Watcher = None,
             context: Optional[Context] = None, **options: Any) -> Result:
     """Removes noise and staircases from a surface by non-local means.
 
     source: a Surface, or a volume (mask, label map, probability, image or signed distance), or a file of either.
     label: of a label map. iso: of an image, inside is above it. voxel: edge of the voxels that a mesh is worked on, mm.
-    progress: called with (stage, fraction of the work done).
+    progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
     Returns an object with surface, distance (a Volume where asked for), facts, topology, mean_mm, rounds and more, as
     clvox_denoise_result of include/clvox/surface.h documents them."""
     held = _source(source)
@@ -132,7 +132,7 @@ def denoise(source: SurfaceLike, *, label: Optional[int] = None, iso: Optional[f
     struct = _abi.clvox_denoise_options()
     lib.clvox_denoise_defaults(struct)
     set_options("surface denoise", options, struct)  # what is wrong is said before long work
-    callback = Progress(_abi.clvox_denoise_progress, progress)
+    callback = Progress(progress)
     struct.progress, struct.distance = callback.pointer, int(distance)
     level_set, result = _abi.clvox_level_set(), _abi.clvox_denoise_result()
     call(lib.clvox_level_set_make, context_or_own(context), what, level_set)
@@ -142,12 +142,37 @@ def denoise(source: SurfaceLike, *, label: Optional[int] = None, iso: Optional[f
         set_options("surface denoise", options, struct, min(edge))
         callback.call(lib.clvox_surface_denoise, context_or_own(context), level_set, struct, result)
     finally:
-        lib.clvox_level_set_free(level_set)
+        lib.clvox_level_set_destroy(level_set)
     return values(result)
 
 
-def compare(a: SurfaceLike, b: SurfaceLike, *, samples: int = 100000) -> Result:
-    """Distances between two surfaces in mm: mean, rms, percentile95, largest ([0] from a to b, [1] back, [2] both)."""
-    out = _abi.clvox_surface_difference()
-    call(lib.clvox_surface_compare, _source(a).struct(), _source(b).struct(), samples, out)
-    return values(out)
+def _products(function, a, b, width: float, method: str, error: float, context: Optional[Context], varifold: bool) -> Result:
+    """Inner products aa, bb, ab of two shapes, squared_distance, and how they were found."""
+    options = _abi.clvox_currents_options(width=width, varifold=int(varifold), method=word("CLVOX_CURRENTS_", method, "method"),
+                                          error=error)
+    found, report = _abi.clvox_surface_products(), _abi.clvox_currents_report()
+    call(function, context_or_own(context), a, b, options, found, report)
+    how = values(report)
+    return Result(**vars(values(found)), method="mesh" if how.method == _abi.CLVOX_CURRENTS_MESH else "exact", spacing=how.spacing,
+                  size=how.size, error=how.error)
+
+
+def compare(a: SurfaceLike, b: SurfaceLike, *, samples: int = 100000, width: Optional[float] = None, method: str = "auto",
+            error: float = 1e-5, context: Optional[Context] = None) -> Result:
+    """How far two surfaces are apart, without correspondence between their points.
+
+    Returns mean, rms, percentile95 and largest (Hausdorff) distance in mm ([0] from a to b, [1] back, [2] both), and dice, the
+    overlap of what they enclose (NaN where one is open). With width, mm, of the kernel, also currents and varifold, each with
+    aa, bb, ab (mm^4), squared_distance, method, spacing, size and error.
+    method: "exact" (all pairs), "mesh" (particle mesh, of at most `error`) or "auto", the faster one."""
+    first, second = _source(a).struct(), _source(b).struct()
+    out, dice = _abi.clvox_surface_difference(), ctypes.c_double(float("nan"))
+    call(lib.clvox_surface_compare, first, second, samples, out)
+    found = values(out)
+    if not any(facts.open_edges for facts in found.facts):
+        call(lib.clvox_surface_overlap, first, second, dice)
+    found.dice = dice.value
+    if width is not None:
+        for name, varifold in (("currents", False), ("varifold", True)):
+            setattr(found, name, _products(lib.clvox_surface_currents_by, first, second, width, method, error, context, varifold))
+    return found

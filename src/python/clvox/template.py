@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, List, Optional, Sequence, Union
+
+import numpy as np
 
 from . import _abi
-from ._library import Context, Error, Progress, Result, context_or_own, lib, set_options, table_options, values, with_options
+from ._library import Context, Error, Progress, Result, Watcher, context_or_own, lib, set_options, table_options, values, with_options
 from .registration import preset
-from .volume import ImageLike, optional, volume
+from .volume import ImageLike, Volume, optional, volume
+
+
+_READY = {field[0]: field[1] for field in _abi.clvox_atlas_regression._fields_}["ready"]
 
 
 class Atlas(Result):
@@ -33,50 +38,113 @@ def _each(what: str, given: Optional[Sequence[Any]], count: int) -> Sequence[Any
     return given if given is not None else [None] * count
 
 
+class _Run:
+    """What both functions give the library; alive as long as this."""
+
+    def __init__(self, images, masks, labels, weights, names, presets, state, progress, options):
+        self.count = count = len(images)
+        self.struct = struct = _abi.clvox_atlas_options()
+        lib.clvox_atlas_defaults(struct)
+        own, theirs = table_options("atlas"), table_options("register")
+        of_register = {key: value for key, value in options.items() if key in theirs and key not in own}
+        preset(struct.registration, of_register, *presets)
+        set_options("register", of_register, struct.registration)
+        set_options("atlas", {key: value for key, value in options.items() if key not in of_register}, struct)
+        if state is not None:
+            struct.state = os.fsencode(state)
+        self.subjects, self.held = (_abi.clvox_atlas_subject * max(count, 1))(), []
+        for subject, image, mask, label, weight, name in zip(
+                self.subjects, images, _each("masks", masks, count), _each("label maps", labels, count),
+                _each("weights", weights, count), _each("names", names, count)):
+            parts = volume(image).struct(), optional(mask), optional(label)
+            self.held.append(parts)
+            for field, part in zip(("image", "mask", "labels"), parts):
+                if part is not None:
+                    setattr(subject, field, ctypes.pointer(part))
+            subject.weight = 1 if weight is None else weight
+            subject.name = (name or f"image {len(self.held)}").encode()
+        self.callback = Progress(progress)
+        struct.progress = self.callback.pointer
+
+
+def _parts(result):
+    """The maps and rounds of a template."""
+    maps = [_taken(result.map[i], "warp", "inverse_warp") for i in range(result.subjects)]
+    return {"maps": maps, "rounds": [values(result.round[i]) for i in range(result.rounds)], "resumed": result.resumed,
+            "device_bytes": result.device_bytes}
+
+
+def _copy(pointer):
+    """A Volume of its own of one that stays the library's."""
+    if not pointer:
+        return None
+    v = pointer[0]
+    shape = tuple(v.grid.size) + ((v.frames,) if v.frames != 1 else ())
+    data = np.ctypeslib.as_array(v.data, (int(np.prod(shape)),)).reshape(shape, order="F").copy(order="F")
+    kind = "label" if v.kind == _abi.CLVOX_KIND_LABEL else "scalar"
+    return Volume(data, np.array(v.grid.to_ras), kind)
+
+
 @with_options("atlas")
 def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[ImageLike]]] = None,
           labels: Optional[Sequence[Optional[ImageLike]]] = None, weights: Optional[Sequence[float]] = None,
           names: Optional[Sequence[str]] = None, start: Optional[ImageLike] = None, quick: bool = False, regular: bool = False,
-          best: bool = False, state: Union[str, os.PathLike[str], None] = None,
-          progress: Optional[Callable[[str, float], Any]] = None, context: Optional[Context] = None, **options: Any) -> Atlas:
+          best: bool = False, state: Union[str, os.PathLike[str], None] = None, progress: Watcher = None,
+          context: Optional[Context] = None, **options: Any) -> Atlas:
     """Builds the unbiased template of a population: rounds of registering every subject to the template, removing the mean
     map, and averaging.
 
     images: one a subject, on any grids. masks, labels, weights, names: lists with one for each, or None.
     start: an image to begin with, whose grid the template has (None: the mean of the subjects).
     quick, regular, best: presets of the registrations. state: a folder from which a run that was stopped goes on.
-    progress: called with (stage, fraction of the work done); what it raises stops.
+    progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
     Takes the options of register(), too. Returns an Atlas."""
-    count = len(images)
-    struct = _abi.clvox_atlas_options()
-    lib.clvox_atlas_defaults(struct)
-    own, theirs = table_options("atlas"), table_options("register")
-    of_register = {key: value for key, value in options.items() if key in theirs and key not in own}
-    preset(struct.registration, of_register, quick, regular, best)
-    set_options("register", of_register, struct.registration)
-    set_options("atlas", {key: value for key, value in options.items() if key not in of_register}, struct)
-    if state is not None:
-        struct.state = os.fsencode(state)
-    subjects, held = (_abi.clvox_atlas_subject * max(count, 1))(), []
-    for subject, image, mask, label, weight, name in zip(
-            subjects, images, _each("masks", masks, count), _each("label maps", labels, count),
-            _each("weights", weights, count), _each("names", names, count)):
-        parts = volume(image).struct(), optional(mask), optional(label)
-        held.append(parts)
-        for field, part in zip(("image", "mask", "labels"), parts):
-            if part is not None:
-                setattr(subject, field, ctypes.pointer(part))
-        subject.weight = 1 if weight is None else weight
-        subject.name = (name or f"image {len(held)}").encode()
-    callback = Progress(dict(struct._fields_)["progress"], progress)
-    struct.progress = callback.pointer
+    run = _Run(images, masks, labels, weights, names, (quick, regular, best), state, progress, options)
     result = _abi.clvox_atlas_result()
-    callback.call(lib.clvox_atlas, context_or_own(context), subjects, count, optional(start), struct, result)
+    run.callback.call(lib.clvox_atlas, context_or_own(context), run.subjects, run.count, optional(start), run.struct, result)
     try:
-        maps = [_taken(result.map[i], "warp", "inverse_warp") for i in range(result.subjects)]
-        rounds = [values(result.round[i]) for i in range(result.rounds)]
+        parts = _parts(result)
         whole = _taken(result, "average", "labels")
     finally:
-        lib.clvox_atlas_result_free(result)
-    return Atlas(average=whole.average, labels=whole.labels, maps=maps, rounds=rounds, resumed=whole.resumed,
-                 device_bytes=whole.device_bytes)
+        lib.clvox_atlas_result_destroy(result)
+    return Atlas(average=whole.average, labels=whole.labels, **parts)
+
+
+@with_options("atlas")
+def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at: Sequence[float], bandwidth: float, *,
+                     masks: Optional[Sequence[Optional[ImageLike]]] = None,
+                     labels: Optional[Sequence[Optional[ImageLike]]] = None, weights: Optional[Sequence[float]] = None,
+                     names: Optional[Sequence[str]] = None, start: Optional[ImageLike] = None, quick: bool = False,
+                     regular: bool = False, best: bool = False, progress: Watcher = None, context: Optional[Context] = None,
+                     **options: Any) -> List[Atlas]:
+    """Templates along a covariate (age, say) by kernel regression: as atlas(), a template for each value of `at`, in which a
+    subject's weight is exp(-(covariate - at)^2 / (2 bandwidth^2)). All lie on one grid.
+
+    covariate: a number for each image. bandwidth: in its unit. The other parameters are atlas()'s.
+    Returns a list of Atlas, in the order of `at`; subjects of too little weight for a template have share 0 there."""
+    run = _Run(images, masks, labels, weights, names, (quick, regular, best), None, progress, options)
+    numbers = np.ascontiguousarray(_each("values of the covariate", covariate, run.count), dtype=np.float64)
+    wanted = np.ascontiguousarray(at, dtype=np.float64).ravel()
+    double = ctypes.POINTER(ctypes.c_double)
+    found: List[Atlas] = []
+    failed: List[BaseException] = []
+
+    def ready(_, __, result):
+        try:
+            one = result[0]
+            found.append(Atlas(average=_copy(one.average), labels=_copy(one.labels), **_parts(one)))
+            return 0
+        except BaseException as error:  # pylint: disable=broad-except
+            failed.append(error)
+            return _abi.CLVOX_ERROR_STOPPED
+    regression = _abi.clvox_atlas_regression(covariate=numbers.ctypes.data_as(double), at=wanted.ctypes.data_as(double),
+                                             count=len(wanted), bandwidth=bandwidth)
+    regression.ready = _READY(ready)
+    try:
+        run.callback.call(lib.clvox_atlas_regress, context_or_own(context), run.subjects, run.count, optional(start), run.struct,
+                          regression)
+    except Error:
+        if failed:
+            raise failed[0] from None
+        raise
+    return found

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Context, Error, Progress, Result, call, context_or_own, lib, set_options, values, with_options, words
+from ._library import Context, Error, Progress, Result, Watcher, call, context_or_own, lib, set_options, values, with_options, words
 from .volume import ImageLike, Volume, optional, volume
 
 
@@ -88,14 +88,14 @@ def fit(dwi: ImageLike, gradients: Table, mask: Optional[ImageLike] = None, *,  
 @with_options("tensor denoise")
 def denoise(tensor: ImageLike, noise: Optional[ImageLike] = None,
             mask: Optional[ImageLike] = None, *,  # pylint: disable=redefined-outer-name
-            progress: Optional[Callable[[str, float], Any]] = None, context: Optional[Context] = None,
+            progress: Watcher = None, context: Optional[Context] = None,
             **options: Any) -> Result:
     """Denoises a tensor image by total variation. noise: the standard deviation that fit() gives as sigma.
     Returns an object with tensor, lambda, energy and more, as clvox_tensor_denoise_result documents them."""
     struct, result = _abi.clvox_tensor_denoise_options(), _abi.clvox_tensor_denoise_result()
     lib.clvox_tensor_denoise_defaults(struct)
     set_options("tensor denoise", options, struct)
-    callback = Progress(dict(struct._fields_)["progress"], progress)
+    callback = Progress(progress)
     struct.progress = callback.pointer
     callback.call(lib.clvox_tensor_denoise, context_or_own(context), volume(tensor).struct(), optional(noise), optional(mask),
                   struct, result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, List, Optional, Tuple, Union
+from typing import Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ class _Inverse:
 
 
 TransformLike = Union[Volume, np.ndarray, str, bytes, os.PathLike[str], _Inverse]
-Transforms = Union[TransformLike, List[TransformLike], Tuple[TransformLike, ...]]
+Transforms = Union[TransformLike, Sequence[TransformLike]]
 
 
 def inverse(transform: TransformLike) -> Any:
@@ -87,11 +87,11 @@ def apply(image: ImageLike, reference: ImageLike, transforms: Transforms = (), *
 
     interp: "auto" (label for label maps, else linear), "nearest", "linear", "cubic", "label", "bspline", "lanczos".
     outside: the value of voxels that look beyond the image. Returns a Volume."""
-    image, target = volume(image).struct(), volume(reference)
+    source, target = volume(image).struct(), volume(reference)
     grid = target.struct().grid
-    chain = _Chain(transforms, grid, image.grid)
+    chain = _Chain(transforms, grid, source.grid)
     options = _abi.clvox_apply_options(interpolation=word("CLVOX_INTERPOLATE_", interp, "interp"), outside=outside)
-    return made(lib.clvox_apply_with, context_or_own(context), image, grid, chain.links, chain.count, options)
+    return made(lib.clvox_apply_with, context_or_own(context), source, grid, chain.links, chain.count, options)
 
 
 def apply_points(points: npt.ArrayLike, transforms: Transforms) -> np.ndarray:

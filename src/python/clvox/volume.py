@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Protocol, Tuple, Union
+from typing import Any, List, Protocol, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -143,7 +143,7 @@ def made(function, *arguments):
     return Volume._adopt(out)
 
 
-def read(path: Union[str, os.PathLike[str]]) -> Volume:
+def read(path: Union[str, bytes, os.PathLike[str]]) -> Volume:
     """Reads a volume: NIfTI, Analyze, FreeSurfer .mgz, NRRD or MRtrix .mif."""
     return made(lib.clvox_volume_read, os.fsencode(path))
 
@@ -154,11 +154,19 @@ def volume(image: ImageLike) -> Volume:
         return image
     if isinstance(image, (str, bytes, os.PathLike)):
         return read(image)
-    if hasattr(image, "dataobj") and hasattr(image, "affine"):
+    if isinstance(image, tuple):
+        if len(image) == 2:
+            return Volume(*image)
+    elif hasattr(image, "dataobj") and hasattr(image, "affine"):
         return Volume(np.asanyarray(image.dataobj), image.affine)
-    if isinstance(image, tuple) and len(image) == 2:
-        return Volume(*image)
     raise Error(f"{type(image).__name__}: a volume is a clvox.Volume, a file name, a nibabel image or (array, affine)")
+
+
+def several(images: Union[ImageLike, Sequence[ImageLike]]) -> List[ImageLike]:
+    """One image, or a list or tuple of them, as a list. A pair (array, affine) is one image."""
+    if isinstance(images, list) or (isinstance(images, tuple) and not (len(images) == 2 and isinstance(images[0], np.ndarray))):
+        return list(images)
+    return [images]  # type: ignore[list-item]
 
 
 def optional(image):

@@ -181,7 +181,7 @@ static void buffers_of_another_program(void **state)
     clReleaseMemObject(v);
     clReleaseCommandQueue(queue);
     clReleaseContext(context);
-    clvox_devices_free(&devices);
+    clvox_devices_destroy(&devices);
     /* Arrays of the host, on the context of the harness. */
     for (int i = 0; i < N; i++)
         sums[i] = (int64_t)(i % 5 - 3) * ((int64_t)1 << 33);
