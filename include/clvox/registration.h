@@ -241,6 +241,7 @@ typedef struct clvox_shape_sums {
     int size[3];         /* its nodes along each axis */
     double error, derivative_error; /* the largest of all levels by a mesh */
     int left;                       /* times that the shape left a mesh's grid, and went on by all pairs */
+    int no_room;                    /* AUTO gave meshes up: the device has no memory for them beside the rest */
 } clvox_shape_sums;
 
 typedef struct clvox_register_result {

@@ -329,9 +329,16 @@ static int make(clv_registration *run, clv_shape_term *term, const clv_image *on
             why = "its grid would be too large";
             break;
         }
-        CLV_TRY(clv_particle_mesh_create(run->ctx, &grid, &how, &term->mesh));
         term->by_mesh = true;
-        CLV_TRY(errors_of(run, term, on, &want, error));
+        status = clv_particle_mesh_create(run->ctx, &grid, &how, &term->mesh);
+        if (status >= 0)
+            status = errors_of(run, term, on, &want, error);
+        if (status == CLVOX_ERROR_MEMORY && !forced) { /* what it takes beyond its room */
+            run->shapes.no_room = true;
+            clv_shape_mesh_drop(term);
+            break;
+        }
+        CLV_TRY(status);
         const double worst = fmax(error[0], error[1]);
         if (worst <= o->currents_error) {
             clvox_shape_sums *sums = &term->sums;

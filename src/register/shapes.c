@@ -401,6 +401,9 @@ void clv_shapes_release(clv_registration *run)
 
 void clv_shapes_report(const clv_registration *run, clvox_register_result *result)
 {
-    for (int i = 0; i < run->shapes.count; i++)
-        result->shape_sums[run->shapes.term[i].shape] = run->shapes.term[i].sums;
+    for (int i = 0; i < run->shapes.count; i++) {
+        clvox_shape_sums *sums = &result->shape_sums[run->shapes.term[i].shape];
+        *sums = run->shapes.term[i].sums;
+        sums->no_room = run->shapes.no_room;
+    }
 }
