@@ -45,7 +45,7 @@ int cmd_tune(command *cli, int argc, char **argv)
     double seconds = 0.1;
     bool all = false;
     const cli_option options[] = {
-        {"kernel", 0, CLI_REPEAT, &kernels, "NAME", "only this kernel of `clvox devices -v`; may be repeated"},
+        {"kernel", 0, CLI_REPEAT, &kernels, "NAME", "only this kernel of `clvox devices -v`, or shape_sums; may be repeated"},
         {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ",
          "voxels of the volume (default: a brain, 182x218x182 on a GPU, 91x109x91 on a CPU)"},
         {"seconds", 0, CLI_NUMBER, &seconds, "S", "sampling time per candidate (default 0.1)"},
@@ -61,6 +61,8 @@ int cmd_tune(command *cli, int argc, char **argv)
                  "this device, driver and version of the kernels, and is ignored elsewhere. The best tile may\n"
                  "depend on the volume: a further run with another --size adds to what is kept, for volumes to\n"
                  "2^20 voxels, to 2^23, and above; other sizes use the nearest one.\n"
+                 "shape_sums: what sums over pairs of elements and particle meshes cost, by which `register` and\n"
+                 "`surface compare` choose between them; else typical costs of a CPU or a GPU count.\n"
                  "The table shows the loss of the planner's own choice: its time over that\n"
                  "of the fastest. Tune on an idle machine.",
         .example = "  clvox tune\n  clvox tune --kernel smooth --kernel lncc_terms --size 192x224x192 --json tune.json",

@@ -38,11 +38,11 @@ static bool pays(const clv_mesh_costs *cost, bool varifold, double pairs, double
 /* On the device of the run, or, where that is not known, on any. */
 static bool pays_here(const clv_registration *run, bool varifold, double pairs, double nodes, double elements)
 {
-    bool any = false;
-    for (int cpu = 0; cpu < 2; cpu++)
-        if (!run->ctx || (clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU) == cpu)
-            any = any || pays(clv_mesh_costs_of(cpu), varifold, pairs, nodes, elements);
-    return any;
+    clv_mesh_costs costs[2] = {clv_mesh_costs_least(false), clv_mesh_costs_least(true)};
+    if (run->ctx)
+        costs[0] = costs[1] = clv_mesh_costs_of(run->ctx);
+    return pays(&costs[0], varifold, pairs, nodes, elements) ||
+           pays(&costs[1], varifold, pairs, nodes, elements);
 }
 
 static double nodes_of(const clv_mesh_grid *grid)
