@@ -432,7 +432,8 @@ static int list_wanted(tuner *t, const clv_entry **wanted, int room)
 {
     int count = 0;
     for (int i = 0; i < t->options->count && count < room; i++)
-        if (strcmp(t->options->kernels[i], CLV_MESH_COSTS) != 0 && !(wanted[count++] = find_entry(t->options->kernels[i])))
+        if (strcmp(t->options->kernels[i], CLV_MESH_COSTS) != 0 &&
+            !(wanted[count++] = find_entry(t->options->kernels[i])))
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s is not a kernel; `clvox devices -v` lists them",
                               t->options->kernels[i]);
     const clv_entry *entry;

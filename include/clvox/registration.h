@@ -242,7 +242,7 @@ typedef struct clvox_shape_sums {
     int size[3];         /* its nodes along each axis */
     double error, derivative_error; /* the largest of all levels by a mesh */
     int left;                       /* times that the shape left a mesh's grid, and went on by all pairs */
-    int no_room;                    /* AUTO gave meshes up: the device has no memory for them beside the rest */
+    int no_room; /* AUTO gave meshes up: the device has no memory for them beside the rest */
 } clvox_shape_sums;
 
 typedef struct clvox_register_result {
@@ -307,7 +307,8 @@ typedef struct clvox_register_images {
     const clvox_volume *fixed_posteriors, *moving_posteriors;
     /* Shapes and landmarks alone, without images and posteriors (channels 0): the grid of the registration
      * (clvox_shapes_grid makes one), on which the warp is; else NULL. linear has to be NONE, and the linear
-     * part is that of clvox_shapes_start. Masks are refused; metrics do not count, and the result's are NAN. */
+     * part is that of clvox_shapes_start. Masks are refused; metrics do not count, and the result's are
+     * NAN. */
     const clvox_grid *grid;
 } clvox_register_images;
 

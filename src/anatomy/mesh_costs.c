@@ -7,13 +7,13 @@
 
 #include "runtime/kernel.h"
 
-/* From the bench's rows on two cores (PoCL) and on an H200. A pair takes 1.30 times as long with its derivative
- * there, and 1.35 times on the cores; by operations it would be 1.76 times. */
+/* From the bench's rows on two cores (PoCL) and on an H200. A pair takes 1.30 times as long with its
+ * derivative there, and 1.35 times on the cores; by operations it would be 1.76 times. */
 static const clv_mesh_costs on_cpu = {7.4e-10, 6.5e-8, 8e-7, 5e-3, 1.3},
                             on_gpu = {7.8e-13, 8e-11, 3e-9, 4e-3, 1.3};
 
-/* What is measured may let a mesh be so much cheaper against pairs, and derivatives so much dearer. What a
- * registration may take is said without a device, from these. */
+/* What is measured may let a mesh be so much cheaper against pairs, and derivatives so much dearer.
+ * What a registration may take is said without a device, from these. */
 static const double CHEAPER = 8, DEARER = 2;
 
 clv_mesh_costs clv_mesh_costs_of_kind(bool cpu)

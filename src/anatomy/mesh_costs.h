@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sums over pairs of elements and particle meshes cost, which decides between them. It is never timed while
- * something runs: the choice, and with it the bits of a result, would change from run to run. Constants of the kind of
- * device hold, or what `clvox tune` has measured and keeps as wisdom, whose hash is in every log. */
+/* What sums over pairs of elements and particle meshes cost, which decides between them. It is never
+ * timed while something runs: the choice, and with it the bits of a result, would change from run to
+ * run. Constants of the kind of device hold, or what `clvox tune` has measured and keeps as wisdom,
+ * whose hash is in every log. */
 #ifndef CLV_ANATOMY_MESH_COSTS_H
 #define CLV_ANATOMY_MESH_COSTS_H
 
 #include "runtime/runtime.h"
 #include "runtime/wisdom.h"
 
-/* Seconds, of which the choice needs but the proportions: of a pair of elements, of a node and a field of a
- * convolution, of an element's share of a field, of the launches for samples; and how much longer a pair takes with its
- * derivative. */
+/* Seconds, of which the choice needs but the proportions: of a pair of elements, of a node and a field
+ * of a convolution, of an element's share of a field, of the launches for samples; and how much longer
+ * a pair takes with its derivative. */
 typedef struct clv_mesh_costs {
     double pair, node, share, launches, derivative;
 } clv_mesh_costs;

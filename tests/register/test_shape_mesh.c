@@ -191,7 +191,8 @@ static void the_error_asked_for_is_kept(void **state)
             }
 }
 
-/* Where no grid that has room agrees; its sums then are those by all pairs to the bit. Of MESH it is a sentence. */
+/* Where no grid that has room agrees; its sums then are those by all pairs to the bit. Of MESH it is a
+ * sentence. */
 static void auto_gives_up_a_mesh_that_does_not_agree(void **state)
 {
     (void)state;
