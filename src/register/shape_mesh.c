@@ -263,10 +263,10 @@ static int find_truth(clv_registration *run, clv_shape_term *term, const clv_ima
     *out = (truth){.vector = malloc((size_t)n * CLV_LANDMARK_TRACKED * sizeof(float))};
     if (!out->vector)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the derivative by a shape");
-    CLV_TRY(clv_shape_derive(run, term, MOVING, false));
+    CLV_TRY(clv_shape_derive(run, term, MOVING));
     CLV_TRY(by_vertices(run, term, on, out->vector));
     const double between = size_of(out->vector, NULL, n);
-    CLV_TRY(clv_shape_derive(run, term, MOVING, true));
+    CLV_TRY(clv_shape_derive_own(run, term, MOVING));
     CLV_TRY(by_vertices(run, term, on, out->vector));
     out->size = fmax(size_of(out->vector, NULL, n), FLOOR * between);
     CLV_TRY(clv_shape_energy(run, term, &out->energy));
