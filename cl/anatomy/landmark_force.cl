@@ -86,7 +86,7 @@ __kernel void landmark_force_item(__global const float4 *tracked, int first, int
         store_vec(load_vec(force, i, n) + sum, force, i, n);
 }
 
-/* ---- of many landmarks, trilinear: those of each voxel in their order, with the bits of the kernels about them ---- */
+/* ---- many landmarks, trilinear: each voxel's in their order, with the bits of the kernels around ---- */
 
 #if !GAUSSIAN
 #define NOWHERE 0xffffffffu

@@ -20,7 +20,8 @@ enum { OWN_MOVING, OWN_FIXED, BETWEEN };
 
 /* Width where none is given, in edges of a voxel of the level. */
 static const double WIDTH = 2.5;
-/* From so many pairs of a vertex and a voxel on vertices that pull are sorted by voxels, which changes no bit. */
+/* From so many pairs of a vertex and a voxel on vertices that pull are sorted by voxels, which changes
+ * no bit. */
 static const double MANY = 1 << 24;
 
 /* ---- kinds --------------------------------------------------------------- */

@@ -434,8 +434,8 @@ static double mean_overlap(const clvox_posteriors_errors *e, int tissues)
     return sum;
 }
 
-/* The surface of a moving tissue, carried by tissues and T2: as closed, of the same topology, as little crossing
- * itself and nearer the fixed one's, which the registration has not seen. */
+/* The surface of a moving tissue, carried by tissues and T2: as closed, of the same topology, as little
+ * crossing itself and nearer the fixed one's, which the registration has not seen. */
 static void a_surface_is_carried(const clvox_register_result *r, const clvox_register_options *o,
                                  clvox_volume *const tissues[2])
 {

@@ -50,8 +50,8 @@ void clv_landmark_scratch_destroy(clv_landmark_scratch *scratch);
 /* At most. */
 size_t clv_landmark_scratch_bytes(int most);
 
-/* clv_landmark_force without sigma, bit for bit, in a time that grows with the sum of landmarks and not with their
- * product with the voxels: from thousands of landmarks on it is the faster one. */
+/* clv_landmark_force without sigma, bit for bit, in a time that grows with the sum of landmarks and not
+ * with their product with the voxels: from thousands of landmarks on it is the faster one. */
 int clv_landmark_force_sorted(clvox_context *ctx, const clv_landmark_args *args, bool second,
                               const clv_landmark_scratch *scratch, const clv_image *force);
 
