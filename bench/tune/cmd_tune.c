@@ -45,7 +45,8 @@ int cmd_tune(command *cli, int argc, char **argv)
     double seconds = 0.1;
     bool all = false;
     const cli_option options[] = {
-        {"kernel", 0, CLI_REPEAT, &kernels, "NAME", "only this kernel of `clvox devices -v`; may be repeated"},
+        {"kernel", 0, CLI_REPEAT, &kernels, "NAME",
+         "only this kernel of `clvox devices -v`, or shape_sums; may be repeated"},
         {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ",
          "voxels of the volume (default: a brain, 182x218x182 on a GPU, 91x109x91 on a CPU)"},
         {"seconds", 0, CLI_NUMBER, &seconds, "S", "sampling time per candidate (default 0.1)"},
@@ -61,6 +62,8 @@ int cmd_tune(command *cli, int argc, char **argv)
                  "for this device, driver and version of the kernels, and ignored elsewhere. The best tile\n"
                  "may depend on the volume: a further run with another --size adds to what is kept, for\n"
                  "volumes to 2^20 voxels, to 2^23, and above; other sizes use the nearest one.\n"
+                 "shape_sums: what sums over pairs of elements and particle meshes cost, by which `register`\n"
+                 "and `surface compare` choose between them; without it typical costs of a CPU or a GPU.\n"
                  "The table shows the loss of the planner's own choice: its time over that\n"
                  "of the fastest. Tune on an idle machine.",
         .example = "  clvox tune\n  clvox tune --kernel smooth --kernel lncc_terms --size 192x224x192 --json tune.json",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "anatomy/mesh_costs.h"
 #include "runtime/registry.h"
 #include "runtime/timing.h"
 #include "runtime/wisdom.h"
@@ -431,7 +432,8 @@ static int list_wanted(tuner *t, const clv_entry **wanted, int room)
 {
     int count = 0;
     for (int i = 0; i < t->options->count && count < room; i++)
-        if (!(wanted[count++] = find_entry(t->options->kernels[i])))
+        if (strcmp(t->options->kernels[i], CLV_MESH_COSTS) != 0 &&
+            !(wanted[count++] = find_entry(t->options->kernels[i])))
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s is not a kernel; `clvox devices -v` lists them",
                               t->options->kernels[i]);
     const clv_entry *entry;
@@ -477,7 +479,9 @@ int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON
             fprintf(out, "%-50s not measured: no row runs it\n", wanted[i]->name);
         else if (!was_measured(t, wanted[i]))
             fprintf(out, "%-50s not measured: one variant and tile are all that run here\n", wanted[i]->name);
-    if (t->losses == 0 && options->count > 0)
+    if (options->count == 0 || is_wanted(t, CLV_MESH_COSTS))
+        CLV_TRY(bench_tune_costs(ctx, options, out, json));
+    else if (t->losses == 0)
         status = clvox_fail(CLVOX_ERROR_DATA,
                             "none of the kernels that were asked for can be tuned on this device: %s",
                             options->kernels[0]);

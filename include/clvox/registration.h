@@ -16,6 +16,7 @@ extern "C" {
 
 enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8, CLVOX_MAX_SHAPES = 24 };
 
+/* Of shapes without images clvox_shapes_start has it. */
 typedef enum clvox_init {
     /* The headers (where the centre of each grid lies in the other), the grids'
      * centres, the images' centres, and turns about these: the best of them by
@@ -239,6 +240,7 @@ typedef struct clvox_shape_sums {
     int size[3];         /* its nodes along each axis */
     double error, derivative_error; /* the largest of all levels by a mesh */
     int left;                       /* times that the shape left a mesh's grid, and went on by all pairs */
+    int no_room; /* AUTO gave meshes up: the device has no memory for them beside the rest */
 } clvox_shape_sums;
 
 typedef struct clvox_register_result {
@@ -303,10 +305,18 @@ typedef struct clvox_register_images {
     const clvox_volume *fixed_posteriors, *moving_posteriors;
     /* Shapes and landmarks alone, without images and posteriors (channels 0): the grid of the registration
      * (clvox_shapes_grid makes one), on which the warp is; else NULL. linear has to be NONE, and the linear
-     * part is options.matrix of init MATRIX, else the identity. Masks are refused; metrics do not count, and
-     * the result's are NAN. */
+     * part is that of clvox_shapes_start. Masks are refused; metrics do not count, and the result's are
+     * NAN. */
     const clvox_grid *grid;
 } clvox_register_images;
+
+/* The linear part, fixed to moving in RAS mm, from which shapes and landmarks start without images, by
+ * options.init: MATRIX its matrix; CENTERS the shift from the mean of all corners of elements and landmarks
+ * of the fixed side to that of the moving one; MOMENTS that between the means of the shapes' centroids, by
+ * area, length and weight, and of the middle of the landmarks; AUTO that of CENTERS where the boxes of both
+ * sides do not meet, else the identity, as the others. Errors as clvox_shapes_grid. */
+CLVOX_API int clvox_shapes_start(const clvox_register_images *images, const clvox_register_options *options,
+                                 double matrix[4][4]);
 
 /* A grid along the axes of RAS with voxels of `spacing` mm (0: a 64th of the longest extent, to two digits)
  * around the shapes and landmarks of images, those of the moving side led back by matrix (the linear part,

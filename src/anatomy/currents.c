@@ -42,7 +42,7 @@ static int mesh_is_faster(clvox_context *ctx, const clv_mesh_problem *p, double 
 {
     int status = CLVOX_OK;
     const clvox_device_limits *limits = clvox_context_limits(ctx);
-    const clv_mesh_costs *cost = clv_mesh_costs_of(limits->type == CLVOX_DEVICE_CPU);
+    const clv_mesh_costs cost = clv_mesh_costs_of(ctx);
     const double elements = (double)p->set[0]->count + p->set[1]->count;
     double all = 0;
     clv_mesh_grid grid;
@@ -56,9 +56,9 @@ static int mesh_is_faster(clvox_context *ctx, const clv_mesh_problem *p, double 
         all += pairs;
     }
     const double nodes = (double)grid.size[0] * grid.size[1] * grid.size[2];
-    const double samples = cost->launches + cost->pair * 2 * CLV_MESH_SAMPLES * elements;
-    const double mesh = (p->varifold ? 2 : 1) * (2 * cost->node * nodes + cost->share * elements);
-    *faster = mesh + samples < cost->pair * all;
+    const double samples = cost.launches + cost.pair * 2 * CLV_MESH_SAMPLES * elements;
+    const double mesh = (p->varifold ? 2 : 1) * (2 * cost.node * nodes + cost.share * elements);
+    *faster = mesh + samples < cost.pair * all;
 end:
     return status;
 }

@@ -3,15 +3,6 @@
 
 #include <math.h>
 
-/* Measured on two cores (PoCL) and on an H200. */
-static const clv_mesh_costs on_cpu = {7.4e-10, 6.5e-8, 8e-7, 5e-3, 1.6},
-                            on_gpu = {7.8e-13, 8e-11, 3e-9, 4e-3, 1.6};
-
-const clv_mesh_costs *clv_mesh_costs_of(bool cpu)
-{
-    return cpu ? &on_cpu : &on_gpu;
-}
-
 /* ---- samples ------------------------------------------------------------- */
 
 static int exact_product(clvox_context *ctx, const clv_mesh_problem *p, int of, const clv_element_set *group,

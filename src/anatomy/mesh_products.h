@@ -4,16 +4,8 @@
 #define CLV_ANATOMY_MESH_PRODUCTS_H
 
 #include "anatomy/elements.h"
+#include "anatomy/mesh_costs.h"
 #include "op/anatomy/particle_mesh.h"
-
-/* Seconds on a kind of device, of which the choice between all pairs and a mesh needs but the proportions:
- * of a pair of elements, of a node and a field of a convolution, of an element's share of a field, of the
- * launches for samples; and how much longer a pair takes with its derivative. */
-typedef struct clv_mesh_costs {
-    double pair, node, share, launches, derivative;
-} clv_mesh_costs;
-/* cpu: of a CPU device. */
-const clv_mesh_costs *clv_mesh_costs_of(bool cpu);
 
 typedef struct clv_mesh_problem {
     const clv_element_set *set[2]; /* with elements */

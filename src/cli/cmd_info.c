@@ -320,6 +320,16 @@ static void print_parts(const command *cli, clvox_transform *const *part, int pa
     }
 }
 
+/* A file of VTK polydata may hold either. */
+static int read_surface_or_curves(command *cli, const char *path, clvox_surface **surface,
+                                  clvox_shape **curves)
+{
+    int status = cli_read_surface(cli, path, surface);
+    if (status >= 0 || cli_read_curves(cli, path, false, curves) >= 0)
+        return CLVOX_OK;
+    return cli_read_surface(cli, path, surface); /* for what is wrong with it */
+}
+
 static int info(command *cli, const char *path, cJSON *to)
 {
     int status;
@@ -331,7 +341,7 @@ static int info(command *cli, const char *path, cJSON *to)
     if (clvox_volume_is_file(path))
         CLI_TRY(cli_load(cli, &(cli_input){path, &volume, CLI_AS_LABELS}, 1, NULL, NULL, false));
     else if (clvox_surface_is_file(path))
-        CLI_TRY(cli_read_surface(cli, path, &surface));
+        CLI_TRY(read_surface_or_curves(cli, path, &surface, &curves));
     else if (cli_shape_tracks(path))
         CLI_TRY(cli_read_curves(cli, path, false, &curves));
     else
@@ -363,7 +373,8 @@ int cmd_info(command *cli, int argc, char **argv)
                  "(RAS: right, anterior, superior), type, kind, range of values; displacement fields also\n"
                  "their longest vector. Affines: matrix, rotation, scale, shear, translation. Surfaces\n"
                  "(GIFTI, VTK polydata, PLY, STL, OBJ, BYU, FreeSurfer): counts, bounds, area, whether they\n"
-                 "are closed, volume, Euler characteristic. Tracks (.tck, .trk): counts, bounds, length.",
+                 "are closed, volume, Euler characteristic. Curves (the lines of VTK polydata, .tck, .trk):\n"
+                 "counts, bounds, length.",
         .example = "  clvox info head.nii.gz result_affine.txt result_warp.nii.gz lh.white",
         .options = NULL,
         .least = 1,

@@ -194,9 +194,12 @@ int cli_read_surface(command *cli, const char *path, clvox_surface **out)
 int cli_read_curves(command *cli, const char *path, bool lps, clvox_shape **out)
 {
     int status = clvox_curves_read(path, lps, out);
-    if (status >= 0)
-        log_input(cli, path);
-    return status;
+    if (status < 0)
+        return status;
+    log_input(cli, path);
+    if (!(*out)->elements)
+        cli_remark(cli, 0, "%s: holds no line of two points or more\n", path);
+    return CLVOX_OK;
 }
 
 int cli_read_tensor(command *cli, const char *path, clvox_tensor_order order, clvox_volume **out)

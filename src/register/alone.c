@@ -3,10 +3,14 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/matrix.h"
+#include "mesh/shape.h"
 #include "register/model.h"
 #include "register/shapes.h"
+
+static const double one[4][4] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}};
 
 /* ---- the grid ------------------------------------------------------------ */
 
@@ -44,7 +48,6 @@ int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4
 {
     int status = CLVOX_OK;
     enum { LEAST = 8, MOST = 1024 };
-    const double one[4][4] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}};
     double back[4][4], extent[3], longest = 0, needed = 0, room;
     box b = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
     CLV_TRY(clv_shapes_check(images));
@@ -70,7 +73,8 @@ int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4
         needed = fmax(needed, (extent[k] + 2 * room) / (MOST - 1));
     if (!isfinite(longest) || !(longest > 0))
         return clvox_fail(CLVOX_ERROR_DATA,
-                          "the shapes of both sides are one point: there is nothing to register");
+                          "the %s of both sides are one point: there is nothing to register",
+                          images->shapes > 0 ? "shapes" : "landmarks");
     if (!(spacing > 0) || !(margin >= 0) || !isfinite(margin))
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "a grid of %g mm with a margin of %g mm: the first has to be above 0, the second 0 "
@@ -92,6 +96,94 @@ int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4
         grid->size[k] = n > LEAST ? n : LEAST;
         grid->to_ras[k][k] = spacing;
         grid->to_ras[k][3] = (b.least[k] + b.most[k]) / 2 - spacing * (grid->size[k] - 1) / 2;
+    }
+end:
+    return status;
+}
+
+/* ---- the start ----------------------------------------------------------- */
+
+/* The middle of one side, and the box around it. */
+typedef struct place {
+    double middle[3];
+    box box;
+} place;
+
+static void add_to_mean(double mean[3], const double point[3], double share)
+{
+    for (int k = 0; k < 3; k++)
+        mean[k] += share * point[k];
+}
+
+/* Of the elements of a shape by their size. */
+static void centroid_of(const clvox_shape *s, double out[3])
+{
+    double all = 0, sum[3] = {0};
+    for (size_t e = 0; e < s->elements; e++) {
+        double centre[3], unit[3];
+        const double size = clv_shape_element(s, e, centre, unit);
+        add_to_mean(sum, centre, size);
+        all += size;
+    }
+    for (int k = 0; k < 3; k++)
+        out[k] = sum[k] / all;
+}
+
+static place place_of(const clvox_register_images *images, bool moving, bool by_size)
+{
+    place p = {{0}, {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}}};
+    const double *points = moving ? images->moving_points : images->fixed_points;
+    double landmarks[3] = {0}, count = 0;
+    for (int i = 0; i < images->shapes; i++) {
+        const clvox_shape *s = moving ? images->moving_shapes[i] : images->fixed_shapes[i];
+        double centroid[3];
+        centroid_of(s, centroid);
+        if (by_size)
+            add_to_mean(p.middle, centroid, 1);
+        count += by_size ? 1 : (double)s->kind * (double)s->elements;
+        for (size_t c = 0; c < (size_t)s->kind * s->elements; c++) {
+            add(&p.box, s->points + 3 * (size_t)s->corners[c]);
+            if (!by_size)
+                add_to_mean(p.middle, s->points + 3 * (size_t)s->corners[c], 1);
+        }
+    }
+    for (int i = 0; i < images->points; i++) {
+        add(&p.box, points + 3 * i);
+        add_to_mean(landmarks, points + 3 * i, by_size ? 1. / images->points : 1);
+    }
+    add_to_mean(p.middle, landmarks, 1);
+    count += by_size ? images->points > 0 : images->points;
+    for (int k = 0; k < 3; k++)
+        p.middle[k] /= count;
+    return p;
+}
+
+static bool apart(const box *a, const box *b)
+{
+    bool far = false;
+    for (int k = 0; k < 3; k++)
+        far = far || a->least[k] > b->most[k] || b->least[k] > a->most[k];
+    return far;
+}
+
+int clvox_shapes_start(const clvox_register_images *images, const clvox_register_options *o,
+                       double matrix[4][4])
+{
+    int status = CLVOX_OK;
+    const bool by_size = o->init == CLVOX_INIT_MOMENTS;
+    clv_matrix_copy(o->init == CLVOX_INIT_MATRIX ? CLV_MATRIX(o->matrix) : one, matrix);
+    CLV_TRY(clv_shapes_check(images));
+    if (images->shapes <= 0 && images->points <= 0)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there are no shapes and no landmarks to start from");
+    const place fixed = place_of(images, false, by_size), moving = place_of(images, true, by_size);
+    if (o->init != CLVOX_INIT_CENTERS && !by_size &&
+        (o->init != CLVOX_INIT_AUTO || !apart(&fixed.box, &moving.box)))
+        goto end;
+    for (int k = 0; k < 3; k++) {
+        matrix[k][3] = moving.middle[k] - fixed.middle[k];
+        if (!isfinite(matrix[k][3]))
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "the landmarks have no middle: their coordinates must be finite");
     }
 end:
     return status;
@@ -124,14 +216,16 @@ int clv_register_alone_make(const clvox_register_images *given, const clvox_regi
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "the %s model has no term of shapes; greedy, syn, lddmm and shooting have",
                           model->name);
+    CLV_TRY(clvox_shapes_start(given, o, out->options.matrix));
     out->alone = true;
     for (int s = 0; s < 2; s++) {
         out->image[s].grid = *given->grid;
         out->image[s].frames = 1;
     }
-    if (o->init == CLVOX_INIT_MATRIX)
-        clv_matrix_multiply(CLV_MATRIX(o->matrix), CLV_MATRIX(given->grid->to_ras),
-                            out->image[1].grid.to_ras);
+    clvox_register_options *to = &out->options;
+    const bool stays = o->init != CLVOX_INIT_MATRIX && !memcmp(to->matrix, one, sizeof one);
+    to->init = stays ? CLVOX_INIT_HEADER : CLVOX_INIT_MATRIX;
+    clv_matrix_multiply(CLV_MATRIX(to->matrix), CLV_MATRIX(given->grid->to_ras), out->image[1].grid.to_ras);
     for (int s = 0; s < 2 && data; s++) {
         out->image[s].data = calloc(clvox_grid_voxels(given->grid), sizeof(float));
         if (!out->image[s].data) {
@@ -143,8 +237,6 @@ int clv_register_alone_make(const clvox_register_images *given, const clvox_regi
     out->images.fixed[0] = &out->image[0];
     out->images.moving[0] = &out->image[1];
     out->images.weight[0] = 1;
-    clvox_register_options *to = &out->options;
-    to->init = o->init == CLVOX_INIT_MATRIX ? CLVOX_INIT_MATRIX : CLVOX_INIT_HEADER;
     to->metric = to->linear_metric = CLVOX_METRIC_SSD;
     to->by_contrast = to->bias = to->histogram_match = 0;
     to->winsorize_low = 0;

@@ -126,7 +126,8 @@ int clv_register_list(clv_registration *run, const clvox_register_images *masks,
     if (run->points.count > 0) {
         const size_t bytes = (size_t)run->points.count * 2 * sizeof(float);
         list[count++] = (clv_request){&run->points.at, bytes * CLV_LANDMARK_POINT, "landmarks"};
-        list[count++] = (clv_request){&run->points.tracked, bytes * CLV_LANDMARK_TRACKED, "landmarks in the middle"};
+        list[count++] =
+            (clv_request){&run->points.tracked, bytes * CLV_LANDMARK_TRACKED, "landmarks in the middle"};
     }
     count += clv_shapes_requests(run, list + count);
     list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
@@ -241,8 +242,8 @@ static void coarser(const clvox_register_options *o, double factor, clvox_regist
     }
 }
 
-/* The largest images of these shapes that fit, as the fixed one's size. */
-static void resampled(const clvox_register_images *images, const clvox_register_options *o, size_t available,
+/* The largest images of these shapes that fit, as the fixed one's size; false where none do. */
+static bool resampled(const clvox_register_images *images, const clvox_register_options *o, size_t available,
                       size_t piece, int size[3])
 {
     enum { STEPS = 200 };
@@ -265,18 +266,39 @@ static void resampled(const clvox_register_images *images, const clvox_register_
         }
         memcpy(size, small[0].grid.size, sizeof small[0].grid.size);
         if (fits(&less, o, available, piece))
-            return;
+            return true;
     }
+    return false;
+}
+
+static size_t available_of(const clvox_device_limits *l)
+{
+    return l->free_bytes && l->free_bytes < l->global_bytes ? l->free_bytes : l->global_bytes;
+}
+
+bool clv_register_without_mesh(clvox_context *ctx, const clvox_register_images *images,
+                               clvox_register_options *o)
+{
+    const clvox_device_limits *l = clvox_context_limits(ctx);
+    clvox_register_options less = *o;
+    less.currents = CLVOX_CURRENTS_EXACT;
+    if (images->shapes == 0 || o->currents != CLVOX_CURRENTS_AUTO ||
+        fits(images, o, available_of(l), l->max_allocation) ||
+        !fits(images, &less, available_of(l), l->max_allocation))
+        return false;
+    *o = less;
+    return true;
 }
 
 int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
-                        const clvox_register_options *o)
+                        const clvox_register_options *asked)
 {
     const clvox_device_limits *l = clvox_context_limits(ctx);
-    size_t piece = l->max_allocation, largest, available = l->global_bytes;
-    if (l->free_bytes && l->free_bytes < available)
-        available = l->free_bytes;
-    if (fits(images, o, available, piece))
+    clvox_register_options least = *asked, *o = &least;
+    if (o->currents == CLVOX_CURRENTS_AUTO) /* as clv_register_without_mesh has it */
+        o->currents = CLVOX_CURRENTS_EXACT;
+    size_t piece = l->max_allocation, largest, available = available_of(l);
+    if (fits(images, asked, available, piece))
         return CLVOX_OK;
     char what[256], advice[160] = "";
     size_t all = predict(images, o, &largest);
@@ -289,11 +311,11 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
                  (double)largest / 1048576, l->name, (double)piece / 1048576);
     const clv_model *model = clv_model_find(o->deform);
     const bool flow = model && clv_model_takes(model, "timesteps");
-    if (images->shapes > 0 && o->currents != CLVOX_CURRENTS_EXACT) {
+    if (images->shapes > 0 && o->currents == CLVOX_CURRENTS_MESH) {
         clvox_register_options less = *o;
         less.currents = CLVOX_CURRENTS_EXACT;
         if (fits(images, &less, available, piece))
-            snprintf(advice, sizeof advice, "--currents exact");
+            snprintf(advice, sizeof advice, "--currents auto or exact");
     }
     for (int steps = o->timesteps - 2; flow && steps >= 2 && !*advice; steps -= 2) {
         clvox_register_options less = *o;
@@ -311,12 +333,19 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
         clvox_register_options alone = *o;
         int size[3];
         alone.deform = CLVOX_DEFORM_NONE;
-        resampled(images, o, available, piece, size);
-        snprintf(advice, sizeof advice, "%simages resampled to about %d x %d x %d voxels",
-                 o->deform != CLVOX_DEFORM_NONE && fits(images, &alone, available, piece)
-                     ? "the linear part alone (--deform none) or "
-                     : "",
-                 size[0], size[1], size[2]);
+        const bool linear =
+            !images->grid && o->deform != CLVOX_DEFORM_NONE && fits(images, &alone, available, piece);
+        const char *first = linear ? "the linear part alone (--deform none)" : "";
+        if (resampled(images, o, available, piece, size))
+            snprintf(advice, sizeof advice, "%s%s%s of about %d x %d x %d voxels", first,
+                     linear ? " or " : "",
+                     images->grid ? "a larger --spacing, for a grid" : "images resampled to a grid", size[0],
+                     size[1], size[2]);
+        else if (linear)
+            snprintf(advice, sizeof advice, "%s", first);
+        else
+            return clvox_fail(CLVOX_ERROR_MEMORY, "%s, and no coarser grid would fit: take another device",
+                              what);
     }
     return clvox_fail(CLVOX_ERROR_MEMORY, "%s; %s would fit", what, advice);
 }

@@ -238,7 +238,8 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     clv_metric_report before, linear, after;
     clvox_grid fixed_grid, moving_grid;
     size_t held = clv_peak_start(context);
-    CLV_TRY(clv_register_refuse(context, &full, options));
+    bool no_room = clv_register_without_mesh(context, &full, &first);
+    CLV_TRY(clv_register_refuse(context, &full, &first));
     CLV_TRY(clv_register_place(context, &full, &copies));
     images = full;
     CLV_TRY(clv_register_prepare(context, options, &images, &copies));
@@ -256,7 +257,15 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     clv_register_describe(&run, &images, &fixed_grid, &moving_grid);
     const clv_model *deform = clv_model_find(options->deform);
     count = clv_register_list(&run, &images, requests);
-    CLV_TRY(clv_pool_take(context, requests, count));
+    status = clv_pool_take(context, requests, count);
+    if (status == CLVOX_ERROR_MEMORY && run.shapes.room_nodes > 0 && work.currents == CLVOX_CURRENTS_AUTO) {
+        work.currents = CLVOX_CURRENTS_EXACT;
+        no_room = true;
+        count = clv_register_list(&run, &images, requests);
+        status = clv_pool_take(context, requests, count);
+    }
+    run.shapes.no_room = no_room;
+    CLV_TRY(status);
     run.initial_warp = images.initial_warp;
     if (deform && deform->border_stays && !run.initial_warp)
         CLV_TRY(clv_register_domain(&run, &images));

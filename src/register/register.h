@@ -116,6 +116,8 @@ typedef struct clv_registration {
         double width;      /* of the level's kernel, mm */
         clv_mesh_room room; /* where meshes work one after another; NULL: no term pays by one */
         double room_nodes;
+        bool no_room;                /* the device had none for AUTO's meshes, which take all pairs */
+        clv_landmark_scratch sorted; /* where many vertices pull */
         clv_buffer *pull;  /* of a shape, where the model spreads it by a Gaussian; else NULL */
     } shapes;
     double fraction_done;
@@ -289,6 +291,11 @@ int clv_register_list(clv_registration *run, const clvox_register_images *masks,
 /* The floats of scratch that a deformation's metrics need, of the channel that needs most.
  * both: derivatives by both images. */
 size_t clv_register_scratch_floats(const clv_registration *run, bool both);
+
+/* Where the room of AUTO's particle meshes is all that does not fit: *options then takes all pairs, and
+ * true comes back. */
+bool clv_register_without_mesh(clvox_context *ctx, const clvox_register_images *images,
+                               clvox_register_options *options);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */
 int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,

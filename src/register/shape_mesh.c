@@ -38,11 +38,11 @@ static bool pays(const clv_mesh_costs *cost, bool varifold, double pairs, double
 /* On the device of the run, or, where that is not known, on any. */
 static bool pays_here(const clv_registration *run, bool varifold, double pairs, double nodes, double elements)
 {
-    bool any = false;
-    for (int cpu = 0; cpu < 2; cpu++)
-        if (!run->ctx || (clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU) == cpu)
-            any = any || pays(clv_mesh_costs_of(cpu), varifold, pairs, nodes, elements);
-    return any;
+    clv_mesh_costs costs[2] = {clv_mesh_costs_least(false), clv_mesh_costs_least(true)};
+    if (run->ctx)
+        costs[0] = costs[1] = clv_mesh_costs_of(run->ctx);
+    return pays(&costs[0], varifold, pairs, nodes, elements) ||
+           pays(&costs[1], varifold, pairs, nodes, elements);
 }
 
 static double nodes_of(const clv_mesh_grid *grid)
@@ -263,10 +263,10 @@ static int find_truth(clv_registration *run, clv_shape_term *term, const clv_ima
     *out = (truth){.vector = malloc((size_t)n * CLV_LANDMARK_TRACKED * sizeof(float))};
     if (!out->vector)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the derivative by a shape");
-    CLV_TRY(clv_shape_derive(run, term, MOVING, false));
+    CLV_TRY(clv_shape_derive(run, term, MOVING));
     CLV_TRY(by_vertices(run, term, on, out->vector));
     const double between = size_of(out->vector, NULL, n);
-    CLV_TRY(clv_shape_derive(run, term, MOVING, true));
+    CLV_TRY(clv_shape_derive_own(run, term, MOVING));
     CLV_TRY(by_vertices(run, term, on, out->vector));
     out->size = fmax(size_of(out->vector, NULL, n), FLOOR * between);
     CLV_TRY(clv_shape_energy(run, term, &out->energy));
@@ -329,9 +329,16 @@ static int make(clv_registration *run, clv_shape_term *term, const clv_image *on
             why = "its grid would be too large";
             break;
         }
-        CLV_TRY(clv_particle_mesh_create(run->ctx, &grid, &how, &term->mesh));
         term->by_mesh = true;
-        CLV_TRY(errors_of(run, term, on, &want, error));
+        status = clv_particle_mesh_create(run->ctx, &grid, &how, &term->mesh);
+        if (status >= 0)
+            status = errors_of(run, term, on, &want, error);
+        if (status == CLVOX_ERROR_MEMORY && !forced) { /* what it takes beyond its room */
+            run->shapes.no_room = true;
+            clv_shape_mesh_drop(term);
+            break;
+        }
+        CLV_TRY(status);
         const double worst = fmax(error[0], error[1]);
         if (worst <= o->currents_error) {
             clvox_shape_sums *sums = &term->sums;

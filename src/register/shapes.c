@@ -20,6 +20,9 @@ enum { OWN_MOVING, OWN_FIXED, BETWEEN };
 
 /* Width where none is given, in edges of a voxel of the level. */
 static const double WIDTH = 2.5;
+/* From so many pairs of a vertex and a voxel on vertices that pull are sorted by voxels, which changes
+ * no bit. */
+static const double MANY = 1 << 24;
 
 /* ---- kinds --------------------------------------------------------------- */
 
@@ -149,12 +152,16 @@ size_t clv_shapes_own_bytes(const clv_registration *run)
     /* Keys and values of a sort, twice, and its counts; tables of a Fourier transform. */
     enum { SORTED = 24, TABLES = 1 << 14 };
     size_t most = 0;
+    int vertices = 0;
     for (int i = 0; i < run->shapes.count; i++)
         for (int s = 0; s < 2; s++) {
-            const size_t elements = (size_t)run->shapes.term[i].side[s].mesh.elements;
-            most = elements > most ? elements : most;
+            const clv_moving_mesh *m = &run->shapes.term[i].side[s].mesh;
+            most = (size_t)m->elements > most ? (size_t)m->elements : most;
+            vertices = m->vertices > vertices ? m->vertices : vertices;
         }
-    return SORTED * most + (run->shapes.room_nodes > 0 ? (size_t)run->shapes.count * TABLES : 0);
+    const bool many = (double)vertices * (double)run->n >= MANY;
+    return SORTED * most + (many ? clv_landmark_scratch_bytes(vertices) : 0) +
+           (run->shapes.room_nodes > 0 ? (size_t)run->shapes.count * TABLES : 0);
 }
 
 /* ---- the energy ---------------------------------------------------------- */
@@ -178,16 +185,19 @@ static int multiply(clv_registration *run, clv_shape_term *term, int first, int 
 }
 
 /* The product of both is the same from either side, so that from the fixed one it leaves no sum. */
-int clv_shape_derive(clv_registration *run, clv_shape_term *term, int side, bool own)
+int clv_shape_derive(clv_registration *run, clv_shape_term *term, int side)
 {
     int status = CLVOX_OK;
     const size_t bytes = 32 * (size_t)term->side[side].mesh.elements;
     CLV_TRY(clv_buffer_fill(run->ctx, term->side[side].by_element, 0, 0, bytes));
     CLV_TRY(multiply(run, term, side, !side, -2));
-    if (own)
-        CLV_TRY(multiply(run, term, side, side, 2));
 end:
     return status;
+}
+
+int clv_shape_derive_own(clv_registration *run, clv_shape_term *term, int side)
+{
+    return multiply(run, term, side, side, 2);
 }
 
 /* partial: of a mesh, what clv_shape_mesh_sums leaves there. */
@@ -275,6 +285,23 @@ double clv_shapes_width(const clvox_register_options *o, const clvox_grid *grid,
     return width > 0 ? width : WIDTH * cbrt(edge[0] * edge[1] * edge[2]);
 }
 
+/* Without room for that they are not: then it takes longer. */
+static int sort_many(clv_registration *run, const clvox_grid *grid)
+{
+    clv_landmark_scratch *s = &run->shapes.sorted;
+    int most = 0;
+    for (int i = 0; i < run->shapes.count; i++)
+        for (int k = 0; k < 2; k++) {
+            const int n = run->shapes.term[i].side[k].mesh.vertices;
+            most = n > most ? n : most;
+        }
+    if (s->most >= most || !((double)most * (double)clvox_grid_voxels(grid) >= MANY))
+        return CLVOX_OK;
+    clv_landmark_scratch_destroy(s);
+    const int status = clv_landmark_scratch_create(run->ctx, most, s);
+    return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
+}
+
 int clv_shapes_place(clv_registration *run, const clvox_grid *grid, int index)
 {
     int status = CLVOX_OK;
@@ -283,6 +310,7 @@ int clv_shapes_place(clv_registration *run, const clvox_grid *grid, int index)
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
     const clv_image on = clv_image_of(NULL, grid->size, spacing, 3);
     run->shapes.width = clv_shapes_width(run->options, grid, index);
+    CLV_TRY(sort_many(run, grid));
     for (int i = 0; i < run->shapes.count; i++) {
         clv_shape_term *term = &run->shapes.term[i];
         term->norm = 0;
@@ -305,6 +333,14 @@ end:
     return status;
 }
 
+static int pull_trilinear(clv_registration *run, const clv_landmark_args *args, const clv_image *field)
+{
+    const clv_landmark_scratch *s = &run->shapes.sorted;
+    return args->count <= s->most && (double)args->count * (double)clv_image_voxels(field) >= MANY
+               ? clv_landmark_force_sorted(run->ctx, args, false, s, field)
+               : clv_landmark_force(run->ctx, args, false, NULL, field);
+}
+
 /* Adds what the vertices pull. A Gaussian over what many of them pull takes less time than many Gaussians. */
 static int spread(clv_registration *run, const clv_moving_mesh *mesh, const clv_points_pull *pull,
                   clv_buffer *force)
@@ -314,10 +350,10 @@ static int spread(clv_registration *run, const clv_moving_mesh *mesh, const clv_
     const clv_image field = clv_image_of(pull->smooth ? run->shapes.pull : force, pull->size, NULL, 3);
     float sigma[3];
     if (!pull->smooth)
-        return clv_landmark_force(run->ctx, &args, false, NULL, &field);
+        return pull_trilinear(run, &args, &field);
     clv_points_sigma(run, pull, sigma);
     CLV_TRY(clv_buffer_fill(run->ctx, field.buffer, 0, 0, 3 * clv_image_voxels(&field) * sizeof(float)));
-    CLV_TRY(clv_landmark_force(run->ctx, &args, false, NULL, &field));
+    CLV_TRY(pull_trilinear(run, &args, &field));
     CLV_TRY(clv_gaussian(run->ctx, &field, sigma, CLV_GAUSSIAN_AUTO, pull->scratch[0], pull->scratch[1]));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(force, pull->size), force,
                           pull->scratch[1], NULL, (const float[4]){1, 1, 0, 0}));
@@ -356,8 +392,10 @@ int clv_shapes_force(clv_registration *run, const clv_points_pull *pull)
                 .state = pull->state,
                 .slot = pull->slot,
             };
-            if (!term->by_mesh)
-                CLV_TRY(clv_shape_derive(run, term, s, true));
+            if (!term->by_mesh) {
+                CLV_TRY(clv_shape_derive(run, term, s));
+                CLV_TRY(clv_shape_derive_own(run, term, s));
+            }
             CLV_TRY(clv_moving_mesh_pull(run->ctx, mesh, &args));
             CLV_TRY(spread(run, mesh, pull, force[s]));
         }
@@ -400,10 +438,14 @@ void clv_shapes_release(clv_registration *run)
 {
     for (int i = 0; i < run->shapes.count; i++)
         clv_shape_mesh_drop(&run->shapes.term[i]);
+    clv_landmark_scratch_destroy(&run->shapes.sorted);
 }
 
 void clv_shapes_report(const clv_registration *run, clvox_register_result *result)
 {
-    for (int i = 0; i < run->shapes.count; i++)
-        result->shape_sums[run->shapes.term[i].shape] = run->shapes.term[i].sums;
+    for (int i = 0; i < run->shapes.count; i++) {
+        clvox_shape_sums *sums = &result->shape_sums[run->shapes.term[i].shape];
+        *sums = run->shapes.term[i].sums;
+        sums->no_room = run->shapes.no_room;
+    }
 }

@@ -42,9 +42,10 @@ int clv_shapes_force(clv_registration *run, const clv_points_pull *pull);
 /* Adds the terms a voxel, 0 or below, as the last pull found them. Blocking. */
 int clv_shapes_term(clv_registration *run, double *term);
 
-/* What by_element of one side becomes: the energy's derivative by all pairs, or without own that of
- * -2 <S, T>. */
-int clv_shape_derive(clv_registration *run, clv_shape_term *term, int side, bool own);
+/* What by_element of one side becomes: the derivative of -2 <S, T> by all pairs; and what is added to
+ * it: that of the side's own product, which makes it the energy's. */
+int clv_shape_derive(clv_registration *run, clv_shape_term *term, int side);
+int clv_shape_derive_own(clv_registration *run, clv_shape_term *term, int side);
 
 /* All three products by all pairs, where the elements lie. */
 int clv_shape_multiply_all(clv_registration *run, clv_shape_term *term);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "anatomy/mesh_costs.h"
 #include "mesh/meshes.h"
 #include "op/harness.h"
 #include "ref/anatomy/currents.h"
@@ -11,7 +12,8 @@
 static clvox_context *ctx;
 static const double NOWHERE[3] = {0, 0, 0};
 
-static clvox_surface_products products(const clvox_surface *a, const clvox_surface *b, double width, bool varifold)
+static clvox_surface_products products(const clvox_surface *a, const clvox_surface *b, double width,
+                                       bool varifold)
 {
     clvox_surface_products p;
     assert_ok(clvox_surface_currents(ctx, a, b, width, varifold, &p));
@@ -64,7 +66,8 @@ static void spheres_have_their_norm(void **state)
     clvox_surface *in = mesh_sphere(far, 20, 4), *out = mesh_sphere(far, 23, 4);
     clvox_surface_products p = products(in, out, 9, false);
     assert_that(fabs(p.aa / norm_of_sphere(20, 9) - 1) < .002, "%g, not %g", p.aa, norm_of_sphere(20, 9));
-    assert_that(fabs(p.ab / product_of_spheres(20, 23, 9) - 1) < .002, "%g, not %g", p.ab, product_of_spheres(20, 23, 9));
+    assert_that(fabs(p.ab / product_of_spheres(20, 23, 9) - 1) < .002, "%g, not %g", p.ab,
+                product_of_spheres(20, 23, 9));
     clvox_surface_destroy(&in);
     clvox_surface_destroy(&out);
 }
@@ -78,7 +81,8 @@ static void turn(clvox_surface *s, double angle)
             along += about[k] * p[k];
         for (int k = 0; k < 3; k++) {
             int l = (k + 1) % 3, m = (k + 2) % 3;
-            q[k] = cos(angle) * p[k] + sin(angle) * (about[l] * p[m] - about[m] * p[l]) + (1 - cos(angle)) * along * about[k] + shift[k];
+            q[k] = cos(angle) * p[k] + sin(angle) * (about[l] * p[m] - about[m] * p[l]) +
+                   (1 - cos(angle)) * along * about[k] + shift[k];
         }
         memcpy(p, q, sizeof q);
     }
@@ -95,8 +99,8 @@ static void motion_keeps_them_and_turning_over_does_not(void **state)
         turn(c, 1);
         turn(d, 1);
         clvox_surface_products moved = products(c, d, 4, varifold);
-        assert_that(fabs(moved.squared_distance - still.squared_distance) <= 1e-5 * still.aa, "moved: %g, still: %g",
-                    moved.squared_distance, still.squared_distance);
+        assert_that(fabs(moved.squared_distance - still.squared_distance) <= 1e-5 * still.aa,
+                    "moved: %g, still: %g", moved.squared_distance, still.squared_distance);
         mesh_turn(d, 0, d->triangles);
         clvox_surface_products over = products(c, d, 4, varifold);
         double want = varifold ? moved.ab : -moved.ab;
@@ -112,7 +116,8 @@ static void odd_surfaces(void **state)
 {
     (void)state;
     clvox_surface_products p;
-    clvox_surface *ball = mesh_sphere(NOWHERE, 5, 1), *nothing, *bad = mesh_sphere(NOWHERE, 5, 1), *flat = mesh_sphere(NOWHERE, 5, 1);
+    clvox_surface *ball = mesh_sphere(NOWHERE, 5, 1), *nothing, *bad = mesh_sphere(NOWHERE, 5, 1),
+                  *flat = mesh_sphere(NOWHERE, 5, 1);
     assert_ok(clvox_surface_create(3, 0, &nothing));
     p = products(ball, nothing, 2, false);
     assert_true(p.aa > 0 && p.bb == 0 && p.ab == 0 && p.squared_distance == p.aa);
@@ -265,6 +270,35 @@ static void auto_takes_the_faster_one_that_is_exact_enough(void **state)
     clvox_surface_destroy(&many);
 }
 
+/* As they were but for their digits, and never so low that what is said without a device is too little. */
+static void costs_are_kept_and_bounded(void **state)
+{
+    (void)state;
+    const clv_mesh_costs c = {1.234e-12, 5.678e-11, 9.1e-9, 1.5e-3, 1.27};
+    clv_mesh_costs back = {.pair = 0};
+    clv_wisdom_record r;
+    clv_mesh_costs_record(&c, &r);
+    assert_true(clv_mesh_costs_from(&r, &back));
+    assert_that(fabs(back.pair / c.pair - 1) < .005 && fabs(back.node / c.node - 1) < .005 &&
+                    fabs(back.share / c.share - 1) < .005 && fabs(back.launches / c.launches - 1) < .005 &&
+                    fabs(back.derivative / c.derivative - 1) < .005,
+                "%g %g %g %g %g", back.pair, back.node, back.share, back.launches, back.derivative);
+    static const char *const wrong[] = {
+        "", "group4", "1e-9,1e-9", "1e-9,1e-9,1e-9,1", "1e-9,nan,1e-9", "1e-9,-1,1e-9", "inf,1,1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(r.variant, sizeof r.variant, "%s", wrong[i]);
+        assert_that(!clv_mesh_costs_from(&r, &back), "%s", wrong[i]);
+    }
+    clv_mesh_costs_record(&c, &r);
+    snprintf(r.kernel, sizeof r.kernel, "copy");
+    assert_false(clv_mesh_costs_from(&r, &back));
+    for (int cpu = 0; cpu < 2; cpu++) {
+        const clv_mesh_costs typical = clv_mesh_costs_of_kind(cpu), least = clv_mesh_costs_least(cpu);
+        assert_true(least.pair == typical.pair && least.node < typical.node && least.share < typical.share &&
+                    least.derivative > typical.derivative);
+    }
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -274,6 +308,7 @@ int main(void)
     test_case(a_particle_mesh_is_off_by_what_it_says, "a particle mesh is off by what it says");
     test_case(auto_takes_the_faster_one_that_is_exact_enough,
               "auto takes the faster one that is exact enough");
+    test_case(costs_are_kept_and_bounded, "costs of pairs and meshes are kept and bounded");
     test_case(odd_surfaces, "surfaces without triangles, without area, with NaN");
     return test_run("currents", harness_close);
 }

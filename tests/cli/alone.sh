@@ -45,13 +45,17 @@ begin "where the linear part comes from"
 exits 0 clvox register --surface fixed.obj,far.obj -o f $quick -q --no-picture; grep -q 'Parameters: 1 0 0 0 1 0 0 0 1 -502 ' f_affine.txt || complain "not the centres"
 exits 0 clvox register --surface fixed.obj,moving.obj -o h $quick -q --no-picture --init centers
 awk '$1 == "Parameters:" { exit !($11 + 2 < 1e-9 && $11 + 2 > -1e-9) }' h_affine.txt || complain "not the centres"
+# Of a surface with more triangles on one side the centroid by area alone is where it was.
+awk '$1 == "v" { n++ } $1 == "f" && !done { print "v", 10 / 3, 10 / 3, 10 / 3; print "f 1 2 7"; print "f 2 3 7"; print "f 3 1 7"; done = 1; next } 1' \
+    fixed.obj | awk '$1 == "v" { print "v", $2 + 4, $3, $4; next } 1' > dense.obj
+exits 0 clvox register --surface fixed.obj,dense.obj -o h $quick --no-picture --init moments; says '^moments  4 '
+awk '$1 == "Parameters:" { exit !($11 + 4 < 1e-6 && $11 + 4 > -1e-6) }' h_affine.txt || complain "not the moments"
 exits 0 clvox register --surface fixed.obj,far.obj -o i $quick -q --no-picture --init f_affine.txt; cmp -s f_affine.txt i_affine.txt || complain "not the file's"
 exits 0 clvox register --points at.csv,gone.csv -o r --deform none --init points --linear rigid -q --no-picture; exists r_affine.txt; absent r_warp.nii.gz
 json r.json 'j["result"]["landmarks"]["largest_after_mm"] < 1e-6'
 
 begin "what cannot be is said in a sentence"
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --linear affine; says 'without images nothing gives a linear part'
-exits 2 clvox register --surface fixed.obj,moving.obj -o x --init moments; says 'init moments goes by images'
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --fixed-mask m.nii; says 'fixed-mask belongs to images'
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --weight 2; says '1 weights for 0 channels'
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --deform unbiased; says 'unbiased has no term of shapes'
@@ -61,6 +65,8 @@ exits 2 clvox register --surface fixed.obj -o x; says 'two files'
 exits 2 clvox register --surface fixed.obj,moving.obj -m moving.nii -o x; says 'f FIXED is missing'
 exits 2 clvox register -f a.nii -m b.nii --surface fixed.obj,moving.obj -o x --spacing 2mm; says 'spacing is for shapes'
 exits 2 clvox register --points at.csv,gone.csv -o x; says 'points-weight above 0'
+printf 'x,y,z\n1,2,3\n1,2,3\n' > same.csv
+exits 1 clvox register --points same.csv,same.csv --points-weight 1 -o x -q; one_sentence; says 'the landmarks of both sides are one point'
 exits 2 clvox register -o x; says 'f FIXED is missing'
 exits 1 clvox register --surface fixed.obj,moving.obj -o x --spacing 20mm -q; one_sentence; says 'too coarse'
 exits 1 clvox register --surface fixed.obj,moving.obj -o x --spacing 0.001mm -q; one_sentence; says 'more than 1024 voxels'

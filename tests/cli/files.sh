@@ -60,6 +60,13 @@ exits 0 clvox info lines.tck --json log/tracks.json; prints 'curves, RAS mm'; pr
 prints '0.00 to 3.00, 0.00 to 4.00, 0.00 to 3.00 mm'; prints 'length       9 mm'
 json log/tracks.json 'j["files"][0]["lines"] == 2 and abs(j["files"][0]["length_mm"] - 9) < 1e-6'
 gzip -c lines.tck > packed.tck.gz; exits 0 clvox info packed.tck.gz; prints '5 vertices, 3 segments, 2 lines$'
+exits 0 clvox info lines.vtk; prints 'curves, RAS mm'; prints '5 vertices, 3 segments, 2 lines$'; quiet
+sed 's/^3 0 1 2/3 0 1 9/' lines.vtk > wrong.vtk; exits 1 clvox info wrong.vtk; one_sentence; says 'wrong.vtk'
+# Tracks without any, and with points alone.
+{ printf 'mrtrix tracks\ndatatype: Float32LE\ncount: 0\nfile: . 64\nEND\n######'; printf '\000\000\200\177\000\000\200\177\000\000\200\177'; } > bare.tck
+exits 0 clvox info bare.tck; prints '0 vertices, 0 segments, 0 lines'; says 'bare.tck: holds no line of two points or more'; one_sentence
+exits 0 clvox apply --curves bare.tck -t one.txt -o carried.tck; says 'bare.tck: holds no line'
+exits 1 clvox register --curves lines.tck,bare.tck -o x -q; says 'bare.tck: has no segment with a length'
 head -c 20 lines.tck > cut.tck; exits 1 clvox info cut.tck; one_sentence; says 'cut.tck'
 
 begin "compare: surfaces"

@@ -121,6 +121,27 @@ exists x2_inverse_warp.nii.gz
 rm -f x2*
 rm huge.nii
 
+begin "a particle mesh without room: auto goes on by all pairs and says so, mesh refuses"
+clvox phantom surface:sphere -o round --size 60x60x60 -q > log/out 2>&1
+clvox phantom surface:csg -o part --size 60x60x60 -q > log/out 2>&1
+exits 0 clvox surface mesh round_mask.nii.gz -o round.ply -q; exits 0 clvox surface mesh part_mask.nii.gz -o part.ply -q
+shapes="clvox register --surface round.ply,part.ply --width 4mm --spacing 1.5mm --deform greedy --shrink 1 --iterations 2 --no-picture -q"
+sums='j["result"]["surfaces"]["surface"][0]'
+exits 0 $shapes -o roomy; json roomy.json "$sums[\"sums\"] == \"mesh\" and not $sums[\"no_room_for_mesh\"]"
+exits 0 $shapes -o pairs --currents exact
+exits 1 cmp -s roomy_warp.nii.gz pairs_warp.nii.gz
+# By what the device has; by what it turns out not to have; by what a mesh takes beside its room.
+for wanting in memory:10 taken:10 taken:12; do
+    exits 0 poor $wanting $shapes -o tight; prints 'by all pairs: a particle mesh has no room on this device'
+    json tight.json "$sums[\"sums\"] == \"exact\" and $sums[\"no_room_for_mesh\"]"
+    exits 0 cmp tight_warp.nii.gz pairs_warp.nii.gz; rm tight*
+done
+exits 1 poor memory:10 $shapes -o tight --currents mesh; one_sentence; says '--currents auto or exact would fit'
+exits 1 poor memory:8 $shapes -o tight; one_sentence; says '--shrink 2 would fit'
+exits 1 poor memory:2 $shapes -o tight; one_sentence; says 'no coarser grid would fit'
+for f in tight*; do absent "$f"; done
+rm round* part* roomy* pairs*
+
 begin "memory that others have taken is a sentence when it runs out"
 for left in 0 1; do
     exits 1 poor taken:$left clvox register -f large.nii -m large.nii -o x2 -q

@@ -31,6 +31,20 @@ cmp -s w.txt before.txt || complain "--no-wisdom changed the file"
 exits 0 tune --kernel gradient --all --no-wisdom --json log/a.json # it has forms for CPUs and for GPUs
 json log/a.json 'any(not c["automatic"] for c in j["tune"][0]["candidates"])'
 
+begin "costs of sums over shapes are measured and kept, and decide between pairs and a particle mesh"
+exits 0 tune --kernel shape_sums --json log/s.json -q; prints '^shape_sums .* a pair '
+json log/s.json 'all([j["shape_sums"][k] > 0 for k in ("pair", "node", "share", "launches")]) and j["shape_sums"]["derivative"] >= 1'
+grep -q "$(printf '\tshape_sums\tseconds\t0\t')" w.txt || complain "the costs are not kept"
+exits 0 clvox phantom surface:sphere -o ball --size 60x60x60 -q
+exits 0 clvox surface mesh ball_mask.nii.gz -o ball.ply -q
+sed -i "$(printf 's/\tseconds\t0\t.*/\tseconds\t0\t1e-9,1e-8,1e-8\t150 1000 0 0/')" w.txt # dear pairs
+exits 0 clvox surface compare ball.ply ball.ply --width 8mm; prints 'by a particle mesh'
+sed -i "$(printf 's/\t1e-9,/\t1e-15,/')" w.txt
+exits 0 clvox surface compare ball.ply ball.ply --width 8mm --json log/c.json; json log/c.json 'j["result"]["currents_products"]["method"] == "exact"'
+json log/c.json 'len(j["wisdom"]["hash"]) == 16'
+exits 0 clvox surface compare ball.ply ball.ply --width 8mm --no-wisdom; prints 'by a particle mesh'
+cp before.txt w.txt
+
 begin "runs say which wisdom they went by"
 exits 0 clvox bench copy --size 12 --seconds 0.001 --json log/b.json; quiet
 json log/b.json 'j["wisdom"]["used"] and j["wisdom"]["kernels"] >= 1 and len(j["wisdom"]["hash"]) == 16'

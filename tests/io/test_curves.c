@@ -104,6 +104,11 @@ static void damage(void **state)
     write_text("bad.obj", "v 0 0 0\nv 1 0 0\nl 1 2\n");
     assert_int_equal(clvox_curves_read(files_in("bad.obj"), 0, &none), CLVOX_ERROR_FORMAT);
     assert_non_null(strstr(clvox_message(), "holds no curves that clvox knows"));
+    write_text("bad.gii", "<?xml version=\"1.0\"?><GIFTI Version=\"1.0\" NumberOfDataArrays=\"0\"></GIFTI>");
+    assert_int_equal(clvox_curves_read(files_in("bad.gii"), 0, &none), CLVOX_ERROR_FORMAT);
+    assert_non_null(strstr(clvox_message(),
+                           "holds no curves, for which GIFTI has no standard; clvox reads the "
+                           "lines of VTK polydata (.vtk), MRtrix's tracks (.tck)"));
 }
 
 /* ---- streamlines --------------------------------------------------------- */

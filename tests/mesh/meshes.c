@@ -43,13 +43,13 @@ static int32_t middle_of(clvox_surface *s, link *links, size_t room, int32_t a, 
 clvox_surface *mesh_sphere(const double centre[3], double radius, int levels)
 {
     static const int first[20][3] = {
-        {0, 11, 5}, {0, 5, 1}, {0, 1, 7}, {0, 7, 10}, {0, 10, 11}, {1, 5, 9}, {5, 11, 4},
-        {11, 10, 2}, {10, 7, 6}, {7, 1, 8}, {3, 9, 4}, {3, 4, 2}, {3, 2, 6}, {3, 6, 8},
-        {3, 8, 9}, {4, 9, 5}, {2, 4, 11}, {6, 2, 10}, {8, 6, 7}, {9, 8, 1},
+        {0, 11, 5},  {0, 5, 1},  {0, 1, 7},  {0, 7, 10}, {0, 10, 11}, {1, 5, 9}, {5, 11, 4},
+        {11, 10, 2}, {10, 7, 6}, {7, 1, 8},  {3, 9, 4},  {3, 4, 2},   {3, 2, 6}, {3, 6, 8},
+        {3, 8, 9},   {4, 9, 5},  {2, 4, 11}, {6, 2, 10}, {8, 6, 7},   {9, 8, 1},
     };
     const double g = (1 + sqrt(5)) / 2;
-    const double corner[12][3] = {{-1, g, 0}, {1, g, 0}, {-1, -g, 0}, {1, -g, 0}, {0, -1, g}, {0, 1, g},
-                                  {0, -1, -g}, {0, 1, -g}, {g, 0, -1}, {g, 0, 1}, {-g, 0, -1}, {-g, 0, 1}};
+    const double corner[12][3] = {{-1, g, 0},  {1, g, 0},  {-1, -g, 0}, {1, -g, 0}, {0, -1, g},  {0, 1, g},
+                                  {0, -1, -g}, {0, 1, -g}, {g, 0, -1},  {g, 0, 1},  {-g, 0, -1}, {-g, 0, 1}};
     size_t all = (size_t)20 << (2 * levels), triangles = 20, room = 4 * all;
     clvox_surface *s = create(all / 2 + 2, all);
     s->vertices = 0;
@@ -214,11 +214,35 @@ static bool triangles_cross(const clvox_surface *a, size_t i, size_t j)
     return cross;
 }
 
+/* Where a triangle begins and ends along x. */
+typedef struct reach {
+    double least, most;
+    size_t triangle;
+} reach;
+
+static int by_least(const void *a, const void *b)
+{
+    const double x = ((const reach *)a)->least, y = ((const reach *)b)->least;
+    return (x > y) - (x < y);
+}
+
 int mesh_crossings(const clvox_surface *a)
 {
     int count = 0;
+    reach *all = calloc(a->triangles + 1, sizeof *all);
+    assert_non_null(all);
+    for (size_t i = 0; i < a->triangles; i++) {
+        all[i] = (reach){INFINITY, -INFINITY, i};
+        for (size_t k = 0; k < 3; k++) {
+            const double x = a->points[3 * (size_t)a->corners[3 * i + k]];
+            all[i].least = fmin(all[i].least, x);
+            all[i].most = fmax(all[i].most, x);
+        }
+    }
+    qsort(all, a->triangles, sizeof *all, by_least);
     for (size_t i = 0; i < a->triangles; i++)
-        for (size_t j = i + 1; j < a->triangles; j++)
-            count += triangles_cross(a, i, j);
+        for (size_t j = i + 1; j < a->triangles && all[j].least <= all[i].most; j++)
+            count += triangles_cross(a, all[i].triangle, all[j].triangle);
+    free(all);
     return count;
 }

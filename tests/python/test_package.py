@@ -197,6 +197,11 @@ def anatomy():
     assert alone.warped is None and equal(alone.warp, "rs_warp.nii.gz")
     assert alone.shapes[0].mean_after < alone.shapes[0].mean_linear
     refused(["have a grid of their own"], clvox.register, "p_fixed.nii.gz", "p_moving.nii.gz", spacing=2)
+    first = surfaces[0]
+    gone = clvox.Surface(np.asarray(first.points) + [90, 0, 0], first.triangles)
+    for init in (None, "centers", "moments"):  # without init as the command has it where they lie apart
+        alone = clvox.register(shapes=[(first, gone)], width=4, init=init, **{k: v for k, v in FEW.items() if k != "linear"})
+        assert np.allclose(alone.matrix[:3, 3], [90, 0, 0]) and alone.shapes[0].mean_linear < 1e-6
     refused(["too coarse"], clvox.register, shapes=[surfaces], spacing=50)
     refused(["0 fixed", "0 moving"], clvox.register)
     refused(["Surface, Curves or a Cloud"], clvox.register, "p_fixed.nii.gz", "p_moving.nii.gz", shapes=[(1, 2)])

@@ -119,6 +119,100 @@ static void a_matrix_leads_to_what_is_far_away(void **state)
     end(&s);
 }
 
+/* A surface, curves and a cloud that are shifted, and those of the moving side described by more elements on
+ * one side of them: their centroids do not feel that, the mean of their vertices does. */
+static void moments_find_a_shift(void **state)
+{
+    (void)state;
+    const double by[3] = {5, -3, 21};
+    scene s;
+    clvox_shape *made[6];
+    double matrix[4][4];
+    begin(&s, CLVOX_DEFORM_GREEDY);
+    const clvox_shape *ball = s.fixed;
+    assert_ok(clvox_shape_create(CLVOX_SHAPE_SURFACE, ball->vertices, ball->elements, &made[0]));
+    memcpy(made[0]->points, ball->points, 3 * ball->vertices * sizeof *ball->points);
+    memcpy(made[0]->corners, ball->corners, 3 * ball->elements * sizeof *ball->corners);
+    /* Each of the first half of the triangles cut into three about its middle. */
+    const size_t half = ball->elements / 2;
+    assert_ok(
+        clvox_shape_create(CLVOX_SHAPE_SURFACE, ball->vertices + half, ball->elements + 2 * half, &made[1]));
+    memcpy(made[1]->points, ball->points, 3 * ball->vertices * sizeof *ball->points);
+    int32_t *to = made[1]->corners;
+    for (size_t e = 0; e < ball->elements; e++)
+        for (int cut = 0; cut < (e < half ? 3 : 1); cut++, to += 3) {
+            memcpy(to, ball->corners + 3 * e, 3 * sizeof *to);
+            if (e >= half)
+                continue;
+            to[cut] = (int32_t)(ball->vertices + e);
+            for (int k = 0; k < 3 && cut == 0; k++)
+                for (int c = 0; c < 3; c++)
+                    made[1]->points[3 * (ball->vertices + e) + (size_t)k] +=
+                        ball->points[3 * ball->corners[3 * e + (size_t)c] + k] / 3;
+        }
+    assert_ok(clvox_shape_create(CLVOX_SHAPE_CURVES, 3, 2, &made[2]));
+    assert_ok(clvox_shape_create(CLVOX_SHAPE_CURVES, 4, 3, &made[3]));
+    memcpy(made[2]->points, (const double[9]){30, -50, 8, 34, -50, 8, 40, -50, 8}, 9 * sizeof(double));
+    memcpy(made[3]->points, (const double[12]){30, -50, 8, 31, -50, 8, 32, -50, 8, 40, -50, 8},
+           12 * sizeof(double));
+    for (int side = 2; side < 4; side++)
+        for (int i = 0; i < 2 * side; i++)
+            made[side]->corners[i] = (i + 1) / 2;
+    assert_ok(clvox_shape_create(CLVOX_SHAPE_CLOUD, 2, 0, &made[4]));
+    assert_ok(clvox_shape_create(CLVOX_SHAPE_CLOUD, 3, 0, &made[5]));
+    memcpy(made[4]->points, (const double[6]){30, -50, 8, 33, -46, 9}, 6 * sizeof(double));
+    memcpy(made[5]->points, (const double[9]){30, -50, 8, 30, -50, 8, 33, -46, 9}, 9 * sizeof(double));
+    made[5]->weights = malloc(3 * sizeof(double));
+    memcpy(made[5]->weights, (const double[3]){.25, .25, .5}, 3 * sizeof(double));
+    for (int i = 1; i < 6; i += 2)
+        for (size_t k = 0; k < 3 * made[i]->vertices; k++)
+            made[i]->points[k] += by[k % 3];
+    double at[6] = {28, -50, 7, 30, -51, 9}, there[6];
+    for (int k = 0; k < 6; k++)
+        there[k] = at[k] + by[k % 3];
+    /* Each kind alone, and all of them and landmarks. */
+    for (int kind = 0; kind < 4; kind++) {
+        const clvox_shape *fixed[3] = {made[0], made[2], made[4]}, *moving[3] = {made[1], made[3], made[5]};
+        clvox_register_images images = {.fixed_shapes = fixed + kind % 3,
+                                        .moving_shapes = moving + kind % 3,
+                                        .shapes = kind < 3 ? 1 : 3,
+                                        .fixed_points = at,
+                                        .moving_points = there,
+                                        .points = kind < 3 ? 0 : 2};
+        clvox_register_options o = s.options;
+        double off[2] = {0}, far = 0;
+        for (int i = 0; i < 2; i++) {
+            o.init = i ? CLVOX_INIT_MOMENTS : CLVOX_INIT_CENTERS;
+            assert_ok(clvox_shapes_start(&images, &o, matrix));
+            for (int k = 0; k < 3; k++)
+                off[i] += fabs(matrix[k][3] - by[k]);
+        }
+        assert_that(off[1] < 1e-9 && off[0] > .01, "kind %d: off by %g, and by centres %g", kind, off[1],
+                    off[0]);
+        /* They lie apart along z. */
+        o.init = CLVOX_INIT_AUTO;
+        assert_ok(clvox_shapes_start(&images, &o, matrix));
+        assert_true(matrix[2][3] != 0);
+        o.init = CLVOX_INIT_HEADER;
+        assert_ok(clvox_shapes_start(&images, &o, matrix));
+        assert_memory_equal(matrix, one, sizeof one);
+        if (kind > 0)
+            continue;
+        /* And a registration starts from there. */
+        clvox_register_result r;
+        images.grid = &s.grid;
+        o.init = CLVOX_INIT_MOMENTS;
+        assert_ok(clvox_register(ctx, &images, &o, &r));
+        for (int k = 0; k < 3; k++)
+            far = fmax(far, fabs(r.matrix[k][3] - by[k]));
+        assert_true(far < 1e-9 && r.largest_mm < .1);
+        clvox_register_result_destroy(&r);
+    }
+    for (int i = 0; i < 6; i++)
+        clvox_shape_destroy(&made[i]);
+    end(&s);
+}
+
 /* A map that is known: 2 mm along x, falling off with a Gaussian that is wide against the shape. */
 static double shift_at(const double x[3], const double about[3])
 {
@@ -249,6 +343,7 @@ int main(void)
     for (int i = 0; i < PAIR_MODELS; i++)
         test_case_at(surfaces_find_each_other, TEST_AT(i), "%s: surfaces find each other",
                      pair_models[i].name);
+    test_case(moments_find_a_shift, "moments find a shift, however densely either side is sampled");
     test_case(a_matrix_leads_to_what_is_far_away, "a matrix leads to what is far away");
     test_case(landmarks_alone_find_a_known_map, "landmarks alone find a known map");
     test_case(what_cannot_be, "what needs images is refused without them");

@@ -38,13 +38,14 @@ static void view(const clvox_surface *s, clvox_shape_kind kind, clvox_shape *out
         out->elements = out->elements * 3 / (size_t)kind;
 }
 
-static void begin(scene *s, clvox_shape_kind kind, double width, bool varifold, clvox_currents_method method,
-                  double error)
+/* Of a sphere of 20 * 4^levels triangles and an ellipsoid of 12 n^2. */
+static void begin_of(scene *s, int levels, int n, clvox_shape_kind kind, double width, bool varifold,
+                     clvox_currents_method method, double error)
 {
     const double axes[3] = {8.4, 5.95, 7.7}, shifted[3] = {4.5, -6, 8.5};
     memset(s, 0, sizeof *s);
-    s->fixed = mesh_sphere(middle, 7, 3);
-    s->moving = mesh_ellipsoid(shifted, axes, 9);
+    s->fixed = mesh_sphere(middle, 7, levels);
+    s->moving = mesh_ellipsoid(shifted, axes, n);
     view(s->fixed, kind, &s->shape[0]);
     view(s->moving, kind, &s->shape[1]);
     clvox_register_defaults(&s->options);
@@ -64,6 +65,12 @@ static void begin(scene *s, clvox_shape_kind kind, double width, bool varifold, 
     clv_shapes_describe(&s->run, &images);
     s->requests = clv_shapes_requests(&s->run, s->list);
     assert_ok(clv_pool_take(ctx, s->list, s->requests));
+}
+
+static void begin(scene *s, clvox_shape_kind kind, double width, bool varifold, clvox_currents_method method,
+                  double error)
+{
+    begin_of(s, 3, 9, kind, width, varifold, method, error);
 }
 
 static void end(scene *s)
@@ -182,6 +189,39 @@ static void the_error_asked_for_is_kept(void **state)
                     end(&s);
                 }
             }
+}
+
+/* Where no grid that has room agrees; its sums then are those by all pairs to the bit. Of MESH it is a
+ * sentence. */
+static void auto_gives_up_a_mesh_that_does_not_agree(void **state)
+{
+    (void)state;
+    enum { LEVELS = 4, N = 20, ROOM = 150000 }; /* for the first grid, which is off by more than is asked */
+    const double asked = 1e-3;
+    double term[2] = {0};
+    for (int i = 0; i < 3; i++) {
+        scene s;
+        begin_of(&s, LEVELS, N, CLVOX_SHAPE_CLOUD, 3, false, i ? CLVOX_CURRENTS_AUTO : CLVOX_CURRENTS_EXACT,
+                 asked);
+        if (i == 1)
+            s.run.shapes.room_nodes = ROOM;
+        assert_ok(clv_shapes_place(&s.run, &s.grid, 0));
+        clv_shape_term *shape = &s.run.shapes.term[0];
+        assert_true(shape->by_mesh == (i == 2) && shape->sums.by_mesh == (i == 2) && shape->sums.levels == 1);
+        assert_true(shape->sums.size[0] * shape->sums.size[1] * shape->sums.size[2] > ROOM || i < 2);
+        if (i == 0) /* which a mesh that is given up puts back */
+            assert_ok(clv_shape_multiply_all(&s.run, shape));
+        if (i < 2)
+            assert_ok(clv_shapes_term(&s.run, &term[i]));
+        if (i == 1) {
+            s.options.currents = CLVOX_CURRENTS_MESH;
+            assert_int_equal(clv_shapes_place(&s.run, &s.grid, 0), CLVOX_ERROR_DATA);
+            assert_non_null(
+                strstr(clvox_message(), "cloud 1: no particle mesh is within 0.001 of all pairs"));
+        }
+        end(&s);
+    }
+    assert_true(term[0] < 0 && term[0] == term[1]);
 }
 
 static void what_leaves_the_grid_goes_by_all_pairs(void **state)
@@ -307,6 +347,7 @@ int main(void)
     ctx = harness_open();
     test_case(derivatives_are_those_of_the_mesh, "derivatives are those of the mesh's energy");
     test_case(the_error_asked_for_is_kept, "the error asked for is kept, and said");
+    test_case(auto_gives_up_a_mesh_that_does_not_agree, "auto gives up a mesh that does not agree");
     test_case(what_leaves_the_grid_goes_by_all_pairs, "what leaves the grid goes by all pairs");
     test_set_up(set_up);
     for (int i = 0; i < PAIR_MODELS; i++)

@@ -140,45 +140,56 @@ static clvox_surface *mesh_of(const char *folder, const char *name)
 }
 
 /* Those of two people, in two images that are the same and say nothing of them. */
+static void hippocampus(const clvox_surface *a, const clvox_surface *b, int number)
+{
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_shape_errors errors;
+    clvox_surface_facts facts;
+    clvox_shape fixed, moving;
+    clvox_shape_of_surface(a, &fixed);
+    clvox_shape_of_surface(b, &moving);
+    assert_ok(clvox_surface_inspect(a, &facts));
+    clvox_volume *image =
+        pair_ball((const int[3]){27, 35, 29}, (const double[3]){1.7, 1.7, 1.7}, middle, 15, 1);
+    for (int axis = 0; axis < 3; axis++)
+        image->grid.to_ras[axis][3] += (facts.bounds[0][axis] + facts.bounds[1][axis]) / 2 - middle[axis];
+    const clvox_register_images images = {.channels = 1,
+                                          .fixed = {image},
+                                          .moving = {image},
+                                          .fixed_shapes = (const clvox_shape *const[]){&fixed},
+                                          .moving_shapes = (const clvox_shape *const[]){&moving},
+                                          .shapes = 1};
+    pair_shape_options(&o, CLVOX_DEFORM_GREEDY);
+    assert_ok(clvox_register(ctx, &images, &o, &r));
+    assert_ok(clvox_register_shape(ctx, &r, &o, &fixed, &moving, &errors));
+    printf("# hippocampi 1 and %d %.3f mm apart (%.3f at most), %.3f (%.3f) after\n", number,
+           errors.mean_linear, errors.largest_linear, errors.mean_after, errors.largest_after);
+    assert_true(r.device_bytes <= clvox_register_bytes(&images, &o));
+    assert_true(errors.mean_linear > (number == 2 ? .7 : .4) && errors.mean_after < .4 &&
+                r.jacobian.folded == 0);
+    assert_true(errors.mean_after < .5 * errors.mean_linear);
+    clvox_register_result_destroy(&r);
+    clvox_shape_destroy(&errors.carried);
+    clvox_volume_destroy(&image);
+}
+
 static void hippocampi(void **state)
 {
     (void)state;
     const char *folder = getenv("CLVOX_DATA") ? getenv("CLVOX_DATA") : CLVOX_DATA_DEFAULT;
-    clvox_surface *a = mesh_of(folder, "hippo1.vtk"), *b = mesh_of(folder, "hippo2.vtk");
-    if (a && b) {
-        clvox_register_options o;
-        clvox_register_result r;
-        clvox_shape_errors errors;
-        clvox_surface_facts facts;
-        clvox_shape fixed, moving;
-        clvox_shape_of_surface(a, &fixed);
-        clvox_shape_of_surface(b, &moving);
-        assert_ok(clvox_surface_inspect(a, &facts));
-        clvox_volume *image =
-            pair_ball((const int[3]){27, 35, 29}, (const double[3]){1.7, 1.7, 1.7}, middle, 15, 1);
-        for (int axis = 0; axis < 3; axis++)
-            image->grid.to_ras[axis][3] += (facts.bounds[0][axis] + facts.bounds[1][axis]) / 2 - middle[axis];
-        const clvox_register_images images = {.channels = 1,
-                                              .fixed = {image},
-                                              .moving = {image},
-                                              .fixed_shapes = (const clvox_shape *const[]){&fixed},
-                                              .moving_shapes = (const clvox_shape *const[]){&moving},
-                                              .shapes = 1};
-        pair_shape_options(&o, CLVOX_DEFORM_GREEDY);
-        assert_ok(clvox_register(ctx, &images, &o, &r));
-        assert_ok(clvox_register_shape(ctx, &r, &o, &fixed, &moving, &errors));
-        printf("# hippocampi %.3f mm apart (%.3f at most), %.3f (%.3f) after\n", errors.mean_linear, errors.largest_linear,
-               errors.mean_after, errors.largest_after);
-        assert_true(r.device_bytes <= clvox_register_bytes(&images, &o));
-        assert_true(errors.mean_linear > .7 && errors.mean_after < .4 && r.jacobian.folded == 0);
-        clvox_register_result_destroy(&r);
-        clvox_shape_destroy(&errors.carried);
-        clvox_volume_destroy(&image);
-    } else {
+    clvox_surface *a = mesh_of(folder, "hippo1.vtk");
+    if (!a)
         test_skip("no surf_deformetrica in %s", folder);
+    for (int number = 2; number <= 4; number++) {
+        char name[32];
+        snprintf(name, sizeof name, "hippo%d.vtk", number);
+        clvox_surface *b = mesh_of(folder, name);
+        assert_non_null(b);
+        hippocampus(a, b, number);
+        clvox_surface_destroy(&b);
     }
     clvox_surface_destroy(&a);
-    clvox_surface_destroy(&b);
 }
 
 static void surfaces_that_are_none(void **state)

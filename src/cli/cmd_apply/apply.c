@@ -39,14 +39,15 @@ end:
 
 int cli_apply_write(const cli_apply *a, const clvox_volume *out)
 {
-    return a->order != CLVOX_TENSOR_AUTO ? clvox_tensor_write(out, a->order, a->out) : clvox_volume_write(out, a->out);
+    return a->order != CLVOX_TENSOR_AUTO ? clvox_tensor_write(out, a->order, a->out)
+                                         : clvox_volume_write(out, a->out);
 }
 
 int cmd_apply(command *cli, int argc, char **argv)
 {
-    static const clvox_interpolation methods[] = {CLVOX_INTERPOLATE_AUTO, CLVOX_INTERPOLATE_LINEAR,
+    static const clvox_interpolation methods[] = {CLVOX_INTERPOLATE_AUTO,    CLVOX_INTERPOLATE_LINEAR,
                                                   CLVOX_INTERPOLATE_NEAREST, CLVOX_INTERPOLATE_CUBIC,
-                                                  CLVOX_INTERPOLATE_LABEL, CLVOX_INTERPOLATE_BSPLINE,
+                                                  CLVOX_INTERPOLATE_LABEL,   CLVOX_INTERPOLATE_BSPLINE,
                                                   CLVOX_INTERPOLATE_LANCZOS};
     static const clvox_reorientation kinds[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
@@ -86,7 +87,7 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
         {"surface", 0, CLI_TEXT, &shape[CLI_SURFACE], "IN",
          "move the vertices of a mesh instead of resampling"},
-        {"curves", 0, CLI_TEXT, &shape[CLI_CURVES], "IN.tck",
+        {"curves", 0, CLI_TEXT, &shape[CLI_CURVES], "IN",
          "move the vertices of curves instead of resampling"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
          "frame of points, and of meshes and curves in files that state none, in and out (auto: points lps, "
@@ -99,7 +100,7 @@ int cmd_apply(command *cli, int argc, char **argv)
                     "       clvox apply --list TABLE.tsv [-r REFERENCE] [-t T ...]\n"
                     "       clvox apply --points IN.csv [--frames ras] -t T [-t T ...] -o OUT.csv\n"
                     "       clvox apply --surface IN [--frames lps] -t T [-t T ...] -o OUT\n"
-                    "       clvox apply --curves IN.tck [--frames lps] -t T [-t T ...] -o OUT.tck",
+                    "       clvox apply --curves IN [--frames lps] -t T [-t T ...] -o OUT",
         .about =
             "Resamples an image onto the grid of REFERENCE through a chain of transforms, as\n"
             "antsApplyTransforms does: the voxel of REFERENCE at x takes the value of IMAGE at last(... "
@@ -131,7 +132,10 @@ int cmd_apply(command *cli, int argc, char **argv)
             "with --frames lps. To carry a mesh from the moving space to the fixed one, invert the chain:\n"
             "-t AFFINE.txt,-1 -t WARP.nii.gz,-1 or -t AFFINE.txt,-1 -t INVERSE_WARP.nii.gz. --curves does "
             "the same\n"
-            "with the lines of VTK polydata.",
+            "with the lines of VTK polydata, for which --frames counts, and with tracks (.tck and, read "
+            "only, "
+            ".trk),\n"
+            "which state their frame.",
         .example = "  clvox apply -i atlas_labels.nii.gz -r subject.nii.gz -t result_warp.nii.gz "
                    "-t result_affine.txt \\\n      --interp label -o labels_on_subject.nii.gz",
         .options = options,

@@ -39,13 +39,11 @@ int cli_alone_check(const cli_register_request *r, clvox_register_options *o)
     for (int i = 0; i < 4; i++)
         if (masks[i])
             return cli_misuse("--%s belongs to images: give -f FIXED -m MOVING", names[i]);
-    if (o->init == CLVOX_INIT_MOMENTS)
-        return cli_misuse("--init moments goes by images; without them: centers, points, header or FILE");
     if (!r->init_points && o->linear != CLVOX_LINEAR_NONE) {
         if (typed(r, "linear"))
             return cli_misuse(
-                "--linear %s: without images nothing gives a linear part, except landmarks (--points with "
-                "--init points) or a file (--init FILE)",
+                "--linear %s: without images nothing gives a linear part except landmarks (--points with "
+                "--init points); --init takes a shift from the shapes, or a map from a FILE",
                 typed(r, "linear"));
         o->linear = CLVOX_LINEAR_NONE;
     }
@@ -67,63 +65,27 @@ int cli_alone_check(const cli_register_request *r, clvox_register_options *o)
 
 /* ---- where they lie -------------------------------------------------------- */
 
-/* The middle of one side's corners and landmarks, and the box around them. */
-typedef struct place {
-    double middle[3], least[3], most[3];
-    double count;
-} place;
-
-static void add(place *to, const double *point)
-{
-    for (int k = 0; k < 3; k++) {
-        to->middle[k] += point[k];
-        to->least[k] = fmin(to->least[k], point[k]);
-        to->most[k] = fmax(to->most[k], point[k]);
-    }
-    to->count++;
-}
-
-static place place_of(const clvox_register_images *images, bool moving)
-{
-    place p = {{0}, {INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}, 0};
-    const double *points = moving ? images->moving_points : images->fixed_points;
-    for (int i = 0; i < images->shapes; i++) {
-        const clvox_shape *s = moving ? images->moving_shapes[i] : images->fixed_shapes[i];
-        for (size_t c = 0; c < (size_t)s->kind * s->elements; c++)
-            add(&p, s->points + 3 * (size_t)s->corners[c]);
-    }
-    for (int i = 0; i < images->points; i++)
-        add(&p, points + 3 * i);
-    for (int k = 0; k < 3 && p.count > 0; k++)
-        p.middle[k] /= p.count;
-    return p;
-}
-
-static bool apart(const place *a, const place *b)
-{
-    bool far = false;
-    for (int k = 0; k < 3; k++)
-        far = far || a->least[k] > b->most[k] || b->least[k] > a->most[k];
-    return far;
-}
-
 /* The affine to start from, where it is not given. */
-static void start(const command *cli, const clvox_register_images *images, clvox_register_options *o)
+static int start(const command *cli, const clvox_register_images *images, clvox_register_options *o)
 {
-    const place fixed = place_of(images, false), moving = place_of(images, true);
-    const bool far = o->init == CLVOX_INIT_AUTO && apart(&fixed, &moving);
-    if (o->init != CLVOX_INIT_CENTERS && !far) {
-        if (o->init != CLVOX_INIT_MATRIX)
-            o->init = CLVOX_INIT_HEADER;
-        return;
-    }
-    memcpy(o->matrix, (const double[4][4]){{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}, sizeof o->matrix);
-    for (int k = 0; k < 3; k++)
-        o->matrix[k][3] = moving.middle[k] - fixed.middle[k];
+    int status = CLVOX_OK;
+    const clvox_init asked = o->init;
+    const char *what = "centres  ";
+    CLI_TRY(clvox_shapes_start(images, o, o->matrix));
+    const bool shifts = o->matrix[0][3] != 0 || o->matrix[1][3] != 0 || o->matrix[2][3] != 0;
+    if (asked == CLVOX_INIT_AUTO && shifts)
+        what = "centres  the boxes of both sides do not meet: ";
+    else if (asked == CLVOX_INIT_MOMENTS)
+        what = "moments  ";
+    if (asked != CLVOX_INIT_MATRIX)
+        o->init = CLVOX_INIT_HEADER;
+    if (asked != CLVOX_INIT_CENTERS && asked != CLVOX_INIT_MOMENTS && !(asked == CLVOX_INIT_AUTO && shifts))
+        goto end;
     o->init = CLVOX_INIT_MATRIX;
-    cli_remark(cli, 0, "centres  %s%.4g %.4g %.4g mm from fixed to moving\n",
-               far ? "the boxes of both sides do not meet: " : "", o->matrix[0][3], o->matrix[1][3],
+    cli_remark(cli, 0, "%s%.4g %.4g %.4g mm from fixed to moving\n", what, o->matrix[0][3], o->matrix[1][3],
                o->matrix[2][3]);
+end:
+    return status;
 }
 
 int cli_alone_place(cli_pair *p, clvox_register_images *images)
@@ -134,7 +96,7 @@ int cli_alone_place(cli_pair *p, clvox_register_images *images)
     const cli_register_request *r = &p->request;
     clvox_register_options *o = &p->options;
     if (!r->init_points)
-        start(p->cli, images, o);
+        CLI_TRY(start(p->cli, images, o));
     if (o->init == CLVOX_INIT_MATRIX)
         memcpy(one, o->matrix, sizeof one);
     const double finest = o->surface_widths > 0 ? o->surface_width[o->surface_widths - 1] : 0;

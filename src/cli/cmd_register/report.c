@@ -406,6 +406,9 @@ void cli_register_posteriors(command *cli, const clvox_posteriors *p, const clvo
 static void report_sums(command *cli, const char *name, const clvox_shape_sums *sums, cJSON *to)
 {
     cJSON_AddStringToObject(to, "sums", sums->by_mesh ? "mesh" : "exact");
+    cJSON_AddBoolToObject(to, "no_room_for_mesh", sums->no_room);
+    if (sums->no_room)
+        cli_print(cli, "%-20s by all pairs: a particle mesh has no room on this device\n", name);
     if (!sums->by_mesh)
         return;
     cli_print(cli,

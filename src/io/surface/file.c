@@ -40,7 +40,7 @@ static bool is_freesurfer(const uint8_t *data, size_t size)
 
 typedef struct format {
     const char *ends[5];
-    bool framed; /* files state the frame of their vertices */
+    bool framed;                                  /* files state the frame of their vertices */
     bool (*is)(const uint8_t *data, size_t size); /* NULL: the ending alone tells */
     int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
     void (*write)(const clvox_surface *surface, clv_surface_out *out);
@@ -51,7 +51,8 @@ static const format formats[FORMATS] = {
     [GIFTI] = {{".gii"}, true, is_gifti, clv_gifti_read, clv_gifti_write},
     [VTK] = {{".vtk"}, false, is_vtk, clv_vtk_read, clv_vtk_write},
     [PLY] = {{".ply"}, false, is_ply, clv_ply_read, clv_ply_write},
-    [FREESURFER] = {{".fs", ".white", ".pial"}, true, is_freesurfer, clv_freesurfer_read, clv_freesurfer_write},
+    [FREESURFER] =
+        {{".fs", ".white", ".pial"}, true, is_freesurfer, clv_freesurfer_read, clv_freesurfer_write},
     [OBJ] = {{".obj"}, false, NULL, clv_obj_read, clv_obj_write},
     [BYU] = {{".byu"}, false, NULL, clv_byu_read, clv_byu_write},
     [STL] = {{".stl"}, false, clv_stl_is, clv_stl_read, clv_stl_write},
@@ -265,8 +266,10 @@ static int read_mesh(const char *path, int lps, clv_mesh *mesh)
     if (!f)
         f = by_name(path);
     if (mesh->lines && (!curves || (f && f != formats + VTK))) {
-        status = clvox_fail(CLVOX_ERROR_FORMAT,
-                            "%s: holds no curves that clvox knows; it reads " KNOWN_CURVES, path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: holds no curves%s; clvox reads " KNOWN_CURVES, path,
+                            f == formats + GIFTI        ? ", for which GIFTI has no standard"
+                            : f == formats + FREESURFER ? ": it is a FreeSurfer surface"
+                                                        : " that clvox knows");
         goto end;
     }
     if (!mesh->lines && !f) {

@@ -38,6 +38,24 @@ int clv_landmark_track(clvox_context *ctx, const clv_landmark_args *args);
 int clv_landmark_force(clvox_context *ctx, const clv_landmark_args *args, bool second, const float *sigma,
                        const clv_image *force);
 
+/* Where many landmarks are sorted by the voxels that they reach. */
+typedef struct clv_landmark_scratch {
+    clv_buffer *cells, *order, *other_cells, *other_order, *counts, *totals;
+    int most; /* landmarks; 0: there is none */
+} clv_landmark_scratch;
+
+/* On failure *out is empty. */
+int clv_landmark_scratch_create(clvox_context *ctx, int most, clv_landmark_scratch *out);
+void clv_landmark_scratch_destroy(clv_landmark_scratch *scratch);
+/* At most. */
+size_t clv_landmark_scratch_bytes(int most);
+
+/* clv_landmark_force without sigma, bit for bit, in a time that grows with the sum of landmarks and not
+ * with their product with the voxels: from thousands of landmarks on it is the faster one. */
+int clv_landmark_force_sorted(clvox_context *ctx, const clv_landmark_args *args, bool second,
+                              const clv_landmark_scratch *scratch, const clv_image *force);
+
+extern const clv_entry clv_entry_landmark_cells, clv_entry_landmark_sums;
 extern const clv_entry clv_entry_landmark_track;
 extern const clv_entry clv_entry_landmark_force;
 

@@ -86,8 +86,8 @@ def _edge(volumes: Any) -> float:
 def _grid(images: Any, o: Any, spacing: Optional[float]) -> Any:
     """Around shapes and points alone."""
     grid = _abi.clvox_grid()
-    start = o.matrix if o.init == _abi.CLVOX_INIT_MATRIX else type(o.matrix)(
-        *(type(o.matrix[0])(*(float(i == j) for j in range(4))) for i in range(4)))
+    start = type(o.matrix)()
+    call(lib.clvox_shapes_start, images, o, start)
     widths = [o.surface_width[i] for i in range(o.surface_widths)]
     if not spacing and images.shapes and widths and widths[-1] > 0:
         spacing = .4 * widths[-1]
@@ -119,7 +119,8 @@ def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: 
     posteriors: a pair of tissue probabilities (a frame a tissue) or label maps, for posteriors_weight; alone, without fixed
         and moving, they are what is registered.
     spacing: mm of a voxel, of shapes and points alone, without images and posteriors: of the grid around them (default: 0.4
-        of the finest width, else a 64th of their longest extent). The linear part is then init, a matrix, or the identity.
+        of the finest width, else a 64th of their longest extent). The linear part is then init: a matrix, "centers", "moments",
+        or the identity; without it "centers" where the boxes around both sides do not meet.
     progress: called for each iteration with a Step (level, iteration, metric, fraction of the work done); what it raises
         stops the registration. True: a bar on standard error.
     Returns a Registration. Raises clvox.Error."""

@@ -43,6 +43,13 @@ static void make(problem *p, const int size[3], int count)
 static const int sizes[][3] = {{41, 7, 5}, {1, 9, 5}, {11, 1, 1}, {1, 1, 1}, {8, 7, 6}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
+/* Whether a kernel adds to the force one by one, as those for CPUs do. */
+static bool by_rows(clvox_context *ctx, const char *entry, const char *rows)
+{
+    const char *forced = clv_forced_variant(ctx, entry);
+    return forced ? !strcmp(forced, rows) : clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
+}
+
 static void one(clvox_context *ctx, const int size[3], int count, bool second, const float *axes, const float *sigma)
 {
     static problem p;
@@ -82,8 +89,26 @@ static void one(clvox_context *ctx, const int size[3], int count, bool second, c
         for (size_t i = 0; i < 3 * p.n; i++)
             want[i] = (double)got[i];
         clv_buffer *force = harness_upload_field(ctx, got, p.n);
+        /* By sorting, to the bit. */
+        clv_buffer *copy = sigma ? NULL : harness_upload_field(ctx, got, p.n);
         assert_ok(clv_landmark_force(ctx, &args, side, sigma, CLV_VECTORS(force, size)));
         harness_download_field(ctx, force, got, p.n);
+        if (copy) {
+            static float sorted[3 * VOXELS];
+            clv_landmark_scratch scratch;
+            assert_ok(clv_landmark_scratch_create(ctx, count, &scratch));
+            assert_ok(clv_landmark_force_sorted(ctx, &args, side, &scratch, CLV_VECTORS(copy, size)));
+            harness_download_field(ctx, copy, sorted, p.n);
+            const bool alike = by_rows(ctx, "landmark_force", "row") == by_rows(ctx, "landmark_sums", "run");
+            for (size_t i = 0; i < 3 * p.n && alike; i++)
+                assert_that(sorted[i] == got[i], "%dx%dx%d, %zu: %.9g, not %.9g", size[0], size[1], size[2],
+                            i, (double)sorted[i], (double)got[i]);
+            for (size_t i = 0; i < 3 * p.n; i++)
+                assert_that(fabsf(sorted[i] - got[i]) <= 1e-4f * (1 + fabsf(got[i])), "%zu: %.9g, not %.9g",
+                            i, (double)sorted[i], (double)got[i]);
+            clv_landmark_scratch_destroy(&scratch);
+            clv_buffer_destroy(&copy);
+        }
         /* Of the places and vectors as the device has them: what reaches a voxel hangs on the last digit. */
         for (int k = 0; k < 2 * count; k++)
             for (int a = 0; a < 3; a++) {
@@ -156,6 +181,8 @@ int main(void)
     test_case(derivative, "landmark force: the reference is the derivative of the mean squared distance by both fields");
     harness_open();
     harness_cases(&clv_entry_landmark_track, places_and_forces, NULL, 0, "places, vectors, forces");
+    harness_cases(&clv_entry_landmark_cells, places_and_forces, NULL, 0, "places, vectors, forces");
+    harness_cases(&clv_entry_landmark_sums, places_and_forces, NULL, 0, "places, vectors, forces");
     harness_cases(&clv_entry_landmark_force, places_and_forces, NULL, 0, "places, vectors, forces");
     return test_run("landmark force", harness_close);
 }

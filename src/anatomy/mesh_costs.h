@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What sums over pairs of elements and particle meshes cost, which decides between them. It is never
+ * timed while something runs: the choice, and with it the bits of a result, would change from run to
+ * run. Constants of the kind of device hold, or what `clvox tune` has measured and keeps as wisdom,
+ * whose hash is in every log. */
+#ifndef CLV_ANATOMY_MESH_COSTS_H
+#define CLV_ANATOMY_MESH_COSTS_H
+
+#include "runtime/runtime.h"
+#include "runtime/wisdom.h"
+
+/* Seconds, of which the choice needs but the proportions: of a pair of elements, of a node and a field
+ * of a convolution, of an element's share of a field, of the launches for samples; and how much longer
+ * a pair takes with its derivative. */
+typedef struct clv_mesh_costs {
+    double pair, node, share, launches, derivative;
+} clv_mesh_costs;
+
+/* Under which wisdom keeps them. */
+#define CLV_MESH_COSTS "shape_sums"
+
+/* Those of a kind of device. */
+clv_mesh_costs clv_mesh_costs_of_kind(bool cpu);
+
+/* Those of a context's device. */
+clv_mesh_costs clv_mesh_costs_of(const clvox_context *ctx);
+
+/* Those of that kind with which a mesh pays the soonest: no device's measured ones let it pay sooner. */
+clv_mesh_costs clv_mesh_costs_least(bool cpu);
+
+/* As a line of wisdom, and back; false where the record is none of them. */
+void clv_mesh_costs_record(const clv_mesh_costs *costs, clv_wisdom_record *record);
+bool clv_mesh_costs_from(const clv_wisdom_record *record, clv_mesh_costs *costs);
+
+#endif
