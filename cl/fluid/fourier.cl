@@ -22,6 +22,208 @@
 /* A float of a line: lanes are eight lines each on CPU devices. */
 #define AT(p, k, line) ((__local float *)((p) + (k) * pitch))[line]
 
+#if ROW_FORM
+/* Rows go through the lines eight by eight: sixteen of a component, two of which are real and imaginary parts
+ * of a line, then the same ones of the next component. */
+
+/* Rows become columns. */
+INLINE void transpose8(float8 *v)
+{
+    float8 s[8];
+#pragma unroll
+    for (int i = 0; i < 8; i += 2) {
+        float8 a = v[i], b = v[i + 1];
+        s[i] = (float8)(a.s0, b.s0, a.s1, b.s1, a.s4, b.s4, a.s5, b.s5);
+        s[i + 1] = (float8)(a.s2, b.s2, a.s3, b.s3, a.s6, b.s6, a.s7, b.s7);
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i += 4)
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            float8 a = s[i + j], b = s[i + j + 2];
+            v[i + 2 * j] = (float8)(a.s0, a.s1, b.s0, b.s1, a.s4, a.s5, b.s4, b.s5);
+            v[i + 2 * j + 1] = (float8)(a.s2, a.s3, b.s2, b.s3, a.s6, a.s7, b.s6, b.s7);
+        }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float8 a = v[i], b = v[i + 4];
+        v[i] = (float8)(a.lo, b.lo);
+        v[i + 4] = (float8)(a.hi, b.hi);
+    }
+}
+
+/* A component of the voxels i to i + 7 of a field of n, and where it is put: component 0 before the others. */
+INLINE float8 load_part(__global const float *field, int i, int c, int n)
+{
+#if FIELD_PACKED
+    float8 p = LOAD8(field + 3 * i), q = LOAD8(field + 3 * i + 8), r = LOAD8(field + 3 * i + 16);
+    switch (c) {
+    case 0: return (float8)(p.s0, p.s3, p.s6, q.s1, q.s4, q.s7, r.s2, r.s5);
+    case 1: return (float8)(p.s1, p.s4, p.s7, q.s2, q.s5, r.s0, r.s3, r.s6);
+    default: return (float8)(p.s2, p.s5, q.s0, q.s3, q.s6, r.s1, r.s4, r.s7);
+    }
+#else
+    return LOAD8(field + c * n + i);
+#endif
+}
+
+INLINE void store_part(float8 v, __global float *field, int i, int c, int n)
+{
+#if FIELD_PACKED
+    __global float *to = field + 3 * i;
+    if (c == 0) {
+        STORE8((float8)(v.s0, v.s0, v.s0, v.s1, v.s1, v.s1, v.s2, v.s2), to);
+        STORE8((float8)(v.s2, v.s3, v.s3, v.s3, v.s4, v.s4, v.s4, v.s5), to + 8);
+        STORE8((float8)(v.s5, v.s5, v.s6, v.s6, v.s6, v.s7, v.s7, v.s7), to + 16);
+    } else {
+        float8 p = LOAD8(to), q = LOAD8(to + 8), r = LOAD8(to + 16);
+        if (c == 1) {
+            STORE8((float8)(p.s0, v.s0, p.s2, p.s3, v.s1, p.s5, p.s6, v.s2), to);
+            STORE8((float8)(q.s0, q.s1, v.s3, q.s3, q.s4, v.s4, q.s6, q.s7), to + 8);
+            STORE8((float8)(v.s5, r.s1, r.s2, v.s6, r.s4, r.s5, v.s7, r.s7), to + 16);
+        } else {
+            STORE8((float8)(p.s0, p.s1, v.s0, p.s3, p.s4, v.s1, p.s6, p.s7), to);
+            STORE8((float8)(v.s2, q.s1, q.s2, v.s3, q.s4, q.s5, v.s4, q.s7), to + 8);
+            STORE8((float8)(r.s0, v.s5, r.s2, r.s3, v.s6, r.s5, r.s6, v.s7), to + 16);
+        }
+    }
+#else
+    STORE8(v, field + c * n + i);
+#endif
+}
+
+/* Fewer than eight floats. */
+INLINE float8 load_few(__global const float *from, int count)
+{
+    float v[8];
+    for (int i = 0; i < 8; i++)
+        v[i] = i < count ? from[i] : 0.0f;
+    return GET8(v);
+}
+
+INLINE void store_few(float8 v, __global float *to, int count)
+{
+    float w[8];
+    PUT8(v, w);
+    for (int i = 0; i < count; i++)
+        to[i] = w[i];
+}
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void fft_rows(__global const float *in, __global float2 *out, int rows, FFT_ARGUMENTS)
+{
+    const int item = 0;
+    int first = get_group_id(0) * 2 * WIDE, last = rows - 1, kept = n / 2 + 1, voxels = n * rows;
+    for (int c = 0; c < 3; c++) {
+        __local lanes *re = memory, *im = memory + n * pitch;
+        for (int odd = 0; odd < 2; odd++) {
+            __local lanes *part = odd ? im : re;
+            for (int x = 0; n >= 8 && x < n; x += 8) {
+                float8 v[8];
+                x = min(x, n - 8); /* the last one may overlap the one before */
+#pragma unroll
+                for (int line = 0; line < 8; line++)
+                    v[line] = load_part(in, min(first + 2 * line + odd, last) * n + x, c, voxels);
+                transpose8(v);
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    part[x + j] = v[j];
+            }
+            for (int x = 0; n < 8 && x < n; x++)
+                for (int line = 0; line < 8; line++)
+                    AT(part, x, line) = in[VEC_AT(min(first + 2 * line + odd, last) * n + x, c, voxels)];
+        }
+        int now = TRANSFORM;
+        re = memory + now * n * pitch;
+        im = re + n * pitch;
+        for (int k = 0; k < kept; k += 4) {
+            float8 even[8], odd[8];
+            k = max(min(k, kept - 4), 0);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                int at = min(k + j, kept - 1), mirror = at == 0 ? 0 : n - at;
+                float8 p = 0.5f * re[at], q = 0.5f * im[at], s = 0.5f * re[mirror], t = 0.5f * im[mirror];
+                even[2 * j] = p + s;
+                even[2 * j + 1] = q - t;
+                odd[2 * j] = q + t;
+                odd[2 * j + 1] = s - p;
+            }
+            transpose8(even);
+            transpose8(odd);
+#pragma unroll
+            for (int i = 0; i < 2 * WIDE; i++) {
+                int row = first + i, there = min(kept, 4);
+                float8 v = i & 1 ? odd[i / 2] : even[i / 2];
+                __global float *to = (__global float *)(out + (c * rows + row) * kept + k);
+                if (row < rows && there == 4)
+                    STORE8(v, to);
+                else if (row < rows)
+                    store_few(v, to, 2 * there);
+            }
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void fft_rows_back(__global const float2 *in, __global float *out, int rows, float scale, FFT_ARGUMENTS)
+{
+    const int item = 0;
+    int first = get_group_id(0) * 2 * WIDE, last = rows - 1, kept = n / 2 + 1, voxels = n * rows;
+    for (int c = 0; c < 3; c++) {
+        __local lanes *im = memory, *re = memory + n * pitch; /* exchanged: the inverse */
+        for (int k = 0; k < kept; k += 4) {
+            float8 even[8], odd[8];
+            k = max(min(k, kept - 4), 0);
+#pragma unroll
+            for (int line = 0; line < 8; line++) {
+                int row = first + 2 * line;
+                __global const float *a = (__global const float *)(in + (c * rows + min(row, last)) * kept + k);
+                __global const float *b = (__global const float *)(in + (c * rows + min(row + 1, last)) * kept + k);
+                even[line] = kept < 4 ? load_few(a, 2 * kept) : LOAD8(a);
+                odd[line] = kept < 4 ? load_few(b, 2 * kept) : LOAD8(b);
+            }
+            transpose8(even);
+            transpose8(odd);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                int at = k + j;
+                float8 p = even[2 * j], q = even[2 * j + 1], s = odd[2 * j], t = odd[2 * j + 1];
+                if (at < kept) {
+                    re[at] = p - t;
+                    im[at] = q + s;
+                }
+                if (at > 0 && 2 * at < n) {
+                    re[n - at] = p + t;
+                    im[n - at] = s - q;
+                }
+            }
+        }
+        int now = TRANSFORM;
+        im = memory + now * n * pitch;
+        re = im + n * pitch;
+        for (int odd = 0; odd < 2; odd++) {
+            __local const lanes *part = odd ? im : re;
+            for (int x = 0; n >= 8 && x < n; x += 8) {
+                float8 v[8];
+                x = min(x, n - 8);
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    v[j] = scale * part[x + j];
+                transpose8(v);
+#pragma unroll
+                for (int line = 0; line < 8; line++) {
+                    int row = first + 2 * line + odd;
+                    if (row < rows)
+                        store_part(v[line], out, row * n + x, c, voxels);
+                }
+            }
+            for (int x = 0; n < 8 && x < n; x++)
+                for (int line = 0; line < 8 && first + 2 * line + odd < rows; line++)
+                    out[VEC_AT((first + 2 * line + odd) * n + x, c, voxels)] = scale * AT(part, x, line);
+        }
+    }
+}
+#else
 /* Where row `row` of all components begins. */
 static inline int row_start(int row, int nx, int rows)
 {
@@ -105,6 +307,7 @@ void fft_rows_back(__global const float2 *in, __global float *out, int rows, flo
         }
     }
 }
+#endif
 
 /* Numbers of columns along z over the operator's eigenvalues. */
 INLINE void divide(__local lanes *numbers, int n, int lines, int pitch, int item, int inner, int columns,

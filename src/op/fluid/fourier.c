@@ -288,12 +288,18 @@ static int ceil_div(int n, int step)
     return (n + step - 1) / step;
 }
 
+/* Of `count` rows of each component: an item of a CPU device takes sixteen of them, of all components. */
+static int row_groups(const pass *p, int count)
+{
+    return p->kernel->variant->defines ? ceil_div(count, 2 * WIDE) : ceil_div(ceil_div(3 * count, 2), p->layout.lines);
+}
+
 static int rows(clvox_context *ctx, const clv_fft *fft, const clv_buffer *field, clv_buffer *spectrum)
 {
     int status = CLVOX_OK, count = fft->size[1] * fft->size[2];
     pass p;
     CLV_TRY(begin(ctx, fft, &clv_entry_fft_rows, 0, &p));
-    const int groups[3] = {ceil_div(ceil_div(3 * count, 2), p.layout.lines), 1, 1};
+    const int groups[3] = {row_groups(&p, count), 1, 1};
     CLV_TRY(CLV_LAUNCH(ctx, p.kernel, groups, 12 * voxels_of(fft) + spectrum_moved(fft) / 2, CLV_BUF(field),
                        CLV_BUF(spectrum), CLV_INT(count), LINE_ARGUMENTS(p)));
 end:
@@ -306,7 +312,7 @@ static int rows_back(clvox_context *ctx, const clv_fft *fft, const clv_buffer *s
     int status = CLVOX_OK, count = fft->size[1] * fft->size[2];
     pass p;
     CLV_TRY(begin(ctx, fft, &clv_entry_fft_rows_back, 0, &p));
-    const int groups[3] = {ceil_div(ceil_div(3 * count, 2), p.layout.lines), 1, 1};
+    const int groups[3] = {row_groups(&p, count), 1, 1};
     CLV_TRY(CLV_LAUNCH(ctx, p.kernel, groups, 12 * voxels_of(fft) + spectrum_moved(fft) / 2,
                        CLV_BUF(spectrum), CLV_BUF(field), CLV_INT(count), CLV_FLOAT(scale),
                        LINE_ARGUMENTS(p)));
