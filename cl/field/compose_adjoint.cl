@@ -59,8 +59,8 @@ __kernel void compose_adjoint_item(__global const float *d, __global const float
     add(sums, k + at.dy + at.dx, n, f.x * f.y * f.z * units);
 }
 
-/* ---- for CPU devices, whose atomic additions take as long as a hundred others: an item owns MARCH planes of the sums
- * and goes through the rows that reach them. */
+/* ---- for CPU devices, whose atomic additions take long: an item owns MARCH planes of the sums and goes
+ * through the rows that reach them. */
 
 /* Of a chunk of a row: the cells, and their lower planes. */
 typedef struct cells {
@@ -75,8 +75,8 @@ static inline int chunk_of(int x, int4 size, int *count)
     return min(x, size.x - *count);
 }
 
-static inline void find_cells(cells *to, __global const float *d, int4 size, float3 per_mm, int first, int count, int y,
-                              int z)
+static inline void find_cells(cells *to, __global const float *d, int4 size, float3 per_mm, int first,
+                              int count, int y, int z)
 {
     int n = size.x * size.y * size.z, row = (z * size.y + y) * size.x;
     for (int k = 0; k < count; k += 8) {
@@ -162,8 +162,8 @@ INLINE void give(__global int *sums, int i, int n, int4 units)
 #endif
 }
 
-/* Four edges of a cell along x: what they get at the end that lies at i. low, high: whether the item owns the planes
- * of the cell. */
+/* Four edges of a cell along x: what they get at the end that lies at i. low, high: whether the item owns
+ * the planes of the cell. */
 INLINE void give_end(__global int *sums, int i, cell at, int n, bool low, bool high, const int4 edges[4])
 {
     if (low) {
@@ -176,19 +176,21 @@ INLINE void give_end(__global int *sums, int i, cell at, int n, bool low, bool h
     }
 }
 
-/* A voxel and, from then on, the one before: what it keeps for its right is joined with what the next one gives to its
- * left, mostly the same place. */
+/* A voxel and, from then on, the one before: what it keeps for its right is joined with what the next one
+ * gives to its left, mostly the same place. */
 typedef struct last_voxel {
     cell at;
     bool there, low, high;
     int4 kept[4];
 } last_voxel;
 
-INLINE void give_all(__global int *sums, cell at, int n, bool low, bool high, float3 units, last_voxel *before)
+INLINE void give_all(__global int *sums, cell at, int n, bool low, bool high, float3 units,
+                     last_voxel *before)
 {
     bool joined = before->there && at.base == before->at.base + before->at.dx;
     if (before->there && !joined)
-        give_end(sums, before->at.base + before->at.dx, before->at, n, before->low, before->high, before->kept);
+        give_end(sums, before->at.base + before->at.dx, before->at, n, before->low, before->high,
+                 before->kept);
     float fx = at.fx, fy = at.fy, fz = at.fz, rx = 1.0f - fx, ry = 1.0f - fy, rz = 1.0f - fz;
     float share[4] = {ry * rz, fy * rz, ry * fz, fy * fz};
     float8 ends = (float8)((float4)(rx), (float4)(fx)), all = (float8)(units, 0.0f, units, 0.0f);
@@ -209,7 +211,7 @@ INLINE void give_all(__global int *sums, cell at, int n, bool low, bool high, fl
 
 /* A row, of which planes first to end - 1 are the item's own. all: every plane that the row reaches is. */
 INLINE void give_row(__global const float *d, __global const float *g, int4 size, float3 per_mm, float scale,
-                            __global int *sums, int y, int z, int first, int end, bool all)
+                     __global int *sums, int y, int z, int first, int end, bool all)
 {
     int n = size.x * size.y * size.z, row = (z * size.y + y) * size.x, up = size.z > 1;
     last_voxel before;
@@ -221,7 +223,8 @@ INLINE void give_row(__global const float *d, __global const float *g, int4 size
         for (int c = x - start; c < count; c++) {
             int plane = in.plane[c];
             give_all(sums, cell_in(&in, c, size), n, all || (plane >= first && plane < end),
-                     all || (plane + up >= first && plane + up < end), scale * load_vec(g, row + start + c, n), &before);
+                     all || (plane + up >= first && plane + up < end),
+                     scale * load_vec(g, row + start + c, n), &before);
         }
         x = start + count;
     }
@@ -274,7 +277,8 @@ static inline float3 turned_in(__global const float *w, cell at, int along, floa
 }
 #endif
 
-__kernel void compose_adjoint_turn(__global const float *d, __global const float *w, grid on, float s, __global float *g)
+__kernel void compose_adjoint_turn(__global const float *d, __global const float *w, grid on, float s,
+                                   __global float *g)
 {
     const int4 size = on.size;
     const float4 per_mm = on.inverse;
@@ -290,7 +294,8 @@ __kernel void compose_adjoint_turn(__global const float *d, __global const float
         find_cells(&in, d, size, per_mm.xyz, start, count, y, z);
         for (int c = x - start; c < count; c++) {
             float3 here = load_vec(g, row + start + c, n);
-            store_vec(here + rate * turned_in(w, cell_in(&in, c, size), in.at.inside[c], here), g, row + start + c, n);
+            store_vec(here + rate * turned_in(w, cell_in(&in, c, size), in.at.inside[c], here), g,
+                      row + start + c, n);
         }
         x = start + count;
     }

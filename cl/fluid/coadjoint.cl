@@ -90,10 +90,11 @@ static inline vec8 along8(vec8 above, vec8 below, float scale)
 #define NEIGHBOURS(f, a) load_vec8(f, i + (a).above, n), load_vec8(f, i + (a).below, n)
 
 #if TRANSPOSED
-/* of: v's component along the axis. turned: its derivative along the axis times m. Adds to back what BACK is. */
+/* of: v's component along the axis. Returns v's derivative along the axis times m, and adds to back what
+ * BACK is. */
 static inline float8 back8(vec8 v_above, vec8 v_below, float8 of_above, float8 of_below, float8 of_here,
-                           vec8 m_above, vec8 m_below, vec8 there, float scale, float8 from_below, float8 from_above,
-                           float own, vec8 *back)
+                           vec8 m_above, vec8 m_below, vec8 there, float scale, float8 from_below,
+                           float8 from_above, float own, vec8 *back)
 {
     vec8 d = along8(v_above, v_below, scale);
     float8 p = from_below * of_below, q = from_above * of_above, r = own * of_here;
@@ -103,8 +104,8 @@ static inline float8 back8(vec8 v_above, vec8 v_below, float8 of_above, float8 o
     return d.x * there.x + d.y * there.y + d.z * there.z;
 }
 
-static inline vec8 action8(__global const float *v, __global const float *m, int i, int n, int at, int end, axis x, axis y,
-                           axis z)
+static inline vec8 action8(__global const float *v, __global const float *m, int i, int n, int at, int end,
+                           axis x, axis y, axis z)
 {
     vec8 here = load_vec8(v, i, n), there = load_vec8(m, i, n), turned, back = {0.0f, 0.0f, 0.0f};
     /* Next to an end of the row the neighbour's own difference is one-sided. */
@@ -112,14 +113,16 @@ static inline vec8 action8(__global const float *v, __global const float *m, int
     float8 below = select((float8)(x.scale), (float8)(2.0f * x.scale), from == (int8)(1));
     float8 above = select((float8)(x.scale), (float8)(2.0f * x.scale), from == (int8)(end - 1));
     vec8 a = load_vec8(v, i + 1, n), b = load_vec8(v, i - 1, n);
-    turned.x = back8(a, b, a.x, b.x, here.x, load_vec8(m, i + 1, n), load_vec8(m, i - 1, n), there, x.scale, below, above,
-                     0.0f, &back);
+    turned.x = back8(a, b, a.x, b.x, here.x, load_vec8(m, i + 1, n), load_vec8(m, i - 1, n), there, x.scale,
+                     below, above, 0.0f, &back);
     a = load_vec8(v, i + y.above, n);
     b = load_vec8(v, i + y.below, n);
-    turned.y = back8(a, b, a.y, b.y, here.y, NEIGHBOURS(m, y), there, y.scale, y.from_below, y.from_above, y.own, &back);
+    turned.y = back8(a, b, a.y, b.y, here.y, NEIGHBOURS(m, y), there, y.scale, y.from_below, y.from_above,
+                     y.own, &back);
     a = load_vec8(v, i + z.above, n);
     b = load_vec8(v, i + z.below, n);
-    turned.z = back8(a, b, a.z, b.z, here.z, NEIGHBOURS(m, z), there, z.scale, z.from_below, z.from_above, z.own, &back);
+    turned.z = back8(a, b, a.z, b.z, here.z, NEIGHBOURS(m, z), there, z.scale, z.from_below, z.from_above,
+                     z.own, &back);
     turned.x -= back.x;
     turned.y -= back.y;
     turned.z -= back.z;
@@ -133,8 +136,8 @@ static inline void add8(vec8 *sum, float8 by, vec8 d)
     sum->z += by * d.z;
 }
 
-static inline vec8 action8(__global const float *v, __global const float *w, int i, int n, int at, int end, axis x, axis y,
-                           axis z)
+static inline vec8 action8(__global const float *v, __global const float *w, int i, int n, int at, int end,
+                           axis x, axis y, axis z)
 {
     vec8 here = load_vec8(v, i, n), there = load_vec8(w, i, n), left = {0.0f, 0.0f, 0.0f}, right = left;
     add8(&left, there.x, difference_vec8(v, i + 1, i - 1, x.scale, n));

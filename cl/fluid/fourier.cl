@@ -52,7 +52,8 @@ INLINE void transpose8(float8 *v)
     }
 }
 
-/* A component of the voxels i to i + 7 of a field of n, and where it is put: component 0 before the others. */
+/* A component of the voxels i to i + 7 of a field of n, and where it is put: component 0 before the
+ * others. */
 INLINE float8 load_part(__global const float *field, int i, int c, int n)
 {
 #if FIELD_PACKED
@@ -109,8 +110,8 @@ INLINE void store_few(float8 v, __global float *to, int count)
         to[i] = w[i];
 }
 
-__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void fft_rows(__global const float *in, __global float2 *out, int rows, FFT_ARGUMENTS)
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+fft_rows(__global const float *in, __global float2 *out, int rows, FFT_ARGUMENTS)
 {
     const int item = 0;
     int first = get_group_id(0) * 2 * WIDE, last = rows - 1, kept = n / 2 + 1, voxels = n * rows;
@@ -164,8 +165,8 @@ void fft_rows(__global const float *in, __global float2 *out, int rows, FFT_ARGU
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void fft_rows_back(__global const float2 *in, __global float *out, int rows, float scale, FFT_ARGUMENTS)
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+fft_rows_back(__global const float2 *in, __global float *out, int rows, float scale, FFT_ARGUMENTS)
 {
     const int item = 0;
     int first = get_group_id(0) * 2 * WIDE, last = rows - 1, kept = n / 2 + 1, voxels = n * rows;
@@ -177,8 +178,10 @@ void fft_rows_back(__global const float2 *in, __global float *out, int rows, flo
 #pragma unroll
             for (int line = 0; line < 8; line++) {
                 int row = first + 2 * line;
-                __global const float *a = (__global const float *)(in + (c * rows + min(row, last)) * kept + k);
-                __global const float *b = (__global const float *)(in + (c * rows + min(row + 1, last)) * kept + k);
+                __global const float *a =
+                    (__global const float *)(in + (c * rows + min(row, last)) * kept + k);
+                __global const float *b =
+                    (__global const float *)(in + (c * rows + min(row + 1, last)) * kept + k);
                 even[line] = kept < 4 ? load_few(a, 2 * kept) : LOAD8(a);
                 odd[line] = kept < 4 ? load_few(b, 2 * kept) : LOAD8(b);
             }
@@ -311,7 +314,8 @@ void fft_rows_back(__global const float2 *in, __global float *out, int rows, flo
 
 #if ROW_FORM
 /* `count` columns of n, `inner` apart, beside one another, from eight or fewer; lanes without one hold 0. */
-INLINE void load_columns(__local lanes *re, __local lanes *im, __global const float2 *from, int n, int inner, int count)
+INLINE void load_columns(__local lanes *re, __local lanes *im, __global const float2 *from, int n, int inner,
+                         int count)
 {
     for (int k = 0; k < n; k++) {
         __global const float *p = (__global const float *)(from + k * inner);
@@ -322,7 +326,8 @@ INLINE void load_columns(__local lanes *re, __local lanes *im, __global const fl
     }
 }
 
-INLINE void store_columns(__local const lanes *re, __local const lanes *im, __global float2 *to, int n, int inner, int count)
+INLINE void store_columns(__local const lanes *re, __local const lanes *im, __global float2 *to, int n,
+                          int inner, int count)
 {
     for (int k = 0; k < n; k++) {
         __global float *p = (__global float *)(to + k * inner);
@@ -447,35 +452,36 @@ void fft_columns(__global float2 *data, int inner, int columns, int how, int4 si
 }
 
 /* A wave's matrix of three equations by Cholesky's factors without roots; all pivots are positive. T: of one
- * wave, or of a lane each; NUMBER: what it is solved for. w, s: what `tables` hold of the wave's angles. along:
- * beta / spacing^2, cross: beta / (spacing spacing) of xy, xz, yz. */
-#define EQUATIONS(T, NUMBER)                                                                                 \
-    typedef struct factors {                                                                                 \
-        T a, pivot, last, l1, l2, l3;                                                                        \
-    } factors;                                                                                               \
-    static inline factors factors_of(T wx, T sx, T wy, T sy, float2 z, float4 weight, float4 along, float4 cross) \
-    {                                                                                                        \
-        T same = weight.w + weight.x * wx + weight.y * wy + weight.z * z.x;                                  \
-        T a = same + along.x * wx, b = cross.x * sx * sy, c = cross.y * sx * z.y;                            \
-        T d = same + along.y * wy, e = cross.z * sy * z.y, f = same + along.z * z.x;                         \
-        factors by;                                                                                          \
-        by.a = a;                                                                                            \
-        by.l1 = b / a;                                                                                       \
-        by.l2 = c / a;                                                                                       \
-        by.pivot = d - by.l1 * b;                                                                            \
-        T rest = e - by.l2 * b;                                                                              \
-        by.l3 = rest / by.pivot;                                                                             \
-        by.last = f - by.l2 * c - by.l3 * rest;                                                              \
-        return by;                                                                                           \
-    }                                                                                                        \
-    static inline void substitute(const factors *f, float scale, NUMBER *x, NUMBER *y, NUMBER *z)            \
-    {                                                                                                        \
-        NUMBER p = scale * *x, q = scale * *y - f->l1 * p;                                                   \
-        NUMBER r = (scale * *z - f->l2 * p - f->l3 * q) / f->last;                                           \
-        q = q / f->pivot - f->l3 * r;                                                                        \
-        *x = p / f->a - f->l1 * q - f->l2 * r;                                                               \
-        *y = q;                                                                                              \
-        *z = r;                                                                                              \
+ * wave, or of a lane each; NUMBER: what it is solved for. w, s: what `tables` hold of the wave's angles.
+ * along: beta / spacing^2, cross: beta / (spacing spacing) of xy, xz, yz. */
+#define EQUATIONS(T, NUMBER)                                                                        \
+    typedef struct factors {                                                                        \
+        T a, pivot, last, l1, l2, l3;                                                               \
+    } factors;                                                                                      \
+    static inline factors factors_of(T wx, T sx, T wy, T sy, float2 z, float4 weight, float4 along, \
+                                     float4 cross)                                                  \
+    {                                                                                               \
+        T same = weight.w + weight.x * wx + weight.y * wy + weight.z * z.x;                         \
+        T a = same + along.x * wx, b = cross.x * sx * sy, c = cross.y * sx * z.y;                   \
+        T d = same + along.y * wy, e = cross.z * sy * z.y, f = same + along.z * z.x;                \
+        factors by;                                                                                 \
+        by.a = a;                                                                                   \
+        by.l1 = b / a;                                                                              \
+        by.l2 = c / a;                                                                              \
+        by.pivot = d - by.l1 * b;                                                                   \
+        T rest = e - by.l2 * b;                                                                     \
+        by.l3 = rest / by.pivot;                                                                    \
+        by.last = f - by.l2 * c - by.l3 * rest;                                                     \
+        return by;                                                                                  \
+    }                                                                                               \
+    static inline void substitute(const factors *f, float scale, NUMBER *x, NUMBER *y, NUMBER *z)   \
+    {                                                                                               \
+        NUMBER p = scale * *x, q = scale * *y - f->l1 * p;                                          \
+        NUMBER r = (scale * *z - f->l2 * p - f->l3 * q) / f->last;                                  \
+        q = q / f->pivot - f->l3 * r;                                                               \
+        *x = p / f->a - f->l1 * q - f->l2 * r;                                                      \
+        *y = q;                                                                                     \
+        *z = r;                                                                                     \
     }
 
 #if ROW_FORM
@@ -483,21 +489,22 @@ EQUATIONS(float8, float8)
 
 /* Columns along z of all components, transformed, solved for once or twice, and back: eight of each at once,
  * in four rooms of 2 n lanes, one of which is free. */
-__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void fft_coupled(__global float2 *data, int4 size, float4 weight, float4 along, float4 cross, float scale, int twice,
-                 FFT_ARGUMENTS)
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+fft_coupled(__global float2 *data, int4 size, float4 weight, float4 along, float4 cross, float scale,
+            int twice, FFT_ARGUMENTS)
 {
     const int item = 0;
     __global const float2 *waves = tables + size.x + size.y + size.z;
-    int kept = size.x / 2 + 1, inner = kept * size.y, first = get_group_id(0) * WIDE, count = min(inner - first, WIDE);
+    int kept = size.x / 2 + 1, inner = kept * size.y, first = get_group_id(0) * WIDE,
+        count = min(inner - first, WIDE);
     int part = n * pitch, place[3] = {0, 2 * part, 4 * part}, room = 6 * part;
     for (int turn = 0; turn < 6; turn++) {
         int c = turn % 3;
         __global float2 *column = data + c * inner * n + first;
         if (turn < 3)
             load_columns(memory + place[c], memory + place[c] + part, column, n, inner, count);
-        int apart = room - place[c], now = transform_apart(memory + place[c], apart, n, shift, pitch, item, tables + root,
-                                                           lists + list);
+        int apart = room - place[c], now = transform_apart(memory + place[c], apart, n, shift, pitch, item,
+                                                           tables + root, lists + list);
         place[c] += now * apart;
         room -= now * apart;
         if (turn >= 3) /* exchanged: the inverse */

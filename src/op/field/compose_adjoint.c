@@ -2,9 +2,11 @@
 #include "op/field/compose_adjoint.h"
 
 /* Rows at either end of what is launched for "planes". */
-#define ROW(symbol)                                                                                                \
-    static const clv_variant symbol##_variants[] = {{.name = "row", .function = #symbol, .item = {CLV_WHOLE},      \
-                                                     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}}};             \
+#define ROW(symbol)                                                                                       \
+    static const clv_variant symbol##_variants[] = {                                                      \
+        {.name = "row", .function = #symbol, .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,                  \
+         .tiles = {{1, 1, 1, 1}}},                                                                        \
+    };                                                                                                    \
     const clv_entry clv_entry_##symbol = {"field/compose_adjoint", #symbol, symbol##_variants, 1, NULL}
 ROW(compose_adjoint_reach);
 ROW(compose_adjoint_turn);
@@ -38,8 +40,8 @@ static int by_planes(clvox_context *ctx, const clv_compose_adjoint_args *a, cons
     CLV_TRY(CLV_LAUNCH(ctx, reach, size, 12 * n, CLV_BUF(a->d.buffer), CLV_GRID(&a->d), CLV_BUF(a->rows)));
     CLV_TRY(CLV_LAUNCH(ctx, planes, size, 48 * n, CLV_BUF(a->d.buffer), CLV_GRID(&a->d), CLV_BUF(a->state),
                        CLV_INT(a->slot), CLV_BUF(a->g), CLV_BUF(a->sums), CLV_BUF(a->rows)));
-    CLV_TRY(CLV_LAUNCH(ctx, turn, size, 48 * n, CLV_BUF(a->d.buffer), CLV_BUF(a->w), CLV_GRID(&a->d), CLV_FLOAT(a->s),
-                       CLV_BUF(a->g)));
+    CLV_TRY(CLV_LAUNCH(ctx, turn, size, 48 * n, CLV_BUF(a->d.buffer), CLV_BUF(a->w), CLV_GRID(&a->d),
+                       CLV_FLOAT(a->s), CLV_BUF(a->g)));
 end:
     return status;
 }

@@ -13,7 +13,8 @@
  * whole units of 2^-20 of the longest g, which state[slot] holds (clv_reduce_longest
  * with scale 1): the same bits in any order. A place may get as much as 2000 times
  * that. sums: 3 ints a voxel, 0 before; clv_compose_adjoint_total turns them
- * into numbers. rows: scratch, an int for each row of voxels along x. d, w, g: finite fields on one grid, in mm along its axes. */
+ * into numbers. rows: scratch, an int for each row of voxels along x. d, w, g: finite fields on one grid, in
+ * mm along its axes. */
 typedef struct clv_compose_adjoint_args {
     clv_image d;
     const clv_buffer *w;

@@ -28,8 +28,8 @@ LINES(fft_columns);
 
 /* Columns along z there and back with the solution between, where components meet. */
 static const clv_variant coupled_variants[] = {
-    {.name = "row", .function = "fft_coupled", .defines = "-DROW_FORM=1", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {.name = "row", .function = "fft_coupled", .defines = "-DROW_FORM=1", .group = {1, 1, 1},
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_fft_coupled = {"fluid/fourier", "fft_coupled", coupled_variants, 1, builds};
 
@@ -299,7 +299,8 @@ static int ceil_div(int n, int step)
 /* Of `count` rows of each component: an item of a CPU device takes sixteen of them, of all components. */
 static int row_groups(const pass *p, int count)
 {
-    return p->kernel->variant->defines ? ceil_div(count, 2 * WIDE) : ceil_div(ceil_div(3 * count, 2), p->layout.lines);
+    return p->kernel->variant->defines ? ceil_div(count, 2 * WIDE)
+                                       : ceil_div(ceil_div(3 * count, 2), p->layout.lines);
 }
 
 static int rows(clvox_context *ctx, const clv_fft *fft, const clv_buffer *field, clv_buffer *spectrum)
@@ -459,9 +460,9 @@ static int divide(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operat
     const int *n = fft->size, size[3] = {n[0] / 2 + 1, n[1], n[2]};
     const equations e = equations_of(op);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fft_solve, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, spectrum_moved(fft), CLV_BUF(spectrum), CLV_INT4(n[0], n[1], n[2], 0),
-                       CLV_FLOAT4V(e.weight), CLV_FLOAT4V(e.along), CLV_FLOAT4V(e.cross), CLV_FLOAT(scale),
-                       CLV_INT(twice), CLV_BUF(fft->roots)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, spectrum_moved(fft), CLV_BUF(spectrum),
+                       CLV_INT4(n[0], n[1], n[2], 0), CLV_FLOAT4V(e.weight), CLV_FLOAT4V(e.along),
+                       CLV_FLOAT4V(e.cross), CLV_FLOAT(scale), CLV_INT(twice), CLV_BUF(fft->roots)));
 end:
     return status;
 }
@@ -476,17 +477,17 @@ static bool together(const clvox_context *ctx, const clv_fft *fft)
 }
 
 /* The same, along z there and back. */
-static int coupled(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, float scale, bool twice,
-                   clv_buffer *spectrum)
+static int coupled(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, float scale,
+                   bool twice, clv_buffer *spectrum)
 {
     int status = CLVOX_OK;
     const int *n = fft->size, groups[3] = {ceil_div((n[0] / 2 + 1) * n[1], WIDE), 1, 1};
     const equations e = equations_of(op);
     pass p;
     CLV_TRY(begin(ctx, fft, &clv_entry_fft_coupled, 2, &p));
-    CLV_TRY(CLV_LAUNCH(ctx, p.kernel, groups, spectrum_moved(fft), CLV_BUF(spectrum), CLV_INT4(n[0], n[1], n[2], 0),
-                       CLV_FLOAT4V(e.weight), CLV_FLOAT4V(e.along), CLV_FLOAT4V(e.cross), CLV_FLOAT(scale),
-                       CLV_INT(twice), LINE_ARGUMENTS(p)));
+    CLV_TRY(CLV_LAUNCH(ctx, p.kernel, groups, spectrum_moved(fft), CLV_BUF(spectrum),
+                       CLV_INT4(n[0], n[1], n[2], 0), CLV_FLOAT4V(e.weight), CLV_FLOAT4V(e.along),
+                       CLV_FLOAT4V(e.cross), CLV_FLOAT(scale), CLV_INT(twice), LINE_ARGUMENTS(p)));
 end:
     return status;
 }

@@ -6,11 +6,11 @@
 #include "op/image/reduce.h"
 
 /* Some sweeps in a pass, by blocks in local memory: each costs two more voxels on each
- * side of the block, which are an item. Not for CPU devices, where local memory is no faster than the rest and every
- * barrier ends a loop over the items: a hundred times as long as by rows. */
+ * side of the block, which are an item. Not for CPU devices, where local memory is no faster than
+ * the rest and every barrier ends a loop over the items: a hundred times as long as by rows. */
 #define BLOCK(title, sweeps, not_by_itself, ...)                                                           \
     {.name = title, .function = "sor_block", .defines = "-DSWEEPS=" #sweeps, .item = {2, 2, CLV_MARCH},    \
-     .rim = {sweeps, sweeps, 0}, .parts = 3, .devices = CLV_ON_GPU, .optional = not_by_itself,                  \
+     .rim = {sweeps, sweeps, 0}, .parts = 3, .devices = CLV_ON_GPU, .optional = not_by_itself,             \
      .cell_bytes = 32 * (sweeps), .planes = 1, .tiles = {__VA_ARGS__}}
 
 /* A colour in a pass, or both of several sweeps at once: four sweeps at 256^3 on an H100 take 1.74 ms by colours,

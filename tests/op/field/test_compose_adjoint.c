@@ -40,8 +40,8 @@ static void run(clvox_context *ctx, const int size[3], float reach, float s, flo
     const clv_compose_adjoint_args args = {
         .d = clv_image_of(harness_upload_field(ctx, d, n), size, uneven, 3),
         .w = harness_upload_field(ctx, w, n), .s = s, .g = harness_upload_field(ctx, g, n),
-        .sums = sums, .rows = harness_output(ctx, (size_t)(size[1] * size[2]) * sizeof(int)), .state = numbers,
-        .slot = SLOT,
+        .sums = sums, .rows = harness_output(ctx, (size_t)(size[1] * size[2]) * sizeof(int)),
+        .state = numbers, .slot = SLOT,
     };
     double *dd = wide(d, 3 * n), *ww = wide(w, 3 * n), *gg = wide(g, 3 * n), *first = wide(g, 3 * n);
     ref_compose_adjoint(dd, ww, size, spacing, (double)s, gg, want);

@@ -339,7 +339,8 @@ static void kept(void **state)
 }
 
 static const clv_entry *const entries[] = {&clv_entry_fft_rows, &clv_entry_fft_rows_back,
-                                           &clv_entry_fft_columns, &clv_entry_fft_solve, &clv_entry_fft_coupled};
+                                           &clv_entry_fft_columns, &clv_entry_fft_solve,
+                                           &clv_entry_fft_coupled};
 
 static void forward_back_and_solved(void **state)
 {

@@ -19,7 +19,8 @@ static const clv_fluid_operator problems[] = {
 };
 enum { PROBLEMS = sizeof problems / sizeof *problems, TINY = 6 };
 
-/* For the simulator, whose time goes by work-items: blocks of the smallest tile meet along x and y, and along z. */
+/* For the simulator, whose time goes by work-items: blocks of the smallest tile meet along x and y, and
+ * along z. */
 static const clv_fluid_operator meeting[] = {
     {{30, 29, 2}, {.8f, 1.25f, 2}, .01f, 0, .001f, false},
     {{2, 2, 66}, {.8f, 1.25f, 2}, .01f, 0, .001f, true},
