@@ -183,6 +183,8 @@ int bench_force_form(clvox_context *ctx, const bench_row *row, bool on);
 
 /* The fluid's operator with alpha and gamma of Ha 2011, in voxels. */
 clv_fluid_operator bench_operator(const int size[3], bool periodic, float beta);
+/* Says that sweeps by blocks in local memory are not for the device. */
+int bench_sor_blocks(const clvox_context *ctx);
 
 /* The unbiased force with penalty, without mask, on the bench's data. */
 int bench_force(bench_data *data);

@@ -487,7 +487,7 @@ typedef struct form {
     int (*run)(problem *p);
     double bytes, operations; /* a voxel */
     const char *variant;      /* of the sweeps; NULL: the planner's */
-    const char *on_cpu;       /* the one there; NULL: the same */
+    const char *on_cpu;       /* the one there; NULL: none, blocks are for GPUs */
     record_paper paper;       /* what the thesis says of it and the line before, if it does */
     bool slower;              /* that it is slower */
 } form;
@@ -518,6 +518,9 @@ static int force_form(clvox_context *ctx, const form *f)
 {
     const bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
     const char *name = cpu && f->on_cpu ? f->on_cpu : f->variant;
+    int status = name && !f->on_cpu ? bench_sor_blocks(ctx) : CLVOX_OK;
+    if (status < 0)
+        return status;
     return name ? clv_force_variant(ctx, clv_entry_sor.name, name, -1) : CLVOX_OK;
 }
 

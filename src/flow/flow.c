@@ -481,6 +481,7 @@ static int step_back(const backward *b, int j, clv_buffer *d, clv_buffer *out)
             .s = s,
             .g = b->h.force,
             .sums = own->sums,
+            .rows = own->derivative[0],
             .state = own->numbers,
             .slot = CLV_FLOW_LONGEST,
         };

@@ -61,6 +61,11 @@ const clv_variant *harness_variant(void)
     return running->variant;
 }
 
+int harness_tile(void)
+{
+    return running->tile;
+}
+
 /* Forms for CPU devices keep whole rows in private memory, for which a driver may
  * set much of a GPU's memory aside until the program ends (clv_private_reserve).
  * Programs that make it do so take turns; where the GPU is too small for a form,

@@ -29,10 +29,12 @@ void harness_cases(const clv_entry *entry, CMUnitTestFunction function, const vo
 /* The same of the first tile of each variant alone: other tiles differ in the work-group. */
 void harness_cases_first(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
                          const char *what);
-/* Within such a case: which one of its harness_cases it is, from 0; whether it is the first of its variant; the variant. */
+/* Within such a case: which one of its harness_cases it is, from 0; whether it is the first of its variant;
+ * the variant; which of its tiles. */
 int harness_case_index(void);
 bool harness_first(void);
 const clv_variant *harness_variant(void);
+int harness_tile(void);
 
 /* How many of its problems a case runs: all. Where CLVOX_TEST_TINY is set, as in the simulator, the first few are
  * enough, and the first two for the other tiles of a variant, which differ in the work-group alone. */

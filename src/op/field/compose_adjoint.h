@@ -13,12 +13,13 @@
  * whole units of 2^-20 of the longest g, which state[slot] holds (clv_reduce_longest
  * with scale 1): the same bits in any order. A place may get as much as 2000 times
  * that. sums: 3 ints a voxel, 0 before; clv_compose_adjoint_total turns them
- * into numbers. d, w, g: finite fields on one grid, in mm along its axes. */
+ * into numbers. rows: scratch, an int for each row of voxels along x. d, w, g: finite fields on one grid, in
+ * mm along its axes. */
 typedef struct clv_compose_adjoint_args {
     clv_image d;
     const clv_buffer *w;
     float s;
-    clv_buffer *g, *sums;
+    clv_buffer *g, *sums, *rows;
     const clv_buffer *state;
     int slot;
 } clv_compose_adjoint_args;
@@ -30,6 +31,8 @@ int clv_compose_adjoint_total(clvox_context *ctx, const clv_compose_adjoint_args
                               clv_buffer *out);
 
 extern const clv_entry clv_entry_compose_adjoint;
+extern const clv_entry clv_entry_compose_adjoint_reach;
 extern const clv_entry clv_entry_compose_adjoint_total;
+extern const clv_entry clv_entry_compose_adjoint_turn;
 
 #endif

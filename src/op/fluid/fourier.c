@@ -26,6 +26,13 @@ LINES(fft_rows);
 LINES(fft_rows_back);
 LINES(fft_columns);
 
+/* Columns along z there and back with the solution between, where components meet. */
+static const clv_variant coupled_variants[] = {
+    {.name = "row", .function = "fft_coupled", .defines = "-DROW_FORM=1", .group = {1, 1, 1},
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_fft_coupled = {"fluid/fourier", "fft_coupled", coupled_variants, 1, builds};
+
 static const clv_variant solve_variants[] = {
     {.name = "item", .function = "fft_solve", .devices = CLV_ON_ANY,
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
@@ -120,7 +127,8 @@ static layout layout_of(const clvox_context *ctx, const clv_variant *variant, in
 {
     const clvox_device_limits *limits = clvox_context_limits(ctx);
     bool rows = variant && variant->defines;
-    layout l = {0, 1, rows ? WIDE : 1, 16 * (size_t)n * (rows ? WIDE : 1)};
+    size_t number = variant == coupled_variants ? 32 : 16;
+    layout l = {0, 1, rows ? WIDE : 1, number * (size_t)n * (rows ? WIDE : 1)};
     size_t room = limits->local_bytes;
     for (int shift = MOST_SHIFT; !rows && shift > 0; shift--) {
         size_t bytes = 16 * (size_t)n * ((1u << shift) + 1);
@@ -255,7 +263,7 @@ static int begin(clvox_context *ctx, const clv_fft *fft, const clv_entry *entry,
     *p = (pass){.ctx = ctx, .fft = fft, .axis = axis, .n = fft->size[axis]};
     for (int a = 0; a < axis; a++)
         p->root += fft->size[a];
-    size_t likely = layout_of(ctx, &entry->variants[cpu ? 1 : 0], p->n).bytes;
+    size_t likely = layout_of(ctx, &entry->variants[cpu && entry->count > 1 ? 1 : 0], p->n).bytes;
     CLV_TRY(clv_kernel_get(ctx, entry, builds[by_sums(p->n)], fft->size, likely, &p->kernel));
     p->layout = layout_of(ctx, p->kernel->variant, p->n);
     if (!p->layout.bytes)
@@ -288,12 +296,19 @@ static int ceil_div(int n, int step)
     return (n + step - 1) / step;
 }
 
+/* Of `count` rows of each component: an item of a CPU device takes sixteen of them, of all components. */
+static int row_groups(const pass *p, int count)
+{
+    return p->kernel->variant->defines ? ceil_div(count, 2 * WIDE)
+                                       : ceil_div(ceil_div(3 * count, 2), p->layout.lines);
+}
+
 static int rows(clvox_context *ctx, const clv_fft *fft, const clv_buffer *field, clv_buffer *spectrum)
 {
     int status = CLVOX_OK, count = fft->size[1] * fft->size[2];
     pass p;
     CLV_TRY(begin(ctx, fft, &clv_entry_fft_rows, 0, &p));
-    const int groups[3] = {ceil_div(ceil_div(3 * count, 2), p.layout.lines), 1, 1};
+    const int groups[3] = {row_groups(&p, count), 1, 1};
     CLV_TRY(CLV_LAUNCH(ctx, p.kernel, groups, 12 * voxels_of(fft) + spectrum_moved(fft) / 2, CLV_BUF(field),
                        CLV_BUF(spectrum), CLV_INT(count), LINE_ARGUMENTS(p)));
 end:
@@ -306,7 +321,7 @@ static int rows_back(clvox_context *ctx, const clv_fft *fft, const clv_buffer *s
     int status = CLVOX_OK, count = fft->size[1] * fft->size[2];
     pass p;
     CLV_TRY(begin(ctx, fft, &clv_entry_fft_rows_back, 0, &p));
-    const int groups[3] = {ceil_div(ceil_div(3 * count, 2), p.layout.lines), 1, 1};
+    const int groups[3] = {row_groups(&p, count), 1, 1};
     CLV_TRY(CLV_LAUNCH(ctx, p.kernel, groups, 12 * voxels_of(fft) + spectrum_moved(fft) / 2,
                        CLV_BUF(spectrum), CLV_BUF(field), CLV_INT(count), CLV_FLOAT(scale),
                        LINE_ARGUMENTS(p)));
@@ -417,25 +432,62 @@ static void weights_of(const clv_fluid_operator *op, float weight[4])
     weight[3] = op->gamma;
 }
 
-/* Divides a spectrum by the operator's matrices, where each wave's three components meet. */
+/* What the matrices of waves are made of, where their three components meet. */
+typedef struct equations {
+    float weight[4], along[4], cross[4];
+} equations;
+
+static equations equations_of(const clv_fluid_operator *op)
+{
+    equations e = {.along = {0}, .cross = {0}};
+    double q[3], beta = (double)op->beta;
+    weights_of(op, e.weight);
+    for (int a = 0; a < 3; a++)
+        q[a] = 1 / (double)op->spacing[a];
+    for (int a = 0; a < 3; a++) {
+        e.along[a] = (float)(beta * q[a] * q[a]);
+        e.cross[a] = (float)(beta * q[a > 1 ? 1 : 0] * q[a > 0 ? 2 : 1]);
+    }
+    return e;
+}
+
+/* Divides a spectrum by the operator's matrices. */
 static int divide(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, float scale,
                   bool twice, clv_buffer *spectrum)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int *n = fft->size, size[3] = {n[0] / 2 + 1, n[1], n[2]};
-    double q[3], beta = (double)op->beta;
-    float weight[4];
-    weights_of(op, weight);
-    for (int a = 0; a < 3; a++)
-        q[a] = 1 / (double)op->spacing[a];
+    const equations e = equations_of(op);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fft_solve, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(
-        ctx, kernel, size, spectrum_moved(fft), CLV_BUF(spectrum), CLV_INT4(n[0], n[1], n[2], 0),
-        CLV_FLOAT4V(weight),
-        CLV_FLOAT4((float)(beta * q[0] * q[0]), (float)(beta * q[1] * q[1]), (float)(beta * q[2] * q[2]), 0),
-        CLV_FLOAT4((float)(beta * q[0] * q[1]), (float)(beta * q[0] * q[2]), (float)(beta * q[1] * q[2]), 0),
-        CLV_FLOAT(scale), CLV_INT(twice), CLV_BUF(fft->roots)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, spectrum_moved(fft), CLV_BUF(spectrum),
+                       CLV_INT4(n[0], n[1], n[2], 0), CLV_FLOAT4V(e.weight), CLV_FLOAT4V(e.along),
+                       CLV_FLOAT4V(e.cross), CLV_FLOAT(scale), CLV_INT(twice), CLV_BUF(fft->roots)));
+end:
+    return status;
+}
+
+/* Whether columns of all components go through local memory together. */
+static bool together(const clvox_context *ctx, const clv_fft *fft)
+{
+    const clvox_device_limits *limits = clvox_context_limits(ctx);
+    bool cpu = limits->type == CLVOX_DEVICE_CPU && !clv_forced_variant(ctx, clv_entry_fft_solve.name);
+    return (cpu || clv_forced_variant(ctx, clv_entry_fft_coupled.name)) &&
+           layout_of(ctx, coupled_variants, fft->size[2]).bytes;
+}
+
+/* The same, along z there and back. */
+static int coupled(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, float scale,
+                   bool twice, clv_buffer *spectrum)
+{
+    int status = CLVOX_OK;
+    const int *n = fft->size, groups[3] = {ceil_div((n[0] / 2 + 1) * n[1], WIDE), 1, 1};
+    const equations e = equations_of(op);
+    pass p;
+    CLV_TRY(begin(ctx, fft, &clv_entry_fft_coupled, 2, &p));
+    CLV_TRY(CLV_LAUNCH(ctx, p.kernel, groups, spectrum_moved(fft), CLV_BUF(spectrum),
+                       CLV_INT4(n[0], n[1], n[2], 0), CLV_FLOAT4V(e.weight), CLV_FLOAT4V(e.along),
+                       CLV_FLOAT4V(e.cross), CLV_FLOAT(scale), CLV_INT(twice), LINE_ARGUMENTS(p)));
 end:
     return status;
 }
@@ -465,7 +517,9 @@ static int solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operato
     CLV_TRY(rows(ctx, fft, f, spectrum));
     if (fft->size[1] > 1)
         CLV_TRY(columns(ctx, fft, spectrum, 1, FORWARD, NULL, 1));
-    if (op->beta > 0) {
+    if (op->beta > 0 && together(ctx, fft)) {
+        CLV_TRY(coupled(ctx, fft, op, scale, twice, spectrum));
+    } else if (op->beta > 0) {
         if (fft->size[2] > 1)
             CLV_TRY(columns(ctx, fft, spectrum, 2, FORWARD, NULL, 1));
         CLV_TRY(divide(ctx, fft, op, scale, twice, spectrum));
@@ -494,5 +548,5 @@ int clv_fft_solve_twice(clvox_context *ctx, const clv_fft *fft, const clv_fluid_
 }
 
 const clv_entry *const clv_operation_fluid_fourier[] = {
-    &clv_entry_fft_rows, &clv_entry_fft_rows_back, &clv_entry_fft_columns, &clv_entry_fft_solve, &clv_entry_fft_reorder,
-    &clv_entry_fft_fit, NULL};
+    &clv_entry_fft_rows, &clv_entry_fft_rows_back, &clv_entry_fft_columns, &clv_entry_fft_coupled,
+    &clv_entry_fft_solve, &clv_entry_fft_reorder, &clv_entry_fft_fit, NULL};

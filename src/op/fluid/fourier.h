@@ -66,6 +66,7 @@ int clv_fft_fit(clvox_context *ctx, const clv_buffer *from, const int from_size[
                 const int to_size[3]);
 
 extern const clv_entry clv_entry_fft_columns;
+extern const clv_entry clv_entry_fft_coupled;
 extern const clv_entry clv_entry_fft_fit;
 extern const clv_entry clv_entry_fft_reorder;
 extern const clv_entry clv_entry_fft_rows;

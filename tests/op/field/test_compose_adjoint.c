@@ -40,7 +40,8 @@ static void run(clvox_context *ctx, const int size[3], float reach, float s, flo
     const clv_compose_adjoint_args args = {
         .d = clv_image_of(harness_upload_field(ctx, d, n), size, uneven, 3),
         .w = harness_upload_field(ctx, w, n), .s = s, .g = harness_upload_field(ctx, g, n),
-        .sums = sums, .state = numbers, .slot = SLOT,
+        .sums = sums, .rows = harness_output(ctx, (size_t)(size[1] * size[2]) * sizeof(int)),
+        .state = numbers, .slot = SLOT,
     };
     double *dd = wide(d, 3 * n), *ww = wide(w, 3 * n), *gg = wide(g, 3 * n), *first = wide(g, 3 * n);
     ref_compose_adjoint(dd, ww, size, spacing, (double)s, gg, want);
@@ -70,8 +71,8 @@ static void run(clvox_context *ctx, const int size[3], float reach, float s, flo
     assert_that(fabs(left - right) <= 1e-9 * (fabs(left) + fabs(right) + 1), "%g and %g", left, right);
     free(next);
     free(nothing);
-    clv_buffer *all[] = {args.d.buffer, (clv_buffer *)args.w, args.g, sums, out, numbers};
-    for (int i = 0; i < 6; i++)
+    clv_buffer *all[] = {args.d.buffer, (clv_buffer *)args.w, args.g, sums, args.rows, out, numbers};
+    for (int i = 0; i < 7; i++)
         clv_buffer_destroy(&all[i]);
     free(d);
     free(w);

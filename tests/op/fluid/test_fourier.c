@@ -339,7 +339,8 @@ static void kept(void **state)
 }
 
 static const clv_entry *const entries[] = {&clv_entry_fft_rows, &clv_entry_fft_rows_back,
-                                           &clv_entry_fft_columns, &clv_entry_fft_solve};
+                                           &clv_entry_fft_columns, &clv_entry_fft_solve,
+                                           &clv_entry_fft_coupled};
 
 static void forward_back_and_solved(void **state)
 {
@@ -396,7 +397,7 @@ int main(void)
 {
     harness_open();
     int count = getenv("CLVOX_TEST_TINY") ? TINY : SIZES;
-    for (int e = 0; e < 4; e++)
+    for (int e = 0; e < (int)(sizeof entries / sizeof *entries); e++)
         harness_cases(entries[e], forward_back_and_solved, TEST_AT(e), "forward, back and solved");
     for (const clv_fft_provider *p = clv_fft_providers; p->name; p++)
         if (count == SIZES || !p->by) /* libraries' kernels are for the device, not for the simulator */
