@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates by several devices and by teams of processes: the same bits as by one. */
+#include <pthread.h>
+
+#include "atlas/population.h"
+#include "op/harness.h"
+#include "register/pair.h"
+#include "runtime/context.h"
+
+static clvox_context *ctx;
+
+static void several_devices(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    char place[] = "/tmp/atlas-devices-XXXXXX";
+    int calls, status = CLVOX_ERROR_STOPPED;
+    (void)state;
+    population_make_three(&all);
+    all.s[1].labels = all.own[1];
+    population_options_of_bits(&o);
+    population_build(&all, &o, &want);
+    o.more = population_open_others();
+    for (o.more_count = 1; o.more_count <= 2; o.more_count++) {
+        population_build(&all, &o, &r);
+        population_assert_same(&want, &r);
+        assert_memory_equal(want.labels->data, r.labels->data,
+                            clvox_grid_voxels(&r.labels->grid) * sizeof(float));
+        clvox_atlas_result_destroy(&r);
+    }
+    /* Stopped on one, two and three in turn. */
+    assert_non_null(mkdtemp(place));
+    o.state = place;
+    o.progress = population_stop_after;
+    o.user = &calls;
+    for (int attempt = 10; status == CLVOX_ERROR_STOPPED; attempt += 7) {
+        calls = attempt;
+        o.more_count = attempt % 3;
+        status = clvox_atlas(ctx, all.s, 3, NULL, &o, &r);
+    }
+    assert_ok(status);
+    assert_that(r.resumed > 2, "%d registrations were taken over", r.resumed);
+    population_assert_same(&want, &r);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(&want);
+    clvox_atlas_forget(place);
+    population_release(&all);
+}
+
+/* Maps on devices, one subject's of them, or in memory: the same bits, for any number of devices, and for a run
+ * that goes on with them elsewhere. */
+static void maps_on_devices(void **state)
+{
+    enum { ROOMS = 3 };
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    char place[] = "/tmp/atlas-maps-XXXXXX";
+    int calls, status = CLVOX_ERROR_STOPPED;
+    (void)state;
+    population_make_three(&all);
+    all.s[1].labels = all.own[1];
+    population_options_of_bits(&o);
+    const size_t of_subject = 24 * clvox_grid_voxels(&all.own[0]->grid),
+                 room[ROOMS] = {1, of_subject + 1, 9 * of_subject};
+    for (o.average = CLVOX_AVERAGE_MEAN; o.average <= CLVOX_AVERAGE_TRIMMED; o.average++) {
+        o.device_bytes = 1;
+        o.more_count = 0;
+        population_build(&all, &o, &want);
+        assert_int_equal(want.resident, 0);
+        o.more = population_open_others();
+        for (int k = 0; k < 2 * ROOMS; k++) {
+            o.more_count = k % 2 ? 2 : 0;
+            o.device_bytes = room[k / 2];
+            population_build(&all, &o, &r);
+            population_assert_same(&want, &r);
+            assert_memory_equal(want.labels->data, r.labels->data,
+                                clvox_grid_voxels(&r.labels->grid) * sizeof(float));
+            /* The context of the call and the others, on one device, know no gate in common. */
+            assert_that(k / 2 == 1 && k % 2 ? r.resident >= 1 && r.resident <= 2
+                                            : r.resident == (k / 2 > 1 ? 3 : k / 2),
+                        "%zu bytes, %d contexts: %d maps", o.device_bytes, o.more_count + 1, r.resident);
+            if (o.average == CLVOX_AVERAGE_MEAN || k < 2 * ROOMS - 1)
+                clvox_atlas_result_destroy(&r);
+        }
+        if (o.average == CLVOX_AVERAGE_MEAN)
+            clvox_atlas_result_destroy(&want);
+    }
+    clvox_atlas_result_destroy(&r);
+    o.average = CLVOX_AVERAGE_TRIMMED;
+    assert_non_null(mkdtemp(place));
+    o.state = place;
+    o.progress = population_stop_after;
+    o.user = &calls;
+    for (int attempt = 10; status == CLVOX_ERROR_STOPPED; attempt += 7) {
+        calls = attempt;
+        o.more_count = attempt % 3;
+        o.device_bytes = room[attempt / 7 % ROOMS];
+        status = clvox_atlas(ctx, all.s, 3, NULL, &o, &r);
+    }
+    assert_ok(status);
+    assert_that(r.resumed > 2, "%d registrations were taken over", r.resumed);
+    population_assert_same(&want, &r);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(&want);
+    clvox_atlas_forget(place);
+    population_release(&all);
+}
+
+static void failures_on_several_devices(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    (void)state;
+    population_make_three(&all);
+    clvox_volume *nowhere = population_zeros(&all.own[0]->grid);
+    all.s[2].mask = nowhere;
+    population_options_of_bits(&o);
+    o.rounds = 1;
+    o.skip_bad = 1;
+    population_build(&all, &o, &want);
+    o.more = population_open_others(), o.more_count = 2;
+    population_build(&all, &o, &r);
+    assert_memory_equal(want.average->data, r.average->data,
+                        clvox_grid_voxels(&r.average->grid) * sizeof(float));
+    assert_non_null(strstr(r.map[2].left_out, "third: "));
+    clvox_atlas_result_destroy(&r);
+    o.skip_bad = 0;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DATA);
+    assert_non_null(strstr(clvox_message(), "third: "));
+    all.s[2].mask = NULL;
+    const clvox_device_limits limits = population_open_others()[1]->limits;
+    snprintf(population_open_others()[1]->limits.name, sizeof population_open_others()[1]->limits.name,
+             "Another");
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DEVICE);
+    population_open_others()[1]->limits = limits;
+    assert_non_null(strstr(clvox_message(), "and Another (driver"));
+    assert_true(!r.average && !r.map);
+    o.more = NULL;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    clvox_contexts_destroy(NULL, 1);
+    clvox_atlas_result_destroy(&want);
+    clvox_volume_destroy(&nowhere);
+    population_release(&all);
+}
+
+/* ---- teams ---------------------------------------------------------------- */
+
+/* Members that are threads: what processes say by MPI they say through memory. */
+enum { MOST_MEMBERS = POPULATION_OTHERS + 1 };
+typedef struct room {
+    pthread_barrier_t barrier;
+    int64_t *sum[MOST_MEMBERS];
+    void *bytes[MOST_MEMBERS];
+    int size;
+} room;
+
+typedef struct member {
+    room *room;
+    clvox_team team;
+    clvox_context *ctx;
+    const population *all;
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    int status;
+    char sentence[512];
+    pthread_t thread;
+} member;
+
+static int sum_in_room(void *user, int64_t *values, size_t count)
+{
+    const member *m = user;
+    room *w = m->room;
+    int64_t *out = malloc((count + 1) * sizeof *out);
+    w->sum[m->team.rank] = values;
+    pthread_barrier_wait(&w->barrier);
+    for (size_t k = 0; k < count; k++) { /* as unsigned: each bit of a sum is that of any order */
+        uint64_t all = 0;
+        for (int i = w->size - 1; i >= 0; i--)
+            all += (uint64_t)w->sum[i][k];
+        out[k] = (int64_t)all;
+    }
+    pthread_barrier_wait(&w->barrier);
+    memcpy(values, out, count * sizeof *out);
+    free(out);
+    return CLVOX_OK;
+}
+
+static int spread_in_room(void *user, int from, void *bytes, size_t size)
+{
+    const member *m = user;
+    room *w = m->room;
+    w->bytes[m->team.rank] = bytes;
+    pthread_barrier_wait(&w->barrier);
+    if (m->team.rank != from)
+        memcpy(bytes, w->bytes[from], size);
+    pthread_barrier_wait(&w->barrier);
+    return CLVOX_OK;
+}
+
+static void *be_member(void *user)
+{
+    member *m = user;
+    m->status = clvox_atlas(m->ctx, m->all->s, m->all->count, NULL, &m->o, &m->r);
+    snprintf(m->sentence, sizeof m->sentence, "%s", clvox_message());
+    return NULL;
+}
+
+/* A team of so many, each with a context and options of its own. */
+static void work_together(room *w, member *m, int size, const population *all, const clvox_atlas_options *o)
+{
+    *w = (room){.size = size};
+    pthread_barrier_init(&w->barrier, NULL, (unsigned)size);
+    for (int i = 0; i < size; i++) {
+        m[i] = (member){.room = w, .all = all, .o = *o};
+        m[i].team = (clvox_team){i, size, sum_in_room, spread_in_room, &m[i], 0};
+        m[i].o.team = &m[i].team;
+        m[i].o.user = o->user ? (int *)o->user + i : NULL;
+        m[i].ctx = i ? population_open_others()[i - 1] : ctx;
+    }
+}
+
+static void wait_for_all(room *w, member *m)
+{
+    for (int i = 0; i < w->size; i++)
+        assert_int_equal(pthread_create(&m[i].thread, NULL, be_member, &m[i]), 0);
+    for (int i = 0; i < w->size; i++)
+        pthread_join(m[i].thread, NULL);
+    pthread_barrier_destroy(&w->barrier);
+}
+
+/* The members' results together are the one of a single process: each has the averages, one has a
+ * subject's warps. */
+static void assert_together(const clvox_atlas_result *want, member *m, int size)
+{
+    for (int k = 0; k < size; k++)
+        assert_that(m[k].status == CLVOX_OK, "member %d: %s", k, m[k].sentence);
+    for (int i = 0; i < want->subjects; i++) {
+        int holders = 0;
+        for (int k = 0; k < size; k++) {
+            clvox_atlas_map *map = &m[k].r.map[i];
+            holders += map->warp != NULL;
+            assert_true(!map->warp == !map->inverse_warp && map->share == want->map[i].share);
+            if (!k || !map->warp)
+                continue;
+            assert_null(m[0].r.map[i].warp);
+            m[0].r.map[i].warp = map->warp, m[0].r.map[i].inverse_warp = map->inverse_warp;
+            map->warp = map->inverse_warp = NULL;
+        }
+        assert_int_equal(holders, 1);
+    }
+    for (int k = 1; k < size; k++)
+        assert_memory_equal(m[k].r.average->data, want->average->data,
+                            clvox_grid_voxels(&want->average->grid) * sizeof(float));
+    population_assert_same(want, &m[0].r);
+    if (want->labels)
+        assert_memory_equal(want->labels->data, m[0].r.labels->data,
+                            clvox_grid_voxels(&want->labels->grid) * sizeof(float));
+}
+
+static void release_members(member *m, int size)
+{
+    for (int i = 0; i < size; i++)
+        clvox_atlas_result_destroy(&m[i].r);
+}
+
+static void teams(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want;
+    room w;
+    member m[MOST_MEMBERS];
+    (void)state;
+    population_make_three(&all);
+    all.s[1].labels = all.own[1];
+    all.s[2].labels = all.own[1];
+    population_add(
+        &all, population_copy(all.own[0])); /* one that is given twice has its maps where the first has */
+    population_options_of_bits(&o);
+    for (int average = CLVOX_AVERAGE_MEAN; average <= CLVOX_AVERAGE_MEDIAN; average += CLVOX_AVERAGE_MEDIAN) {
+        o.average = (clvox_average)average;
+        o.vote = average ? CLVOX_VOTE_LOCAL : CLVOX_VOTE_MAJORITY;
+        o.unsharp = average ? .5 : 0;
+        population_build(&all, &o, &want);
+        for (int size = 1; size <= MOST_MEMBERS; size += average ? 3 : 1) {
+            work_together(&w, m, size, &all, &o);
+            for (int i = 0; size == MOST_MEMBERS && i < size; i++) /* some, and other ones, on disk */
+                assert_ok(clvox_store_create("/tmp", (size_t)i * 60000, &m[i].o.store));
+            wait_for_all(&w, m);
+            assert_together(&want, m, size);
+            release_members(m, size);
+            for (int i = 0; i < size; i++)
+                clvox_store_destroy(&m[i].o.store);
+        }
+        clvox_atlas_result_destroy(&want);
+    }
+    population_release(&all);
+}
+
+static void team_that_fails(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want;
+    room w;
+    member m[2];
+    char place[] = "/tmp/atlas-team-XXXXXX";
+    int calls[2];
+    (void)state;
+    population_make_three(&all);
+    population_options_of_bits(&o);
+    population_build(&all, &o, &want);
+    /* One member is stopped: all end with that, and other numbers of members go on from there. */
+    assert_non_null(mkdtemp(place));
+    o.state = place;
+    o.progress = population_stop_after;
+    o.user = calls;
+    calls[0] = 1000, calls[1] = 9;
+    work_together(&w, m, 2, &all, &o);
+    wait_for_all(&w, m);
+    for (int i = 0; i < 2; i++)
+        assert_that(m[i].status == CLVOX_ERROR_STOPPED && m[i].team.agreed && !m[i].r.average, "%d: %s", i,
+                    m[i].sentence);
+    o.progress = NULL;
+    work_together(&w, m, 2, &all, &o);
+    wait_for_all(&w, m);
+    assert_together(&want, m, 2);
+    assert_that(m[0].r.resumed > 1 && m[0].r.resumed == m[1].r.resumed, "%d were taken over", m[0].r.resumed);
+    release_members(m, 2);
+    clvox_atlas_result one;
+    population_build(&all, &o, &one);
+    population_assert_same(&want, &one);
+    assert_int_equal(one.resumed, 9);
+    clvox_atlas_result_destroy(&one);
+    clvox_atlas_forget(place);
+    /* Other options or subjects in one of them. */
+    o.state = NULL;
+    work_together(&w, m, 2, &all, &o);
+    m[1].o.until = .5;
+    wait_for_all(&w, m);
+    for (int i = 0; i < 2; i++)
+        assert_that(m[i].status == CLVOX_ERROR_ARGUMENT &&
+                        strstr(m[i].sentence, "process 1 has another until (0.5, not 0)"),
+                    "%s", m[i].sentence);
+    /* A subject that only its owner finds to be of no use. */
+    clvox_volume *nowhere = population_zeros(&all.own[0]->grid);
+    all.s[2].mask = nowhere;
+    work_together(&w, m, 2, &all, &o);
+    wait_for_all(&w, m);
+    for (int i = 0; i < 2; i++)
+        assert_that(m[i].status == CLVOX_ERROR_DATA && strstr(m[i].sentence, "third: "), "%s", m[i].sentence);
+    clvox_atlas_result_destroy(&want);
+    o.skip_bad = 1;
+    population_build(&all, &o, &want);
+    work_together(&w, m, 2, &all, &o);
+    wait_for_all(&w, m);
+    for (int i = 0; i < 2; i++) {
+        assert_that(m[i].status == CLVOX_OK && strstr(m[i].r.map[2].left_out, "third: "), "%s",
+                    m[i].sentence);
+        assert_memory_equal(m[i].r.average->data, want.average->data,
+                            clvox_grid_voxels(&want.average->grid) * sizeof(float));
+    }
+    release_members(m, 2);
+    clvox_atlas_result_destroy(&want);
+    clvox_volume_destroy(&nowhere);
+    population_release(&all);
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    test_case(several_devices,
+              "one, two and three devices give the same bits, also of a run that was stopped on others");
+    test_case(maps_on_devices,
+              "maps on devices, some of them or none: the same bits, also of a run that was stopped");
+    test_case(failures_on_several_devices,
+              "a failure on one device ends all; devices that differ are refused");
+    test_case(teams, "teams of one to four give the same bits as one process");
+    test_case(team_that_fails,
+              "what ends one member ends all with its sentence; others go on from the state");
+    return test_run("templates by several devices", population_close);
+}
