@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "bench/bench_table.h"
-#include "runtime/ahead.h"
-#include "runtime/registry.h"
+#include "runtime/program/ahead.h"
+#include "runtime/kernel/registry.h"
 
 const bench_row *const bench_fields[BENCH_FIELDS] = {bench_rows_images, bench_rows_register,
                                                      bench_rows_solvers, bench_rows_surface,

@@ -5,7 +5,7 @@
 
 #include "bench/bench_table.h"
 #include "cli/cli.h"
-#include "runtime/timing.h"
+#include "runtime/queue/timing.h"
 
 typedef struct request {
     const char *const *names;

@@ -15,7 +15,7 @@ import sys
 
 from records import markdown, named
 
-ENOUGH = 0.5  # of a compute unit's lanes, as in src/runtime/plan.c
+ENOUGH = 0.5  # of a compute unit's lanes, as in src/runtime/plan/plan.c
 
 
 def mean(values):

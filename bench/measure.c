@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "bench/bench.h"
-#include "runtime/timing.h"
+#include "runtime/queue/timing.h"
 
 /* A batch hides the clock and the wait at its end; the spread at which a median is good enough. */
 static const double BATCH = 5e-3, SMALL = 0.03;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/runtime.h"
-#include "runtime/source.h"
+#include "runtime/program/source.h"
 
 static void put_number(cJSON *to, const char *name, double value)
 {

@@ -8,9 +8,9 @@
 #include "clvox/registration.h"
 #include "clvox/surface.h"
 #include "register/pair.h"
-#include "runtime/ahead.h"
-#include "runtime/context.h"
-#include "runtime/kernel.h"
+#include "runtime/program/ahead.h"
+#include "runtime/device/context.h"
+#include "runtime/kernel/kernel.h"
 
 enum { MOST_LISTS = 40, MOST_ASKED = 400 };
 

@@ -8,7 +8,7 @@
 #include "bench/bench_table.h"
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
-#include "runtime/stream.h"
+#include "runtime/queue/stream.h"
 
 enum { SOURCES = 4, LEAST = 3, TEMPORARY = 4, MOST_PASSES = 4096 };
 

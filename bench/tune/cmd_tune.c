@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/bar.h"
-#include "runtime/wisdom.h"
+#include "runtime/plan/wisdom.h"
 #include "bench/bench_table.h"
 #include "bench/tune/tune.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "anatomy/mesh_costs.h"
-#include "runtime/registry.h"
-#include "runtime/timing.h"
-#include "runtime/wisdom.h"
+#include "runtime/kernel/registry.h"
+#include "runtime/queue/timing.h"
+#include "runtime/plan/wisdom.h"
 #include "bench/tune/check.h"
 
 enum { MOST_ASKED = 64, MOST_DONE = 1024, MOST_ROUNDS = 15, LEAST_ROUNDS = 5 };

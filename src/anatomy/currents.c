@@ -4,7 +4,7 @@
 
 #include "anatomy/mesh_products.h"
 #include "mesh/shape.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 
 /* The inner product of args' target and source. */
 static int product(clvox_context *ctx, const clv_currents_args *args, double *out)

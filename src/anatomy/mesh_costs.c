@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/kernel.h"
+#include "runtime/kernel/kernel.h"
 
 /* From the bench's rows on two cores (PoCL) and on an H200. A pair takes 1.30 times as long with its
  * derivative there, and 1.35 times on the cores; by operations it would be 1.76 times. */

@@ -7,7 +7,7 @@
 #define CLV_ANATOMY_MESH_COSTS_H
 
 #include "runtime/runtime.h"
-#include "runtime/wisdom.h"
+#include "runtime/plan/wisdom.h"
 
 /* Seconds, of which the choice needs but the proportions: of a pair of elements, of a node and a field
  * of a convolution, of an element's share of a field, of the launches for samples; and how much longer

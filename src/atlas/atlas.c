@@ -12,7 +12,7 @@
 #include "base/matrix.h"
 #include "io/orientation.h"
 #include "register/register.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {

@@ -7,7 +7,7 @@
 
 #include "atlas/atlas.h"
 #include "base/clock.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "base/progress.h"
 
 /* ---- devices ------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "atlas/atlas.h"
-#include "runtime/gate.h"
+#include "runtime/device/gate.h"
 #include "transform/field.h"
 
 static size_t bytes_of(const clv_atlas_run *a)

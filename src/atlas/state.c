@@ -23,8 +23,8 @@
 #include "io/plain.h"
 #include "register/options.h"
 #include "runtime/runtime.h"
-#include "runtime/source.h"
-#include "runtime/wisdom.h"
+#include "runtime/program/source.h"
+#include "runtime/plan/wisdom.h"
 
 static const char MAGIC[8] = "clvatlas";
 

@@ -6,7 +6,7 @@
 #include "base/matrix.h"
 #include "flow/shooting.h"
 #include "io/orientation.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/field.h"
 
 void clvox_shoot_defaults(clvox_shoot_options *options)

@@ -18,7 +18,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "op/image/sharpen.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/field.h"
 
 #define PI 3.14159265358979323846

@@ -8,7 +8,7 @@
 #include "op/image/median.h"
 #include "op/image/sobel.h"
 #include "op/image/unsharp.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/field.h"
 
 typedef enum filter_kind { GAUSSIAN, SOBEL, UNSHARP, MEDIAN } filter_kind;

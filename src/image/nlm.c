@@ -6,7 +6,7 @@
 
 #include "image/noise.h"
 #include "op/image/nlm.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 
 #define FIELD(field) CLV_FIELD(clvox_nlm_options, field)
 

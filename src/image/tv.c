@@ -6,7 +6,7 @@
 #include "image/noise.h"
 #include "op/image/tv.h"
 #include "op/tensor/links.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/field.h"
 
 #define FIELD(field) CLV_FIELD(clvox_tv_options, field)

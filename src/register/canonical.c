@@ -6,7 +6,7 @@
 
 #include "base/matrix.h"
 #include "register/register.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 
 static int bring(const clvox_volume **volume, bool data, clv_register_canonical *c)
 {

@@ -4,7 +4,7 @@
 #include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/register.h"
-#include "runtime/ahead.h"
+#include "runtime/program/ahead.h"
 
 /* "lncc:2", as the lists of kernels (cl/ahead.txt) say it. */
 static void name_metric(clvox_metric metric, const clvox_register_options *o, bool linear, char out[32])

@@ -5,7 +5,7 @@
 
 #include "base/matrix.h"
 #include "register/posteriors.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 
 typedef struct errors {
     double hellinger, overlap[CLVOX_MAX_TISSUES];

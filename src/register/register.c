@@ -14,8 +14,8 @@
 #include "register/options.h"
 #include "register/posteriors.h"
 #include "register/shapes.h"
-#include "runtime/gate.h"
-#include "runtime/host.h"
+#include "runtime/device/gate.h"
+#include "runtime/device/host.h"
 #include "transform/field.h"
 
 static int check_grid(const clvox_volume *volume, const char *which)

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "mesh/shape.h"
 #include "register/shapes.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 
 /* Points on each shape, for the distances. */
 enum { SAMPLES = 20000 };

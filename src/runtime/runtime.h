@@ -4,8 +4,8 @@
 #ifndef CLV_RUNTIME_RUNTIME_H
 #define CLV_RUNTIME_RUNTIME_H
 
-#include "runtime/buffer.h"
-#include "runtime/kernel.h"
-#include "runtime/launch.h"
+#include "runtime/queue/buffer.h"
+#include "runtime/kernel/kernel.h"
+#include "runtime/queue/launch.h"
 
 #endif

@@ -11,7 +11,7 @@
 #include "op/image/gaussian.h"
 #include "register/linear/linear.h"
 #include "register/options.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "series/series.h"
 
 /* A shell of fewer frames has no mean that says more than the one without weighting. */

@@ -9,7 +9,7 @@
 #include "base/progress.h"
 #include "base/select.h"
 #include "op/stats/glm_t.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "stats/options.h"
 #include "stats/stats.h"
 

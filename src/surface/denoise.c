@@ -13,7 +13,7 @@
 #include "op/image/pointwise.h"
 #include "op/surface/redistance.h"
 #include "op/image/reduce.h"
-#include "runtime/ahead.h"
+#include "runtime/program/ahead.h"
 #include "image/compare.h"
 
 /* Where the results of sums stand in run->state. */

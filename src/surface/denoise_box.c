@@ -8,7 +8,7 @@
 #include "base/matrix.h"
 #include "op/surface/redistance.h"
 #include "op/image/reduce.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/field.h"
 #include "surface/denoise.h"
 #include "surface/options.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/progress.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "surface/denoise.h"
 
 /* Marching cubes cut the corners of labels off, which placing the level set gives

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "clvox/surface.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 
 enum { MARGIN = 8 }; /* voxels around what is inside: patches of denoising reach so far */
 

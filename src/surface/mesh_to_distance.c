@@ -6,7 +6,7 @@
 #include "base/matrix.h"
 #include "base/status.h"
 #include "mesh/mesh.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "surface/band.h"
 #include "mesh/winding.h"
 

@@ -3,7 +3,7 @@
 
 #include "op/surface/level_distance.h"
 #include "op/surface/redistance.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/field.h"
 #include "mesh/mesh.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "clvox/tensor_all.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "tensor/maps.h"
 #include "tensor/options.h"
 #include "tensor/resident.h"

@@ -9,7 +9,7 @@
 #include "op/image/pointwise.h"
 #include "op/tensor/primal_dual.h"
 #include "op/tensor/tv.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/field.h"
 #include "tensor/noise.h"
 #include "tensor/options.h"

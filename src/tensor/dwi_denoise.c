@@ -2,7 +2,7 @@
 #include "base/status.h"
 #include "clvox/tensor.h"
 #include "op/tensor/mppca.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "tensor/resident.h"
 
 static int check(const clvox_volume *dwi, const clvox_volume *mask, int radius)

@@ -9,7 +9,7 @@
 #include "base/select.h"
 #include "clvox/tensor.h"
 #include "op/tensor/fit.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "tensor/options.h"
 #include "tensor/resident.h"
 

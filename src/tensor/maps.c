@@ -13,7 +13,7 @@
 #include "io/volume_file.h"
 #include "op/tensor/measures.h"
 #include "report/figure_view.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 
 enum {
     BATCH = 1 << 21, /* voxels at a time: their measures are three times the tensor */

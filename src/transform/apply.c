@@ -8,7 +8,7 @@
 #include "io/labels.h"
 #include "op/image/resample.h"
 #include "op/field/warp.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/apply.h"
 #include "transform/chain.h"
 #include "transform/field.h"

@@ -9,7 +9,7 @@
 #include "io/labels.h"
 #include "op/field/splat.h"
 #include "op/image/resample.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/chain.h"
 #include "transform/field.h"
 

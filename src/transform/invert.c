@@ -9,7 +9,7 @@
 #include "op/field/inverse.h"
 #include "op/image/resample.h"
 #include "op/image/statistics.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/field.h"
 
 enum { MOST_LOOKS = 50 };

@@ -5,7 +5,7 @@
 #include "clvox/threads.h"
 #include "clvox/apply.h"
 #include "op/field/jacobian.h"
-#include "runtime/host.h"
+#include "runtime/device/host.h"
 #include "transform/field.h"
 
 /* The logarithm's floor, as clv_jacobian has it. */

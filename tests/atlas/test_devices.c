@@ -5,7 +5,7 @@
 #include "atlas/population.h"
 #include "op/harness.h"
 #include "register/pair.h"
-#include "runtime/context.h"
+#include "runtime/device/context.h"
 
 static clvox_context *ctx;
 

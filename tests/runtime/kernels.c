@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/codeobject.h"
-#include "runtime/registry.h"
-#include "runtime/source.h"
+#include "runtime/plan/codeobject.h"
+#include "runtime/kernel/registry.h"
+#include "runtime/program/source.h"
 
 static int fail(const char *what)
 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "probe.h"
-#include "runtime/cache.h"
+#include "runtime/program/cache.h"
 
 static char folder[] = "/tmp/clvox-cache-XXXXXX";
 

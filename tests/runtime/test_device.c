@@ -4,10 +4,10 @@
 
 #include "check.h"
 #include "clvox/device.h"
-#include "runtime/device.h"
-#include "runtime/limits.h"
-#include "runtime/pocl.h"
-#include "runtime/select.h"
+#include "runtime/device/device.h"
+#include "runtime/device/limits.h"
+#include "runtime/device/pocl.h"
+#include "runtime/device/select.h"
 
 static clvox_device device(const char *name, const char *platform, clvox_device_type type, int units,
                            const char *pci)

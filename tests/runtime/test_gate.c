@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "runtime/gate.h"
+#include "runtime/device/gate.h"
 
 typedef struct visitor {
     clv_gate *gate;

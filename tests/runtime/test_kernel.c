@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing, building and launching kernels, buffers, and the time that is kept. */
 #include "probe.h"
-#include "runtime/context.h"
-#include "runtime/program.h"
-#include "runtime/source.h"
-#include "runtime/timing.h"
+#include "runtime/device/context.h"
+#include "runtime/program/program.h"
+#include "runtime/program/source.h"
+#include "runtime/queue/timing.h"
 
 static const int size[3] = {19, 7, 5};
 static clvox_context *opened;

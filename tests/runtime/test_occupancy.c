@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Occupancy against figures of the vendors' calculators and of Lee et al. (2012), table 1. */
 #include "check.h"
-#include "runtime/codeobject.h"
-#include "runtime/occupancy.h"
+#include "runtime/plan/codeobject.h"
+#include "runtime/plan/occupancy.h"
 
 static clvox_device_limits nvidia(int major, int minor)
 {

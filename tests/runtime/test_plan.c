@@ -2,7 +2,7 @@
 /* The planner on devices that are not here, as their limits say. */
 #include "check.h"
 #include "probe.h"
-#include "runtime/registry.h"
+#include "runtime/kernel/registry.h"
 #include "runtime/runtime.h"
 
 static const clvox_device_limits devices[] = {

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "runtime/ahead.h"
-#include "runtime/compiler.h"
-#include "runtime/context.h"
-#include "runtime/kernel.h"
+#include "runtime/program/ahead.h"
+#include "runtime/program/compiler.h"
+#include "runtime/device/context.h"
+#include "runtime/kernel/kernel.h"
 
 enum { ROOM = 64 };
 

@@ -4,8 +4,8 @@
 
 #include "check.h"
 #include "op/image/pointwise.h"
-#include "runtime/context.h"
-#include "runtime/stream.h"
+#include "runtime/device/context.h"
+#include "runtime/queue/stream.h"
 
 enum { MOST = 11 };
 static const int SIZE[3] = {61, 53, 47}; /* long enough for what does not wait to be seen */

@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "probe.h"
-#include "runtime/context.h"
-#include "runtime/wisdom.h"
+#include "runtime/device/context.h"
+#include "runtime/plan/wisdom.h"
 
 static const clvox_device_limits gpu = {
     .name = "A GPU", .platform = "Vendor", .driver = "1.2.3", .type = CLVOX_DEVICE_GPU, .simd = 32,

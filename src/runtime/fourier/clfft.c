@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/context.h"
+#include "runtime/device/context.h"
 
 #include <clFFT.h>
 

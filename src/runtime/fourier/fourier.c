@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/context.h"
+#include "runtime/device/context.h"
 
 /* Small, with the radices that libraries write out. */
 static const int SIZE[3] = {8, 6, 5};

@@ -4,7 +4,7 @@
 #ifndef CLV_RUNTIME_FOURIER_FOURIER_H
 #define CLV_RUNTIME_FOURIER_FOURIER_H
 
-#include "runtime/buffer.h"
+#include "runtime/queue/buffer.h"
 
 /* Three components at once, each real and x fastest, to x / 2 + 1 complex numbers
  * (float2) for each row, and back, divided by the number of voxels. Nothing waits. */

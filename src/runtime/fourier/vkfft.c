@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 
 /* What it builds comes from our cache where that pays: its own way to keep
  * binaries takes them for text. And it prints what it has to say about failures. */

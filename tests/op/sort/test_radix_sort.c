@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/harness.h"
 #include "ref/sort/radix_sort.h"
-#include "runtime/error.h"
+#include "runtime/device/error.h"
 
 static clvox_context *ctx;
 

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/threads.h"
+#include "runtime/program/ahead.h"
+#include "runtime/device/context.h"
+#include "runtime/device/host.h"
+#include "runtime/kernel/kernel.h"
+#include "runtime/program/program.h"
+#include "runtime/device/select.h"
+
+/* Of the device in limits and device: what a context has besides. */
+static int complete(clvox_context *ctx)
+{
+    int status = CLVOX_OK;
+    char *wisdom = NULL;
+    ctx->packed = ctx->limits.type == CLVOX_DEVICE_CPU;
+    CLV_TRY(clv_compiler_check(ctx));
+    ctx->two_steps = clv_two_steps(&ctx->limits);
+    ctx->build_identity = clv_build_identity(&ctx->limits);
+    if (!ctx->options.no_cache && ctx->build_identity)
+        ctx->cache_dir = clv_cache_dir();
+    if (!ctx->options.no_wisdom) {
+        wisdom = clv_wisdom_path();
+        CLV_TRY(clv_wisdom_load(wisdom, &ctx->limits, &ctx->wisdom));
+        if (ctx->wisdom->remark[0])
+            clv_say(ctx, 1, "%s", ctx->wisdom->remark);
+    }
+end:
+    free(wisdom);
+    return status;
+}
+
+void clv_say(const clvox_context *ctx, int level, const char *format, ...)
+{
+    char line[2048];
+    va_list args;
+    if (ctx->options.verbosity < level)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (ctx->options.log)
+        ctx->options.log(ctx->options.log_user, level, line);
+    else
+        fprintf(stderr, "%s\n", line);
+}
+
+int clv_context_threads(const clvox_context *context)
+{
+    return clv_threads_own(context ? context->options.threads : 0);
+}
+
+void clv_context_threads_back(const int *before)
+{
+    clv_threads_own(*before);
+}
+
+static int begin(const clvox_context_options *options, clvox_context **ctx)
+{
+    *ctx = calloc(1, sizeof **ctx);
+    if (!*ctx)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (options)
+        (*ctx)->options = *options;
+    return CLVOX_OK;
+}
+
+static void take(clvox_context *ctx, const clvox_device *devices, int chosen)
+{
+    ctx->options.device = NULL; /* the string is the caller's */
+    ctx->limits = devices[chosen].limits;
+    ctx->device_number = chosen;
+    ctx->platform = devices[chosen].platform_id;
+    ctx->device = devices[chosen].device_id;
+}
+
+clv_gate *clv_context_gate(const clvox_context *context)
+{
+    return context->gate;
+}
+
+/* A context of its own on the device in a place of the list: NVIDIA's driver keeps threads that share one waiting
+ * for each other. */
+static int open_device(const clvox_context_options *options, const clvox_device *devices, int chosen,
+                       clvox_context **out)
+{
+    int status = CLVOX_OK;
+    clvox_context *ctx = NULL;
+    CLV_TRY(begin(options, &ctx));
+    take(ctx, devices, chosen);
+    cl_int error;
+    ctx->context = clCreateContext(NULL, 1, &ctx->device, NULL, NULL, &error);
+    CLV_CL(error, "clCreateContext", ctx->limits.name);
+    ctx->queue = clCreateCommandQueue(ctx->context, ctx->device,
+                                      ctx->options.profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    if (ctx->options.profile && (error == CL_INVALID_QUEUE_PROPERTIES || error == CL_INVALID_VALUE)) {
+        /* Timers are a wish: the device works without them. */
+        ctx->options.profile = false;
+        ctx->queue = clCreateCommandQueue(ctx->context, ctx->device, 0, &error);
+    }
+    CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
+    CLV_TRY(complete(ctx));
+    *out = ctx;
+    ctx = NULL;
+end:
+    clvox_context_destroy(&ctx);
+    return status;
+}
+
+int clvox_context_create(const clvox_context_options *options, clvox_context **out)
+{
+    int status = CLVOX_OK;
+    clvox_device *devices = NULL;
+    *out = NULL;
+    int count = clvox_devices_list(&devices);
+    CLV_TRY(count);
+    int chosen = clv_device_select(devices, count, options ? options->device : NULL);
+    CLV_TRY(chosen);
+    status = open_device(options, devices, chosen, out);
+end:
+    clvox_devices_destroy(&devices);
+    return status;
+}
+
+/* The rest is for drivers and for the programs of others. */
+static const double OF_MEMORY = .9;
+
+static size_t room_of(const clvox_device_limits *l)
+{
+    const bool less = l->free_bytes && l->free_bytes < l->global_bytes;
+    return (size_t)(OF_MEMORY * (double)(less ? l->free_bytes : l->global_bytes));
+}
+
+size_t clv_context_room(const clvox_context *context)
+{
+    return room_of(&context->limits);
+}
+
+/* Where the list has the device of place i first. */
+static int first_of(const int *chosen, int i)
+{
+    int first = 0;
+    while (chosen[first] != chosen[i])
+        first++;
+    return first;
+}
+
+static int open_beside(const clvox_context_options *options, const clvox_device *devices, int chosen,
+                       clvox_context *first, clvox_context **out)
+{
+    int status = CLVOX_OK;
+    if (!first->gate)
+        first->gate = clv_gate_create(room_of(&first->limits));
+    if (!first->gate)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(open_device(options, devices, chosen, out));
+    (*out)->gate = clv_gate_hold(first->gate);
+end:
+    return status;
+}
+
+int clvox_at_once(const clvox_device_limits *limits)
+{
+    enum { AT_ONCE = 4 };
+    const double enough = 15e9; /* a GPU of 16 GB says somewhat less */
+    return limits->type == CLVOX_DEVICE_GPU && (double)limits->global_bytes >= enough ? AT_ONCE : 1;
+}
+
+int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out)
+{
+    int status = CLVOX_OK, chosen[CLV_MOST_SELECTED];
+    clvox_device *devices = NULL;
+    clvox_context **contexts = NULL;
+    *out = NULL;
+    const int wish = options ? options->at_once : 0;
+    int count = clvox_devices_list(&devices), wanted = 0, opened = 0, most = wish > 1 ? wish : 1;
+    CLV_TRY(count);
+    wanted = clv_devices_select(devices, count, options ? options->device : NULL, chosen);
+    CLV_TRY(wanted);
+    for (int i = 0; i < wanted && wish < 0; i++) {
+        const int pay = clvox_at_once(&devices[chosen[i]].limits);
+        most = pay > most ? pay : most;
+    }
+    contexts = calloc((size_t)wanted * (size_t)most, sizeof(clvox_context *));
+    if (!contexts) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int i = 0; i < wanted; i++) {
+        const int first = first_of(chosen, i);
+        clvox_context **place = &contexts[opened++];
+        CLV_TRY(first < i ? open_beside(options, devices, chosen[i], contexts[first], place)
+                          : open_device(options, devices, chosen[i], place));
+    }
+    for (int k = 1; k < most; k++)
+        for (int i = 0; i < wanted; i++)
+            if (wish > 0 || k < clvox_at_once(&contexts[i]->limits))
+                CLV_TRY(open_beside(options, devices, chosen[i], contexts[first_of(chosen, i)],
+                                    &contexts[opened++]));
+    *out = contexts;
+    contexts = NULL;
+    status = opened;
+end:
+    clvox_devices_destroy(&devices);
+    clvox_contexts_destroy(&contexts, opened);
+    return status;
+}
+
+void clvox_contexts_destroy(clvox_context ***contexts, int count)
+{
+    if (!contexts || !*contexts)
+        return;
+    for (int i = 0; i < count; i++)
+        clvox_context_destroy(&(*contexts)[i]);
+    free(*contexts);
+    *contexts = NULL;
+}
+
+int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox_context **out)
+{
+    int status = CLVOX_OK;
+    clvox_device *devices = NULL;
+    clvox_context *ctx = NULL;
+    cl_command_queue_properties properties = 0;
+    cl_device_id device = NULL;
+    cl_context context = NULL;
+    *out = NULL;
+    if (!queue)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a context is to be opened on a queue, and there is none");
+    CLV_TRY(begin(options, &ctx));
+    CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL),
+           "clGetCommandQueueInfo", "queue");
+    CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL),
+           "clGetCommandQueueInfo", "queue");
+    CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL),
+           "clGetCommandQueueInfo", "queue");
+    if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT,
+                            "the queue runs its commands out of order; give one that keeps their order");
+        goto end;
+    }
+    int count = clvox_devices_list(&devices), chosen = 0;
+    CLV_TRY(count);
+    status = CLVOX_OK;
+    while (chosen < count && devices[chosen].device_id != (void *)device)
+        chosen++;
+    if (chosen == count || !devices[chosen].usable) {
+        status =
+            clvox_fail(CLVOX_ERROR_ARGUMENT, "the queue's device cannot be used: %s",
+                       chosen < count ? devices[chosen].reason : "it is not among those of `clvox devices`");
+        goto end;
+    }
+    take(ctx, devices, chosen);
+    ctx->options.profile = ctx->options.profile && (properties & CL_QUEUE_PROFILING_ENABLE);
+    CLV_CL(clRetainContext(context), "clRetainContext", ctx->limits.name);
+    ctx->context = context;
+    CLV_CL(clRetainCommandQueue(queue), "clRetainCommandQueue", ctx->limits.name);
+    ctx->queue = queue;
+    CLV_TRY(complete(ctx));
+    *out = ctx;
+    ctx = NULL;
+end:
+    clvox_devices_destroy(&devices);
+    clvox_context_destroy(&ctx);
+    return status;
+}
+
+void clvox_context_destroy(clvox_context **context)
+{
+    if (!context || !*context)
+        return;
+    clvox_context *ctx = *context;
+    /* Workers of some drivers still use what is released below while commands are under way. */
+    if (ctx->queue)
+        clFinish(ctx->queue);
+    clv_timing_drop(ctx);
+    clv_compilers_free(ctx);
+    clv_ahead_release(ctx);
+    clv_kernels_release(ctx);
+    free(ctx->pending);
+    free(ctx->timings);
+    clv_wisdom_destroy(&ctx->wisdom);
+    free(ctx->cache_dir);
+    free(ctx->build_identity);
+    if (ctx->queue)
+        clReleaseCommandQueue(ctx->queue);
+    if (ctx->context)
+        clReleaseContext(ctx->context);
+    clv_gate_release(&ctx->gate);
+    free(ctx);
+    *context = NULL;
+}
+
+const clvox_device_limits *clvox_context_limits(const clvox_context *context)
+{
+    return &context->limits;
+}

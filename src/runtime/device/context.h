@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a context, for src/runtime alone. */
+#ifndef CLV_RUNTIME_CONTEXT_H
+#define CLV_RUNTIME_CONTEXT_H
+
+#include "clvox/kernels.h"
+#include "runtime/program/cache.h"
+#include "runtime/program/compiler.h"
+#include "runtime/device/error.h"
+#include "runtime/fourier/fourier.h"
+#include "runtime/device/gate.h"
+#include "runtime/queue/timing.h"
+#include "runtime/plan/wisdom.h"
+
+typedef struct clv_forced {
+    char entry[48];
+    char variant[32]; /* "": nothing is forced any more */
+    int tile;
+} clv_forced;
+
+/* A kernel that was built, found again by what it was built from. */
+typedef struct clv_built {
+    char *extra;
+    cl_program program;
+    clv_kernel kernel;
+} clv_built;
+
+/* A program that was built ahead and not yet asked for. */
+typedef struct clv_ready {
+    clv_cache_key key;
+    cl_program program;
+    clv_counts counts;
+} clv_ready;
+
+/* What clv_kernel_get answered before, in an open hash table. */
+typedef struct clv_memo {
+    const clv_entry *entry; /* NULL: a free place */
+    const char *extra;
+    size_t local_extra;
+    int size_class;
+    const clv_kernel *kernel;
+} clv_memo;
+
+/* A command whose time is still to be read. The label lives as long as the context. */
+typedef struct clv_pending {
+    cl_event event;
+    cl_event since; /* the time is from the end of this one; NULL: from the event's own start */
+    const char *label;
+    const clv_kernel *kernel; /* NULL: a transfer */
+    double bytes;
+} clv_pending;
+
+enum { CLV_MOST_TRUSTED = 4 };
+
+struct clvox_context {
+    clvox_device_limits limits;
+    clvox_context_options options;
+    cl_platform_id platform;
+    cl_device_id device;
+    cl_context context;
+    cl_command_queue queue;
+    clv_gate *gate; /* NULL: no other context of clvox_contexts_create is on this device */
+    bool packed;
+    char *cache_dir; /* NULL: no cache */
+    bool two_steps;  /* clv_two_steps */
+    int relinked;    /* programs whose linked binary this context has put into the cache */
+    char *build_identity; /* what, beside source and options, a built program depends on */
+    clv_wisdom *wisdom; /* NULL: the planner goes by its own order alone */
+    size_t allocated, peak;
+    clv_built **built;
+    int built_count, built_room;
+    clv_memo *memo;
+    int memo_count, memo_room; /* room is a power of two */
+    int class_as; /* 1 + the class of volumes that kernels are chosen for; 0: that of their size */
+    clv_ready *ready;
+    int ready_count, ready_room;
+    char *compiler_program; /* NULL: no process may be started */
+    clv_compiler compilers[CLV_MOST_COMPILERS];
+    int compiler_count, compilers_allowed;
+    int device_number; /* in the list of devices */
+    bool not_ahead; /* nothing is built ahead, for tests */
+    clvox_building building; /* as of clvox_context_announce */
+    void *building_user;
+    int compiled;   /* programs that were built from their text, */
+    int late;       /* and those of them that were not built ahead, for tests */
+    clv_forced *forced;
+    int forced_count;
+    clv_pending *pending;
+    int pending_count, pending_room;
+    clv_timing *timings;
+    int timing_count, timing_room;
+    const clv_fourier_library *trusted[CLV_MOST_TRUSTED]; /* found right on this device */
+    int trusted_count;
+};
+
+/* A line to the log of a context whose verbosity is at least level. */
+void clv_say(const clvox_context *ctx, int level, const char *format, ...) CLVOX_PRINTF(3, 4);
+
+/* Where a queued command's event goes: NULL unless the context keeps time. */
+#define CLV_EVENT(ctx, event) ((ctx)->options.profile ? &(event) : NULL)
+
+#endif

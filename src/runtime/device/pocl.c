@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clvox/kernels.h"
+#include "runtime/device/error.h"
+#include "runtime/device/pocl.h"
+
+bool clv_pocl_folder_refused(char *path, size_t room)
+{
+    const char *set = getenv("POCL_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    struct stat info;
+    if (set && set[0])
+        snprintf(path, room, "%s", set);
+    else if (xdg && xdg[0])
+        snprintf(path, room, "%s/pocl", xdg);
+    else if (home && home[0])
+        snprintf(path, room, "%s/.cache/pocl", home);
+    else
+        return false; /* it takes one in /tmp */
+    if (path[0] != '/')
+        return false; /* PoCL's own affair */
+    char *there = strdup(path);
+    if (!there)
+        return false;
+    /* What is not there yet is made in the first folder above that is. */
+    for (char *slash; stat(there, &info) < 0 && (slash = strrchr(there, '/'));)
+        slash[slash == there && slash[1]] = 0;
+    bool refused = stat(there, &info) < 0 || !S_ISDIR(info.st_mode) || access(there, W_OK | X_OK) < 0;
+    free(there);
+    return refused;
+}
+
+int clvox_pocl_folder_lend(void)
+{
+    char path[1024];
+    const char *set = getenv("POCL_CACHE_DIR"), *temporary = getenv("TMPDIR");
+    struct stat info;
+    if ((set && set[0]) || !clv_pocl_folder_refused(path, sizeof path))
+        return 0;
+    int length = snprintf(path, sizeof path, "%s/clvox-pocl-%u",
+                          temporary && temporary[0] ? temporary : "/tmp", (unsigned)geteuid());
+    if (length < 0 || (size_t)length >= sizeof path || (mkdir(path, 0700) < 0 && errno != EEXIST))
+        return 0;
+    /* PoCL runs what it finds there: nobody else may have made or may fill it. */
+    if (lstat(path, &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || info.st_mode & 022)
+        return 0;
+    return setenv("POCL_CACHE_DIR", path, 1) == 0;
+}
+
+bool clv_pocl_is_wrong(const char *platform, const char *driver)
+{
+    /* Its linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). 3.1 and later
+     * are right. */
+    return !strcmp(platform, "Portable Computing Language") && !strcmp(driver, "3.0-rc2");
+}
+
+/* ---- the copy beside a portable package -------------------------------------- */
+
+/* A driver that cannot be loaded, or that finds no device (a GPU's on a node without one), is none. What
+ * was loaded stays, as the loader is about to ask for it. */
+static bool has_platform(const char *library)
+{
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+    void *(CL_API_CALL * address)(const char *) = NULL;
+    cl_int(CL_API_CALL * platforms)(cl_uint, cl_platform_id *, cl_uint *) = NULL;
+    cl_uint count = 0;
+    if (handle)
+        *(void **)&address = dlsym(handle, "clGetExtensionFunctionAddress");
+    if (address)
+        *(void **)&platforms = address("clIcdGetPlatformIDsKHR");
+    return platforms && platforms(0, NULL, &count) == CL_SUCCESS && count > 0;
+}
+
+static bool system_has_driver(const char *vendors)
+{
+    char path[1024], library[512];
+    DIR *dir = opendir(vendors);
+    bool found = false;
+    for (struct dirent *entry; dir && !found && (entry = readdir(dir));) {
+        const char *dot = strrchr(entry->d_name, '.');
+        snprintf(path, sizeof path, "%s/%s", vendors, entry->d_name);
+        FILE *file = dot && !strcmp(dot, ".icd") ? fopen(path, "r") : NULL;
+        if (file && fgets(library, sizeof library, file)) {
+            library[strcspn(library, "\r\n")] = 0;
+            found = library[0] && has_platform(library);
+        }
+        if (file)
+            fclose(file);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+int clv_pocl_lend(const char *vendors, const char *folder)
+{
+    char path[4096] = "";
+    const char *set = getenv("OCL_ICD_VENDORS");
+    DIR *dir = (set && set[0]) || !folder ? NULL : opendir(folder);
+    if (!dir)
+        return 0;
+    for (struct dirent *entry; !path[0] && (entry = readdir(dir));)
+        if (!strncmp(entry->d_name, "libpocl", 7) && strncmp(entry->d_name, "libpocl-devices", 15) != 0)
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+    closedir(dir);
+    return path[0] && !system_has_driver(vendors) && setenv("OCL_ICD_VENDORS", path, 1) == 0;
+}
+
+int clvox_pocl_lend(const char *folder)
+{
+    return clv_pocl_lend("/etc/OpenCL/vendors", folder);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/program/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char magic[8] = "CLVOXP2";
+
+typedef struct header {
+    char magic[8];
+    clv_cache_key key;
+    uint64_t bytes;
+    uint64_t checksum; /* of counts and data */
+    clv_counts counts;
+    uint32_t uses;     /* as clv_cache_use counts them */
+} header;
+
+/* FNV-1a; the two words of a key differ in their start. */
+static uint64_t hash(uint64_t h, const unsigned char *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ data[i]) * 0x100000001b3ull;
+    return h;
+}
+
+clv_cache_key clv_cache_key_start(void)
+{
+    return (clv_cache_key){{0xcbf29ce484222325ull, 0x9e3779b97f4a7c15ull}};
+}
+
+void clv_cache_key_add(clv_cache_key *key, const char *text)
+{
+    size_t bytes = strlen(text) + 1; /* with its end, so that "ab","c" is not "a","bc" */
+    for (int i = 0; i < 2; i++)
+        key->word[i] = hash(key->word[i], (const unsigned char *)text, bytes);
+}
+
+char *clv_cache_dir(void)
+{
+    char *dir = NULL;
+    const char *set = getenv("CLVOX_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int made = set                ? asprintf(&dir, "%s", set)
+               : xdg && xdg[0]    ? asprintf(&dir, "%s/clvox", xdg)
+               : home && home[0]  ? asprintf(&dir, "%s/.cache/clvox", home)
+                                  : -1;
+    if (made <= 0) {
+        if (made == 0)
+            free(dir);
+        return NULL;
+    }
+    return dir;
+}
+
+static uint64_t checksum(const clv_counts *counts, const unsigned char *data, size_t bytes)
+{
+    uint64_t h = hash(0xcbf29ce484222325ull, (const unsigned char *)counts, sizeof *counts);
+    return hash(h, data, bytes);
+}
+
+static char *entry_path(const char *dir, clv_cache_key key)
+{
+    char *path = NULL;
+    int made = asprintf(&path, "%s/%016llx%016llx", dir, (unsigned long long)key.word[0],
+                        (unsigned long long)key.word[1]);
+    return made < 0 ? NULL : path;
+}
+
+bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, size_t *bytes,
+                    clv_counts *counts)
+{
+    bool whole = false;
+    unsigned char *content = NULL;
+    header head;
+    struct stat info;
+    char *path = entry_path(dir, key);
+    FILE *file = path ? fopen(path, "rb") : NULL;
+    if (!file || fread(&head, sizeof head, 1, file) != 1 || memcmp(head.magic, magic, sizeof magic) ||
+        memcmp(&head.key, &key, sizeof key) || head.uses > CLV_CACHE_USES || fstat(fileno(file), &info) < 0 ||
+        head.bytes == 0 || (uint64_t)info.st_size != sizeof head + head.bytes)
+        goto end;
+    content = malloc(head.bytes);
+    if (!content || fread(content, 1, head.bytes, file) != head.bytes ||
+        checksum(&head.counts, content, head.bytes) != head.checksum)
+        goto end;
+    *data = content;
+    *bytes = head.bytes;
+    *counts = head.counts;
+    content = NULL;
+    whole = true;
+end:
+    free(content);
+    if (file)
+        fclose(file);
+    free(path);
+    return whole;
+}
+
+bool clv_cache_has(const char *dir, clv_cache_key key)
+{
+    char *path = entry_path(dir, key);
+    bool there = path && access(path, R_OK) == 0;
+    free(path);
+    return there;
+}
+
+bool clv_cache_make(const char *dir)
+{
+    char *path = strdup(dir);
+    if (!path)
+        return false;
+    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        mkdir(path, 0777); /* only whether the last one can be used counts */
+        *slash = '/';
+    }
+    bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
+    free(path);
+    return made;
+}
+
+void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
+                     const clv_counts *counts)
+{
+    header head = {.key = key, .bytes = bytes, .counts = *counts};
+    memcpy(head.magic, magic, sizeof magic);
+    head.checksum = checksum(counts, data, bytes);
+    char *path = NULL, *temporary = NULL;
+    FILE *file = NULL;
+    bool written = false;
+    if (!clv_cache_make(dir) || !(path = entry_path(dir, key)))
+        goto end;
+    if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
+        temporary = NULL;
+        goto end;
+    }
+    int descriptor = mkstemp(temporary);
+    if (descriptor < 0)
+        goto end;
+    file = fdopen(descriptor, "wb");
+    if (!file) {
+        close(descriptor);
+        unlink(temporary);
+        goto end;
+    }
+    written = fwrite(&head, sizeof head, 1, file) == 1 && fwrite(data, 1, bytes, file) == bytes;
+    if (fclose(file) != 0)
+        written = false;
+    if (!written || rename(temporary, path) < 0)
+        unlink(temporary);
+end:
+    free(temporary);
+    free(path);
+}
+
+int clv_cache_use(const char *dir, clv_cache_key key)
+{
+    header head;
+    char *path = entry_path(dir, key);
+    int before = 0, file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (file >= 0 && pread(file, &head, sizeof head, 0) == (ssize_t)sizeof head && head.uses <= CLV_CACHE_USES) {
+        const uint32_t uses = head.uses + 1;
+        before = (int)head.uses;
+        /* Where it cannot be written it is not counted. */
+        if (uses <= CLV_CACHE_USES && pwrite(file, &uses, sizeof uses, offsetof(header, uses)) < 0)
+            before = 0;
+    }
+    if (file >= 0)
+        close(file);
+    free(path);
+    return before;
+}
+
+void clv_cache_remove(const char *dir, clv_cache_key key)
+{
+    char *path = entry_path(dir, key);
+    if (path)
+        unlink(path);
+    free(path);
+}
+
+int clv_cache_lock_file(const char *path, unsigned mode)
+{
+    struct stat info;
+    for (;;) {
+        int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+        if (lock < 0)
+            return -1;
+        while (flock(lock, LOCK_EX) < 0)
+            if (errno != EINTR) {
+                close(lock);
+                return -1;
+            }
+        /* One that was removed while this waited for it keeps nobody out. */
+        if (fstat(lock, &info) < 0 || info.st_nlink > 0)
+            return lock;
+        close(lock);
+    }
+}
+
+int clv_cache_lock(const char *dir, const char *name)
+{
+    char *path = NULL;
+    if (!clv_cache_make(dir) || asprintf(&path, "%s/.lock%s", dir, name) < 0)
+        return -1;
+    int lock = clv_cache_lock_file(path, 0600);
+    free(path);
+    return lock;
+}
+
+void clv_cache_unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/program/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/limit.h"
+#include "runtime/plan/codeobject.h"
+#include "runtime/program/source.h"
+
+char *clv_build_identity(const clvox_device_limits *limits)
+{
+    char *text = NULL;
+    int length = asprintf(&text, "clvox %s|%s|%s|%s|%s|%s|%s", CLVOX_VERSION, limits->platform,
+                          limits->platform_version, limits->name, limits->version, limits->driver,
+                          limits->architecture);
+    return length < 0 ? NULL : text;
+}
+
+void clv_counts_from_log(const char *log, const char *kernel, clv_counts *counts)
+{
+    char start[96];
+    *counts = (clv_counts){-1, -1, -1};
+    snprintf(start, sizeof start, "Function properties for %s\n", kernel);
+    log = strstr(log, start);
+    const char *used = log ? strstr(log, "Used ") : NULL;
+    const char *spill = log ? strstr(log, " bytes spill stores") : NULL;
+    if (!used || sscanf(used, "Used %d registers", &counts->registers) != 1) {
+        counts->registers = -1;
+        return;
+    }
+    counts->spills = 0;
+    if (spill && spill < used) {
+        while (spill > log && spill[-1] >= '0' && spill[-1] <= '9')
+            spill--;
+        counts->spills = atoi(spill);
+    }
+}
+
+static bool is_pocl(const clvox_device_limits *limits)
+{
+    return strstr(limits->platform, "Portable Computing Language") != NULL;
+}
+
+bool clv_two_steps(const clvox_device_limits *limits)
+{
+    const char *kept = getenv("POCL_KERNEL_CACHE");
+    return is_pocl(limits) && (!kept || strcmp(kept, "0") != 0);
+}
+
+/* ---- requests ---- */
+
+int clv_program_request_make(const clvox_context *ctx, const clv_entry *entry, const clv_variant *variant,
+                             clv_tile tile, const char *extra, clv_program_request *request)
+{
+    int status = CLVOX_OK;
+    bool nvidia = ctx->limits.nvidia_major > 0;
+    char options[768];
+    *request = (clv_program_request){.file = entry->file, .function = variant->function};
+    CLV_TRY(clv_program_options(ctx->packed, variant, tile, extra, options, sizeof options));
+    CLV_TRY(clv_source_assemble(entry->file, variant->function, &request->source));
+    int length = snprintf(request->options, sizeof request->options, "%s%s", options,
+                          nvidia ? " -cl-nv-verbose" : "");
+    if (nvidia && variant->register_cap > 0)
+        snprintf(request->options + length, sizeof request->options - (size_t)length,
+                 " -cl-nv-maxrregcount=%d", variant->register_cap);
+    request->key = clv_cache_key_start();
+    clv_cache_key_add(&request->key, ctx->build_identity ? ctx->build_identity : "");
+    clv_cache_key_add(&request->key, request->options);
+    clv_cache_key_add(&request->key, request->source);
+end:
+    return status;
+}
+
+void clv_program_request_free(clv_program_request *request)
+{
+    free(request->source);
+    request->source = NULL;
+}
+
+/* NVIDIA's compiler says its counts only when it really compiles, and not when
+ * the driver's own cache answers. Once per cache entry it is worth a build that
+ * the driver has not seen: with a kernel of a name that is new, since the driver
+ * looks at the code and not at the source. */
+static void write_unseen(FILE *to)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    fprintf(to, "\n__kernel void clv_unseen_%lld_%ld_%d(void)\n{\n}\n", (long long)now.tv_sec, now.tv_nsec,
+            (int)getpid());
+}
+
+char *clv_program_text(const clvox_context *ctx, const clv_program_request *request)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    if (!to)
+        return NULL;
+    fputs(request->source, to);
+    if (ctx->limits.nvidia_major > 0 && ctx->cache_dir)
+        write_unseen(to);
+    fclose(to);
+    return text;
+}
+
+/* ---- the compiler ---- */
+
+static char *build_log(cl_program program, cl_device_id device)
+{
+    size_t length = 0;
+    clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &length);
+    char *log = calloc(1, length + 1);
+    if (log && clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, length, log, NULL) != CL_SUCCESS)
+        log[0] = 0;
+    return log;
+}
+
+/* LLVM inside of PoCL ends the program where it gets no memory. Linking with its library of built-in functions takes
+ * 125 MiB of addresses, all kernels of a registration 250. */
+enum { LINKING = 120 << 20, BUILDING = 256 << 20 };
+
+static int short_of_addresses(const clvox_context *ctx, uint64_t limit)
+{
+    return clvox_fail(
+        CLVOX_ERROR_MEMORY,
+        "the limit of %.0f MB on memory (ulimit -v) is too low for the compiler of %s; allow 1 GB and what "
+        "the images take",
+        (double)limit * 1e-6, ctx->limits.name);
+}
+
+int clv_compiler_check(const clvox_context *ctx)
+{
+    uint64_t limit, left;
+    return is_pocl(&ctx->limits) && clv_address_space(&limit, &left) && left < LINKING ? short_of_addresses(ctx, limit)
+                                                                                      : CLVOX_OK;
+}
+
+static int compile(clvox_context *ctx, const char *file, const char *text, const char *options, bool to_link,
+                   cl_program *out, char **log)
+{
+    int status = CLVOX_OK;
+    cl_int error;
+    uint64_t limit, left;
+    char *silent = NULL;
+    *log = NULL;
+    cl_program program = clCreateProgramWithSource(ctx->context, 1, &text, NULL, &error);
+    CLV_CL(error, "clCreateProgramWithSource", file);
+    /* PoCL's compiler counts its warnings on the terminal. The option changes no code and no key. */
+    if (is_pocl(&ctx->limits) && asprintf(&silent, "%s -w", options) < 0)
+        silent = NULL;
+    const char *given = silent ? silent : options;
+    if (to_link)
+        error = clCompileProgram(program, 1, &ctx->device, given, 0, NULL, NULL, NULL, NULL);
+    else
+        error = clBuildProgram(program, 1, &ctx->device, given, NULL, NULL);
+    *log = build_log(program, ctx->device);
+    if (is_pocl(&ctx->limits) && error != CL_SUCCESS && clv_address_space(&limit, &left) && left < BUILDING) {
+        status = short_of_addresses(ctx, limit);
+        goto end;
+    }
+    if (error == CL_BUILD_PROGRAM_FAILURE || error == CL_COMPILE_PROGRAM_FAILURE ||
+        error == CL_INVALID_BUILD_OPTIONS || error == CL_INVALID_COMPILER_OPTIONS) {
+        status = clvox_fail(CLVOX_ERROR_BUILD, "cl/%s.cl does not build on %s (%s): %.1500s", file,
+                            ctx->limits.name, clv_cl_error_name(error), *log ? *log : "");
+        goto end;
+    }
+    if (error != CL_SUCCESS) {
+        status = clvox_fail(CLVOX_ERROR_DEVICE,
+                            "%s failed while it built cl/%s.cl (%s); try again, or choose another device "
+                            "with --device",
+                            ctx->limits.name, file, clv_cl_error_name(error));
+        goto end;
+    }
+    *out = program;
+    program = NULL;
+end:
+    free(silent);
+    if (program)
+        clReleaseProgram(program);
+    return status;
+}
+
+/* The second of two steps; takes over the reference. NULL: refused. */
+static cl_program linked(clvox_context *ctx, cl_program compiled)
+{
+    cl_int error = CL_SUCCESS;
+    cl_program program = clLinkProgram(ctx->context, 1, &ctx->device, NULL, 1, &compiled, NULL, NULL, &error);
+    clReleaseProgram(compiled);
+    if (program && error != CL_SUCCESS) {
+        clReleaseProgram(program);
+        program = NULL;
+    }
+    return program;
+}
+
+unsigned char *clv_program_binary(cl_program program, size_t *bytes)
+{
+    *bytes = 0;
+    if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof *bytes, bytes, NULL) != CL_SUCCESS ||
+        *bytes == 0)
+        return NULL;
+    unsigned char *data = malloc(*bytes);
+    if (data && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, NULL) != CL_SUCCESS) {
+        free(data);
+        data = NULL;
+    }
+    return data;
+}
+
+void clv_code_free(clv_code *code)
+{
+    free(code->data);
+    free(code->log);
+    *code = (clv_code){.data = NULL};
+}
+
+int clv_code_compile(clvox_context *ctx, const char *text, const char *options, clv_code *code)
+{
+    cl_program program;
+    *code = (clv_code){.to_link = ctx->two_steps};
+    int status = compile(ctx, "*", text, options, ctx->two_steps, &program, &code->log);
+    if (status < 0)
+        return status;
+    code->data = clv_program_binary(program, &code->bytes);
+    clReleaseProgram(program);
+    return code->data ? CLVOX_OK : clvox_fail(CLVOX_ERROR_DEVICE, "%s gives no binaries", ctx->limits.name);
+}
+
+/* What is known of a kernel's registers from the compiler's log or the code. */
+static void count(const clvox_context *ctx, const char *function, const clv_code *code, clv_counts *counts)
+{
+    clv_code_counts found;
+    *counts = (clv_counts){-1, -1, -1};
+    if (ctx->limits.nvidia_major > 0)
+        clv_counts_from_log(code->log ? code->log : "", function, counts);
+    if (ctx->limits.amd_simds > 0 && code->data &&
+        clv_code_object_counts(code->data, code->bytes, function, &found))
+        *counts = (clv_counts){found.vgprs, found.sgprs, found.vgpr_spills * 4};
+}
+
+/* ---- programs ---- */
+
+/* Code that is to be linked has a key of its own. */
+static clv_cache_key key_of(const clv_program_request *request, bool to_link)
+{
+    clv_cache_key key = request->key;
+    if (to_link)
+        clv_cache_key_add(&key, "to link");
+    return key;
+}
+
+/* What code says and what of it is kept. */
+static void take_note(clvox_context *ctx, const clv_program_request *request, const clv_code *code,
+                      clv_program *out)
+{
+    ctx->compiled++;
+    count(ctx, request->function, code, &out->counts);
+    if (ctx->cache_dir && code->data)
+        clv_cache_store(ctx->cache_dir, key_of(request, code->to_link), code->data, code->bytes, &out->counts);
+}
+
+static cl_program load(clvox_context *ctx, const char *options, const unsigned char *data, size_t bytes,
+                       bool to_link)
+{
+    cl_int error, refused = CL_SUCCESS;
+    cl_program program =
+        clCreateProgramWithBinary(ctx->context, 1, &ctx->device, &bytes, &data, &refused, &error);
+    if (error == CL_SUCCESS && refused == CL_SUCCESS && !to_link)
+        refused = clBuildProgram(program, 1, &ctx->device, options, NULL, NULL);
+    if (error == CL_SUCCESS && refused != CL_SUCCESS) {
+        clReleaseProgram(program);
+        error = refused;
+    }
+    return error != CL_SUCCESS ? NULL : to_link ? linked(ctx, program) : program;
+}
+
+bool clv_program_from_code(clvox_context *ctx, const clv_program_request *request, const clv_code *code,
+                           clv_program *out)
+{
+    out->program = load(ctx, request->options, code->data, code->bytes, code->to_link);
+    if (out->program)
+        take_note(ctx, request, code, out);
+    return out->program != NULL;
+}
+
+/* What was linked takes the place of its code in the cache, so that later starts do not link it. Only what is
+ * used often is worth that. */
+static void keep_linked(clvox_context *ctx, const clv_program_request *request, const clv_program *linked)
+{
+    enum { MOST_RELINKED = 2 }; /* some 0.3 s each */
+    size_t bytes;
+    uint64_t limit, left;
+    if (ctx->relinked >= MOST_RELINKED ||
+        clv_cache_use(ctx->cache_dir, key_of(request, true)) < CLV_CACHE_USES ||
+        access(ctx->cache_dir, W_OK) < 0 || (clv_address_space(&limit, &left) && left < BUILDING))
+        return;
+    unsigned char *data = clv_program_binary(linked->program, &bytes);
+    if (data) {
+        clv_cache_store(ctx->cache_dir, request->key, data, bytes, &linked->counts);
+        clv_cache_remove(ctx->cache_dir, key_of(request, true));
+        ctx->relinked++;
+    }
+    free(data);
+}
+
+bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *request, clv_program *out)
+{
+    unsigned char *data = NULL;
+    size_t bytes = 0;
+    *out = (clv_program){.program = NULL};
+    for (int to_link = 0; ctx->cache_dir && to_link <= ctx->two_steps && !out->program; to_link++) {
+        if (!clv_cache_load(ctx->cache_dir, key_of(request, to_link), &data, &bytes, &out->counts))
+            continue;
+        out->program = load(ctx, request->options, data, bytes, to_link);
+        free(data);
+        if (out->program && to_link)
+            keep_linked(ctx, request, out);
+    }
+    return out->program != NULL;
+}
+
+bool clv_program_in_cache(const clvox_context *ctx, const clv_program_request *request)
+{
+    return ctx->cache_dir && (clv_cache_has(ctx->cache_dir, request->key) ||
+                              (ctx->two_steps && clv_cache_has(ctx->cache_dir, key_of(request, true))));
+}
+
+int clv_program_from_text(clvox_context *ctx, const clv_program_request *request, clv_program *out)
+{
+    int status = CLVOX_OK;
+    clv_code code = {.to_link = ctx->two_steps};
+    cl_program program = NULL;
+    char *text = clv_program_text(ctx, request);
+    *out = (clv_program){.program = NULL};
+    if (!text) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    CLV_TRY(compile(ctx, request->file, text, request->options, code.to_link, &program, &code.log));
+    if (ctx->cache_dir || ctx->limits.amd_simds > 0)
+        code.data = clv_program_binary(program, &code.bytes);
+    out->program = code.to_link ? linked(ctx, program) : program;
+    if (!out->program) {
+        status = clvox_fail(CLVOX_ERROR_BUILD, "cl/%s.cl: %s does not link %s", request->file,
+                            ctx->limits.name, request->function);
+        goto end;
+    }
+    take_note(ctx, request, &code, out);
+end:
+    clv_code_free(&code);
+    free(text);
+    return status;
+}
+
+int clv_program_build(clvox_context *ctx, const clv_program_request *request, clv_program *out)
+{
+    int status = CLVOX_OK, lock = -1;
+    char name[2];
+    if (ctx->cache_dir) {
+        if (clv_program_from_cache(ctx, request, out))
+            return CLVOX_OK;
+        /* By sixteenths of the keys: others build meanwhile, too. */
+        snprintf(name, sizeof name, "%x", (unsigned)(request->key.word[0] & 15));
+        lock = clv_cache_lock(ctx->cache_dir, name);
+        if (clv_program_from_cache(ctx, request, out)) /* another process may have built it meanwhile */
+            goto end;
+    }
+    ctx->late++;
+    status = clv_program_from_text(ctx, request, out);
+end:
+    clv_cache_unlock(lock);
+    return status;
+}

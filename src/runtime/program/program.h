@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a kernel's text to a built program: by a compiler, here or in another
+ * process, or from the disk cache. A program holds one kernel. */
+#ifndef CLV_RUNTIME_PROGRAM_H
+#define CLV_RUNTIME_PROGRAM_H
+
+#include "runtime/program/cache.h"
+#include "runtime/device/context.h"
+#include "runtime/plan/plan.h"
+
+/* Everything of the device and its driver that a binary depends on, as one
+ * string; the caller frees it. NULL without memory. */
+char *clv_build_identity(const clvox_device_limits *limits);
+
+/* Whether programs are compiled and linked in two steps, and the cache keeps what the first one made.
+ * PoCL keeps the kernels that it compiles by itself. Asked for the binary of a linked program, it
+ * compiles them again for work-groups of any size: 30 s instead of 15 for those of a registration.
+ * Linking takes 3 ms a program and 0.35 s once; loading takes 23 ms from a text that PoCL knows, 2 ms
+ * from a binary. So each start keeps the binaries of a few of the programs that it linked and that two
+ * starts linked before, until there is nothing left to link. */
+bool clv_two_steps(const clvox_device_limits *limits);
+
+/* CLVOX_ERROR_MEMORY where a limit on addresses (ulimit -v) leaves too few for the device's compiler, which would not
+ * say so but end the program. */
+int clv_compiler_check(const clvox_context *ctx);
+
+/* A kernel to be built, and all that its binary depends on. */
+typedef struct clv_program_request {
+    const char *file, *function; /* cl/<file>.cl, and the kernel's name there */
+    char options[960];
+    char *source;
+    clv_cache_key key;
+} clv_program_request;
+
+typedef struct clv_program {
+    cl_program program; /* NULL: not built; else a reference that the holder releases */
+    clv_counts counts;
+} clv_program;
+
+/* What a compiler makes of a request: what the cache keeps and other processes send. */
+typedef struct clv_code {
+    unsigned char *data; /* NULL: nothing */
+    size_t bytes;
+    bool to_link; /* of the first of two steps */
+    char *log;
+} clv_code;
+
+/* extra may be NULL. clv_program_request_free releases what the request holds,
+ * and is legal on a zeroed one. */
+int clv_program_request_make(const clvox_context *ctx, const clv_entry *entry, const clv_variant *variant,
+                             clv_tile tile, const char *extra, clv_program_request *request);
+void clv_program_request_free(clv_program_request *request);
+
+/* Compiles for others. clv_code_free releases what code holds, also after a failure. */
+int clv_code_compile(clvox_context *ctx, const char *text, const char *options, clv_code *code);
+void clv_code_free(clv_code *code);
+
+/* The text that a compiler gets for a request; the caller frees it. NULL without memory. */
+char *clv_program_text(const clvox_context *ctx, const clv_program_request *request);
+
+/* From code that another process compiled from clv_program_text; goes to the
+ * cache, too. False where the driver does not take it. */
+bool clv_program_from_code(clvox_context *ctx, const clv_program_request *request, const clv_code *code,
+                           clv_program *out);
+/* From the disk cache; false where it is not there. */
+bool clv_program_in_cache(const clvox_context *ctx, const clv_program_request *request);
+bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *request, clv_program *out);
+/* From its text, here, and to the cache. CLVOX_ERROR_BUILD: it does not build on this device. */
+int clv_program_from_text(clvox_context *ctx, const clv_program_request *request, clv_program *out);
+/* From the cache when it can, else from its text. Waits while another process builds the same. */
+int clv_program_build(clvox_context *ctx, const clv_program_request *request, clv_program *out);
+
+/* What the driver gives of a program; the caller frees it. NULL: nothing. */
+unsigned char *clv_program_binary(cl_program program, size_t *bytes);
+
+/* Registers and spilled bytes of a kernel from the log of NVIDIA's compiler;
+ * what it does not say becomes -1. */
+void clv_counts_from_log(const char *log, const char *kernel, clv_counts *counts);
+
+#endif

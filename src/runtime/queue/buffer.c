@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/queue/buffer.h"
+
+#include <stdlib.h>
+
+#include "runtime/device/context.h"
+
+/* host: memory to lie in, on CPU devices; NULL: the device's own. */
+static int create(clvox_context *ctx, void *host, size_t bytes, const char *what, clv_buffer **out)
+{
+    *out = NULL;
+    if (bytes == 0)
+        bytes = 4;
+    if (ctx->limits.max_allocation && bytes > ctx->limits.max_allocation)
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "%s needs one allocation of %.0f MiB, but %s allows %.0f MiB; use a smaller "
+                          "grid or another device",
+                          what, (double)bytes / 1048576, ctx->limits.name,
+                          (double)ctx->limits.max_allocation / 1048576);
+    clv_buffer *buffer = calloc(1, sizeof *buffer);
+    if (!buffer)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", what);
+    cl_int error;
+    cl_mem_flags flags = CL_MEM_READ_WRITE;
+    if (host && ctx->limits.type == CLVOX_DEVICE_CPU) {
+        buffer->host = host;
+        flags |= CL_MEM_USE_HOST_PTR;
+    }
+    buffer->mem = clCreateBuffer(ctx->context, flags, bytes, buffer->host, &error);
+    if (error != CL_SUCCESS) {
+        free(buffer);
+        return clv_cl_fail(error, "clCreateBuffer", what);
+    }
+    buffer->bytes = bytes;
+    ctx->allocated += bytes;
+    if (ctx->allocated > ctx->peak)
+        ctx->peak = ctx->allocated;
+    buffer->owner = ctx;
+    *out = buffer;
+    return CLVOX_OK;
+}
+
+int clv_buffer_create(clvox_context *ctx, size_t bytes, const char *what, clv_buffer **out)
+{
+    return create(ctx, NULL, bytes, what, out);
+}
+
+int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what)
+{
+    cl_int error;
+    const cl_image_format format = {CL_RGBA, CL_FLOAT};
+    cl_image_desc description = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+                                 .image_width = buffer->bytes / 16};
+    description.mem_object = buffer->mem;
+    buffer->image = clCreateImage(ctx->context, CL_MEM_READ_ONLY, &format, &description, NULL, &error);
+    if (error != CL_SUCCESS) {
+        buffer->image = NULL;
+        return clv_cl_fail(error, "clCreateImage", what);
+    }
+    return CLVOX_OK;
+}
+
+int clv_buffer_wrap(clvox_context *ctx, void *mem, size_t bytes, const char *what, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    size_t has = 0;
+    cl_context context = NULL;
+    if (!mem)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no buffer of %s", what);
+    CLV_CL(clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof has, &has, NULL), "clGetMemObjectInfo", what);
+    CLV_CL(clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof context, &context, NULL), "clGetMemObjectInfo", what);
+    if (context != ctx->context)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the buffer of %s belongs to another OpenCL context", what);
+    if (has < bytes)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the buffer of %s has %zu bytes; %zu are wanted", what, has,
+                          bytes);
+    *out = (clv_buffer){.mem = mem, .bytes = has, .owner = ctx};
+end:
+    return status;
+}
+
+void clv_buffer_destroy(clv_buffer **buffer)
+{
+    if (!buffer || !*buffer)
+        return;
+    if ((*buffer)->host) /* whose owner may free it now: what was begun ends first, after a failure too */
+        clFinish((*buffer)->owner->queue);
+    if ((*buffer)->image)
+        clReleaseMemObject((*buffer)->image);
+    clReleaseMemObject((*buffer)->mem);
+    (*buffer)->owner->allocated -= (*buffer)->bytes;
+    free(*buffer);
+    *buffer = NULL;
+}
+
+/* Whether a transfer is between a place and itself. */
+static bool in_place(const clv_buffer *buffer, size_t offset, const void *data)
+{
+    return buffer->host && data == buffer->host + offset;
+}
+
+/* Makes host and device agree on a part of a buffer that lies in the host's memory:
+ * no more than waiting, where the device works there. */
+static int agree(clvox_context *ctx, const clv_buffer *buffer, cl_map_flags flags, size_t offset, size_t bytes)
+{
+    int status = CLVOX_OK;
+    cl_int error;
+    void *mapped =
+        clEnqueueMapBuffer(ctx->queue, buffer->mem, CL_TRUE, flags, offset, bytes, 0, NULL, NULL, &error);
+    CLV_CL(error, "clEnqueueMapBuffer", "sharing host memory with the device");
+    CLV_CL(clEnqueueUnmapMemObject(ctx->queue, buffer->mem, mapped, 0, NULL, NULL), "clEnqueueUnmapMemObject",
+           "sharing host memory with the device");
+end:
+    return status;
+}
+
+int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
+                     size_t bytes)
+{
+    int status = CLVOX_OK;
+    cl_event event = NULL;
+    if (bytes == 0)
+        return CLVOX_OK;
+    if (in_place(buffer, offset, data))
+        return agree(ctx, buffer, CL_MAP_WRITE_INVALIDATE_REGION, offset, bytes);
+    CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
+                                CLV_EVENT(ctx, event)),
+           "clEnqueueWriteBuffer", "sending data to the device");
+    CLV_TRY(clv_timing_add(ctx, event, "(to the device)", NULL, (double)bytes));
+end:
+    return status;
+}
+
+int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset, void *data,
+                    size_t bytes)
+{
+    int status = CLVOX_OK;
+    cl_event event = NULL;
+    if (bytes == 0)
+        return CLVOX_OK;
+    if (in_place(buffer, offset, data))
+        return agree(ctx, buffer, CL_MAP_READ, offset, bytes);
+    CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
+                               CLV_EVENT(ctx, event)),
+           "clEnqueueReadBuffer", "fetching data from the device");
+    CLV_TRY(clv_timing_add(ctx, event, "(from the device)", NULL, (double)bytes));
+end:
+    return status;
+}
+
+int clv_buffer_fill(clvox_context *ctx, clv_buffer *buffer, size_t offset, uint32_t word,
+                    size_t bytes)
+{
+    int status = CLVOX_OK;
+    cl_event event = NULL;
+    if (bytes == 0)
+        return CLVOX_OK;
+    CLV_CL(clEnqueueFillBuffer(ctx->queue, buffer->mem, &word, sizeof word, offset, bytes, 0, NULL,
+                               CLV_EVENT(ctx, event)),
+           "clEnqueueFillBuffer", "filling a buffer");
+    CLV_TRY(clv_timing_add(ctx, event, "(fill)", NULL, (double)bytes));
+end:
+    return status;
+}
+
+int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offset, clv_buffer *to,
+                    size_t to_offset, size_t bytes)
+{
+    int status = CLVOX_OK;
+    cl_event event = NULL;
+    if (bytes == 0)
+        return CLVOX_OK;
+    CLV_CL(clEnqueueCopyBuffer(ctx->queue, from->mem, to->mem, from_offset, to_offset, bytes, 0,
+                               NULL, CLV_EVENT(ctx, event)),
+           "clEnqueueCopyBuffer", "copying a buffer");
+    CLV_TRY(clv_timing_add(ctx, event, "(copy)", NULL, 2.0 * (double)bytes));
+end:
+    return status;
+}
+
+int clv_finish(clvox_context *ctx)
+{
+    int status = CLVOX_OK;
+    CLV_CL(clFinish(ctx->queue), "clFinish", "waiting for the device");
+end:
+    return status;
+}
+
+int clv_pinned_create(clvox_context *ctx, size_t bytes, clv_pinned **out)
+{
+    int status = CLVOX_OK;
+    cl_int error;
+    clv_pinned *pinned = calloc(1, sizeof *pinned);
+    *out = NULL;
+    if (!pinned)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    pinned->owner = ctx;
+    pinned->bytes = bytes;
+    pinned->mem = clCreateBuffer(ctx->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error);
+    CLV_CL(error, "clCreateBuffer", "pinned host memory");
+    pinned->data = clEnqueueMapBuffer(ctx->queue, pinned->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes,
+                                      0, NULL, NULL, &error);
+    CLV_CL(error, "clEnqueueMapBuffer", "pinned host memory");
+    *out = pinned;
+    pinned = NULL;
+end:
+    clv_pinned_destroy(&pinned);
+    return status;
+}
+
+void clv_pinned_destroy(clv_pinned **pinned)
+{
+    clv_pinned *p = *pinned;
+    if (!p)
+        return;
+    if (p->data)
+        clEnqueueUnmapMemObject(p->owner->queue, p->mem, p->data, 0, NULL, NULL);
+    if (p->mem)
+        clReleaseMemObject(p->mem);
+    free(p);
+    *pinned = NULL;
+}
+
+size_t clv_peak_start(clvox_context *ctx)
+{
+    ctx->peak = ctx->allocated;
+    return ctx->allocated;
+}
+
+size_t clv_peak_bytes(const clvox_context *ctx)
+{
+    return ctx->peak;
+}
+
+size_t clv_pool_bytes(const clv_request *requests, int count)
+{
+    size_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += requests[i].bytes;
+    return sum;
+}
+
+static double mib(size_t bytes)
+{
+    return (double)bytes / 1048576;
+}
+
+int clv_pool_take(clvox_context *ctx, const clv_request *requests, int count)
+{
+    return clv_pool_take_over(ctx, requests, NULL, count);
+}
+
+int clv_pool_take_over(clvox_context *ctx, const clv_request *requests, void *const *host, int count)
+{
+    const clvox_device_limits *l = &ctx->limits;
+    size_t needed = clv_pool_bytes(requests, count);
+    size_t available = l->global_bytes > ctx->allocated ? l->global_bytes - ctx->allocated : 0;
+    if (l->free_bytes && l->free_bytes < available)
+        available = l->free_bytes > ctx->allocated ? l->free_bytes - ctx->allocated : 0;
+    if (l->global_bytes && needed > available)
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "%.0f MiB of device memory are needed and %.0f MiB of %s are available; use a "
+                          "coarser grid or a device with more memory",
+                          mib(needed), mib(available), l->name);
+    for (int i = 0; i < count; i++)
+        if (l->max_allocation && requests[i].bytes > l->max_allocation)
+            return clvox_fail(CLVOX_ERROR_MEMORY,
+                              "%s: needs %.0f MiB in one piece (%.0f MiB in all) and %s gives at most "
+                              "%.0f MiB in one; use a coarser grid or another device",
+                              requests[i].what, mib(requests[i].bytes), mib(needed), l->name,
+                              mib(l->max_allocation));
+    for (int i = 0; i < count; i++) {
+        const clv_request *r = &requests[i];
+        int status = create(ctx, host ? host[i] : NULL, r->bytes, r->what, r->slot);
+        if (status < 0) {
+            clv_pool_release(requests, i);
+            return status;
+        }
+    }
+    return CLVOX_OK;
+}
+
+void clv_pool_release(const clv_request *requests, int count)
+{
+    for (int i = 0; i < count; i++)
+        clv_buffer_destroy(requests[i].slot);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/queue/launch.h"
+
+#include <stdio.h>
+
+#include "runtime/device/context.h"
+
+int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3])
+{
+    int all = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        int step = kernel->group[axis], count = step ? (size[axis] + step - 1) / step : 1;
+        if (axis == 2 && kernel->variant->parts)
+            count *= kernel->variant->parts;
+        if (groups)
+            groups[axis] = count;
+        all *= count;
+    }
+    if (kernel->variant->most_groups) {
+        all = all < kernel->variant->most_groups ? all : kernel->variant->most_groups;
+        if (groups) {
+            groups[0] = all;
+            groups[1] = groups[2] = 1;
+        }
+    }
+    return all;
+}
+
+int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size[3], double moved,
+                    const clv_arg *args, int count)
+{
+    int status = CLVOX_OK;
+    cl_event event = NULL;
+    size_t global[3], local[3] = {(size_t)kernel->tile.x, (size_t)kernel->tile.y, (size_t)kernel->tile.z};
+    int groups[3];
+    clv_launch_groups(kernel, size, groups);
+    for (int axis = 0; axis < 3; axis++)
+        global[axis] = (size_t)groups[axis] * local[axis];
+    for (int i = 0; i < count; i++) {
+        const clv_arg *a = &args[i];
+        void *mem = !a->buffer ? NULL : !a->bytes && a->data ? a->buffer->image : a->buffer->mem;
+        cl_int error = a->bytes ? clSetKernelArg(kernel->kernel, (cl_uint)i, a->bytes, a->data)
+                                : clSetKernelArg(kernel->kernel, (cl_uint)i, sizeof(cl_mem), &mem);
+        if (error != CL_SUCCESS) {
+            char meaning[160];
+            snprintf(meaning, sizeof meaning, "argument %d of kernel %s", i, kernel->label);
+            return clv_cl_fail(error, "clSetKernelArg", meaning);
+        }
+    }
+    CLV_CL(clEnqueueNDRangeKernel(ctx->queue, kernel->kernel, 3, NULL, global, local, 0, NULL,
+                                  CLV_EVENT(ctx, event)),
+           "clEnqueueNDRangeKernel", kernel->label);
+    if (event)
+        status = clv_timing_add(ctx, event, kernel->label, kernel, moved);
+end:
+    return status;
+}
