@@ -171,7 +171,7 @@ static int row_compositive_step(bench_data *d)
                                 &(clv_step_length){1.5f, 0, d->state, BENCH_LONGEST}, d->field[0]);
 }
 
-/* Half of a field's components: field[0] holds so many sums. */
+/* Half of a field's components: field[0] holds so many sums. 12 of the 48 bytes a voxel set them to 0. */
 static int row_velocity_sum(bench_data *d)
 {
     int status = CLVOX_OK;

@@ -31,10 +31,10 @@ static inline long8 whole8(float8 u, float8 back, float weight)
 __kernel void velocity_sum_lanes(__global const float *u, __global const float *back, float weight,
                                  __global long *sum, int n)
 {
-    int first = get_group_id(0) * TILE_X * MARCH + get_local_id(0);
+    uint first = get_group_id(0) * TILE_X * MARCH + get_local_id(0);
     for (int step = 0; step < MARCH; step++) {
-        int i = first + step * TILE_X;
-        if (i < n)
+        uint i = first + step * TILE_X;
+        if (i < (uint)n)
             sum[i] += whole(u[i], back[i], weight);
     }
 }

@@ -69,8 +69,9 @@ typedef struct clvox_atlas_options {
      * before the store; the subjects' own images may be there, too. The bits are the same. NULL: in
      * memory. */
     clvox_store *store;
-    /* Bytes of a device that maps of subjects take beside the registrations. Others are in store or memory,
-     * with the same bits. 0: on GPUs what the registrations leave, on CPUs none. */
+    /* Bytes of a device that maps of subjects take at most beside the registrations. Others are in store or
+     * memory, with the same bits. 0: on GPUs half of what the registrations leave, on CPUs none. Contexts on
+     * one device count as one where clvox_contexts_create opened them together. */
     size_t device_bytes;
     /* Contexts besides the one of the call, on devices of the same model and driver, or on the same one
      * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */
@@ -82,8 +83,8 @@ typedef struct clvox_atlas_options {
     clvox_team *team;
     /* Is told what each piece of work took; one call at a time. May be NULL. */
     void (*timed)(void *user, clvox_atlas_work work, double seconds);
-    clvox_progress
-        progress; /* may be NULL. With more contexts it is called in their threads, one at a time */
+    /* May be NULL. With more contexts it is called in their threads, one at a time. */
+    clvox_progress progress;
     void *user;
 } clvox_atlas_options;
 
@@ -116,9 +117,8 @@ typedef struct clvox_atlas_map {
 
 typedef struct clvox_atlas_result {
     clvox_volume *average; /* the template, float32 */
-    clvox_volume
-        *labels; /* each voxel's label by the vote of the subjects that have labels, of equals the smallest;
-                              NULL where none has */
+    /* Each voxel's label by the vote of the subjects that have labels, of equals the smallest; NULL where none has. */
+    clvox_volume *labels;
     clvox_atlas_map *map; /* one a subject, in the order given */
     clvox_atlas_round *round;
     int subjects, rounds;
@@ -128,7 +128,7 @@ typedef struct clvox_atlas_result {
 } clvox_atlas_result;
 
 /* Builds the template of count subjects, at most 65536. Its grid is that of start, else the subjects' own
- * where they share one, else one along R, A and S that holds all of them with their centroids on one
+ * where they share one (stored as near to RAS as may be where they differ in the order of axes), else one along R, A and S that holds all of them with their centroids on one
  * point, with voxels of the median volume. start: NULL, or an image to begin with instead of the mean of
  * the subjects.
  *

@@ -64,19 +64,33 @@ static int take_over(clv_atlas_run *a, clv_atlas_member *s, const clvox_register
     return deformable ? clv_atlas_fields_keep(a, s) : CLVOX_OK;
 }
 
-/* Its maps go to where the subject has room for them. */
+static int register_into(clv_atlas_run *a, const clv_atlas_member *s, int device, const clvox_register_images *images,
+                         const clvox_register_options *o, clvox_register_result *r)
+{
+    const clv_atlas_fields *f = &s->fields;
+    const clv_register_fields to = {
+        {f->buffer[0], f->buffer[1]},
+        {f->kept[0] ? f->kept[0]->data : NULL, f->kept[1] ? f->kept[1]->data : NULL},
+    };
+    return clv_register_to(a->ctx[device], images, o, &to, r);
+}
+
+/* Its maps go to where the subject has room for them. Where the device has less memory than it said, as others have
+ * taken it, maps stay in host memory from then on. */
 static int deform(clv_atlas_run *a, clv_atlas_member *s, int device, const clvox_register_images *images,
                   const clvox_register_options *o, clvox_register_result *r)
 {
     int status = clv_atlas_fields_make(a, s, device);
     if (status < 0)
         return status;
-    const clv_atlas_fields *f = &s->fields;
-    const clv_register_fields to = {
-        {f->buffer[0], f->buffer[1]},
-        {f->kept[0] ? f->kept[0]->data : NULL, f->kept[1] ? f->kept[1]->data : NULL},
-    };
-    status = clv_register_to(a->ctx[device], images, o, &to, r);
+    status = register_into(a, s, device, images, o, r);
+    if (status == CLVOX_ERROR_MEMORY && clv_atlas_fields_resident(s)) {
+        CLV_TRY(clv_atlas_fields_make_kept(a, s));
+        clv_atlas_fields_no_more(a, device);
+        clvox_register_result_destroy(r);
+        status = register_into(a, s, device, images, o, r);
+    }
+end:
     if (status < 0)
         clv_atlas_fields_drop(a, s);
     return status;
@@ -93,7 +107,9 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
     tick of = {a, device};
     (void)user;
     status = clv_atlas_state_find(a, s, device);
-    if (status != 0) {
+    if (status < 0)
+        return status;
+    if (status > 0) {
         pthread_mutex_lock(&a->lock);
         a->fresh[0]++;
         a->fresh[1]++;
@@ -230,7 +246,12 @@ static int begin(clv_atlas_run *a)
     clv_orientation o;
     if (a->start) {
         clv_orientation_of(&a->start->grid, &o);
-        return clv_orientation_volume(a->start, &o, NULL, &a->average);
+        const int made = clv_orientation_volume(a->start, &o, NULL, &a->average);
+        if (made >= 0) { /* not as the file was stored */
+            a->average->type = CLVOX_TYPE_FLOAT32;
+            a->average->hint = CLVOX_LABELS_NONE;
+        }
+        return made;
     }
     const int status = clv_atlas_average(a);
     return status < 0 ? status : clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));
@@ -329,7 +350,7 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     result->subjects = a->count;
     if (status >= 0 && !a->along)
         status = clv_atlas_hand_over(a);
-    if (status >= 0 && a->average)
+    if (status >= 0 && a->average && !a->along)
         status = clv_atlas_show(a, &a->average);
     result->average = a->average;
 end:

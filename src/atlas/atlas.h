@@ -31,8 +31,8 @@ typedef struct clv_atlas_member {
     clvox_volume *image; /* on one scale; NULL with a base of 0 from the start */
     double largest;      /* absolute value in it */
     double affine[4][4]; /* of the linear rounds */
-    clvox_atlas_map
-        map; /* its matrix is that, or for a template of a regression centred anew; no warps before the end */
+    /* Its matrix is that, or for a template of a regression centred anew; no warps before the end. */
+    clvox_atlas_map map;
     clv_atlas_fields fields;
 } clv_atlas_member;
 
@@ -104,6 +104,10 @@ void clv_atlas_fields_close(clv_atlas_run *a);
 /* Room for the maps of a subject that this device finds, which replace those it has. They are written once: a
  * clv_register_to fills fields.buffer or fields.kept. */
 int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device);
+/* The same in host memory. */
+int clv_atlas_fields_make_kept(clv_atlas_run *a, clv_atlas_member *s);
+/* The device takes no further maps, and what it holds for none is gone: by its own thread. */
+void clv_atlas_fields_no_more(clv_atlas_run *a, int device);
 void clv_atlas_fields_drop(clv_atlas_run *a, clv_atlas_member *s);
 bool clv_atlas_fields_resident(const clv_atlas_member *s);
 /* All values of one of them from host memory, and to there. */
@@ -135,9 +139,9 @@ typedef struct clv_atlas_step {
     int (*take)(clv_atlas_run *a, clv_atlas_member *s, int device, void *user);
     void *user;
     double work;           /* against a registration */
-    clvox_atlas_work name; /* CLVOX_ATLAS_WORKS: its time is told by the caller */
-    unsigned
-        reads; /* of CLV_ATLAS_IMAGE and so on; with CLV_ATLAS_WARPS the device that has the maps takes it */
+    clvox_atlas_work name; /* CLVOX_ATLAS_WORKS: it is not timed */
+    /* Of CLV_ATLAS_IMAGE and so on; with CLV_ATLAS_WARPS the device that has the maps takes it. */
+    unsigned reads;
     bool all;  /* also of those that take no part */
 } clv_atlas_step;
 /* Takes the step for every subject, on the device that is free first, a thread each. A failure stops the

@@ -183,6 +183,8 @@ static int mean_velocity(velocities *w)
         a, &(clv_atlas_step){
                .take = sum_resident, .user = w, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS});
     for (int i = 0; i < a->devices; i++) {
+        if (w->sums[i] && !w->one && status >= 0 && !(w->one = malloc(w->values * sizeof *w->one)))
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         if (w->sums[i] && status >= 0)
             status = clv_buffer_read(a->ctx[i], w->sums[i], 0, w->one, w->values * sizeof *w->one);
         if (w->sums[i] && status >= 0)
@@ -199,17 +201,25 @@ end:
 }
 
 typedef struct squares {
-    const velocities *w;
+    const float *mean;
+    size_t voxels, voxel, part; /* the last two: distances of neighbours and of components */
+    double frame[3][3];         /* to RAS mm: axes need not be at right angles */
     double *of_part;
 } squares;
 
 static int square_part(void *user, size_t index, int worker)
 {
     const squares *q = user;
+    const size_t end = (index + 1) * PART < q->voxels ? (index + 1) * PART : q->voxels;
     double sum = 0;
     (void)worker;
-    for (size_t i = index * PART; i < part_end(q->w, index); i++)
-        sum += (double)q->w->mean[i] * (double)q->w->mean[i];
+    for (size_t i = index * PART; i < end; i++)
+        for (int r = 0; r < 3; r++) {
+            double v = 0;
+            for (int c = 0; c < 3; c++)
+                v += q->frame[r][c] * (double)q->mean[i * q->voxel + (size_t)c * q->part];
+            sum += v * v;
+        }
     q->of_part[index] = sum;
     return CLVOX_OK;
 }
@@ -218,15 +228,18 @@ static int square_part(void *user, size_t index, int worker)
 static int length_of_mean(const velocities *w, double *length)
 {
     int status = CLVOX_OK;
-    const size_t parts = (w->values + PART - 1) / PART;
-    squares q = {w, malloc(parts * sizeof *q.of_part)};
+    const bool packed = clv_fields_packed(w->a->ctx[0]);
+    const size_t voxels = w->values / 3, parts = (voxels + PART - 1) / PART;
+    squares q = {.mean = w->mean, .voxels = voxels, .voxel = packed ? 3 : 1, .part = packed ? 1 : voxels};
     double sum = 0;
+    clv_field_frame(&w->a->grid, q.frame);
+    q.of_part = malloc(parts * sizeof *q.of_part);
     if (!q.of_part)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_parallel(parts, square_part, &q));
     for (size_t i = 0; i < parts; i++)
         sum += q.of_part[i];
-    *length = sqrt(sum / (double)w->values * 3);
+    *length = sqrt(sum / (double)voxels);
 end:
     free(q.of_part);
     return status;
@@ -412,9 +425,8 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     velocities w = {.a = a, .values = 3 * clvox_grid_voxels(&a->grid)};
     w.sums = calloc((size_t)a->devices, sizeof(clv_buffer *));
     w.sum = malloc(w.values * sizeof *w.sum);
-    w.one = malloc(w.values * sizeof *w.one);
     w.mean = malloc(w.values * sizeof *w.mean);
-    if (!w.sums || !w.sum || !w.one || !w.mean)
+    if (!w.sums || !w.sum || !w.mean)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(remove_mean(&w, round));

@@ -114,9 +114,9 @@ void clv_atlas_rest(const clv_atlas_run *a, const clv_atlas_member *s)
 typedef struct queue {
     clv_atlas_run *a;
     const clv_atlas_step *step;
-    int *next;     /* of each device: it has taken or left those before */
-    bool *taken;   /* of each subject */
-    double factor; /* of all subjects against those that take the step here */
+    int *next, *own; /* of each device: it has taken or left those before, and of those whose maps it has */
+    bool *taken;     /* of each subject */
+    double factor;   /* of all subjects against those that take the step here */
     int (*every)(clv_atlas_run *a, int device, void *user); /* of clv_atlas_every */
     void *user;
     int failed, status; /* the first subject that failed; with status CLVOX_OK: none */
@@ -134,18 +134,30 @@ static bool takes_part(const queue *q, const clv_atlas_member *s)
     return (s->weight > 0 || q->step->all) && clv_atlas_is_mine(q->a, s);
 }
 
+static bool has_maps(const queue *q, const clv_atlas_member *s, int device)
+{
+    const clv_atlas_member *first = &q->a->s[s->first];
+    return clv_atlas_fields_resident(first) && first->fields.device == device;
+}
+
 /* Whether this device may: another one has the maps of some. */
 static bool may_take(const queue *q, const clv_atlas_member *s, int device)
 {
-    const clv_atlas_member *first = &q->a->s[s->first];
-    return takes_part(q, s) && (!(q->step->reads & CLV_ATLAS_WARPS) || !clv_atlas_fields_resident(first) ||
-                                first->fields.device == device);
+    return takes_part(q, s) && (!(q->step->reads & CLV_ATLAS_WARPS) ||
+                                !clv_atlas_fields_resident(&q->a->s[s->first]) || has_maps(q, s, device));
 }
 
 /* The next subject; NULL: none. With the lock held. */
 static clv_atlas_member *next_of(queue *q, int device)
 {
     clv_atlas_run *a = q->a;
+    while (q->status >= 0 && q->own[device] < a->count) { /* their new maps can lie where the old ones are */
+        const int i = q->own[device]++;
+        if (!q->taken[i] && takes_part(q, &a->s[i]) && has_maps(q, &a->s[i], device)) {
+            q->taken[i] = true;
+            return &a->s[i];
+        }
+    }
     while (q->status >= 0 && q->next[device] < a->count) {
         const int i = q->next[device]++;
         if (!q->taken[i] && may_take(q, &a->s[i], device)) {
@@ -233,8 +245,9 @@ int clv_atlas_each(clv_atlas_run *a, const clv_atlas_step *step)
     queue q = {.a = a, .step = step};
     const double before = a->done;
     q.next = calloc((size_t)a->devices, sizeof *q.next);
+    q.own = calloc((size_t)a->devices, sizeof *q.own);
     q.taken = calloc((size_t)a->count, sizeof *q.taken);
-    if (!q.next || !q.taken) {
+    if (!q.next || !q.own || !q.taken) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
@@ -245,6 +258,7 @@ int clv_atlas_each(clv_atlas_run *a, const clv_atlas_step *step)
     a->done = before + a->count * step->work;
 end:
     free(q.next);
+    free(q.own);
     free(q.taken);
     return clvox_team_agree(a->o->team, status);
 }

@@ -16,28 +16,41 @@ static size_t bytes_of(const clv_atlas_run *a)
 
 /* ---- room on devices ------------------------------------------------------ */
 
-/* Fields that a device holds for itself while the mean map is removed: exp(-v), exp(v), one that is read, one that is
- * made, and a sum of twice their size. */
-enum { OWN_FIELDS = 6 };
+/* Fields that a device holds at most while the mean map is removed: exp(-v), exp(v), one that is read, one that is made. */
+enum { OWN_FIELDS = 4 };
+/* Of what registrations leave: other processes may share the device. */
+static const double OF_WHAT_IS_LEFT = .5;
+
+/* What a registration of any subject takes. */
+static double most_registering(const clv_atlas_run *a)
+{
+    const clvox_volume average = {.grid = a->grid, .frames = 1};
+    clvox_register_options o = a->o->registration;
+    double most = OWN_FIELDS * (double)bytes_of(a);
+    o.linear = CLVOX_LINEAR_NONE;
+    o.inverse = 1;
+    for (int i = 0; i < a->count; i++) {
+        const clv_atlas_member *s = &a->s[i];
+        const clvox_register_images images = {
+            .fixed = {&average}, .moving = {s->image}, .channels = 1, .moving_mask = s->given->mask};
+        if (s->image)
+            most = fmax(most, (double)clvox_register_bytes(&images, &o));
+    }
+    return most;
+}
 
 /* What of a device's memory maps may take beside its registrations. Maps on a CPU device would lie in the host's memory
  * as well. */
-static double room_of(const clv_atlas_run *a, int device)
+static double room_of(const clv_atlas_run *a, int device, double registering)
 {
-    const clvox_volume average = {.grid = a->grid, .frames = 1};
-    const clvox_register_images images = {.fixed = {&average}, .moving = {&average}, .channels = 1};
-    clvox_register_options o = a->o->registration;
+    const double asked = (double)a->o->device_bytes;
     int beside = 0; /* contexts on this device */
-    o.linear = CLVOX_LINEAR_NONE;
-    o.inverse = 1;
+    if (clvox_context_limits(a->ctx[device])->type != CLVOX_DEVICE_GPU)
+        return asked;
     for (int i = 0; i < a->devices; i++)
         beside += a->places[i].first == device;
-    if (a->o->device_bytes)
-        return (double)a->o->device_bytes;
-    if (clvox_context_limits(a->ctx[device])->type != CLVOX_DEVICE_GPU)
-        return 0;
-    const double one = fmax((double)clvox_register_bytes(&images, &o), OWN_FIELDS * (double)bytes_of(a));
-    return (double)clv_context_room(a->ctx[device]) - beside * one;
+    const double left = (double)clv_context_room(a->ctx[device]) - beside * registering;
+    return asked > 0 ? fmin(asked, left) : OF_WHAT_IS_LEFT * left;
 }
 
 int clv_atlas_fields_open(clv_atlas_run *a)
@@ -56,10 +69,10 @@ int clv_atlas_fields_open(clv_atlas_run *a)
             return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
     /* More than there are subjects: their maps wander from context to context, which keep what buffers they had. */
-    const double most = (double)a->count * a->devices;
+    const double most = (double)a->count * a->devices, registering = most_registering(a);
     for (int i = 0; i < a->devices; i++)
         if (a->places[i].first == i)
-            a->places[i].room = (long)fmin(fmax(room_of(a, i) / (2 * (double)bytes_of(a)), 0), most);
+            a->places[i].room = (long)fmin(fmax(room_of(a, i, registering) / (2 * (double)bytes_of(a)), 0), most);
     return CLVOX_OK;
 }
 
@@ -136,19 +149,41 @@ int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device)
     const int claimed = claim(a, device, f->buffer);
     for (int i = 0; i < 2 && claimed == 1 && status >= 0; i++)
         status = clv_buffer_create(a->ctx[device], bytes_of(a), "map of a subject", &f->buffer[i]);
-    if (claimed && status >= 0) {
+    if (status < 0) {
+        clv_buffer_destroy(&f->buffer[0]);
+        if (status != CLVOX_ERROR_MEMORY)
+            return status;
+    }
+    if (f->buffer[0]) {
         clvox_volume_destroy(&f->kept[0]);
         clvox_volume_destroy(&f->kept[1]);
-    } else { /* also where other programs have taken the memory */
-        clv_buffer_destroy(&f->buffer[0]);
-        f->device = -1;
-        CLV_TRY(fresh(a, &f->kept[0]));
-        CLV_TRY(fresh(a, &f->kept[1]));
+        f->there = true;
+        return CLVOX_OK;
     }
+    return clv_atlas_fields_make_kept(a, s);
+}
+
+int clv_atlas_fields_make_kept(clv_atlas_run *a, clv_atlas_member *s)
+{
+    int status = CLVOX_OK;
+    clv_atlas_fields *f = &s->fields;
+    give_back(a, f);
+    f->device = -1;
+    CLV_TRY(fresh(a, &f->kept[0]));
+    CLV_TRY(fresh(a, &f->kept[1]));
     f->there = true;
-    return CLVOX_OK;
 end:
     return status;
+}
+
+void clv_atlas_fields_no_more(clv_atlas_run *a, int device)
+{
+    clv_atlas_place *place = &a->places[device];
+    pthread_mutex_lock(&a->lock);
+    a->places[place->first].room = 0;
+    while (place->spares)
+        clv_buffer_destroy(&place->spare[--place->spares]);
+    pthread_mutex_unlock(&a->lock);
 }
 
 bool clv_atlas_fields_resident(const clv_atlas_member *s)

@@ -193,7 +193,7 @@ static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[
 static int place(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
-    bool one = true;
+    bool one = true, alike = true; /* on one grid, and stored alike */
     const clv_atlas_member *first = NULL;
     clv_orientation o;
     double(*center)[3] = malloc((size_t)a->count * sizeof *center), mean[3] = {0};
@@ -207,12 +207,13 @@ static int place(clv_atlas_run *a)
         for (int k = 0; k < 3; k++)
             mean[k] += s->weight * center[i][k] / a->weights;
         first = first ? first : s;
-        one &= clvox_grid_equal(&first->image->grid, &s->image->grid);
+        one &= clvox_grid_equal(&first->image->grid, &s->image->grid) != 0;
+        alike &= clvox_grid_equal(&first->given->image->grid, &s->given->image->grid) != 0;
     }
     if (a->start)
         a->shown = a->start->grid;
     else if (one)
-        a->shown = first->given->image->grid;
+        a->shown = alike ? first->given->image->grid : first->image->grid;
     else
         CLV_TRY(grid_around(a, center, mean));
     clv_orientation_of(&a->shown, &o);

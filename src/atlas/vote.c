@@ -218,6 +218,18 @@ static int take_names(const int64_t *exact, clvox_volume *labels)
     return largest > 1 << 24 ? clv_labels_rank(labels, exact) : CLVOX_OK;
 }
 
+static int count(const voting *w)
+{
+    int status = CLVOX_OK;
+    clvox_volume **labels = &w->a->out->labels;
+    CLV_TRY(clvox_parallel((size_t)w->a->grid.size[2], vote_slice, (void *)w));
+    CLV_TRY(clvox_volume_create(&w->a->grid, 1, CLVOX_KIND_LABEL, labels));
+    CLV_TRY(take_names(w->exact, *labels));
+    status = clv_atlas_show(w->a, labels);
+end:
+    return status;
+}
+
 int clv_atlas_vote(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
@@ -236,10 +248,7 @@ int clv_atlas_vote(clv_atlas_run *a)
     }
     if (!any)
         goto end;
-    CLV_TRY(clvox_parallel((size_t)a->grid.size[2], vote_slice, &w));
-    CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_LABEL, &a->out->labels));
-    CLV_TRY(take_names(w.exact, a->out->labels));
-    status = clv_atlas_show(a, &a->out->labels);
+    status = clvox_team_agree(a->o->team, count(&w));
 end:
     for (int i = 0; w.voters && i < a->count; i++) {
         clvox_volume_destroy(&w.voters[i].labels);

@@ -156,6 +156,8 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
         if (o->inverse)
             CLV_TRY(give(run, run->inverse, 1, &result->inverse_warp));
     }
+    if (run->fields) /* what the copies come from goes next */
+        CLV_TRY(clv_finish(run->ctx));
     if (full && full->channels > 0 && !run->fields)
         CLV_TRY(warp_moving(run, o->deform == CLVOX_DEFORM_NONE ? NULL : run->u, full->moving[0], result));
 end:

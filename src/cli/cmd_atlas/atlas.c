@@ -247,8 +247,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "keep at most this much of the images and warps in memory (8G, 500M) and the rest in temporary "
          "files in DIR"},
         {"device-memory", 0, CLI_TEXT, &r.device_memory, "BYTES",
-         "keep at most this much of the warps on each device and the rest in host memory (default: on GPUs what "
-         "the registrations leave free, on CPUs 0)"},
+         "keep at most this much of the warps on each device and the rest in host memory (default: on GPUs half of "
+         "what the registrations leave free, on CPUs 0)"},
         {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL,
          "register a few subjects, print the time and memory that the run would take, and stop"},
         {"plan-devices", 0, CLI_TEXT, &r.plan_devices, "N,N...",

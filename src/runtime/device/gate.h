@@ -22,7 +22,8 @@ void clv_gate_release(clv_gate **gate);
 void clv_gate_enter(clv_gate *gate, size_t bytes);
 void clv_gate_leave(clv_gate *gate, size_t bytes);
 
-/* Bytes of its device that a context, and those beside it, should take at most. */
+/* Bytes of its device that a context, and those beside it, should take at most: a share of what was free when it was
+ * opened. */
 size_t clv_context_room(const clvox_context *context);
 /* The gate of a context; NULL: it has the device to itself. */
 clv_gate *clv_context_gate(const clvox_context *context);
