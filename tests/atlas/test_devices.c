@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Templates by several devices and by teams of processes: the same bits as by one. */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "atlas/population.h"
 #include "op/harness.h"
@@ -105,6 +106,53 @@ static void maps_on_devices(void **state)
     clvox_atlas_result_destroy(&r);
     clvox_atlas_result_destroy(&want);
     clvox_atlas_forget(place);
+    population_release(&all);
+}
+
+/* Contexts on one device share its room; where a subject's maps cannot lie there, they are in memory or on disk. */
+static void room_in_common(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    char place[] = "/tmp/atlas-room-XXXXXX";
+    clvox_store *store = NULL;
+    (void)state;
+    population_make_three(&all);
+    clvox_volume *nowhere = population_zeros(&all.own[0]->grid);
+    population_options_of_bits(&o);
+    o.device_bytes = 1;
+    population_build(&all, &o, &want);
+    o.more = population_open_others() + 1;
+    o.more_count = POPULATION_OTHERS - 1;
+    o.device_bytes = 24 * clvox_grid_voxels(&all.own[0]->grid) + 1;
+    assert_non_null(mkdtemp(place));
+    assert_ok(clvox_store_create(place, 0, &store));
+    for (o.store = NULL;; o.store = store) {
+        assert_ok(clvox_atlas(population_open_others()[0], all.s, 3, NULL, &o, &r));
+        assert_int_equal(r.resident, 1);
+        population_assert_same(&want, &r);
+        clvox_atlas_result_destroy(&r);
+        if (o.store)
+            break;
+    }
+    clvox_atlas_result_destroy(&want);
+    clvox_store_destroy(&store);
+    o.store = NULL;
+    /* A subject that is left out in the end gives its room back. */
+    all.s[2].mask = nowhere;
+    o.skip_bad = 1;
+    o.more_count = 0;
+    o.device_bytes = 1;
+    population_build(&all, &o, &want);
+    o.device_bytes = SIZE_MAX / 2;
+    population_build(&all, &o, &r);
+    assert_int_equal(r.resident, 2);
+    assert_memory_equal(want.average->data, r.average->data, clvox_grid_voxels(&r.average->grid) * sizeof(float));
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(&want);
+    clvox_volume_destroy(&nowhere);
+    rmdir(place);
     population_release(&all);
 }
 
@@ -287,8 +335,10 @@ static void teams(void **state)
         population_build(&all, &o, &want);
         for (int size = 1; size <= MOST_MEMBERS; size += average ? 3 : 1) {
             work_together(&w, m, size, &all, &o);
-            for (int i = 0; size == MOST_MEMBERS && i < size; i++) /* some, and other ones, on disk */
+            for (int i = 0; size == MOST_MEMBERS && i < size; i++) { /* some, and other ones, on disk or devices */
                 assert_ok(clvox_store_create("/tmp", (size_t)i * 60000, &m[i].o.store));
+                m[i].o.device_bytes = i % 2 ? (size_t)1 << 30 : 1;
+            }
             wait_for_all(&w, m);
             assert_together(&want, m, size);
             release_members(m, size);
@@ -376,6 +426,7 @@ int main(void)
               "one, two and three devices give the same bits, also of a run that was stopped on others");
     test_case(maps_on_devices,
               "maps on devices, some of them or none: the same bits, also of a run that was stopped");
+    test_case(room_in_common, "contexts on one device share its room for maps, also with a store and a subject left out");
     test_case(failures_on_several_devices,
               "a failure on one device ends all; devices that differ are refused");
     test_case(teams, "teams of one to four give the same bits as one process");

@@ -141,6 +141,7 @@ static void regression_resumed(void **state)
     assert_int_equal(want.calls, 3);
     assert_non_null(mkdtemp(place));
     o.state = place;
+    o.device_bytes = (size_t)1 << 30; /* maps on the device change no bit */
     o.progress = population_stop_after;
     o.user = &calls;
     along.user = &t;
