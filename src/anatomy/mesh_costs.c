@@ -16,6 +16,8 @@ static const clv_mesh_costs on_cpu = {7.4e-10, 6.5e-8, 8e-7, 5e-3, 1.3},
  * What a registration may take is said without a device, from these. */
 static const double CHEAPER = 8, DEARER = 2;
 
+static const double FEMTO = 1e-15;
+
 clv_mesh_costs clv_mesh_costs_of_kind(bool cpu)
 {
     return cpu ? on_cpu : on_gpu;
@@ -49,22 +51,25 @@ clv_mesh_costs clv_mesh_costs_of(const clvox_context *ctx)
     return c;
 }
 
-/* Three of them where a kernel's variant is, the others in its tile: percent and microseconds. */
+/* Three of them where a kernel's variant is, in femtoseconds, the others in its tile: percent and microseconds. Whole
+ * numbers, which every locale writes alike. */
 void clv_mesh_costs_record(const clv_mesh_costs *c, clv_wisdom_record *r)
 {
-    *r = (clv_wisdom_record){.kernel = CLV_MESH_COSTS, .build = "seconds"};
-    snprintf(r->variant, sizeof r->variant, "%.2e,%.2e,%.2e", c->pair, c->node, c->share);
+    *r = (clv_wisdom_record){.kernel = CLV_MESH_COSTS, .build = "femtoseconds"};
+    snprintf(r->variant, sizeof r->variant, "%lld,%lld,%lld", llround(c->pair / FEMTO), llround(c->node / FEMTO),
+             llround(c->share / FEMTO));
     r->tile.x = (int)lround(fmin(100 * c->derivative, 1e6));
     r->tile.y = (int)lround(fmin(1e6 * c->launches, 1e9));
 }
 
 bool clv_mesh_costs_from(const clv_wisdom_record *r, clv_mesh_costs *out)
 {
-    clv_mesh_costs c;
+    long long pair, node, share;
     int end = 0;
     if (strcmp(r->kernel, CLV_MESH_COSTS) != 0 ||
-        sscanf(r->variant, "%lf,%lf,%lf%n", &c.pair, &c.node, &c.share, &end) != 3 || r->variant[end])
+        sscanf(r->variant, "%lld,%lld,%lld%n", &pair, &node, &share, &end) != 3 || r->variant[end])
         return false;
+    clv_mesh_costs c = {.pair = FEMTO * (double)pair, .node = FEMTO * (double)node, .share = FEMTO * (double)share};
     c.derivative = r->tile.x / 100.;
     c.launches = r->tile.y * 1e-6;
     const bool whole = c.pair > 0 && c.node > 0 && c.share > 0 && c.derivative > 0 && c.launches > 0 &&

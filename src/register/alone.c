@@ -136,10 +136,11 @@ static place place_of(const clvox_register_images *images, bool moving, bool by_
     double landmarks[3] = {0}, count = 0;
     for (int i = 0; i < images->shapes; i++) {
         const clvox_shape *s = moving ? images->moving_shapes[i] : images->fixed_shapes[i];
-        double centroid[3];
-        centroid_of(s, centroid);
-        if (by_size)
+        if (by_size) {
+            double centroid[3];
+            centroid_of(s, centroid);
             add_to_mean(p.middle, centroid, 1);
+        }
         count += by_size ? 1 : (double)s->kind * (double)s->elements;
         for (size_t c = 0; c < (size_t)s->kind * s->elements; c++) {
             add(&p.box, s->points + 3 * (size_t)s->corners[c]);
@@ -170,6 +171,9 @@ int clvox_shapes_start(const clvox_register_images *images, const clvox_register
                        double matrix[4][4])
 {
     int status = CLVOX_OK;
+    clvox_register_options standard;
+    clvox_register_defaults(&standard);
+    o = o ? o : &standard;
     const bool by_size = o->init == CLVOX_INIT_MOMENTS;
     clv_matrix_copy(o->init == CLVOX_INIT_MATRIX ? CLV_MATRIX(o->matrix) : one, matrix);
     CLV_TRY(clv_shapes_check(images));

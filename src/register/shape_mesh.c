@@ -334,7 +334,7 @@ static int make(clv_registration *run, clv_shape_term *term, const clv_image *on
         if (status >= 0)
             status = errors_of(run, term, on, &want, error);
         if (status == CLVOX_ERROR_MEMORY && !forced) { /* what it takes beyond its room */
-            run->shapes.no_room = true;
+            term->sums.no_room = true;
             clv_shape_mesh_drop(term);
             break;
         }

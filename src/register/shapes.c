@@ -446,6 +446,6 @@ void clv_shapes_report(const clv_registration *run, clvox_register_result *resul
     for (int i = 0; i < run->shapes.count; i++) {
         clvox_shape_sums *sums = &result->shape_sums[run->shapes.term[i].shape];
         *sums = run->shapes.term[i].sums;
-        sums->no_room = run->shapes.no_room;
+        sums->no_room |= run->shapes.no_room;
     }
 }

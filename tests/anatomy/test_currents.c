@@ -284,7 +284,7 @@ static void costs_are_kept_and_bounded(void **state)
                     fabs(back.derivative / c.derivative - 1) < .005,
                 "%g %g %g %g %g", back.pair, back.node, back.share, back.launches, back.derivative);
     static const char *const wrong[] = {
-        "", "group4", "1e-9,1e-9", "1e-9,1e-9,1e-9,1", "1e-9,nan,1e-9", "1e-9,-1,1e-9", "inf,1,1"};
+        "", "group4", "1000,1000", "1000,1000,1000,1", "1000,nan,1000", "1000,-1,1000", "1000,0,1000"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(r.variant, sizeof r.variant, "%s", wrong[i]);
         assert_that(!clv_mesh_costs_from(&r, &back), "%s", wrong[i]);

@@ -131,12 +131,12 @@ exits 0 $shapes -o roomy; json roomy.json "$sums[\"sums\"] == \"mesh\" and not $
 exits 0 $shapes -o pairs --currents exact
 exits 1 cmp -s roomy_warp.nii.gz pairs_warp.nii.gz
 # By what the device has; by what it turns out not to have; by what a mesh takes beside its room.
-for wanting in memory:10 taken:10 taken:12; do
-    exits 0 poor $wanting $shapes -o tight; prints 'by all pairs: a particle mesh has no room on this device'
+for wanting in memory:11 taken:10 taken:12; do
+    exits 0 poor $wanting $shapes -o tight; prints 'over all pairs: too little device memory for a particle mesh'
     json tight.json "$sums[\"sums\"] == \"exact\" and $sums[\"no_room_for_mesh\"]"
     exits 0 cmp tight_warp.nii.gz pairs_warp.nii.gz; rm tight*
 done
-exits 1 poor memory:10 $shapes -o tight --currents mesh; one_sentence; says '--currents auto or exact would fit'
+exits 1 poor memory:11 $shapes -o tight --currents mesh; one_sentence; says '--currents auto or exact would fit'
 exits 1 poor memory:8 $shapes -o tight; one_sentence; says '--shrink 2 would fit'
 exits 1 poor memory:2 $shapes -o tight; one_sentence; says 'no coarser grid would fit'
 for f in tight*; do absent "$f"; done

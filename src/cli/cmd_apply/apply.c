@@ -130,12 +130,9 @@ int cmd_apply(command *cli, int argc, char **argv)
             "OUT gives\n"
             "the format. GIFTI and FreeSurfer files state their frame; other meshes count as RAS, or as LPS\n"
             "with --frames lps. To carry a mesh from the moving space to the fixed one, invert the chain:\n"
-            "-t AFFINE.txt,-1 -t WARP.nii.gz,-1 or -t AFFINE.txt,-1 -t INVERSE_WARP.nii.gz. --curves does "
-            "the same\n"
-            "with the lines of VTK polydata, for which --frames counts, and with tracks (.tck and, read "
-            "only, "
-            ".trk),\n"
-            "which state their frame.",
+            "-t AFFINE.txt,-1 -t WARP.nii.gz,-1 or -t AFFINE.txt,-1 -t INVERSE_WARP.nii.gz. --curves does\n"
+            "the same with the lines of VTK polydata, to which --frames applies, and with tracks (.tck\n"
+            "and, read only, .trk), which state their frame.",
         .example = "  clvox apply -i atlas_labels.nii.gz -r subject.nii.gz -t result_warp.nii.gz "
                    "-t result_affine.txt \\\n      --interp label -o labels_on_subject.nii.gz",
         .options = options,

@@ -335,7 +335,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
     if (r.weights && r.list)
         return cli_misuse("--weights belongs to images; a list has a column `weight`");
     if ((r.regress || r.at_list || r.bandwidth > 0) && !((r.list || bids) && r.regress && r.at_list && r.bandwidth > 0))
-        return cli_misuse("--regress, --at, --bandwidth above 0 and --list or a BIDS folder belong together");
+        return cli_misuse("--regress needs --at, a --bandwidth above 0, and --list or a BIDS folder");
     if ((r.plan_devices || r.plan_subjects) && !r.dry_run)
         return cli_misuse("--plan-devices and --plan-subjects belong to --dry-run");
     CLI_TRY(read_options(&r, &o));

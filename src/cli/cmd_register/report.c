@@ -407,16 +407,17 @@ static void report_sums(command *cli, const char *name, const clvox_shape_sums *
 {
     cJSON_AddStringToObject(to, "sums", sums->by_mesh ? "mesh" : "exact");
     cJSON_AddBoolToObject(to, "no_room_for_mesh", sums->no_room);
-    if (sums->no_room)
-        cli_print(cli, "%-20s by all pairs: a particle mesh has no room on this device\n", name);
+    if (sums->no_room && !sums->by_mesh)
+        cli_print(cli, "%-20s over all pairs: too little device memory for a particle mesh\n", name);
     if (!sums->by_mesh)
         return;
     cli_print(cli,
               "%-20s by a particle mesh on %d of %d levels, at the end of %.4g mm, %d x %d x %d nodes;\n"
-              "%-20s the energy within %.1e of all pairs, its derivative within %.1e%s\n",
+              "%-20s the energy within %.1e of all pairs, its derivative within %.1e%s%s\n",
               name, sums->by_mesh, sums->levels, sums->spacing, sums->size[0], sums->size[1], sums->size[2],
               "", sums->error, sums->derivative_error,
-              sums->left ? "; it left the grid, and went on by all pairs" : "");
+              sums->left ? "; it left the grid, and went on by all pairs" : "",
+              sums->no_room ? "; too little device memory on the other levels" : "");
     cJSON_AddNumberToObject(to, "levels", sums->levels);
     cJSON_AddNumberToObject(to, "levels_by_mesh", sums->by_mesh);
     cli_log_number(to, "spacing_mm", sums->spacing);
