@@ -76,6 +76,12 @@ static void registration_without_options(void **state)
             clvox_register_posteriors(shared.ctx, &with, given_o, halves[0], halves[1], NULL, &tissues[i]));
         assert_ok(clvox_register_shape(shared.ctx, &with, given_o, &shape, &shape, &shapes[i]));
     }
+    const clvox_shape *const both[1] = {&shape};
+    const clvox_register_images alone = {.fixed_shapes = both, .moving_shapes = both, .shapes = 1};
+    double starts[2][4][4];
+    assert_ok(clvox_shapes_start(&alone, &o, starts[0]));
+    assert_ok(clvox_shapes_start(&alone, NULL, starts[1]));
+    assert_memory_equal(starts[0], starts[1], sizeof starts[0]);
     assert_true(tissues[0].hellinger_after == tissues[1].hellinger_after);
     assert_true(shapes[0].energy_after == shapes[1].energy_after && shapes[0].width == shapes[1].width);
     for (int i = 0; i < 2; i++) {
