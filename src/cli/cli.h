@@ -105,7 +105,7 @@ int cli_default_jobs(void);
 
 /* --at-once, of verbs that register many. */
 enum { CLI_MOST_AT_ONCE = 16 };
-#define CLI_AT_ONCE_HELP "registrations at once on each device, as far as its memory goes (default: 4 on a GPU with 16 GB or more, else 1)"
+#define CLI_AT_ONCE_HELP(count) "registrations at once on each device, as far as its memory goes (default: " count " on a GPU with 16 GB or more, else 1)"
 
 /* Results, on standard output; nothing when the JSON log goes there. */
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
@@ -122,8 +122,8 @@ char *cli_bytes(double bytes, char *out);
  * open. */
 int cli_open(command *cli);
 /* Opens all devices of --device, for a verb whose usage says so, for at_once registrations on each (0: as
- * many as pay). */
-int cli_open_all(command *cli, int at_once);
+ * many as pay, at most `most`). */
+int cli_open_all(command *cli, int at_once, int most);
 /* Devices that cli_open_all has opened. */
 int cli_devices(const command *cli);
 /* Enters what was used of wisdom into the log. */

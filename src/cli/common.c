@@ -207,7 +207,7 @@ int cli_devices(const command *cli)
     return cli->more_count / cli->at_once;
 }
 
-int cli_open_all(command *cli, int at_once)
+int cli_open_all(command *cli, int at_once, int most)
 {
     char own[128];
     clvox_context_options options = options_of(cli);
@@ -217,14 +217,15 @@ int cli_open_all(command *cli, int at_once)
             return chosen;
         options.device = own;
     }
-    options.at_once = at_once ? at_once : -1;
+    options.at_once = at_once ? at_once : -most;
     const int count = clvox_contexts_create(&options, &cli->more);
     if (count < 0)
         return count;
     cli->more_count = count;
     cli->ctx = cli->more[0];
     cli->more[0] = NULL;
-    cli->at_once = at_once ? at_once : clvox_at_once(clvox_context_limits(cli->ctx));
+    const int pay = clvox_at_once(clvox_context_limits(cli->ctx));
+    cli->at_once = at_once ? at_once : pay < most ? pay : most;
     for (int i = 1; i < count; i++)
         prepare(cli, cli->more[i]);
     return opened(cli);

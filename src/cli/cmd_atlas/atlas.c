@@ -148,7 +148,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         goto end;
     }
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_claim(cli, r)));
-    CLI_TRY(clvox_team_agree(cli->team, cli_open_all(cli, r->at_once)));
+    CLI_TRY(clvox_team_agree(cli->team, cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE)));
     o->team = cli->team;
     o->store = r->store;
     o->more = cli->more + 1;
@@ -255,7 +255,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "with --dry-run: also predict runs on these numbers of devices, one process each"},
         {"plan-subjects", 0, CLI_INTEGER, &r.plan_subjects, "N",
          "with --dry-run: predict for this number of subjects (default: those given)"},
-        {"at-once", 0, CLI_INTEGER, &r.at_once, "N", CLI_AT_ONCE_HELP},
+        {"at-once", 0, CLI_INTEGER, &r.at_once, "N", CLI_AT_ONCE_HELP("2")},
         CLI_PRESET_OPTIONS(&r.presets),
         {0},
     };

@@ -19,6 +19,9 @@ typedef struct cli_atlas_entry {
     clvox_volume *volume, *mask_volume, *label_volume;
 } cli_atlas_entry;
 
+/* Registrations at once on a GPU: nothing of them goes through the host, and more wait for each other in the driver. */
+enum { CLI_ATLAS_AT_ONCE = 2 };
+
 typedef struct cli_atlas_request {
     const char *folder, *list, *start, *weights, *regress, *at_list;
     const char *suffix; /* of the images of a BIDS folder */
