@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long work tells how far it is, and how it is stopped: the same for all functions that have it. */
+/* How long-running functions report progress and are stopped. */
 #ifndef CLVOX_PROGRESS_H
 #define CLVOX_PROGRESS_H
 
@@ -10,7 +10,7 @@ extern "C" {
 /* How far the work is. */
 typedef struct clvox_step {
     const char *stage;    /* what is being done: "deformation", "permutations"; static */
-    double fraction;      /* of the whole, from 0 to 1 and never falling */
+    double fraction;      /* of the whole, or of the stage if the function says so: 0 to 1, never falling */
     int level, iteration; /* of a deformation, from 0; -1 where there are none */
     double metric;        /* at this iteration; NAN where there is none */
 } clvox_step;

@@ -16,7 +16,7 @@ extern "C" {
 
 enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8, CLVOX_MAX_SHAPES = 24 };
 
-/* Of shapes without images clvox_shapes_start has it. */
+/* For shapes without images see clvox_shapes_start. */
 typedef enum clvox_init {
     /* The headers (where the centre of each grid lies in the other), the grids'
      * centres, the images' centres, and turns about these: the best of them by
@@ -153,8 +153,8 @@ typedef struct clvox_register_options {
     /* Called before each iteration of a level and after its last one, up to ten iterations at a time; of
      * unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. The metric is the
      * mean squared difference of the matched images, or of greedy and syn what they climb: the metric, of SSD
-     * minus half of it, with the terms of landmarks and shapes. The fraction is that of the deformation. May
-     * be NULL. */
+     * minus half of it, with the terms of landmarks and shapes. The fraction is that of the deformation; a
+     * run without one reports nothing. May be NULL. */
     clvox_progress progress;
     void *user;
 } clvox_register_options;

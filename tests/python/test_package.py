@@ -30,7 +30,8 @@ BUILD, SOURCE, PROGRAM = sys.argv[1:4]
 sys.path.insert(0, os.path.join(BUILD, "src/python"))
 import clvox  # noqa: E402  pylint: disable=wrong-import-position
 import clvox.ants  # noqa: E402  pylint: disable=wrong-import-position
-from clvox import _abi  # noqa: E402  pylint: disable=wrong-import-position
+from clvox import _abi, _library  # noqa: E402  pylint: disable=wrong-import-position
+from clvox.volume import several  # noqa: E402  pylint: disable=wrong-import-position
 
 CASES = []
 AFFINE = np.array([[0.9, 0.2, 0, -3], [-0.2, 1.1, 0.1, 4], [0, -0.1, 1.3, 5], [0, 0, 0, 1]])
@@ -57,6 +58,29 @@ def refused(words, function, *arguments, **more):
         assert all(w in str(error) for w in words), str(error)
         return
     raise AssertionError(f"no error that says {words}")
+
+
+@contextlib.contextmanager
+def instead(place, **things):
+    """Other things under these names, until the end of the block."""
+    kept = {name: getattr(place, name) for name in things}
+    try:
+        for name, thing in things.items():
+            setattr(place, name, thing)
+        yield
+    finally:
+        for name, thing in kept.items():
+            setattr(place, name, thing)
+
+
+@contextlib.contextmanager
+def warned(*words):
+    """As many warnings as words, each with its word."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield
+    texts = [str(w.message) for w in said]
+    assert len(texts) == len(words) and all(w in t for w, t in zip(words, texts)), texts
 
 
 def equal(volume, path):
@@ -113,6 +137,11 @@ def volumes():
     refused(["2^24"], clvox.Volume, np.full((2, 2, 2), 2**24 + 1), AFFINE, "label")
     refused(["nowhere.nii"], clvox.read, "nowhere.nii")
     refused(["list"], clvox.filter.sobel, [1, 2])
+    values, one = np.ones((2, 2, 2)), clvox.Volume(np.ones((2, 2, 2)), AFFINE)
+    for pair in ((values, AFFINE), (values.tolist(), AFFINE.tolist()), (memoryview(values), AFFINE)):  # whatever holds the values
+        assert len(several(pair)) == 1
+    for channels in ((one, one), ("a.nii", "b.nii"), ((values, AFFINE), (values, AFFINE)), [one, (values, AFFINE)], (one, (values, AFFINE))):
+        assert len(several(channels)) == 2
     if importlib.util.find_spec("nibabel"):
         import nibabel  # pylint: disable=import-outside-toplevel
         integers = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
@@ -269,6 +298,9 @@ def others():
     command("filter", "tv", "i.nii.gz", "-o", "o.nii.gz", "--strength", "2")
     assert equal(clvox.filter.tv("i.nii.gz", strength=2), "o.nii.gz")
     refused(["label"], clvox.filter.gaussian, clvox.Volume(np.ones((3, 3, 3)), AFFINE, "label"), 1)
+    refused(["median", "1.9", "whole number"], clvox.filter.median, image, 1.9)
+    refused(["median", "whole number"], clvox.filter.median, image, (1, 2))
+    assert np.array_equal(clvox.filter.median(image, np.int64(1)).data, clvox.filter.median(image, (1, 1, 1)).data)
 
 
 @case("templates, statistics and comparisons have the command's bits")
@@ -427,6 +459,14 @@ def phantoms():
     assert equal(tensor, "hd_truth_tensor.nii.gz") and equal(fa, "hd_truth_fa.nii.gz") and equal(mask, "hd_mask.nii.gz")
     scan, table = p.dwi("rings", (9, 8, 7), directions=7, seed=2, snr=30)
     assert equal(scan, "hd_dwi.nii.gz") and np.allclose(table, np.loadtxt("hd.b"), atol=1e-6)
+    for function in (p.tensor, p.dwi):  # words of other things that tensors have are no kinds
+        for kind in ("fsl", "auto", "ols", "model_log"):
+            refused([f"'{kind}'", "helix, rings, steps"], function, kind, (5, 5, 5))
+    freed, destroy = [], clvox.phantom.lib.clvox_surface_destroy
+    with instead(clvox.phantom.lib, clvox_phantom_shake=lambda *_: _abi.CLVOX_ERROR_MEMORY,
+                 clvox_surface_destroy=lambda pointer: freed.append(destroy(pointer))):
+        refused([], p.mesh, "sphere", noise=.1, **grid)
+    assert len(freed) == 1
     refused(["kind", "textured"], p.image, "head")
     refused(["solid", "torus"], p.mesh, "ball")
     refused(["three numbers"], p.image, "ball", (3, 4))
@@ -495,14 +535,72 @@ def shim():
         def numpy(self):
             return np.zeros((3, 4, 5), np.float32)
     assert np.array_equal(ants._own(Image()).affine, [[-1, 0, 0, -4], [0, -2, 0, -5], [0, 0, 3, 6], [0, 0, 0, 1]])
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warned("aff_sampling"):
         ants.registration(fixed, moving, "Translation", aff_sampling=32)
-    assert len(said) == 1 and "aff_sampling" in str(said[0].message)
+    with warned("pixeltype"):
+        ants.image_read("p_fixed.nii.gz", pixeltype="float")
+    with warned("ri"):
+        ants.image_write(fixed, "written.nii.gz", ri=True)
+    with warned("reg_iterations"):
+        ants.registration(fixed, moving, "Translation", reg_iterations=(9, 9))
+    Image.spacing, Image.origin, Image.direction = (1., 2.), (4., 5.), np.eye(2)
+    refused(["2-D images are not supported"], ants.registration, Image(), moving)
     refused(["type_of_transform", "SyN"], ants.registration, fixed, moving, "Syn")
     refused(["metric", "mattes"], ants.registration, fixed, moving, syn_metric="lncc9")
     refused(["interpolator", "bspline"], ants.apply_transforms, fixed, moving, [], interpolator="gaussian")
     refused(["2 values", "1 transforms"], ants.apply_transforms, fixed, moving, "shim_1Warp.nii.gz", whichtoinvert=[0, 1])
+
+
+@case("ANTsPy's arguments mean what they mean there, or are refused")
+def meaning():
+    from clvox import ants  # pylint: disable=import-outside-toplevel
+    fixed, moving = clvox.read("p_fixed.nii.gz"), clvox.read("p_moving.nii.gz")
+    asked = []
+
+    def register(*arguments, **options):
+        asked.append(options)
+        return clvox.register(*arguments, **options)
+
+    def registration(kind, **more):
+        return ants.registration(fixed, moving, kind, **more)
+    with instead(ants, register=register):
+        for kind, metrics in (("SyNCC", "mi,lncc:4"), ("TVMSQ", "mi,ssd"), ("TVMSQC", "mi,ssd")):
+            registration(kind, reg_iterations=(1,))
+            assert asked[-1]["metric"] == metrics, asked[-1]
+        registration("SyNCC", reg_iterations=(1,), aff_metric="GC")
+        assert asked[-1]["metric"] == "ncc,lncc:4"
+        registration("SyN", reg_iterations=(1,), syn_metric="demons")
+        assert asked[-1]["metric"] == "mi,ssd"
+    by_mi = clvox.register(fixed, moving, metric="mi", deform="none").matrix
+    assert np.allclose(clvox.read_affine(registration("SyNCC", reg_iterations=(1,))["fwdtransforms"][1]), by_mi, atol=1e-6)
+    for kind in ("SyN", "SyNOnly", "SyNAggro", "SyNCC", "TVMSQ", "antsRegistrationSyNQuick[s]"):
+        assert len(registration(kind, reg_iterations=(0, 0, 0))["fwdtransforms"]) == 1, kind
+
+    turn, shift = np.eye(4), np.eye(4)
+    turn[:2, :2], shift[:3, 3] = [[0, -1], [1, 0]], [3, 1, 2]
+    clvox.write_affine(turn, "turn.mat")
+    clvox.write_affine(shift, "shift.mat")
+    for start, matrix in ((["turn.mat", "shift.mat"], shift @ turn), (("shift.mat", turn), turn @ shift),
+                          (["identity", "shift.mat", "shift.mat"], shift @ shift), (["turn.mat"], turn), ([], None), (turn.tolist(), turn)):
+        found, known = ants._start(start), isinstance(matrix, np.ndarray)
+        found = clvox.read_affine(found) if isinstance(found, str) else found
+        assert np.allclose(found, matrix) if known else found is None, start
+    points = [[1., 2, 3]]
+    assert np.allclose(clvox.apply_points(points, ["turn.mat", "shift.mat"]), clvox.apply_points(points, ants._start(["turn.mat", "shift.mat"])))
+    with instead(ants, register=register):
+        registration("SyNOnly", reg_iterations=(0,), initial_transform=["shift.mat", "shift.mat"])
+    assert np.allclose(asked[-1]["init"], shift @ shift)
+    refused(["initial_transform", "r_warp.nii.gz", "warp"], registration, "SyN", initial_transform=["r_warp.nii.gz", "turn.mat"])
+    refused(["initial_transform", "nowhere.mat"], registration, "SyN", initial_transform=["turn.mat", "nowhere.mat"])
+    refused(["initial_transform", "Volume"], registration, "SyN", initial_transform=["turn.mat", fixed])
+
+    refused(["write_composite_transform", "clvox.compose"], registration, "SyN", write_composite_transform=True)
+    refused(["compose", "clvox.compose"], ants.apply_transforms, fixed, moving, ["turn.mat"], compose="whole_")
+    with warned():
+        ants.apply_transforms(fixed, moving, ["turn.mat"], compose=None)
+    corrected, field = clvox.filter.n4(fixed)
+    assert np.array_equal(ants.n4_bias_field_correction(fixed).data, corrected.data)
+    assert np.array_equal(ants.n4_bias_field_correction(fixed, return_bias_field=True).data, field.data)
 
 
 @case("a context has threads and a log of its own, and progress can be a bar")
@@ -515,21 +613,49 @@ def contexts():
     shown = io.StringIO()
     with contextlib.redirect_stderr(shown):
         clvox.register(image, image, quick=True, iterations=(2,), shrink=(1,), progress=True)
-    assert "deformation 100%, level 1" in shown.getvalue() and shown.getvalue().endswith("\n")
+    assert "deformation 100%, level 1" in shown.getvalue() and shown.getvalue().endswith("\n") and shown.getvalue().count("\n") == 1
+    for most, told, result in ((1 - 1e-16, True, 0), (.5, True, 0), (.5, True, _abi.CLVOX_ERROR_STOPPED), (.5, None, 0), (.5, lambda _: 0, 0)):
+        shown, progress = io.StringIO(), _library.Progress(told)
+        step = ctypes.pointer(_abi.clvox_step(stage=b"work", fraction=most, level=-1))
+
+        def work(progress=progress, step=step, result=result):
+            return progress.pointer(None, step) or result
+        with contextlib.redirect_stderr(shown):
+            try:
+                progress.call(work)
+                assert result == 0
+            except clvox.Error:
+                assert result < 0
+        assert shown.getvalue().count("\n") == (told is True) and (not shown.getvalue() or shown.getvalue().endswith("\n"))
+    with open("broken-wisdom.txt", "w", encoding="ascii") as file:
+        file.write("no wisdom\n")
+    for verbosity, heard in ((None, True), (1, True), (0, False)):
+        lines.clear()
+        before = os.environ.get("CLVOX_WISDOM")
+        os.environ["CLVOX_WISDOM"] = os.path.abspath("broken-wisdom.txt")
+        try:
+            clvox.Context(log=lambda level, line: lines.append((level, line)), **({} if verbosity is None else {"verbosity": verbosity}))
+        finally:
+            del os.environ["CLVOX_WISDOM"]
+            if before is not None:
+                os.environ["CLVOX_WISDOM"] = before
+        assert any("broken-wisdom" in line for _, line in lines) == heard, (verbosity, lines)
 
 
 @case("bench tells what the kernels of a call took")
 def measured():
     image = clvox.phantom.image("ball", (9, 8, 7))
-    found = clvox.bench(clvox.filter.gaussian, image, 2, repeat=2)
+    image.write("ball.nii.gz")
+    found = clvox.bench(clvox.filter.gaussian, "ball.nii.gz", 2, repeat=2)
     assert found.seconds > 0 and found.bandwidth > 0
-    command("filter", "gaussian", "h.nii.gz", "--sigma", "2mm", "-o", "o.nii.gz", "--profile", "--json", "o.json")
-    theirs = [row["kernel"] if "kernel" in row else row.get("label") for row in json.load(open("o.json", encoding="utf-8")).get("kernels", [])]
+    command("filter", "gaussian", "ball.nii.gz", "--sigma", "2mm", "-o", "o.nii.gz", "--profile", "--json", "o.json")
+    theirs = json.load(open("o.json", encoding="utf-8")).get("profile", {}).get("kernels", [])
+    assert bool(theirs) == bool(found.kernels)
     if found.kernels:  # the device times its kernels
         assert sum(row.seconds for row in found.kernels) == found.device_seconds > 0
-        mine = {row.label.split("/")[0] for row in found.kernels if not row.label.startswith("(")}
-        assert mine and all(row.calls >= 1 and row.bytes > 0 for row in found.kernels)
-        assert not theirs or mine == {name.split("/")[0] for name in theirs if name and not name.startswith("(")}
+        assert all(row.calls >= 1 and row.bytes > 0 for row in found.kernels)
+        mine = {row.label: (row.calls, row.bytes) for row in found.kernels}
+        assert mine == {row["kernel"]: (row["calls"], row["bytes"]) for row in theirs}, (mine, theirs)
     refused(["0 calls"], clvox.bench, clvox.filter.gaussian, image, 2, repeat=0)
 
 

@@ -45,7 +45,8 @@ static void note(void *user, clvox_atlas_work work, double seconds)
 static int show(void *user, const clvox_step *step)
 {
     measured *m = user;
-    const clvox_step shown = {.stage = "measuring", .fraction = step->fraction};
+    clvox_step shown = *step;
+    shown.stage = "measuring";
     return cli_bar_stage(&m->bar, &shown);
 }
 

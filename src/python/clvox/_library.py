@@ -78,7 +78,11 @@ def words(prefix):
 
 def word(prefix, name, what):
     """The value of one of these names."""
-    known = words(prefix)
+    return one_of(words(prefix), name, what)
+
+
+def one_of(known, name, what):
+    """The value of a name."""
     if name not in known:
         raise Error(f"{what}: {name!r} is not known; the choices are {', '.join(known)}")
     return known[name]
@@ -89,11 +93,14 @@ def word(prefix, name, what):
 class Context:
     """An OpenCL device in use. device: an index of devices(), "gpu", "cpu" or a part of a name; None: the environment's
     CLVOX_DEVICE, else the best. profile: keep a timer for every kernel. threads: of the host, for what is done with this
-    context; 0: one a core. log: is called with (level, line) for what verbosity 1 or 2 asks for; None: it goes to standard
-    error. One thread at a time may use a context."""
+    context; 0: one a core. verbosity: 0: silent; 1: remarks; 2: what was built and chosen; None: 1 with a log, else 0. log: is
+    called with (level, line) for what verbosity asks for; None: it goes to standard error. One thread at a time may use a
+    context."""
 
-    def __init__(self, device: object = None, *, cache: bool = True, wisdom: bool = True, verbosity: int = 0,
+    def __init__(self, device: object = None, *, cache: bool = True, wisdom: bool = True, verbosity: Optional[int] = None,
                  profile: bool = False, threads: int = 0, log: Optional[Callable[[int, str], Any]] = None) -> None:
+        if verbosity is None:
+            verbosity = int(log is not None)
         options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), no_cache=not cache,
                                              no_wisdom=not wisdom, verbosity=verbosity, profile=profile, threads=threads)
         if log is not None:
@@ -261,7 +268,7 @@ def with_options(verb: str) -> Callable[[F], F]:
 class Step(NamedTuple):
     """How far long work is, as `progress` is told."""
     stage: str                # "deformation", "permutations", ...
-    fraction: float           # of the whole, from 0 to 1
+    fraction: float           # of the whole, or of a registration of its deformation, from 0 to 1
     level: Optional[int]      # of a deformation, and the metric there; None elsewhere
     iteration: Optional[int]
     metric: Optional[float]
@@ -273,7 +280,7 @@ Watcher = Union[bool, Callable[[Step], Any], None]
 def bar(step: Step) -> None:
     """Shows a step on standard error: what progress=True does."""
     more = "" if step.level is None else f", level {step.level + 1}, iteration {step.iteration}: {step.metric:.6g}"
-    print(f"\r{step.stage} {100 * step.fraction:3.0f}%{more}\033[K", end="\n" if step.fraction >= 1 else "", file=sys.stderr, flush=True)
+    print(f"\r{step.stage} {100 * step.fraction:3.0f}%{more}\033[K", end="", file=sys.stderr, flush=True)
 
 
 class Progress:
@@ -281,6 +288,7 @@ class Progress:
 
     def __init__(self, function: Watcher) -> None:
         self.error: Optional[BaseException] = None
+        self.line = False  # of the bar, which is to be ended
         told = bar if function is True else function or None
 
         def body(_, pointer):
@@ -288,6 +296,7 @@ class Progress:
                 if told:
                     step = pointer[0]
                     within = step.level >= 0
+                    self.line = told is bar
                     told(Step(step.stage.decode(), step.fraction, step.level if within else None,
                               step.iteration if within else None, step.metric if within else None))
                 return 0
@@ -304,6 +313,10 @@ class Progress:
             if self.error:
                 raise self.error from None
             raise
+        finally:
+            if self.line:
+                print(file=sys.stderr, flush=True)
+                self.line = False
 
 
 def fill(struct, **fields):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import re
 from typing import Any, Optional, Sequence, Tuple, Union
 
@@ -48,7 +49,10 @@ def unsharp(image: ImageLike, sigma: Lengths, amount: float = 1.0, *, context: O
 
 def median(image: ImageLike, radius: Union[int, Sequence[int]] = 1, *, context: Optional[Context] = None) -> Volume:
     """The median of the box of 2 radius + 1 voxels; one radius, or three for x, y and z."""
-    radii = [int(r) for r in np.broadcast_to(np.asarray(radius), 3)]
+    try:
+        radii = [operator.index(r) for r in np.broadcast_to(np.asarray(radius), 3)]
+    except (TypeError, ValueError):
+        raise Error(f"median: radius {radius!r} is not a whole number of voxels, or three") from None
     return made(lib.clvox_filter_median, context_or_own(context), volume(image).struct(), (ctypes.c_int * 3)(*radii))
 
 

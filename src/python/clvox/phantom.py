@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Error, call, lib, word
+from ._library import Error, call, lib, one_of, word
 from .surface import Surface, _adopt as _surface
 from .volume import ImageLike, Volume, made, volume
 
 Size = Sequence[int]
 Spacing = Union[float, Sequence[float]]
+
+_TENSORS = {"helix": _abi.CLVOX_TENSOR_HELIX, "rings": _abi.CLVOX_TENSOR_RINGS, "steps": _abi.CLVOX_TENSOR_STEPS}
 
 
 def _grid(size: Size, spacing: Spacing, oblique: bool, like: Optional[ImageLike]) -> Any:
@@ -70,7 +72,7 @@ def warp(size: Size = (64, 64, 64), spacing: Spacing = 1.0, *, oblique: bool = F
 
 
 class Pair(NamedTuple):
-    """Two images with moving(warp(matrix)(x)) = fixed(x), and what is true of them."""
+    """Two images with moving(matrix(warp(x))) = fixed(x), and what is true of them."""
     fixed: Volume
     moving: Volume
     warp: Volume
@@ -105,7 +107,11 @@ def mesh(solid: str = "sphere", size: Size = (64, 64, 64), spacing: Spacing = 1.
     pointer = ctypes.POINTER(_abi.clvox_surface)()
     call(lib.clvox_phantom_mesh, word("CLVOX_SOLID_", solid, "solid"), _grid(size, spacing, oblique, like), refined, pointer)
     if noise > 0:
-        call(lib.clvox_phantom_shake, pointer, noise, seed)
+        try:
+            call(lib.clvox_phantom_shake, pointer, noise, seed)
+        except Error:
+            lib.clvox_surface_destroy(pointer)
+            raise
     return _surface(pointer)
 
 
@@ -118,7 +124,7 @@ def tensor(kind: str = "helix", size: Size = (64, 64, 64), spacing: Spacing = 1.
            like: Optional[ImageLike] = None, seed: int = 1) -> Tuple[Volume, Volume, Volume]:
     """True tensors (RAS, mm^2/s), their FA, and the mask. kind: "helix" (a bundle), "rings" (which cross) or "steps"."""
     out = [ctypes.POINTER(_abi.clvox_volume)() for _ in range(3)]
-    call(lib.clvox_phantom_tensor, word("CLVOX_TENSOR_", kind, "kind"), _grid(size, spacing, oblique, like), seed, *out)
+    call(lib.clvox_phantom_tensor, one_of(_TENSORS, kind, "kind"), _grid(size, spacing, oblique, like), seed, *out)
     found = [Volume._adopt(pointer) for pointer in out]
     return found[0], found[1], found[2]
 
@@ -131,7 +137,7 @@ def dwi(kind: str = "helix", size: Size = (64, 64, 64), spacing: Spacing = 1.0, 
     grid, table = _grid(size, spacing, oblique, like), ctypes.POINTER(_abi.clvox_gradients)()
     call(lib.clvox_phantom_gradients, directions, b, seed, table)
     try:
-        scan = made(lib.clvox_phantom_dwi, word("CLVOX_TENSOR_", kind, "kind"), grid, table, snr if snr > 0 else float("inf"),
+        scan = made(lib.clvox_phantom_dwi, one_of(_TENSORS, kind, "kind"), grid, table, snr if snr > 0 else float("inf"),
                     int(rician), seed)
         rows = np.array([[*table[0].direction[i], table[0].b[i]] for i in range(table[0].count)])
     finally:

@@ -119,10 +119,10 @@ def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: 
     posteriors: a pair of tissue probabilities (a frame a tissue) or label maps, for posteriors_weight; alone, without fixed
         and moving, they are what is registered.
     spacing: mm of a voxel, of shapes and points alone, without images and posteriors: of the grid around them (default: 0.4
-        of the finest width, else a 64th of their longest extent). The linear part is then init: a matrix, "centers", "moments",
-        or the identity; without it "centers" where the boxes around both sides do not meet.
-    progress: called for each iteration with a Step (level, iteration, metric, fraction of the work done); what it raises
-        stops the registration. True: a bar on standard error.
+        of the finest width, else a 64th of their longest extent). The linear part is then init: a matrix, "centers", "moments";
+        by default the identity, or "centers" where the boxes around both sides do not overlap.
+    progress: called for each iteration with a Step (level, iteration, metric, fraction of the deformation done); what it
+        raises stops the registration. True: a bar on standard error.
     Returns a Registration. Raises clvox.Error."""
     struct = _abi.clvox_register_options()
     preset(struct, options, quick, regular, best)

@@ -162,9 +162,17 @@ def volume(image: ImageLike) -> Volume:
     raise Error(f"{type(image).__name__}: a volume is a clvox.Volume, a file name, a nibabel image or (array, affine)")
 
 
+def is_matrix(thing: Any) -> bool:
+    """Whether it has the shape of an affine."""
+    try:
+        return np.shape(thing) == (4, 4)
+    except ValueError:  # nested sequences that are no array
+        return False
+
+
 def several(images: Union[ImageLike, Sequence[ImageLike]]) -> List[ImageLike]:
     """One image, or a list or tuple of them, as a list. A pair (array, affine) is one image."""
-    if isinstance(images, list) or (isinstance(images, tuple) and not (len(images) == 2 and isinstance(images[0], np.ndarray))):
+    if isinstance(images, list) or (isinstance(images, tuple) and not (len(images) == 2 and is_matrix(images[1]))):
         return list(images)
     return [images]  # type: ignore[list-item]
 
