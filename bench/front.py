@@ -11,6 +11,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,10 @@ import time
 import types
 
 import records
+import settings
 
 SETS = {"nichart": "six pairs of heads, 2 mm", "hippocampus": "ten pairs of hippocampi", "freesurfer": "a pair of brains, 1 mm"}
+CURVE = re.compile(r"([0-9x]+), total ")  # the iterations
 PRESETS = {"quick": "--quick", "default": "default", "regular": "--regular", "best": "--best"}
 
 
@@ -62,15 +65,7 @@ def run(o, lines):
                 record["rows"].append({"setting": name, "options": options, "set": name_of_set, "pairs": len(own),
                                        **{key: round(sum(f[key] for f in own) / len(own), 5) for key in own[0]}})
             records.keep(o.json, record)
-    print(text(record), end="")
-
-
-def text(record, beginning=""):
-    """The table: a row for each setting, Dice and sd log J of each set."""
-    cells = {(r["setting"], r["set"]): f"{r['dice_vote']:.4f}, {r['sd_log_j']:.3f}" for r in record["rows"]}
-    names = [name for name in dict.fromkeys(r["setting"] for r in record["rows"]) if name.startswith(beginning)]
-    return f"{record['device']}, {record['date']}; Dice by vote and sd log J:\n\n" + records.markdown(
-        ["setting", *SETS.values()], [[name, *(cells.get((name, s), "") for s in SETS)] for name in names])
+    print(settings.text(record, figure="dice_vote"), end="")
 
 
 def plot(record, path):
@@ -81,9 +76,7 @@ def plot(record, path):
     figure, axes = pyplot.subplots(1, len(SETS), figsize=(12, 4.2), constrained_layout=True)
     for ax, (name, title) in zip(axes, SETS.items()):
         rows = [r for r in record["rows"] if r["set"] == name]
-        curves = dict.fromkeys(r["setting"].split(",")[0] for r in rows if ", total " in r["setting"] and "x" in
-                               r["setting"].split(",")[0])
-        curves = [c for c in curves if sum(r["setting"].startswith(c + ", total") for r in rows) > 2]
+        curves = list(dict.fromkeys(CURVE.match(r["setting"])[1] for r in rows if CURVE.match(r["setting"])))
         for shade, curve in enumerate(curves):
             points = [r for r in rows if r["setting"].startswith(curve + ", total")]
             ax.plot([r["sd_log_j"] for r in points], [r["dice_vote"] for r in points], "o-", ms=3, lw=1,

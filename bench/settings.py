@@ -44,12 +44,12 @@ def measured(options, line, folder):
              **averages([r for r in rows if r["set"] == s])} for s in sets.split()]
 
 
-def text(record, beginning=""):
+def text(record, beginning="", figure="dice"):
     """The table: a row for each setting, Dice and sd log J of each set."""
     rows = [row for row in record["rows"] if row["setting"].startswith(beginning)]
     sets = list(dict.fromkeys(row["set"] for row in rows))
-    cells = {(row["setting"], row["set"]): f"{row['dice']:.4f}, {row['sd_log_j']:.3f}" for row in rows if "dice" in row}
-    lines = [f"{record['device']}, {record['date']}; Dice at the nearest voxel and sd log J:", "",
+    cells = {(row["setting"], row["set"]): f"{row[figure]:.4f}, {row['sd_log_j']:.3f}" for row in rows if figure in row}
+    lines = [f"{record['device']}, {record['date']}; Dice {'by vote' if figure == 'dice_vote' else 'at the nearest voxel'} and sd log J:", "",
              "| setting | " + " | ".join(sets) + " |", "|---" * (len(sets) + 1) + "|"]
     for name in dict.fromkeys(row["setting"] for row in rows):
         lines.append(f"| {name[len(beginning):].strip()} | " + " | ".join(cells.get((name, s), "") for s in sets) + " |")

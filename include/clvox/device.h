@@ -87,7 +87,8 @@ typedef struct clvox_context_options {
     void *log_user;
     int threads;        /* host threads of functions that take the context; 0: clvox_threads() */
     int at_once;        /* of clvox_contexts_create: contexts on each device; 0: 1; -1: as many as
-                           clvox_at_once says; -N: as many, but N at most */
+                           clvox_at_once says */
+    int most_at_once;   /* of these, with -1; 0: any number */
 } clvox_context_options;
 
 /* Opens a device. options may be NULL. On success *out is the caller's, to be

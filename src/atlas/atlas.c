@@ -228,15 +228,10 @@ int clv_atlas_shown(const clv_atlas_run *a, const clvox_volume *volume, clvox_vo
 
 int clv_atlas_show(const clv_atlas_run *a, clvox_volume **volume)
 {
-    clv_orientation o;
-    clvox_volume *shown;
+    clv_orientation o, back;
     clv_orientation_of(&a->shown, &o);
-    const int status = clv_orientation_same(&o) ? 0 : clv_atlas_shown(a, *volume, &shown);
-    if (status < 0 || clv_orientation_same(&o))
-        return status;
-    clvox_volume_destroy(volume);
-    *volume = shown;
-    return CLVOX_OK;
+    clv_orientation_inverse(&o, &back);
+    return clv_orientation_replace(&back, &a->shown, volume);
 }
 
 /* The template of round 0. */

@@ -71,7 +71,6 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
     float *value = malloc(n * sizeof *value);
     double low = 0, high = 1;
     clv_orientation o;
-    clvox_volume *near = NULL;
     if (!value) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for an image");
         goto end;
@@ -99,12 +98,8 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
         s->image->data[i] = scaled;
         s->largest = isfinite(scaled) ? fmax(s->largest, fabs((double)scaled)) : s->largest;
     }
-    clv_orientation_of(&from->grid, &o);
-    if (!clv_orientation_same(&o)) { /* as registrations want it */
-        CLV_TRY(clv_orientation_volume(s->image, &o, NULL, &near));
-        clvox_volume_destroy(&s->image);
-        s->image = near;
-    }
+    clv_orientation_of(&from->grid, &o); /* as registrations want it */
+    CLV_TRY(clv_orientation_replace(&o, NULL, &s->image));
     status = clv_atlas_keep(a, s->image);
 end:
     clvox_store_rest(from);

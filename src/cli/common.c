@@ -217,7 +217,8 @@ int cli_open_all(command *cli, int at_once, int most)
             return chosen;
         options.device = own;
     }
-    options.at_once = at_once ? at_once : -most;
+    options.at_once = at_once ? at_once : -1;
+    options.most_at_once = most;
     const int count = clvox_contexts_create(&options, &cli->more);
     if (count < 0)
         return count;

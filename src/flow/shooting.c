@@ -193,6 +193,8 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
     if (index + 1 == run->options->levels) {
         CLV_TRY(clv_shooting_forward(&d.flow));
         CLV_TRY(clv_flow_integrate(&d.flow));
+        if (run->fields) /* who takes the maps as fields goes on with those */
+            goto end;
         CLV_TRY(clv_field_download(run->ctx, own->momentum, at, 1, &result->momentum));
         const clv_fluid_operator *op = &d.flow.op;
         result->momentum->flow =

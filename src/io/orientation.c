@@ -162,6 +162,19 @@ end:
     return status;
 }
 
+int clv_orientation_replace(const clv_orientation *o, const clvox_grid *grid, clvox_volume **volume)
+{
+    clvox_volume *made;
+    if (!*volume || clv_orientation_same(o))
+        return CLVOX_OK;
+    const int status = clv_orientation_volume(*volume, o, grid, &made);
+    if (status < 0)
+        return status;
+    clvox_volume_destroy(volume);
+    *volume = made;
+    return CLVOX_OK;
+}
+
 void clvox_grid_canonical(const clvox_grid *grid, clvox_grid *out)
 {
     clv_orientation ras;

@@ -30,6 +30,9 @@ void clv_orientation_grid(const clvox_grid *grid, const clv_orientation *o, clvo
 int clv_orientation_volume(const clvox_volume *volume, const clv_orientation *o, const clvox_grid *grid,
                            clvox_volume **out);
 
+/* The same in the volume's place; nothing happens where it is NULL or o changes nothing. */
+int clv_orientation_replace(const clv_orientation *o, const clvox_grid *grid, clvox_volume **volume);
+
 /* Where voxel (0, 0, 0) of the reordered storage lies in a frame of the given one,
  * and how far apart its neighbours are there. */
 typedef struct clv_strides {

@@ -61,30 +61,16 @@ void clv_register_canonical_free(clv_register_canonical *c)
     c->count = 0;
 }
 
-/* A volume on the canonical storage of grid (NULL: of a grid like it), in that of grid itself. */
-static int give_back(const clvox_grid *grid, const clv_orientation *back, clvox_volume **volume)
-{
-    clvox_volume *made;
-    int status = *volume ? clv_orientation_volume(*volume, back, grid, &made) : CLVOX_OK;
-    if (*volume && status >= 0) {
-        clvox_volume_destroy(volume);
-        *volume = made;
-    }
-    return status;
-}
-
 int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clv_orientation o, back;
     clv_orientation_of(fixed, &o);
-    if (clv_orientation_same(&o))
-        return CLVOX_OK;
     clv_orientation_inverse(&o, &back);
-    CLV_TRY(give_back(fixed, &back, &result->warp));
-    CLV_TRY(give_back(fixed, &back, &result->inverse_warp));
-    CLV_TRY(give_back(fixed, &back, &result->warped));
-    CLV_TRY(give_back(NULL, &back, &result->momentum)); /* lies on a part of the grid */
+    CLV_TRY(clv_orientation_replace(&back, fixed, &result->warp));
+    CLV_TRY(clv_orientation_replace(&back, fixed, &result->inverse_warp));
+    CLV_TRY(clv_orientation_replace(&back, fixed, &result->warped));
+    CLV_TRY(clv_orientation_replace(&back, NULL, &result->momentum)); /* lies on a part of the grid */
 end:
     return status;
 }

@@ -10,13 +10,37 @@
 
 static clvox_context *ctx;
 
+/* A run that is stopped again and again, on one, two and three devices in turn and with rooms for maps in turn, ends with
+ * the bits of one that is not. */
+static void assert_ends_elsewhere(const population *all, clvox_atlas_options o, const size_t *room, int rooms,
+                                  const clvox_atlas_result *want)
+{
+    clvox_atlas_result r;
+    char place[] = "/tmp/atlas-devices-XXXXXX";
+    int calls, status = CLVOX_ERROR_STOPPED;
+    assert_non_null(mkdtemp(place));
+    o.state = place;
+    o.progress = population_stop_after;
+    o.user = &calls;
+    o.more = population_open_others();
+    for (int attempt = 10; status == CLVOX_ERROR_STOPPED; attempt += 7) {
+        calls = attempt;
+        o.more_count = attempt % 3;
+        o.device_bytes = room[attempt / 7 % rooms];
+        status = clvox_atlas(ctx, all->s, all->count, NULL, &o, &r);
+    }
+    assert_ok(status);
+    assert_that(r.resumed > 2, "%d registrations were taken over", r.resumed);
+    population_assert_same(want, &r);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_forget(place);
+}
+
 static void several_devices(void **state)
 {
     population all = {.count = 0};
     clvox_atlas_options o;
     clvox_atlas_result want, r;
-    char place[] = "/tmp/atlas-devices-XXXXXX";
-    int calls, status = CLVOX_ERROR_STOPPED;
     (void)state;
     population_make_three(&all);
     all.s[1].labels = all.own[1];
@@ -30,22 +54,8 @@ static void several_devices(void **state)
                             clvox_grid_voxels(&r.labels->grid) * sizeof(float));
         clvox_atlas_result_destroy(&r);
     }
-    /* Stopped on one, two and three in turn. */
-    assert_non_null(mkdtemp(place));
-    o.state = place;
-    o.progress = population_stop_after;
-    o.user = &calls;
-    for (int attempt = 10; status == CLVOX_ERROR_STOPPED; attempt += 7) {
-        calls = attempt;
-        o.more_count = attempt % 3;
-        status = clvox_atlas(ctx, all.s, 3, NULL, &o, &r);
-    }
-    assert_ok(status);
-    assert_that(r.resumed > 2, "%d registrations were taken over", r.resumed);
-    population_assert_same(&want, &r);
-    clvox_atlas_result_destroy(&r);
+    assert_ends_elsewhere(&all, o, (const size_t[1]){0}, 1, &want);
     clvox_atlas_result_destroy(&want);
-    clvox_atlas_forget(place);
     population_release(&all);
 }
 
@@ -56,56 +66,80 @@ static void maps_on_devices(void **state)
     enum { ROOMS = 3 };
     population all = {.count = 0};
     clvox_atlas_options o;
-    clvox_atlas_result want, r;
-    char place[] = "/tmp/atlas-maps-XXXXXX";
-    int calls, status = CLVOX_ERROR_STOPPED;
     (void)state;
     population_make_three(&all);
     all.s[1].labels = all.own[1];
     population_options_of_bits(&o);
+    o.more = population_open_others();
     const size_t of_subject = 24 * clvox_grid_voxels(&all.own[0]->grid),
                  room[ROOMS] = {1, of_subject + 1, 9 * of_subject};
+    /* The context of the call knows nothing of the others, which share the device's room. */
+    static const int fewest[ROOMS] = {0, 1, 3}, most[ROOMS][2] = {{0, 0}, {1, 2}, {3, 3}};
     for (o.average = CLVOX_AVERAGE_MEAN; o.average <= CLVOX_AVERAGE_TRIMMED; o.average++) {
+        clvox_atlas_result want, r;
         o.device_bytes = 1;
         o.more_count = 0;
         population_build(&all, &o, &want);
-        assert_int_equal(want.resident, 0);
-        o.more = population_open_others();
         for (int k = 0; k < 2 * ROOMS; k++) {
-            o.more_count = k % 2 ? 2 : 0;
+            o.more_count = k % 2 * 2;
             o.device_bytes = room[k / 2];
             population_build(&all, &o, &r);
             population_assert_same(&want, &r);
             assert_memory_equal(want.labels->data, r.labels->data,
                                 clvox_grid_voxels(&r.labels->grid) * sizeof(float));
-            /* The context of the call and the others, on one device, know no gate in common. */
-            assert_that(k / 2 == 1 && k % 2 ? r.resident >= 1 && r.resident <= 2
-                                            : r.resident == (k / 2 > 1 ? 3 : k / 2),
+            assert_that(r.resident >= fewest[k / 2] && r.resident <= most[k / 2][k % 2],
                         "%zu bytes, %d contexts: %d maps", o.device_bytes, o.more_count + 1, r.resident);
-            if (o.average == CLVOX_AVERAGE_MEAN || k < 2 * ROOMS - 1)
-                clvox_atlas_result_destroy(&r);
+            clvox_atlas_result_destroy(&r);
         }
-        if (o.average == CLVOX_AVERAGE_MEAN)
-            clvox_atlas_result_destroy(&want);
+        assert_ends_elsewhere(&all, o, room, ROOMS, &want);
+        clvox_atlas_result_destroy(&want);
     }
-    clvox_atlas_result_destroy(&r);
-    o.average = CLVOX_AVERAGE_TRIMMED;
-    assert_non_null(mkdtemp(place));
-    o.state = place;
-    o.progress = population_stop_after;
-    o.user = &calls;
-    for (int attempt = 10; status == CLVOX_ERROR_STOPPED; attempt += 7) {
-        calls = attempt;
-        o.more_count = attempt % 3;
-        o.device_bytes = room[attempt / 7 % ROOMS];
-        status = clvox_atlas(ctx, all.s, 3, NULL, &o, &r);
-    }
-    assert_ok(status);
-    assert_that(r.resumed > 2, "%d registrations were taken over", r.resumed);
+    /* Maps that are found on a coarser grid. */
+    clvox_atlas_result want, r;
+    o.registration.levels = 1;
+    o.registration.shrink[0] = 2;
+    o.more_count = 0;
+    o.device_bytes = 1;
+    population_build(&all, &o, &want);
+    o.device_bytes = room[ROOMS - 1];
+    population_build(&all, &o, &r);
+    assert_int_equal(r.resident, 3);
     population_assert_same(&want, &r);
     clvox_atlas_result_destroy(&r);
     clvox_atlas_result_destroy(&want);
-    clvox_atlas_forget(place);
+    population_release(&all);
+}
+
+/* A GPU takes maps by itself, in half of what a registration leaves it, and never more than that. */
+static void room_of_a_gpu(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    const clvox_device_limits limits = ctx->limits;
+    (void)state;
+    population_make_three(&all);
+    population_options_of_bits(&o);
+    o.registration.linear = CLVOX_LINEAR_NONE;
+    o.registration.inverse = 1;
+    const clvox_register_images images = {.fixed = {all.own[0]}, .moving = {all.own[1]}, .channels = 1};
+    const size_t of_subject = 24 * clvox_grid_voxels(&all.own[0]->grid),
+                 registering = clvox_register_bytes(&images, &o.registration);
+    ctx->limits.type = CLVOX_DEVICE_GPU;
+    for (int subjects = 1; subjects <= 3; subjects += 2) {
+        /* Of a device's memory a tenth stays free. */
+        ctx->limits.global_bytes = ctx->limits.free_bytes =
+            (registering + (2 * (size_t)subjects + 1) * of_subject + of_subject / 2) * 10 / 9;
+        o.device_bytes = 0;
+        population_build(&all, &o, &r);
+        assert_int_equal(r.resident, subjects);
+        clvox_atlas_result_destroy(&r);
+        o.device_bytes = SIZE_MAX / 2;
+        population_build(&all, &o, &r);
+        assert_int_equal(r.resident, 3);
+        clvox_atlas_result_destroy(&r);
+    }
+    ctx->limits = limits;
     population_release(&all);
 }
 
@@ -128,13 +162,12 @@ static void room_in_common(void **state)
     o.device_bytes = 24 * clvox_grid_voxels(&all.own[0]->grid) + 1;
     assert_non_null(mkdtemp(place));
     assert_ok(clvox_store_create(place, 0, &store));
-    for (o.store = NULL;; o.store = store) {
+    for (int k = 0; k < 2; k++) {
+        o.store = k ? store : NULL;
         assert_ok(clvox_atlas(population_open_others()[0], all.s, 3, NULL, &o, &r));
         assert_int_equal(r.resident, 1);
         population_assert_same(&want, &r);
         clvox_atlas_result_destroy(&r);
-        if (o.store)
-            break;
     }
     clvox_atlas_result_destroy(&want);
     clvox_store_destroy(&store);
@@ -148,7 +181,8 @@ static void room_in_common(void **state)
     o.device_bytes = SIZE_MAX / 2;
     population_build(&all, &o, &r);
     assert_int_equal(r.resident, 2);
-    assert_memory_equal(want.average->data, r.average->data, clvox_grid_voxels(&r.average->grid) * sizeof(float));
+    assert_memory_equal(want.average->data, r.average->data,
+                        clvox_grid_voxels(&r.average->grid) * sizeof(float));
     clvox_atlas_result_destroy(&r);
     clvox_atlas_result_destroy(&want);
     clvox_volume_destroy(&nowhere);
@@ -335,7 +369,8 @@ static void teams(void **state)
         population_build(&all, &o, &want);
         for (int size = 1; size <= MOST_MEMBERS; size += average ? 3 : 1) {
             work_together(&w, m, size, &all, &o);
-            for (int i = 0; size == MOST_MEMBERS && i < size; i++) { /* some, and other ones, on disk or devices */
+            for (int i = 0; size == MOST_MEMBERS && i < size;
+                 i++) { /* some, and other ones, on disk or devices */
                 assert_ok(clvox_store_create("/tmp", (size_t)i * 60000, &m[i].o.store));
                 m[i].o.device_bytes = i % 2 ? (size_t)1 << 30 : 1;
             }
@@ -426,7 +461,9 @@ int main(void)
               "one, two and three devices give the same bits, also of a run that was stopped on others");
     test_case(maps_on_devices,
               "maps on devices, some of them or none: the same bits, also of a run that was stopped");
-    test_case(room_in_common, "contexts on one device share its room for maps, also with a store and a subject left out");
+    test_case(room_of_a_gpu, "a GPU takes maps in half of what a registration leaves");
+    test_case(room_in_common,
+              "contexts on one device share its room for maps, also with a store and a subject left out");
     test_case(failures_on_several_devices,
               "a failure on one device ends all; devices that differ are refused");
     test_case(teams, "teams of one to four give the same bits as one process");

@@ -142,6 +142,18 @@ exits 1 poor memory:2 $shapes -o tight; one_sentence; says 'no coarser grid woul
 for f in tight*; do absent "$f"; done
 rm round* part* roomy* pairs*
 
+begin "where others have taken the device's memory, an atlas keeps its maps in the host's, with the same bits"
+for i in 1 2 3; do clvox phantom textured -o s$i.nii --size 40x38x36 --seed $i -q > log/out 2>&1; done
+atlas="clvox atlas s1.nii s2.nii s3.nii --linear none --rounds 2 --iterations 3x3x3 --device-memory 1G -q"
+exits 0 $atlas -o room; json room/report.json 'j["result"]["subjects_on_devices"] == 3'
+for left in 7 8 10; do
+    exits 0 poor taken:$left $atlas -o tight; json tight/report.json 'j["result"]["subjects_on_devices"] < 3'
+    for f in template s1_warp s3_inverse_warp; do exits 0 cmp room/$f.nii.gz tight/$f.nii.gz; done
+    rm -r tight
+done
+exits 1 poor taken:3 $atlas -o tight; one_sentence; says 'velocity field\|displacement field'; absent tight/template.nii.gz
+rm -rf tight room s?.nii
+
 begin "memory that others have taken is a sentence when it runs out"
 for left in 0 1; do
     exits 1 poor taken:$left clvox register -f large.nii -m large.nii -o x2 -q

@@ -134,7 +134,7 @@ static void check_contexts(void **state)
     const int count = clvox_contexts_create(&options, &contexts);
     assert_int_equal(count, pay);
     clvox_contexts_destroy(&contexts, count);
-    options.at_once = -2;
+    options.most_at_once = 2;
     const int fewer = clvox_contexts_create(&options, &contexts);
     assert_int_equal(fewer, pay < 2 ? pay : 2);
     clvox_contexts_destroy(&contexts, fewer);

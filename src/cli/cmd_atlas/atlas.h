@@ -19,7 +19,7 @@ typedef struct cli_atlas_entry {
     clvox_volume *volume, *mask_volume, *label_volume;
 } cli_atlas_entry;
 
-/* Registrations at once on a GPU: nothing of them goes through the host, and more wait for each other in the driver. */
+/* Registrations at once on a GPU: their maps stay there, so that more would only wait for each other in the driver. */
 enum { CLI_ATLAS_AT_ONCE = 2 };
 
 typedef struct cli_atlas_request {

@@ -170,11 +170,11 @@ int clvox_at_once(const clvox_device_limits *limits)
     return limits->type == CLVOX_DEVICE_GPU && (double)limits->global_bytes >= enough ? AT_ONCE : 1;
 }
 
-/* By options->at_once below 0. */
-static int paying(int wish, const clvox_device_limits *limits)
+/* Contexts on a device that are as many as pay. */
+static int paying(const clvox_context_options *options, const clvox_device_limits *limits)
 {
-    const int pay = clvox_at_once(limits);
-    return wish < -1 && -wish < pay ? -wish : pay;
+    const int pay = clvox_at_once(limits), most = options->most_at_once;
+    return most > 0 && most < pay ? most : pay;
 }
 
 int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out)
@@ -189,7 +189,7 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
     wanted = clv_devices_select(devices, count, options ? options->device : NULL, chosen);
     CLV_TRY(wanted);
     for (int i = 0; i < wanted && wish < 0; i++) {
-        const int pay = paying(wish, &devices[chosen[i]].limits);
+        const int pay = paying(options, &devices[chosen[i]].limits);
         most = pay > most ? pay : most;
     }
     contexts = calloc((size_t)wanted * (size_t)most, sizeof(clvox_context *));
@@ -205,7 +205,7 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
     }
     for (int k = 1; k < most; k++)
         for (int i = 0; i < wanted; i++)
-            if (wish > 0 || k < paying(wish, &contexts[i]->limits))
+            if (wish > 0 || k < paying(options, &contexts[i]->limits))
                 CLV_TRY(open_beside(options, devices, chosen[i], contexts[first_of(chosen, i)],
                                     &contexts[opened++]));
     *out = contexts;
