@@ -75,8 +75,9 @@ static int register_into(clv_atlas_run *a, const clv_atlas_member *s, int device
     return clv_register_to(a->ctx[device], images, o, &to, r);
 }
 
-/* Its maps go to where the subject has room for them. Where the device has less memory than it said, as others have
- * taken it, maps stay in host memory from then on. */
+/* Its maps go to where the subject has room for them. Where the device has less memory than it said, as
+ * others have taken it, maps stay in host memory from then on: this subject's, and if that does not suffice
+ * all. */
 static int deform(clv_atlas_run *a, clv_atlas_member *s, int device, const clvox_register_images *images,
                   const clvox_register_options *o, clvox_register_result *r)
 {
@@ -89,6 +90,13 @@ static int deform(clv_atlas_run *a, clv_atlas_member *s, int device, const clvox
         clv_atlas_fields_no_more(a, device);
         clvox_register_result_destroy(r);
         status = register_into(a, s, device, images, o, r);
+    }
+    if (status == CLVOX_ERROR_MEMORY) {
+        const int left = clv_atlas_fields_leave(a, device);
+        if (left > 0)
+            clvox_register_result_destroy(r);
+        if (left)
+            status = left < 0 ? left : register_into(a, s, device, images, o, r);
     }
 end:
     if (status < 0)

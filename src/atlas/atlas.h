@@ -108,6 +108,8 @@ int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device);
 int clv_atlas_fields_make_kept(clv_atlas_run *a, clv_atlas_member *s);
 /* The device takes no further maps, and what it holds for none is gone: by its own thread. */
 void clv_atlas_fields_no_more(clv_atlas_run *a, int device);
+/* The same, and those of subjects move to host memory: 1 where that gave memory back, else 0. */
+int clv_atlas_fields_leave(clv_atlas_run *a, int device);
 void clv_atlas_fields_drop(clv_atlas_run *a, clv_atlas_member *s);
 bool clv_atlas_fields_resident(const clv_atlas_member *s);
 /* All values of one of them from host memory, and to there. */

@@ -144,23 +144,27 @@ int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device)
 {
     int status = CLVOX_OK;
     clv_atlas_fields *f = &s->fields;
+    clv_buffer *pair[2] = {NULL, NULL};
     give_back(a, f);
-    f->device = device;
-    const int claimed = claim(a, device, f->buffer);
+    const int claimed = claim(a, device, pair);
     for (int i = 0; i < 2 && claimed == 1 && status >= 0; i++)
-        status = clv_buffer_create(a->ctx[device], bytes_of(a), "map of a subject", &f->buffer[i]);
+        status = clv_buffer_create(a->ctx[device], bytes_of(a), "map of a subject", &pair[i]);
     if (status < 0) {
-        clv_buffer_destroy(&f->buffer[0]);
+        clv_buffer_destroy(&pair[0]);
         if (status != CLVOX_ERROR_MEMORY)
             return status;
     }
-    if (f->buffer[0]) {
-        clvox_volume_destroy(&f->kept[0]);
-        clvox_volume_destroy(&f->kept[1]);
-        f->there = true;
-        return CLVOX_OK;
-    }
-    return clv_atlas_fields_make_kept(a, s);
+    if (!pair[0])
+        return clv_atlas_fields_make_kept(a, s);
+    clvox_volume_destroy(&f->kept[0]);
+    clvox_volume_destroy(&f->kept[1]);
+    pthread_mutex_lock(&a->lock); /* other threads ask where they are */
+    f->device = device;
+    f->buffer[0] = pair[0];
+    f->buffer[1] = pair[1];
+    f->there = true;
+    pthread_mutex_unlock(&a->lock);
+    return CLVOX_OK;
 }
 
 int clv_atlas_fields_make_kept(clv_atlas_run *a, clv_atlas_member *s)
@@ -176,14 +180,53 @@ end:
     return status;
 }
 
-void clv_atlas_fields_no_more(clv_atlas_run *a, int device)
+/* With the lock held. */
+static void no_more(clv_atlas_run *a, int device)
 {
     clv_atlas_place *place = &a->places[device];
-    pthread_mutex_lock(&a->lock);
     a->places[place->first].room = 0;
     while (place->spares)
         clv_buffer_destroy(&place->spare[--place->spares]);
+}
+
+void clv_atlas_fields_no_more(clv_atlas_run *a, int device)
+{
+    pthread_mutex_lock(&a->lock);
+    no_more(a, device);
     pthread_mutex_unlock(&a->lock);
+}
+
+/* With the lock held. */
+static int to_memory(clv_atlas_run *a, clv_atlas_fields *f)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < 2; i++) {
+        CLV_TRY(fresh(a, &f->kept[i]));
+        CLV_TRY(clv_buffer_read(a->ctx[f->device], f->buffer[i], 0, f->kept[i]->data, bytes_of(a)));
+        CLV_TRY(clv_atlas_keep(a, f->kept[i]));
+    }
+    clv_buffer_destroy(&f->buffer[0]);
+    clv_buffer_destroy(&f->buffer[1]);
+    f->device = -1;
+end:
+    return status;
+}
+
+int clv_atlas_fields_leave(clv_atlas_run *a, int device)
+{
+    int status = CLVOX_OK, left = 0;
+    pthread_mutex_lock(&a->lock); /* another thread may be about to take one of these subjects */
+    for (int i = 0; i < a->count && status >= 0; i++) {
+        clv_atlas_fields *f = &a->s[i].fields;
+        if (f->buffer[0] && f->device == device) {
+            status = to_memory(a, f);
+            left++;
+        }
+    }
+    left += a->places[device].spares;
+    no_more(a, device);
+    pthread_mutex_unlock(&a->lock);
+    return status < 0 ? status : left > 0;
 }
 
 bool clv_atlas_fields_resident(const clv_atlas_member *s)

@@ -73,8 +73,9 @@ static void maps_on_devices(void **state)
     o.more = population_open_others();
     const size_t of_subject = 24 * clvox_grid_voxels(&all.own[0]->grid),
                  room[ROOMS] = {1, of_subject + 1, 9 * of_subject};
-    /* The context of the call knows nothing of the others, which share the device's room. */
-    static const int fewest[ROOMS] = {0, 1, 3}, most[ROOMS][2] = {{0, 0}, {1, 2}, {3, 3}};
+    /* The context of the call knows nothing of the others, which share the device's room; where another
+     * one takes a subject, the room may stay with a context that gets no further one. */
+    static const int fewest[ROOMS][2] = {{0, 0}, {1, 0}, {3, 3}}, most[ROOMS][2] = {{0, 0}, {1, 2}, {3, 3}};
     for (o.average = CLVOX_AVERAGE_MEAN; o.average <= CLVOX_AVERAGE_TRIMMED; o.average++) {
         clvox_atlas_result want, r;
         o.device_bytes = 1;
@@ -87,7 +88,7 @@ static void maps_on_devices(void **state)
             population_assert_same(&want, &r);
             assert_memory_equal(want.labels->data, r.labels->data,
                                 clvox_grid_voxels(&r.labels->grid) * sizeof(float));
-            assert_that(r.resident >= fewest[k / 2] && r.resident <= most[k / 2][k % 2],
+            assert_that(r.resident >= fewest[k / 2][k % 2] && r.resident <= most[k / 2][k % 2],
                         "%zu bytes, %d contexts: %d maps", o.device_bytes, o.more_count + 1, r.resident);
             clvox_atlas_result_destroy(&r);
         }
@@ -143,7 +144,8 @@ static void room_of_a_gpu(void **state)
     population_release(&all);
 }
 
-/* Contexts on one device share its room; where a subject's maps cannot lie there, they are in memory or on disk. */
+/* Contexts on one device share its room; where a subject's maps cannot lie there, they are in memory or on
+ * disk. Which context gets which subject is chance, and so whether the room is used in the end. */
 static void room_in_common(void **state)
 {
     population all = {.count = 0};
@@ -165,7 +167,7 @@ static void room_in_common(void **state)
     for (int k = 0; k < 2; k++) {
         o.store = k ? store : NULL;
         assert_ok(clvox_atlas(population_open_others()[0], all.s, 3, NULL, &o, &r));
-        assert_int_equal(r.resident, 1);
+        assert_true(r.resident <= 1);
         population_assert_same(&want, &r);
         clvox_atlas_result_destroy(&r);
     }

@@ -146,7 +146,8 @@ begin "where others have taken the device's memory, an atlas keeps its maps in t
 for i in 1 2 3; do clvox phantom textured -o s$i.nii --size 40x38x36 --seed $i -q > log/out 2>&1; done
 atlas="clvox atlas s1.nii s2.nii s3.nii --linear none --rounds 2 --iterations 3x3x3 --device-memory 1G -q"
 exits 0 $atlas -o room; json room/report.json 'j["result"]["subjects_on_devices"] == 3'
-for left in 7 8 10; do
+# From the start, and while they hold maps of all subjects.
+for left in 7 8 10 8,after:80 8,after:120; do
     exits 0 poor taken:$left $atlas -o tight; json tight/report.json 'j["result"]["subjects_on_devices"] < 3'
     for f in template s1_warp s3_inverse_warp; do exits 0 cmp room/$f.nii.gz tight/$f.nii.gz; done
     rm -r tight

@@ -8,6 +8,7 @@
  *   binaries     programs that give no binaries
  *   memory:MIB   a device of MIB, a quarter of it in one piece
  *   taken:MIB    a device whose memory is taken but for MIB, and does not say so
+ *   after:N      it is taken once N buffers have been made
  *   group:N      work-groups of at most N work-items
  *   local:BYTES  local memory
  *   gpu          a device that says it is a GPU: other kernels, fields planar
@@ -26,6 +27,7 @@ static cl_icd_dispatch mine;
 static const cl_icd_dispatch *next;
 static atomic_long calls;
 static _Atomic size_t taken;
+static atomic_long buffers;
 
 static const char *setting(const char *name)
 {
@@ -129,7 +131,8 @@ static cl_context CL_API_CALL context(const cl_context_properties *properties, c
 static cl_mem CL_API_CALL buffer(cl_context ctx, cl_mem_flags flags, size_t bytes, void *host, cl_int *error)
 {
     long left = number("taken");
-    int full = left >= 0 && atomic_load(&taken) + bytes > (size_t)left << 20;
+    int full = left >= 0 && atomic_fetch_add(&buffers, 1) >= number("after") &&
+               atomic_load(&taken) + bytes > (size_t)left << 20;
     if (!full && !fails()) {
         atomic_fetch_add(&taken, bytes);
         return next->clCreateBuffer(ctx, flags, bytes, host, error);
