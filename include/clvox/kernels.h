@@ -101,8 +101,9 @@ CLVOX_API int clvox_pocl_folder_lend(void);
 
 /* Where no OpenCL driver of the system (/etc/OpenCL/vendors) finds a device, takes the PoCL that lies
  * beside a portable package: sets OCL_ICD_VENDORS to its library, folder/libpocl*, unless the environment
- * names one. Returns 1 when it was set, else 0, as where there is no such folder (NULL is legal). For
- * programs, before their first call that opens or lists devices and their first thread. */
+ * names one, and puts folder/bin first in PATH where PoCL's linker, ld, is there. Returns 1 when it was set,
+ * else 0, as where there is no such folder (NULL is legal). For programs, before their first call that opens
+ * or lists devices and their first thread. */
 CLVOX_API int clvox_pocl_lend(const char *folder);
 
 #ifdef __cplusplus

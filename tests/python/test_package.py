@@ -21,6 +21,7 @@ import sys
 import tempfile
 import traceback
 import typing
+import unittest
 import warnings
 import zipfile
 
@@ -728,6 +729,27 @@ def wheel():
     assert run.returncode == 0 and "site packages/clvox/lib/libclvox.so.0" in run.stdout, run.stderr + run.stdout
 
 
+@case("a wheel with PoCL runs kernels by its own linker")
+def wheel_with_pocl():
+    if not shutil.which("patchelf"):
+        raise unittest.SkipTest("there is no patchelf")
+    run = subprocess.run([os.path.join(SOURCE, "tools/package"), "wheel", "out", "--pocl", "--build", BUILD], capture_output=True,
+                         text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", run.stdout.split()[-1], "pocl"], check=True)
+    inside = os.path.abspath("pocl/clvox/lib/pocl")
+    for name in ("bin/ld", "bin/ld.bfd"):
+        os.chmod(os.path.join(inside, name), 0o755)  # as pip does
+    code = ("import clvox, numpy; v = clvox.Volume(numpy.full((9, 8, 7), 2, 'f4'), numpy.eye(4));"
+            "print(abs(numpy.asarray(clvox.filter.gaussian(v, 1)) - 2).max() < 1e-5);"
+            "print(''.join(l for l in open('/proc/self/maps') if 'libpocl.so' in l))")
+    # The system's driver would come first.
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
+                         env={"PYTHONPATH": os.path.abspath("pocl"), "HOME": os.path.abspath("."), "PATH": os.path.join(inside, "bin") + ":/bin",
+                              "OCL_ICD_VENDORS": os.path.join(inside, "libpocl.so.2")})
+    assert run.returncode == 0 and run.stdout.startswith("True") and inside in run.stdout, run.stderr + run.stdout
+
+
 def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -736,6 +758,8 @@ def main():
             try:
                 function()
                 print("ok", number, "-", name)
+            except unittest.SkipTest as why:
+                print("ok", number, "-", name, "# SKIP", why)
             except Exception:  # pylint: disable=broad-except
                 failures += 1
                 print("#", traceback.format_exc().strip().replace("\n", "\n# "))

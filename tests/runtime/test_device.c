@@ -176,7 +176,7 @@ static void pocl_of_a_package_serves_where_no_driver_finds_a_device(void **state
     (void)state;
     char package[32], empty[32], path[64], expected[64];
     const char *set = getenv("OCL_ICD_VENDORS");
-    char *kept = set ? strdup(set) : NULL;
+    char *kept = set ? strdup(set) : NULL, *path_kept = strdup(getenv("PATH"));
     lend_set_up(package, empty);
     snprintf(expected, sizeof expected, "%s/libpocl-1.so", package);
 
@@ -190,6 +190,27 @@ static void pocl_of_a_package_serves_where_no_driver_finds_a_device(void **state
     assert_null(getenv("OCL_ICD_VENDORS"));
     assert_int_equal(clv_pocl_lend("/nowhere", package), 1);
     assert_string_equal(getenv("OCL_ICD_VENDORS"), expected);
+    assert_string_equal(getenv("PATH"), path_kept);
+
+    /* With a linker. */
+    char folder[64], linker[64], *longer = NULL;
+    snprintf(folder, sizeof folder, "%s/bin", package);
+    snprintf(linker, sizeof linker, "%s/bin/ld", package);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    FILE *ld = fopen(linker, "w");
+    assert_true(ld && fclose(ld) == 0);
+    unsetenv("OCL_ICD_VENDORS");
+    assert_int_equal(clv_pocl_lend("/nowhere", package), 1);
+    assert_string_equal(getenv("PATH"), path_kept); /* it cannot be run */
+    assert_int_equal(chmod(linker, 0700), 0);
+    unsetenv("OCL_ICD_VENDORS");
+    assert_int_equal(clv_pocl_lend("/nowhere", package), 1);
+    assert_true(asprintf(&longer, "%s:%s", folder, path_kept) > 0);
+    assert_string_equal(getenv("PATH"), longer);
+    setenv("PATH", path_kept, 1);
+    unlink(linker);
+    rmdir(folder);
+    free(longer);
 
     /* Drivers that cannot be loaded, or that know no OpenCL, are none. */
     static const char *const no_drivers[] = {"libnosuchdriver.so.1\n", "libc.so.6\n", ""};
@@ -208,6 +229,7 @@ static void pocl_of_a_package_serves_where_no_driver_finds_a_device(void **state
     if (kept)
         setenv("OCL_ICD_VENDORS", kept, 1);
     free(kept);
+    free(path_kept);
 }
 
 static void a_pocl_that_computes_wrongly_is_known(void **state)

@@ -54,6 +54,7 @@ def _load():
     for name, (result, parameters) in _abi.FUNCTIONS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, parameters
+    library.clvox_pocl_lend(os.path.join(here, "lib", "pocl").encode())  # of a wheel with PoCL
     version = library.clvox_version().decode()
     if version != _abi.VERSION:
         raise ImportError(f"clvox: {place} is version {version}, and this package is for {_abi.VERSION}")

@@ -99,6 +99,23 @@ static bool system_has_driver(const char *vendors)
     return found;
 }
 
+/* PoCL starts `ld` for each kernel; a package may bring its own, for machines without one. */
+static bool lend_linker(const char *folder)
+{
+    char linker[4096];
+    const char *path = getenv("PATH");
+    const int length = snprintf(linker, sizeof linker, "%s/bin/ld", folder);
+    if (length < 0 || (size_t)length >= sizeof linker || access(linker, X_OK) < 0)
+        return true;
+    const size_t room = (size_t)length + (path ? strlen(path) : 0) + 2;
+    char *longer = malloc(room);
+    if (longer)
+        snprintf(longer, room, "%s/bin%s%s", folder, path && path[0] ? ":" : "", path ? path : "");
+    const bool lent = longer && setenv("PATH", longer, 1) == 0;
+    free(longer);
+    return lent;
+}
+
 int clv_pocl_lend(const char *vendors, const char *folder)
 {
     char path[4096] = "";
@@ -110,7 +127,8 @@ int clv_pocl_lend(const char *vendors, const char *folder)
         if (!strncmp(entry->d_name, "libpocl", 7) && strncmp(entry->d_name, "libpocl-devices", 15) != 0)
             snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
     closedir(dir);
-    return path[0] && !system_has_driver(vendors) && setenv("OCL_ICD_VENDORS", path, 1) == 0;
+    return path[0] && !system_has_driver(vendors) && lend_linker(folder) &&
+           setenv("OCL_ICD_VENDORS", path, 1) == 0;
 }
 
 int clvox_pocl_lend(const char *folder)
