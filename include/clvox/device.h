@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "clvox/progress.h"
 #include "clvox/status.h"
 
 #ifdef __cplusplus
@@ -89,6 +90,11 @@ typedef struct clvox_context_options {
     int at_once;        /* of clvox_contexts_create: contexts on each device; 0: 1; -1: as many as
                            clvox_at_once says */
     int most_at_once;   /* of these, with -1; 0: any number */
+    /* Of functions that take the context and have no callback of their own, such as filters, resampling and
+     * the fit of tensors; NULL: none. It is called before every kernel, in the thread that called the
+     * function; its fraction is that of the stage. */
+    clvox_progress progress;
+    void *progress_user;
 } clvox_context_options;
 
 /* Opens a device. options may be NULL. On success *out is the caller's, to be

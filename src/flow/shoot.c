@@ -7,6 +7,7 @@
 #include "flow/shooting.h"
 #include "io/orientation.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "transform/field.h"
 
 void clvox_shoot_defaults(clvox_shoot_options *options)
@@ -154,6 +155,7 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
                 const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp)
 {
     CLV_HOST_THREADS(ctx);
+    CLV_WATCH(ctx, "geodesic");
     clvox_shoot_options standard;
     clvox_shoot_defaults(&standard);
     options = options ? options : &standard;

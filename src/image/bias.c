@@ -19,6 +19,7 @@
 #include "op/image/resample.h"
 #include "op/image/sharpen.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "transform/field.h"
 
 #define PI 3.14159265358979323846
@@ -442,6 +443,7 @@ int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const 
                       clvox_bias_report *report)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "bias field");
     int status = CLVOX_OK, count = 0, finest[3];
     clvox_bias_options standard;
     clvox_bias_report unasked;
@@ -503,6 +505,7 @@ int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const 
         if (level > 0)
             CLV_TRY(refine(&b));
         CLV_TRY(run_level(&b, level, report));
+        CLV_TRY(clv_watch_told(context, (level + 1.) / b.o->levels));
     }
     CLV_TRY(finish(&b, volume, made, made_field));
     *out = made;

@@ -9,6 +9,7 @@
 #include "op/image/sobel.h"
 #include "op/image/unsharp.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "transform/field.h"
 
 typedef enum filter_kind { GAUSSIAN, SOBEL, UNSHARP, MEDIAN } filter_kind;
@@ -58,6 +59,7 @@ static int filter_volume(clvox_context *ctx, const filter *f, const clvox_volume
         CLV_TRY(clv_buffer_write(ctx, in, 0, volume->data + first, bytes));
         CLV_TRY(filter_frame(ctx, f, volume->grid.size, in, tmp, filtered));
         CLV_TRY(clv_buffer_read(ctx, filtered, 0, made->data + first, bytes));
+        CLV_TRY(clv_watch_told(ctx, (double)(first + voxels) / (double)voxels / volume->frames));
     }
     *out = made;
     made = NULL;
@@ -90,6 +92,7 @@ int clvox_filter_gaussian(clvox_context *context, const clvox_volume *volume, co
                           int in_voxels, clvox_volume **out)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "filtering");
     int status = CLVOX_OK;
     filter f = {.kind = GAUSSIAN};
     *out = NULL;
@@ -103,6 +106,7 @@ end:
 int clvox_filter_sobel(clvox_context *context, const clvox_volume *volume, clvox_volume **out)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "filtering");
     int status = CLVOX_OK;
     filter f = {.kind = SOBEL};
     double spacing[3];
@@ -121,6 +125,7 @@ int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume, con
                          int in_voxels, double amount, clvox_volume **out)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "filtering");
     int status = CLVOX_OK;
     filter f = {.kind = UNSHARP};
     *out = NULL;
@@ -141,6 +146,7 @@ int clvox_filter_median(clvox_context *context, const clvox_volume *volume, cons
                         clvox_volume **out)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "filtering");
     int status = CLVOX_OK;
     filter f = {.kind = MEDIAN, .radius = {radius[0], radius[1], radius[2]}};
     *out = NULL;

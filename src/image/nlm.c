@@ -7,6 +7,7 @@
 #include "image/noise.h"
 #include "op/image/nlm.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 
 #define FIELD(field) CLV_FIELD(clvox_nlm_options, field)
 
@@ -178,6 +179,7 @@ static int frames(nlm *r, const clvox_volume *volume, clvox_volume *made, clvox_
         for (size_t i = 0; i < r->voxels; i++)
             if (!(r->deviation[i] > 0))
                 out[i] = in[i];
+        CLV_TRY(clv_watch_told(r->ctx, (f + 1.) / volume->frames));
     }
     if (!report->voxels)
         status = clvox_fail(CLVOX_ERROR_DATA, "no voxel of the mask is finite%s",
@@ -190,6 +192,7 @@ int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const c
                      const clvox_nlm_options *options, clvox_volume **out, clvox_nlm_report *report)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "denoising");
     int status = CLVOX_OK;
     clvox_nlm_options standard;
     clvox_nlm_report found = {.voxels = 0};

@@ -7,6 +7,7 @@
 #include "op/image/tv.h"
 #include "op/tensor/links.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "transform/field.h"
 
 #define FIELD(field) CLV_FIELD(clvox_tv_options, field)
@@ -215,6 +216,7 @@ static int all_frames(variation *r, const clvox_volume *volume, const clvox_volu
         } else {
             memcpy(out, frames, (size_t)r->tv.channels * r->voxels * sizeof(float));
         }
+        CLV_TRY(clv_watch_told(r->ctx, (double)(f + r->tv.channels) / volume->frames));
     }
     if (!r->report->voxels)
         status = clvox_fail(CLVOX_ERROR_DATA, "no voxel of the mask is finite%s",
@@ -282,6 +284,7 @@ int clvox_filter_tv(clvox_context *context, const clvox_volume *volume, const cl
                     const clvox_tv_options *options, clvox_volume **out, clvox_tv_report *report)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "denoising");
     int status = CLVOX_OK, taken = 0;
     clvox_tv_options standard;
     clvox_tv_report found = {.voxels = 0};

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "clvox/surface.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 
 enum { MARGIN = 8 }; /* voxels around what is inside: patches of denoising reach so far */
 
@@ -217,6 +218,7 @@ end:
 int clvox_level_set_make(clvox_context *context, const clvox_level_set_source *source, clvox_level_set *out)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "distance");
     *out = (clvox_level_set){.distance = NULL};
     if (!source->volume == !source->surface)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a level set is made of a volume or of a surface");

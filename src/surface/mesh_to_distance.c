@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "mesh/mesh.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "surface/band.h"
 #include "mesh/winding.h"
 
@@ -129,6 +130,7 @@ int clvox_distance_from_surface(clvox_context *ctx, const clvox_surface *surface
                                 double band, clvox_surface_notes *notes, clvox_volume **out)
 {
     CLV_HOST_THREADS(ctx);
+    CLV_WATCH(ctx, "distance");
     int status = CLVOX_OK;
     size_t n = clvox_grid_voxels(grid);
     clvox_surface_notes found = {0};

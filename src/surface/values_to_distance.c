@@ -4,6 +4,7 @@
 #include "op/surface/level_distance.h"
 #include "op/surface/redistance.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "transform/field.h"
 #include "mesh/mesh.h"
 
@@ -23,6 +24,7 @@ int clvox_distance_from_values(clvox_context *ctx, const clvox_volume *values, d
                                clvox_volume **out)
 {
     CLV_HOST_THREADS(ctx);
+    CLV_WATCH(ctx, "distance");
     int status = CLVOX_OK;
     const clvox_grid *grid = &values->grid;
     const size_t bytes = clvox_grid_voxels(grid) * sizeof(float);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "clvox/tensor_all.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "tensor/maps.h"
 #include "tensor/options.h"
 #include "tensor/resident.h"
@@ -58,6 +59,7 @@ end:
 
 static int fit(chain *c)
 {
+    CLV_WATCH(c->ctx, "tensors");
     int status = CLVOX_OK;
     const clvox_tensor_all_options *o = c->options;
     c->out->stage = CLVOX_TENSOR_STAGE_SCAN;
@@ -91,6 +93,7 @@ static int denoise(chain *c)
 
 static int measure(chain *c)
 {
+    CLV_WATCH(c->ctx, "measures");
     const clvox_volume *tensor = c->options->plain ? c->out->fit.tensor : c->out->denoised.tensor;
     c->out->stage = CLVOX_TENSOR_STAGE_MEASURES;
     return c->resident ? clv_tensor_maps(c->ctx, c->at.tensor, c->at.mask, &tensor->grid, 1,

@@ -3,6 +3,7 @@
 #include "clvox/tensor.h"
 #include "op/tensor/mppca.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "tensor/resident.h"
 
 static int check(const clvox_volume *dwi, const clvox_volume *mask, int radius)
@@ -43,6 +44,7 @@ int clvox_dwi_denoise(clvox_context *ctx, const clvox_volume *dwi, const clvox_v
                       clvox_volume **out, clvox_volume **noise)
 {
     CLV_HOST_THREADS(ctx);
+    CLV_WATCH(ctx, "denoising");
     int status = CLVOX_OK;
     size_t bytes = clvox_grid_voxels(&dwi->grid) * sizeof(float), all = bytes * (size_t)dwi->frames;
     clv_resident at = {NULL, NULL, NULL};

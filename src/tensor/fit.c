@@ -10,6 +10,7 @@
 #include "clvox/tensor.h"
 #include "op/tensor/fit.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "tensor/options.h"
 #include "tensor/resident.h"
 
@@ -222,6 +223,7 @@ static int run(clvox_context *ctx, fit *f, clvox_tensor_fit_result *out)
         CLV_TRY(upload(ctx, f, &p, first, here));
         CLV_TRY(clv_tensor_fit(ctx, &f->args));
         CLV_TRY(download(ctx, f, &p, first, here, out));
+        CLV_TRY(clv_watch_told(ctx, (double)(first + here) / (double)f->n));
     }
 end:
     clv_pool_release(requests, count);
@@ -321,5 +323,6 @@ int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi, const clvo
                      clvox_tensor_fit_result *out)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "tensors");
     return clv_tensor_fit_resident(context, dwi, gradients, mask, options, NULL, out);
 }

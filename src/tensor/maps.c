@@ -14,6 +14,7 @@
 #include "op/tensor/measures.h"
 #include "report/figure_view.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 
 enum {
     BATCH = 1 << 21, /* voxels at a time: their measures are three times the tensor */
@@ -84,6 +85,7 @@ int clvox_tensor_measures(clvox_context *ctx, const clvox_volume *tensor, const 
                           unsigned wanted, clvox_volume *out[CLVOX_MEASURES])
 {
     CLV_HOST_THREADS(ctx);
+    CLV_WATCH(ctx, "measures");
     int status;
     size_t voxels = clvox_grid_voxels(&tensor->grid), bytes = voxels * sizeof(float);
     clv_buffer *d = NULL, *inside = NULL;

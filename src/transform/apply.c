@@ -9,6 +9,7 @@
 #include "op/image/resample.h"
 #include "op/field/warp.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "transform/apply.h"
 #include "transform/chain.h"
 #include "transform/field.h"
@@ -73,6 +74,8 @@ static int apply_map(clvox_context *ctx, const clvox_volume *image, const clv_bu
                               field, kind_of(interpolation), outside, CLV_VOLUME(out, made->grid.size));
         if (status >= 0)
             status = clv_buffer_read(ctx, out, 0, made->data + (size_t)frame * to, to * sizeof(float));
+        if (status >= 0)
+            status = clv_watch_told(ctx, (frame + 1.) / image->frames);
     }
     clv_spline_free(&spline);
     clv_pool_release(requests, buffers);
@@ -146,6 +149,7 @@ int clvox_apply_with(clvox_context *context, const clvox_volume *image, const cl
                      clvox_volume **out)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "resampling");
     clvox_interpolation interpolation;
     float outside;
     clvox_reorientation reorientation = options ? options->reorientation : CLVOX_REORIENT_AUTO;
@@ -195,6 +199,7 @@ int clvox_compose(clvox_context *context, const clvox_grid *grid, const clvox_li
                   clvox_volume **out)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "composition");
     int status = CLVOX_OK;
     clv_chain chain = {0};
     clv_buffer *field = NULL;

@@ -10,6 +10,7 @@
 #include "op/field/splat.h"
 #include "op/image/resample.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "transform/chain.h"
 #include "transform/field.h"
 
@@ -73,6 +74,8 @@ static int carry(clvox_context *ctx, const clvox_volume *image, const clv_buffer
             status = clv_splat_total(ctx, &args, factor, mean ? &by : NULL, out);
         if (status >= 0)
             status = clv_buffer_read(ctx, out, 0, made->data + (size_t)frame * voxels, voxels * sizeof(float));
+        if (status >= 0)
+            status = clv_watch_told(ctx, (frame + 1.) / image->frames);
     }
     clv_pool_release(requests, buffers);
 end:
@@ -189,9 +192,11 @@ static int vote(clvox_context *ctx, const clvox_volume *image, const clv_buffer 
                                  .most = 1,
                                  .sums = b.sums,
                                  .beyond = b.beyond};
-    for (int frame = 0; frame < image->frames; frame++)
+    for (int frame = 0; frame < image->frames; frame++) {
         CLV_TRY(vote_frame(ctx, &b, image->data + (size_t)frame * from, from, &args, outside,
                            made->data + (size_t)frame * to));
+        CLV_TRY(clv_watch_told(ctx, (frame + 1.) / image->frames));
+    }
 end:
     clv_pool_release(requests, 4);
     free(labels);
@@ -216,6 +221,7 @@ int clvox_forward(clvox_context *context, const clvox_volume *image, const clvox
                   const clvox_link *links, int count, clvox_landing landing, float outside, clvox_volume **out)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "resampling");
     int status = CLVOX_OK;
     clv_chain chain = {0};
     clv_buffer *field = NULL;

@@ -10,6 +10,7 @@
 #include "op/image/resample.h"
 #include "op/image/statistics.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "transform/field.h"
 
 enum { MOST_LOOKS = 50 };
@@ -64,6 +65,7 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
                  double residual_voxels[2])
 {
     CLV_HOST_THREADS(ctx);
+    CLV_WATCH(ctx, "inversion");
     int status = CLVOX_OK;
     clv_buffer *u = NULL, *v = NULL, *error = NULL, *partial = NULL;
     clv_inverse_error residual;

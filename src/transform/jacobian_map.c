@@ -6,6 +6,7 @@
 #include "clvox/apply.h"
 #include "op/field/jacobian.h"
 #include "runtime/device/host.h"
+#include "runtime/device/watch.h"
 #include "transform/field.h"
 
 /* The logarithm's floor, as clv_jacobian has it. */
@@ -76,6 +77,7 @@ int clvox_jacobian(clvox_context *context, const clvox_volume *warp, const clvox
                    int log, clvox_volume **out, clvox_jacobian_summary *summary)
 {
     CLV_HOST_THREADS(context);
+    CLV_WATCH(context, "Jacobian");
     int status = CLVOX_OK;
     const clvox_grid *grid = &warp->grid;
     size_t voxels = clvox_grid_voxels(grid);

@@ -370,6 +370,162 @@ static void progress_is_of_one_kind(void **state)
     clvox_volume_destroy(&two);
 }
 
+/* ---- functions without a callback of their own, by that of the context ---- */
+
+typedef struct told {
+    clvox_context *ctx;
+    watched watch;
+    clvox_volume *warp, *series;
+} told;
+
+typedef clvox_volume *(*watched_function)(told *t, int *status);
+
+static clvox_volume *by_gaussian(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    const double sigma[3] = {2, 2, 2};
+    *status = clvox_filter_gaussian(t->ctx, t->series, sigma, 0, &out);
+    return out;
+}
+
+static clvox_volume *by_median(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    const int radius[3] = {1, 1, 1};
+    *status = clvox_filter_median(t->ctx, t->series, radius, &out);
+    return out;
+}
+
+static clvox_volume *by_nlm(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    *status = clvox_filter_nlm(t->ctx, t->series, NULL, NULL, &out, NULL);
+    return out;
+}
+
+static clvox_volume *by_tv(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    *status = clvox_filter_tv(t->ctx, t->series, NULL, NULL, &out, NULL);
+    return out;
+}
+
+static clvox_volume *by_bias(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    clvox_bias_options o;
+    clvox_bias_defaults(&o);
+    o.levels = 2;
+    o.iterations[0] = o.iterations[1] = 3;
+    *status = clvox_filter_bias(t->ctx, shared.fixed, NULL, &o, &out, NULL, NULL);
+    return out;
+}
+
+static clvox_volume *by_apply(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    const clvox_transform warp = {.is_warp = 1, .warp = t->warp};
+    const clvox_link link = {.transform = &warp};
+    *status = clvox_apply(t->ctx, t->series, &t->warp->grid, &link, 1, CLVOX_INTERPOLATE_LINEAR, 0, &out);
+    return out;
+}
+
+static clvox_volume *by_forward(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    const clvox_transform warp = {.is_warp = 1, .warp = t->warp};
+    const clvox_link link = {.transform = &warp};
+    *status = clvox_forward(t->ctx, t->series, &t->warp->grid, &link, 1, CLVOX_LANDING_MEAN, 0, &out);
+    return out;
+}
+
+static clvox_volume *by_compose(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    const clvox_transform warp = {.is_warp = 1, .warp = t->warp};
+    const clvox_link links[2] = {{.transform = &warp}, {.transform = &warp}};
+    *status = clvox_compose(t->ctx, &t->warp->grid, links, 2, &out);
+    return out;
+}
+
+static clvox_volume *by_invert(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    double residual[2];
+    *status = clvox_invert(t->ctx, t->warp, &out, residual);
+    return out;
+}
+
+static clvox_volume *by_jacobian(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    *status = clvox_jacobian(t->ctx, t->warp, NULL, 1, &out, NULL);
+    return out;
+}
+
+static clvox_volume *by_distance(told *t, int *status)
+{
+    clvox_volume *out = NULL;
+    double sum = 0;
+    const size_t n = clvox_grid_voxels(&shared.fixed->grid);
+    for (size_t i = 0; i < n; i++)
+        sum += (double)shared.fixed->data[i];
+    *status = clvox_distance_from_values(t->ctx, shared.fixed, sum / (double)n, &out);
+    return out;
+}
+
+/* A callback that never stops them changes no bit and hears of fractions that never fall; wherever it stops
+ * them, they give nothing. */
+static void a_context_watches(void **state)
+{
+    (void)state;
+    static const watched_function all[] = {by_gaussian, by_median,  by_nlm,    by_tv,       by_bias,    by_apply,
+                                           by_forward,  by_compose, by_invert, by_jacobian, by_distance};
+    told t = {.ctx = NULL};
+    clvox_register_result r;
+    const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
+    const clvox_context_options o = {.progress = watch, .progress_user = &t.watch};
+    const size_t n = clvox_grid_voxels(&shared.fixed->grid);
+    assert_ok(clvox_register(shared.ctx, &images, NULL, &r));
+    t.warp = r.warp;
+    assert_ok(clvox_volume_create(&shared.fixed->grid, 2, CLVOX_KIND_SCALAR, &t.series));
+    memcpy(t.series->data, shared.fixed->data, n * sizeof(float));
+    memcpy(t.series->data + n, shared.moving->data, n * sizeof(float));
+    clvox_context *watching = NULL;
+    assert_ok(clvox_context_create(&o, &watching));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int status, calls;
+        t.ctx = shared.ctx;
+        clvox_volume *want = all[i](&t, &status);
+        assert_ok(status);
+        t.ctx = watching;
+        t.watch = (watched){.calls = 0};
+        clvox_volume *got = all[i](&t, &status);
+        assert_ok(status);
+        assert_same(want, got);
+        calls = t.watch.calls;
+        assert_that(calls > 0 && !t.watch.falls && t.watch.staged && t.watch.bare, "%zu: %d calls", i, calls);
+        clvox_volume_destroy(&got);
+        const int step = calls / 6 + 1;
+        for (int at = 1; at <= calls; at += step) {
+            t.watch = (watched){.stop_at = at};
+            got = all[i](&t, &status);
+            assert_that(status == CLVOX_ERROR_STOPPED && !got && t.watch.calls == at,
+                        "%zu, call %d of %d: status %d, %d calls", i, at, calls, status, t.watch.calls);
+        }
+        /* The context goes on as before. */
+        t.watch = (watched){.calls = 0};
+        got = all[i](&t, &status);
+        assert_ok(status);
+        assert_same(want, got);
+        clvox_volume_destroy(&got);
+        clvox_volume_destroy(&want);
+    }
+    clvox_context_destroy(&watching);
+    clvox_volume_destroy(&t.series);
+    clvox_register_result_destroy(&r);
+}
+
 /* ---- contexts side by side ----------------------------------------------- */
 
 typedef struct worker {
@@ -488,5 +644,7 @@ int main(void)
     test_case(threads_in_threads, "and so has what is begun meanwhile");
     test_case(the_log_goes_where_it_is_told, "the log goes where it is told");
     test_case(progress_is_of_one_kind, "progress is of one kind, and stops the work");
+    test_case(a_context_watches,
+              "a context tells of functions without a callback, and stops them");
     return test_run("library", release);
 }

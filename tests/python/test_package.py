@@ -150,6 +150,25 @@ def volumes():
         assert np.array_equal(clvox.filter.median(image, 0).to_nibabel().get_fdata(), integers)
 
 
+@case("what has no progress of its own tells it to the context, and stops where that raises")
+def watched():
+    told = []
+    series = clvox.Volume(np.arange(9. * 8 * 7 * 2, dtype="f4").reshape(9, 8, 7, 2), AFFINE)
+    smooth = clvox.filter.gaussian(series, "2mm", context=clvox.Context(progress=told.append))
+    assert np.array_equal(np.asarray(smooth), np.asarray(clvox.filter.gaussian(series, "2mm")))
+    assert told[-1].fraction == 1 and {s.stage for s in told} == {"filtering"} and told[0].level is None
+
+    def stop(*_):
+        raise KeyboardInterrupt
+    context = clvox.Context(progress=stop)
+    for _ in range(2):
+        try:
+            clvox.filter.gaussian(series, "2mm", context=context)
+            raise AssertionError("not stopped")
+        except KeyboardInterrupt:
+            pass
+
+
 @case("a registration has the command's bits, tells its progress, and stops where that raises")
 def registration():
     command("phantom", "pair", "--size", "22x19x17", "-o", "p")

@@ -65,8 +65,11 @@ lib = _load()
 
 
 def call(function, *arguments):
-    """Calls a function of the library; a negative result becomes an Error."""
+    """Calls a function of the library; a negative result becomes an Error, or what a context's progress raised."""
     status = function(*arguments)
+    for context in arguments:
+        if isinstance(context, Context):
+            context.progress.settle()
     if status < 0:
         raise Error(lib.clvox_message().decode(errors="replace"), status)
     return status
@@ -95,11 +98,13 @@ class Context:
     """An OpenCL device in use. device: an index of devices(), "gpu", "cpu" or a part of a name; None: the environment's
     CLVOX_DEVICE, else the best. profile: keep a timer for every kernel. threads: of the host, for what is done with this
     context; 0: one a core. verbosity: 0: silent; 1: remarks; 2: what was built and chosen; None: 1 with a log, else 0. log: is
-    called with (level, line) for what verbosity asks for; None: it goes to standard error. One thread at a time may use a
-    context."""
+    called with (level, line) for what verbosity asks for; None: it goes to standard error. progress: called with a Step by
+    functions that have no `progress` of their own, such as filters, apply and tensor.fit; what it raises stops them, as does
+    Ctrl-C. True: a bar on standard error. One thread at a time may use a context."""
 
     def __init__(self, device: object = None, *, cache: bool = True, wisdom: bool = True, verbosity: Optional[int] = None,
-                 profile: bool = False, threads: int = 0, log: Optional[Callable[[int, str], Any]] = None) -> None:
+                 profile: bool = False, threads: int = 0, log: Optional[Callable[[int, str], Any]] = None,
+                 progress: "Watcher" = None) -> None:
         if verbosity is None:
             verbosity = int(log is not None)
         options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), no_cache=not cache,
@@ -107,6 +112,8 @@ class Context:
         if log is not None:
             self._log = _abi.clvox_log(lambda _, level, line: log(level, line.decode(errors="replace")))
             options.log = self._log
+        self.progress = Progress(progress)
+        options.progress = self.progress.pointer
         self._as_parameter_ = ctypes.c_void_p()
         call(lib.clvox_context_create, options, self._as_parameter_)
 
@@ -309,15 +316,21 @@ class Progress:
     def call(self, function, *arguments):
         """As call(), with this callback among the arguments' fields."""
         try:
-            return call(function, *arguments)
+            status = call(function, *arguments)
         except Error:
-            if self.error:
-                raise self.error from None
+            self.settle()
             raise
-        finally:
-            if self.line:
-                print(file=sys.stderr, flush=True)
-                self.line = False
+        self.settle()
+        return status
+
+    def settle(self):
+        """Ends the line of the bar, and raises what the callback raised."""
+        if self.line:
+            print(file=sys.stderr, flush=True)
+            self.line = False
+        error, self.error = self.error, None
+        if error:
+            raise error from None
 
 
 def fill(struct, **fields):

@@ -91,6 +91,8 @@ struct clvox_context {
     int timing_count, timing_room;
     const clv_fourier_library *trusted[CLV_MOST_TRUSTED]; /* found right on this device */
     int trusted_count;
+    const char *stage; /* of the function that clv_watch_begin is for; NULL: none */
+    double fraction;   /* of that, done */
 };
 
 /* A line to the log of a context whose verbosity is at least level. */

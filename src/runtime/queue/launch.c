@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "runtime/device/context.h"
+#include "runtime/device/watch.h"
 
 int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3])
 {
@@ -33,6 +34,7 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
     cl_event event = NULL;
     size_t global[3], local[3] = {(size_t)kernel->tile.x, (size_t)kernel->tile.y, (size_t)kernel->tile.z};
     int groups[3];
+    CLV_TRY(clv_watch_asked(ctx));
     clv_launch_groups(kernel, size, groups);
     for (int axis = 0; axis < 3; axis++)
         global[axis] = (size_t)groups[axis] * local[axis];
