@@ -479,8 +479,9 @@ static clvox_volume *by_distance(told *t, int *status)
 static void a_context_watches(void **state)
 {
     (void)state;
-    static const watched_function all[] = {by_gaussian, by_median,  by_nlm,    by_tv,       by_bias,    by_apply,
-                                           by_forward,  by_compose, by_invert, by_jacobian, by_distance};
+    static const watched_function all[] = {by_gaussian, by_median,   by_nlm,     by_tv,
+                                           by_bias,     by_apply,    by_forward, by_compose,
+                                           by_invert,   by_jacobian, by_distance};
     told t = {.ctx = NULL};
     clvox_register_result r;
     const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
@@ -644,7 +645,6 @@ int main(void)
     test_case(threads_in_threads, "and so has what is begun meanwhile");
     test_case(the_log_goes_where_it_is_told, "the log goes where it is told");
     test_case(progress_is_of_one_kind, "progress is of one kind, and stops the work");
-    test_case(a_context_watches,
-              "a context tells of functions without a callback, and stops them");
+    test_case(a_context_watches, "a context tells of functions without a callback, and stops them");
     return test_run("library", release);
 }
