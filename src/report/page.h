@@ -8,8 +8,8 @@
 
 #include "report/text.h"
 
-/* Style sheet of every page: colours, type, tables, plots, paper. */
-extern const char *const clv_page_style;
+/* Style sheet of every page: colours, type, tables, plots, paper (page.css). */
+extern const char clv_page_style[];
 
 /* An axis: values from low to high at pixels from..to. */
 typedef struct clv_page_axis {
