@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars of how fast each record is beside the first, and of the pipelines' times; and the shares of the ceilings."""
+"""Bars of how fast each record is beside the first, and of the pipelines' times; and the shares of the
+ceilings."""
 import math
 
 from compare.match import BYTES, FIELDS, NOTHING, OPERATIONS, SECONDS, TITLES, VOXELS, cost, letter
@@ -21,7 +22,8 @@ def _grid(axis, ticks, top, bottom, after):
 # ---- speeds --------------------------------------------------------------------
 
 def _speed_rows(matched):
-    """Those that have something to show: title, whether it is of all, and (speed, rows) of each record but the first."""
+    """Those that have something to show: title, whether it is of all, and (speed, rows) of each record but
+    the first."""
     rows = [("All pipelines", True, "pipelines", None), ("All operations", True, "kernels", None)]
     rows += [(field, False, "kernels", field) for field in FIELDS]
     rows.append((TITLES["nlm"], False, "nlm", None))

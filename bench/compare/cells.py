@@ -70,7 +70,8 @@ def devices(matched):
 
 
 def _ceiling_ratio(here, first):
-    """How many times as fast: a rate is better where it is higher, a time where it is lower. NaN: cannot be compared."""
+    """How many times as fast: a rate is better where it is higher, a time where it is lower. NaN: cannot be
+    compared."""
     if not here or not first or here.unit != first.unit:
         return math.nan
     return first.value / here.value if here.unit == "s" else here.value / first.value

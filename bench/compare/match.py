@@ -65,8 +65,8 @@ class Line:
         self.speed = [math.nan] * count   # times as fast as the first record; NaN: no telling
         self.alike = [False] * count      # the quartiles of both overlap
         self.is_paper = self.group in PAPERS
-        # A variant of the operation above it ("  name/variant tile"), or a stage of a pipeline ("name: stage"): shown,
-        # but not counted as work of its own.
+        # A variant of the operation above it ("  name/variant tile"), or a stage of a pipeline ("name:
+        # stage"): shown, but not counted as work of its own.
         self.is_variant = self.name.startswith(" ")
         self.is_stage = self.group == "pipelines" and ": " in self.name
 
@@ -74,8 +74,8 @@ class Line:
         return [row for row in self.rows if row]
 
     def enter(self, i, row):
-        """Of several variants an operation is represented by the first, which the planner chose; a line of a paper by the
-        one that has the paper's figure, else by the fastest, as the papers did."""
+        """Of several variants an operation is represented by the first, which the planner chose; a line of a
+        paper by the one that has the paper's figure, else by the fastest, as the papers did."""
         have = self.rows[i]
         self.more[i] += have is not None
         if not have or (self.is_paper and (row.paper is not None, -row.seconds) > (have.paper is not None, -have.seconds)):
@@ -145,8 +145,8 @@ class Matched:
         return self.groups[group][0].usual
 
     def mean(self, i, group, field=None):
-        """The geometric mean of the speeds of record i over the lines of a group (field: only those of it), and over how
-        many. NaN: none."""
+        """The geometric mean of the speeds of record i over the lines of a group (field: only those of it),
+        and over how many. NaN: none."""
         return _mean(line.speed[i] for line in self.groups.get(group, ()) if not line.is_variant and not line.is_stage and
                      field in (None, field_of(line.name)))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison as one HTML page: no scripts, no network, light and dark, on paper too. Every text of a record is
-escaped."""
+"""The comparison as one HTML page: no scripts, no network, light and dark, on paper too. Every text of a
+record is escaped."""
 import os
 import re
 

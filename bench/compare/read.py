@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads records. They may come from anybody: every member is checked, and text that could steer a terminal is made harmless
-here, once for all outputs."""
+"""Reads records. They may come from anybody: every member is checked, and text that could steer a terminal is
+made harmless here, once for all outputs."""
 import json
 import math
 import os

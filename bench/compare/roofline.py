@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two roofs of each record. Where rows state operations and bytes: operations a second over operations a byte, below the
-multiply-add rate and the bandwidth (Williams, Waterman and Patterson 2009). Where they state bytes: bytes a second over the
-bytes of a call, below the bandwidth and what the launch of a kernel leaves of it."""
+"""Two roofs of each record. Where rows state operations and bytes: operations a second over operations a
+byte, below the multiply-add rate and the bandwidth (Williams, Waterman and Patterson 2009). Where they state
+bytes: bytes a second over the bytes of a call, below the bandwidth and what the launch of a kernel leaves of
+it."""
 import math
 from dataclasses import dataclass
 
@@ -10,8 +11,8 @@ from compare.text import html, percent, si
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM, _POINTS = 545, 372, 54, 14, 14, 46, 400
 _BOLD = 1.11  # how much wider bold letters are
-# Where a name may stand beside its point: the text's corner nearest to it, in units of the distance; 1: text begins
-# there, -1: it ends there, 0: it is centred.
+# Where a name may stand beside its point: the text's corner nearest to it, in units of the distance; 1: text
+# begins there, -1: it ends there, 0: it is centred.
 _WAYS = ((1, 0, 1), (-1, 0, -1), (0, -1.4, 0), (0, 1.4, 0), (.8, -1, 1), (.8, 1, 1), (-.8, -1, -1), (-.8, 1, -1))
 
 
@@ -101,7 +102,8 @@ class Plot:
             self.taken.append((x - 3, y - 1.5, x + 3, y + 1.5))
 
     def name_level(self, value, name, unit):
-        """A roof's name, without its value where that is too long, beside a level line, near its right end."""
+        """A roof's name, without its value where that is too long, beside a level line, near its right
+        end."""
         y = self.y.at(value)
         for i in range(24):
             text = f"{name[:60]} {si(value, unit) if i < 12 else ''}"
@@ -165,8 +167,8 @@ class Plot:
 # ---- what lies in them ---------------------------------------------------------
 
 def _bandwidth_of(record):
-    """The level that rows of bytes are measured against: the ceiling in bytes a second that most of them name, else the
-    copy's."""
+    """The level that rows of bytes are measured against: the ceiling in bytes a second that most of them
+    name, else the copy's."""
     best, most = None, 0
     for ceiling in record.ceilings.values():
         if ceiling.unit != "B/s":
@@ -186,8 +188,8 @@ def _like(record, unit, part):
 
 
 def _points(matched, i, both):
-    """Representatives of the lines that state bytes, and (both) operations. Those that are bounded by a ceiling that is no
-    roof of these plots, a copy within the host, say, are left out."""
+    """Representatives of the lines that state bytes, and (both) operations. Those that are bounded by a
+    ceiling that is no roof of these plots, a copy within the host, say, are left out."""
     record, found = matched.records[i], []
     bandwidth = _bandwidth_of(record)
     for of in matched.lines:

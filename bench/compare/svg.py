@@ -79,7 +79,8 @@ def tick_text(value, unit=""):
 
 
 def width(text):
-    """About how many pixels text takes at 11 pixels, as in DejaVu Sans, which is wide; rather more than fewer."""
+    """About how many pixels text takes at 11 pixels, as in DejaVu Sans, which is wide; rather more than
+    fewer."""
     total = 0.0
     for c in text:
         total += (11 if c > "\x7f" else 3.6 if c in _NARROW else 4.4 if c in _SLIM else 10.4 if c in _WIDE else
@@ -88,7 +89,8 @@ def width(text):
 
 
 def word(x, y, anchor, style, text, room=0):
-    """A word at a place; anchor "start", "middle" or "end"; where room (pixels, 0: endless) is too small, cut with "…"."""
+    """A word at a place; anchor "start", "middle" or "end"; where room (pixels, 0: endless) is too small, cut
+    with "…"."""
     shown = html(text)
     if room > 0 and width(text) > room:
         cut = 0
@@ -103,14 +105,15 @@ def line(style, x1, x2, y1, y2):
 
 
 def image(wide, tall, title, words, content):
-    """In a figure, which shrinks no further than to letters that can be read: it belongs into what scrolls. Title and words
-    are read aloud."""
+    """In a figure, which shrinks no further than to letters that can be read: it belongs into what scrolls.
+    Title and words are read aloud."""
     return (f'<svg class="{"long" if wide > 600 else "half"}" viewBox="0 0 {wide} {tall}" width="{wide}" height="{tall}" '
             f'preserveAspectRatio="xMinYMin" role="img" aria-label="{html(title)}. {html(words)}">\n{content}</svg>\n')
 
 
 def scroll(label, content):
-    """What may be wider than the window scrolls in a region of its own, which keys reach too; its name is read aloud."""
+    """What may be wider than the window scrolls in a region of its own, which keys reach too; its name is
+    read aloud."""
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{html(label)}">{content}</div>\n'
 
 

@@ -64,7 +64,8 @@ class Page(HTMLParser):
 
 
 def complaint(contents):
-    """Why this record, beside itself with other sizes, is treated wrongly; None: it is not. "": it was refused."""
+    """Why this record, beside itself with other sizes, is treated wrongly; None: it is not. "": it was
+    refused."""
     try:
         first, other = (read.record("<r>.json", "1", contents) for _ in range(2))
     except read.Refused as error:
