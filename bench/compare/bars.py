@@ -47,7 +47,8 @@ def speeds(matched):
     content = _grid(axis, axis.ticks(12), top - 4, height - 6, "×")
     for r, (title, _, means) in enumerate(rows):
         y = top + r * tall + space / 2
-        content += word(left - 14, y + (tall - space) / 2 + 2.5, "end", "name strong" if r < first else "name", title, left - 20)
+        style = "name strong" if r < first else "name"
+        content += word(left - 14, y + (tall - space) / 2 + 2.5, "end", style, title, left - 20)
         for i, (speed, there) in enumerate(means, 1):
             if there:
                 end, base = axis.at(speed), y + bar - 1.5
@@ -55,14 +56,17 @@ def speeds(matched):
                             f'width="{max(abs(end - one), 1):.1f}" height="{bar}"/>\n')
                 content += word(_WIDE - right + 26, base, "middle", "value", letter(i))
                 content += word(_WIDE - right + 104, base, "end", "value", rounded(speed) + "×")
-                content += word(_WIDE - 4, base, "end", "tick", f"of {there} row" + ("" if there == 1 else "s"))
+                content += word(_WIDE - 4, base, "end", "tick",
+                                "of 1 row" if there == 1 else f"of {there} rows")
             y += bar + gap
     content += line("base", f"{one:.1f}", f"{one:.1f}", top - 4, height - 6) + "\n"
     plot = image(_WIDE, height, "Speed relative to A",
-                 "Bars of the geometric mean of speeds by field of work; the numbers are at the right.", content)
+                 "Bars of the geometric mean of speeds by field of work; the numbers are at the right.",
+                 content)
     return (f"<figure>\n{legend(matched)}{scroll('Plot of speed relative to A', plot)}"
-            "<figcaption>How many times as fast as A: geometric means over the rows that both records have, on a logarithmic "
-            "axis. Bars to the right of 1× are faster than A, to the left slower.</figcaption>\n</figure>\n")
+            "<figcaption>How many times as fast as A: geometric means over the rows that both records have, "
+            "on a logarithmic axis. Bars to the right of 1× are faster than A, to the left slower."
+            "</figcaption>\n</figure>\n")
 
 
 # ---- pipelines -----------------------------------------------------------------
@@ -86,7 +90,8 @@ def _pipeline(matched, of, y):
             continue
         here, base, middle = cost(row, basis), y + bar - 3.5, f"{y + bar / 2:.1f}"
         out += mark(i, 7, y + bar / 2, 4.6) + word(20, base, "middle", "value", letter(i))
-        out += f'<rect class="s{i}" x="{left}" y="{y:.1f}" width="{max(axis.at(here) - left, 1):.1f}" height="{bar}"/>\n'
+        long = max(axis.at(here) - left, 1)
+        out += f'<rect class="s{i}" x="{left}" y="{y:.1f}" width="{long:.1f}" height="{bar}"/>\n'
         # The whisker: the quartiles of the samples.
         low, high = (axis.at(here * quartile / row.seconds) for quartile in (row.low, row.high))
         if high - low > 2:
@@ -95,7 +100,8 @@ def _pipeline(matched, of, y):
         if basis != SECONDS:
             out += word(_WIDE - 176, base, "end", "tick", si(here, _AFTER[basis]))
         if i and math.isfinite(of.speed[i]):
-            out += word(_WIDE - 4, base, "end", "value", rounded(of.speed[i]) + ("× ~" if of.alike[i] else "×"))
+            out += word(_WIDE - 4, base, "end", "value",
+                        f"{rounded(of.speed[i])}×{' ~' if of.alike[i] else ''}")
         y += step
     return out
 
@@ -104,8 +110,8 @@ def pipelines(matched):
     """An image a pipeline, so that paper breaks between them; one region, so that they scroll together."""
     figures = ""
     for of in matched.pipelines():
-        plot = image(_WIDE, 28 + 21 * len(of.there()), of.name, "Bars of time from 0; the numbers are at the right.",
-                     _pipeline(matched, of, 2))
+        plot = image(_WIDE, 28 + 21 * len(of.there()), of.name,
+                     "Bars of time from 0; the numbers are at the right.", _pipeline(matched, of, 2))
         figures += f'<figure class="tight">\n{plot}</figure>\n'
     return scroll("Plots of pipelines", figures)
 
@@ -127,7 +133,8 @@ def _share_marks(of, axis, y):
         # A mark that would hide another steps down, the next one up.
         hides = sum(place is not None and abs(place - places[i]) < 7 for place in places[:i])
         aside = 0 if hides == 0 else 5 if hides % 2 else -5
-        out += (f"<g><title>{letter(i)}, {html(of.name)}: {percent(of.rows[i].share)} of {html(of.rows[i].ceiling)}</title>"
+        out += (f"<g><title>{letter(i)}, {html(of.name)}: {percent(of.rows[i].share)} of "
+                f"{html(of.rows[i].ceiling)}</title>"
                 f"{mark(i, places[i], y + aside, 4.4)}</g>\n")
     return out
 
@@ -137,12 +144,14 @@ def _share_rows(lines, most):
     height = _TOP + len(lines) * _ROW + 8
     axis = Axis(0, 100 * most, left, _HALF - right)
     full = f"{axis.at(100):.1f}"
-    content = _grid(axis, axis.ticks(8), _TOP - 4, height - 6, "%") + line("base", full, full, _TOP - 4, height - 6) + "\n"
+    content = _grid(axis, axis.ticks(8), _TOP - 4, height - 6, "%")
+    content += line("base", full, full, _TOP - 4, height - 6) + "\n"
     for k, of in enumerate(lines):
         y = _TOP + (k + 0.5) * _ROW
         content += word(left - 12, y + 4, "end", "name", of.name, left - 18) + _share_marks(of, axis, y)
     return scroll(f"Plot of shares, from {lines[0].name} on",
-                  image(_HALF, height, "Share of the ceiling by operation", "The numbers are in the table of all rows.", content))
+                  image(_HALF, height, "Share of the ceiling by operation",
+                        "The numbers are in the table of all rows.", content))
 
 
 def shares(matched):
@@ -156,6 +165,7 @@ def shares(matched):
     plots = "".join(_share_rows(lines[k:k + each], most) for k in range(0, len(lines), each))
     beyond = "; marks at the right border lie at 200% or beyond" if most >= 2 else ""
     return (f'<figure>\n{legend(matched)}<div class="columns">\n{plots}</div>\n'
-            "<figcaption>Share of the ceiling that bounds the row, measured on the same device in the same run: for rows that "
-            "stream, of the bandwidth of a copy; for rows that compute, of the multiply-add rate. Above 100% a cache helps, or "
+            "<figcaption>Share of the ceiling that bounds the row, measured on the same device in the same "
+            "run: for rows that stream, of the bandwidth of a copy; for rows that compute, of the "
+            "multiply-add rate. Above 100% a cache helps, or "
             f"work is left out{beyond}.</figcaption>\n</figure>\n")

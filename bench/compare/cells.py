@@ -27,7 +27,8 @@ def _cell(text, style="", more=""):
 
 def _heads(*texts):
     """Of columns; "n:" before those of numbers."""
-    return "".join(f'<th scope="col" class="n">{text[2:]}</th>' if text.startswith("n:") else f'<th scope="col">{text}</th>'
+    return "".join(f'<th scope="col" class="n">{text[2:]}</th>' if text.startswith("n:")
+                   else f'<th scope="col">{text}</th>'
                    for text in texts)
 
 
@@ -51,21 +52,26 @@ def _known(value, after=""):
 
 
 def devices(matched):
-    out = ('<table class="devices">\n<caption>The records and the devices that they were made on</caption>\n<thead><tr><td></td>' +
-           _heads("Device", "Kind", "n:Units", "n:Clock", "n:Memory", "n:Local", "Platform", "Driver", "clvox", "Date", "Record") +
+    out = ('<table class="devices">\n<caption>The records and the devices that they were made '
+           'on</caption>\n<thead><tr><td></td>' +
+           _heads("Device", "Kind", "n:Units", "n:Clock", "n:Memory", "n:Local", "Platform", "Driver",
+                  "clvox", "Date", "Record") +
            "</tr></thead>\n<tbody>\n")
     for i, r in enumerate(matched.records):
         d = r.device
         made_by = html(d.vendor) + (f", {html(d.architecture)}" if d.architecture else "")
-        cells = [_cell(key(i)), f'<th scope="row">{html(d.name)}<br><small>{made_by}</small></th>', _cell(html(d.type)),
+        cells = [_cell(key(i)), f'<th scope="row">{html(d.name)}<br><small>{made_by}</small></th>',
+                 _cell(html(d.type)),
                  _cell(_known(d.compute_units), "n"), _cell(_known(d.clock_mhz, " MHz"), "n")]
-        cells += [_cell(binary(count) if count > 0 else _UNKNOWN, "n") for count in (d.global_bytes, d.local_bytes)]
+        cells += [_cell(binary(count) if count > 0 else _UNKNOWN, "n")
+                  for count in (d.global_bytes, d.local_bytes)]
         cells += [_cell(html(text) or _UNKNOWN, style) for text, style in (
-            (d.platform, "free"), (d.driver, "free"), (f"{r.version[:40]} {r.sources[:6]}", "free short"), (r.date[:10], ""),
-            (r.file, "free"))]
+            (d.platform, "free"), (d.driver, "free"), (f"{r.version[:40]} {r.sources[:6]}", "free short"),
+            (r.date[:10], ""), (r.file, "free"))]
         out += f"<tr>{''.join(cells)}</tr>\n"
     out = scroll("Table of devices", out + "</tbody></table>")
-    out += "".join(f"<p>{key(i)} {html(remark)}</p>\n" for i, r in enumerate(matched.records) for remark in r.remarks)
+    out += "".join(f"<p>{key(i)} {html(remark)}</p>\n" for i, r in enumerate(matched.records)
+                   for remark in r.remarks)
     return out + (_ceilings(matched) if matched.ceilings() else "")
 
 
@@ -78,10 +84,13 @@ def _ceiling_ratio(here, first):
 
 
 def _ceilings(matched):
-    relative = "; behind it, relative to A: above 1 is faster, also where a time is stated" if matched.count > 1 else ""
-    out = (f"<table>\n<caption>What each device reaches at most, measured in the same run as its rows{relative}.</caption>\n"
-           f"<thead><tr>{_heads('Ceiling')}{''.join(_device(matched, i, 2 if i else 1) for i in range(matched.count))}"
-           "</tr></thead>\n<tbody>\n")
+    relative = ""
+    if matched.count > 1:
+        relative = "; behind it, relative to A: above 1 is faster, also where a time is stated"
+    heads = "".join(_device(matched, i, 2 if i else 1) for i in range(matched.count))
+    out = ("<table>\n<caption>What each device reaches at most, measured in the same run as its "
+           f"rows{relative}.</caption>\n"
+           f"<thead><tr>{_heads('Ceiling')}{heads}</tr></thead>\n<tbody>\n")
     for name in matched.ceilings():
         here = [r.ceilings.get(name) for r in matched.records]
         out += f'<tr><th scope="row">{html(name)}</th>'
@@ -106,7 +115,8 @@ def _speed(line, i):
     text = speed(line.speed[i])
     if math.isfinite(line.speed[i]):
         text += _ALIKE if line.alike[i] else ""
-        text += f'<abbr class="mk" title="sizes differ: {line.by[i]}">*</abbr>' if line.by[i] != SECONDS else ""
+        if line.by[i] != SECONDS:
+            text += f'<abbr class="mk" title="sizes differ: {line.by[i]}">*</abbr>'
     return _cell(text, "n")
 
 
@@ -120,11 +130,12 @@ def _head(matched, group):
     common = common_size(sizes)
     told = f", {size(common, '×')}" if common else "".join(
         f", {letter(i)} at {size(own, '×')}" for i, own in enumerate(sizes) if own)
-    columns = ('<th scope="col" class="n edge">time</th>' + (_heads("n:speed") if i else "") + _heads("n:of roof") for i in indices)
+    keys = "".join(_device(matched, i, 3 if i else 2) for i in indices)
+    columns = "".join('<th scope="col" class="n edge">time</th>' + (_heads("n:speed") if i else "") +
+                      _heads("n:of roof") for i in indices)
     return (f"<table>\n<caption><b>{html(TITLES[group])}</b>{told}; times in "
             f"{'seconds' if group == 'pipelines' else 'milliseconds'}</caption>\n<thead><tr><td></td>"
-            f"{''.join(_device(matched, i, 3 if i else 2) for i in indices)}</tr>\n<tr>{_heads('Row')}{''.join(columns)}"
-            "</tr></thead>\n<tbody>\n")
+            f"{keys}</tr>\n<tr>{_heads('Row')}{columns}</tr></thead>\n<tbody>\n")
 
 
 def _means(matched, group):
@@ -158,13 +169,15 @@ def all_lines(matched):
 def _finding(line):
     told = line.told()
     figure = f"{told.value:.6g}" if math.isfinite(told.value) else "none; here"
-    out = _name(line) + _cell(f"{figure} {html(told.unit)}") + _cell(html(told.device)) + _cell(html(told.conclusion), "wide")
+    out = _name(line) + _cell(f"{figure} {html(told.unit)}") + _cell(html(told.device))
+    out += _cell(html(told.conclusion), "wide")
     for row in line.rows:
         if not row or not row.paper:
             out += _cell(_UNKNOWN, "light edge")
             continue
         here = f"{rounded(row.paper.here)} " if math.isfinite(row.paper.here) else ""
-        out += _cell(here + ("✓ holds" if row.paper.holds else "✗ does not hold"), "holds edge" if row.paper.holds else "fails edge")
+        told, style = ("✓ holds", "holds") if row.paper.holds else ("✗ does not hold", "fails")
+        out += _cell(here + told, style + " edge")
     return out + "</tr>\n"
 
 
@@ -176,8 +189,10 @@ def _findings(matched, group):
     keys = "".join(f'<th scope="col" class="device">{key(i)}</th>' for i in range(matched.count))
     return scroll(
         f"Table of findings: {TITLES[group]}",
-        '<table class="findings">\n<caption>What the paper found, and whether it holds here</caption>\n<thead><tr>'
-        + _heads("Row", "The paper's figure", "Its device", "Its conclusion") + f"{keys}</tr></thead>\n<tbody>\n{''.join(map(_finding, lines))}</tbody></table>")
+        '<table class="findings">\n<caption>What the paper found, and whether it holds '
+        'here</caption>\n<thead><tr>'
+        + _heads("Row", "The paper's figure", "Its device", "Its conclusion") +
+        f"{keys}</tr></thead>\n<tbody>\n{''.join(map(_finding, lines))}</tbody></table>")
 
 
 def papers(matched):
@@ -198,7 +213,8 @@ def _row(r):
         _cell(f"{100 * min(r.spread, 1e6):.1f}%", "n"), _cell(r.samples, "n"),
         _cell(known(r.bytes / r.seconds, lambda rate: si(rate, "B/s")), "n"),
         _cell(known(r.operations / r.seconds, lambda rate: si(rate, "FLOP/s")), "n"), _share(r),
-        _cell(known(r.registers, lambda count: f"{min(count, 1e6):.0f}"), "n"), _cell(known(r.occupancy, percent), "n"),
+        _cell(known(r.registers, lambda count: f"{min(count, 1e6):.0f}"), "n"),
+        _cell(known(r.occupancy, percent), "n"),
         _cell(html(r.limit) or _UNKNOWN))) + "</tr>\n")
 
 
@@ -206,16 +222,20 @@ def all_rows(matched):
     """As each record has them."""
     out = ""
     for i, r in enumerate(matched.records):
-        table = (f'<table class="small">\n<caption>{key(i)} <b>{html(r.device.name)}</b>, {html(r.file)}</caption>\n<thead><tr>' +
-                 _heads("Row", "n:size", "variant", "tile", "n:median", "n:device", "n:spread", "n:samples", "n:bytes",
-                        "n:operations", "n:of roof", "n:registers", "n:occupancy", "limit") + "</tr></thead>\n")
+        table = (f'<table class="small">\n<caption>{key(i)} <b>{html(r.device.name)}</b>, '
+                 f'{html(r.file)}</caption>\n<thead><tr>' +
+                 _heads("Row", "n:size", "variant", "tile", "n:median", "n:device", "n:spread", "n:samples",
+                        "n:bytes", "n:operations", "n:of roof", "n:registers", "n:occupancy", "limit") +
+                 "</tr></thead>\n")
         last = None
         for row in r.rows:
             if row.group != last:
                 table += ("</tbody>\n" if last else "") + "<tbody>\n"
-                table += f'<tr><th scope="rowgroup" colspan="14" class="group">{html(TITLES[row.group])}</th></tr>\n'
+                title = html(TITLES[row.group])
+                table += f'<tr><th scope="rowgroup" colspan="14" class="group">{title}</th></tr>\n'
                 last = row.group
             table += _row(row)
         if r.rows:
-            out += scroll(f"Table of what was recorded, {letter(i)}: {r.device.name}", table + "</tbody></table>")
+            out += scroll(f"Table of what was recorded, {letter(i)}: {r.device.name}",
+                          table + "</tbody></table>")
     return out

@@ -33,7 +33,8 @@ def _keep(path, text, records):
         raise read.Refused(f"{path}: would be overwritten, and is an input")
     part = None
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=os.path.dirname(path) or ".", delete=False) as out:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=os.path.dirname(path) or ".",
+                                         delete=False) as out:
             part = out.name
             out.write(text)
         mask = os.umask(0)
@@ -50,7 +51,8 @@ def main(words):
     parser = argparse.ArgumentParser(prog="clvox bench compare", description=ABOUT,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", metavar="A.json")
-    parser.add_argument("-o", "--output", metavar="PAGE.html", help="also a page with plots, in one file that needs no network")
+    parser.add_argument("-o", "--output", metavar="PAGE.html",
+                        help="also a page with plots, in one file that needs no network")
     parser.add_argument("--markdown", choices=list(table.MARKDOWN), help="print a table for a README instead")
     parser.add_argument("--answer", metavar="VERSION", help=argparse.SUPPRESS)
     # Behind -- names may begin with -, which intermixed ones may not.

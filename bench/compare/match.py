@@ -3,18 +3,19 @@
 import math
 import re
 from collections import Counter
-from types import SimpleNamespace
 
 from compare.read import GROUPS
 
 MOST = 8  # records, as many as there are colours and marks
 TITLES = {
     "pipelines": "Pipelines", "kernels": "Operations", "nlm": "Search for nearest patches",
-    "lee2012": "Lee et al. 2012: registration", "moazeni2009": "Moazeni et al. 2009: total variation of tensors",
+    "lee2012": "Lee et al. 2012: registration",
+    "moazeni2009": "Moazeni et al. 2009: total variation of tensors",
     "ha2011": "Ha et al. 2011: image processing", "mueller2008": "Mueller et al. 2008: convolution"}
 PAPERS = GROUPS[3:]
 # What a line's times are divided by before they are compared, because its sizes differ between records.
-SECONDS, OPERATIONS, BYTES, VOXELS, NOTHING = "", "time an operation", "time a byte", "time a voxel", "not comparable"
+SECONDS, OPERATIONS, BYTES, VOXELS = "", "time an operation", "time a byte", "time a voxel"
+NOTHING = "not comparable"
 # The field of work that an operation belongs to, from the first word of its name.
 FIELDS = {
     "Copies and arithmetic": "copy blend pointwise",
@@ -55,7 +56,7 @@ class Line:
 
     def __init__(self, row, count, sizes):
         self.group, self.name = row.group, row.name
-        self.sizes = sizes                # one record has it at several sizes, so that the size belongs to the name
+        self.sizes = sizes                # one record has it at several sizes: the size belongs to the name
         self.size = row.size              # None where it differs between records
         self.rows = [None] * count        # None: not in that record
         self.more = [0] * count           # further variants of it in that record
@@ -78,7 +79,8 @@ class Line:
         paper by the one that has the paper's figure, else by the fastest, as the papers did."""
         have = self.rows[i]
         self.more[i] += have is not None
-        if not have or (self.is_paper and (row.paper is not None, -row.seconds) > (have.paper is not None, -have.seconds)):
+        if not have or (self.is_paper and
+                        (row.paper is not None, -row.seconds) > (have.paper is not None, -have.seconds)):
             self.rows[i] = row
 
     def judge(self):
@@ -93,7 +95,8 @@ class Line:
             here, against = cost(row, self.by[i]), cost(first, self.by[i])
             self.speed[i] = against / here
             scale, other = here / row.seconds, against / first.seconds
-            self.alike[i] = i > 0 and row.low * scale <= first.high * other and first.low * other <= row.high * scale
+            self.alike[i] = (i > 0 and row.low * scale <= first.high * other and
+                             first.low * other <= row.high * scale)
 
     def own_size(self):
         """The size to be told with the line's name, because it is not that of its group; else None."""
@@ -102,7 +105,8 @@ class Line:
 
     def has_share(self):
         """A share to plot: some record states one, and the line is neither a variant nor a paper's."""
-        return not self.is_variant and not self.is_paper and any(math.isfinite(row.share) for row in self.there())
+        own = not self.is_variant and not self.is_paper
+        return own and any(math.isfinite(row.share) for row in self.there())
 
     def told(self):
         """The paper's conclusion, of the first record that has it; None: none."""
@@ -128,7 +132,8 @@ class Matched:
         for i, record in enumerate(records):
             for row in record.rows:
                 key = row.group, row.name
-                line = lines.setdefault((key, row.size if several[key] else None), Line(row, self.count, several[key]))
+                line = lines.setdefault((key, row.size if several[key] else None),
+                                        Line(row, self.count, several[key]))
                 line.enter(i, row)
         self.lines = sorted(lines.values(), key=lambda line: GROUPS.index(line.group))
         self.groups = {}
@@ -147,12 +152,13 @@ class Matched:
     def mean(self, i, group, field=None):
         """The geometric mean of the speeds of record i over the lines of a group (field: only those of it),
         and over how many. NaN: none."""
-        return _mean(line.speed[i] for line in self.groups.get(group, ()) if not line.is_variant and not line.is_stage and
-                     field in (None, field_of(line.name)))
+        return _mean(line.speed[i] for line in self.groups.get(group, ()) if not line.is_variant and
+                     not line.is_stage and field in (None, field_of(line.name)))
 
     def mean_share(self, i, group):
         """The same for the shares of ceilings."""
-        return _mean(line.rows[i].share for line in self.groups.get(group, ()) if line.rows[i] and not line.is_variant)
+        return _mean(line.rows[i].share for line in self.groups.get(group, ())
+                     if line.rows[i] and not line.is_variant)
 
     def pipelines(self):
         """Without their stages."""

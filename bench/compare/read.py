@@ -30,7 +30,8 @@ class Part:
         self.members = members if isinstance(members, dict) else {}
 
     def wrong(self, name, what):
-        return Refused(f"{self.path}: {self.where}{name} is {what}; the record is damaged, or was changed by hand")
+        return Refused(f"{self.path}: {self.where}{name} is {what}; the record is damaged, or was changed by "
+                       "hand")
 
     def has(self, name):
         return name in self.members
@@ -81,7 +82,8 @@ class Part:
     def size(self):
         value = self.member("size")
         if not isinstance(value, list) or len(value) != 3 or not all(
-                isinstance(edge, float) and 1 <= edge < 2 ** 31 and edge == math.floor(edge) for edge in value):
+                isinstance(edge, float) and 1 <= edge < 2 ** 31 and edge == math.floor(edge)
+                for edge in value):
             raise self.wrong("size", "not three whole numbers above 0")
         return tuple(map(int, value))
 
@@ -128,7 +130,8 @@ def _paper(part):
 
 def _row(part):
     row = SimpleNamespace(
-        group=part.word("group"), name=part.word("name"), size=part.size(), variant=part.text("variant", False),
+        group=part.word("group"), name=part.word("name"), size=part.size(),
+        variant=part.text("variant", False),
         tile=part.text("tile", False), seconds=part.number("seconds"), spread=part.number("spread", least=0))
     row.low, row.high, row.samples = part.quartiles("seconds", row.seconds)
     for name in "device_seconds", "bytes", "operations":
@@ -137,7 +140,8 @@ def _row(part):
     row.registers, row.occupancy = part.whole("registers", False, 1), part.number("occupancy", False)
     row.limit, row.verified = part.text("limit", False), part.truth("verified")
     row.remark = part.text("remark", False, _TEXT)
-    row.paper = _paper(Part(part.path, part.where + "paper.", part.member("paper"))) if part.has("paper") else None
+    row.paper = _paper(Part(part.path, part.where + "paper.",
+                            part.member("paper"))) if part.has("paper") else None
     if row.group not in GROUPS:
         raise part.wrong("group", "none that this version knows")
     if row.tile and not _TILE.fullmatch(row.tile):
@@ -190,10 +194,12 @@ def _check_kind(top, program):
         raise Refused(f"{path}: is a comparison of records, not a record; name what it compared")
     version = top.text("version")
     if "schema" not in tree:
-        raise Refused(f"{path}: was made by clvox bench before records had a schema (version {version}); run the bench again")
+        raise Refused(f"{path}: was made by clvox bench before records had a schema (version {version}); run "
+                      "the bench again")
     schema = tree["schema"] if isinstance(tree["schema"], float) else 0
     if schema != SCHEMA:
-        raise Refused(f"{path}: has schema {schema:.6g}, from clvox {version}; this is {program}, which reads schema {SCHEMA}")
+        raise Refused(f"{path}: has schema {schema:.6g}, from clvox {version}; this is {program}, which "
+                      f"reads schema {SCHEMA}")
 
 
 # ---- a file --------------------------------------------------------------------
@@ -227,7 +233,8 @@ def _no_number(word):
 def decode(contents):
     """The object that JSON holds, all numbers as floats; None: it is none."""
     try:
-        tree = json.loads(contents.decode("utf-8", "surrogateescape").removeprefix("\ufeff"), strict=False, parse_int=float,
+        tree = json.loads(contents.decode("utf-8", "surrogateescape").removeprefix("\ufeff"), strict=False,
+                          parse_int=float,
                           parse_constant=_no_number, object_pairs_hook=_first_of)
     except (ValueError, RecursionError):
         return None
@@ -238,10 +245,12 @@ def record(path, version="", contents=None):
     """The record of a file, or Refused. version: of the clvox that reads it."""
     tree = decode(_contents(path) if contents is None else contents)
     if tree is None:
-        raise Refused(f"{path}: is not a JSON object, or was cut off; `clvox bench --json FILE` writes records")
+        raise Refused(f"{path}: is not a JSON object, or was cut off; `clvox bench --json FILE` writes "
+                      "records")
     top = Part(path, "", tree)
     _check_kind(top, f"clvox {version}".strip())
-    out = SimpleNamespace(path=path, file=clean(os.path.basename(path) or path, _NAME), version=top.word("version"),
+    out = SimpleNamespace(path=path, file=clean(os.path.basename(path) or path, _NAME),
+                          version=top.word("version"),
                           sources=top.text("sources", False))  # the kernels' hash, "" in records of before
     if out.sources and not re.fullmatch("[0-9a-f]{16}", out.sources):
         raise top.wrong("sources", "not 16 hexadecimal digits")

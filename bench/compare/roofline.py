@@ -13,7 +13,8 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM, _POINTS = 545, 372, 54, 14, 14, 4
 _BOLD = 1.11  # how much wider bold letters are
 # Where a name may stand beside its point: the text's corner nearest to it, in units of the distance; 1: text
 # begins there, -1: it ends there, 0: it is centred.
-_WAYS = ((1, 0, 1), (-1, 0, -1), (0, -1.4, 0), (0, 1.4, 0), (.8, -1, 1), (.8, 1, 1), (-.8, -1, -1), (-.8, 1, -1))
+_WAYS = ((1, 0, 1), (-1, 0, -1), (0, -1.4, 0), (0, 1.4, 0), (.8, -1, 1), (.8, 1, 1), (-.8, -1, -1),
+         (-.8, 1, -1))
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ _BANDWIDTH = Kind(False, "B", "B/s", "bytes that a call must move", "Bytes a sec
 
 @dataclass(frozen=True)
 class Point:
+    """A row's place in a plot."""
     row: object
     x: float
     y: float
@@ -82,7 +84,8 @@ class Plot:
             self.out.append(line("grid", _LEFT, right, f"{at:.1f}", f"{at:.1f}"))
             self.out.append(word(_LEFT - 7, at + 4, "end", "tick", tick_text(tick)))
         self.out.append(word((_LEFT + right) / 2, _HEIGHT - 8, "middle", "axis", self.kind.x_title))
-        self.out.append(f'<rect class="frame" x="{_LEFT}" y="{_TOP}" width="{right - _LEFT}" height="{bottom - _TOP}"/>\n')
+        self.out.append(f'<rect class="frame" x="{_LEFT}" y="{_TOP}" width="{right - _LEFT}" '
+                        f'height="{bottom - _TOP}"/>\n')
 
     def roof(self, style, value, slope, x0, x1):
         """The line y = value (slope 0) or y = value x (slope 1) from x0 to x1, within the frame."""
@@ -132,10 +135,13 @@ class Plot:
                 continue
             x, y = self.x.at(level / value) + side * dy, self.y.at(level) - side * dx
             along = [-half + 5 * k for k in range(int(2 * half / 5) + 1)]
-            if not all(self._is_free(x + at * dx - 4, y + at * dy - 4, x + at * dx + 4, y + at * dy + 4) for at in along):
+            if not all(self._is_free(x + at * dx - 4, y + at * dy - 4, x + at * dx + 4, y + at * dy + 4)
+                       for at in along):
                 continue
-            self.taken += [(x + at * dx - 6, y + at * dy - 6, x + at * dx + 6, y + at * dy + 6) for at in along[::2]]
-            self.out.append(f'<g transform="translate({x:.1f} {y:.1f}) rotate({math.atan2(dy, dx) * 180 / math.pi:.2f})">'
+            self.taken += [(x + at * dx - 6, y + at * dy - 6, x + at * dx + 6, y + at * dy + 6)
+                           for at in along[::2]]
+            self.out.append(f'<g transform="translate({x:.1f} {y:.1f}) '
+                            f'rotate({math.atan2(dy, dx) * 180 / math.pi:.2f})">'
                             f'{word(0, 4, "middle", "roofname", text)}</g>\n')
             return
 
@@ -149,10 +155,12 @@ class Plot:
         """Those farthest below their roof are named first."""
         points = sorted(self.points, key=lambda p: p.row.share if math.isfinite(p.row.share) else math.inf)
         for p in points:
-            text = f"{html(p.row.name)}: {si(p.y, self.kind.y_unit)} at {si(p.x, self.kind.x_unit or 'FLOP/B')}"
+            text = f"{html(p.row.name)}: {si(p.y, self.kind.y_unit)} at "
+            text += si(p.x, self.kind.x_unit or "FLOP/B")
             if math.isfinite(p.row.share):
                 text += f", {percent(p.row.share)} of {html(p.row.ceiling)}"
-            self.out.append(f"<g><title>{text}</title>{mark(self.record, self.x.at(p.x), self.y.at(p.y), 3.6)}</g>\n")
+            place = mark(self.record, self.x.at(p.x), self.y.at(p.y), 3.6)
+            self.out.append(f"<g><title>{text}</title>{place}</g>\n")
         for p in points:
             # A name that would be cut is of no use among points: the table has it.
             if width(p.row.name) < 150:
@@ -232,7 +240,8 @@ def _roofline(matched, i, ranges):
     top = max((rate.value for rate in rates), default=plot.y.high)
     for rate in rates:
         start = rate.value / bandwidth.value if bandwidth else plot.x.low
-        plot.roof("roof lower" if rate.value < top else "roof", rate.value, 0, min(max(start, plot.x.low), plot.x.high), plot.x.high)
+        plot.roof("roof lower" if rate.value < top else "roof", rate.value, 0,
+                  min(max(start, plot.x.low), plot.x.high), plot.x.high)
     slanted = [(style, c) for style, c in (("roof", bandwidth), ("roof lower", local)) if c]
     for style, ceiling in slanted:
         plot.roof(style, ceiling.value, 1, plot.x.low, min(top / ceiling.value, plot.x.high))
@@ -255,7 +264,8 @@ def _bandwidth(matched, i, ranges):
     if bandwidth:
         plot.roof("roof", bandwidth.value, 0, min(max(bend, plot.x.low), plot.x.high), plot.x.high)
     if launch:
-        plot.roof("roof", 1 / launch.value, 1, plot.x.low, min(bend, plot.x.high) if bandwidth else plot.x.high)
+        plot.roof("roof", 1 / launch.value, 1, plot.x.low,
+                  min(bend, plot.x.high) if bandwidth else plot.x.high)
     plot.take_points()
     if bandwidth:
         plot.name_level(bandwidth.value, bandwidth.name, "B/s")
@@ -272,6 +282,7 @@ def rooflines(matched):
     for i, record in enumerate(matched.records):
         plots = _roofline(matched, i, rooflines_in) + _bandwidth(matched, i, bandwidths_in)
         if plots:
-            out += (f'<figure class="roofs">\n<h3>{key(i)} {html(record.device.name)}</h3>\n<div class="columns">\n{plots}</div>\n'
+            out += (f'<figure class="roofs">\n<h3>{key(i)} {html(record.device.name)}</h3>\n'
+                    f'<div class="columns">\n{plots}</div>\n'
                     "</figure>\n")
     return out

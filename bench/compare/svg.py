@@ -66,7 +66,8 @@ class Axis:
         for power in range(math.floor(math.log10(self.low) + 1e-9), math.ceil(math.log10(self.high)) + 1):
             for step in (1, 2, 5) if between else (1,):
                 value = step * math.pow(10, power)
-                if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9) and power % skip == 0 and len(values) < most:
+                within = self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)
+                if within and power % skip == 0 and len(values) < most:
                     values.append(value)
         return values
 
@@ -83,8 +84,8 @@ def width(text):
     fewer."""
     total = 0.0
     for c in text:
-        total += (11 if c > "\x7f" else 3.6 if c in _NARROW else 4.4 if c in _SLIM else 10.4 if c in _WIDE else
-                  8.4 if c in _BROAD else 6.9)
+        total += (11 if c > "\x7f" else 3.6 if c in _NARROW else 4.4 if c in _SLIM else
+                  10.4 if c in _WIDE else 8.4 if c in _BROAD else 6.9)
     return total
 
 
@@ -107,8 +108,10 @@ def line(style, x1, x2, y1, y2):
 def image(wide, tall, title, words, content):
     """In a figure, which shrinks no further than to letters that can be read: it belongs into what scrolls.
     Title and words are read aloud."""
-    return (f'<svg class="{"long" if wide > 600 else "half"}" viewBox="0 0 {wide} {tall}" width="{wide}" height="{tall}" '
-            f'preserveAspectRatio="xMinYMin" role="img" aria-label="{html(title)}. {html(words)}">\n{content}</svg>\n')
+    style = "long" if wide > 600 else "half"
+    return (f'<svg class="{style}" viewBox="0 0 {wide} {tall}" width="{wide}" height="{tall}" '
+            f'preserveAspectRatio="xMinYMin" role="img" aria-label="{html(title)}. {html(words)}">\n'
+            f"{content}</svg>\n")
 
 
 def scroll(label, content):
@@ -127,7 +130,8 @@ def mark(i, x, y, radius):
 
 def key(i):
     """The mark in running text, with its letter."""
-    return ('<span class="key"><svg class="keymark" viewBox="-7 -7 14 14" width="14" height="14" aria-hidden="true">'
+    return ('<span class="key"><svg class="keymark" viewBox="-7 -7 14 14" width="14" height="14" '
+            'aria-hidden="true">'
             f"{mark(i, 0, 0, 5)}</svg>{letter(i)}</span>")
 
 

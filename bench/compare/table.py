@@ -42,10 +42,12 @@ def _records(matched):
 
 def _ceilings(matched, width):
     if matched.ceilings():
-        yield "\n" + "Ceilings".ljust(width) + "".join(_right(letter(i), _CEILING) for i in range(matched.count)) + "\n"
+        letters = "".join(_right(letter(i), _CEILING) for i in range(matched.count))
+        yield f"\n{'Ceilings'.ljust(width)}{letters}\n"
     for name in matched.ceilings():
         here = (r.ceilings.get(name) for r in matched.records)
-        yield name.ljust(width) + "".join(_right(si(c.value, c.unit) if c else "-", _CEILING) for c in here) + "\n"
+        values = "".join(_right(si(c.value, c.unit) if c else "-", _CEILING) for c in here)
+        yield f"{name.ljust(width)}{values}\n"
 
 
 def _heading(matched, group, width):
@@ -53,7 +55,8 @@ def _heading(matched, group, width):
     common = common_size(sizes)
     told = f", {size(common)}" if common else "".join(
         f", {letter(i)} at {size(own)}" for i, own in enumerate(sizes) if own)
-    columns = (_right(letter(i), _TIME) + (_right(letter(i) + "/A", _RATIO) if i else "") + _right("of roof", _SHARE)
+    columns = (_right(letter(i), _TIME) + (_right(letter(i) + "/A", _RATIO) if i else "") +
+               _right("of roof", _SHARE)
                for i in range(matched.count))
     return f"\n{TITLES[group]}, {unit(group)[0]}{told}\n" + " " * width + "".join(columns) + "\n"
 
@@ -148,7 +151,8 @@ def _head(matched, group, *first):
     """A table's first row, a cell a record behind the first ones, and the line below."""
     cells = [*first]
     for r, own in zip(matched.records, matched.group_sizes(group)):
-        cells.append(f"{markdown(r.device.name)}, {markdown(r.device.platform)}" + (f", {size(own)}" if own else ""))
+        cells.append(f"{markdown(r.device.name)}, {markdown(r.device.platform)}" +
+                     (f", {size(own)}" if own else ""))
     return f"| {' | '.join(cells)} |\n|{'---|' * len(cells)}\n"
 
 
@@ -157,9 +161,11 @@ def rows(matched):
     for group, lines in matched.groups.items():
         table = _head(matched, group, unit(group)[0])
         for line in lines:
-            cells = [_time(line, row) + (f" ({percent(row.share)})" if row and math.isfinite(row.share) else "")
-                     for row in line.rows]
-            table += f"| {' | '.join([markdown(line.name), *cells])} |\n"
+            cells = [markdown(line.name)]
+            for row in line.rows:
+                share = f" ({percent(row.share)})" if row and math.isfinite(row.share) else ""
+                cells.append(_time(line, row) + share)
+            table += f"| {' | '.join(cells)} |\n"
         tables.append(table)
     return "\n".join(tables)
 
@@ -185,7 +191,8 @@ def papers(matched):
                      f"{figure} {markdown(told.unit)}, {markdown(told.device)}", *map(_found, line.rows)]
             table += f"| {' | '.join(cells)} |\n"
         if table:
-            tables.append(_head(matched, group, markdown(TITLES[group]), "conclusion", "figure there") + table)
+            head = _head(matched, group, markdown(TITLES[group]), "conclusion", "figure there")
+            tables.append(head + table)
     return "\n".join(tables)
 
 

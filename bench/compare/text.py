@@ -23,7 +23,8 @@ def clean(text, most):
     """Without what could steer a terminal, ? for each byte of it, and of at most so many bytes of UTF-8."""
     out, length = [], 0
     for c in text:
-        code, bytes_of_it = ord(c), len(c.encode("utf-8", "surrogateescape" if 0xdc80 <= ord(c) < 0xdd00 else "replace"))
+        code = ord(c)  # of a byte that was no text: half of a pair
+        bytes_of_it = 1 if 0xd800 <= code < 0xe000 else len(c.encode())
         length += bytes_of_it
         if length > most:
             break

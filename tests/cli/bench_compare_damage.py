@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damaged and hostile records in the Python of `clvox bench compare`: bench_compare_damage.py BENCH [SECONDS]
 
-Each is refused in one sentence, or makes tables without control characters and a page without markup but its own. Members
-are left out, have other types and other numbers; bytes are cut, changed and exchanged, from a seed (default: for 4 s)."""
+Each is refused in one sentence, or makes tables without control characters and a page without markup but
+its own. Members are left out, have other types and other numbers; bytes are cut, changed and exchanged,
+from a seed (default: for 4 s)."""
 import copy
 import json
 import math
@@ -15,27 +16,31 @@ from html.parser import HTMLParser
 sys.path.insert(0, sys.argv[1])
 from compare import match, page, read, table  # noqa: E402  pylint: disable=wrong-import-position
 
-ELEMENTS = set("html head meta link title style body header h1 h2 h3 h4 p code nav a main section div table caption thead tbody "
-               "tfoot tr th td small br ul li b abbr figure figcaption svg g line rect circle polygon text span".split())
-OTHERS = [None, True, "", "text", "\u202e\x1b[31m<script>", "x" * 5000, "\ud800", [], [1], {}, {"name": 1}, 0, -1, -0.0, .5, 1,
-          2 ** 31, 1e-300, 1e300, 10 ** 400, math.nan, math.inf, -math.inf]
-DEVICE = {"name": "a", "vendor": "b", "platform": "c", "driver": "d", "version": "e", "architecture": "", "type": "gpu",
-          "compute_units": 4, "clock_mhz": 1000, "global_bytes": 1e9, "local_bytes": 32768}
-ROW = {"group": "kernels", "name": "force, \u00b5", "size": [9, 8, 7], "variant": "march", "tile": "8x8x1,4", "seconds": 1e-3,
-       "spread": 0.1, "samples": [1e-3, 9e-4, 1.1e-3], "device_seconds": 9e-4, "bytes": 1e6, "operations": 1e7,
-       "ceiling": "copy", "share": 0.5, "registers": 32, "occupancy": 0.5, "limit": "registers", "verified": True,
-       "remark": "<b>", "paper": {"value": 3, "here": 2, "unit": "times", "device": "GTX 480", "conclusion": "it is so",
-                                  "holds": True}}
+ELEMENTS = set("""html head meta link title style body header h1 h2 h3 h4 p code nav a main section div table
+    caption thead tbody tfoot tr th td small br ul li b abbr figure figcaption svg g line rect circle polygon
+    text span""".split())
+OTHERS = [None, True, "", "text", "\u202e\x1b[31m<script>", "x" * 5000, "\ud800", [], [1], {}, {"name": 1},
+          0, -1, -0.0, .5, 1, 2 ** 31, 1e-300, 1e300, 10 ** 400, math.nan, math.inf, -math.inf]
+DEVICE = {"name": "a", "vendor": "b", "platform": "c", "driver": "d", "version": "e", "architecture": "",
+          "type": "gpu", "compute_units": 4, "clock_mhz": 1000, "global_bytes": 1e9, "local_bytes": 32768}
+ROW = {"group": "kernels", "name": "force, \u00b5", "size": [9, 8, 7], "variant": "march", "tile": "8x8x1,4",
+       "seconds": 1e-3, "spread": 0.1, "samples": [1e-3, 9e-4, 1.1e-3], "device_seconds": 9e-4, "bytes": 1e6,
+       "operations": 1e7, "ceiling": "copy", "share": 0.5, "registers": 32, "occupancy": 0.5,
+       "limit": "registers", "verified": True, "remark": "<b>",
+       "paper": {"value": 3, "here": 2, "unit": "times", "device": "GTX 480", "conclusion": "it is so",
+                 "holds": True}}
 BYTES = {k: v for k, v in ROW.items() if k not in ("operations", "paper")}
+CEILINGS = {"copy": "B/s", "local memory": "B/s", "multiply-add fp32": "FLOP/s", "launch": "s",
+            "atomics": "1/s"}
 WHOLE = {
     "program": "clvox", "version": "1", "verb": "bench", "schema": 1, "sources": "0123456789abcdef",
     "date": "2026-11-21T19:00:00Z", "command": ["clvox", "bench"], "device": DEVICE, "remarks": ["so"],
-    "ceilings": [{"name": n, "unit": u, "value": 1e10, "samples": [1e10]} for n, u in (
-        ("copy", "B/s"), ("local memory", "B/s"), ("multiply-add fp32", "FLOP/s"), ("launch", "s"), ("atomics", "1/s"))],
-    "rows": [{**ROW, "group": group} for group in ("kernels", "pipelines", "nlm", "lee2012", "lee2012")] +
-            [{**BYTES, "name": "copy"}, {**BYTES, "name": "copy", "size": [1, 1, 1]}, {**ROW, "name": "  force/march 8x8x1"},
-             {**ROW, "group": "pipelines", "name": "register: level"}, {**ROW, "group": "ha2011", "seconds": 1e-9,
-                                                                       "samples": [1e-9]}]}
+    "ceilings": [{"name": name, "unit": unit, "value": 1e10, "samples": [1e10]}
+                 for name, unit in CEILINGS.items()],
+    "rows": [*({**ROW, "group": group} for group in ("kernels", "pipelines", "nlm", "lee2012", "lee2012")),
+             {**BYTES, "name": "copy"}, {**BYTES, "name": "copy", "size": [1, 1, 1]},
+             {**ROW, "name": "  force/march 8x8x1"}, {**ROW, "group": "pipelines", "name": "register: level"},
+             {**ROW, "group": "ha2011", "seconds": 1e-9, "samples": [1e-9]}]}
 
 
 class Page(HTMLParser):
@@ -48,7 +53,8 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag, attrs):
-        if tag not in ELEMENTS or any(name.startswith("on") or (name == "href" and value[:1] not in ("#", "d"))
+        if tag not in ELEMENTS or any(name.startswith("on") or
+                                      (name == "href" and value[:1] not in ("#", "d"))
                                       for name, value in attrs):
             self.foreign.append((tag, attrs))
         if tag not in ("meta", "link", "br"):
@@ -131,7 +137,8 @@ def spoilt(chance, contents):
         elif kind == 2:
             data[start:start + length] = chance.randbytes(length)
         else:
-            data[start:start + 1] = chance.choice((b'"', b"}", b"0", b"e9", b"-", b"NaN", b"\\u202e", b"\xff", b"<", b"["))
+            data[start:start + 1] = chance.choice((b'"', b"}", b"0", b"e9", b"-", b"NaN", b"\\u202e",
+                                                   b"\xff", b"<", b"["))
         data = data or bytearray(b"{")
     return bytes(data)
 
@@ -160,17 +167,22 @@ def tried(inputs):
 
 def main_of_test():
     whole = json.dumps(WHOLE).encode()
-    failures = case(1, "a record with every member is read", [(whole, "refused")] if complaint(whole) is not None else [])
+    failures = case(1, "a record with every member is read",
+                    [(whole, "refused")] if complaint(whole) is not None else [])
     ways = list(places(WHOLE))
     bad, refused, count = tried(changed(way) for way in ways)
-    failures += case(2, f"each of {count} members missing, {refused} of them refused", bad if refused > 100 else [(b"", "few")])
+    failures += case(2, f"each of {count} members missing, {refused} of them refused",
+                     bad if refused > 100 else [(b"", "few")])
     bad, refused, count = tried(changed(way, other) for way in ways if len(way) < 3 or way[1] == 3
                                 for other in OTHERS)
     failures += case(3, f"other types and numbers in {count} places, {refused} of them refused",
                      bad if refused > count / 2 else [(b"", "few")])
-    odd = [b"", b"[" * 100000, b"{}", b"null", b"\xef\xbb\xbf" + whole, whole + b"x", whole[:-1], whole.replace(b"clvox", b"cl\0vox"),
-           whole.replace(b'"seconds": 0.001', b'"seconds": NaN'), whole.replace(b'"name": "a"', b'"name": "\xc0\xaf\xed\xa0\x80"'),
-           whole.replace(b'"name": "a"', b'"name": "a", "name": 3'), whole.replace(b'"name": "a"', b'"name": "\x01\x7f\xc2\x9b"')]
+    odd = [b"", b"[" * 100000, b"{}", b"null", b"\xef\xbb\xbf" + whole, whole + b"x", whole[:-1],
+           whole.replace(b"clvox", b"cl\0vox"),
+           whole.replace(b'"seconds": 0.001', b'"seconds": NaN'),
+           whole.replace(b'"name": "a"', b'"name": "\xc0\xaf\xed\xa0\x80"'),
+           whole.replace(b'"name": "a"', b'"name": "a", "name": 3'),
+           whole.replace(b'"name": "a"', b'"name": "\x01\x7f\xc2\x9b"')]
     bad, refused, count = tried(odd)
     failures += case(4, "no JSON, NaN, a mark of UTF-8, bytes that are no text, names that stand twice",
                      bad if refused == 8 else bad + [(b"", f"{refused} of {count} refused")])
@@ -181,13 +193,17 @@ def main_of_test():
             yield spoilt(chance, whole)
     bad, refused, count = tried(until_then())
     failures += case(5, f"{count} times other bytes, {refused} of them refused", bad)
-    cleaned = {"\u202e\x1b\xad\ufffe\U0001ffff\udc80a": "???" "?" "\xad" "???" "????" "?" "a", "\u00b5" * 100: "\u00b5" * 60}
+    cleaned = {"\u202e\x1b\xad\ufffe\U0001ffff\udc80a": "???" "?" "\xad" "???" "????" "?" "a",
+               "\u00b5" * 100: "\u00b5" * 60}
     failures += case(6, "text is cleaned byte by byte and cut between characters", [
-        (ascii(text), ascii(read.clean(text, 121))) for text, wanted in cleaned.items() if read.clean(text, 121) != wanted])
+        (ascii(text), ascii(read.clean(text, 121))) for text, wanted in cleaned.items()
+        if read.clean(text, 121) != wanted])
     text = json.dumps(marked(WHOLE)).encode()
-    failures += case(7, "markup in every text stays text", [(text, why) for why in [complaint(text)] if why is not None])
+    failures += case(7, "markup in every text stays text",
+                     [(text, why) for why in [complaint(text)] if why is not None])
     eight = page.page(match.Matched([read.record("r.json", "1", whole)] * match.MOST), "1")
-    failures += case(8, "as many records as there are marks", [] if 'class="mark s7"' in eight else [(b"", "a mark is missing")])
+    failures += case(8, "as many records as there are marks",
+                     [] if 'class="mark s7"' in eight else [(b"", "a mark is missing")])
     print("1..8")
     return failures > 0
 
