@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `bench compare`: bench/compare, which is Python, reads the records and makes the table and the page; options, help, log
- * and files are those of every verb. */
+/* `bench compare`: bench/compare, which is Python, reads the records and makes the table and the page; options,
+ * help, log and files are those of every verb. */
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -18,8 +18,7 @@ extern char **environ;
 
 enum { RECORDS = 8, WORDS = 10 }; /* RECORDS: as many as there are colours and marks (compare/match.py) */
 
-/* The folder of the Python package: beside this program in a build folder and where both lie in one folder, else where
- * meson installs it. */
+/* The folder of the Python package: beside this program in a build folder, else where meson installs it. */
 static int find_package(char *path, size_t room)
 {
     static const char *const places[] = {"compare", "../../share/clvox/bench/compare",

@@ -30,6 +30,7 @@ void clv_page_end_scroll(clv_text *to);
 void clv_page_end_svg(clv_text *to);
 
 /* A word at a place; anchor "start", "middle" or "end"; class of the style. The text is escaped. */
-void clv_page_put_word(clv_text *to, double x, double y, const char *anchor, const char *class, const char *text);
+void clv_page_put_word(clv_text *to, double x, double y, const char *anchor, const char *class,
+                       const char *text);
 
 #endif

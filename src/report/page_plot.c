@@ -67,7 +67,8 @@ void clv_page_end_svg(clv_text *to)
     clv_text_put(to, "</svg>\n");
 }
 
-void clv_page_put_word(clv_text *to, double x, double y, const char *anchor, const char *class, const char *text)
+void clv_page_put_word(clv_text *to, double x, double y, const char *anchor, const char *class,
+                       const char *text)
 {
     clv_text_add(to, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" class=\"%s\">", x, y, anchor, class);
     clv_text_put_html(to, text);

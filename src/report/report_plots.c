@@ -55,7 +55,7 @@ static void put_tick(clv_text *to, const clv_page_axis *axis, double value, bool
              upright ? (double)LEFT : at, upright ? at : (double)TOP, upright ? (double)(WIDTH - RIGHT) : at,
              upright ? at : (double)(HEIGHT - BOTTOM));
     clv_page_put_word(to, upright ? LEFT - 6 : at, upright ? at + 4 : HEIGHT - BOTTOM + 16,
-                  upright ? "end" : "middle", "tick", text);
+                      upright ? "end" : "middle", "tick", text);
 }
 
 /* counts: there is nothing between whole numbers of x, such as iterations. */
@@ -150,7 +150,7 @@ void clvox_report_histogram(clvox_report *report, const char *title, const clvox
         most = ++bin[b] > most ? bin[b] : most;
     }
     clv_page_axis x = {low, high, LEFT, WIDTH - RIGHT},
-              y = {0, 100.0 * (double)most / (double)c.voxels, HEIGHT - BOTTOM, TOP};
+                  y = {0, 100.0 * (double)most / (double)c.voxels, HEIGHT - BOTTOM, TOP};
     clv_page_round_axis(&y);
     char words[160];
     snprintf(words, sizeof words, "%zu voxels, mean %.4g, standard deviation %.4g, from %.4g to %.4g",
@@ -209,7 +209,7 @@ void clvox_report_curves(clvox_report *report, const char *title, const char *x_
 {
     clv_text *to = clv_report_plots(report);
     clv_page_axis x = {INFINITY, -INFINITY, LEFT, WIDTH - RIGHT},
-              y = {INFINITY, -INFINITY, HEIGHT - BOTTOM, TOP};
+                  y = {INFINITY, -INFINITY, HEIGHT - BOTTOM, TOP};
     bool counts = true;
     if (!to)
         return;
