@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `bench compare`: bench/compare, which is Python, reads the records and makes the table and the page; options,
- * help, log and files are those of every verb. */
+/* `bench compare`: bench/compare, which is Python, reads the records and makes the table and the page;
+ * options, help, log and files are those of every verb. */
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
