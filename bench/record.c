@@ -18,7 +18,8 @@ static void put_text(cJSON *to, const char *name, const char *text)
         cJSON_AddStringToObject(to, name, text);
 }
 
-double record_quantile(const double *sorted, int count, double share)
+/* Where a share (0.25: the first quartile) of sorted values lies, linear between them. */
+static double quantile(const double *sorted, int count, double share)
 {
     double at = share * (count - 1);
     int below = (int)at, above = below + 1 < count ? below + 1 : below;
@@ -37,8 +38,8 @@ void record_add_sample(record_samples *s, double value)
             sorted[at] = sorted[at - 1];
         sorted[at] = s->sample[i];
     }
-    s->median = record_quantile(sorted, s->count, 0.5);
-    double between = record_quantile(sorted, s->count, 0.75) - record_quantile(sorted, s->count, 0.25);
+    s->median = quantile(sorted, s->count, 0.5);
+    double between = quantile(sorted, s->count, 0.75) - quantile(sorted, s->count, 0.25);
     s->spread = s->median > 0 ? between / s->median : 0;
 }
 

@@ -20,9 +20,6 @@ typedef struct record_samples {
     double spread; /* between the quartiles, over the median */
 } record_samples;
 
-/* Where a share (0.25: the first quartile) of sorted values lies, linear between them. */
-double record_quantile(const double *sorted, int count, double share);
-
 /* Adds one sample (none beyond RECORD_SAMPLES) and sets median and spread. */
 void record_add_sample(record_samples *samples, double value);
 

@@ -48,14 +48,14 @@ static void end(clv_text *to)
 /* A tick of a linear axis, no longer than its neighbours need. */
 static void put_tick(clv_text *to, const clv_page_axis *axis, double value, bool upright)
 {
-    char text[CLV_TEXT_NUMBER];
+    char text[32];
     const double at = clv_page_at(axis, value);
     snprintf(text, sizeof text, "%.6g", value);
     clv_text_add(to, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>",
              upright ? (double)LEFT : at, upright ? at : (double)TOP, upright ? (double)(WIDTH - RIGHT) : at,
              upright ? at : (double)(HEIGHT - BOTTOM));
     clv_page_put_word(to, upright ? LEFT - 6 : at, upright ? at + 4 : HEIGHT - BOTTOM + 16,
-                  upright ? "end" : "middle", "tick", 0, text);
+                      upright ? "end" : "middle", "tick", text);
 }
 
 /* counts: there is nothing between whole numbers of x, such as iterations. */
@@ -149,8 +149,8 @@ void clvox_report_histogram(clvox_report *report, const char *title, const clvox
         const int b = at < 0 ? 0 : at >= BINS ? BINS - 1 : (int)at;
         most = ++bin[b] > most ? bin[b] : most;
     }
-    clv_page_axis x = {low, high, LEFT, WIDTH - RIGHT, false},
-              y = {0, 100.0 * (double)most / (double)c.voxels, HEIGHT - BOTTOM, TOP, false};
+    clv_page_axis x = {low, high, LEFT, WIDTH - RIGHT},
+                  y = {0, 100.0 * (double)most / (double)c.voxels, HEIGHT - BOTTOM, TOP};
     clv_page_round_axis(&y);
     char words[160];
     snprintf(words, sizeof words, "%zu voxels, mean %.4g, standard deviation %.4g, from %.4g to %.4g",
@@ -208,8 +208,8 @@ void clvox_report_curves(clvox_report *report, const char *title, const char *x_
                          const clvox_report_curve *curves, int count)
 {
     clv_text *to = clv_report_plots(report);
-    clv_page_axis x = {INFINITY, -INFINITY, LEFT, WIDTH - RIGHT, false},
-              y = {INFINITY, -INFINITY, HEIGHT - BOTTOM, TOP, false};
+    clv_page_axis x = {INFINITY, -INFINITY, LEFT, WIDTH - RIGHT},
+                  y = {INFINITY, -INFINITY, HEIGHT - BOTTOM, TOP};
     bool counts = true;
     if (!to)
         return;

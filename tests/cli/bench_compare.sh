@@ -71,6 +71,7 @@ line 'gradient' '0.0849 79% 0.0849 1.00x~ 79%'
 line 'energy' '0.168 50% 0.168! 1.00x~ 50%'
 prints '^! the result was not compared'
 
+cp gpu.json ./-gpu.json
 begin "one record, and one of ceilings only"
 exits 0 clvox bench compare gpu.json -o one.html
 line 'warp linear' '0.120 70%'
@@ -140,6 +141,37 @@ LC_ALL=C grep -q "$(printf '\033')" log/out && complain "an escape sequence was 
 grep -q '<script\|<img' bad.html && complain "markup went into the page"
 prints '^????.31mred'
 
+begin "without Python, or with none that can do it"
+exits 1 env PATH="$work/none" "$program" bench compare gpu.json -o spared.html --json log/e.json
+one_sentence; says 'needs python3'; silent; absent spared.html
+json log/e.json '"python3" in j["error"]'
+mkdir old
+printf '#!/bin/sh\nexit 1\n' > old/python3
+chmod +x old/python3
+exits 1 env PATH="$work/old" "$program" bench compare gpu.json -o spared.html
+one_sentence; says 'python3 did not finish'; silent; absent spared.html
+
+begin "names and folders of any kind; nothing of the user's Python has a say"
+mkdir user
+echo 'raise SystemExit("not mine")' > user/json.py
+exits 0 env PYTHONPATH="$work/user" "$program" bench compare gpu.json; prints '^A  NVIDIA H200'
+name=$(printf 'caf\351 .json')
+cp gpu.json "$name"
+exits 0 clvox bench compare "$name" --json log/n.json; prints 'caf? .json$'
+exits 1 clvox bench compare "$(printf 'ni\351.json')"; one_sentence; says 'cannot be opened'
+
+begin "by Python alone: the same table and page, and the same words where a record is refused"
+exits 0 clvox bench compare gpu.json cpu.json -o verb.html
+cp log/out verb.txt
+exits 0 python3 "$here/../../bench/compare" gpu.json cpu.json -o alone.html
+cmp -s log/out verb.txt || complain "another table"
+sed 's/compare<\/code> [0-9.]* from/compare<\/code>  from/' verb.html | cmp -s - alone.html || complain "another page"
+exits 1 python3 "$here/../../bench/compare" gpu.json bad-cut.json -o spared.html; one_sentence; silent; absent spared.html
+exits 1 python3 "$here/../../bench/compare" gpu.json cpu.json -o cpu.json; says 'is an input'; silent
+exits 1 python3 "$here/../../bench/compare" gpu.json cpu.json -o none/page.html; one_sentence; silent
+exits 2 python3 "$here/../../bench/compare"
+exits 2 python3 "$here/../../bench/compare" gpu.json --markdown columns
+
 begin "usage errors exit with 2 and say what is wrong"
 exits 2 clvox bench compare
 exits 2 clvox bench compare --markdown columns gpu.json
@@ -147,6 +179,7 @@ exits 2 clvox bench compare gpu.json gpu.json gpu.json gpu.json gpu.json gpu.jso
 exits 1 clvox bench compare missing.json
 says 'missing.json: cannot be opened'
 exits 1 clvox bench compare .
+exits 0 clvox bench compare -o dashes.html -- -gpu.json; exists dashes.html
 exits 0 clvox bench compare --help
 prints '^Usage: clvox bench compare A.json B.json'
 finish

@@ -171,26 +171,6 @@ def gradients():
     yield "wrong", b"\x03%0 inf 1e999\n0x1p3 1_0\n"
 
 
-def records():
-    """Two rows and a ceiling with every member that a record of the bench can have."""
-    device = {"name": "a", "vendor": "b", "platform": "c", "driver": "d", "version": "e", "architecture": "",
-              "type": "gpu", "compute_units": 4, "clock_mhz": 1000, "global_bytes": 1e9, "local_bytes": 32768}
-    row = {"group": "kernels", "name": "force, \u00b5", "size": [9, 8, 7], "variant": "march", "tile": "8x8x1,4",
-           "seconds": 1e-3, "spread": 0.1, "samples": [1e-3, 9e-4, 1.1e-3], "device_seconds": 9e-4, "bytes": 1e6,
-           "operations": 1e7, "ceiling": "copy", "share": 0.5, "registers": 32, "occupancy": 0.5, "limit": "registers",
-           "verified": True, "remark": "<b>", "paper": {"value": 3, "unit": "times", "device": "GTX 480",
-                                                        "conclusion": "it is so", "holds": True}}
-    ceilings = [{"name": n, "unit": u, "value": 1e10, "samples": [1e10]}
-                for n, u in (("copy", "B/s"), ("multiply-add fp32", "FLOP/s"), ("launch", "s"), ("atomics", "1/s"))]
-    record = {"program": "clvox", "version": "1", "verb": "bench", "schema": 1, "date": "2026-11-21T19:00:00Z",
-              "command": ["clvox", "bench"], "device": device, "remarks": ["so"], "ceilings": ceilings, "rows": []}
-    groups = "kernels", "pipelines", "nlm", "lee2012", "lee2012"
-    for name, rows in ("rows", [{**row, "group": g} for g in groups]), ("one", [row]), ("ceilings", []), \
-            ("sizes", [row, {**row, "size": [1, 1, 1]}]), ("unknown", [{**row, "group": "new"}]):
-        yield name, json.dumps({**record, "rows": rows}).encode()
-    yield "former", b'{"program": "clvox", "version": "0", "verb": "bench", "kernels": []}'
-
-
 POINTS = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1.5]
 CORNERS = [0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3]
 
@@ -336,7 +316,7 @@ def surfaces():
 
 
 def main():
-    for make in volumes, mghs, nrrds, mifs, ltas, itks, fnirts, transforms, surfaces, gradients, records:
+    for make in volumes, mghs, nrrds, mifs, ltas, itks, fnirts, transforms, surfaces, gradients:
         name = make.__name__ if make is gradients else make.__name__[:-1]
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)
