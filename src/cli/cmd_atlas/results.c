@@ -58,7 +58,7 @@ int cli_atlas_claim(command *cli, const cli_atlas_request *r)
     CLI_TRY(cli_claim_output(cli, "output", path));
     for (int at = 0; at < (r->ats ? r->ats : 1); at++)
         CLI_TRY(claim_template(cli, r, at));
-    CLI_TRY(cli_claim_folder(cli, r->folder, "report.json"));
+    CLI_TRY(cli_claim_folder(cli, r->folder, "report.json", false));
     status = cli_claims_check(cli);
 end:
     return status;
