@@ -173,4 +173,119 @@ exits 1 clvox register --list pairs.tsv --bids-derivatives many2 $fast; says 'tw
 printf 'fixed\tmoving\n%s\tp_moving.nii.gz\n' "$template" > pairs.tsv
 exits 1 clvox register --list pairs.tsv --bids-derivatives many2 $fast; says 'p_moving.nii.gz: the moving image gives'; absent many2
 exits 1 clvox register --list pairs.tsv -o many2 $fast; says 'output'; absent many2
+
+begin "a template and the maps of its subjects: names, bytes, sidecars, and the list that clvox stats reads"
+fast="--quick --linear translation --linear-rounds 1 --rounds 1 --shrink 2x1 --iterations 10x10"
+for k in 1 2 3; do
+    clvox phantom warp -o "w$k.nii" --size 17x16x15 --spacing 3x3x3.5mm --amplitude 2 --seed $k -q
+    clvox phantom textured -o t.nii --size 17x16x15 --spacing 3x3x3.5mm --seed 9 --labels l.nii -q
+    mkdir -p "set/sub-$k/ses-a/anat"
+    clvox apply -i t.nii -r t.nii -t "w$k.nii" -o "set/sub-$k/ses-a/anat/sub-${k}_ses-a_T1w.nii.gz" -q
+    clvox apply -i l.nii -r t.nii -t "w$k.nii" --interp label -o "set/sub-$k/ses-a/anat/sub-${k}_ses-a_dseg.nii.gz" -q
+done
+echo '{"Name": "set", "BIDSVersion": "1.8.0"}' > set/dataset_description.json
+printf 'participant_id\tage\nsub-1\t8\nsub-2\t9\nsub-3\t5\n' > set/participants.tsv
+printf 'image\tlabels\tage\n' > set/list.tsv
+for k in 3 1 2; do printf 'sub-%s/ses-a/anat/sub-%s_ses-a_T1w.nii.gz\tsub-%s/ses-a/anat/sub-%s_ses-a_dseg.nii.gz\t%s\n' $k $k $k $k $k; done >> set/list.tsv
+out=set/derivatives/clvox
+exits 0 clvox atlas --bids-derivatives $out $fast --list set/list.tsv --report
+# of_subjects SPACE: their files
+of_subjects() {
+    for k in 1 2 3; do
+        a=sub-$k/ses-a/anat/sub-${k}_ses-a
+        for end in "space-$1_logjac" "from-T1w_to-$1_mode-image_desc-warp_xfm" "from-$1_to-T1w_mode-image_desc-warp_xfm"; do
+            echo "${a}_$end.nii.gz"
+            echo "${a}_$end.json"
+        done
+        for end in txt json; do echo "${a}_from-T1w_to-$1_mode-image_desc-affine_xfm.$end"; done
+    done
+}
+files $out << END
+.bidsignore
+dataset_description.json
+logs/tpl-study_T1w.json
+tpl-study/figures/tpl-study_T1w.html
+tpl-study/tpl-study_T1w.json
+tpl-study/tpl-study_T1w.nii.gz
+tpl-study/tpl-study_dseg.json
+tpl-study/tpl-study_dseg.nii.gz
+tpl-study/tpl-study_logjac.json
+tpl-study/tpl-study_logjac.nii.gz
+tpl-study/tpl-study_subjects.tsv
+tpl-study/tpl-study_summary.tsv
+$(of_subjects study)
+END
+exits 0 clvox atlas -o plain $fast --list set/list.tsv
+# alike PLAIN DERIVATIVES: the same bytes
+alike() {
+    for pair in template.nii.gz=tpl-study/tpl-study_T1w.nii.gz template_logjac.nii.gz=tpl-study/tpl-study_logjac.nii.gz \
+        sub-2_ses-a_T1w_affine.txt=sub-2/ses-a/anat/sub-2_ses-a_from-T1w_to-study_mode-image_desc-affine_xfm.txt \
+        sub-1_ses-a_T1w_warp.nii.gz=sub-1/ses-a/anat/sub-1_ses-a_from-T1w_to-study_mode-image_desc-warp_xfm.nii.gz \
+        sub-3_ses-a_T1w_inverse_warp.nii.gz=sub-3/ses-a/anat/sub-3_ses-a_from-study_to-T1w_mode-image_desc-warp_xfm.nii.gz \
+        sub-3_ses-a_T1w_logjac.nii.gz=sub-3/ses-a/anat/sub-3_ses-a_space-study_logjac.nii.gz; do
+        cmp -s "$1/${pair%%=*}" "$2/${pair#*=}" || complain "$pair differs"
+    done
+}
+alike plain $out
+cmp -s plain/template_labels.nii.gz $out/tpl-study/tpl-study_dseg.nii.gz || complain "other labels"
+cmp -s plain/summary.tsv $out/tpl-study/tpl-study_summary.tsv || complain "another summary"
+json $out/tpl-study/tpl-study_T1w.json 'j["Sources"] == ["../../sub-%d/ses-a/anat/sub-%d_ses-a_T1w.nii.gz" % (k, k) for k in (3, 1, 2)] and j["SkullStripped"] is False and j["Description"]'
+json $out/tpl-study/tpl-study_dseg.json 'j["Sources"][0] == "../../sub-3/ses-a/anat/sub-3_ses-a_dseg.nii.gz"'
+json $out/sub-1/ses-a/anat/sub-1_ses-a_from-T1w_to-study_mode-image_desc-warp_xfm.json 'j["Sources"] == ["../../sub-1/ses-a/anat/sub-1_ses-a_T1w.nii.gz", "bids::tpl-study/tpl-study_T1w.nii.gz"] and j["SpatialReference"] == "bids::tpl-study/tpl-study_T1w.nii.gz"'
+cut -f 1 $out/tpl-study/tpl-study_subjects.tsv | sed 1d > got
+for k in 3 1 2; do echo "../sub-$k/ses-a/anat/sub-${k}_ses-a_space-study_logjac.nii.gz"; done | cmp -s - got || complain "other rows in the list"
+exits 0 clvox stats --list $out/tpl-study/tpl-study_subjects.tsv --test age --permutations 4 -o stats
+
+begin "templates along a covariate are cohorts; a BIDS folder; another name; no deformation"
+exits 0 clvox atlas --bids-derivatives set/derivatives/growth/ $fast set --regress age --at 5,8.5 --bandwidth 3 --space growth
+files set/derivatives/growth << END
+.bidsignore
+dataset_description.json
+logs/tpl-growth_T1w.json
+$(for c in 1 2; do
+    for end in T1w.nii.gz T1w.json logjac.nii.gz logjac.json subjects.tsv summary.tsv; do echo "tpl-growth/cohort-$c/tpl-growth_cohort-${c}_$end"; done
+    of_subjects "growth+$c"
+done)
+END
+json set/derivatives/growth/tpl-growth/cohort-2/tpl-growth_cohort-2_T1w.json 'j["Description"].endswith("age 8.5")'
+for image in $(cut -f 1 set/derivatives/growth/tpl-growth/cohort-2/tpl-growth_cohort-2_subjects.tsv | sed 1d); do exists "set/derivatives/growth/tpl-growth/cohort-2/$image"; done
+exits 0 clvox atlas --bids-derivatives set/derivatives/growth $fast set --space linear --rounds 0 --deform none
+json set/derivatives/growth/sub-1/ses-a/anat/sub-1_ses-a_from-T1w_to-linear_mode-image_desc-affine_xfm.json 'j["Description"] == "Affine of ITK"'
+absent set/derivatives/growth/tpl-linear/tpl-linear_logjac.json; exists set/derivatives/growth/tpl-growth/cohort-1/tpl-growth_cohort-1_T1w.nii.gz
+
+begin "a template that is ended or killed goes on and ends with the same bits"
+slow="--quick --linear translation --linear-rounds 1 --rounds 3 --shrink 2x1 --iterations 30x30 --tolerance 0"
+exits 0 clvox atlas -o whole $slow set
+ended="$program atlas --bids-derivatives set/derivatives/ended $slow set"
+exits 0 python3 "$here/end.py" SIGTERM 143 set/derivatives/ended logs/tpl-study_T1w_state/subject_1 $ended
+says 'logs/tpl-study_T1w_state keeps what has been done: the same command continues from there'
+files set/derivatives/ended << END
+.bidsignore
+dataset_description.json
+$(cd set/derivatives/ended && find logs/tpl-study_T1w_state -type f)
+END
+exits 0 python3 "$here/end.py" SIGKILL -9 set/derivatives/ended logs/tpl-study_T1w_state/round $ended
+exits 0 $ended; says 'logs/tpl-study_T1w_state: of a run that was interrupted: continuing'
+absent set/derivatives/ended/logs/tpl-study_T1w_state
+json set/derivatives/ended/logs/tpl-study_T1w.json 'j["result"]["resumed"] > 2'
+alike whole set/derivatives/ended
+files set/derivatives/ended << END
+.bidsignore
+dataset_description.json
+logs/tpl-study_T1w.json
+$(for end in T1w.nii.gz T1w.json logjac.nii.gz logjac.json subjects.tsv summary.tsv; do echo "tpl-study/tpl-study_$end"; done; of_subjects study)
+END
+
+begin "what a template cannot be made into derivatives of is refused, and nothing is written"
+find . -type d | grep -v log | sort > before
+exits 1 clvox atlas --bids-derivatives set $fast set; one_sentence; says 'set: is a raw data set.*set/derivatives/clvox'
+exits 1 clvox atlas --bids-derivatives set/tpl $fast set; one_sentence; says 'set/tpl: lies in the raw data set'
+exits 1 clvox atlas --bids-derivatives d2 $fast p_fixed.nii.gz p_moving.nii.gz; one_sentence; says 'p_fixed.nii.gz: the images give'
+cp set/sub-1/ses-a/anat/sub-1_ses-a_T1w.nii.gz sub-1_ses-a_desc-x_T1w.nii.gz
+exits 1 clvox atlas --bids-derivatives d2 $fast sub-1_ses-a_desc-x_T1w.nii.gz set/sub-1/ses-a/anat/sub-1_ses-a_T1w.nii.gz; one_sentence; says 'two images would have the output d2/sub-1/ses-a/anat/'
+exits 2 clvox atlas --bids-derivatives d2 -o d3 set; says 'one of them'
+exits 2 clvox atlas -o d3 set --space x; says '--space belongs to'
+exits 2 clvox atlas --bids-derivatives d2 set --space a-b; says '--space a-b'
+exits 0 clvox atlas --bids-derivatives set/derivatives/dry $fast set --dry-run
+find . -type d | grep -v log | sort | diff before - > log/err || complain "folders were left"
 finish
