@@ -127,6 +127,8 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     CLI_TRY(cli_team_open(cli));
     if (cli->team && r->dry_run)
         return cli_misuse("--dry-run is for one process: it plans for any number");
+    if (r->derivatives)
+        CLI_TRY(clvox_team_agree(cli->team, cli_atlas_check_names(r)));
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_open_store(r)));
     const double mark = cli_seconds();
     CLI_TRY(clvox_team_agree(cli->team, load(cli, r, o->skip_bad)));
@@ -373,8 +375,6 @@ int cmd_atlas(command *cli, int argc, char **argv)
         CLI_TRY(cli_atlas_read_weights(&r, r.weights));
     if (r.list)
         CLI_TRY(cli_atlas_read_list(&r));
-    if (r.derivatives)
-        CLI_TRY(cli_atlas_check_names(&r));
     status = run(cli, &r, &o);
 end:
     cli_atlas_free(&r);
