@@ -98,6 +98,31 @@ exists d/sub-3/func/sub-3_task-rest_from-x_to-MNI152_mode-image_desc-affine_xfm.
 json d/sub-3/func/sub-3_task-rest_space-MNI152_res-02_desc-brain_boldref.json 'j["SkullStripped"] is True'
 json d/sub-3/func/sub-3_task-rest_space-MNI152_res-02_desc-brain_mask.json 'j["Type"] == "Brain"'
 
+begin "momenta, tissues and shapes"
+cp p_fixed_labels.nii.gz f.nii.gz; cp p_moving_labels.nii.gz m.nii.gz
+printf 'v -9 -9 -9\nv 9 -9 -9\nv 0 9 -9\nv 0 0 9\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n' > f.obj; sed 's/ 9/ 8/g' f.obj > m.obj
+printf 'x,y,z\n-9,-9,-9\n9,-9,-9\n0,9,-9\n0,0,9\n' > f.csv; sed 's/9/8/g' f.csv > m.csv
+all="--linear none --deform shooting --shrink 2 --iterations 1 --timesteps 2 --posteriors f.nii.gz,m.nii.gz --surface f.obj,m.obj --surface f.obj,m.obj --cloud f.csv,m.csv --no-picture -q"
+exits 0 clvox register -f $template -m "$image" $all --bids-derivatives momenta
+files momenta << END
+.bidsignore
+dataset_description.json
+logs/${stem}_space-MNI152_res-02_T1w.json
+$(for end in from-MNI152_to-T1w_mode-image_desc-warp_xfm.nii.gz from-T1w_to-MNI152_mode-image_desc-affine_xfm.txt from-T1w_to-MNI152_mode-image_desc-momentum_xfm.nii.gz \
+    from-T1w_to-MNI152_mode-image_desc-warp_xfm.nii.gz space-MNI152_res-02_T1w.nii.gz space-MNI152_res-02_desc-1_cloud.csv space-MNI152_res-02_desc-1_surface.obj \
+    space-MNI152_res-02_desc-2_surface.obj space-MNI152_res-02_probseg.nii.gz; do
+    echo "sub-01/ses-a/anat/${stem}_$end"
+    echo "sub-01/ses-a/anat/${stem}_${end%%.*}.json"
+done)
+END
+exits 0 clvox register -f $template -m "$image" $all -o q
+for pair in from-T1w_to-MNI152_mode-image_desc-momentum_xfm.nii.gz=momentum.nii.gz space-MNI152_res-02_probseg.nii.gz=posteriors.nii.gz \
+    space-MNI152_res-02_desc-2_surface.obj=surface_2.obj space-MNI152_res-02_desc-1_cloud.csv=cloud_1.csv; do
+    cmp -s "momenta/sub-01/ses-a/anat/${stem}_${pair%%=*}" "q_${pair#*=}" || complain "$pair differs"
+done
+json momenta/sub-01/ses-a/anat/${stem}_space-MNI152_res-02_desc-1_cloud.json 'j["Sources"][0] == "../m.csv" and len(j["Sources"]) == 3'
+json momenta/sub-01/ses-a/anat/${stem}_space-MNI152_res-02_probseg.json 'j["Sources"][0] == "../m.nii.gz"'
+
 begin "another pipeline's description stays, and nothing is put beside it; an image's own sidecar says whether it is the brain"
 mkdir -p other
 echo '{"Name": "fMRIPrep", "BIDSVersion": "1.4.0", "PipelineDescription": {"Name": "fMRIPrep"}}' > other/dataset_description.json
@@ -249,6 +274,14 @@ done)
 END
 json set/derivatives/growth/tpl-growth/cohort-2/tpl-growth_cohort-2_T1w.json 'j["Description"].endswith("age 8.5")'
 for image in $(cut -f 1 set/derivatives/growth/tpl-growth/cohort-2/tpl-growth_cohort-2_subjects.tsv | sed 1d); do exists "set/derivatives/growth/tpl-growth/cohort-2/$image"; done
+exits 0 clvox atlas --bids-derivatives set/derivatives/growth/ $fast set --regress age --at 5 --bandwidth 3 --space growth
+says 'cohort-2/tpl-growth_cohort-2_T1w.nii.gz: of an earlier run, which these results replace: removed'
+files set/derivatives/growth << END
+.bidsignore
+dataset_description.json
+logs/tpl-growth_T1w.json
+$(for end in T1w.nii.gz T1w.json logjac.nii.gz logjac.json subjects.tsv summary.tsv; do echo "tpl-growth/cohort-1/tpl-growth_cohort-1_$end"; done; of_subjects growth+1)
+END
 exits 0 clvox atlas --bids-derivatives set/derivatives/growth $fast set --space linear --rounds 0 --deform none
 json set/derivatives/growth/sub-1/ses-a/anat/sub-1_ses-a_from-T1w_to-linear_mode-image_desc-affine_xfm.json 'j["Description"] == "Affine of ITK"'
 absent set/derivatives/growth/tpl-linear/tpl-linear_logjac.json; exists set/derivatives/growth/tpl-growth/cohort-1/tpl-growth_cohort-1_T1w.nii.gz
