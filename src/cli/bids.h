@@ -29,9 +29,9 @@ const cli_bids_word *cli_bids_find(const cli_bids_name *name, const char *key);
 /* Letters and digits. */
 bool cli_bids_is_label(const char *text);
 
-/* The space that a fixed image stands for: NAME of tpl-NAME_ or space-NAME_; of another subject or session both
- * labels, sub02ses1; the suffix where only that is another, as T1w for T2w of the same session; of any other name
- * its letters and digits. false: it has none. */
+/* The space that a fixed image stands for: NAME of tpl-NAME_ or space-NAME_; of another subject or session
+ * sub02ses1; the suffix where only that is another, as T1w for T2w of the same session; of any other name its
+ * letters and digits. false: it has none. */
 bool cli_bids_space(const char *fixed, const cli_bids_name *moving, char out[CLI_BIDS_ROOM]);
 
 /* What the names of an image's derivatives are made of. */
@@ -45,15 +45,15 @@ typedef struct cli_bids_target {
     char labels[CLI_BIDS_ROOM]; /* _space-NAME_seg-x_res-1_desc-y_dseg, or _mask */
 } cli_bids_target;
 
-/* Of the image of a subject in a space; res: of its grid, labels: a label map that goes with it, or NULL. false:
- * its name lacks sub-LABEL or is too long. */
+/* Of the image of a subject in a space; res: of its grid, labels: a label map that goes with it, or NULL.
+ * false: its name lacks sub-LABEL or is too long. */
 bool cli_bids_subject(const char *image, const char *labels, const char *space, const cli_bids_word *res,
                       cli_bids_target *out);
 /* Of a template of these images; cohort: from 1 on, 0: there is one template. */
 bool cli_bids_template(const char *space, int cohort, const cli_bids_word *suffix, cli_bids_target *out);
 
-/* A pattern with the parts in it: %P folder and stem, %F stem among the figures of the subject, %L stem among the
- * logs, %g %a (from) %b (to) %i %l (labels). false: a name is too long. */
+/* A pattern with the parts in it: %P folder and stem, %F stem among the figures of the subject, %L stem among
+ * the logs, %g %a (from) %b (to) %i %l (labels). false: a name is too long. */
 bool cli_bids_expand(const char *pattern, const cli_bids_target *target, char out[PATH_MAX]);
 
 /* A path with another ending: what follows the first point of its last part. */

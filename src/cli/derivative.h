@@ -14,8 +14,8 @@
  * below its derivatives/, or has the image itself. */
 int cli_derivative_check(const char *folder, const char *image);
 
-/* Writes dataset_description.json and .bidsignore, where there is no description. They belong to all runs, and
- * are no outputs of one. */
+/* Writes dataset_description.json and .bidsignore, where there is no description. They belong to all
+ * runs, and are no outputs of one. */
 int cli_derivative_describe(const char *folder);
 
 /* A sidecar, for cJSON_Delete; `folder` is that of the derivatives. NULL without memory. */

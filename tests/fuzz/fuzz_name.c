@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hostile names of images: MOVING, FIXED and LABELS, a line each. What derivatives are called stays in the folder
- * of its subject. */
+/* Hostile names of images: MOVING, FIXED and LABELS, a line each. What derivatives are called stays in the
+ * folder of its subject. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,8 +36,8 @@ typedef struct cli_pair_names {
     char *prefix, *end[CLI_PAIR_NAMES], *sidecar[CLI_PAIR_NAMES];
 } cli_pair_names;
 
-/* What -o or --bids-derivatives makes of a request; the images are not looked at. For cli_pair_names_free, on failure
- * too. */
+/* What -o or --bids-derivatives makes of a request; the images are not looked at. For cli_pair_names_free, on
+ * failure too. */
 int cli_pair_names_make(const cli_register_request *request, cli_pair_names *out);
 void cli_pair_names_free(cli_pair_names *names);
 /* The path of one of them. */
