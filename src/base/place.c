@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -165,16 +166,19 @@ static struct {
     atomic_bool there;
 } made[MOST_MADE];
 static atomic_int made_count;
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 static int make_folder(const char *path, const char *folder)
 {
     if (!mkdir(folder, 0777)) {
+        pthread_mutex_lock(&making); /* pairs of a list make theirs side by side */
         int at = atomic_load(&made_count);
         if (at < MOST_MADE && strlen(folder) < PATH_MAX) {
             strcpy(made[at].name, folder);
             atomic_store(&made[at].there, true);
             atomic_store(&made_count, at + 1);
         }
+        pthread_mutex_unlock(&making);
         return CLVOX_OK;
     }
     struct stat info;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/claims.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,11 +137,32 @@ static void read_before(cli_claims *c, const char *path)
     free(text);
 }
 
+int cli_claim_files(command *cli, const char *prefix, const cli_end *ends, const char *log)
+{
+    int status = CLVOX_OK;
+    cli_claims *c = claims_of(cli);
+    char path[PATH_MAX];
+    if (!c)
+        return out_of_memory();
+    for (; ends->end; ends++) {
+        if (snprintf(path, sizeof path, "%s%s", prefix, ends->end) >= PATH_MAX)
+            return clvox_fail(CLVOX_ERROR_FILE, "%.60s...: the name is too long", prefix);
+        if (ends->written)
+            CLI_TRY(clvox_folders_make(path));
+        if (!strcmp(ends->end, log))
+            read_before(c, path);
+        CLI_TRY(add(cli, path, true, ends->written));
+    }
+    status = cli_claims_check(cli);
+end:
+    return status;
+}
+
 int cli_claim_prefix(command *cli, const char **prefix, const cli_end *ends)
 {
     int status = CLVOX_OK;
     const char *typed = *prefix, *end = file_end(typed);
-    char meant[4096], path[4096 + 64];
+    char meant[4096];
     size_t length = strlen(typed);
     cli_claims *c = claims_of(cli);
     if (!c)
@@ -162,14 +184,7 @@ int cli_claim_prefix(command *cli, const char **prefix, const cli_end *ends)
     }
     CLI_TRY(append(&c->owned, &c->owneds, meant));
     *prefix = c->owned[c->owneds - 1];
-    CLI_TRY(clvox_folders_make(*prefix));
-    for (; ends->end; ends++) {
-        snprintf(path, sizeof path, "%s%s", *prefix, ends->end);
-        if (!strcmp(ends->end, ".json"))
-            read_before(c, path);
-        CLI_TRY(add(cli, path, true, ends->written));
-    }
-    status = cli_claims_check(cli);
+    status = cli_claim_files(cli, *prefix, ends, ".json");
 end:
     return status;
 }
@@ -180,15 +195,15 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Whether path is a file right in the folder. */
-static bool lies_in(const char *path, const char *folder)
+/* Whether path is a file right in the folder, or deep in it. */
+static bool lies_in(const char *path, const char *folder, bool deep)
 {
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/')
         length--;
     if (strncmp(path, folder, length) != 0 || path[length] != '/')
         return false;
-    return !strchr(path + length + strspn(path + length, "/"), '/');
+    return deep || !strchr(path + length + strspn(path + length, "/"), '/');
 }
 
 static bool is_output(const cli_claims *c, const char *path)
@@ -200,7 +215,7 @@ static bool is_output(const cli_claims *c, const char *path)
     return false;
 }
 
-int cli_claim_folder(command *cli, const char *folder, const char *log)
+int cli_claim_folder(command *cli, const char *folder, const char *log, bool deep)
 {
     int status = CLVOX_OK;
     char path[4096 + 256];
@@ -212,10 +227,11 @@ int cli_claim_folder(command *cli, const char *folder, const char *log)
         read_before(c, path);
     }
     for (int i = 0; i < c->outputs; i++)
-        c->output[i].of_prefix |= lies_in(c->output[i].path, folder);
+        c->output[i].of_prefix |= lies_in(c->output[i].path, folder, deep);
     const cJSON *one, *list = cJSON_GetObjectItem(c->before, "outputs");
     cJSON_ArrayForEach(one, list) {
-        if (!cJSON_IsString(one) || !lies_in(one->valuestring, folder) || is_output(c, one->valuestring))
+        if (!cJSON_IsString(one) || !lies_in(one->valuestring, folder, deep) ||
+            is_output(c, one->valuestring))
             continue;
         CLI_TRY(add(cli, one->valuestring, true, false));
     }

@@ -27,9 +27,13 @@ int cli_claim_output(struct command *cli, const char *option, const char *path);
  * a misuse. *prefix is then owned by cli. */
 int cli_claim_prefix(struct command *cli, const char **prefix, const cli_end *ends);
 
+/* The same for files whose prefix is a folder with its slash and means itself; log: the end of its log. */
+int cli_claim_files(struct command *cli, const char *prefix, const cli_end *ends, const char *log);
+
 /* All results in a folder, once those of this run are claimed: what an earlier run listed there counts like files of its
- * prefix. log: the name of its log in the folder; NULL: that of the prefix. */
-int cli_claim_folder(struct command *cli, const char *folder, const char *log);
+ * prefix. log: the name of its log in the folder; NULL: that of the prefix. deep: also what lies in folders
+ * there. */
+int cli_claim_folder(struct command *cli, const char *folder, const char *log, bool deep);
 
 /* CLVOX_ERROR_FILE where an output cannot be written, is an input or another output, or exists and
  * --no-clobber keeps it. */

@@ -221,7 +221,7 @@ typedef struct cli_output {
 } cli_output;
 
 /* The files of a result, named PREFIX and their end. A zeroed one is empty. */
-enum { CLI_MAX_OUTPUTS = 40 };
+enum { CLI_MAX_OUTPUTS = 80 };
 typedef struct cli_outputs {
     cli_output item[CLI_MAX_OUTPUTS];
     int count;

@@ -170,29 +170,14 @@ begin "a run that is ended or killed goes on and ends with the same bits"
 slow="--quick --linear translation --linear-rounds 1 --rounds 3 --shrink 2x1 --iterations 30x30 --tolerance 0"
 exits 0 clvox atlas -o whole $slow s1.nii s2.nii s3.nii
 absent whole/state
-cat > end.py <<'P'
-"""end.py SIGNAL CODE FOLDER FILE COMMAND...: sends the signal once FOLDER/FILE is there; again, where the run was faster."""
-import os, shutil, signal, subprocess, sys, time
-number, want, folder, seen = getattr(signal, sys.argv[1]), int(sys.argv[2]), sys.argv[3], os.path.join(*sys.argv[3:5])
-for attempt in range(20):
-    run = subprocess.Popen(sys.argv[5:])
-    while run.poll() is None and not os.path.exists(seen):
-        time.sleep(0.002)
-    run.send_signal(number)
-    code = run.wait()
-    if code == want:
-        break
-    shutil.rmtree(folder)
-sys.exit(code != want)
-P
 ended="$program atlas -o ended $slow s1.nii s2.nii s3.nii"
-exits 0 python3 end.py SIGTERM 143 ended state/subject_1 $ended
+exits 0 python3 "$here/end.py" SIGTERM 143 ended state/subject_1 $ended
 says 'ended/state keeps what has been done: the same command continues from there'
 [ "$(ls -A ended)" = state ] || complain "more than the state stayed: $(ls -A ended)"
 [ -z "$(ls -A ended/state | grep part)" ] || complain "a temporary file stayed"
-exits 0 python3 end.py SIGKILL -9 ended state/round $ended
+exits 0 python3 "$here/end.py" SIGKILL -9 ended state/round $ended
 absent ended/report.json
-exits 0 python3 end.py SIGTERM 143 ended state/subject_2 $ended --device "$one,$one" --memory 50K
+exits 0 python3 "$here/end.py" SIGTERM 143 ended state/subject_2 $ended --device "$one,$one" --memory 50K
 [ "$(ls -A ended)" = state ] || complain "more than the state stayed: $(ls -A ended)"
 exits 1 clvox atlas -q -o ended $slow --step 0.3vox s1.nii s2.nii s3.nii; one_sentence; says 'ended/state: .*another step .*or remove the folder'
 exits 0 clvox atlas -o ended $slow s2.nii s1.nii s3.nii --memory 0; says 'ended/state: of a run that was interrupted: continuing'
@@ -270,7 +255,7 @@ absent grown/template_8_labels.nii.gz; absent grown/s3_2.5_warp.nii.gz; absent g
 json grown/report.json '[(t["at"], t["subjects"], len(t["rounds"])) for t in j["result"]["templates"]] == [(2.5, 2, 4), (8, 1, 4)]'
 json grown/report.json 'j["options"]["regress"] == "age" and abs(j["result"]["templates"][0]["mean"] - 2.5) < 1e-6'
 head -n 1 grown/summary_8.tsv | grep -q "age${tab}share" || complain "the summary lacks columns"
-exits 0 python3 end.py SIGTERM 143 half state/template_0 "$program" atlas -q -o half $slow $along --skip-bad
+exits 0 python3 "$here/end.py" SIGTERM 143 half state/template_0 "$program" atlas -q -o half $slow $along --skip-bad
 exists half/template_2.5.nii.gz; absent half/template_8.nii.gz
 touch -d 2001-01-01 half/template_2.5.nii.gz
 exits 0 clvox atlas -o half $slow $along --skip-bad

@@ -4,6 +4,7 @@
 #   begin "what holds"; exits 0 clvox info a.nii; prints "RAS"
 set -u
 program=$1
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99

@@ -45,6 +45,19 @@ for file in grown/*; do
     [ "${file#grown/}" = report.json ] || cmp "$file" "grown3/${file#grown/}" || complain "${file#grown/} differs"
 done
 
+begin "BIDS derivatives have the bytes and names of one process; what is refused is said once"
+printf 'image\n' > subjects.tsv
+for k in 1 2 3; do cp "s$k.nii" "sub-${k}_T1w.nii"; echo "sub-${k}_T1w.nii" >> subjects.tsv; done
+exits 0 clvox atlas --bids-derivatives alone $fast --list subjects.tsv --report
+exits 0 together 3 atlas --bids-derivatives many $fast --list subjects.tsv --report
+(cd alone && find . -type f ! -path './logs/*' ! -name '*.html' | sort) > names
+[ "$(wc -l < names)" = 32 ] || complain "$(wc -l < names) files"
+while read -r file; do cmp -s "alone/$file" "many/$file" || complain "$file differs"; done < names
+(cd many && find . -type f ! -path './logs/*' ! -name '*.html' | sort) | cmp -s - names || complain "other files"
+exits 1 together 2 atlas --bids-derivatives refused $fast --list list.tsv
+[ "$(grep -c 'the images give' log/err)" = 1 ] || complain "it is not said once"
+absent refused
+
 begin "the page shows the subjects of all processes through their warps"
 exits 0 clvox atlas -o paged $fast --list list.tsv --report
 exits 0 together 2 atlas -o paged2 $fast --list list.tsv --report

@@ -315,8 +315,22 @@ def surfaces():
     yield "byuparts", f"2 4 2 7\n1 1 2 2\n{words(POINTS)}\n1 3 -2 1 2 3 -4\n".encode()
 
 
+def names():
+    yield "session", (b"raw/sub-01/ses-a/anat/sub-01_ses-a_acq-x_run-1_T1w.nii.gz\ntpl-MNI_cohort-1_res-02_T1w.nii.gz\n"
+                      b"sub-01_seg-a_desc-b_mask.nii.gz")
+    yield "other", b"sub-01_space-x_desc-y_bold.nii\n../sub-02/anat/sub-02_T1w.nii.gz"
+    yield "same", b"sub-01_T2w.nii\nsub-01_T1w.nii"
+    yield "twice", b"sub-01_sub-02_T1w.nii\nMNI152_T1_1mm.nii.gz"
+    yield "plain", b"sub-01_run-2_T1w.nii\nMNI152_T1_1mm.nii.gz\nlabels.nii"
+    yield "long", b"sub-" + b"1" * 250 + b"_T1w.nii\n" + b"_-." * 99
+
+
 def main():
+<<<<<<< HEAD
     for make in volumes, mghs, nrrds, mifs, ltas, itks, fnirts, transforms, surfaces, gradients:
+=======
+    for make in volumes, mghs, nrrds, mifs, ltas, itks, fnirts, transforms, surfaces, gradients, records, names:
+>>>>>>> bids
         name = make.__name__ if make is gradients else make.__name__[:-1]
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)

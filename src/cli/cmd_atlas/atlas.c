@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/bar.h"
+#include "cli/bids.h"
 
 /* ---- the run ------------------------------------------------------------- */
 
@@ -26,7 +27,7 @@ typedef struct output {
 static void note_page(command *cli, const cli_atlas_request *r, int at)
 {
     char path[PATH_MAX];
-    if (!access(cli_atlas_path(r, "report", at, ".html", path), F_OK))
+    if (!access(cli_atlas_path(r, CLI_ATLAS_PAGE, at, path), F_OK))
         cli_log_output(cli, path);
     else
         cli_remark(cli, 0, "%s: the run that made this template had no --report; there is no page of it\n",
@@ -118,7 +119,7 @@ static int load(command *cli, cli_atlas_request *r, bool skip_bad)
 static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
-    char path[PATH_MAX], state[PATH_MAX], *text = NULL;
+    char path[PATH_MAX], state[PATH_MAX], begun[PATH_MAX + 8], *text = NULL;
     size_t size;
     clvox_atlas_subject *subjects = NULL;
     output out = {.cli = cli, .r = r};
@@ -126,6 +127,8 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     CLI_TRY(cli_team_open(cli));
     if (cli->team && r->dry_run)
         return cli_misuse("--dry-run is for one process: it plans for any number");
+    if (r->derivatives)
+        CLI_TRY(clvox_team_agree(cli->team, cli_atlas_check_names(r)));
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_open_store(r)));
     const double mark = cli_seconds();
     CLI_TRY(clvox_team_agree(cli->team, load(cli, r, o->skip_bad)));
@@ -161,18 +164,19 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         cli_remark(cli, 0, ", in %d processes", cli->team->size);
     cli_remark(cli, 0, "\n");
     log_options(cli, r, o);
-    o->state = cli_atlas_path(r, "state", -1, "", state);
-    if (!access(cli_atlas_path(r, "state", -1, "/run", path), F_OK))
+    o->state = cli_atlas_path(r, CLI_ATLAS_STATE, -1, state);
+    snprintf(begun, sizeof begun, "%s/run", state);
+    if (!access(begun, F_OK))
         cli_remark(cli, 0, "%s: of a run that was interrupted: continuing from there\n", state);
     cli_bar_begin(&bar, cli);
     o->progress = cli_bar_stage;
     o->user = &bar;
     status = build(&out, subjects, o);
     cli_bar_end(&bar);
-    if (status == CLVOX_ERROR_STOPPED && !access(path, F_OK))
+    if (status == CLVOX_ERROR_STOPPED && !access(begun, F_OK))
         cli_remark(cli, 0, "%s keeps what has been done: the same command continues from there%s\n", state,
                    cli->team ? ", in any number of processes" : "");
-    if (status == CLVOX_ERROR_DATA && !o->skip_bad && !access(path, F_OK))
+    if (status == CLVOX_ERROR_DATA && !o->skip_bad && !access(begun, F_OK))
         cli_remark(cli, 0, "%s keeps what has been done: with --skip-bad the same command continues without the subject\n",
                    state);
     CLI_TRY(status);
@@ -182,7 +186,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     cli_atlas_report_store(cli, r);
     if (!cli_is_first(cli))
         goto end;
-    CLI_TRY(cli_write_log(cli, cli_atlas_path(r, "report", -1, ".json", path)));
+    CLI_TRY(cli_write_log(cli, cli_atlas_path(r, CLI_ATLAS_LOG, -1, path)));
     clvox_atlas_forget(state);
 end:
     if (out.lines)
@@ -230,6 +234,10 @@ int cmd_atlas(command *cli, int argc, char **argv)
     clvox_atlas_options o;
     const cli_option options[] = {
         {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results"},
+        {"bids-derivatives", 0, CLI_FOLDER, &r.derivatives, "DIR",
+         "instead of -o: write into this folder of BIDS derivatives, under names made from the images'"},
+        {"space", 0, CLI_TEXT, &r.space, "NAME",
+         "with --bids-derivatives: the name of the template and its space (default: study)"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
          "table of subjects instead: columns image, mask, labels, weight, covariates"},
         {"suffix", 0, CLI_TEXT, &r.suffix, "SUFFIX",
@@ -279,7 +287,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "-o DIR IMAGE... [options]\n"
                     "       clvox atlas -o DIR --list FILE.tsv [options]\n"
-                    "       clvox atlas -o DIR BIDSDIR [--suffix T1w] [options]",
+                    "       clvox atlas -o DIR BIDSDIR [--suffix T1w] [options]\n"
+                    "       clvox atlas --bids-derivatives DIR BIDSDIR [--suffix T1w] [options]",
         .about = "Builds an unbiased template of a population: rounds of registering every subject to the template,\n"
                  "removing the mean map, and averaging. The template does not depend on the order of subjects. Writes\n"
                  "  DIR/template.nii.gz          the average\n"
@@ -293,6 +302,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "  DIR/summary.tsv              one row per subject, the least similar to the template first\n"
                  "  DIR/report.html              with --report: template, subjects on it, convergence\n"
                  "  DIR/report.json              options, inputs, mean map, spread and sharpness by round\n"
+                 "With --bids-derivatives DIR they have the names of BIDS derivatives and JSON sidecars, as\n"
+                 "DIR/tpl-study/tpl-study_T1w.nii.gz, and below DIR/sub-01/anat the maps as\n"
+                 "sub-01_from-T1w_to-study_mode-image_desc-warp_xfm.nii.gz.\n"
                  "With --regress, DIR/template_C.nii.gz, NAME_C_warp.nii.gz and so on for every value C of --at.\n"
                  "In a BIDS folder the subjects are sub-*/[ses-*/]anat/*_T1w.nii.gz, and participants.tsv\n"
                  "has the covariates. Paths in a list are relative to its folder. A run that was stopped or\n"
@@ -316,8 +328,16 @@ int cmd_atlas(command *cli, int argc, char **argv)
     int count, status = cli_parse(cli, &usage, argc, argv, &rest, &count);
     if (status)
         return status;
-    if (!r.folder)
+    if (!r.folder && !r.derivatives)
         return cli_misuse("-o DIR is missing");
+    if (r.folder && r.derivatives)
+        return cli_misuse("-o and --bids-derivatives: one of them");
+    if (r.space && !r.derivatives)
+        return cli_misuse("--space belongs to --bids-derivatives");
+    if (r.space && !cli_bids_is_label(r.space))
+        return cli_misuse("--space %s: the name of a space has letters and digits, nothing else", r.space);
+    r.folder = r.derivatives ? r.derivatives : r.folder;
+    r.space = r.space ? r.space : "study"; /* the standard's word for one of a study's own images */
     if (!count && !r.list)
         return cli_misuse("the images are missing: name them, or give --list FILE.tsv");
     if (count && r.list)

@@ -23,7 +23,10 @@ typedef struct cli_atlas_entry {
 enum { CLI_ATLAS_AT_ONCE = 2 };
 
 typedef struct cli_atlas_request {
-    const char *folder, *list, *start, *weights, *regress, *at_list;
+    const char *folder;              /* of -o, or of the derivatives */
+    const char *derivatives, *space; /* names as in BIDS */
+    char template_suffix[NAME_MAX + 1];
+    const char *list, *start, *weights, *regress, *at_list;
     const char *suffix; /* of the images of a BIDS folder */
     double bandwidth;
     const char *given[CLVOX_MAX_OPTIONS], *of_register[CLVOX_MAX_OPTIONS];
@@ -88,9 +91,42 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
 
 /* ---- results ---- */
 
-/* FOLDER/NAME_AT and this end, without _AT where at is -1 or there is one template. */
-const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at, const char *end,
-                           char path[PATH_MAX]);
+/* Files of a template, and those of the run, whose `at` is -1. */
+typedef enum cli_atlas_file {
+    CLI_ATLAS_TEMPLATE,
+    CLI_ATLAS_LABELS,
+    CLI_ATLAS_MEAN_LOG_JACOBIAN,
+    CLI_ATLAS_SUBJECTS,
+    CLI_ATLAS_SUMMARY,
+    CLI_ATLAS_PAGE,
+    CLI_ATLAS_LOG,
+    CLI_ATLAS_STATE, /* a folder */
+    CLI_ATLAS_FILES
+} cli_atlas_file;
+
+/* Files of a subject. */
+typedef enum cli_atlas_map {
+    CLI_ATLAS_AFFINE,
+    CLI_ATLAS_WARP,
+    CLI_ATLAS_INVERSE,
+    CLI_ATLAS_LOG_JACOBIAN,
+    CLI_ATLAS_MAPS
+} cli_atlas_map;
+
+/* FOLDER/template.nii.gz, FOLDER/template_AT.nii.gz of a regression, or the name of derivatives. */
+const char *cli_atlas_path(const cli_atlas_request *r, cli_atlas_file file, int at, char path[PATH_MAX]);
+const char *cli_atlas_map_path(const cli_atlas_request *r, int subject, cli_atlas_map map, int at,
+                               char path[PATH_MAX]);
+/* A file as the table of subjects names it, against the table's folder. */
+const char *cli_atlas_beside(const cli_atlas_request *r, const char *path, int at, char out[PATH_MAX + 8]);
+/* Of derivatives: whether every image gives names, and the folder may take them. */
+int cli_atlas_check_names(cli_atlas_request *r);
+/* The sidecar of a file of this kind (cli_atlas_map or cli_atlas_file); NULL: it has none. */
+const char *cli_atlas_sidecar(const cli_atlas_request *r, int kind, bool of_subject, const char *path,
+                              char out[PATH_MAX]);
+/* Those of a template and its subjects, once the files are there. */
+int cli_atlas_write_sidecars(command *cli, const cli_atlas_request *r, int at,
+                             const clvox_atlas_result *result);
 /* The files of all templates. */
 int cli_atlas_claim(command *cli, const cli_atlas_request *r);
 /* Writes a template with all that belongs to it; enters its figures into the log object `to` and prints them

@@ -33,7 +33,7 @@ static int bring(const sheet *s, int subject, clvox_volume **out)
     clvox_transform affine = {.is_warp = 0}, own = {.is_warp = 1, .warp = m->warp}, *read = NULL;
     memcpy(affine.matrix, m->matrix, sizeof affine.matrix);
     if (s->r->warps && !m->warp)
-        CLI_TRY(clvox_transform_read(cli_atlas_path(s->r, e->name, s->at, "_warp.nii.gz", path), &read));
+        CLI_TRY(clvox_transform_read(cli_atlas_map_path(s->r, subject, CLI_ATLAS_WARP, s->at, path), &read));
     const clvox_link links[2] = {{s->r->warps ? (read ? read : &own) : &affine, 0}, {&affine, 0}};
     status = clvox_apply(s->cli->ctx, e->volume, &s->result->average->grid, links, s->r->warps ? 2 : 1,
                          CLVOX_INTERPOLATE_LINEAR, 0, out);
@@ -62,7 +62,7 @@ static int put_images(sheet *s)
         layer[count++] = (clvox_report_layer){"labels", s->result->labels, CLVOX_REPORT_OUTLINES, 0};
     if (s->r->warps) {
         CLI_TRY(
-            clvox_volume_read(cli_atlas_path(s->r, "template", s->at, "_logjac.nii.gz", path), &s->change));
+            clvox_volume_read(cli_atlas_path(s->r, CLI_ATLAS_MEAN_LOG_JACOBIAN, s->at, path), &s->change));
         layer[count++] = (clvox_report_layer){"mean log Jacobian", s->change, CLVOX_REPORT_SIGNED, 1};
     }
     clvox_report_section(s->page, "Template");
@@ -144,7 +144,7 @@ int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox
     char path[PATH_MAX], title[256];
     int *order = cli_atlas_order(r, result);
     sheet s = {.cli = cli, .r = r, .at = at, .result = result, .order = order};
-    cli_atlas_path(r, "report", at, ".html", path);
+    cli_atlas_path(r, CLI_ATLAS_PAGE, at, path);
     if (!order)
         return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
     if (r->ats)

@@ -10,40 +10,41 @@
 
 #include "cli/claims.h"
 #include "cli/cmd_register/report.h"
+#include "cli/derivative.h"
 #include "cli/matrix.h"
 #include "cli/table.h"
 #include "clvox/files.h"
 
-const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at, const char *end,
-                           char path[PATH_MAX])
+/* A file, and its sidecar. kind: as of cli_atlas_sidecar. */
+static int claim(command *cli, const cli_atlas_request *r, int kind, bool of_subject, const char *path)
 {
-    const bool one = at < 0 || !r->ats;
-    snprintf(path, PATH_MAX, "%s/%s%s%s%s", r->folder, name, one ? "" : "_", one ? "" : r->at_name[at], end);
-    return path;
+    int status = CLVOX_OK;
+    char sidecar[PATH_MAX];
+    if (r->derivatives)
+        CLI_TRY(clvox_folders_make(path));
+    CLI_TRY(cli_claim_output(cli, "output", path));
+    if (cli_atlas_sidecar(r, kind, of_subject, path, sidecar))
+        CLI_TRY(cli_claim_output(cli, "output", sidecar));
+end:
+    return status;
 }
-
-/* Of every subject: the end of its file's name, and whether it is written. */
-enum { AFFINE, WARP, INVERSE, LOG_JACOBIAN, FILES };
-static const char log_jacobian[] = "_logjac.nii.gz";
-static const char *const ends[FILES] = {"_affine.txt", "_warp.nii.gz", "_inverse_warp.nii.gz", log_jacobian};
 
 static int claim_template(command *cli, const cli_atlas_request *r, int at)
 {
     int status = CLVOX_OK;
     char path[PATH_MAX];
-    CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, ".nii.gz", path)));
-    CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "summary", at, ".tsv", path)));
-    if (r->report)
-        CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "report", at, ".html", path)));
-    if (r->with_labels)
-        CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, "_labels.nii.gz", path)));
-    if (r->warps) {
-        CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, log_jacobian, path)));
-        CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "subjects", at, ".tsv", path)));
-    }
+    const bool written[CLI_ATLAS_FILES] = {[CLI_ATLAS_TEMPLATE] = true,
+                                           [CLI_ATLAS_SUMMARY] = true,
+                                           [CLI_ATLAS_PAGE] = r->report,
+                                           [CLI_ATLAS_LABELS] = r->with_labels,
+                                           [CLI_ATLAS_MEAN_LOG_JACOBIAN] = r->warps,
+                                           [CLI_ATLAS_SUBJECTS] = r->warps};
+    for (int k = 0; k < CLI_ATLAS_FILES; k++)
+        if (written[k])
+            CLI_TRY(claim(cli, r, k, false, cli_atlas_path(r, (cli_atlas_file)k, at, path)));
     for (int i = 0; i < r->count; i++)
-        for (int k = 0; k < (r->warps ? FILES : WARP); k++)
-            CLI_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, r->entry[i].name, at, ends[k], path)));
+        for (int k = 0; k < (r->warps ? CLI_ATLAS_MAPS : CLI_ATLAS_WARP); k++)
+            CLI_TRY(claim(cli, r, k, true, cli_atlas_map_path(r, i, (cli_atlas_map)k, at, path)));
 end:
     return status;
 }
@@ -51,15 +52,18 @@ end:
 int cli_atlas_claim(command *cli, const cli_atlas_request *r)
 {
     int status = CLVOX_OK;
-    char path[PATH_MAX];
-    CLI_TRY(clvox_folders_make(cli_atlas_path(r, "report", -1, ".json", path)));
+    char path[PATH_MAX], log[PATH_MAX + 8];
+    CLI_TRY(clvox_folders_make(cli_atlas_path(r, CLI_ATLAS_LOG, -1, path)));
     if (!cli_is_first(cli)) /* whose files these are */
         goto end;
     CLI_TRY(cli_claim_output(cli, "output", path));
     for (int at = 0; at < (r->ats ? r->ats : 1); at++)
         CLI_TRY(claim_template(cli, r, at));
-    CLI_TRY(cli_claim_folder(cli, r->folder, "report.json"));
-    status = cli_claims_check(cli);
+    snprintf(log, sizeof log, "%s", path + strlen(r->folder) + 1);
+    CLI_TRY(cli_claim_folder(cli, r->folder, log, r->derivatives != NULL));
+    CLI_TRY(cli_claims_check(cli));
+    if (r->derivatives)
+        status = cli_derivative_describe(r->folder);
 end:
     return status;
 }
@@ -133,7 +137,7 @@ static void print_subjects(FILE *to, const void *what)
 {
     const subjects *s = what;
     const cli_atlas_request *r = s->r;
-    char path[PATH_MAX];
+    char path[PATH_MAX], beside[PATH_MAX + 8];
     fprintf(to, "image\tsubject\tlog_affine");
     for (int c = 0; c < r->columns; c++)
         fprintf(to, "\t%s", r->column[c]);
@@ -142,8 +146,8 @@ static void print_subjects(FILE *to, const void *what)
         const clvox_atlas_map *m = &s->result->map[i];
         if (!(m->share > 0))
             continue;
-        cli_atlas_path(r, r->entry[i].name, s->at, log_jacobian, path);
-        fprintf(to, "%s\t%s", strrchr(path, '/') + 1, r->entry[i].name);
+        cli_atlas_map_path(r, i, CLI_ATLAS_LOG_JACOBIAN, s->at, path);
+        fprintf(to, "%s\t%s", cli_atlas_beside(r, path, s->at, beside), r->entry[i].name);
         cli_table_number(to, "%.6f", log(fabs(cli_matrix_determinant(CLI_MATRIX(m->matrix)))));
         for (int c = 0; c < r->columns; c++)
             fprintf(to, "\t%s", r->entry[i].known ? r->entry[i].known[c] : "n/a");
@@ -190,7 +194,7 @@ static int write_own_log_jacobians(command *cli, const cli_atlas_request *r, int
     for (int i = 0; i < r->count; i++) {
         if (!(result->map[i].share > 0))
             continue;
-        cli_atlas_path(r, r->entry[i].name, at, log_jacobian, path);
+        cli_atlas_map_path(r, i, CLI_ATLAS_LOG_JACOBIAN, at, path);
         CLI_TRY(result->map[i].warp ? write_log_jacobian(cli, &result->map[i], sum, path) : CLVOX_OK);
         cli_log_output(cli, path);
     }
@@ -212,10 +216,10 @@ static int write_log_jacobians(command *cli, const cli_atlas_request *r, int at,
     CLI_TRY(clvox_team_agree(cli->team, status));
     if (cli->team && !there)
         CLI_TRY(cli->team->sum(cli->team->user, sum, n));
-    cli_atlas_path(r, "template", at, log_jacobian, path);
+    cli_atlas_path(r, CLI_ATLAS_MEAN_LOG_JACOBIAN, at, path);
     CLI_TRY(mine ? write_mean(&result->average->grid, sum, path) : CLVOX_OK);
     cli_log_output(cli, path);
-    cli_atlas_path(r, "subjects", at, ".tsv", path);
+    cli_atlas_path(r, CLI_ATLAS_SUBJECTS, at, path);
     CLI_TRY(mine ? cli_table_write(path, print_subjects, &(subjects){r, at, result}) : CLVOX_OK);
     cli_log_output(cli, path);
 end:
@@ -227,10 +231,11 @@ end:
 
 static int write_map(const clvox_atlas_map *m, int kind, const char *path)
 {
-    const clvox_volume *warp = kind == WARP ? m->warp : m->inverse_warp;
-    const int status = kind == AFFINE ? clvox_affine_write(CLI_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path)
-                                      : clvox_warp_write(warp, path);
-    clvox_store_rest(kind == AFFINE ? NULL : warp);
+    const clvox_volume *warp = kind == CLI_ATLAS_WARP ? m->warp : m->inverse_warp;
+    const int status = kind == CLI_ATLAS_AFFINE
+                           ? clvox_affine_write(CLI_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path)
+                           : clvox_warp_write(warp, path);
+    clvox_store_rest(kind == CLI_ATLAS_AFFINE ? NULL : warp);
     return status;
 }
 
@@ -240,10 +245,11 @@ static int write_maps(command *cli, const cli_atlas_request *r, int at, const cl
     int status = CLVOX_OK;
     char path[PATH_MAX];
     for (int i = 0; i < r->count; i++)
-        for (int k = 0; k < (r->warps ? LOG_JACOBIAN : WARP) && result->map[i].share > 0; k++) {
+        for (int k = 0; k < (r->warps ? CLI_ATLAS_LOG_JACOBIAN : CLI_ATLAS_WARP) && result->map[i].share > 0;
+             k++) {
             const bool mine =
-                k == AFFINE ? result->average && cli_is_first(cli) : result->map[i].warp != NULL;
-            cli_atlas_path(r, r->entry[i].name, at, ends[k], path);
+                k == CLI_ATLAS_AFFINE ? result->average && cli_is_first(cli) : result->map[i].warp != NULL;
+            cli_atlas_map_path(r, i, (cli_atlas_map)k, at, path);
             CLI_TRY(mine ? write_map(&result->map[i], k, path) : CLVOX_OK);
             cli_log_output(cli, path);
         }
@@ -256,21 +262,21 @@ static int write_template(command *cli, const cli_atlas_request *r, int at, cons
 {
     int status = CLVOX_OK;
     const bool there = !result->average;
-    char path[PATH_MAX];
-    if (r->with_labels && (there ? !access(cli_atlas_path(r, "template", at, "_labels.nii.gz", path), F_OK)
-                                 : result->labels != NULL)) {
-        cli_atlas_path(r, "template", at, "_labels.nii.gz", path);
+    char path[PATH_MAX], state[PATH_MAX];
+    if (r->with_labels &&
+        (there ? !access(cli_atlas_path(r, CLI_ATLAS_LABELS, at, path), F_OK) : result->labels != NULL)) {
+        cli_atlas_path(r, CLI_ATLAS_LABELS, at, path);
         CLI_TRY(there ? CLVOX_OK : clvox_volume_write(result->labels, path));
         cli_log_output(cli, path);
     }
-    cli_atlas_path(r, "summary", at, ".tsv", path);
+    cli_atlas_path(r, CLI_ATLAS_SUMMARY, at, path);
     CLI_TRY(there ? CLVOX_OK : write_summary(r, result, path));
     cli_log_output(cli, path);
-    cli_atlas_path(r, "template", at, ".nii.gz", path);
+    cli_atlas_path(r, CLI_ATLAS_TEMPLATE, at, path);
     if (there && access(path, F_OK))
         status = clvox_fail(CLVOX_ERROR_FILE,
-                          "%s: an earlier run has written it and it is gone; remove %s/state to begin anew", path,
-                          r->folder);
+                            "%s: an earlier run has written it and it is gone; remove %s to begin anew", path,
+                            cli_atlas_path(r, CLI_ATLAS_STATE, -1, state));
     else
         status = there ? CLVOX_OK : clvox_volume_write(result->average, path);
     CLI_TRY(status);
@@ -285,7 +291,10 @@ int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvo
     CLI_TRY(clvox_team_agree(cli->team, write_maps(cli, r, at, result)));
     if (r->warps)
         CLI_TRY(clvox_team_agree(cli->team, write_log_jacobians(cli, r, at, result)));
-    status = clvox_team_agree(cli->team, cli_is_first(cli) ? write_template(cli, r, at, result) : CLVOX_OK);
+    CLI_TRY(clvox_team_agree(cli->team, cli_is_first(cli) ? write_template(cli, r, at, result) : CLVOX_OK));
+    if (r->derivatives)
+        status = clvox_team_agree(cli->team, cli_is_first(cli) ? cli_atlas_write_sidecars(cli, r, at, result)
+                                                               : CLVOX_OK);
 end:
     return status;
 }

@@ -229,7 +229,7 @@ int cli_atlas_open_store(cli_atlas_request *r)
     if (!r->memory)
         return CLVOX_OK;
     if (!r->dry_run) /* which makes no folder */
-        CLI_TRY(clvox_folders_make(cli_atlas_path(r, "report", -1, ".json", path)));
+        CLI_TRY(clvox_folders_make(cli_atlas_path(r, CLI_ATLAS_LOG, -1, path)));
     status = clvox_store_create(!r->dry_run               ? r->folder
                                 : temporary && *temporary ? temporary
                                                           : "/tmp",

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/bids.h"
 #include "cli/cmd_register/list_page.h"
 #include "cli/cmd_register/pair.h"
 #include "cli/table.h"
@@ -21,7 +22,8 @@ enum { FIXED, MOVING, OUTPUT, FIXED_MASK, MOVING_MASK, LABELS, FILES };
 typedef enum state { WAITING, DONE, PRESENT, FAILED } state;
 
 typedef struct row {
-    char *file[FILES]; /* OUTPUT: a prefix */
+    char *file[FILES]; /* OUTPUT: a prefix, or the warped image of BIDS derivatives without its ending */
+    cli_pair_names names;
     state state;
     char *message, *doubts;
     double before, after, ncc, folded, seconds;
@@ -47,25 +49,64 @@ typedef struct job {
 
 /* ---- the list ------------------------------------------------------------ */
 
+/* What is typed for a row of a list, as for one pair. */
+static void request_of(const list *l, const row *one, cli_register_request *r)
+{
+    *r = *l->request;
+    r->fixed = (cli_texts){{one->file[FIXED]}, 1};
+    r->moving = (cli_texts){{one->file[MOVING]}, 1};
+    r->weight[0] = 1;
+    r->prefix = l->request->derivatives ? NULL : one->file[OUTPUT];
+    r->fixed_mask = one->file[FIXED_MASK];
+    r->moving_mask = one->file[MOVING_MASK];
+    r->labels = one->file[LABELS];
+}
+
+static int name_row(const list *l, row *one)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX], stem[PATH_MAX];
+    cli_register_request r;
+    request_of(l, one, &r);
+    CLI_TRY(cli_pair_names_make(&r, &one->names));
+    if (!r.derivatives)
+        goto end;
+    free(one->file[OUTPUT]);
+    one->file[OUTPUT] =
+        cli_bids_ending(cli_pair_path(&one->names, CLI_PAIR_WARPED, path), "", stem) ? strdup(stem) : NULL;
+    status = one->file[OUTPUT] ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+end:
+    return status;
+}
+
+/* What a row's files begin with, as -o is understood. */
+static int read_prefix(const cli_register_request *r, int line, const char *field, char prefix[PATH_MAX])
+{
+    snprintf(prefix, PATH_MAX, *field == '/' ? "%.0s%s" : "%s/%s", r->prefix, field);
+    size_t length = strlen(prefix);
+    if (prefix[length - 1] == '/' || length > PATH_MAX - 64)
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: %s cannot begin the names of files", r->list,
+                          line, field);
+    while (prefix[length - 1] == '_' && prefix[length - 2] != '/')
+        prefix[--length] = 0;
+    return CLVOX_OK;
+}
+
 static int read_row(void *user, int line, const char *const *field)
 {
     list *l = user;
     const cli_register_request *r = l->request;
     const char *common[FILES] = {[FIXED_MASK] = r->fixed_mask, [MOVING_MASK] = r->moving_mask, [LABELS] = r->labels};
-    char prefix[PATH_MAX];
+    char prefix[PATH_MAX] = "";
+    int status;
     row *longer = realloc(l->row, (size_t)(l->count + 1) * sizeof *longer), *one;
     if (!longer)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     l->row = longer;
     one = &l->row[l->count++];
     *one = (row){.before = NAN, .after = NAN, .ncc = NAN, .folded = NAN, .seconds = NAN};
-    snprintf(prefix, sizeof prefix, *field[OUTPUT] == '/' ? "%.0s%s" : "%s/%s", r->prefix, field[OUTPUT]);
-    size_t length = strlen(prefix);
-    if (prefix[length - 1] == '/' || length > PATH_MAX - 64)
-        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: %s cannot begin the names of files", r->list,
-                          line, field[OUTPUT]);
-    while (prefix[length - 1] == '_' && prefix[length - 2] != '/')
-        prefix[--length] = 0; /* as -o is understood */
+    if (!r->derivatives && (status = read_prefix(r, line, field[OUTPUT], prefix)) < 0)
+        return status;
     for (int k = 0; k < FILES; k++) {
         const bool own = field[k] && *field[k] && strcmp(field[k], "n/a") != 0;
         one->file[k] = k == OUTPUT ? strdup(prefix) : own ? cli_table_path(r->list, field[k]) : NULL;
@@ -77,12 +118,18 @@ static int read_row(void *user, int line, const char *const *field)
     if (!one->file[FIXED] || !one->file[MOVING])
         return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: a pair needs a fixed and a moving image", r->list,
                           line);
-    return CLVOX_OK;
+    return name_row(l, one);
 }
 
-static int by_text(const void *a, const void *b)
+/* A pair by the file that every one has, and what it is called. */
+typedef struct named {
+    char *first;
+    const char *output;
+} named;
+
+static int by_name(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strcmp(((const named *)a)->first, ((const named *)b)->first);
 }
 
 static int by_place(const void *a, const void *b)
@@ -96,31 +143,36 @@ static int by_place(const void *a, const void *b)
 static int check_places(const list *l)
 {
     int status = CLVOX_OK, places = 0;
-    const char **prefix = calloc((size_t)l->count, sizeof *prefix);
+    named *prefix = calloc((size_t)l->count, sizeof *prefix);
     struct stat *place = calloc((size_t)l->count * FILES, sizeof *place), info;
     cli_end ends[CLI_PAIR_ENDS];
-    char path[PATH_MAX + 64];
-    cli_pair_ends(l->request, l->options, ends);
+    char path[PATH_MAX];
     if (!prefix || !place) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     for (int i = 0; i < l->count; i++) {
-        prefix[i] = l->row[i].file[OUTPUT];
+        cli_pair_path(&l->row[i].names, CLI_PAIR_AFFINE, path);
+        prefix[i] = (named){strdup(path), l->row[i].file[OUTPUT]};
+        if (!prefix[i].first) {
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            goto end;
+        }
         for (int k = 0; k < FILES; k++)
             if (k != OUTPUT && l->row[i].file[k] && !stat(l->row[i].file[k], &place[places]))
                 places++;
     }
-    qsort(prefix, (size_t)l->count, sizeof *prefix, by_text);
+    qsort(prefix, (size_t)l->count, sizeof *prefix, by_name);
     qsort(place, (size_t)places, sizeof *place, by_place);
     for (int i = 0; i < l->count; i++) {
-        if (i && !strcmp(prefix[i - 1], prefix[i])) {
-            status =
-                clvox_fail(CLVOX_ERROR_DATA, "%s: two pairs have the output %s", l->request->list, prefix[i]);
+        if (i && !strcmp(prefix[i - 1].first, prefix[i].first)) {
+            status = clvox_fail(CLVOX_ERROR_DATA, "%s: two pairs have the output %s", l->request->list,
+                                prefix[i].output);
             goto end;
         }
+        cli_pair_ends(&l->row[i].names, l->request, l->options, ends);
         for (const cli_end *e = ends; e->end; e++) {
-            snprintf(path, sizeof path, "%s%s", prefix[i], e->end);
+            snprintf(path, sizeof path, "%s%s", l->row[i].names.prefix, e->end);
             if (stat(path, &info) || !bsearch(&info, place, (size_t)places, sizeof *place, by_place))
                 continue;
             status =
@@ -129,6 +181,8 @@ static int check_places(const list *l)
         }
     }
 end:
+    for (int i = 0; prefix && i < l->count; i++)
+        free(prefix[i].first);
     free(prefix);
     free(place);
     return status;
@@ -211,12 +265,12 @@ static void take_result(row *one, const cJSON *log)
 /* Whether the pair's log, which is written last, is of this run's options and inputs, and its files are there. */
 static bool is_present(const command *cli, const list *l, row *one)
 {
-    char path[PATH_MAX + 64], *text = NULL, *key = NULL;
+    char path[PATH_MAX], *text = NULL, *key = NULL;
     size_t size;
     bool same = false;
     struct stat info;
-    snprintf(path, sizeof path, "%s.json", one->file[OUTPUT]);
-    if (stat(path, &info) || clvox_file_read(path, (size_t)64 << 20, &text, &size) < 0)
+    if (stat(cli_pair_path(&one->names, CLI_PAIR_LOG, path), &info) ||
+        clvox_file_read(path, (size_t)64 << 20, &text, &size) < 0)
         return false;
     cJSON *log = cJSON_Parse(text);
     const cJSON *before = cJSON_GetObjectItem(log, "pair"), *file, *files = cJSON_GetObjectItem(log, "outputs");
@@ -260,10 +314,9 @@ static void *read_pair(void *user)
 static void *save_pair(void *user)
 {
     job *j = user;
-    char path[PATH_MAX + 64];
+    char path[PATH_MAX];
     /* From here on the files of an earlier run are not complete. */
-    snprintf(path, sizeof path, "%s.json", j->pair.request.prefix);
-    unlink(path);
+    unlink(cli_pair_path(&j->pair.names, CLI_PAIR_LOG, path));
     keep(j, cli_pair_save(&j->pair, false));
     return NULL;
 }
@@ -302,16 +355,8 @@ static job *job_of(const command *cli, clvox_context *ctx, const list *l, row *o
     cJSON_AddStringToObject(j->cli.log, "pair", key ? key : "");
     cJSON_free(key);
     j->pair.cli = &j->cli;
-    j->pair.request = *l->request;
     j->pair.options = *l->options;
-    cli_register_request *r = &j->pair.request;
-    r->fixed = (cli_texts){{one->file[FIXED]}, 1};
-    r->moving = (cli_texts){{one->file[MOVING]}, 1};
-    r->weight[0] = 1;
-    r->prefix = one->file[OUTPUT];
-    r->fixed_mask = one->file[FIXED_MASK];
-    r->moving_mask = one->file[MOVING_MASK];
-    r->labels = one->file[LABELS];
+    request_of(l, one, &j->pair.request);
     begin(j, read_pair);
     return j;
 }
@@ -358,7 +403,7 @@ static void print_summary(FILE *to, const void *what)
     }
 }
 
-static int write_page(command *cli, const list *l)
+static int write_page(command *cli, const list *l, const char *folder)
 {
     cli_list_entry *entries = calloc((size_t)l->count, sizeof *entries);
     if (!entries)
@@ -367,11 +412,31 @@ static int write_page(command *cli, const list *l)
         const row *one = &l->row[i];
         /* What --strict refuses has its files, and suspicions. */
         const bool ready = one->state == DONE || one->state == PRESENT || (one->doubts && *one->doubts);
-        entries[i] = (cli_list_entry){one->file[OUTPUT],    states[one->state], one->doubts, one->message,
-                                      one->state == FAILED, ready,              one->before, one->after,
-                                      one->ncc,             one->folded,        one->seconds};
+        const char *name = one->file[OUTPUT];
+        const size_t length = strlen(l->request->derivatives ? one->names.prefix : folder);
+        if (l->request->derivatives)
+            name += length;
+        else if (!strncmp(name, folder, length) && name[length] == '/')
+            name += length + 1;
+        char page[PATH_MAX], address[PATH_MAX + 16];
+        cli_pair_path(&one->names, CLI_PAIR_PAGE, page);
+        snprintf(address, sizeof address, l->request->derivatives ? "../%.0s%s" : "%s%s", name,
+                 one->names.end[CLI_PAIR_PAGE]);
+        entries[i] = (cli_list_entry){
+            name,         strdup(page),         strdup(address), states[one->state], one->doubts,
+            one->message, one->state == FAILED, ready,           one->before,        one->after,
+            one->ncc,     one->folded,          one->seconds};
     }
-    const int status = cli_list_page(cli, l->request->prefix, entries, l->count);
+    int status = CLVOX_OK;
+    for (int i = 0; i < l->count && status >= 0; i++)
+        if (!entries[i].page || !entries[i].address)
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (status >= 0)
+        status = cli_list_page(cli, folder, entries, l->count);
+    for (int i = 0; i < l->count; i++) {
+        free(entries[i].page);
+        free(entries[i].address);
+    }
     free(entries);
     return status;
 }
@@ -492,21 +557,25 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
 {
     static const char *const names[] = {"fixed", "moving", "output", "fixed_mask", "moving_mask", "labels", NULL};
     int status = CLVOX_OK, count[FAILED + 1] = {0};
-    char path[PATH_MAX], page[PATH_MAX];
+    char path[PATH_MAX + 16], page[PATH_MAX + 16], folder[PATH_MAX];
     list l = {.request = r, .options = o};
-    CLI_TRY(cli_table_read(&(cli_table){r->list, names, 3, read_row, &l}));
+    CLI_TRY(cli_table_read(&(cli_table){r->list, names, r->derivatives ? OUTPUT : OUTPUT + 1, read_row, &l}));
     if (!l.count) {
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no pair in it", r->list);
         goto end;
     }
     CLI_TRY(check_places(&l));
-    snprintf(path, sizeof path, "%s/summary.tsv", r->prefix);
+    for (int i = 0; r->derivatives && i < l.count; i++)
+        CLI_TRY(cli_derivative_check(r->derivatives, l.row[i].file[MOVING]));
+    snprintf(folder, sizeof folder, r->derivatives ? "%s/logs" : "%s",
+             r->derivatives ? r->derivatives : r->prefix);
+    snprintf(path, sizeof path, "%s/summary.tsv", folder);
     if (r->summary)
         snprintf(path, sizeof path, "%s", r->summary);
     else
         CLI_TRY(cli_claim_output(cli, "output", path));
     CLI_TRY(clvox_folders_make(path));
-    snprintf(page, sizeof page, "%s/summary.html", r->prefix);
+    snprintf(page, sizeof page, "%s/summary.html", folder);
     if (r->report) {
         CLI_TRY(cli_claim_output(cli, "report", page));
         CLI_TRY(clvox_folders_make(page));
@@ -536,7 +605,7 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     CLI_TRY(written);
     cli_log_output(cli, path);
     if (r->report)
-        CLI_TRY(write_page(cli, &l));
+        CLI_TRY(write_page(cli, &l, folder));
     memset(count, 0, sizeof count);
     for (int i = 0; i < l.count; i++)
         count[l.row[i].state]++;
@@ -554,6 +623,7 @@ end:
     for (int i = 0; i < l.count; i++) {
         for (int k = 0; k < FILES; k++)
             free(l.row[i].file[k]);
+        cli_pair_names_free(&l.row[i].names);
         free(l.row[i].message);
         free(l.row[i].doubts);
     }

@@ -30,7 +30,7 @@ static int by_suspicion(const void *left, const void *right)
         return doubts;
     if (isnan(a->ncc) || isnan(b->ncc))
         return isnan(b->ncc) - isnan(a->ncc);
-    return a->ncc != b->ncc ? (a->ncc > b->ncc) - (a->ncc < b->ncc) : strcmp(a->prefix, b->prefix);
+    return a->ncc != b->ncc ? (a->ncc > b->ncc) - (a->ncc < b->ncc) : strcmp(a->name, b->name);
 }
 
 static const char *number(double value, const char *format, char *out, size_t room)
@@ -42,22 +42,17 @@ static const char *number(double value, const char *format, char *out, size_t ro
     return out;
 }
 
-static int put_pair(clvox_report *page, const char *folder, const cli_list_entry *e, bool shown)
+static int put_pair(clvox_report *page, const cli_list_entry *e, bool shown)
 {
     enum { ROOM = 32 };
     int status = CLVOX_OK;
-    char path[PATH_MAX], text[5][ROOM], *thumbnail = NULL, *address = NULL;
-    const size_t length = strlen(folder);
-    const bool below = !strncmp(e->prefix, folder, length) && e->prefix[length] == '/';
-    const char *name = below ? e->prefix + length + 1 : e->prefix;
+    char text[5][ROOM], *thumbnail = NULL, *address = NULL;
     if (e->there) {
-        snprintf(path, sizeof path, "%s_report.html", e->prefix);
         if (shown)
-            CLI_TRY(clvox_report_icon_of(path, &thumbnail));
-        snprintf(path, sizeof path, "%s_report.html", name);
-        address = cli_page_address(path);
+            CLI_TRY(clvox_report_icon_of(e->page, &thumbnail));
+        address = cli_page_address(e->address);
     }
-    const clvox_report_cell cells[] = {{.text = name, .link = address, .thumbnail = thumbnail},
+    const clvox_report_cell cells[] = {{.text = e->name, .link = address, .thumbnail = thumbnail},
                                        {.text = e->state},
                                        {.text = e->doubts},
                                        {.text = number(e->ncc, "%.4f", text[0], ROOM)},
@@ -104,7 +99,7 @@ int cli_list_page(command *cli, const char *folder, cli_list_entry *entries, int
                        "Failed pairs first, then those with the most suspicions, then the least similar ones",
                        columns, 9);
     for (int i = 0; i < count; i++)
-        CLI_TRY(put_pair(page, folder, &entries[i], i < THUMBNAILS));
+        CLI_TRY(put_pair(page, &entries[i], i < THUMBNAILS));
 end:
     snprintf(path, sizeof path, "%s/summary.html", folder);
     return cli_page_end(cli, &page, status, path);

@@ -7,7 +7,8 @@
 
 /* What is known of a pair; numbers that are not are NaN, text may be NULL. */
 typedef struct cli_list_entry {
-    const char *prefix; /* of its outputs */
+    const char *name;
+    char *page, *address; /* its page, and the same from the folder of the summary; the caller's to free */
     const char *state, *doubts, *message;
     bool failed, there; /* there: it has a page */
     double before, after, ncc, folded, seconds;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/bids.h"
 #include "cli/cmd_register/alone.h"
 #include "cli/matrix.h"
 
@@ -98,8 +99,25 @@ static int check_list(const cli_register_request *r)
         return cli_misuse("--%s is for one pair; it does not go with --list", one);
     if (r->dry_run)
         return cli_misuse("--dry-run is for one pair; it does not go with --list");
-    if (!r->prefix)
+    if (!r->prefix && !r->derivatives)
         return cli_misuse("-o DIR is missing: the folder of the outputs");
+    return CLVOX_OK;
+}
+
+/* Names as in BIDS come from images. */
+static int check_derivatives(const cli_register_request *r)
+{
+    if (r->space && !r->derivatives)
+        return cli_misuse("--space belongs to --bids-derivatives");
+    if (r->space && !cli_bids_is_label(r->space))
+        return cli_misuse("--space %s: the name of a space has letters and digits, nothing else", r->space);
+    if (!r->derivatives)
+        return CLVOX_OK;
+    if (r->prefix)
+        return cli_misuse("-o and --bids-derivatives: one of them");
+    if (!r->fixed.count && !r->list)
+        return cli_misuse(
+            "--bids-derivatives makes names from those of images: give -f FIXED -m MOVING, or -o PREFIX");
     return CLVOX_OK;
 }
 
@@ -269,6 +287,12 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "log-Jacobian\n"
         "  PREFIX_report.html           with --report: slices, swipe, flicker, plots, options\n"
         "  PREFIX.json                  versions, options, inputs, timings, metric by iteration\n"
+        "With --bids-derivatives DIR instead of -o they have the names of BIDS derivatives and JSON "
+        "sidecars:\n"
+        "DIR/sub-01/anat/sub-01_space-NAME_T1w.nii.gz for MOVING sub-01_T1w.nii.gz, its transforms\n"
+        "sub-01_from-T1w_to-NAME_mode-image_desc-warp_xfm.nii.gz and desc-affine_xfm.txt, labels "
+        "_dseg.nii.gz;\n"
+        "picture and page lie in DIR/sub-01/figures, the log in DIR/logs.\n"
         "Exchanging -f and -m gives the inverse of the linear transform, and with syn of the whole map\n"
         "if both grids have similar numbers of voxels and voxel volumes (within a factor of 1.5;\n"
         "otherwise syn works on the grid of FIXED, as the other models do).\n\n"
@@ -285,6 +309,10 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"moving", 'm', CLI_REPEAT, &r->moving, "FILE", "the moving image; as many as -f"},
         {"weight", 0, CLI_REPEAT, &r->weights, "N", "one for each channel, in order (default: equal)"},
         {"output", 'o', CLI_PREFIX, &r->prefix, "PREFIX", "prefix of the output files"},
+        {"bids-derivatives", 0, CLI_FOLDER, &r->derivatives, "DIR",
+         "instead of -o: write into this folder of BIDS derivatives, under names made from that of MOVING"},
+        {"space", 0, CLI_TEXT, &r->space, "NAME",
+         "with --bids-derivatives: the name of FIXED's space (default: from its file name)"},
         {"list", 0, CLI_TEXT, &r->list, "PAIRS.tsv",
          "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; "
          "-o is the folder "
@@ -347,7 +375,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {NULL, NULL, NULL, NULL},
     };
     const cli_usage usage = {
-        .synopsis = "-f FIXED -m MOVING -o PREFIX [options]\n       clvox register --posteriors FIXED,MOVING "
+        .synopsis = "-f FIXED -m MOVING -o PREFIX [options]\n       clvox register -f FIXED -m MOVING "
+                    "--bids-derivatives DIR [options]\n       clvox register --posteriors FIXED,MOVING "
                     "-o PREFIX [options]\n       clvox register --surface FIXED,MOVING -o PREFIX [options]\n "
                     "      clvox register --list PAIRS.tsv -o DIR [options]",
         .about = about,
@@ -386,7 +415,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
     CLI_TRY(answer_ants(r));
     CLI_TRY(read_channels(r));
 options:
-    if (!r->prefix)
+    CLI_TRY(check_derivatives(r));
+    if (!r->prefix && !r->derivatives)
         return cli_misuse("-o PREFIX is missing");
     r->frames = (cli_frames)frames;
     if ((status = check_shapes(r)))

@@ -22,6 +22,7 @@ typedef struct cli_register_request {
     double weight[CLVOX_MAX_CHANNELS];
     const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels,
         *initial_warp, *points, *posteriors;
+    const char *derivatives, *space; /* instead of prefix: names as in BIDS */
     const char *list, *summary; /* many pairs: prefix is the folder of their outputs */
     int at_once;                /* of these, registered at once on each GPU; 0: as many as pay */
     int jobs;                   /* of these, written at once by each device; 0: cli_default_jobs */

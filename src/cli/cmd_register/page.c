@@ -82,7 +82,7 @@ int cli_pair_page(cli_pair *p)
                                     r->shape[0].moving, r->moving_points)),
              cli_page_name(first_of(r->fixed.count ? r->fixed.item[0] : NULL, r->fixed_posteriors,
                                     r->shape[0].fixed, r->fixed_points)));
-    snprintf(path, sizeof path, "%s_report.html", r->prefix);
+    cli_pair_path(&p->names, CLI_PAIR_PAGE, path);
     CLI_TRY(cli_page_begin(p->cli, title, &page));
     cli_register_warn(page, p->result.suspicions);
     CLI_TRY(clvox_report_thumbnail(p->shown.warped, p->shown.fixed, mask, &thumbnail));

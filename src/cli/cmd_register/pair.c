@@ -54,6 +54,20 @@ end:
     return status;
 }
 
+/* What BIDS wants said beside each of the files that are written. */
+static int prepare_sidecars(cli_pair *p)
+{
+    int status = CLVOX_OK;
+    cli_outputs *o = &p->outputs;
+    CLI_TRY(cli_pair_sidecars(p));
+    for (int i = 0; i < CLI_PAIR_NAMES; i++)
+        if (p->sidecar[i])
+            CLI_TRY(cli_outputs_add(o, cli_sidecar_write, p->sidecar[i], 0, p->names.prefix,
+                                    p->names.sidecar[i]));
+end:
+    return status;
+}
+
 /* What is written needs the device no more. */
 static int prepare_outputs(cli_pair *p)
 {
@@ -62,6 +76,8 @@ static int prepare_outputs(cli_pair *p)
     const cli_register_request *r = &p->request;
     const clvox_register_result *result = &p->result;
     cli_outputs *o = &p->outputs;
+    const char *prefix = p->names.prefix;
+    char *const *end = p->names.end;
     p->shown = (cli_picture){.fixed = p->fixed[0], .warped = result->warped, .mask = p->fixed_mask};
     if (r->posteriors)
         CLI_TRY(compare_posteriors(p));
@@ -77,22 +93,24 @@ static int prepare_outputs(cli_pair *p)
     if (r->alone && (!r->no_picture || r->report))
         CLI_TRY(cli_alone_draw(p));
     if (!r->no_picture)
-        CLI_TRY(cli_outputs_add(o, write_picture, &p->shown, 0, r->prefix, ".png"));
+        CLI_TRY(cli_outputs_add(o, write_picture, &p->shown, 0, prefix, end[CLI_PAIR_PICTURE]));
     if (result->warp)
-        CLI_TRY(cli_outputs_warp(o, result->warp, r->prefix, "_warp.nii.gz"));
+        CLI_TRY(cli_outputs_warp(o, result->warp, prefix, end[CLI_PAIR_WARP]));
     if (result->inverse_warp)
-        CLI_TRY(cli_outputs_warp(o, result->inverse_warp, r->prefix, "_inverse_warp.nii.gz"));
+        CLI_TRY(cli_outputs_warp(o, result->inverse_warp, prefix, end[CLI_PAIR_INVERSE]));
     if (result->momentum)
-        CLI_TRY(cli_outputs_warp(o, result->momentum, r->prefix, "_momentum.nii.gz"));
+        CLI_TRY(cli_outputs_warp(o, result->momentum, prefix, end[CLI_PAIR_MOMENTUM]));
     if (result->warped)
-        CLI_TRY(cli_outputs_volume(o, result->warped, r->prefix, "_warped.nii.gz"));
+        CLI_TRY(cli_outputs_volume(o, result->warped, prefix, end[CLI_PAIR_WARPED]));
     if (r->posteriors)
-        CLI_TRY(cli_outputs_volume(o, p->posteriors_errors.carried, r->prefix, "_posteriors.nii.gz"));
+        CLI_TRY(cli_outputs_volume(o, p->posteriors_errors.carried, prefix, end[CLI_PAIR_POSTERIORS]));
     if (p->carried)
-        CLI_TRY(cli_outputs_volume(o, p->carried, r->prefix, "_labels.nii.gz"));
+        CLI_TRY(cli_outputs_volume(o, p->carried, prefix, end[CLI_PAIR_LABELS]));
     for (int i = 0; i < r->shape_count; i++)
-        CLI_TRY(cli_outputs_add(o, cli_shape_write, &p->shapes[i], 0, r->prefix, r->shape[i].end));
-    CLI_TRY(cli_outputs_add(o, write_affine, result, CLVOX_AFFINE_ITK, r->prefix, "_affine.txt"));
+        CLI_TRY(cli_outputs_add(o, cli_shape_write, &p->shapes[i], 0, prefix, end[CLI_PAIR_FILES + i]));
+    CLI_TRY(cli_outputs_add(o, write_affine, result, CLVOX_AFFINE_ITK, prefix, end[CLI_PAIR_AFFINE]));
+    if (r->derivatives)
+        CLI_TRY(prepare_sidecars(p));
 end:
     return status;
 }
@@ -146,26 +164,28 @@ static const char *file_of(const char *mask)
     return mask && !strcmp(mask, "none") ? NULL : mask;
 }
 
-void cli_pair_ends(const cli_register_request *r, const clvox_register_options *o, cli_end ends[CLI_PAIR_ENDS])
+/* The files that will be written. */
+static int claim(cli_pair *p)
 {
-    const bool deforms = o->deform != CLVOX_DEFORM_NONE;
-    const cli_end all[CLI_PAIR_ENDS] = {{"_affine.txt", true},
-                                        {"_warp.nii.gz", deforms},
-                                        {"_inverse_warp.nii.gz", deforms && o->inverse},
-                                        {"_momentum.nii.gz", o->deform == CLVOX_DEFORM_SHOOTING},
-                                        {"_warped.nii.gz", r->fixed.count || r->list},
-                                        {"_posteriors.nii.gz", r->posteriors != NULL},
-                                        {"_labels.nii.gz", r->labels != NULL},
-                                        {".png", !r->no_picture},
-                                        {"_report.html", r->report},
-                                        {".json", true},
-                                        {0}};
-    memcpy(ends, all, sizeof all);
-    int count = 0;
-    while (ends[count].end)
-        count++;
-    for (int i = 0; i < r->shape_count; i++)
-        ends[count++] = (cli_end){r->shape[i].end, true};
+    int status = CLVOX_OK;
+    cli_register_request *r = &p->request;
+    cli_pair_names *n = &p->names;
+    cli_end ends[CLI_PAIR_ENDS];
+    CLI_TRY(cli_pair_names_make(r, n));
+    if (r->derivatives)
+        CLI_TRY(cli_derivative_check(r->derivatives, r->moving.item[0]));
+    cli_pair_ends(n, r, &p->options, ends);
+    if (r->derivatives) {
+        CLI_TRY(cli_claim_files(p->cli, n->prefix, ends, n->end[CLI_PAIR_LOG]));
+        status = cli_claim_folder(p->cli, r->derivatives, NULL, true); /* labels may have had another name */
+        goto end;
+    }
+    CLI_TRY(cli_claim_prefix(p->cli, &r->prefix, ends));
+    free(n->prefix); /* as it is meant */
+    n->prefix = strdup(r->prefix);
+    status = n->prefix ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+end:
+    return status;
 }
 
 int cli_pair_read(cli_pair *p, bool device)
@@ -174,9 +194,7 @@ int cli_pair_read(cli_pair *p, bool device)
     const double mark = cli_seconds();
     cli_register_request *r = &p->request;
     cli_input inputs[2 * CLVOX_MAX_CHANNELS + 7];
-    cli_end ends[CLI_PAIR_ENDS];
-    cli_pair_ends(r, &p->options, ends);
-    CLI_TRY(cli_claim_prefix(p->cli, &r->prefix, ends));
+    CLI_TRY(claim(p));
     for (int i = 0; i < r->fixed.count; i++) {
         inputs[count++] = (cli_input){r->fixed.item[i], &p->fixed[i], 0};
         inputs[count++] = (cli_input){r->moving.item[i], &p->moving[i], 0};
@@ -273,8 +291,8 @@ int cli_pair_solve(cli_pair *p)
     p->stages.read += cli_seconds() - mark;
     CLI_TRY(cli_register_plan(cli, &images, o));
     if (r->dry_run) {
-        cli_pair_ends(r, o, ends);
-        cli_plan_files(cli, r->prefix, ends, cJSON_GetObjectItem(cli->log, "plan"));
+        cli_pair_ends(&p->names, r, o, ends);
+        cli_plan_files(cli, p->names.prefix, ends, cJSON_GetObjectItem(cli->log, "plan"));
         goto end;
     }
     cli_progress_begin(&p->progress, cli, o, &images);
@@ -296,10 +314,12 @@ int cli_pair_save(cli_pair *p, bool close)
 {
     int status = CLVOX_OK;
     command *cli = p->cli;
-    char *path = NULL;
+    char path[PATH_MAX];
     clvox_landmark_errors errors;
     const double mark = cli_seconds();
     CLI_TRY(cli_outputs_write(cli, &p->outputs, close));
+    if (p->request.derivatives)
+        CLI_TRY(cli_derivative_describe(p->request.derivatives));
     p->stages.write += cli_seconds() - mark;
     cli_register_report(cli, &p->options, &p->result, &p->stages);
     if (p->request.posteriors)
@@ -313,20 +333,18 @@ int cli_pair_save(cli_pair *p, bool close)
     if (p->request.report)
         CLI_TRY(cli_pair_page(p));
     CLI_TRY(cli_profile(cli));
-    if (asprintf(&path, "%s.json", p->request.prefix) < 0) {
-        path = NULL;
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    }
-    CLI_TRY(cli_write_log(cli, path));
+    CLI_TRY(cli_write_log(cli, cli_pair_path(&p->names, CLI_PAIR_LOG, path)));
     status = cli_register_doubts(cli, &p->result, p->request.strict);
 end:
-    free(path);
     return status;
 }
 
 void cli_pair_free(cli_pair *p)
 {
     cli_outputs_free(&p->outputs);
+    cli_pair_names_free(&p->names);
+    for (int i = 0; i < CLI_PAIR_NAMES; i++)
+        cJSON_Delete(p->sidecar[i]);
     cli_points_free(&p->fixed_points);
     cli_points_free(&p->moving_points);
     for (int i = 0; i < CLVOX_MAX_SHAPES; i++)

@@ -4,8 +4,11 @@
 #ifndef CLI_REGISTER_PAIR_H
 #define CLI_REGISTER_PAIR_H
 
+#include <limits.h>
+
 #include "cli/cmd_register/options.h"
 #include "cli/cmd_register/report.h"
+#include "cli/derivative.h"
 #include "cli/points.h"
 
 /* What the picture shows. */
@@ -13,11 +16,39 @@ typedef struct cli_picture {
     const clvox_volume *fixed, *warped, *labels, *log_jacobian, *mask;
 } cli_picture;
 
+typedef enum cli_pair_file {
+    CLI_PAIR_AFFINE,
+    CLI_PAIR_WARP,
+    CLI_PAIR_INVERSE,
+    CLI_PAIR_MOMENTUM,
+    CLI_PAIR_WARPED,
+    CLI_PAIR_POSTERIORS,
+    CLI_PAIR_LABELS,
+    CLI_PAIR_PICTURE,
+    CLI_PAIR_PAGE,
+    CLI_PAIR_LOG,
+    CLI_PAIR_FILES, /* shapes follow */
+    CLI_PAIR_NAMES = CLI_PAIR_FILES + CLVOX_MAX_SHAPES
+} cli_pair_file;
+
+/* Files are prefix and end; sidecars are those of BIDS. NULL: there is none. */
+typedef struct cli_pair_names {
+    char *prefix, *end[CLI_PAIR_NAMES], *sidecar[CLI_PAIR_NAMES];
+} cli_pair_names;
+
+/* What -o or --bids-derivatives makes of a request; the images are not looked at. For cli_pair_names_free, on
+ * failure too. */
+int cli_pair_names_make(const cli_register_request *request, cli_pair_names *out);
+void cli_pair_names_free(cli_pair_names *names);
+/* The path of one of them. */
+const char *cli_pair_path(const cli_pair_names *names, int file, char path[PATH_MAX]);
+
 /* The first three are set by the caller, the rest zeroed. */
 typedef struct cli_pair {
     command *cli;
     cli_register_request request;
     clvox_register_options options;
+    cli_pair_names names;
     clvox_volume *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
     clvox_volume *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels;
     clvox_volume *carried, *log_jacobian;
@@ -32,15 +63,19 @@ typedef struct cli_pair {
     const clvox_shape *fixed_shapes[CLVOX_MAX_SHAPES], *moving_shapes[CLVOX_MAX_SHAPES]; /* of shapes */
     clvox_register_result result;
     cli_outputs outputs;
+    cJSON *sidecar[CLI_PAIR_NAMES];
     cli_picture shown;
     cli_progress progress;
     cli_stages stages;
 } cli_pair;
 
 /* The files of a prefix. */
-enum { CLI_PAIR_ENDS = 11 + CLVOX_MAX_SHAPES };
-void cli_pair_ends(const cli_register_request *request, const clvox_register_options *options,
-                   cli_end ends[CLI_PAIR_ENDS]);
+enum { CLI_PAIR_ENDS = 2 * CLI_PAIR_NAMES + 1 };
+void cli_pair_ends(const cli_pair_names *names, const cli_register_request *request,
+                   const clvox_register_options *options, cli_end ends[CLI_PAIR_ENDS]);
+
+/* The sidecars of the files that are written. */
+int cli_pair_sidecars(cli_pair *pair);
 
 /* Claims the files of the prefix and reads the images; device: opens it meanwhile. */
 int cli_pair_read(cli_pair *pair, bool device);

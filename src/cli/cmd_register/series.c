@@ -80,7 +80,7 @@ static int claim_matrices(command *cli, const request *r, int frames)
     CLI_TRY(clvox_folders_make(matrix_path(r->matrices, 0, 0, path)));
     for (int i = 0; i < PATHS * frames; i++)
         CLI_TRY(cli_claim_output(cli, "matrices", matrix_path(r->matrices, i / PATHS, i % PATHS, path)));
-    CLI_TRY(cli_claim_folder(cli, r->matrices, NULL));
+    CLI_TRY(cli_claim_folder(cli, r->matrices, NULL, false));
     status = cli_claims_check(cli);
 end:
     return status;

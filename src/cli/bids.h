@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of files as BIDS has them: taken apart, and made for derivatives. */
+#ifndef CLI_BIDS_H
+#define CLI_BIDS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* A part of a name, which stays where it is. */
+typedef struct cli_bids_word {
+    const char *at;
+    int length;
+} cli_bids_word;
+
+enum { CLI_BIDS_ENTITIES = 24, CLI_BIDS_ROOM = NAME_MAX + 1 };
+
+/* sub-01_run-1_T1w.nii.gz: its entities in their order, and T1w. */
+typedef struct cli_bids_name {
+    cli_bids_word key[CLI_BIDS_ENTITIES], label[CLI_BIDS_ENTITIES], suffix;
+    int count;
+} cli_bids_name;
+
+/* Takes the last part of a path apart. false: it is no such name. */
+bool cli_bids_read(const char *path, cli_bids_name *out);
+
+/* The label of an entity; NULL: the name has none. */
+const cli_bids_word *cli_bids_find(const cli_bids_name *name, const char *key);
+
+/* Letters and digits. */
+bool cli_bids_is_label(const char *text);
+
+/* The space that a fixed image stands for: NAME of tpl-NAME_ or space-NAME_; of another subject or session
+ * sub02ses1; the suffix where only that is another, as T1w for T2w of the same session; of any other name its
+ * letters and digits. false: it has none. */
+bool cli_bids_space(const char *fixed, const cli_bids_name *moving, char out[CLI_BIDS_ROOM]);
+
+/* What the names of an image's derivatives are made of. */
+typedef struct cli_bids_target {
+    char folder[CLI_BIDS_ROOM];  /* sub-01/ses-a/anat/ */
+    char subject[CLI_BIDS_ROOM]; /* sub-01 */
+    char stem[CLI_BIDS_ROOM];    /* sub-01_ses-a_run-1 */
+    char from[CLI_BIDS_ROOM], to[CLI_BIDS_ROOM];
+    char grid[CLI_BIDS_ROOM];   /* _space-NAME_res-1 */
+    char image[CLI_BIDS_ROOM];  /* _desc-brain_T1w */
+    char labels[CLI_BIDS_ROOM]; /* _space-NAME_seg-x_res-1_desc-y_dseg, or _mask */
+} cli_bids_target;
+
+/* Of the image of a subject in a space; res: of its grid, labels: a label map that goes with it, or NULL.
+ * false: its name lacks sub-LABEL or is too long. */
+bool cli_bids_subject(const char *image, const char *labels, const char *space, const cli_bids_word *res,
+                      cli_bids_target *out);
+/* Of a template of these images; cohort: from 1 on, 0: there is one template. */
+bool cli_bids_template(const char *space, int cohort, const cli_bids_word *suffix, cli_bids_target *out);
+
+/* A pattern with the parts in it: %P folder and stem, %F stem among the figures of the subject, %L stem among
+ * the logs, %g %a (from) %b (to) %i %l (labels). false: a name is too long. */
+bool cli_bids_expand(const char *pattern, const cli_bids_target *target, char out[PATH_MAX]);
+
+/* A path with another ending: what follows the first point of its last part. */
+bool cli_bids_ending(const char *path, const char *ending, char out[PATH_MAX]);
+
+#endif
