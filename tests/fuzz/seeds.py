@@ -326,11 +326,7 @@ def names():
 
 
 def main():
-<<<<<<< HEAD
-    for make in volumes, mghs, nrrds, mifs, ltas, itks, fnirts, transforms, surfaces, gradients:
-=======
-    for make in volumes, mghs, nrrds, mifs, ltas, itks, fnirts, transforms, surfaces, gradients, records, names:
->>>>>>> bids
+    for make in volumes, mghs, nrrds, mifs, ltas, itks, fnirts, transforms, surfaces, gradients, names:
         name = make.__name__ if make is gradients else make.__name__[:-1]
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)
