@@ -12,10 +12,15 @@ enum { WIDTH = 30 };
 /* Shares below this say nothing about the time left. */
 static const double TOO_LITTLE = 0.005;
 
+bool cli_on_terminal(void)
+{
+    return isatty(STDERR_FILENO) && getenv("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
+}
+
 void cli_bar_begin(cli_bar *bar, command *cli)
 {
     *bar = (cli_bar){.cli = cli};
-    bar->terminal = isatty(STDERR_FILENO) && getenv("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
+    bar->terminal = cli_on_terminal();
     cli_watch(true);
 }
 
@@ -72,10 +77,36 @@ int cli_bar_stage(void *user, const clvox_step *step)
     return cli_interrupted();
 }
 
-void cli_bar_end(cli_bar *bar)
+static void wipe(cli_bar *bar)
 {
     if (bar->open)
         fprintf(stderr, "\r\033[K");
     bar->open = false;
+}
+
+void cli_bar_end(cli_bar *bar)
+{
+    wipe(bar);
     cli_watch(false);
+}
+
+static cli_bar passing; /* by the only thread of the only command */
+
+int cli_bar_passing(void *user, const clvox_step *step)
+{
+    if (cli_is_watched())
+        return cli_interrupted();
+    if (!passing.cli)
+        passing = (cli_bar){.cli = user, .terminal = true};
+    if (step->fraction >= 1)
+        cli_bar_passing_end();
+    else if (step->fraction > 0 && cli_bar_due(&passing, step->fraction))
+        cli_bar_show(&passing, step->fraction, step->stage);
+    return 0;
+}
+
+void cli_bar_passing_end(void)
+{
+    wipe(&passing);
+    passing = (cli_bar){.cli = NULL};
 }

@@ -12,6 +12,9 @@ typedef struct cli_bar {
     bool running, terminal, open;   /* open: a bar stands on the terminal */
 } cli_bar;
 
+/* Whether standard error is a terminal that bars can stand on. */
+bool cli_on_terminal(void);
+
 /* From now on Ctrl-C is noted and not obeyed: cli_interrupted() tells. */
 void cli_bar_begin(cli_bar *bar, command *cli);
 
@@ -27,5 +30,12 @@ void cli_bar_show(cli_bar *bar, double fraction, const char *text);
 int cli_bar_stage(void *user, const clvox_step *step);
 
 void cli_bar_end(cli_bar *bar);
+
+/* The clvox_progress of a context on a terminal: a bar of functions that have no callback, unless another one
+ * stands there. user is the command. Ctrl-C ends the program as without it. */
+int cli_bar_passing(void *user, const clvox_step *step);
+
+/* Wipes that bar, if any, before something else is printed. */
+void cli_bar_passing_end(void);
 
 #endif

@@ -254,6 +254,7 @@ void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary);
  * cli_watch(false), of any thread; otherwise Ctrl-C removes temporary files and ends the program with 130. */
 bool cli_interrupted(void);
 void cli_watch(bool on);
+bool cli_is_watched(void);
 /* From now on this is a process of mpirun, which sends SIGTERM where another one is lost: the first one
  * says so. */
 void cli_team_signals(int rank);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/bar.h"
 #include "cli/cli.h"
 #include "clvox/files.h"
 #include "clvox/kernels.h"
@@ -195,9 +196,13 @@ static int opened(command *cli)
 
 int cli_open(command *cli)
 {
-    const clvox_context_options options = options_of(cli);
+    clvox_context_options options = options_of(cli);
     if (cli->ctx)
         return CLVOX_OK;
+    if (!cli->quiet && cli_on_terminal()) {
+        options.progress = cli_bar_passing;
+        options.progress_user = cli;
+    }
     const int status = clvox_context_create(&options, &cli->ctx);
     return status < 0 ? status : opened(cli);
 }

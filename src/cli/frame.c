@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/bar.h"
 #include "cli/cli.h"
 #include "clvox/files.h"
 #include "clvox/kernels.h"
@@ -79,6 +80,11 @@ bool cli_interrupted(void)
 void cli_watch(bool on)
 {
     atomic_fetch_add(&watched, on ? 1 : -1);
+}
+
+bool cli_is_watched(void)
+{
+    return atomic_load(&watched) > 0;
 }
 
 void cli_team_signals(int rank)
@@ -175,6 +181,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     clvox_pocl_folder_lend(); /* a home that cannot be written is no reason to do without the CPU */
     cli.log = begin_log(verb, argc, argv);
     int status = verb->run(&cli, argc, argv);
+    cli_bar_passing_end();
     if (status >= 0 && status != CLI_DONE)
         status = cli_profile(&cli);
     if (status >= 0 && status != CLI_DONE && cli.json)

@@ -140,7 +140,7 @@ static void prepare(nlm *r, const float *v, clvox_nlm_report *report)
 }
 
 /* By patches, then by what that gave: it has little noise left, and tells better which voxels are alike. */
-static int denoise(nlm *r, float *out)
+static int denoise(nlm *r, int frame, int frames, float *out)
 {
     /* On phantoms, of SNR 5 to 30. */
     static const float PATCHES = 0.6f, GUIDED = 1.0f;
@@ -155,6 +155,7 @@ static int denoise(nlm *r, float *out)
     CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, false, r->value));
     CLV_TRY(clv_nlm_means(r->ctx, &image, &args, r->frame));
     if (!o->single) {
+        CLV_TRY(clv_watch_told(r->ctx, (frame + .5) / frames));
         CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, false, r->guide));
         CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, true, r->mean));
         args.guide = r->guide;
@@ -175,7 +176,7 @@ static int frames(nlm *r, const clvox_volume *volume, clvox_volume *made, clvox_
         float *out = made->data + (size_t)f * r->voxels;
         CLV_TRY(measure(r, in));
         prepare(r, in, report);
-        CLV_TRY(denoise(r, out));
+        CLV_TRY(denoise(r, f, volume->frames, out));
         for (size_t i = 0; i < r->voxels; i++)
             if (!(r->deviation[i] > 0))
                 out[i] = in[i];
