@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -265,6 +267,22 @@ void clvox_files_abandon(void)
     for (int i = 0; i < SLOTS; i++)
         if (atomic_load(&unfinished[i].state) == SLOT_USED)
             unlink(unfinished[i].name);
+}
+
+void clvox_files_sweep(const char *path)
+{
+    char *name = clv_place_folder(path);
+    DIR *folder = name ? opendir(name) : NULL;
+    for (const struct dirent *one; folder && (one = readdir(folder));) {
+        long process;
+        int end = 0;
+        if (sscanf(one->d_name, ".clvox-%ld-%*u.part%n", &process, &end) == 1 && end && !one->d_name[end] &&
+            process > 0 && kill((pid_t)process, 0) && errno == ESRCH)
+            unlinkat(dirfd(folder), one->d_name, 0);
+    }
+    if (folder)
+        closedir(folder);
+    free(name);
 }
 
 int clvox_file_probe(const char *path)

@@ -205,6 +205,26 @@ static void an_interrupted_program_leaves_no_partial(void **state)
     }
 }
 
+static void what_the_killed_left_is_swept(void **state)
+{
+    (void)state;
+    char own[64];
+    static const char *const others[] = {".clvox-x-1.part", ".clvox-1-0.part", ".clvox-999999999-0.parts",
+                                         "part"};
+    snprintf(own, sizeof own, ".clvox-%ld-77.part", (long)getpid());
+    const int before = entries();
+    for (int i = 0; i < 4; i++)
+        assert_ok(clvox_file_write(in(others[i]), "x", 1));
+    assert_ok(clvox_file_write(in(own), "x", 1));
+    assert_ok(clvox_file_write(in(".clvox-999999999-5.part"), "x", 1)); /* no process has such a number */
+    clvox_files_sweep(in("a"));
+    assert_true(entries() == before + 5 && access(in(".clvox-999999999-5.part"), F_OK));
+    clvox_files_sweep("/nowhere/a");
+    for (int i = 0; i < 4; i++)
+        unlink(in(others[i]));
+    unlink(in(own));
+}
+
 static void folders_that_were_made_in_vain_are_removed(void **state)
 {
     (void)state;
@@ -252,6 +272,7 @@ int main(void)
     test_case(a_reader_meets_a_file_that_shrinks, "a reader meets a file that shrinks");
     test_case(an_interrupted_program_leaves_no_partial,
               "an interrupted program leaves no partial file and dies of the signal");
+    test_case(what_the_killed_left_is_swept, "what killed processes left is swept, and nothing else");
     test_case(folders_that_were_made_in_vain_are_removed, "folders that were made in vain are removed");
     test_case(more_files_at_once_than_there_are_slots,
               "more files at once than there are slots is an error, not a leak");

@@ -9,6 +9,7 @@
 
 #include "cli/bar.h"
 #include "cli/bids.h"
+#include "clvox/files.h"
 
 /* ---- the run ------------------------------------------------------------- */
 
@@ -116,6 +117,17 @@ static int load(command *cli, cli_atlas_request *r, bool skip_bad)
     return status < 0 || !r->start ? status : cli_read_volume(cli, r->start, &r->start_volume);
 }
 
+/* Of what a run that was killed left unfinished. */
+static void sweep(const command *cli, const cli_atlas_request *r)
+{
+    char path[PATH_MAX];
+    if (!cli_is_first(cli))
+        return;
+    clvox_files_sweep(cli_atlas_path(r, CLI_ATLAS_TEMPLATE, -1, path));
+    for (int i = 0; r->derivatives && i < r->count; i++)
+        clvox_files_sweep(cli_atlas_map_path(r, i, CLI_ATLAS_AFFINE, 0, path));
+}
+
 static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
@@ -166,8 +178,10 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     log_options(cli, r, o);
     o->state = cli_atlas_path(r, CLI_ATLAS_STATE, -1, state);
     snprintf(begun, sizeof begun, "%s/run", state);
-    if (!access(begun, F_OK))
+    if (!access(begun, F_OK)) {
         cli_remark(cli, 0, "%s: of a run that was interrupted: continuing from there\n", state);
+        sweep(cli, r);
+    }
     cli_bar_begin(&bar, cli);
     o->progress = cli_bar_stage;
     o->user = &bar;
