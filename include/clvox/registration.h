@@ -109,9 +109,10 @@ typedef struct clvox_register_options {
                                 compression, on waves of about 11 voxels of the level the most (greedy and syn) */
     double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
     double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy
-                                of a flow, sigma^2 (lddmm, shooting; 0: by the voxels of the finest level) */
-    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting; gamma 0: by the
-                                  voxels of the finest level). greedy: with gamma above 0 forces become velocities by 1 / L instead of update_sigma */
+                                of a flow, sigma^2 (lddmm, shooting; 0: follows from the voxel size of the finest level) */
+    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting; gamma 0: all
+                                  three follow from the voxel size of the finest level). greedy: with gamma above 0, 1 / L
+                                  smooths the forces instead of update_sigma */
     clvox_solver solver;     /* of the operator (greedy with one, lddmm, shooting) */
     double solver_tolerance; /* where iterations of a solver end: |f - L v| as a share of |f|, below 1; 0: by the model, .01
                                 (greedy) and .001 (flows) */
@@ -439,9 +440,9 @@ CLVOX_API void clvox_register_result_destroy(clvox_register_result *result);
 /* Options of clvox_shoot. */
 typedef struct clvox_shoot_options {
     double time;               /* end time: 1 is the moving image; it may be larger, or negative */
-    double alpha, beta, gamma; /* gamma 0: those of the momentum, or where it does not say (momentum->flow) those of a
-                                  registration by default */
-    int timesteps;             /* an even number up to 32, of a unit of time; 0: likewise */
+    double alpha, beta, gamma; /* gamma 0: those stored with the momentum (momentum->flow), or if there are none, the
+                                  registration's defaults */
+    int timesteps;             /* per unit of time, an even number up to 32; 0: likewise */
 } clvox_shoot_options;
 
 /* Time 1, and what the momentum says. */

@@ -54,7 +54,7 @@ typedef enum clvox_label_hint {
 } clvox_label_hint;
 
 /* What a momentum field belongs to: the operator L = -alpha Laplacian - beta grad div + gamma, in mm, and the time steps
- * of the registration that found it. gamma 0: the volume is none, or does not say. */
+ * of the registration that found it. gamma 0: the volume is no momentum, or its file lacks the operator. */
 typedef struct clvox_flow {
     double alpha, beta, gamma;
     int timesteps;

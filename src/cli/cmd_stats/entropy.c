@@ -85,7 +85,7 @@ int cmd_stats_entropy(command *cli, int argc, char **argv)
     bool entropy = false;
     const char *given[CLVOX_MAX_OPTIONS] = {NULL};
     const cli_option options[] = {
-        {"entropy", 0, CLI_FLAG, &entropy, NULL, "this, instead of a test"},
+        {"entropy", 0, CLI_FLAG, &entropy, NULL, "how many subjects a template needs, instead of a test"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv", "table of subjects: a column image"},
         {"image", 'i', CLI_TEXT, &r.image, "FILE", "the images as one 4-D file"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "count where this is above 0 (default: everywhere)"},

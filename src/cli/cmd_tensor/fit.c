@@ -156,7 +156,7 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
          "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit only where this is above 0"},
         {"save-denoised", 0, CLI_OUT, &r.denoised, "FILE", "the denoised scan"},
-        {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "of the tensor that is written (auto: nifti)"},
+        {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "order of the tensor's six volumes in the output (auto: nifti)"},
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "also write PREFIX_report.html, one page to judge the result by in a browser"},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
@@ -166,7 +166,7 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
         .synopsis = "DWI (--bval FILE --bvec FILE | --grad FILE) -o PREFIX",
         .about =
             "Diffusion tensors from a series of diffusion-weighted volumes: ln S = ln S0 - b g'Dg in every\n"
-            "voxel; b = 0 volumes are measurements like the others; any number of shells. Writes\n"
+            "voxel. b = 0 volumes count as measurements, too; there may be any number of shells. Writes\n"
             "PREFIX_tensor.nii.gz (mm^2/s), PREFIX_s0, PREFIX_noise (standard deviation of the signal, from\n"
             "the residuals) and PREFIX_sigma (the same of the tensor's components, which\n"
             "`clvox tensor denoise --noise` takes), with --denoise mppca PREFIX_mppca_noise.",
