@@ -66,7 +66,7 @@ static void say_input(command *cli, const clvox_level_set *set)
     cJSON_AddBoolToObject(in, "turned", set->notes.turned);
     cJSON_AddBoolToObject(in, "crossing", set->notes.crossing);
     if (f->open_edges)
-        cli_remark(cli, 0, "the mesh is open at %d edges; the winding number decides what is inside there\n",
+        cli_remark(cli, 0, "the mesh is open at %d edges; the winding number decides what lies inside\n",
                    f->open_edges);
     if (f->flipped_edges)
         cli_remark(
