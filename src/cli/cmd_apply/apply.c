@@ -16,7 +16,7 @@ int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out)
         CLI_TRY(cli_read_tensor(cli, a->image, a->order, &image));
     if (!a->mass && a->how.interpolation == CLVOX_INTERPOLATE_AUTO && image->kind == CLVOX_KIND_SCALAR &&
         image->hint != CLVOX_LABELS_NONE) {
-        cli_remark(cli, 0, "%s: taken for labels (%s), which are kept; %s takes it for an image\n", a->image,
+        cli_remark(cli, 0, "%s: treated as a label map (%s); to treat it as an image, give %s\n", a->image,
                    clvox_label_reason(image->hint), a->forward ? "--mass" : "--interp linear");
         cJSON_DeleteItemFromObject(cli->log, "taken_for_labels"); /* of a list, the last image's stays */
         cJSON_AddStringToObject(cli->log, "taken_for_labels", clvox_label_reason(image->hint));

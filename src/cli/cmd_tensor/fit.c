@@ -55,7 +55,7 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
     if (f->not_finite)
         cli_print(cli, "%-16s %zu voxels, left at 0\n", "not finite", f->not_finite);
     if (f->floored)
-        cli_print(cli, "%-16s %zu voxels: signals of 0 or below were taken as 1e-4 of that at b 0\n",
+        cli_print(cli, "%-16s %zu voxels: signals of 0 or below were set to 1e-4 of S0\n",
                   "floored", f->floored);
     cli_print(cli, "%-16s %zu voxels\n", "made positive", f->made_positive);
     if (r->options.robust)
@@ -65,7 +65,7 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
         cli_print(cli, "%-16s %.4g of the signal, %.4g mm^2/s of the tensor (medians)\n", "noise",
                   f->median_noise, f->median_sigma);
     else
-        cli_print(cli, "%-16s not known: 7 volumes leave no residuals\n", "noise");
+        cli_print(cli, "%-16s unknown: a fit of 7 volumes leaves no residuals\n", "noise");
 }
 
 /* Enters the seconds since *mark as this stage's and starts the next. */
