@@ -59,26 +59,27 @@ typedef struct clvox_atlas_options {
     clvox_vote vote;
     int skip_bad; /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
-    /* A folder, created when needed, that lets an interrupted run resume. It keeps every finished round and every
-     * finished registration (24 bytes per voxel of the template and subject); where writing registrations would take
-     * more than a twentieth of the time, only some of them. A run with the same subjects, options, device and version
-     * continues there and gives the same result bit for bit. clvox_atlas_forget removes the folder; it is also
-     * removed if the first round fails because of the data. NULL: nothing is kept. */
+    /* A folder, created when needed, that lets an interrupted run resume. It keeps every finished round and
+     * every finished registration (24 bytes per voxel of the template and subject); where writing
+     * registrations would take more than a twentieth of the time, only some of them. A run with the same
+     * subjects, options, device and version continues there and gives the same result bit for bit.
+     * clvox_atlas_forget removes the folder; it is also removed if the first round fails because of the data.
+     * NULL: nothing is kept. */
     const char *state;
-    /* Holds the volumes that the run makes for subjects, and the result: release the result before the store. The
-     * subjects' own images may be in it, too. It does not change the result. NULL: memory. */
+    /* Holds the volumes that the run makes for subjects, and the result: release the result before the store.
+     * The subjects' own images may be in it, too. It does not change the result. NULL: memory. */
     clvox_store *store;
-    /* Most bytes of device memory for subjects' maps, besides the registrations; the other maps are in store or
-     * memory. It does not change the result. 0: on GPUs half of what the registrations leave free, on CPUs none.
-     * Contexts that clvox_contexts_create opened together on one device share the limit. */
+    /* Most bytes of device memory for subjects' maps, besides the registrations; the other maps are in store
+     * or memory. It does not change the result. 0: on GPUs half of what the registrations leave free, on CPUs
+     * none. Contexts that clvox_contexts_create opened together on one device share the limit. */
     size_t device_bytes;
     /* Contexts besides the one of the call, on devices of the same model and driver, or on the same one
      * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */
     clvox_context *const *more;
     int more_count;
-    /* Processes that make the template together. Each calls with the same subjects and options, and contexts on
-     * devices of one model and driver; they share the folder state. Averages are the same in all of them; the warps
-     * of a subject are in one. NULL: this process alone, with the same result bit for bit. */
+    /* Processes that make the template together. Each calls with the same subjects and options, and contexts
+     * on devices of one model and driver; they share the folder state. Averages are the same in all of them;
+     * the warps of a subject are in one. NULL: this process alone, with the same result bit for bit. */
     clvox_team *team;
     /* Receives the time of each step; one call at a time. May be NULL. */
     void (*timed)(void *user, clvox_atlas_work work, double seconds);

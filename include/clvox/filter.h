@@ -76,8 +76,9 @@ typedef struct clvox_nlm_options {
     int search;      /* radius of the box that is searched: 1 to 10 voxels, less along shorter axes */
     int single;      /* 1: first pass only */
     int local;       /* 1: the noise varies over the volume and is measured around each voxel (sigma -1) */
-    const clvox_volume *noise_map; /* standard deviation of the noise in each voxel, one frame on the volume's grid,
-                                      instead of sigma; voxels where it is not above 0 stay unchanged. NULL: none */
+    const clvox_volume *noise_map; /* standard deviation of the noise in each voxel, one frame on the volume's
+                                      grid, instead of sigma; voxels where it is not above 0 stay unchanged.
+                                      NULL: none */
 } clvox_nlm_options;
 
 typedef struct clvox_nlm_report {

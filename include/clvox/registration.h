@@ -66,8 +66,8 @@ typedef enum clvox_force {
     CLVOX_FORCE_TWOPASS
 } clvox_force;
 
-/* How L v = f is solved (flows: L L v = f, by two solves). SOR, conjugate gradients and multigrid start from the solution
- * of the previous similar solve; HYBRID is FFT, then conjugate gradients. SOR needs a beta of 0. */
+/* How L v = f is solved (flows: L L v = f, by two solves). SOR, conjugate gradients and multigrid start from
+ * the solution of the previous similar solve; HYBRID is FFT, then conjugate gradients. SOR needs beta 0. */
 typedef enum clvox_solver {
     CLVOX_SOLVER_FFT,
     CLVOX_SOLVER_SOR,
@@ -88,14 +88,16 @@ typedef struct clvox_register_options {
     int linear_radius, radius; /* of LNCC's window: 2 radius + 1 voxels along each axis, on every level */
     int linear_bins, bins;     /* of MI's histogram, 8 to 128 */
     int linear_patch, patch;   /* of MIND's patches: 2 patch + 1 voxels along each axis, 0 to 4 */
-    int by_contrast;           /* 1: greedy and syn of one channel use MIND instead of LNCC if the linear part by MI finds
-                                  that the contrasts differ and the device has the memory; `clvox register` sets it */
-    int local_gradient;        /* 1: LNCC uses the usual local approximation of the gradient; 0: the exact gradient */
+    int by_contrast;           /* 1: greedy and syn of one channel use MIND instead of LNCC if the linear part
+                                  by MI finds that the contrasts differ and the device has the memory; `clvox
+                                  register` sets it */
+    int local_gradient;        /* 1: LNCC uses the usual local approximation of the gradient; 0: the exact
+                                  gradient */
     clvox_force force;
-    /* Preprocessing for the comparison; the warped image keeps its own intensities. In this order: bias-field correction
-     * of each image inside its mask (clvox_filter_bias with its defaults), clipping at these quantiles
-     * (clvox_filter_winsorize; 0 and 1: none), matching the moving image's histogram to the fixed one's
-     * (clvox_filter_match with its defaults). */
+    /* Preprocessing for the comparison; the warped image keeps its own intensities. In this order: bias-field
+     * correction of each image inside its mask (clvox_filter_bias with its defaults), clipping at these
+     * quantiles (clvox_filter_winsorize; 0 and 1: none), matching the moving image's histogram to the fixed
+     * one's (clvox_filter_match with its defaults). */
     int bias;
     double winsorize_low, winsorize_high;
     int histogram_match;
@@ -108,11 +110,12 @@ typedef struct clvox_register_options {
     double update_damping;   /* share of the updates' divergence that is removed, 0 to below 1: their local expansion and
                                 compression, on waves of about 11 voxels of the level the most (greedy and syn) */
     double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
-    double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy
-                                of a flow, sigma^2 (lddmm, shooting; 0: follows from the voxel size of the finest level) */
-    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting; gamma 0: all
-                                  three follow from the voxel size of the finest level). greedy: with gamma above 0, 1 / L
-                                  smooths the forces instead of update_sigma */
+    double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy of a
+                                flow, sigma^2 (lddmm, shooting; 0: follows from the voxel size of the finest
+                                level) */
+    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting; gamma 0:
+                                  all three follow from the voxel size of the finest level). greedy: with
+                                  gamma above 0, 1 / L smooths the forces instead of update_sigma */
     clvox_solver solver;     /* of the operator (greedy with one, lddmm, shooting) */
     double solver_tolerance; /* where iterations of a solver end: |f - L v| as a share of |f|, below 1; 0: by the model, .01
                                 (greedy) and .001 (flows) */
@@ -123,8 +126,9 @@ typedef struct clvox_register_options {
                                 keeps of the one before, 0 to below 1 */
     double points_weight; /* of the landmarks: metric per voxel for 1 mm^2 of their mean squared distance;
                                 0: none (not unbiased) */
-    double points_width; /* sigma of the Gaussian by which a landmark or a shape's vertex pulls its surroundings, in mm
-                                (greedy and syn; 0: three edges of a voxel of the finest level). In flows the operator does */
+    double points_width; /* sigma of the Gaussian by which a landmark or a shape's vertex pulls its
+                            surroundings, in mm (greedy and syn; 0: three edges of a voxel of the finest
+                            level). In flows the operator does */
     /* The terms of surfaces, of curves and of clouds (not unbiased): for each kind its weight times the
      * mean over its shapes of |S - T|^2 / (|S|^2 + |T|^2) (clvox_shape_currents) is taken from the metric
      * a voxel; 0: none. */
@@ -132,9 +136,9 @@ typedef struct clvox_register_options {
     clvox_surface_kind surface_kind, curves_kind;
     double surface_width[CLVOX_MAX_LEVELS]; /* of the kernel in mm, coarse to fine; 0: 2.5 edges of the level's voxel */
     int surface_widths;      /* number of widths given; further levels use the last */
-    /* How the sums of these terms are computed; AUTO chooses for each shape and level. currents_error is the largest
-     * error that MESH and AUTO allow, above 0 and below 1: of a term, over half of |S|^2 + |T|^2, and of its
-     * derivative (clvox_shape_sums). */
+    /* How the sums of these terms are computed; AUTO chooses for each shape and level. currents_error is the
+     * largest error that MESH and AUTO allow, above 0 and below 1: of a term, over half of |S|^2 + |T|^2, and
+     * of its derivative (clvox_shape_sums). */
     clvox_currents_method currents;
     double currents_error;
     /* The term of tissue probabilities (not unbiased): the metric per voxel is lowered by this times the mean over the
@@ -143,8 +147,8 @@ typedef struct clvox_register_options {
     double posteriors_weight;
     double tissue_weight[CLVOX_MAX_TISSUES + 1]; /* w_k of the tissues in order, then of the rest */
     int tissue_weights;                          /* number of weights given; the others are 1 */
-    double restrict_axes[3]; /* factors of 0 to 1 on the steps along the axes of the fixed image that lie nearest to
-                                RAS x, y and z (greedy and syn) */
+    double restrict_axes[3]; /* factors of 0 to 1 on the steps along the axes of the fixed image that lie
+                                nearest to RAS x, y and z (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy, or (greedy and syn) changes
                                 the metric, by less than this share of what the level began with,
                                 averaged over ten; of flows over three */
@@ -240,7 +244,8 @@ typedef struct clvox_shape_sums {
     double spacing;      /* mm between the nodes of the last mesh; 0: there was none, as the rest */
     int size[3];         /* its nodes along each axis */
     double error, derivative_error; /* the largest of all levels by a mesh */
-    int left;                       /* how often the shape left a mesh's grid, from where on all pairs were summed */
+    int left;                       /* how often the shape left a mesh's grid, from where on all pairs were
+                                       summed */
     int no_room; /* 1: AUTO summed all pairs because the device lacked the memory for a mesh */
 } clvox_shape_sums;
 
@@ -440,8 +445,8 @@ CLVOX_API void clvox_register_result_destroy(clvox_register_result *result);
 /* Options of clvox_shoot. */
 typedef struct clvox_shoot_options {
     double time;               /* end time: 1 is the moving image; it may be larger, or negative */
-    double alpha, beta, gamma; /* gamma 0: those stored with the momentum (momentum->flow), or if there are none, the
-                                  registration's defaults */
+    double alpha, beta, gamma; /* gamma 0: those stored with the momentum (momentum->flow), or if there are
+                                  none, the registration's defaults */
     int timesteps;             /* per unit of time, an even number up to 32; 0: likewise */
 } clvox_shoot_options;
 

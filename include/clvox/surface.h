@@ -360,7 +360,7 @@ typedef struct clvox_denoise_kept {
     int components_if_free, euler_if_free; /* of the result if nothing is held */
     int kept;         /* 1: the surface has those of the input, as far as the finest grid resolves them */
     int missed;       /* 1: the finest grid does not resolve all of them */
-    int refined;      /* how many times finer than the input the grid was that kept them; 0: none was needed */
+    int refined;      /* how many times finer the grid was that kept them; 0: none was needed */
     long held;        /* voxels of that grid held inside or outside to keep them */
     long simplified;  /* voxels of the mesh's grid that changed sides to remove handles, islands and
                          cavities caused by noise */
@@ -373,8 +373,8 @@ typedef struct clvox_denoise_result {
     int size[3];            /* of the box that was worked on */
     int band_voxels;        /* of the last round */
     int neighbours;         /* of each, as many as the band has */
-    double noise;           /* noise variance: 20th percentile, over the first round's band, of the squared residual
-                               of a patch from its quadratic fit, voxels^2 */
+    double noise;           /* noise variance: 20th percentile, over the first round's band, of the squared
+                               residual of a patch from its quadratic fit, voxels^2 */
     double deviation;       /* the same as standard deviation of one sample, voxels */
     double nearest;         /* median of D to the nearest patch, voxels^2 */
     double c2;              /* of the last round */
@@ -407,16 +407,14 @@ typedef struct clvox_denoise_plan {
 CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_set *level_set,
                                       const clvox_denoise_options *options, clvox_denoise_plan *plan);
 
-/* Denoises the surface where a signed distance (mm, negative inside) is 0; the input
- * need be a true distance only near the surface. The mesh is twice as fine as the grid
- * (cubic interpolation), is corrected for the volume that flat triangles cut off, and has
- * the topology that the options ask for, kept on a grid two to four times as fine. Values
- * that are not finite count as outside; a surface that reaches the border continues
- * straight beyond it. A level set not made by clvox_level_set_make needs only its distance. options NULL: the defaults. On success the
- * result's surface and distance are the caller's, to be released with
- * clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no
- * surface, _ARGUMENT for label volumes, grids with sheared axes and options out
- * of range. */
+/* Denoises the surface where a signed distance (mm, negative inside) is 0; the input need be a true distance
+ * only near the surface. The mesh is twice as fine as the grid (cubic interpolation), is corrected for the
+ * volume that flat triangles cut off, and has the topology that the options ask for, kept on a grid two to
+ * four times as fine. Values that are not finite count as outside; a surface that reaches the border
+ * continues straight beyond it. A level set not made by clvox_level_set_make needs only its distance. options
+ * NULL: the defaults. On success the result's surface and distance are the caller's, to be released with
+ * clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no surface, _ARGUMENT for
+ * label volumes, grids with sheared axes and options out of range. */
 CLVOX_API int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_set,
                                     const clvox_denoise_options *options, clvox_denoise_result *result);
 

@@ -43,8 +43,8 @@ typedef enum clvox_type {
     CLVOX_TYPE_UINT64
 } clvox_type;
 
-/* Why a scalar volume looks like a label map although its file does not say so: its values are whole numbers, mostly
- * equal to their neighbours', and one of these holds. */
+/* Why a scalar volume looks like a label map although its file does not say so: its values are whole numbers,
+ * mostly equal to their neighbours', and one of these holds. */
 typedef enum clvox_label_hint {
     CLVOX_LABELS_NONE = 0, /* it does not */
     CLVOX_LABELS_MASK,     /* integers on disk, one value besides 0 */
@@ -98,10 +98,10 @@ typedef enum clvox_output {
     CLVOX_OUTPUT_INT
 } clvox_output;
 
-/* Sets type, slope and inter of a volume made from source and from the value outside. In integer types values are
- * rounded to the nearest and clipped. Where source or outside has fractions or values beyond the type, a slope (with
- * negative values in an unsigned type, also an inter) maps their range to that of the type; 0 stays 0. Labels,
- * colours, vectors and tensors stay as they are. */
+/* Sets type, slope and inter of a volume made from source and from the value outside. In integer types values
+ * are rounded to the nearest and clipped. Where source or outside has fractions or values beyond the type, a
+ * slope (with negative values in an unsigned type, also an inter) maps their range to that of the type; 0
+ * stays 0. Labels, colours, vectors and tensors stay as they are. */
 CLVOX_API int clvox_volume_store_as(clvox_volume *volume, const clvox_volume *source, double outside,
                                     clvox_output output);
 
@@ -115,9 +115,9 @@ CLVOX_API void clvox_grid_spacing(const clvox_grid *grid, double spacing[3]);
  * than a hundredth of a voxel from that of the other, else 0. */
 CLVOX_API int clvox_grid_equal(const clvox_grid *a, const clvox_grid *b);
 
-/* Orientation of a grid's axes: letters, the directions that they point to ("LPS"), 0 at the end; oblique, the
- * largest angle in degrees between an axis and the direction of its letter; skew, the largest deviation in
- * degrees of two axes from a right angle. The last two may be NULL. */
+/* Orientation of a grid's axes: letters, the directions that they point to ("LPS"), 0 at the end; oblique,
+ * the largest angle in degrees between an axis and the direction of its letter; skew, the largest deviation
+ * in degrees of two axes from a right angle. The last two may be NULL. */
 CLVOX_API void clvox_grid_axes(const clvox_grid *grid, char letters[4], double *oblique, double *skew);
 
 /* The same voxels at the same places, stored so that the axes run as near to R, A and S as they can: one
@@ -158,13 +158,14 @@ CLVOX_API int clvox_volume_read(const char *path, clvox_volume **out);
 /* The grid of a volume's file, without its values. Errors are clvox_volume_read's. */
 CLVOX_API int clvox_grid_read(const char *path, clvox_grid *out);
 
-/* Largest distance in mm between the places that the sform and the qform of a NIfTI file give a voxel: 0 where they agree,
- * where one is missing, and for other files. *unplaced (may be NULL) becomes 1 where it has neither, so that
- * its orientation is assumed, else 0. */
+/* Largest distance in mm between the places that the sform and the qform of a NIfTI file give a voxel: 0
+ * where they agree, where one is missing, and for other files. *unplaced (may be NULL) becomes 1 where it has
+ * neither, so that its orientation is assumed, else 0. */
 CLVOX_API double clvox_volume_forms_gap(const char *path, int *unplaced);
 
-/* As clvox_volume_read, but keeps labels above 2^24, which float32 cannot hold exactly: data then holds indices into
- * names. clvox_apply, clvox_volume_write, comparisons of labels and surfaces of labels respect it; 0 stays 0. */
+/* As clvox_volume_read, but keeps labels above 2^24, which float32 cannot hold exactly: data then holds
+ * indices into names. clvox_apply, clvox_volume_write, comparisons of labels and surfaces of labels respect
+ * it; 0 stays 0. */
 CLVOX_API int clvox_labels_read(const char *path, clvox_volume **out);
 
 /* The reason of a hint in words, "" for none. Static. */

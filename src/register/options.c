@@ -484,7 +484,8 @@ static const clv_option rows[] = {
      FIELD(points_width),
      .unit = CLVOX_UNIT_MM,
      .idle = of_model,
-     .help = "sigma of the Gaussian by which a landmark or vertex pulls its surroundings; 0: three edges of a voxel of the "
+     .help = "sigma of the Gaussian by which a landmark or vertex pulls its surroundings; 0: three edges of "
+             "a voxel of the "
              "finest level"},
     {.name = "surface-weight",
      .type = CLVOX_OPTION_NUMBER,
@@ -528,7 +529,8 @@ static const clv_option rows[] = {
      FIELD(currents),
      .words = currents_words,
      .idle = of_model,
-     .help = "sum shapes over all pairs (exact) or by a particle mesh (for large ones); auto: the faster one at "
+     .help = "sum shapes over all pairs (exact) or by a particle mesh (for large ones); auto: the faster one "
+             "at "
              "each level"},
     {.name = "currents-error",
      .type = CLVOX_OPTION_NUMBER,
@@ -560,7 +562,8 @@ static const clv_option rows[] = {
      .most = 1,
      .argument = "1x1x0",
      .read = read_restrict,
-     .help = "weights of the deformation along left-right, posterior-anterior and inferior-superior (the axes of "
+     .help = "weights of the deformation along left-right, posterior-anterior and inferior-superior (the "
+             "axes of "
              "FIXED nearest to these)",
      .idle = of_model},
     {.key = "restrict_y", .type = CLVOX_OPTION_NUMBER, FIELD(restrict_axes[1]), .most = 1},
@@ -569,7 +572,8 @@ static const clv_option rows[] = {
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(lambda),
-     .help = "weight of the unbiased penalty, or of the energy of a flow; larger: smoother maps (lddmm: 0.003 / h^2, "
+     .help = "weight of the unbiased penalty, or of the energy of a flow; larger: smoother maps (lddmm: "
+             "0.003 / h^2, "
              "shooting: 0.01 / h^2, h the edge of a voxel)",
      .idle = of_model},
     {.name = "operator",
@@ -628,7 +632,8 @@ static const clv_option rows[] = {
      FIELD(output),
      .words = output_words,
      .help =
-         "voxel type of the warped image; input: as in MOVING; auto: as in MOVING, but float if MOVING is scaled"},
+         "voxel type of the warped image; input: as in MOVING; auto: as in MOVING, but float if MOVING is "
+         "scaled"},
 };
 
 static void defaults(void *values)

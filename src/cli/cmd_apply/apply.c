@@ -65,12 +65,15 @@ int cmd_apply(command *cli, int argc, char **argv)
          "auto: label for label images, else linear"},
         {"outside", 0, CLI_NUMBER, &outside, "VALUE", "value beyond the border of IMAGE (default 0)"},
         {"output-type", 0, CLI_CHOICE, &output, "auto|input|float|double|short|ushort|uchar|int",
-         "voxel type of OUT, except for labels; input: as in IMAGE; auto: as in IMAGE, but float if IMAGE is scaled"},
+         "voxel type of OUT, except for labels; input: as in IMAGE; auto: as in IMAGE, but float if IMAGE is "
+         "scaled"},
         {"reorient", 0, CLI_CHOICE, &reorient, "auto|fs|ppd|none",
-         "how to reorient tensors and vectors: fs (finite strain) or ppd (preservation of principal direction); "
+         "how to reorient tensors and vectors: fs (finite strain) or ppd (preservation of principal "
+         "direction); "
          "auto: ppd for tensors, fs for vectors"},
         {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
-         "order of a tensor's six volumes, in IMAGE and OUT (auto: tensors only where NIfTI's intent says so)"},
+         "order of a tensor's six volumes, in IMAGE and OUT (auto: tensors only where NIfTI's intent says "
+         "so)"},
         {"forward", 0, CLI_FLAG, &a.forward, NULL,
          "carry IMAGE's voxels through the chain instead: from fixed to moving"},
         {"mass", 0, CLI_FLAG, &a.mass, NULL,
@@ -88,7 +91,8 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"curves", 0, CLI_TEXT, &shape[CLI_CURVES], "IN",
          "move the vertices of curves instead of resampling"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
-         "coordinates of points, and of meshes and curves whose file states none (auto: points lps, as in ITK "
+         "coordinates of points, and of meshes and curves whose file states none (auto: points lps, as in "
+         "ITK "
          "and ANTs; meshes and curves ras)"},
         {0},
     };
@@ -117,12 +121,14 @@ int cmd_apply(command *cli, int argc, char **argv)
             "the most weight there.\n\n"
             "--list resamples many images in one process. Paths are relative to the table's folder; -r and\n"
             "-t serve rows that name none. An image that fails does not stop the others. With --summary\n"
-            "a stopped run resumes: it skips images whose row is complete, with the same files and options.\n\n"
+            "a stopped run resumes: it skips images whose row is complete, with the same files and "
+            "options.\n\n"
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
             "(RAS with --frames ras); further columns are kept.\n\n"
             "--surface moves the vertices of a mesh the same way and keeps its triangles; the ending of OUT\n"
-            "gives the format. GIFTI and FreeSurfer files state their frame; other meshes count as RAS, or as LPS\n"
+            "gives the format. GIFTI and FreeSurfer files state their frame; other meshes count as RAS, or "
+            "as LPS\n"
             "with --frames lps. To carry a mesh from the moving space to the fixed one, invert the chain:\n"
             "-t AFFINE.txt,-1 -t WARP.nii.gz,-1 or -t AFFINE.txt,-1 -t INVERSE_WARP.nii.gz. --curves does\n"
             "the same with the lines of VTK polydata, to which --frames applies, and with tracks (.tck\n"

@@ -102,7 +102,8 @@ static void report(command *cli, const cli_stats_request *r, const clvox_stats_o
         report_map(cli, "tfce", &k->tfce, &r->map[0]->grid);
     if (k->permutations < 20)
         cli_remark(cli, 0,
-                   "with %d permutations no p can be below %.2g: more needs more subjects or a larger --permutations\n",
+                   "with %d permutations no p can be below %.2g: more needs more subjects or a larger "
+                   "--permutations\n",
                    k->permutations, 1. / k->permutations);
 }
 
@@ -212,7 +213,8 @@ int cmd_stats(command *cli, int argc, char **argv)
                  "  PREFIX_p_fwe.nii.gz   p corrected for all voxels, by the largest t of each permutation\n"
                  "  PREFIX_tfce.nii.gz, _tfce_p.nii.gz, _tfce_p_fwe.nii.gz   with --tfce\n"
                  "  PREFIX.json           degrees of freedom, permutations, smallest p, threshold at 0.05\n"
-                 "The maps hold p, with 1 in untested voxels; with --one-minus-p they hold 1 - p, as in FSL's\n"
+                 "The maps hold p, with 1 in untested voxels; with --one-minus-p they hold 1 - p, as in "
+                 "FSL's\n"
                  "randomise, with 0 there. Paths in the table are relative to its folder.\n\n"
                  "How many subjects a template needs: clvox stats --entropy; its options:\n"
                  "`clvox stats --entropy --help`.",

@@ -122,7 +122,8 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
         .about =
             "How far two meshes, two files of curves or two clouds of points (CSV) are apart, without\n"
             "correspondence between their points.\n"
-            "Prints the distance as currents (orientation counts) and as varifolds (it does not): the squared\n"
+            "Prints the distance as currents (orientation counts) and as varifolds (it does not): the "
+            "squared\n"
             "distance <A, A> + <B, B> - 2 <A, B>, where <A, B> sums exp(-|x - y|^2 / width^2) a b (n . m)^p\n"
             "over all pairs of triangles with centroids x, y, unit normals n, m and areas a, b; p is 1 for\n"
             "currents and 2 for varifolds. Then the mean and the largest (Hausdorff) distance between the\n"

@@ -275,7 +275,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &voxel, "1mm",
-         "IN is a mesh: voxel size of the working grid (default: 0.7 of its typical edge; the whole edge if it shows voxel steps)"},
+         "IN is a mesh: voxel size of the working grid (default: 0.7 of its typical edge; the whole edge if "
+         "it shows voxel steps)"},
         {0},
     };
     const cli_usage usage = {

@@ -156,7 +156,8 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
          "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit only where this is above 0"},
         {"save-denoised", 0, CLI_OUT, &r.denoised, "FILE", "the denoised scan"},
-        {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "order of the tensor's six volumes in the output (auto: nifti)"},
+        {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "order of the tensor's six volumes in the "
+         "output (auto: nifti)"},
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "also write PREFIX_report.html, one page to judge the result by in a browser"},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
