@@ -28,7 +28,7 @@ typedef struct clvox_series_options {
     double smooth_voxels; /* sigma of what is compared, in edges of a cube as large as a voxel, as
                              interpolated noise pulls to whole voxels; MI takes half of it */
     clvox_interpolation interpolation; /* of the corrected series: LINEAR, CUBIC, BSPLINE or LANCZOS */
-    int ringing;         /* 1: keep interpolated values below a frame's minimum (or 0, if that is larger) */
+    int ringing;         /* 1: keep interpolated values below a frame's minimum (if positive: below 0) */
     double head_mm;      /* radius by which framewise_mm converts rotations to millimetres: 50 */
     double outlier_mm;   /* framewise_mm above which a frame is an outlier: 0.5 */
     clvox_output output; /* type of the corrected series */
