@@ -179,7 +179,7 @@ int cmd_bench(command *cli, int argc, char **argv)
             "are timed: each is compared with a reference in double precision first, on a small volume\n"
             "and with the same kernel; pipelines are compared with the truth of their phantoms.\n"
             "`kernels NAME`, or NAME alone, times the operations whose name contains NAME (default: all).\n"
-            "Bytes are the least that can be moved: each input read once, each output written once. The\n"
+            "Bytes are the minimum: each input read once, each output written once. The\n"
             "share is that of the copy bandwidth or of the multiply-add rate, whichever limits the row.\n"
             "Times are medians; the spread is the interquartile range over the median; sampling ends when\n"
             "it is below 3%, or after --seconds. --json keeps every sample (doc/bench-schema.json).\n"

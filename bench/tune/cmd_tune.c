@@ -62,9 +62,10 @@ int cmd_tune(command *cli, int argc, char **argv)
                  "for this device, driver and version of the kernels, and ignored elsewhere. The best tile\n"
                  "may depend on the volume: a further run with another --size adds to what is kept, for\n"
                  "volumes to 2^20 voxels, to 2^23, and above; other sizes use the nearest one.\n"
-                 "shape_sums: what sums over pairs of elements and particle meshes cost, by which `register`\n"
-                 "and `surface compare` choose between them; otherwise typical costs of a CPU or\n"
-                 "GPU are assumed.\n"
+                 "shape_sums times sums over pairs of elements and over particle meshes, between which "
+                 "`register`\n"
+                 "and `surface compare` then choose; untimed, typical costs of a CPU or GPU are\n"
+                 "assumed.\n"
                  "The table shows the loss of the planner's own choice: its time over that\n"
                  "of the fastest. Tune on an idle machine.",
         .example = "  clvox tune\n  clvox tune --kernel smooth --kernel lncc_terms --size 192x224x192 --json tune.json",

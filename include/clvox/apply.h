@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef enum clvox_interpolation {
-    CLVOX_INTERPOLATE_AUTO = 0, /* label for label maps and what looks like one, else linear */
+    CLVOX_INTERPOLATE_AUTO = 0, /* LABEL for label maps and images that look like one, else LINEAR */
     CLVOX_INTERPOLATE_NEAREST,
     CLVOX_INTERPOLATE_LINEAR,
     CLVOX_INTERPOLATE_CUBIC,
@@ -51,10 +51,10 @@ typedef struct clvox_apply_options {
     clvox_interpolation interpolation;
     float outside;
     clvox_reorientation reorientation;
-    clvox_output output; /* what an image is written as; what is kept as labels stays as it is */
+    clvox_output output; /* type of the resampled image; labels keep theirs */
 } clvox_apply_options;
 
-/* As clvox_apply, with all that can be chosen; options NULL: zeros. */
+/* As clvox_apply, with all options; options NULL: zeros. */
 CLVOX_API int clvox_apply_with(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
                                const clvox_link *links, int count, const clvox_apply_options *options,
                                clvox_volume **out);
@@ -78,15 +78,15 @@ CLVOX_API int clvox_forward(clvox_context *context, const clvox_volume *image, c
                             const clvox_link *links, int count, clvox_landing landing, float outside,
                             clvox_volume **out);
 
-/* One displacement volume (RAS mm on grid) that does what the chain does. */
+/* The whole chain as one displacement volume (RAS mm, on grid). */
 CLVOX_API int clvox_compose(clvox_context *context, const clvox_grid *grid,
                             const clvox_link *links, int count, clvox_volume **out);
 
-/* One matrix that does what a chain of affines does. A warp among them is a
+/* A chain of affines as one matrix. A warp among them is a
  * CLVOX_ERROR_ARGUMENT. */
 CLVOX_API int clvox_compose_affine(const clvox_link *links, int count, double matrix[4][4]);
 
-/* The inverse of a warp on its own grid, searched voxel by voxel. residual_voxels
+/* The inverse of a warp on its own grid, solved voxel by voxel. residual_voxels
  * (may be NULL) receives the largest and the mean remaining error |w(x) + x' - x|,
  * in voxels, over the voxels whose inverse lies on the grid. CLVOX_ERROR_DATA where
  * that mean exceeds a voxel, or where no inverse lies on the grid. */

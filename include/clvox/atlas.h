@@ -27,21 +27,21 @@ typedef enum clvox_vote {
 /* The steps of a run. Up to VOTER: for one subject, on a device; MEAN_MAP and MEAN_IMAGE: for all subjects of
  * a process; EXPONENTIAL: once for all, on each device. */
 typedef enum clvox_atlas_work {
-    CLVOX_ATLAS_FIRST_LINEAR = 0, /* registration, which looks for a start */
-    CLVOX_ATLAS_LINEAR,           /* registration in a later round */
-    CLVOX_ATLAS_DEFORMABLE,       /* registration */
-    CLVOX_ATLAS_PULL,             /* its image, through its map */
+    CLVOX_ATLAS_FIRST_LINEAR = 0, /* linear registration of the first round, with the search for a start */
+    CLVOX_ATLAS_LINEAR,           /* linear registration in a later round */
+    CLVOX_ATLAS_DEFORMABLE,       /* deformable registration */
+    CLVOX_ATLAS_PULL,             /* resampling its image to the template */
     CLVOX_ATLAS_MOVE,             /* removing the mean map from its maps: about twice a round */
-    CLVOX_ATLAS_VOTER,            /* its labels, through its map */
-    CLVOX_ATLAS_MEAN_MAP,         /* once more than maps are moved */
-    CLVOX_ATLAS_MEAN_IMAGE,       /* once a round, and once before */
+    CLVOX_ATLAS_VOTER,            /* resampling its labels to the template */
+    CLVOX_ATLAS_MEAN_MAP,         /* averaging maps: once more than MOVE */
+    CLVOX_ATLAS_MEAN_IMAGE,       /* averaging images: once a round, and once before */
     CLVOX_ATLAS_EXPONENTIAL,      /* of the mean map, on each device, each time that maps are moved */
     CLVOX_ATLAS_WORKS
 } clvox_atlas_work;
 
 typedef struct clvox_atlas_subject {
     const clvox_volume *image;  /* scalar, 3-D, on any grid */
-    const clvox_volume *mask;   /* where it counts in registrations (above 0); NULL: everywhere */
+    const clvox_volume *mask;   /* registration uses the image where this is above 0; NULL: everywhere */
     const clvox_volume *labels; /* NULL: it does not vote */
     double weight;              /* in the averages, above 0; only ratios matter */
     const char *name;           /* for messages */
@@ -52,36 +52,36 @@ typedef struct clvox_atlas_options {
      * each other one where the one before ended. */
     clvox_register_options registration;
     int linear_rounds; /* 2 */
-    int rounds;        /* with the deformation: 4; none where registration.deform is NONE */
-    double until;      /* end the rounds when the template changes by less than this share (0: never) */
+    int rounds;        /* deformable rounds: 4; none if registration.deform is NONE */
+    double until;      /* end the rounds when the template changes by less than this fraction (0: never) */
     clvox_average average;
     double unsharp; /* amount of the unsharp mask (sigma one voxel) on every new template; 0: none */
     clvox_vote vote;
     int skip_bad; /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
-    /* A folder, made when needed, in which an interrupted run keeps what it has done: every finished
-     * registration, 24 bytes a voxel of the template and subject, unless writing them takes more than a
-     * twentieth of the time (then some), and every finished round. A run with the same subjects, options,
-     * device and version goes on from there and ends with the same bits. It stays where it is, for
-     * clvox_atlas_forget, unless the data are what the first round fails for. NULL: nothing is kept. */
+    /* A folder, created when needed, that lets an interrupted run resume. It keeps every finished round and
+     * every finished registration (24 bytes per voxel of the template and subject); where writing
+     * registrations would take more than a twentieth of the time, only some of them. A run with the same
+     * subjects, options, device and version continues there and gives the same result bit for bit.
+     * clvox_atlas_forget removes the folder; it is also removed if the first round fails because of the data.
+     * NULL: nothing is kept. */
     const char *state;
-    /* Where the run keeps the volumes that it makes for subjects and the result, which must be released
-     * before the store; the subjects' own images may be there, too. The bits are the same. NULL: in
-     * memory. */
+    /* Holds the volumes that the run makes for subjects, and the result: release the result before the store.
+     * The subjects' own images may be in it, too. It does not change the result. NULL: memory. */
     clvox_store *store;
-    /* Bytes of a device that maps of subjects take at most beside the registrations. Others are in store or
-     * memory, with the same bits. 0: on GPUs half of what the registrations leave, on CPUs none. Contexts on
-     * one device count as one where clvox_contexts_create opened them together. */
+    /* Most bytes of device memory for subjects' maps, besides the registrations; the other maps are in store
+     * or memory. It does not change the result. 0: on GPUs half of what the registrations leave free, on CPUs
+     * none. Contexts that clvox_contexts_create opened together on one device share the limit. */
     size_t device_bytes;
     /* Contexts besides the one of the call, on devices of the same model and driver, or on the same one
      * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */
     clvox_context *const *more;
     int more_count;
-    /* Processes that make the template together, each called with the same subjects and options and with
-     * contexts on devices of one model and driver; of state they share the folder. NULL: this one does it
-     * alone, with the same bits. Averages are the same in all; the warps of a subject are in one of them. */
+    /* Processes that make the template together. Each calls with the same subjects and options, and contexts
+     * on devices of one model and driver; they share the folder state. Averages are the same in all of them;
+     * the warps of a subject are in one. NULL: this process alone, with the same result bit for bit. */
     clvox_team *team;
-    /* Is told what each piece of work took; one call at a time. May be NULL. */
+    /* Receives the time of each step; one call at a time. May be NULL. */
     void (*timed)(void *user, clvox_atlas_work work, double seconds);
     /* May be NULL. With more contexts it is called in their threads, one at a time. */
     clvox_progress progress;
@@ -108,10 +108,10 @@ typedef struct clvox_atlas_map {
     /* On the template's grid, as of clvox_register; NULL without deformation, and where another member of
      * options.team has them. */
     clvox_volume *warp, *inverse_warp;
-    double likeness;        /* squared correlation with the template where both are */
+    double likeness;        /* squared correlation with the template where both have values */
     double displacement_mm; /* rms of the warp */
     unsigned suspicions;    /* CLVOX_SUSPECT_... of its last registration */
-    double share;           /* its weight over the sum of all; 0: it takes no part, and there is no map */
+    double share;           /* its weight over the sum of all weights; 0: it takes no part and has no map */
     char left_out[256];     /* why options.skip_bad left it out; else "" */
 } clvox_atlas_map;
 

@@ -53,9 +53,9 @@ CLVOX_API int clvox_filter_unsharp(clvox_context *context, const clvox_volume *v
 enum { CLVOX_MEDIAN_RADIUS = 7 }; /* voxels, at most */
 
 /* The median of the box of 2 radius + 1 voxels along each axis around a voxel, the
- * edge value repeated: always of an odd number of values. 0 leaves an axis out. NaN
- * counts as above every number, so that single ones vanish and the result is NaN
- * where more than half of the box are. CLVOX_ERROR_ARGUMENT for a radius below 0 or
+ * edge value repeated, so that boxes have an odd number of values. 0 leaves an axis out.
+ * NaN sorts above every number: single NaNs vanish, and the result is NaN where more than
+ * half of the box is. CLVOX_ERROR_ARGUMENT for a radius below 0 or
  * above CLVOX_MEDIAN_RADIUS. */
 CLVOX_API int clvox_filter_median(clvox_context *context, const clvox_volume *volume, const int radius[3],
                                   clvox_volume **out);
@@ -65,7 +65,7 @@ CLVOX_API int clvox_filter_median(clvox_context *context, const clvox_volume *vo
 typedef enum clvox_noise {
     CLVOX_NOISE_AUTO = 0, /* Rician where no value is negative */
     CLVOX_NOISE_GAUSSIAN,
-    CLVOX_NOISE_RICIAN /* of magnitude images: what is averaged is the squares, less 2 sigma^2 */
+    CLVOX_NOISE_RICIAN /* magnitude images: averages squares and subtracts 2 sigma^2 */
 } clvox_noise;
 
 typedef struct clvox_nlm_options {
@@ -76,8 +76,9 @@ typedef struct clvox_nlm_options {
     int search;      /* radius of the box that is searched: 1 to 10 voxels, less along shorter axes */
     int single;      /* 1: first pass only */
     int local;       /* 1: the noise varies over the volume and is measured around each voxel (sigma -1) */
-    const clvox_volume *noise_map; /* its standard deviation in each voxel, one frame on the volume's grid,
-                                      in place of sigma; where it is not above 0 voxels stay. NULL: none */
+    const clvox_volume *noise_map; /* standard deviation of the noise in each voxel, one frame on the volume's
+                                      grid, instead of sigma; voxels where it is not above 0 stay unchanged.
+                                      NULL: none */
 } clvox_nlm_options;
 
 typedef struct clvox_nlm_report {

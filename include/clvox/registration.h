@@ -23,14 +23,14 @@ typedef enum clvox_init {
      * the linear metric. Where linear is NONE: the headers, or where they do not
      * overlap the images' centres. */
     CLVOX_INIT_AUTO = 0,
-    CLVOX_INIT_IDENTITY, /* the same as HEADER: RAS mm stay what they are */
+    CLVOX_INIT_IDENTITY, /* the same as HEADER: world coordinates as they are */
     CLVOX_INIT_HEADER,   /* trust the world coordinates */
     CLVOX_INIT_CENTERS,  /* centres of the two grids */
     CLVOX_INIT_MOMENTS,  /* the images' (or masks') centres, and turns about these */
     CLVOX_INIT_MATRIX    /* options.matrix */
 } clvox_init;
 
-/* What the linear part may do. NONE leaves the start as it is. */
+/* Degrees of freedom of the linear part. NONE leaves the start as it is. */
 typedef enum clvox_linear {
     CLVOX_LINEAR_NONE = 0,
     CLVOX_LINEAR_TRANSLATION,
@@ -49,7 +49,7 @@ typedef enum clvox_deform {
     CLVOX_DEFORM_SHOOTING  /* the geodesic that an initial momentum on the fixed image begins */
 } clvox_deform;
 
-/* What is compared. All of them take values of any scale. */
+/* How images are compared. Every metric takes intensities of any scale. */
 typedef enum clvox_metric {
     CLVOX_METRIC_SSD = 0, /* mean squared difference of matched intensities */
     CLVOX_METRIC_NCC,     /* squared normalised correlation over the whole image */
@@ -66,8 +66,8 @@ typedef enum clvox_force {
     CLVOX_FORCE_TWOPASS
 } clvox_force;
 
-/* How L v = f is solved (of flows twice, L L v = f). SOR, conjugate gradients and multigrid start from what a solve like
- * it has found before, HYBRID is FFT and then conjugate gradients. SOR takes a beta of 0 alone. */
+/* How L v = f is solved (flows: L L v = f, by two solves). SOR, conjugate gradients and multigrid start from
+ * the solution of the previous similar solve; HYBRID is FFT, then conjugate gradients. SOR needs beta 0. */
 typedef enum clvox_solver {
     CLVOX_SOLVER_FFT,
     CLVOX_SOLVER_SOR,
@@ -88,14 +88,16 @@ typedef struct clvox_register_options {
     int linear_radius, radius; /* of LNCC's window: 2 radius + 1 voxels along each axis, on every level */
     int linear_bins, bins;     /* of MI's histogram, 8 to 128 */
     int linear_patch, patch;   /* of MIND's patches: 2 patch + 1 voxels along each axis, 0 to 4 */
-    int by_contrast;           /* 1: greedy and syn of one channel that ask for LNCC take MIND where the linear part by
-                                  MI finds that the contrasts differ, and the device has room; `clvox register` does */
-    int local_gradient;        /* LNCC: the usual local approximation of the gradient, not the true one */
+    int by_contrast;           /* 1: greedy and syn of one channel use MIND instead of LNCC if the linear part
+                                  by MI finds that the contrasts differ and the device has the memory; `clvox
+                                  register` sets it */
+    int local_gradient;        /* 1: LNCC uses the usual local approximation of the gradient; 0: the exact
+                                  gradient */
     clvox_force force;
-    /* Intensities as they are compared; the warped image keeps its own. In this order: bias-field correction of
-     * each image inside its mask (clvox_filter_bias with its defaults), values outside of these quantiles to
-     * them (clvox_filter_winsorize; 0 and 1: none), the moving image's histogram to that of the fixed one
-     * (clvox_filter_match with its defaults). */
+    /* Preprocessing for the comparison; the warped image keeps its own intensities. In this order: bias-field
+     * correction of each image inside its mask (clvox_filter_bias with its defaults), clipping at these
+     * quantiles (clvox_filter_winsorize; 0 and 1: none), matching the moving image's histogram to the fixed
+     * one's (clvox_filter_match with its defaults). */
     int bias;
     double winsorize_low, winsorize_high;
     int histogram_match;
@@ -108,10 +110,12 @@ typedef struct clvox_register_options {
     double update_damping;   /* share of the updates' divergence that is removed, 0 to below 1: their local expansion and
                                 compression, on waves of about 11 voxels of the level the most (greedy and syn) */
     double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
-    double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy
-                                of a flow, sigma^2 (lddmm, shooting; 0: by the voxels of the finest level) */
-    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting; gamma 0: by the
-                                  voxels of the finest level). greedy: with gamma above 0 forces become velocities by 1 / L instead of update_sigma */
+    double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy of a
+                                flow, sigma^2 (lddmm, shooting; 0: follows from the voxel size of the finest
+                                level) */
+    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting; gamma 0:
+                                  all three follow from the voxel size of the finest level). greedy: with
+                                  gamma above 0, 1 / L smooths the forces instead of update_sigma */
     clvox_solver solver;     /* of the operator (greedy with one, lddmm, shooting) */
     double solver_tolerance; /* where iterations of a solver end: |f - L v| as a share of |f|, below 1; 0: by the model, .01
                                 (greedy) and .001 (flows) */
@@ -122,18 +126,19 @@ typedef struct clvox_register_options {
                                 keeps of the one before, 0 to below 1 */
     double points_weight; /* of the landmarks: metric per voxel for 1 mm^2 of their mean squared distance;
                                 0: none (not unbiased) */
-    double points_width; /* sigma of the pull of a landmark, or of a shape's vertex, in mm (greedy and syn; 0:
-                                three edges of a voxel of the finest level). Of flows the operator spreads it */
+    double points_width; /* sigma of the Gaussian by which a landmark or a shape's vertex pulls its
+                            surroundings, in mm (greedy and syn; 0: three edges of a voxel of the finest
+                            level). In flows the operator does */
     /* The terms of surfaces, of curves and of clouds (not unbiased): for each kind its weight times the
      * mean over its shapes of |S - T|^2 / (|S|^2 + |T|^2) (clvox_shape_currents) is taken from the metric
      * a voxel; 0: none. */
     double surface_weight, curves_weight, cloud_weight;
     clvox_surface_kind surface_kind, curves_kind;
     double surface_width[CLVOX_MAX_LEVELS]; /* of the kernel in mm, coarse to fine; 0: 2.5 edges of the level's voxel */
-    int surface_widths;      /* that are given; levels after them take the last */
-    /* How the sums of these terms are found, which AUTO chooses for each shape and level; and of MESH and
-     * AUTO, above 0 and below 1, the largest error of a term, over half of |S|^2 + |T|^2, and of its
-     * derivative (clvox_shape_sums). */
+    int surface_widths;      /* number of widths given; further levels use the last */
+    /* How the sums of these terms are computed; AUTO chooses for each shape and level. currents_error is the
+     * largest error that MESH and AUTO allow, above 0 and below 1: of a term, over half of |S|^2 + |T|^2, and
+     * of its derivative (clvox_shape_sums). */
     clvox_currents_method currents;
     double currents_error;
     /* The term of tissue probabilities (not unbiased): the metric per voxel is lowered by this times the mean over the
@@ -141,15 +146,15 @@ typedef struct clvox_register_options {
      * w_k 1 that is the squared Hellinger distance, 0 to 1. 0: none. */
     double posteriors_weight;
     double tissue_weight[CLVOX_MAX_TISSUES + 1]; /* w_k of the tissues in order, then of the rest */
-    int tissue_weights;                          /* that are given; the others are 1 */
-    double restrict_axes[3]; /* what steps along x, y and z are multiplied by, 0 to 1: those axes of the fixed
-                                image that lie nearest to RAS x, y and z (greedy and syn) */
+    int tissue_weights;                          /* number of weights given; the others are 1 */
+    double restrict_axes[3]; /* factors of 0 to 1 on the steps along the axes of the fixed image that lie
+                                nearest to RAS x, y and z (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy, or (greedy and syn) changes
                                 the metric, by less than this share of what the level began with,
                                 averaged over ten; of flows over three */
-    int inverse;             /* also the inverse warp */
-    clvox_output output;     /* what the warped image is written as; labels stay as they are */
-    int consistency;         /* measure how well the map inverts even where no inverse is asked for */
+    int inverse;             /* 1: also compute the inverse warp */
+    clvox_output output;     /* type of the warped image; labels keep theirs */
+    int consistency;         /* 1: measure inverse consistency even without inverse */
     /* Called before each iteration of a level and after its last one, up to ten iterations at a time; of
      * unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. The metric is the
      * mean squared difference of the matched images, or of greedy and syn what they climb: the metric, of SSD
@@ -215,14 +220,14 @@ enum {
     CLVOX_SUSPECT_FOLDS = 8, /* folded voxels inside the mask */
     CLVOX_SUSPECT_CONSTANT = 16, /* an image has one value: nothing to align it by */
     CLVOX_SUSPECT_SPARSE = 32,   /* all but a few voxels of an image have one value */
-    CLVOX_SUSPECT_TURNED = 64,   /* an image turned far from its header may fit the other one better */
+    CLVOX_SUSPECT_TURNED = 64,   /* with a rotation far from the header the images may fit better */
     CLVOX_SUSPECT_COARSE = 128,  /* the finest level has too few voxels along an axis */
     CLVOX_SUSPECT_STILL = 256,   /* the deformation moved nothing of images that differ */
     CLVOX_SUSPECT_UNLIKE = 512   /* measures that were not optimised say that the linear part, or the
                                     deformation, has made the images less alike */
 };
 
-/* The solves of an operator, in sum. */
+/* Totals of all solves with the operator. */
 typedef struct clvox_solver_summary {
     long solves;
     long iterations; /* of all; the FFT counts as 1 a solve */
@@ -239,15 +244,16 @@ typedef struct clvox_shape_sums {
     double spacing;      /* mm between the nodes of the last mesh; 0: there was none, as the rest */
     int size[3];         /* its nodes along each axis */
     double error, derivative_error; /* the largest of all levels by a mesh */
-    int left;                       /* times that the shape left a mesh's grid, and went on by all pairs */
-    int no_room; /* AUTO gave meshes up: the device has no memory for them beside the rest */
+    int left;                       /* how often the shape left a mesh's grid, from where on all pairs were
+                                       summed */
+    int no_room; /* 1: AUTO summed all pairs because the device lacked the memory for a mesh */
 } clvox_shape_sums;
 
 typedef struct clvox_register_result {
     double matrix[4][4];       /* RAS mm, fixed -> moving */
     clvox_affine_parts parts;  /* the same as rotation, scales, shears and translation */
-    unsigned suspicions;       /* CLVOX_SUSPECT_...; 0: nothing speaks against the result */
-    clvox_metric metric;       /* that it compared by and reports: of the options, or MIND by contrast */
+    unsigned suspicions;       /* CLVOX_SUSPECT_...; 0: none */
+    clvox_metric metric;       /* the metric used and reported: that of the options, or MIND by by_contrast */
     clvox_volume *warp;        /* RAS mm on the fixed grid; NULL without deformation */
     clvox_volume *inverse_warp; /* NULL unless asked */
     clvox_volume *momentum;    /* SHOOTING: at time 0, on the part of the fixed grid that moves, for
@@ -439,12 +445,12 @@ CLVOX_API void clvox_register_result_destroy(clvox_register_result *result);
 /* Options of clvox_shoot. */
 typedef struct clvox_shoot_options {
     double time;               /* end time: 1 is the moving image; it may be larger, or negative */
-    double alpha, beta, gamma; /* gamma 0: those of the momentum, or where it does not say (momentum->flow) those of a
-                                  registration by default */
-    int timesteps;             /* an even number up to 32, of a unit of time; 0: likewise */
+    double alpha, beta, gamma; /* gamma 0: those stored with the momentum (momentum->flow), or if there are
+                                  none, the registration's defaults */
+    int timesteps;             /* per unit of time, an even number up to 32; 0: likewise */
 } clvox_shoot_options;
 
-/* Time 1, and what the momentum says. */
+/* Time 1, and the operator and time steps stored with the momentum. */
 CLVOX_API void clvox_shoot_defaults(clvox_shoot_options *options);
 
 /* Puts the operator and the time steps that clvox_shoot takes in place of zeros. CLVOX_ERROR_ARGUMENT where the operator is

@@ -28,11 +28,10 @@ typedef struct clvox_series_options {
     double smooth_voxels; /* sigma of what is compared, in edges of a cube as large as a voxel, as
                              interpolated noise pulls to whole voxels; MI takes half of it */
     clvox_interpolation interpolation; /* of the corrected series: LINEAR, CUBIC, BSPLINE or LANCZOS */
-    int ringing;         /* 1: values below the smallest of a frame (or 0, where that is above) stay as the
-                            interpolation gives them */
+    int ringing;         /* 1: keep interpolated values below a frame's minimum (if positive: below 0) */
     double head_mm;      /* radius by which framewise_mm converts rotations to millimetres: 50 */
     double outlier_mm;   /* framewise_mm above which a frame is an outlier: 0.5 */
-    clvox_output output; /* what the corrected series is written as */
+    clvox_output output; /* type of the corrected series */
     clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_series_options;
@@ -44,14 +43,14 @@ CLVOX_API void clvox_series_defaults(clvox_series_options *options);
 CLVOX_API const clvox_option_table *clvox_series_table(void);
 
 enum {
-    CLVOX_FRAME_EMPTY = 1, /* one value, or NaN alone: it keeps its place, with the map of its neighbour */
+    CLVOX_FRAME_EMPTY = 1, /* constant, or all NaN: kept in the series, with its neighbour's map */
     CLVOX_FRAME_MOVED = 2, /* framewise_mm above outlier_mm */
     CLVOX_FRAME_UNLIKE = 4 /* much less similar to the target than others of its shell: no signal, or not found */
 };
 
-/* matrix leads from the reference to the frame, RAS mm: where in the frame the corrected one looks, and so
- * where the head has gone. It is T(center + shift) R T(-center) about the centre of the series' grid, with R
- * = Rz Ry Rx, for a rigid map; of others shift and rotation are those of clvox_affine_take_apart. */
+/* matrix maps the reference to the frame, RAS mm: where the corrected frame is sampled, and where the head
+ * has moved to. It is T(center + shift) R T(-center) about the centre of the series' grid, with R = Rz Ry Rx,
+ * for a rigid map; of others shift and rotation are those of clvox_affine_take_apart. */
 typedef struct clvox_series_frame {
     double matrix[4][4];
     double shift_mm[3];

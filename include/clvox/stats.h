@@ -19,7 +19,7 @@ typedef struct clvox_stats_design {
      * mean against 0. */
     const double *tested;
     /* Nuisance covariates, besides the constant: covariate c of subject s at c * subjects + s. May be NULL.
-     * With the mean as the test they are centred, so that it is the mean at their means. */
+     * In a test of the mean they are centred: the mean is that at average covariates. */
     const double *covariates;
     int covariate_count;
     const char *const *names; /* for messages: of the tested column, then of the covariates. NULL: none */
@@ -31,7 +31,7 @@ typedef enum clvox_connectivity {
 } clvox_connectivity;
 
 typedef struct clvox_stats_options {
-    int permutations; /* 5000; where no more than this exist, each is done once */
+    int permutations; /* 5000; if no more than this exist, each is done once */
     int seed;
     int two_sided;                   /* |t| instead of t */
     int less;                        /* a negative effect instead of a positive one: t changes its sign */
@@ -39,7 +39,7 @@ typedef struct clvox_stats_options {
     int tfce;                        /* also by threshold-free cluster enhancement (Smith and Nichols 2009) */
     double tfce_height, tfce_extent; /* H and E: 2 and .5 */
     clvox_connectivity tfce_connectivity;
-    double memory; /* most MiB of device memory; 0: what there is. Changes no result */
+    double memory; /* limit of device memory, MiB; 0: all that is free. The result does not depend on it */
     clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_stats_options;
@@ -55,7 +55,7 @@ typedef struct clvox_stats_map {
     clvox_volume *statistic;
     clvox_volume *p;     /* of the voxel alone */
     clvox_volume *p_fwe; /* against the largest statistic of all voxels: family-wise */
-    double largest;      /* of the statistic, or with two_sided of its size */
+    double largest;      /* of the statistic; with two_sided, of its absolute value */
     int peak[3];         /* the voxel where that is */
     double smallest_p, smallest_p_fwe;
     double threshold;   /* above it p_fwe is at most .05; NaN: with so few permutations it never is */
@@ -65,7 +65,7 @@ typedef struct clvox_stats_map {
 typedef struct clvox_stats_result {
     clvox_stats_map t, tfce; /* the latter's volumes NULL without options.tfce */
     int dof;
-    int permutations;     /* done, the data as they are among them */
+    int permutations;     /* done, including the unpermuted data */
     int exact;            /* 1: exhaustive, all that exist */
     size_t asked, tested; /* voxels of the mask, and of them those with values to test */
     size_t not_finite;    /* left out: a subject's value is NaN or infinite */

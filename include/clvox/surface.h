@@ -295,21 +295,21 @@ CLVOX_API void clvox_level_set_destroy(clvox_level_set *level_set);
 /* ---- non-local-means denoising ------------------------------------------ */
 
 typedef enum clvox_denoise_update {
-    CLVOX_DENOISE_PATCHES = 0, /* whole patches are averaged, and their overlaps */
+    CLVOX_DENOISE_PATCHES = 0, /* average whole patches, then average where they overlap */
     CLVOX_DENOISE_PAPER        /* explicit steps of Lee et al. 2012, equation 15 */
 } clvox_denoise_update;
 
 /* What a patch is compared with. */
 typedef enum clvox_denoise_search {
     CLVOX_DENOISE_GLOBAL = 0, /* all of the band */
-    CLVOX_DENOISE_NEAR               /* what lies within radius: far quicker, some 0.04 voxels worse */
+    CLVOX_DENOISE_NEAR               /* patches within radius: much faster, about 0.04 voxels less accurate */
 } clvox_denoise_search;
 
-/* Whether the surface keeps its components, handles and cavities. AUTO: with
- * noise above 0.23 voxels not, and those that shifting the level set by twice the
- * noise would take away are even taken away. Below it, what a mesh that bounds a
- * body or shows the steps of voxels has is kept; of others too, unless an island
- * or cavity of fewer than 27 voxels looks like noise's own. */
+/* Whether the surface keeps its components, handles and cavities. AUTO, noise
+ * above 0.23 voxels: does not keep them, and removes those that shifting the level
+ * set by twice the noise would remove. AUTO, less noise: keeps them, except
+ * islands and cavities of fewer than 27 voxels that look like noise in inputs other than
+ * a mesh that bounds a body or shows the steps of voxels. */
 typedef enum clvox_denoise_topology {
     CLVOX_TOPOLOGY_AUTO = 0,
     CLVOX_TOPOLOGY_KEEP,
@@ -332,16 +332,16 @@ typedef struct clvox_denoise_options {
                         rest, and the planes separately; better on anatomy, so the default */
     clvox_denoise_search search;
     double radius;   /* of NEAR; above 0 */
-    int rounds;      /* of patches; 0: by the noise, but one where a mesh shows steps, which a second
-                        look takes for shape. With a mesh and noise below 0.23 voxels, from the second on
-                        the result tells which patches are alike, the input's are averaged */
+    int rounds;      /* of patches; 0: by the noise, but one where a mesh shows voxel steps, which a second
+                        round would keep as shape. With a mesh and noise below 0.23 voxels, rounds after the
+                        first compare patches of the result and average those of the input */
     int steps;       /* of PAPER */
     int interval;    /* steps of PAPER between re-distancings */
-    int free_volume; /* leave the level set where averaging put it. Else it is put where a mesh's
-                        vertices lie around it alike, or where as many voxels were inside as outside if
-                        those are blurred as by noise of 0.25 voxels: either knows better than the
-                        volume, which noise and the chords of triangles make wrong; else where it has
-                        the volume that it had */
+    int free_volume; /* 1: leave the level set where averaging put it. 0: shift it so that a mesh's
+                        vertices lie evenly on both sides, or so that as many voxels were inside as
+                        outside if those are blurred as by noise of 0.25 voxels; both are more accurate than
+                        the volume, which noise and flat triangles change. Where neither applies, shift it to
+                        its original volume */
     int distance;    /* also give the distance, on the whole grid, with the surface's topology */
     clvox_progress progress; /* may be NULL */
     void *user;
@@ -358,12 +358,12 @@ typedef struct clvox_denoise_kept {
     int components_before, euler_before; /* of the mesh that bounded a body, else on the grid */
     int components_on_grid, euler_on_grid; /* of the level set's mesh */
     int components_if_free, euler_if_free; /* of the result if nothing is held */
-    int kept;         /* 1: the surface has those from before, as far as the finest voxels show them */
-    int missed;       /* 1: which is not all of them */
-    int refined;      /* voxels of the grid that they were kept on, along an edge of one; 0: no need */
-    long held;        /* voxels of that grid that had to stay on their side */
-    long simplified;  /* voxels of the mesh's grid that changed sides for a handle, island or cavity of
-                         the noise to go */
+    int kept;         /* 1: the surface has those of the input, as far as the finest grid resolves them */
+    int missed;       /* 1: the finest grid does not resolve all of them */
+    int refined;      /* how many times finer the grid was that kept them; 0: none was needed */
+    long held;        /* voxels of that grid held inside or outside to keep them */
+    long simplified;  /* voxels of the mesh's grid that changed sides to remove handles, islands and
+                         cavities caused by noise */
 } clvox_denoise_kept;
 
 typedef struct clvox_denoise_result {
@@ -373,22 +373,22 @@ typedef struct clvox_denoise_result {
     int size[3];            /* of the box that was worked on */
     int band_voxels;        /* of the last round */
     int neighbours;         /* of each, as many as the band has */
-    double noise;           /* 20th percentile over the first round's band of the squared residual of a patch
-                               from its quadratic fit, voxels^2: what is no shape */
+    double noise;           /* noise variance: 20th percentile, over the first round's band, of the squared
+                               residual of a patch from its quadratic fit, voxels^2 */
     double deviation;       /* the same as standard deviation of one sample, voxels */
     double nearest;         /* median of D to the nearest patch, voxels^2 */
     double c2;              /* of the last round */
     int rounds, steps;      /* done */
     double volume_before, volume_after; /* mm^3; before: the level set's where it is known, else its mesh's */
-    int placed;             /* 1: the level set lies where vertices or voxels say, not by the volume */
+    int placed;             /* 1: vertices or voxels placed the level set (free_volume); 0: its volume did */
     double shift_mm;        /* of the level set, outward, before it was meshed */
     double mean_mm, largest_mm; /* movement of the surface */
     double energy[2];       /* PAPER: 1/4 sum w (phi_l - phi_j)^2 before and after the steps, else NaN */
     clvox_denoise_kept topology;
-    long held_voxels;       /* of the distance, that had to stay on their side of 0 for the topology;
-                               beside them it is no distance */
-    long simplified_voxels; /* of the distance, that changed sides for what is of the noise to go */
-    long not_finite;        /* values of the input, taken to lie outside */
+    long held_voxels;       /* of the distance, held on their side of 0 to keep the topology; near them it is
+                               not a true distance */
+    long simplified_voxels; /* of the distance, that changed sides to remove what noise caused */
+    long not_finite;        /* NaN and infinite values of the input, which count as outside */
     double seconds_prepare, seconds_search, seconds_update, seconds_redistance, seconds_finish;
     double seconds_mesh;
     size_t device_bytes;    /* most that the run held at once */
@@ -407,17 +407,14 @@ typedef struct clvox_denoise_plan {
 CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_set *level_set,
                                       const clvox_denoise_options *options, clvox_denoise_plan *plan);
 
-/* Denoises the surface where a signed distance (mm, negative inside) is 0; only
- * near it must the input be a distance. Its mesh is finer than the grid (cubics
- * between voxels, twice as fine), has the volume that the level set has without
- * what triangles cut off, and the topology that the options ask for, kept on a
- * grid two to four times as fine. Values that are not finite count as outside; a
- * surface that reaches the border goes on straight beyond it. A level set that
- * was not made by clvox_level_set_make needs its distance alone. options NULL: the defaults. On success the
- * result's surface and distance are the caller's, to be released with
- * clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no
- * surface, _ARGUMENT for label volumes, grids with sheared axes and options out
- * of range. */
+/* Denoises the surface where a signed distance (mm, negative inside) is 0; the input need be a true distance
+ * only near the surface. The mesh is twice as fine as the grid (cubic interpolation), is corrected for the
+ * volume that flat triangles cut off, and has the topology that the options ask for, kept on a grid two to
+ * four times as fine. Values that are not finite count as outside; a surface that reaches the border
+ * continues straight beyond it. A level set not made by clvox_level_set_make needs only its distance. options
+ * NULL: the defaults. On success the result's surface and distance are the caller's, to be released with
+ * clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no surface, _ARGUMENT for
+ * label volumes, grids with sheared axes and options out of range. */
 CLVOX_API int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_set,
                                     const clvox_denoise_options *options, clvox_denoise_result *result);
 

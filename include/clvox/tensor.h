@@ -14,8 +14,8 @@ extern "C" {
 /* Diffusion tensors are volumes of 6 frames, Dxx Dxy Dxz Dyy Dyz Dzz in RAS,
  * mm^2/s (CLVOX_KIND_TENSOR). */
 
-/* How a scan weighted diffusion: for each volume b in s/mm^2 and a direction,
- * a unit vector in RAS (0 0 0 where b means none). */
+/* Gradient table of a diffusion-weighted scan: for each volume b in s/mm^2 and a direction,
+ * a unit vector in RAS (0 0 0 at b = 0). */
 typedef struct clvox_gradients {
     int count;
     double *b;
@@ -49,7 +49,7 @@ CLVOX_API int clvox_gradients_write_fsl(const clvox_gradients *gradients, const 
 /* Writes MRtrix's table. */
 CLVOX_API int clvox_gradients_write_mrtrix(const clvox_gradients *gradients, const char *path);
 
-/* A shell: the volumes whose b-values a scanner meant to be the same. */
+/* A shell: the volumes with the same nominal b-value. */
 typedef struct clvox_shell {
     double b; /* their mean, rounded to 5 s/mm^2 */
     int volumes;
@@ -60,7 +60,7 @@ typedef struct clvox_shell {
  * CLVOX_ERROR_MEMORY), of which the first `room` are in out. */
 CLVOX_API int clvox_gradients_shells(const clvox_gradients *gradients, clvox_shell *out, int room);
 
-/* In which order, and in which frame, six volumes of a file hold a tensor.
+/* Order and axes of the six volumes of a tensor in a file.
  * FSL: Dxx Dxy Dxz Dyy Dyz Dzz in the axes of FSL's bvecs (those of the voxels,
  * x flipped where the grid's determinant is positive), as dtifit and DIPY
  * save it. MRtrix: Dxx Dyy Dzz Dxy Dxz Dyz in RAS. NIfTI: the lower triangle Dxx
@@ -143,8 +143,8 @@ CLVOX_API int clvox_tensor_write_colours(const clvox_volume *fa, const clvox_vol
  * gradients would raise it. FA does not show such errors; in a brain they lower the
  * coherence by a quarter or more. */
 typedef struct clvox_coherence {
-    char axes[12]; /* the best way to take the axes of FSL's bvecs: "x y z", "-x y z", "y x z" ... */
-    double gain;   /* its coherence over that of "x y z"; 1 where too little is anisotropic to tell */
+    char axes[12]; /* the order and signs of FSL's bvec axes that fit best: "x y z", "-x y z", "y x z" ... */
+    double gain;   /* their coherence over that of "x y z"; 1 if too few voxels are anisotropic to tell */
 } clvox_coherence;
 
 /* v1 in RAS. */
@@ -152,7 +152,7 @@ CLVOX_API int clvox_tensor_coherence(const clvox_volume *fa, const clvox_volume 
 
 /* ---- denoising of tensors ------------------------------------------------- */
 
-/* What total variation means for a tensor; the data term is always
+/* Definitions of total variation for tensors; the data term is always
  * lambda/2 sum |D - f|^2 over all nine entries. */
 typedef enum clvox_tensor_model {
     CLVOX_TENSOR_MODEL_LOCAL = 0, /* sum over voxels of |grad D|_F: edges of the components coincide */
@@ -185,9 +185,9 @@ typedef struct clvox_tensor_denoise_options {
 typedef struct clvox_tensor_denoise_result {
     clvox_volume *tensor;
     double sigma;       /* noise that lambda comes from, mm^2/s; NaN where lambda was given */
-    int guessed;        /* 1: there was no map of it */
-    double structure;   /* how much neighbours differ over what that noise makes of equal tensors (1: noise
-                           alone); NaN where lambda was given */
+    int guessed;        /* 1: estimated from the tensor itself, without a noise map */
+    double structure;   /* difference between neighbours over that caused by noise alone (1: only noise); NaN
+                           where lambda was given */
     double lambda;
     double energy[2];   /* of f and of the result, with the data term against f */
     double gap;         /* of the last Bregman iteration: (energy - dual) / energy; descent: NaN */
@@ -212,8 +212,8 @@ CLVOX_API const clvox_option_table *clvox_tensor_denoise_table(void);
 /* Denoises a tensor by total variation; differences of neighbours are over the
  * smallest edge, and only between voxels of the mask (above 0; NULL: everywhere).
  * noise: the standard deviation of the tensor's components on the same grid, as
- * clvox_tensor_fit makes it; NULL: guessed from the tensor where lambda is -1, which
- * takes fine anatomy for noise. Eigenvalues end at 1e-5 mm^2/s or above; voxels
+ * clvox_tensor_fit makes it; NULL: estimated from the tensor where lambda is -1, which
+ * mistakes fine anatomy for noise. Eigenvalues end at 1e-5 mm^2/s or above; voxels
  * that are not denoised are copied. options NULL: the defaults. Errors: CLVOX_ERROR_ARGUMENT, _DATA (no
  * voxel, other grids, no noise), _STOPPED. On success result->tensor is the caller's, to be released with
  * clvox_volume_destroy; on failure NULL. */
@@ -224,8 +224,8 @@ CLVOX_API int clvox_tensor_denoise(clvox_context *context, const clvox_volume *t
 
 /* Removes noise from a diffusion-weighted scan by Marchenko-Pastur PCA (Veraart
  * et al. 2016) in windows of 2 radius + 1 voxels a side (2 is usual), smaller
- * along axes shorter than that. Wants noise that neighbours do not share: before
- * any interpolation. mask: on dwi's grid, above 0 inside, 0 comes out elsewhere;
+ * along axes shorter than that. The noise must be uncorrelated between voxels: denoise
+ * before any interpolation. mask: on dwi's grid, above 0 inside, 0 comes out elsewhere;
  * may be NULL. noise: its standard deviation in every voxel, 0 where no window
  * reached. Errors: CLVOX_ERROR_ARGUMENT, _DATA (fewer than two volumes), _MEMORY.
  * On success *out and *noise are the caller's, to be released with
@@ -238,7 +238,7 @@ CLVOX_API int clvox_dwi_denoise(clvox_context *context, const clvox_volume *dwi,
 typedef enum clvox_tensor_method {
     CLVOX_TENSOR_OLS = 0, /* least squares on the signal's logarithm */
     CLVOX_TENSOR_WLS,     /* the same, weighted by the squared signal that the first predicts */
-    CLVOX_TENSOR_IWLS,    /* weighted again and again */
+    CLVOX_TENSOR_IWLS,    /* iteratively reweighted */
     CLVOX_TENSOR_NLLS     /* least squares on the signal itself */
 } clvox_tensor_method;
 
@@ -246,7 +246,7 @@ typedef enum clvox_tensor_method {
  * above 0; 0 where it is nowhere. CLVOX_ERROR_MEMORY. */
 CLVOX_API int clvox_noise_level(const clvox_volume *noise, double *level);
 
-/* How the scan's own noise is taken away before. */
+/* Denoising of the scan before the fit. */
 typedef enum clvox_scan_denoise {
     CLVOX_SCAN_AS_IT_IS = 0,
     CLVOX_SCAN_MPPCA /* clvox_dwi_denoise */

@@ -19,7 +19,7 @@ typedef struct clvox_grid {
     double to_ras[4][4];
 } clvox_grid;
 
-/* How the values of a volume are to be understood and stored. */
+/* What the values of a volume mean. */
 typedef enum clvox_kind {
     CLVOX_KIND_SCALAR = 0,
     CLVOX_KIND_LABEL,        /* integers that are names: never interpolated linearly */
@@ -43,24 +43,24 @@ typedef enum clvox_type {
     CLVOX_TYPE_UINT64
 } clvox_type;
 
-/* Why a volume whose file does not say so looks like a label map: the values are whole numbers, mostly those of
- * their neighbours, and */
+/* Why a scalar volume looks like a label map although its file does not say so: its values are whole numbers,
+ * mostly equal to their neighbours', and one of these holds. */
 typedef enum clvox_label_hint {
     CLVOX_LABELS_NONE = 0, /* it does not */
-    CLVOX_LABELS_MASK,     /* stored as such, one value beside 0 */
-    CLVOX_LABELS_VALUES,   /* stored as such, few values */
-    CLVOX_LABELS_TABLE,    /* all in FreeSurfer's table */
-    CLVOX_LABELS_NAME      /* the file is named so: seg, label, parc, atlas */
+    CLVOX_LABELS_MASK,     /* integers on disk, one value besides 0 */
+    CLVOX_LABELS_VALUES,   /* integers on disk, few values */
+    CLVOX_LABELS_TABLE,    /* all values are in FreeSurfer's table */
+    CLVOX_LABELS_NAME      /* the file name contains seg, label, parc or atlas */
 } clvox_label_hint;
 
 /* What a momentum field belongs to: the operator L = -alpha Laplacian - beta grad div + gamma, in mm, and the time steps
- * of the registration that found it. gamma 0: the volume is none, or does not say. */
+ * of the registration that found it. gamma 0: the volume is no momentum, or its file lacks the operator. */
 typedef struct clvox_flow {
     double alpha, beta, gamma;
     int timesteps;
 } clvox_flow;
 
-/* Where volumes are that are many: clvox/store.h. */
+/* Keeps many volumes in memory and on disk: clvox/store.h. */
 typedef struct clvox_store clvox_store;
 
 /* A volume in host memory. data holds frames * size[2] * size[1] * size[0]
@@ -69,27 +69,27 @@ typedef struct clvox_volume {
     clvox_grid grid;
     int frames;
     clvox_kind kind;
-    clvox_type type;         /* to be written with: as on disk, float32 where that was scaled */
-    clvox_type stored;       /* as on disk, whatever scaling makes of it */
+    clvox_type type;         /* to write: the type on disk, or float32 if the file has a scale */
+    clvox_type stored;       /* the type on disk, before any scaling */
     /* A type of integers can be written with NIfTI's scl_slope and scl_inter: a value v as the nearest integer to
      * (v - inter) / slope. slope 0: as it is. Reading leaves them 0. */
     double slope, inter;
-    double frame_seconds;    /* distance of frames in time, 0 where it means nothing */
+    double frame_seconds;    /* time between frames (TR); 0: not a time series, or unknown */
     float *data;
-    clvox_label_hint hint;   /* of a scalar volume: whether it looks like labels nevertheless */
+    clvox_label_hint hint;   /* why a scalar volume looks like a label map */
     /* Usually NULL. Labels that float32 cannot hold: a value v of data then stands for names[v]. */
     int64_t *names;
     int name_count;
-    clvox_flow flow;         /* of a momentum; NIfTI's description keeps it, other formats lose it */
-    clvox_store *store;      /* that has it (clvox/store.h): data may not be changed; as a rule NULL */
-    int on_disk;             /* there */
-    int borrowed;            /* 1: data are the caller's (clvox_volume_wrap) and stay so */
+    clvox_flow flow;         /* of a momentum; stored in NIfTI's descrip, lost in other formats */
+    clvox_store *store;      /* the store that holds it (clvox/store.h): do not change data; usually NULL */
+    int on_disk;             /* 1: the store keeps it on disk */
+    int borrowed;            /* 1: data belong to the caller (clvox_volume_wrap) */
 } clvox_volume;
 
-/* What an image that is made from another one is written as. */
+/* The type in which a resampled or filtered image is written. */
 typedef enum clvox_output {
-    CLVOX_OUTPUT_AUTO = 0, /* the type of the other one, float32 where that was scaled */
-    CLVOX_OUTPUT_INPUT,    /* its type on disk */
+    CLVOX_OUTPUT_AUTO = 0, /* the source's type, float32 if its file has a scale */
+    CLVOX_OUTPUT_INPUT,    /* the source's type on disk */
     CLVOX_OUTPUT_FLOAT,
     CLVOX_OUTPUT_DOUBLE,
     CLVOX_OUTPUT_SHORT,
@@ -98,10 +98,10 @@ typedef enum clvox_output {
     CLVOX_OUTPUT_INT
 } clvox_output;
 
-/* Sets type, slope and inter of a volume made from source and from the value outside. In a type of integers,
- * values are rounded to the nearest and end at those of the type; where source or outside has values that are not
- * whole or not in the type, a slope (and below 0, of types without a sign, an inter) brings its range to that of
- * the type, 0 staying 0. Labels, colours, vectors and tensors stay as they are. */
+/* Sets type, slope and inter of a volume made from source and from the value outside. In integer types values
+ * are rounded to the nearest and clipped. Where source or outside has fractions or values beyond the type, a
+ * slope (with negative values in an unsigned type, also an inter) maps their range to that of the type; 0
+ * stays 0. Labels, colours, vectors and tensors stay as they are. */
 CLVOX_API int clvox_volume_store_as(clvox_volume *volume, const clvox_volume *source, double outside,
                                     clvox_output output);
 
@@ -115,9 +115,9 @@ CLVOX_API void clvox_grid_spacing(const clvox_grid *grid, double spacing[3]);
  * than a hundredth of a voxel from that of the other, else 0. */
 CLVOX_API int clvox_grid_equal(const clvox_grid *a, const clvox_grid *b);
 
-/* How the axes of a grid run: letters, the directions that they point to ("LPS"), 0 at the end; oblique, the
- * largest angle in degrees between an axis and the direction of its letter; skew, the largest deviation in
- * degrees of two axes from a right angle. The last two may be NULL. */
+/* Orientation of a grid's axes: letters, the directions that they point to ("LPS"), 0 at the end; oblique,
+ * the largest angle in degrees between an axis and the direction of its letter; skew, the largest deviation
+ * in degrees of two axes from a right angle. The last two may be NULL. */
 CLVOX_API void clvox_grid_axes(const clvox_grid *grid, char letters[4], double *oblique, double *skew);
 
 /* The same voxels at the same places, stored so that the axes run as near to R, A and S as they can: one
@@ -139,7 +139,7 @@ CLVOX_API int clvox_volume_wrap(float *data, const clvox_grid *grid, int frames,
 /* Releases the volume and sets *volume to NULL. NULL is legal. */
 CLVOX_API void clvox_volume_destroy(clvox_volume **volume);
 
-/* 1 when the name or the content of a file is that of a volume. */
+/* 1 when the name or the content of a file says that it is a volume, else 0. */
 CLVOX_API int clvox_volume_is_file(const char *path);
 
 /* Reads a volume, told by its content, else by its name; any integer or float
@@ -158,14 +158,14 @@ CLVOX_API int clvox_volume_read(const char *path, clvox_volume **out);
 /* The grid of a volume's file, without its values. Errors are clvox_volume_read's. */
 CLVOX_API int clvox_grid_read(const char *path, clvox_grid *out);
 
-/* How far apart the sform and the qform of a NIfTI file place a voxel, at most, in mm: 0 where they agree,
- * where one is missing, and for other files. *unplaced (may be NULL) becomes 1 where it has neither, so that
- * its orientation is assumed, else 0. */
+/* Largest distance in mm between the places that the sform and the qform of a NIfTI file give a voxel: 0
+ * where they agree, where one is missing, and for other files. *unplaced (may be NULL) becomes 1 where it has
+ * neither, so that its orientation is assumed, else 0. */
 CLVOX_API double clvox_volume_forms_gap(const char *path, int *unplaced);
 
-/* As clvox_volume_read, and where the volume is or looks like a label map with values beyond 2^24, which float32
- * does not tell apart, data holds places in a table of names. clvox_apply, clvox_volume_write, comparisons of
- * labels and surfaces by label know it; 0 stays 0. */
+/* As clvox_volume_read, but keeps labels above 2^24, which float32 cannot hold exactly: data then holds
+ * indices into names. clvox_apply, clvox_volume_write, comparisons of labels and surfaces of labels respect
+ * it; 0 stays 0. */
 CLVOX_API int clvox_labels_read(const char *path, clvox_volume **out);
 
 /* The reason of a hint in words, "" for none. Static. */

@@ -59,7 +59,7 @@ int cmd_compose(command *cli, int argc, char **argv)
         {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE",
          "the volume on whose grid the warp is written"},
         {"transform", 't', CLI_REPEAT, &transforms, "FILE[,-1]",
-         "a transform; the last is applied first; ,-1 inverts it"},
+         "a transform, the last one applied first, as in ANTs; ,-1 inverts it"},
         {"output", 'o', CLI_OUT, &out_path, "OUT",
          "the warp to write; a matrix, .txt or .mat, for a chain of affines; ITK's composite, .h5"},
         {"format", 0, CLI_CHOICE, &format, "itk|mrtrix|fsl", "convention of OUT (default itk)"},

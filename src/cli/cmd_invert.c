@@ -16,7 +16,7 @@ int cmd_invert(command *cli, int argc, char **argv)
     const char *path = NULL, *out_path = NULL;
     const cli_option options[] = {
         {"transform", 't', CLI_TEXT, &path, "FILE", "a warp, or an affine"},
-        {"output", 'o', CLI_OUT, &out_path, "OUT", "its inverse (a warp: on the same grid)"},
+        {"output", 'o', CLI_OUT, &out_path, "OUT", "its inverse; a warp keeps its grid"},
         {0},
     };
     const cli_usage usage = {

@@ -16,7 +16,7 @@ static void say_floor(const clvox_volume *logarithm, const clvox_jacobian_summar
         count = (size_t)s->folded;
     if (count > 0)
         fprintf(stderr,
-                "clvox jacobian: WARNING: %zu voxels are folded, their determinant is not above 0: the logarithm there is "
+                "clvox jacobian: WARNING: %zu voxels are folded (determinant 0 or less): their logarithm is "
                 "set to %.4g, that of 1e-6%s\n",
                 count, (double)least, s->folded ? ", also in mean_log and sd_log" : "");
 }

@@ -97,7 +97,7 @@ void cli_team_signals(int rank)
 
 static void print_help(const cli_verb *verbs, FILE *to)
 {
-    fprintf(to, "clvox %s: registration and filters for 3-D neuroimaging volumes on OpenCL devices\n\n"
+    fprintf(to, "clvox %s: registration and filters for 3-D brain images on OpenCL devices\n\n"
                 "Usage: clvox VERB [options]\n\nVerbs:\n",
             clvox_version());
     for (int i = 0; verbs[i].name; i++)

@@ -61,6 +61,37 @@ int cli_page_begin(const command *cli, const char *title, clvox_report **out)
 
 enum { NAME = 160, VALUE = 4096 };
 
+/* Keys of the JSON whose words alone say too little. */
+static const char *title_of(const char *key)
+{
+    static const char *const titles[][2] = {
+        {"matrix_ras", "affine, fixed to moving, RAS mm"},
+        {"metric_linear", "metric after the affine"},
+        {"metric_after", "metric at the end"},
+        {"ncc_before", "correlation before"},
+        {"ncc_linear", "correlation after the affine"},
+        {"ncc_after", "correlation at the end"},
+        {"mean_linear_mm", "mean after the affine, mm"},
+        {"largest_linear_mm", "largest after the affine, mm"},
+        {"term_linear", "term after the affine"},
+        {"hellinger_linear", "Hellinger distance after the affine"},
+        {"shift_mm", "translation mm"},
+        {"exchanged", "computed from the moving image and inverted"},
+        {"sd_log", "sd of log J"},
+        {"mean_log", "mean of log J"},
+        {"placed", "surface placed by vertices or voxels, not by volume"},
+        {"most_coherent", "gradient axes that make fibres most coherent"},
+        {"gain", "coherence relative to the axes as given"},
+        {"noise_guessed", "noise estimated from neighbouring voxels"},
+        {"floored", "voxels with signals raised above 0"},
+        {"rejects", "rejected measurements"},
+    };
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        if (key && !strcmp(key, titles[i][0]))
+            return titles[i][1];
+    return key ? key : "";
+}
+
 /* "4, 2, 1", and rows of a matrix with semicolons between them. */
 static void say(const cJSON *item, char *out, size_t room)
 {
@@ -98,7 +129,7 @@ static void add_facts(clvox_report *page, const cJSON *object, const char *befor
     cJSON_ArrayForEach(item, object)
     {
         char name[NAME], value[VALUE];
-        snprintf(name, sizeof name, "%s%s%s", before, *before ? ", " : "", item->string ? item->string : "");
+        snprintf(name, sizeof name, "%s%s%s", before, *before ? ", " : "", title_of(item->string));
         for (char *at = name; *at; at++)
             *at = *at == '_' ? ' ' : *at;
         if (cJSON_IsObject(item)) {

@@ -46,9 +46,9 @@ const char *const clv_compositive_takes[] = {CLV_COMPOSITIVE_TAKES, NULL};
 /* Length of the last step of a level in shares of its first. */
 static const float LAST = 0.1f;
 
-/* Elastic smoothing of so many voxels takes the same share of u whatever the
- * forces are: steps that fell with them from the start would leave it the upper
- * hand, so that there they keep their length over this share of a level. */
+/* Elastic smoothing removes the same fraction of u in every iteration, however
+ * small the forces are. With a sigma of STRONG voxels or more it would undo steps
+ * that shrink from the start, so these keep their length for this part of a level. */
 static const double STRONG = 1;
 static const float KEPT = 0.3f;
 

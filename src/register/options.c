@@ -411,7 +411,7 @@ static const clv_option rows[] = {
      LEVELS(iterations),
      .argument = "100x100x50",
      .most = 1e6,
-     .help = "maximum at each level",
+     .help = "most iterations at each level",
      .resize = resize_iterations,
      .idle = of_deformation},
     {.name = "smooth",
@@ -484,7 +484,8 @@ static const clv_option rows[] = {
      FIELD(points_width),
      .unit = CLVOX_UNIT_MM,
      .idle = of_model,
-     .help = "sigma of the pull of a landmark, or of a vertex of a shape; 0: three edges of a voxel of the "
+     .help = "sigma of the Gaussian by which a landmark or vertex pulls its surroundings; 0: three edges of "
+             "a voxel of the "
              "finest level"},
     {.name = "surface-weight",
      .type = CLVOX_OPTION_NUMBER,
@@ -501,7 +502,7 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_NUMBER,
      FIELD(curves_weight),
      .idle = of_model,
-     .help = "weight of the curves, as that of the surfaces; 0: only carry them"},
+     .help = "weight of the curves, as --surface-weight; 0: only carry them"},
     {.name = "curves-kind",
      .type = CLVOX_OPTION_CHOICE,
      FIELD(curves_kind),
@@ -512,7 +513,7 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_NUMBER,
      FIELD(cloud_weight),
      .idle = of_model,
-     .help = "weight of the clouds of points, as that of the surfaces; 0: only carry them"},
+     .help = "weight of the clouds of points, as --surface-weight; 0: only carry them"},
     {.name = "width",
      .key = "surface_width",
      .type = CLVOX_OPTION_NUMBERS,
@@ -528,7 +529,8 @@ static const clv_option rows[] = {
      FIELD(currents),
      .words = currents_words,
      .idle = of_model,
-     .help = "sums of shapes over all pairs, or by a particle mesh, for large ones; auto: the faster one at "
+     .help = "sum shapes over all pairs (exact) or by a particle mesh (for large ones); auto: the faster one "
+             "at "
              "each level"},
     {.name = "currents-error",
      .type = CLVOX_OPTION_NUMBER,
@@ -560,7 +562,9 @@ static const clv_option rows[] = {
      .most = 1,
      .argument = "1x1x0",
      .read = read_restrict,
-     .help = "weights of the axes of FIXED nearest to left-right, posterior-anterior, inferior-superior",
+     .help = "weights of the deformation along left-right, posterior-anterior and inferior-superior (the "
+             "axes of "
+             "FIXED nearest to these)",
      .idle = of_model},
     {.key = "restrict_y", .type = CLVOX_OPTION_NUMBER, FIELD(restrict_axes[1]), .most = 1},
     {.key = "restrict_z", .type = CLVOX_OPTION_NUMBER, FIELD(restrict_axes[2]), .most = 1},
@@ -568,9 +572,9 @@ static const clv_option rows[] = {
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(lambda),
-     .help = "weight of the unbiased penalty, or of the energy of a flow (lddmm: 0.003 / h^2, shooting: 0.01 "
-             "/ h^2, h the "
-             "edge of a voxel)",
+     .help = "weight of the unbiased penalty, or of the energy of a flow; larger: smoother maps (lddmm: "
+             "0.003 / h^2, "
+             "shooting: 0.01 / h^2, h the edge of a voxel)",
      .idle = of_model},
     {.name = "operator",
      .key = "alpha",
@@ -628,7 +632,8 @@ static const clv_option rows[] = {
      FIELD(output),
      .words = output_words,
      .help =
-         "of the warped image; input: type of MOVING's file; auto: the same, but float if that was scaled"},
+         "voxel type of the warped image; input: as in MOVING; auto: as in MOVING, but float if MOVING is "
+         "scaled"},
 };
 
 static void defaults(void *values)

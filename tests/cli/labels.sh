@@ -61,7 +61,7 @@ exits 0 clvox info mask.nii; prints 'a mask: one value'; exits 0 clvox filter ga
 
 begin "--interp auto keeps labels and says so; linear takes them for an image; images stay linear"
 for f in brain eight hip sub-01_dseg mask; do
-    exits 0 clvox apply -i $f.nii -r $f.nii -t shift.txt -o auto.nii --json log/a.json; says "$f.nii: taken for labels"
+    exits 0 clvox apply -i $f.nii -r $f.nii -t shift.txt -o auto.nii --json log/a.json; says "$f.nii: treated as a label map"
     json log/a.json '"taken_for_labels" in j'
     exits 0 clvox apply -i $f.nii -r $f.nii -t shift.txt --interp label -o label.nii; quiet
     cmp -s auto.nii label.nii || complain "auto is not label for $f"

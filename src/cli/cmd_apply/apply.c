@@ -16,7 +16,7 @@ int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out)
         CLI_TRY(cli_read_tensor(cli, a->image, a->order, &image));
     if (!a->mass && a->how.interpolation == CLVOX_INTERPOLATE_AUTO && image->kind == CLVOX_KIND_SCALAR &&
         image->hint != CLVOX_LABELS_NONE) {
-        cli_remark(cli, 0, "%s: taken for labels (%s), which are kept; %s takes it for an image\n", a->image,
+        cli_remark(cli, 0, "%s: treated as a label map (%s); to treat it as an image, give %s\n", a->image,
                    clvox_label_reason(image->hint), a->forward ? "--mass" : "--interp linear");
         cJSON_DeleteItemFromObject(cli->log, "taken_for_labels"); /* of a list, the last image's stays */
         cJSON_AddStringToObject(cli->log, "taken_for_labels", clvox_label_reason(image->hint));
@@ -57,22 +57,23 @@ int cmd_apply(command *cli, int argc, char **argv)
     double outside = 0;
     const cli_option options[] = {
         {"input", 'i', CLI_TEXT, &a.image, "IMAGE", "the volume to resample, 3-D or 4-D"},
-        {"reference", 'r', CLI_TEXT, &a.reference, "REFERENCE", "the output is on its grid"},
+        {"reference", 'r', CLI_TEXT, &a.reference, "REFERENCE", "the volume whose grid the output takes"},
         {"transform", 't', CLI_REPEAT, &a.transforms, "FILE[,-1]",
-         "a transform; the last is applied first; ,-1 inverts it"},
+         "a transform, the last one applied first, as in ANTs; ,-1 inverts it"},
         {"output", 'o', CLI_OUT, &a.out, "OUT", "the file to write"},
         {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label|bspline|lanczos",
          "auto: label for label images, else linear"},
         {"outside", 0, CLI_NUMBER, &outside, "VALUE", "value beyond the border of IMAGE (default 0)"},
         {"output-type", 0, CLI_CHOICE, &output, "auto|input|float|double|short|ushort|uchar|int",
-         "of an image (labels stay); input: type of IMAGE's file; auto: the same, but float if that was "
+         "voxel type of OUT, except for labels; input: as in IMAGE; auto: as in IMAGE, but float if IMAGE is "
          "scaled"},
         {"reorient", 0, CLI_CHOICE, &reorient, "auto|fs|ppd|none",
-         "how tensors and vectors are reoriented: finite strain, preservation of principal direction (auto: "
-         "ppd for "
-         "tensors, fs for vectors)"},
+         "how to reorient tensors and vectors: fs (finite strain) or ppd (preservation of principal "
+         "direction); "
+         "auto: ppd for tensors, fs for vectors"},
         {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
-         "order of a tensor's six volumes, input and output (auto: what NIfTI marks as tensors)"},
+         "order of a tensor's six volumes, in IMAGE and OUT (auto: tensors only where NIfTI's intent says "
+         "so)"},
         {"forward", 0, CLI_FLAG, &a.forward, NULL,
          "carry IMAGE's voxels through the chain instead: from fixed to moving"},
         {"mass", 0, CLI_FLAG, &a.mass, NULL,
@@ -90,8 +91,8 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"curves", 0, CLI_TEXT, &shape[CLI_CURVES], "IN",
          "move the vertices of curves instead of resampling"},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
-         "frame of points, and of meshes and curves in files that state none, in and out (auto: points lps, "
-         "as in ITK "
+         "coordinates of points, and of meshes and curves whose file states none (auto: points lps, as in "
+         "ITK "
          "and ANTs; meshes and curves ras)"},
         {0},
     };
@@ -103,32 +104,31 @@ int cmd_apply(command *cli, int argc, char **argv)
                     "       clvox apply --curves IN [--frames lps] -t T [-t T ...] -o OUT",
         .about =
             "Resamples an image onto the grid of REFERENCE through a chain of transforms, as\n"
-            "antsApplyTransforms does: the voxel of REFERENCE at x takes the value of IMAGE at last(... "
-            "first(x)).\n"
-            "label keeps label values: the one of the eight neighbours with the largest summed weight.\n"
-            "Without -t it only resamples.\n\n"
-            "--output-type: values are rounded and clipped to integer types; where IMAGE has\n"
-            "values that do not fit the type, scl_slope spreads its range over that of the type.\n\n"
+            "antsApplyTransforms does: the last -t is applied to IMAGE first. After a registration give the\n"
+            "warp, then the affine: -t PREFIX_warp.nii.gz -t PREFIX_affine.txt.\n"
+            "Without -t it only resamples. --interp label writes existing labels only: the one with the\n"
+            "largest total weight among the eight neighbours.\n\n"
+            "--output-type: integer types round and clip values; where the values of IMAGE do not fit\n"
+            "the type, they are rescaled to its range (scl_slope).\n\n"
             "Tensors and vectors are reoriented. ppd (the default for tensors, as in ANTs and FSL)\n"
             "follows fibres through shear and stretching; fs (finite strain) applies the rotation\n"
             "alone. Files of FSL, DIPY and MRtrix do not declare tensors: give --order.\n\n"
-            "--forward carries each voxel of IMAGE to last(... first(x)), where --points takes points, and "
-            "shares\n"
-            "its value among the eight voxels of REFERENCE around that place: the adjoint of linear\n"
-            "interpolation, for images of the fixed space, with no inverse. A voxel takes the mean of what\n"
-            "lands there, --outside where nothing does; with --mass the sum, per mm^3, which keeps the\n"
-            "integral: for densities, counts and volumes of tissue. Of label maps it takes the label of\n"
-            "which most lands there.\n\n"
-            "--list resamples many images in one process; paths are relative to the table's folder, -r and\n"
-            "-t are for rows that name none. An image that fails does not stop the others. With --summary\n"
-            "a stopped run resumes: images whose row is complete, with the same files and options, are\n"
-            "skipped.\n\n"
+            "--forward carries an image of the fixed space to the moving one without an inverse. Each voxel\n"
+            "moves as --points moves points, and its value is shared among the eight voxels of REFERENCE\n"
+            "around its new place (the adjoint of linear interpolation). A voxel takes the mean of what\n"
+            "lands there, or --outside where nothing does; with --mass the sum per mm^3, which keeps the\n"
+            "integral: for densities, counts and tissue volumes. In label maps a voxel takes the label with\n"
+            "the most weight there.\n\n"
+            "--list resamples many images in one process. Paths are relative to the table's folder; -r and\n"
+            "-t serve rows that name none. An image that fails does not stop the others. With --summary\n"
+            "a stopped run resumes: it skips images whose row is complete, with the same files and "
+            "options.\n\n"
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
             "(RAS with --frames ras); further columns are kept.\n\n"
-            "--surface moves the vertices of a mesh in the same way and keeps its triangles; the ending of "
-            "OUT gives\n"
-            "the format. GIFTI and FreeSurfer files state their frame; other meshes count as RAS, or as LPS\n"
+            "--surface moves the vertices of a mesh the same way and keeps its triangles; the ending of OUT\n"
+            "gives the format. GIFTI and FreeSurfer files state their frame; other meshes count as RAS, or "
+            "as LPS\n"
             "with --frames lps. To carry a mesh from the moving space to the fixed one, invert the chain:\n"
             "-t AFFINE.txt,-1 -t WARP.nii.gz,-1 or -t AFFINE.txt,-1 -t INVERSE_WARP.nii.gz. --curves does\n"
             "the same with the lines of VTK polydata, to which --frames applies, and with tracks (.tck\n"

@@ -324,7 +324,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "has the covariates. Paths in a list are relative to its folder. A run that was stopped or\n"
                  "killed resumes when the same command is given again; DIR/state keeps what has been done.\n"
                  "`--device gpu:all` shares the subjects among GPUs of one kind, `mpirun -n 4 clvox atlas`\n"
-                 "among processes, each on a device of its own; the bits are those of one.",
+                 "among processes, each on a device of its own; the result is the same bit for bit.",
         .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
                    "  clvox atlas -o template --list subjects.tsv --rounds 6 --average median\n"
                    "  clvox atlas -o template bids --suffix T2w\n"

@@ -85,8 +85,8 @@ int cmd_filter(command *cli, int argc, char **argv)
             "  n4         bias-field correction\n"
             "  winsorize  clips the brightest and darkest values\n"
             "  match      matches the histogram to that of another image\n"
-            "Filters from median on have options of their own: `clvox filter median --help` and so on.\n"
-            "NaN and infinite values spread as far as the filter reaches. Label maps are refused.",
+            "The filters from median on have their own options: `clvox filter median --help` and so on.\n"
+            "NaN and infinite values spread by the width of the filter. Label maps are refused.",
         .example = "  clvox filter gaussian t1.nii.gz -o smooth.nii.gz --sigma 2mm\n"
                    "  clvox filter sobel smooth.nii.gz -o edges.nii.gz\n"
                    "  clvox filter unsharp t1.nii.gz -o sharp.nii.gz --sigma 1.5vox --amount 0.8",

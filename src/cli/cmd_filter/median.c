@@ -31,8 +31,10 @@ int cmd_filter_median(command *cli, int argc, char **argv)
     };
     const cli_usage usage = {
         .synopsis = "IN -o OUT [--radius N]",
-        .about = "The median of the box of 2 N + 1 voxels along each axis around every voxel, 4-D volumes frame by\n"
-                 "frame. Beyond the border the edge value is repeated, so that counts are always odd.\n"
+        .about = "Replaces every voxel by the median of a box of 2 N + 1 voxels along each axis, 4-D volumes "
+                 "frame by\n"
+                 "frame. Edge values are repeated beyond the border, so every box has an odd number of "
+                 "values.\n"
                  "NaN counts as larger than every number, so that single NaNs vanish.",
         .example = "  clvox filter median t1.nii.gz -o median.nii.gz\n"
                    "  clvox filter median slices.nii.gz -o median.nii.gz --radius 2x2x0",

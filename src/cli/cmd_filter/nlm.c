@@ -31,8 +31,10 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "IN -o OUT [--mask FILE] [options]",
         .about = "Denoises by non-local means, 4-D volumes frame by frame: a voxel becomes the mean of those around\n"
-                 "it, weighted by the similarity of their patches, and then again, weighted by the first result. The\n"
-                 "strength follows from the noise level, which is estimated from the image; Rician bias is removed.",
+                 "it, weighted by the similarity of their patches. A second pass takes its weights from the "
+                 "first\n"
+                 "result. The strength follows from the noise level, which is estimated from the image; "
+                 "Rician bias is removed.",
         .example = "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz\n"
                    "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz --mask brain.nii.gz --search 5 --noise-kind rician",
         .options = options,

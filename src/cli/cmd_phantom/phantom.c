@@ -233,7 +233,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
          "tensors: gradient directions, evenly spread (default 30)"},
         {"b", 0, CLI_NUMBER, &r.scan.b, "S/MM2", "tensors: b-value (default 1000)"},
         {"noise-kind", 0, CLI_CHOICE, &r.scan.noise, "rician|gaussian",
-         "tensors: as in magnitude images, or added"},
+         "tensors: rician as in magnitude images, or additive gaussian"},
         {"amplitude", 0, CLI_NUMBER, &r.amplitude, "MM",
          "longest displacement (default: 5, or less where that could fold)"},
         {"affine", 0, CLI_TEXT, &affine, "FILE",

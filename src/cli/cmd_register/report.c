@@ -278,7 +278,7 @@ static void print_deformation(const command *cli, const clvox_register_options *
                   r->inverse_error_mm[0], r->inverse_error_mm[1], r->inverse_error_voxels[0],
                   r->inverse_error_voxels[1]);
     if (o->solver != CLVOX_SOLVER_FFT && r->solver.solves > 0)
-        cli_print(cli, "%-20s %ld iterations in %ld solves, residual at most %.2g of the right side\n", "solver",
+        cli_print(cli, "%-20s %ld iterations in %ld solves, relative residual at most %.2g\n", "solver",
                   r->solver.iterations, r->solver.solves, r->solver.residual);
     cli_print(cli, "%-20s", "iterations");
     for (int i = 0; i < o->levels; i++)

@@ -85,7 +85,7 @@ int cmd_stats_entropy(command *cli, int argc, char **argv)
     bool entropy = false;
     const char *given[CLVOX_MAX_OPTIONS] = {NULL};
     const cli_option options[] = {
-        {"entropy", 0, CLI_FLAG, &entropy, NULL, "this, instead of a test"},
+        {"entropy", 0, CLI_FLAG, &entropy, NULL, "how many subjects a template needs, instead of a test"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv", "table of subjects: a column image"},
         {"image", 'i', CLI_TEXT, &r.image, "FILE", "the images as one 4-D file"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "count where this is above 0 (default: everywhere)"},
@@ -95,14 +95,15 @@ int cmd_stats_entropy(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "--entropy --list FILE.tsv -o PREFIX [options]\n"
                     "       clvox stats --entropy -i IMAGES -o PREFIX [options]",
-        .about = "How many subjects a template needs: the entropy of its intensity, in bits, against their "
-                 "number\n"
-                 "(Lorenzen et al. 2006; Ha 2011). The images lie on one grid with alike intensities, as "
-                 "those that are\n"
-                 "registered to a template. Each draw is a random order of them; a template of k is the mean "
-                 "of the first k.\n"
-                 "A template has enough subjects where the entropy and its spread over the draws no longer "
-                 "change. Writes\n"
+        .about = "How many subjects a template needs: the entropy of the template's intensities, in bits, "
+                 "for each\n"
+                 "number of subjects (Lorenzen et al. 2006; Ha 2011). The images must share a grid and an "
+                 "intensity\n"
+                 "scale, as after registration to a template. Each draw shuffles the images; the template of "
+                 "k\n"
+                 "subjects is the mean of the first k. A template has enough subjects once the entropy and "
+                 "its\n"
+                 "spread over the draws have levelled off. Writes\n"
                  "  PREFIX.tsv   subjects, mean and sd of the entropy, and the mean's 95% interval by "
                  "bootstrap of the draws\n"
                  "  PREFIX.json  the same, with options and inputs",

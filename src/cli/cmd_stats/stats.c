@@ -102,7 +102,8 @@ static void report(command *cli, const cli_stats_request *r, const clvox_stats_o
         report_map(cli, "tfce", &k->tfce, &r->map[0]->grid);
     if (k->permutations < 20)
         cli_remark(cli, 0,
-                   "with %d permutations no p is below %.2g: it takes more subjects, or --permutations\n",
+                   "with %d permutations no p can be below %.2g: more needs more subjects or a larger "
+                   "--permutations\n",
                    k->permutations, 1. / k->permutations);
 }
 
@@ -186,7 +187,7 @@ int cmd_stats(command *cli, int argc, char **argv)
     const char *covariates = NULL, *given[CLVOX_MAX_OPTIONS] = {NULL};
     const cli_option options[] = {
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
-         "table of subjects: a column image, the tested one, covariates"},
+         "table of subjects with columns image, that of --test, and covariates"},
         {"image", 'i', CLI_TEXT, &r.image, "FILE", "the maps as one 4-D file, in the order of the table"},
         {"test", 0, CLI_TEXT, &r.test, "COLUMN|mean",
          "tested column: two values are groups, numbers a regression"},
@@ -212,8 +213,9 @@ int cmd_stats(command *cli, int argc, char **argv)
                  "  PREFIX_p_fwe.nii.gz   p corrected for all voxels, by the largest t of each permutation\n"
                  "  PREFIX_tfce.nii.gz, _tfce_p.nii.gz, _tfce_p_fwe.nii.gz   with --tfce\n"
                  "  PREFIX.json           degrees of freedom, permutations, smallest p, threshold at 0.05\n"
-                 "The maps hold p, and 1 where nothing was tested; with --one-minus-p 1 - p, as those of randomise,\n"
-                 "and 0 there. Paths in the table are relative to its folder.\n\n"
+                 "The maps hold p, with 1 in untested voxels; with --one-minus-p they hold 1 - p, as in "
+                 "FSL's\n"
+                 "randomise, with 0 there. Paths in the table are relative to its folder.\n\n"
                  "How many subjects a template needs: clvox stats --entropy; its options:\n"
                  "`clvox stats --entropy --help`.",
         .example =

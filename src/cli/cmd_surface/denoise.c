@@ -66,7 +66,7 @@ static void say_input(command *cli, const clvox_level_set *set)
     cJSON_AddBoolToObject(in, "turned", set->notes.turned);
     cJSON_AddBoolToObject(in, "crossing", set->notes.crossing);
     if (f->open_edges)
-        cli_remark(cli, 0, "the mesh is open at %d edges; the winding number decides what is inside there\n",
+        cli_remark(cli, 0, "the mesh is open at %d edges; the winding number decides what lies inside\n",
                    f->open_edges);
     if (f->flipped_edges)
         cli_remark(
@@ -275,7 +275,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &voxel, "1mm",
-         "IN is a mesh: voxels to work on (default: 0.7 of its edges, 1 if it has the steps of voxels)"},
+         "IN is a mesh: voxel size of the working grid (default: 0.7 of its typical edge; the whole edge if "
+         "it shows voxel steps)"},
         {0},
     };
     const cli_usage usage = {
@@ -284,7 +285,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
             "Denoises a surface by non-local means of its signed distance: each patch becomes the mean of\n"
             "similar patches anywhere on the surface, which preserves edges. IN is a mesh, a mask, a\n"
             "label map with --label, an image with --iso, or a signed distance in mm, negative inside.\n"
-            "The strength follows from the noise.",
+            "The noise is estimated from the surface and sets the strength.",
         .example = "  clvox surface denoise labels.nii.gz --label 17 -o hippocampus.surf.gii\n"
                    "  clvox surface denoise scan.ply -o smooth.ply --voxel 0.5mm --sdf smooth.nii.gz",
         .options = options,

@@ -82,7 +82,7 @@ static void say_mesh(command *cli, const request *r, const clvox_surface_notes *
                            "above a half\n",
                    r->in, f->open_edges);
     if (n->turned)
-        cli_remark(cli, 0, "%s: its triangles face inward; taken the other way round\n", r->in);
+        cli_remark(cli, 0, "%s: its triangles face inward and were flipped\n", r->in);
     if (n->triangles_turned)
         cli_remark(cli, 0, "%s: %d triangles that faced against their neighbours were turned\n", r->in,
                    n->triangles_turned);

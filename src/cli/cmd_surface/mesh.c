@@ -65,7 +65,7 @@ int cmd_surface_mesh(command *cli, int argc, char **argv)
         .synopsis = "IN -o OUT [--level VALUE [--above] | --iso VALUE | --label N]",
         .about =
             "The surface of a signed distance (negative inside), mask, label map or image as triangles in\n"
-            "RAS mm, by a marching cubes with the topology of trilinear interpolation: always closed,\n"
+            "RAS mm, by marching cubes with the topology of trilinear interpolation: always closed,\n"
             "without cracks or degenerate triangles, facing outward. Without options IN is a signed\n"
             "distance when it has negative values, else a mask (all above 0), or a probability (above 0.5).\n"
             "A value at the level, or NaN, is outside. Where the inside reaches the border of the grid a cap\n"

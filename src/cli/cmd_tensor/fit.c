@@ -55,7 +55,7 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
     if (f->not_finite)
         cli_print(cli, "%-16s %zu voxels, left at 0\n", "not finite", f->not_finite);
     if (f->floored)
-        cli_print(cli, "%-16s %zu voxels: signals of 0 or below were taken as 1e-4 of that at b 0\n",
+        cli_print(cli, "%-16s %zu voxels: signals of 0 or below were set to 1e-4 of S0\n",
                   "floored", f->floored);
     cli_print(cli, "%-16s %zu voxels\n", "made positive", f->made_positive);
     if (r->options.robust)
@@ -65,7 +65,7 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
         cli_print(cli, "%-16s %.4g of the signal, %.4g mm^2/s of the tensor (medians)\n", "noise",
                   f->median_noise, f->median_sigma);
     else
-        cli_print(cli, "%-16s not known: 7 volumes leave no residuals\n", "noise");
+        cli_print(cli, "%-16s unknown: a fit of 7 volumes leaves no residuals\n", "noise");
 }
 
 /* Enters the seconds since *mark as this stage's and starts the next. */
@@ -156,7 +156,8 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
          "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit only where this is above 0"},
         {"save-denoised", 0, CLI_OUT, &r.denoised, "FILE", "the denoised scan"},
-        {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "of the tensor that is written (auto: nifti)"},
+        {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "order of the tensor's six volumes in the "
+         "output (auto: nifti)"},
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "also write PREFIX_report.html, one page to judge the result by in a browser"},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
@@ -166,7 +167,7 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
         .synopsis = "DWI (--bval FILE --bvec FILE | --grad FILE) -o PREFIX",
         .about =
             "Diffusion tensors from a series of diffusion-weighted volumes: ln S = ln S0 - b g'Dg in every\n"
-            "voxel; b = 0 volumes are measurements like the others; any number of shells. Writes\n"
+            "voxel. b = 0 volumes count as measurements, too; there may be any number of shells. Writes\n"
             "PREFIX_tensor.nii.gz (mm^2/s), PREFIX_s0, PREFIX_noise (standard deviation of the signal, from\n"
             "the residuals) and PREFIX_sigma (the same of the tensor's components, which\n"
             "`clvox tensor denoise --noise` takes), with --denoise mppca PREFIX_mppca_noise.",

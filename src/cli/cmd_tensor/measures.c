@@ -85,7 +85,7 @@ int cli_check_directions(command *cli, const char *path, clvox_volume *const map
     cli_log_number(to, "gain", c.gain);
     if (100 * c.gain > 100 + PERCENT)
         cli_note(cli,
-                 "%s: fibres are %.2f times more coherent with the axes of its directions as %s; check "
+                 "%s: fibres are %.2f times as coherent if the gradient axes are read as %s; check "
                  "the gradients (a missing or doubled flip of x is a common error)",
                  path, c.gain, c.axes);
     return CLVOX_OK;
