@@ -31,13 +31,17 @@ static void on_signal(int signal_number)
         (void)ignored;
         return;
     }
-    static const char term[] = "\nclvox: ended by SIGTERM; unfinished files are removed\n",
+    static const char ctrl_c[] = "\nclvox: interrupted; unfinished files are removed\n",
+                      term[] = "\nclvox: ended by SIGTERM; unfinished files are removed\n",
                       hup[] = "\nclvox: ended by SIGHUP; unfinished files are removed\n",
                       xfsz[] = "clvox: a file is larger than the limit (ulimit -f); unfinished files are removed\n";
     clvox_files_abandon();
     clvox_folders_remove();
-    const char *said = signal_number == SIGTERM ? term : signal_number == SIGHUP ? hup : xfsz;
-    ssize_t unused = signal_number == SIGINT || silent ? 0 : write(STDERR_FILENO, said, strlen(said));
+    const char *said = signal_number == SIGINT    ? ctrl_c
+                       : signal_number == SIGTERM ? term
+                       : signal_number == SIGHUP  ? hup
+                                                  : xfsz;
+    ssize_t unused = silent ? 0 : write(STDERR_FILENO, said, strlen(said));
     (void)unused;
     _exit(128 + signal_number);
 }

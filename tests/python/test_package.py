@@ -151,7 +151,7 @@ def volumes():
 
 
 @case("what has no progress of its own tells it to the context, and stops where that raises")
-def watched():
+def watched_by_a_context():
     told = []
     series = clvox.Volume(np.arange(9. * 8 * 7 * 2, dtype="f4").reshape(9, 8, 7, 2), AFFINE)
     smooth = clvox.filter.gaussian(series, "2mm", context=clvox.Context(progress=told.append))
@@ -167,6 +167,29 @@ def watched():
             raise AssertionError("not stopped")
         except KeyboardInterrupt:
             pass
+@case("filters, resampling and fits tell their progress with the same bits, and stop where that raises")
+def watched():
+    image = clvox.Volume(np.random.default_rng(2).random((13, 11, 9, 4)).astype(np.float32), AFFINE)
+    for work in (lambda **more: clvox.filter.gaussian(image, 2, **more), lambda **more: clvox.filter.nlm(image, **more),
+                 lambda **more: clvox.filter.median(image, **more), lambda **more: clvox.apply(image, image, [np.eye(4)], **more),
+                 lambda **more: clvox.tensor.denoise_scan(image, window=3, **more)[0]):
+        told = []
+        plain = work()
+        assert np.array_equal(plain.data, work(progress=told.append).data) and told
+        assert [t.fraction for t in told] == sorted(t.fraction for t in told)
+        for last in range(len(told)):
+            left = [last]
+
+            def stop(_, left=left):
+                left[0] -= 1
+                if left[0] < 0:
+                    raise KeyboardInterrupt
+            try:
+                work(progress=stop)
+                raise AssertionError("not stopped")
+            except KeyboardInterrupt:
+                pass
+        assert np.array_equal(plain.data, work().data)
 
 
 @case("a registration has the command's bits, tells its progress, and stops where that raises")

@@ -64,12 +64,20 @@ def _load():
 lib = _load()
 
 
-def call(function, *arguments):
-    """Calls a function of the library; a negative result becomes an Error, or what a context's progress raised."""
-    status = function(*arguments)
-    for context in arguments:
-        if isinstance(context, Context):
-            context.progress.settle()
+def call(function, *arguments, progress=None):
+    """Calls a function of the library; a negative result becomes an Error, or what a callback raised. progress: is told how far
+    a function is that has no callback of its own, in place of its context's."""
+    contexts = [a for a in arguments if isinstance(a, Context)]
+    kept = [context.progress.told for context in contexts]
+    for context in contexts if progress is not None else ():
+        context.progress.told = watcher(progress)
+    try:
+        status = function(*arguments)
+    finally:
+        for context, told in zip(contexts, kept):
+            context.progress.told = told
+    for context in contexts:
+        context.progress.settle()
     if status < 0:
         raise Error(lib.clvox_message().decode(errors="replace"), status)
     return status
@@ -291,22 +299,27 @@ def bar(step: Step) -> None:
     print(f"\r{step.stage} {100 * step.fraction:3.0f}%{more}\033[K", end="", file=sys.stderr, flush=True)
 
 
+def watcher(progress: Watcher) -> Optional[Callable[[Step], Any]]:
+    """What is called with a Step; None: nothing."""
+    return bar if progress is True else progress or None
+
+
 class Progress:
     """A callback for the library. What `function` (or Ctrl-C meanwhile) raises stops the library, and call() raises it again."""
 
     def __init__(self, function: Watcher) -> None:
         self.error: Optional[BaseException] = None
         self.line = False  # of the bar, which is to be ended
-        told = bar if function is True else function or None
+        self.told = watcher(function)
 
         def body(_, pointer):
             try:
-                if told:
+                if self.told:
                     step = pointer[0]
                     within = step.level >= 0
-                    self.line = told is bar
-                    told(Step(step.stage.decode(), step.fraction, step.level if within else None,
-                              step.iteration if within else None, step.metric if within else None))
+                    self.line = self.told is bar
+                    self.told(Step(step.stage.decode(), step.fraction, step.level if within else None,
+                                   step.iteration if within else None, step.metric if within else None))
                 return 0
             except BaseException as error:  # pylint: disable=broad-except
                 self.error = error

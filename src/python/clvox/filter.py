@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters of volumes. All of them return a Volume on the same grid, frames being filtered one by one."""
+"""Filters of volumes. All of them return a Volume on the same grid, frames being filtered one by one.
+progress: called with a Step while a device works; what it raises stops. True: a bar on standard error."""
 from __future__ import annotations
 
 import ctypes
@@ -10,7 +11,7 @@ from typing import Any, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _abi
-from ._library import Context, Error, call, context_or_own, lib, set_options, with_options
+from ._library import Context, Error, Watcher, call, context_or_own, lib, set_options, with_options
 from .volume import ImageLike, Volume, made, optional, volume
 
 
@@ -32,32 +33,37 @@ def _lengths(given):
 Lengths = Union[str, float, Sequence[float]]
 
 
-def gaussian(image: ImageLike, sigma: Lengths, *, context: Optional[Context] = None) -> Volume:
+def gaussian(image: ImageLike, sigma: Lengths, *, progress: Watcher = None, context: Optional[Context] = None) -> Volume:
     """Gaussian smoothing. sigma: in mm, or as "1.5vox"; one, or three for x, y and z."""
-    return made(lib.clvox_filter_gaussian, context_or_own(context), volume(image).struct(), *_lengths(sigma))
+    return made(lib.clvox_filter_gaussian, context_or_own(context), volume(image).struct(), *_lengths(sigma),
+                progress=progress)
 
 
-def sobel(image: ImageLike, *, context: Optional[Context] = None) -> Volume:
+def sobel(image: ImageLike, *, progress: Watcher = None, context: Optional[Context] = None) -> Volume:
     """The length of the gradient, per mm."""
-    return made(lib.clvox_filter_sobel, context_or_own(context), volume(image).struct())
+    return made(lib.clvox_filter_sobel, context_or_own(context), volume(image).struct(), progress=progress)
 
 
-def unsharp(image: ImageLike, sigma: Lengths, amount: float = 1.0, *, context: Optional[Context] = None) -> Volume:
+def unsharp(image: ImageLike, sigma: Lengths, amount: float = 1.0, *,
+            progress: Watcher = None, context: Optional[Context] = None) -> Volume:
     """image + amount (image - its Gaussian)."""
-    return made(lib.clvox_filter_unsharp, context_or_own(context), volume(image).struct(), *_lengths(sigma), amount)
+    return made(lib.clvox_filter_unsharp, context_or_own(context), volume(image).struct(), *_lengths(sigma), amount,
+                progress=progress)
 
 
-def median(image: ImageLike, radius: Union[int, Sequence[int]] = 1, *, context: Optional[Context] = None) -> Volume:
+def median(image: ImageLike, radius: Union[int, Sequence[int]] = 1, *,
+           progress: Watcher = None, context: Optional[Context] = None) -> Volume:
     """The median of the box of 2 radius + 1 voxels; one radius, or three for x, y and z."""
     try:
         radii = [operator.index(r) for r in np.broadcast_to(np.asarray(radius), 3)]
     except (TypeError, ValueError):
         raise Error(f"median: radius {radius!r} is not a whole number of voxels, or three") from None
-    return made(lib.clvox_filter_median, context_or_own(context), volume(image).struct(), (ctypes.c_int * 3)(*radii))
+    return made(lib.clvox_filter_median, context_or_own(context), volume(image).struct(), (ctypes.c_int * 3)(*radii),
+                progress=progress)
 
 
 @with_options("filter nlm")
-def nlm(image: ImageLike, mask: Optional[ImageLike] = None, noise_map: Optional[ImageLike] = None, *,
+def nlm(image: ImageLike, mask: Optional[ImageLike] = None, noise_map: Optional[ImageLike] = None, *, progress: Watcher = None,
         context: Optional[Context] = None, **options: Any) -> Volume:
     """Non-local means, by the noise that it measures, or by its standard deviation in each voxel."""
     struct, out = _abi.clvox_nlm_options(), ctypes.POINTER(_abi.clvox_volume)()
@@ -66,29 +72,33 @@ def nlm(image: ImageLike, mask: Optional[ImageLike] = None, noise_map: Optional[
     held = optional(noise_map)
     if held is not None:
         struct.noise_map = ctypes.pointer(held)
-    call(lib.clvox_filter_nlm, context_or_own(context), volume(image).struct(), optional(mask), struct, out, None)
+    call(lib.clvox_filter_nlm, context_or_own(context), volume(image).struct(), optional(mask), struct, out, None,
+         progress=progress)
     return Volume._adopt(out)
 
 
 @with_options("filter tv")
-def tv(image: ImageLike, mask: Optional[ImageLike] = None, *, context: Optional[Context] = None, **options: Any) -> Volume:
+def tv(image: ImageLike, mask: Optional[ImageLike] = None, *, progress: Watcher = None, context: Optional[Context] = None,
+       **options: Any) -> Volume:
     """Total variation, by the noise that it measures."""
     struct, out = _abi.clvox_tv_options(), ctypes.POINTER(_abi.clvox_volume)()
     lib.clvox_tv_defaults(struct)
     set_options("filter tv", options, struct)
-    call(lib.clvox_filter_tv, context_or_own(context), volume(image).struct(), optional(mask), struct, out, None)
+    call(lib.clvox_filter_tv, context_or_own(context), volume(image).struct(), optional(mask), struct, out, None,
+         progress=progress)
     return Volume._adopt(out)
 
 
 @with_options("filter n4")
-def n4(image: ImageLike, mask: Optional[ImageLike] = None, *, context: Optional[Context] = None,
+def n4(image: ImageLike, mask: Optional[ImageLike] = None, *, progress: Watcher = None, context: Optional[Context] = None,
        **options: Any) -> Tuple[Volume, Volume]:
     """Corrects uneven brightness. Returns the corrected image and the field that it was divided by."""
     struct, out, field = _abi.clvox_bias_options(), ctypes.POINTER(_abi.clvox_volume)(), ctypes.POINTER(_abi.clvox_volume)()
     lib.clvox_bias_defaults(struct)
     held = volume(image)
     set_options("filter n4", options, struct, float(min(held.spacing)))
-    call(lib.clvox_filter_bias, context_or_own(context), held.struct(), optional(mask), struct, out, field, None)
+    call(lib.clvox_filter_bias, context_or_own(context), held.struct(), optional(mask), struct, out, field, None,
+         progress=progress)
     return Volume._adopt(out), Volume._adopt(field)
 
 

@@ -55,20 +55,21 @@ def mask(dwi: ImageLike) -> Volume:
 
 
 def denoise_scan(dwi: ImageLike, mask: Optional[ImageLike] = None,  # pylint: disable=redefined-outer-name
-                 window: int = 5, *, context: Optional[Context] = None) -> Tuple[Volume, Volume]:
+                 window: int = 5, *, progress: Watcher = None, context: Optional[Context] = None) -> Tuple[Volume, Volume]:
     """Takes the noise out of a scan of 4 axes by principal components of its neighbourhoods (MP-PCA), as `clvox filter
     dwi`. window: voxels along an edge of a neighbourhood, odd. Returns the scan and a map of the noise's standard
     deviation."""
     if window < 3 or window % 2 == 0:
         raise Error(f"denoise_scan: a window of {window} voxels; an odd number from 3 on is needed")
     out, sigma = ctypes.POINTER(_abi.clvox_volume)(), ctypes.POINTER(_abi.clvox_volume)()
-    call(lib.clvox_dwi_denoise, context_or_own(context), volume(dwi).struct(), optional(mask), window // 2, out, sigma)
+    call(lib.clvox_dwi_denoise, context_or_own(context), volume(dwi).struct(), optional(mask), window // 2, out, sigma,
+         progress=progress)
     return Volume._adopt(out), Volume._adopt(sigma)
 
 
 @with_options("tensor fit")
 def fit(dwi: ImageLike, gradients: Table, mask: Optional[ImageLike] = None, *,  # pylint: disable=redefined-outer-name
-        context: Optional[Context] = None, **options: Any) -> Result:
+        progress: Watcher = None, context: Optional[Context] = None, **options: Any) -> Result:
     """Fits a tensor in every voxel of the mask (None: everywhere).
 
     dwi: a scan of 4 axes. gradients: (bval, bvec), the names of FSL's files; the name of MRtrix's table; or an array of
@@ -81,7 +82,7 @@ def fit(dwi: ImageLike, gradients: Table, mask: Optional[ImageLike] = None, *,  
     held = volume(dwi)
     scan = held.struct()
     table = Gradients(gradients, scan)
-    call(lib.clvox_tensor_fit, context_or_own(context), scan, table.struct, optional(mask), struct, result)
+    call(lib.clvox_tensor_fit, context_or_own(context), scan, table.struct, optional(mask), struct, result, progress=progress)
     return values(result)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Context, Error, Result, call, context_or_own, fill, lib, values, word
+from ._library import Context, Error, Result, Watcher, call, context_or_own, fill, lib, values, word
 from .volume import ImageLike, Volume, made, optional, volume
 
 _MOST = 16  # transforms in one file
@@ -81,17 +81,18 @@ class _Chain:
 
 
 def apply(image: ImageLike, reference: ImageLike, transforms: Transforms = (), *, interp: str = "auto", outside: float = 0.0,
-          context: Optional[Context] = None) -> Volume:
+          progress: Watcher = None, context: Optional[Context] = None) -> Volume:
     """Resamples an image onto the grid of `reference` through a chain of transforms, the last of which is applied first:
     apply(moving, fixed, [warp, matrix]).
 
     interp: "auto" (label for label maps, else linear), "nearest", "linear", "cubic", "label", "bspline", "lanczos".
-    outside: the value of voxels that look beyond the image. Returns a Volume."""
+    outside: the value of voxels that look beyond the image. progress: called with a Step while the device works; what it
+    raises stops. True: a bar on standard error. Returns a Volume."""
     source, target = volume(image).struct(), volume(reference)
     grid = target.struct().grid
     chain = _Chain(transforms, grid, source.grid)
     options = _abi.clvox_apply_options(interpolation=word("CLVOX_INTERPOLATE_", interp, "interp"), outside=outside)
-    return made(lib.clvox_apply_with, context_or_own(context), source, grid, chain.links, chain.count, options)
+    return made(lib.clvox_apply_with, context_or_own(context), source, grid, chain.links, chain.count, options, progress=progress)
 
 
 def apply_points(points: npt.ArrayLike, transforms: Transforms) -> np.ndarray:
@@ -102,17 +103,18 @@ def apply_points(points: npt.ArrayLike, transforms: Transforms) -> np.ndarray:
     return moved
 
 
-def compose(reference: ImageLike, transforms: Transforms, *, context: Optional[Context] = None) -> Volume:
+def compose(reference: ImageLike, transforms: Transforms, *, progress: Watcher = None,
+            context: Optional[Context] = None) -> Volume:
     """One displacement Volume on the grid of `reference` that does what the chain does."""
     grid = volume(reference).struct().grid
     chain = _Chain(transforms, grid)
-    return made(lib.clvox_compose, context_or_own(context), grid, chain.links, chain.count)
+    return made(lib.clvox_compose, context_or_own(context), grid, chain.links, chain.count, progress=progress)
 
 
-def invert(warp: ImageLike, *, context: Optional[Context] = None) -> Volume:
+def invert(warp: ImageLike, *, progress: Watcher = None, context: Optional[Context] = None) -> Volume:
     """The inverse of a warp on its own grid."""
     out = ctypes.POINTER(_abi.clvox_volume)()
-    call(lib.clvox_invert, context_or_own(context), volume(warp).struct(), out, None)
+    call(lib.clvox_invert, context_or_own(context), volume(warp).struct(), out, None, progress=progress)
     return Volume._adopt(out)
 
 

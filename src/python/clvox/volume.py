@@ -136,10 +136,10 @@ ImageLike = Union[Volume, str, bytes, os.PathLike[str], SpatialImage, Tuple[np.n
 adopted[ctypes.POINTER(_abi.clvox_volume)] = Volume._adopt
 
 
-def made(function, *arguments):
+def made(function, *arguments, progress=None):
     """Calls a function of the library whose last argument receives a volume."""
     out = ctypes.POINTER(_abi.clvox_volume)()
-    call(function, *arguments, out)
+    call(function, *arguments, out, progress=progress)
     return Volume._adopt(out)
 
 
