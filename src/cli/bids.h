@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of files as BIDS has them: taken apart, and made for derivatives. */
+/* File names of BIDS: read, and made for derivatives. */
 #ifndef CLI_BIDS_H
 #define CLI_BIDS_H
 
@@ -20,7 +20,7 @@ typedef struct cli_bids_name {
     int count;
 } cli_bids_name;
 
-/* Takes the last part of a path apart. false: it is no such name. */
+/* Reads the last part of a path. false: it is no such name. */
 bool cli_bids_read(const char *path, cli_bids_name *out);
 
 /* The label of an entity; NULL: the name has none. */
