@@ -166,8 +166,8 @@ def main():
               unless(max(seen["seen"]["slices"]) >= 29, f"{seen['seen']} slices") +
               unless(len(set(seen["seen"]["tops"])) == 1, "planes are not side by side") +
               unless(seen["plots"] == 2, f"{seen['plots']} plots") +
-              [f"no {word}" for word in ("log Jacobian", "p_moving.nii.gz", "jacobian, folded", "rigid", "CRC-32", "preset", "level 2",
-                                         "percent of voxels", "clvox register") if word not in seen["text"]] +
+              [f"no {word}" for word in ("log Jacobian", "p_moving.nii.gz", "jacobian, folded", "affine, fixed to moving, RAS mm",
+                                         "rigid", "CRC-32", "preset", "level 2", "percent of voxels", "clvox register") if word not in seen["text"]] +
               unless(not seen["warnings"], f"warnings: {seen['warnings']}"))
         with open(at("r.json"), encoding="utf-8") as file:
             log = json.load(file)
