@@ -18,6 +18,7 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_layer.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +27,19 @@
 static cl_icd_dispatch mine;
 static const cl_icd_dispatch *next;
 static atomic_long calls;
-static _Atomic size_t taken;
 static atomic_long buffers;
+
+/* Buffers that the program has. It releases each once; what a driver still does with one does not count. */
+enum { MOST = 4096 };
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        cl_mem mem;
+        size_t bytes;
+    } own[MOST];
+    int count;
+    size_t taken;
+} live = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const char *setting(const char *name)
 {
@@ -131,24 +143,34 @@ static cl_context CL_API_CALL context(const cl_context_properties *properties, c
 static cl_mem CL_API_CALL buffer(cl_context ctx, cl_mem_flags flags, size_t bytes, void *host, cl_int *error)
 {
     long left = number("taken");
+    cl_mem made = NULL;
+    pthread_mutex_lock(&live.lock);
     int full = left >= 0 && atomic_fetch_add(&buffers, 1) >= number("after") &&
-               atomic_load(&taken) + bytes > (size_t)left << 20;
+               live.taken + bytes > (size_t)left << 20;
     if (!full && !fails()) {
-        atomic_fetch_add(&taken, bytes);
-        return next->clCreateBuffer(ctx, flags, bytes, host, error);
-    }
-    if (error)
+        made = next->clCreateBuffer(ctx, flags, bytes, host, error);
+    } else if (error) {
         *error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-    return NULL;
+    }
+    if (made && live.count < MOST) {
+        live.own[live.count].mem = made;
+        live.own[live.count++].bytes = bytes;
+        live.taken += bytes;
+    }
+    pthread_mutex_unlock(&live.lock);
+    return made;
 }
 
 static cl_int CL_API_CALL release(cl_mem mem)
 {
-    size_t bytes = 0;
-    cl_uint count = 0;
-    next->clGetMemObjectInfo(mem, CL_MEM_REFERENCE_COUNT, sizeof count, &count, NULL);
-    if (count == 1 && next->clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) == CL_SUCCESS)
-        atomic_fetch_sub(&taken, bytes);
+    pthread_mutex_lock(&live.lock);
+    for (int i = 0; i < live.count; i++)
+        if (live.own[i].mem == mem) {
+            live.taken -= live.own[i].bytes;
+            live.own[i] = live.own[--live.count];
+            break;
+        }
+    pthread_mutex_unlock(&live.lock);
     return next->clReleaseMemObject(mem);
 }
 
