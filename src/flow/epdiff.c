@@ -50,52 +50,54 @@ static int copy(const clv_flow_level *flow, const clv_buffer *from, clv_buffer *
     return clv_buffer_copy(flow->run->ctx, from, 0, to, 0, 3 * (size_t)flow->level->n * sizeof(float));
 }
 
-/* The stages of a step from m; to (NULL: not wanted) where it leads. */
-static int step(const clv_flow_level *flow, clv_buffer *m, float h, clv_buffer *to)
+/* The stages of a step from m, whose velocity is `speed`; to (NULL: not wanted), which may be m, where it leads. */
+static int step(const clv_flow_level *flow, clv_buffer *m, clv_buffer *speed, float h, clv_buffer *to)
 {
     int status = CLVOX_OK;
-    clv_buffer *rate = field(flow, CLV_SHOOTING_RATE), *sum = field(flow, CLV_SHOOTING_SUM);
+    clv_buffer *rate = field(flow, CLV_SHOOTING_RATE), *sum = to == m ? field(flow, CLV_SHOOTING_SUM) : to;
     for (int i = 0; i < 4; i++) {
-        clv_buffer *place = i ? place_of(flow, i, !to) : m, *speed = velocity_of(flow, i, !to);
-        if (i)
+        clv_buffer *place = i ? place_of(flow, i, !to) : m, *along = i ? velocity_of(flow, i, !to) : speed;
+        if (i) {
             CLV_TRY(combine(flow, 1, m, -h * PLACE[i], rate, place));
-        CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_SPEED, place, speed));
+            CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_SPEED, place, along));
+        }
         if (!to && i == 3)
             break;
-        const clv_image v = image(flow, speed);
+        const clv_image v = image(flow, along);
         CLV_TRY(clv_coadjoint_action(flow->run->ctx, &v, place, rate));
         if (to)
             CLV_TRY(combine(flow, 1, i ? sum : m, -h * SHARE[i], rate, sum));
     }
-    if (to)
+    if (to == m)
         CLV_TRY(copy(flow, sum, to));
 end:
     return status;
 }
 
-/* gradient, by what step leads to, becomes that by m. */
-static int step_adjoint(const clv_flow_level *flow, clv_buffer *m, float h, clv_buffer *gradient)
+/* gradient, by what step leads to, becomes that by m, with K more (NULL: 0) added. */
+static int step_adjoint(const clv_flow_level *flow, clv_buffer *m, clv_buffer *speed, float h, const clv_buffer *more,
+                        clv_buffer *gradient)
 {
     int status = CLVOX_OK;
     clvox_context *ctx = flow->run->ctx;
     clv_buffer *by_rate = field(flow, CLV_SHOOTING_RATE), *sum = field(flow, CLV_SHOOTING_SUM);
     clv_buffer *turned = field(flow, CLV_SHOOTING_TURNED), *left = field(flow, CLV_SHOOTING_LEFT);
-    CLV_TRY(step(flow, m, h, NULL));
-    CLV_TRY(copy(flow, gradient, sum));
+    CLV_TRY(step(flow, m, speed, h, NULL));
     for (int i = 3; i >= 0; i--) {
         clv_buffer *place = i ? place_of(flow, i, true) : m;
-        const clv_image v = image(flow, velocity_of(flow, i, true)), g = image(flow, by_rate);
+        const clv_image v = image(flow, i ? velocity_of(flow, i, true) : speed), g = image(flow, by_rate);
         if (i == 3)
-            CLV_TRY(combine(flow, h * SHARE[i], gradient, 0, gradient, by_rate));
+            CLV_TRY(combine(flow, h * SHARE[i], gradient, 0, NULL, by_rate));
         else
             CLV_TRY(combine(flow, h * SHARE[i], gradient, h * PLACE[i + 1], left, by_rate));
         CLV_TRY(clv_coadjoint_action(ctx, &g, place, turned));
+        if (i == 0 && more)
+            CLV_TRY(combine(flow, 1, turned, 1, more, turned));
         CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_STAGE, turned, turned));
         CLV_TRY(clv_adjoint_action(ctx, &v, by_rate, left));
         CLV_TRY(combine(flow, 1, turned, -1, left, left));
-        CLV_TRY(combine(flow, 1, sum, 1, left, sum));
+        CLV_TRY(combine(flow, 1, i == 3 ? gradient : sum, 1, left, i ? sum : gradient));
     }
-    CLV_TRY(copy(flow, sum, gradient));
 end:
     return status;
 }
@@ -105,19 +107,30 @@ static float length_of(const clv_flow_level *flow, int k)
     return (k ? 1.f : .5f) / (float)flow->steps;
 }
 
+/* The momentum and the velocity in the middle of the time step before step k, and at the beginning. */
+static clv_buffer *momentum_at(const clv_flow_level *flow, int k)
+{
+    clv_shooting *own = clv_shooting_of(flow->run);
+    return k ? own->node[k - 1] : own->momentum;
+}
+
+static clv_buffer *speed_at(const clv_flow_level *flow, int k)
+{
+    return k ? clv_flow_of(flow->run)->v[k - 1] : field(flow, CLV_SHOOTING_VELOCITY);
+}
+
 int clv_shooting_forward(const clv_flow_level *flow)
 {
     int status = CLVOX_OK;
     clv_registration *run = flow->run;
     clv_shooting *own = clv_shooting_of(run);
     for (int k = 0; k <= flow->steps; k++) {
-        clv_buffer *m = k ? own->node[k - 1] : own->momentum;
-        clv_buffer *v = k ? own->flow.v[k - 1] : field(flow, CLV_SHOOTING_VELOCITY);
+        clv_buffer *m = momentum_at(flow, k), *v = speed_at(flow, k);
         CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_SPEED, m, v));
         CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){m, v, NULL, 0, 3 * flow->level->n}, run->partial,
                            own->flow.numbers, CLV_FLOW_DOTS + k));
         if (k < flow->steps)
-            CLV_TRY(step(flow, m, length_of(flow, k), own->node[k]));
+            CLV_TRY(step(flow, m, v, length_of(flow, k), own->node[k]));
     }
 end:
     return status;
@@ -136,17 +149,14 @@ int clv_shooting_adjoint(const clv_flow_level *flow)
 {
     int status = CLVOX_OK;
     clv_shooting *own = clv_shooting_of(flow->run);
-    clv_buffer *gradient = field(flow, CLV_SHOOTING_GRADIENT);
+    clv_buffer *gradient = own->direction;
+    CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_STAGE, own->flow.w[flow->steps - 1], gradient));
     for (int k = flow->steps - 1; k >= 0; k--) {
-        clv_buffer *by_speed = own->flow.w[k];
-        CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_BY_SPEED, by_speed, by_speed));
-        if (k == flow->steps - 1)
-            CLV_TRY(copy(flow, by_speed, gradient));
-        else
-            CLV_TRY(combine(flow, 1, gradient, 1, by_speed, gradient));
-        CLV_TRY(step_adjoint(flow, k ? own->node[k - 1] : own->momentum, length_of(flow, k), gradient));
+        clv_buffer *m = momentum_at(flow, k), *v = speed_at(flow, k);
+        if (!k) /* overwritten since */
+            CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_SPEED, m, v));
+        CLV_TRY(step_adjoint(flow, m, v, length_of(flow, k), k ? own->flow.w[k - 1] : NULL, gradient));
     }
-    CLV_TRY(copy(flow, gradient, own->direction));
 end:
     return status;
 }

@@ -23,17 +23,8 @@
 static const float SMALLEST_HALF = 0.1f, SMALLEST = 0.04f;
 
 /* Of the operator and the energy, where they are not given, in edges of a voxel; found on labelled heads, brains and
- * hippocampi. What expands or compresses costs more than what slides (beta): maps overlap as much and are more regular. The
- * few time steps of shooting cannot follow larger momenta. */
-typedef struct weights {
-    double alpha, beta, lambda;
-} weights;
-
-static const weights *weights_of(const clvox_register_options *o)
-{
-    static const weights lddmm = {3, 6, .003}, shooting = {2, 6, .01};
-    return o->deform == CLVOX_DEFORM_SHOOTING ? &shooting : &lddmm;
-}
+ * hippocampi. What expands or compresses costs more than what slides (beta): maps overlap as much and are more regular. */
+static const double ALPHA = 3, BETA = 6, LAMBDA = .003;
 
 /* R falls over an eighth of the shortest side, but not over more than so many voxels. */
 static const double LONGEST_RIM = 6;
@@ -58,10 +49,10 @@ static double cost(int n)
 }
 
 /* Lengths with large prime factors take several times as long to transform. What stands still along the
- * border bears a few voxels more, or of many two less. */
+ * border bears a few voxels more, or of many two to four less. */
 void clv_flow_domain(clv_registration *run)
 {
-    enum { MORE = 8, LESS = 2, LARGE = 64 };
+    enum { MORE = 8, LESS = 2, LARGE = 64, LONG = 128 };
     clvox_grid *domain = &run->domain;
     double inverse[4][4], at[3];
     if (clv_matrix_invert(CLV_MATRIX(run->fixed_grid.to_ras), inverse) < 0)
@@ -73,7 +64,8 @@ void clv_flow_domain(clv_registration *run)
     }
     for (int a = 0; a < 3; a++) {
         int first = (int)rint(at[a]), size = domain->size[a], best = size, whole = run->fixed_grid.size[a];
-        for (int n = size - (size < LARGE ? 0 : LESS); n <= size + MORE && n <= whole; n++)
+        int fewest = size - (size < LARGE ? 0 : size < LONG ? LESS : 2 * LESS);
+        for (int n = fewest; n <= size + MORE && n <= whole; n++)
             if (cost(n) < cost(best))
                 best = n;
         int start = first - (best - size) / 2;
@@ -207,10 +199,10 @@ clv_fluid_operator clv_flow_operator(const clvox_register_options *o, const doub
 {
     bool given = o->gamma > 0, uncoupled = o->solver == CLVOX_SOLVER_SOR;
     double square = square_of(edge);
-    return (clv_fluid_operator){.alpha = (float)(given ? o->alpha : weights_of(o)->alpha * square),
+    return (clv_fluid_operator){.alpha = (float)(given ? o->alpha : ALPHA * square),
                                 .beta = (float)(given       ? o->beta
                                                 : uncoupled ? 0
-                                                            : weights_of(o)->beta * square),
+                                                            : BETA * square),
                                 .gamma = given ? (float)o->gamma : 1,
                                 .periodic = true};
 }
@@ -231,7 +223,7 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     flow->op = clv_flow_operator(o, edge);
     memcpy(flow->op.size, size, sizeof flow->op.size);
     memcpy(flow->op.spacing, level->spacing, sizeof flow->op.spacing);
-    flow->lambda = o->lambda > 0 ? o->lambda : weights_of(o)->lambda / square_of(edge);
+    flow->lambda = o->lambda > 0 ? o->lambda : LAMBDA / square_of(edge);
     for (int i = 0; i < 3; i++)
         if (size[i] > 1 && size[i] < shortest)
             shortest = size[i];

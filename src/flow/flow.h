@@ -70,8 +70,7 @@ typedef struct clv_flow_level {
 } clv_flow_level;
 
 /* Where gamma or lambda is 0, as by default, it follows the finest level, whose voxels have edges of h mm:
- * LDDMM alpha = 3 h^2, beta = 6 h^2, gamma = 1, lambda = 0.003 / h^2; shooting alpha = 2 h^2, beta = 6 h^2, gamma = 1,
- * lambda = 0.01 / h^2. sor, which takes a beta of 0 alone, has that. */
+ * alpha = 3 h^2, beta = 6 h^2, gamma = 1, lambda = 0.003 / h^2. sor, which takes a beta of 0 alone, has that. */
 
 /* The operator of the options, without a grid; edge: of the finest level's voxels. */
 clv_fluid_operator clv_flow_operator(const clvox_register_options *options, const double edge[3]);

@@ -31,7 +31,7 @@ int clv_shooting_requests(clv_registration *run, clv_request *list)
     list[count++] = (clv_request){&own->before, bytes, "momentum of the iteration before"};
     list[count++] = (clv_request){&own->direction, bytes, "gradient by the momentum"};
     list[count++] = (clv_request){&own->way, bytes, "step of the iteration before"};
-    for (int i = run->options->timesteps; i < CLV_SHOOTING_FIELDS - CLV_SHOOTING_SHARED; i++)
+    for (int i = 0; i < CLV_SHOOTING_FIELDS - CLV_SHOOTING_SHARED; i++)
         list[count++] = (clv_request){&own->own[i], bytes, "stage of a step"};
     return count;
 }
@@ -39,10 +39,12 @@ int clv_shooting_requests(clv_registration *run, clv_request *list)
 clv_buffer *clv_shooting_field(clv_registration *run, int field)
 {
     clv_shooting *own = clv_shooting_of(run);
-    clv_buffer *const shared[CLV_SHOOTING_SHARED] = {own->flow.spare, own->flow.force[0], own->flow.force[1],
-                                                     run->u, own->flow.u_fixed, run->inverse};
-    int more = field - CLV_SHOOTING_SHARED;
-    return more < 0 ? shared[field] : more < run->options->timesteps ? own->flow.v[more] : own->own[more];
+    int last = run->options->timesteps - 1;
+    clv_buffer *const shared[CLV_SHOOTING_SHARED] = {
+        own->flow.spare,  own->flow.force[0], own->flow.force[1],  run->u,           run->inverse,
+        own->flow.u_fixed, own->flow.v[last], own->flow.w[last], own->node[last],
+    };
+    return field < CLV_SHOOTING_SHARED ? shared[field] : own->own[field - CLV_SHOOTING_SHARED];
 }
 
 /* E / lambda and the mean metric at the present momentum; the forces are there afterwards. Where the time steps cannot
@@ -172,6 +174,13 @@ end:
     return status;
 }
 
+/* Voxels of a coarser level are larger, and so are the steps that follow a momentum there; their number is even. */
+static int level_steps(const clvox_register_options *o, int index)
+{
+    double steps = o->timesteps * o->shrink[o->levels - 1] / o->shrink[index];
+    return steps < o->timesteps ? 2 * (int)ceil(steps / 2 - 1e-9) : o->timesteps;
+}
+
 static int run_level(clv_registration *run, int index, double share, clvox_grid *at, clvox_register_result *result)
 {
     int status = CLVOX_OK;
@@ -181,6 +190,7 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
     CLV_TRY(clv_pyramid_make(run, index, true, &level));
     CLV_TRY(clv_flow_begin(&d.flow, run, &level));
     d.lambda = d.flow.lambda;
+    d.flow.steps = level_steps(run->options, index);
     if (index) {
         CLV_TRY(clv_pyramid_carry(run, own->momentum, at, &level.fixed, own->flow.spare));
         CLV_TRY(shorten(&d.flow));
@@ -211,7 +221,7 @@ static int run_shooting(clv_registration *run, clvox_register_result *result)
 }
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
-    .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .7
+    .timesteps = 8, .levels = 3, .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .7
 
 const clv_model clv_model_shooting = {
     .deform = CLVOX_DEFORM_SHOOTING,

@@ -10,25 +10,23 @@
 
 #include "flow/flow.h"
 
-/* Fields that stages of steps work in. Those of a step forward come first. They share buffers with what is found anew
- * before it is needed next: positions, forces and, of the others, velocities. */
+/* Fields that stages of steps work in; the first four serve steps forward. They share buffers: with positions and forces,
+ * which are found anew before they are needed, and with what belongs to the last time step, which the adjoint leaves first. */
 enum {
     CLV_SHOOTING_RATE,
     CLV_SHOOTING_SUM,
     CLV_SHOOTING_PLACE,
     CLV_SHOOTING_VELOCITY,
-    CLV_SHOOTING_FORWARD,
-    CLV_SHOOTING_GRADIENT = CLV_SHOOTING_FORWARD,
     CLV_SHOOTING_TURNED,
-    CLV_SHOOTING_SHARED, /* so many buffers are neither velocities nor of shooting alone */
-    CLV_SHOOTING_LEFT = CLV_SHOOTING_SHARED,
+    CLV_SHOOTING_LEFT,
     CLV_SHOOTING_PLACES,
     CLV_SHOOTING_VELOCITIES = CLV_SHOOTING_PLACES + 2,
+    CLV_SHOOTING_SHARED = CLV_SHOOTING_VELOCITIES + 1, /* so many share a buffer */
     CLV_SHOOTING_FIELDS = CLV_SHOOTING_VELOCITIES + 3
 };
 
-/* Kinds of solves: velocities along the flow, of the gradient by them, and of the adjoint's stages. */
-enum { CLV_SHOOTING_SPEED, CLV_SHOOTING_BY_SPEED, CLV_SHOOTING_STAGE, CLV_SHOOTING_SOLVES };
+/* Kinds of solves: velocities along the flow, and of the adjoint. */
+enum { CLV_SHOOTING_SPEED, CLV_SHOOTING_STAGE, CLV_SHOOTING_SOLVES };
 
 /* The private state: that of the flow, the momenta in the middles of the time steps, and room. */
 typedef struct clv_shooting {
@@ -37,7 +35,7 @@ typedef struct clv_shooting {
     clv_buffer *momentum, *before, *direction;
     clv_buffer *way; /* p of the iteration before, where begun */
     bool begun;
-    clv_buffer *own[CLV_SHOOTING_FIELDS - CLV_SHOOTING_SHARED]; /* where there are too few velocities to share */
+    clv_buffer *own[CLV_SHOOTING_FIELDS - CLV_SHOOTING_SHARED]; /* fields that share none */
 } clv_shooting;
 _Static_assert(sizeof(clv_shooting) <= CLV_MODEL_BYTES, "more state than a run has room for");
 
@@ -62,8 +60,8 @@ int clv_shooting_forward(const clv_flow_level *flow);
  * what it is at the beginning. Explicit steps that are too long for a momentum let it grow without bound. */
 bool clv_shooting_followed(const clv_flow_level *flow, const float *numbers);
 
-/* dS/dm into direction, from w_k = dS/dv_k as clv_flow_adjoint leaves them. Overwrites velocities,
- * positions and forces. */
+/* dS/dm into direction, from w_k = dS/dv_k as clv_flow_adjoint leaves them. Overwrites positions, forces, and all of the
+ * last time step. */
 int clv_shooting_adjoint(const clv_flow_level *flow);
 
 #endif

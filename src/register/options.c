@@ -572,9 +572,8 @@ static const clv_option rows[] = {
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(lambda),
-     .help = "weight of the unbiased penalty, or of the energy of a flow; larger: smoother maps (lddmm: "
-             "0.003 / h^2, "
-             "shooting: 0.01 / h^2, h the edge of a voxel)",
+     .help = "weight of the unbiased penalty, or of the energy of a flow; larger: smoother maps (flows: "
+             "0.003 / h^2, h the edge of a voxel)",
      .idle = of_model},
     {.name = "operator",
      .key = "alpha",
@@ -583,9 +582,8 @@ static const clv_option rows[] = {
      FIELD(alpha),
      .read = read_operator,
      .argument = "ALPHA,BETA,GAMMA",
-     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm; greedy: instead of --update-sigma; lddmm: "
-             "3 h^2,6 h^2,1; "
-             "shooting: 2 h^2,6 h^2,1",
+     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm; greedy: instead of --update-sigma; flows: "
+             "3 h^2,6 h^2,1",
      .idle = of_model},
     {.key = "beta", .preset = true, .type = CLVOX_OPTION_NUMBER, FIELD(beta)},
     {.key = "gamma", .preset = true, .type = CLVOX_OPTION_NUMBER, FIELD(gamma)},
@@ -608,7 +606,7 @@ static const clv_option rows[] = {
      FIELD(timesteps),
      .most = 32,
      .read = read_timesteps,
-     .help = "time steps of a flow, each a velocity",
+     .help = "time steps of a flow, each a velocity; coarser levels of shooting take fewer",
      .idle = of_model},
     {.name = "kernel",
      .type = CLVOX_OPTION_CHOICE,

@@ -332,6 +332,32 @@ static void it_recovers_a_known_warp_and_repeats(void **state)
     clvox_register_result_destroy(&syn);
 }
 
+/* Without iterations a level looks once, the finest one twice more: whether it can follow what is carried up, and at the
+ * end. A look solves four times a step and once at its end. */
+static void coarser_levels_take_fewer_steps(void **state)
+{
+    static const struct {
+        int timesteps, steps[3];
+    } given[] = {{2, {2, 2, 2}}, {4, {2, 2, 4}}, {8, {2, 4, 8}}, {10, {4, 6, 10}}, {32, {8, 16, 32}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        const int *steps = given[i].steps;
+        clvox_register_options o;
+        clvox_register_result r;
+        options_of(&o, CLVOX_METRIC_SSD);
+        o.timesteps = given[i].timesteps;
+        o.levels = 3;
+        for (int k = 0; k < 3; k++) {
+            o.shrink[k] = 4 >> k;
+            o.iterations[k] = 0;
+        }
+        assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+        assert_int_equal(r.solver.solves, 4 * (steps[0] + 2 * steps[1] + 3 * steps[2]) + 6);
+        assert_int_equal(r.momentum->flow.timesteps, given[i].timesteps);
+        clvox_register_result_destroy(&r);
+    }
+}
+
 /* How far two maps are apart in the middle of the grid, as a share of their length, with the one stretched by
  * *scale to the other: the border acts on each model in another way. */
 static double share_apart(const clvox_volume *a, const clvox_volume *b, double *scale)
@@ -515,8 +541,8 @@ static void what_it_takes_is_the_momentums(void **state)
     quiet.flow = (clvox_flow){0};
     clvox_shoot_defaults(&s);
     assert_ok(clvox_shoot_settle(&quiet, &s));
-    assert_true(s.gamma == 1 && s.timesteps == 4 && fabs(s.alpha - 2 * pow(1.3, 2 / 3.)) < 1e-5 &&
-                fabs(s.beta - 3 * s.alpha) < 1e-5);
+    assert_true(s.gamma == 1 && s.timesteps == 8 && fabs(s.alpha - 3 * pow(1.3, 2 / 3.)) < 1e-5 &&
+                fabs(s.beta - 2 * s.alpha) < 1e-5);
     s.beta = 1;
     assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
                      CLVOX_ERROR_ARGUMENT);
@@ -525,7 +551,7 @@ static void what_it_takes_is_the_momentums(void **state)
     s.time = 9;
     assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
                      CLVOX_ERROR_ARGUMENT);
-    assert_non_null(strstr(clvox_message(), "36 steps"));
+    assert_non_null(strstr(clvox_message(), "72 steps"));
     s.gamma = 0;
     assert_int_equal(clvox_shoot_settle(&quiet, &s), CLVOX_ERROR_ARGUMENT);
 }
@@ -585,6 +611,7 @@ int main(void)
     test_case(the_adjoint_of_a_geodesic, "the adjoint of a geodesic against differences and the reference");
     test_case(the_gradient_against_finite_differences, "the gradient against finite differences");
     test_set_up(maps_set_up);
+    test_case(coarser_levels_take_fewer_steps, "coarser levels take fewer steps");
     test_case(it_recovers_a_known_warp_and_repeats, "recovers a known warp as syn and lddmm do, repeats");
     test_case(small_steps_of_all_models_agree, "small steps of greedy, lddmm and shooting agree");
     test_case(small_flows_end_alike, "small flows of lddmm and shooting end alike");
