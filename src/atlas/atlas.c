@@ -285,7 +285,10 @@ static int to_volumes(clv_atlas_run *a, clv_atlas_member *s, int device, void *u
     pthread_mutex_lock(&a->lock);
     a->out->resident += clv_atlas_fields_resident(s);
     pthread_mutex_unlock(&a->lock);
-    return clv_atlas_fields_volumes(a, s);
+    if (!a->o->template_only)
+        return clv_atlas_fields_volumes(a, s);
+    clv_atlas_fields_drop(a, s);
+    return CLVOX_OK;
 }
 
 int clv_atlas_hand_over(clv_atlas_run *a)
@@ -293,7 +296,7 @@ int clv_atlas_hand_over(clv_atlas_run *a)
     int status = CLVOX_OK;
     a->out->resident = 0;
     CLV_TRY(clv_atlas_each(
-        a, &(clv_atlas_step){.take = to_volumes, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS}));
+        a, &(clv_atlas_step){.take = to_volumes, .name = CLVOX_ATLAS_HAND_OVER, .reads = CLV_ATLAS_WARPS}));
     for (int i = 0; i < a->count; i++) {
         const clv_atlas_member *s = &a->s[i], *first = &a->s[s->first];
         clvox_atlas_map *to = &a->out->map[s->place];

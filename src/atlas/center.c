@@ -431,7 +431,7 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(remove_mean(&w, round));
     CLV_TRY(clv_atlas_each(
-        a, &(clv_atlas_step){.take = measure, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS}));
+        a, &(clv_atlas_step){.take = measure, .name = CLVOX_ATLAS_DISPLACEMENT, .reads = CLV_ATLAS_WARPS}));
     CLV_TRY(clv_atlas_share(a));
     for (int i = 0; i < a->count; i++) {
         const double length = a->s[i].map.displacement_mm;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "atlas/atlas.h"
+#include "base/clock.h"
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "base/select.h"
@@ -294,6 +295,7 @@ end:
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
+    const double mark = clv_seconds();
     CLV_TRY(clvox_team_agree(a->o->team, sort_out(a, subjects)));
     for (int i = 0; i < a->count; i++)
         if (*a->s[i].map.left_out)
@@ -302,6 +304,7 @@ int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     clv_atlas_deal(a);
     CLV_TRY(clv_atlas_share(a));
     status = place(a);
+    clv_atlas_timed(a, CLVOX_ATLAS_GATHER, mark);
 end:
     return status;
 }

@@ -50,6 +50,7 @@ typedef struct cli_atlas_request {
     const char *device_memory;
     clvox_store *store;      /* with a limit */
     double read_seconds;     /* of all subjects */
+    double open_seconds;     /* of the devices */
     bool warps, with_labels; /* are written; with warps log J, too */
 } cli_atlas_request;
 
@@ -83,6 +84,9 @@ int cli_atlas_open_store(cli_atlas_request *r);
 void cli_atlas_report_store(const command *cli, const cli_atlas_request *r);
 
 /* ---- the plan ---- */
+
+/* Names of the steps that are timed. */
+extern const char *const cli_atlas_works[CLVOX_ATLAS_WORKS];
 
 /* Takes a few of the subjects through the steps of a run and tells what the whole will take; nothing is
  * written. */

@@ -9,6 +9,7 @@
 
 #include "cli/bar.h"
 #include "cli/cmd_atlas/atlas.h"
+#include "clvox/threads.h"
 
 /* SAMPLES: subjects that are measured, so that the middle one has built no kernels, twice as many as are registered
  * at once on a device. STEPS: moves of maps in a round, as they mostly are. */
@@ -87,9 +88,12 @@ end:
 /* A subject's share of work that a process does for all its subjects at once. */
 static void divide(measured *m, int samples)
 {
+    const int threads = clvox_threads(), turns = (samples + threads - 1) / threads; /* of which each scales a subject */
+    const int of[CLVOX_ATLAS_WORKS] = {[CLVOX_ATLAS_MEAN_MAP] = samples,
+                                       [CLVOX_ATLAS_MEAN_IMAGE] = samples,
+                                       [CLVOX_ATLAS_GATHER] = turns * threads};
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
-        m->work[k] = middle(m->time[k], m->count[k]) /
-                     (k == CLVOX_ATLAS_MEAN_MAP || k == CLVOX_ATLAS_MEAN_IMAGE ? samples : 1);
+        m->work[k] = middle(m->time[k], m->count[k]) / (of[k] ? of[k] : 1);
 }
 
 static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
@@ -146,16 +150,17 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                  own = ceil((double)e->subjects / e->processes);
     const double said =
         e->processes > 1 ? 2 * (double)m->voxels / NETWORK : 0; /* seconds a byte of each voxel */
-    e->reading = r->read_seconds * e->subjects / r->count;
+    e->reading = (r->read_seconds / r->count + m->work[CLVOX_ATLAS_GATHER]) * e->subjects;
     e->linear =
         linear ? turns * (m->work[CLVOX_ATLAS_FIRST_LINEAR] + (linear - 1) * m->work[CLVOX_ATLAS_LINEAR]) : 0;
     e->deformable = turns * rounds * m->work[CLVOX_ATLAS_DEFORMABLE];
-    e->centring = rounds * (STEPS * (turns * m->work[CLVOX_ATLAS_MOVE] + m->work[CLVOX_ATLAS_EXPONENTIAL]) +
+    e->centring = rounds * (turns * m->work[CLVOX_ATLAS_DISPLACEMENT] +
+                            STEPS * (turns * m->work[CLVOX_ATLAS_MOVE] + m->work[CLVOX_ATLAS_EXPONENTIAL]) +
                             (STEPS + 1) * (own * m->work[CLVOX_ATLAS_MEAN_MAP] + 24 * said));
     e->averaging =
         averages * (turns * m->work[CLVOX_ATLAS_PULL] + own * m->work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
         (r->with_labels ? turns * templates * m->work[CLVOX_ATLAS_VOTER] : 0);
-    e->writing = own * templates * m->writing;
+    e->writing = own * templates * m->writing + turns * templates * m->work[CLVOX_ATLAS_HAND_OVER];
     e->all = e->reading + e->linear + e->deformable + e->centring + e->averaging + e->writing;
     const double kept = (double)m->image_bytes * e->subjects +
                         (double)m->voxels * ((deforms ? 28 : 4) * own +
@@ -166,6 +171,21 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
 }
 
 /* ---- telling ------------------------------------------------------------- */
+
+const char *const cli_atlas_works[CLVOX_ATLAS_WORKS] = {
+    "first linear registration",
+    "linear registration",
+    "deformable registration",
+    "image through its map",
+    "maps moved by the mean",
+    "labels through its map",
+    "mean map",
+    "mean image",
+    "exponential of the mean map",
+    "length of its map",
+    "maps handed over",
+    "scaling and placing",
+};
 
 static const char *duration(double seconds, char out[32])
 {
@@ -207,20 +227,11 @@ static void tell(const command *cli, cJSON *to, const expected *e, double alone)
 
 static void tell_speeds(const command *cli, cJSON *to, const measured *m)
 {
-    static const char *const names[CLVOX_ATLAS_WORKS] = {"first linear registration",
-                                                         "linear registration",
-                                                         "deformable registration",
-                                                         "image through its map",
-                                                         "maps moved by the mean",
-                                                         "labels through its map",
-                                                         "mean map",
-                                                         "mean image",
-                                                         "exponential of the mean map"};
     char text[32];
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
         if (m->work[k] > 1e-6) { /* less: there is nothing of it to do */
-            cli_print(cli, "%-28s %s\n", names[k], duration(m->work[k], text));
-            cJSON_AddNumberToObject(to, names[k], m->work[k]);
+            cli_print(cli, "%-28s %s\n", cli_atlas_works[k], duration(m->work[k], text));
+            cJSON_AddNumberToObject(to, cli_atlas_works[k], m->work[k]);
         }
     cli_print(cli, "%-28s %s\n", "files", duration(m->writing, text));
     cJSON_AddNumberToObject(to, "files", m->writing);
