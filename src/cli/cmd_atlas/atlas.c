@@ -3,6 +3,7 @@
 #include "cli/cmd_atlas/atlas.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -151,10 +152,47 @@ static void log_options(command *cli, const cli_atlas_request *r, const clvox_at
     cli_remark_idle(cli, clvox_register_table(), r->of_register, &o->registration);
 }
 
-static int load(command *cli, cli_atlas_request *r, bool skip_bad)
+/* Reading beside the opening of the devices: with a log of its own. */
+typedef struct loading {
+    command cli;
+    cli_atlas_request *r;
+    bool skip_bad;
+    int status;
+    char message[2048];
+} loading;
+
+static void *load(void *user)
 {
-    const int status = cli_atlas_load(cli, r, skip_bad);
-    return status < 0 || !r->start ? status : cli_read_volume(cli, r->start, &r->start_volume);
+    loading *l = user;
+    const double mark = cli_seconds();
+    l->status = cli_atlas_load(&l->cli, l->r, l->skip_bad);
+    if (l->status >= 0 && l->r->start)
+        l->status = cli_read_volume(&l->cli, l->r->start, &l->r->start_volume);
+    if (l->status < 0) /* the sentence belongs to this thread: take it along */
+        snprintf(l->message, sizeof l->message, "%s", clvox_message());
+    l->r->read_seconds = cli_seconds() - mark;
+    return NULL;
+}
+
+/* The devices are opened in this thread and the files are read in another: drivers are at home in the thread that stays. */
+static int load_and_open(command *cli, cli_atlas_request *r, bool skip_bad)
+{
+    pthread_t thread;
+    loading l = {.cli = *cli, .r = r, .skip_bad = skip_bad};
+    l.cli.log = cJSON_CreateObject();
+    const double mark = cli_seconds();
+    const bool apart = l.cli.log && !pthread_create(&thread, NULL, load, &l);
+    const int opened = cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE);
+    r->open_seconds = cli_seconds() - mark;
+    if (apart)
+        pthread_join(thread, NULL);
+    else
+        load(&l);
+    cli->claims = l.cli.claims;
+    for (cJSON *one; l.cli.log && (one = l.cli.log->child);)
+        cJSON_AddItemToObject(cli->log, one->string, cJSON_DetachItemViaPointer(l.cli.log, one));
+    cJSON_Delete(l.cli.log);
+    return l.status < 0 ? clvox_fail((clvox_status)l.status, "%s", l.message) : opened;
 }
 
 /* Of what a run that was killed left unfinished. */
@@ -182,9 +220,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     if (r->derivatives)
         CLI_TRY(clvox_team_agree(cli->team, cli_atlas_check_names(r)));
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_open_store(r)));
-    double mark = cli_seconds();
-    CLI_TRY(clvox_team_agree(cli->team, load(cli, r, o->skip_bad)));
-    r->read_seconds = cli_seconds() - mark;
+    CLI_TRY(clvox_team_agree(cli->team, load_and_open(cli, r, o->skip_bad)));
     subjects = calloc((size_t)r->count, sizeof *subjects);
     out.lines = open_memstream(&text, &size);
     if (!subjects || !out.lines) {
@@ -203,9 +239,6 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         goto end;
     }
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_claim(cli, r)));
-    mark = cli_seconds();
-    CLI_TRY(clvox_team_agree(cli->team, cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE)));
-    r->open_seconds = cli_seconds() - mark;
     o->team = cli->team;
     o->store = r->store;
     o->more = cli->more + 1;
@@ -228,7 +261,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     o->progress = show;
     o->timed = add_time;
     o->user = &t;
-    mark = cli_seconds();
+    const double mark = cli_seconds();
     status = build(&out, subjects, o);
     cli_bar_end(&t.bar);
     if (status == CLVOX_ERROR_STOPPED && !access(begun, F_OK))

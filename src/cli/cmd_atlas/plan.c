@@ -263,8 +263,8 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     char text[2][32], beside[32] = "";
     measured *m = calloc(1, sizeof *m);
     CLI_TRY(plans);
-    status = m ? cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLI_TRY(status);
+    if (!m)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     m->at_once = cli->at_once;
     CLI_TRY(measure(cli, r, subjects, o, m));
     cJSON *result = cJSON_AddObjectToObject(cli->log, "plan");
