@@ -95,6 +95,9 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
 
 /* ---- results ---- */
 
+/* Subjects whose files are written side by side: more would not be faster, as each file is compressed by many threads. */
+enum { CLI_ATLAS_TOGETHER = 4 };
+
 /* Files of a template, and those of the run, whose `at` is -1. */
 typedef enum cli_atlas_file {
     CLI_ATLAS_TEMPLATE,

@@ -63,25 +63,46 @@ static double middle(double *time, int count)
     return count ? time[(count - 1) / 2] : 0;
 }
 
+typedef struct writing {
+    const clvox_atlas_map *map[CLI_ATLAS_TOGETHER];
+    clvox_volume *log[CLI_ATLAS_TOGETHER];
+} writing;
+
 /* The files of one subject, into a file that goes again. */
-static int time_writing(const command *cli, const clvox_volume *warp, double *seconds)
+static int write_one(void *user, size_t index, int worker)
 {
     int status = CLVOX_OK;
+    const writing *w = user;
     char path[PATH_MAX];
-    clvox_volume *log = NULL;
-    clvox_jacobian_summary unused;
     const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/clvox-plan-%d.nii.gz", folder && *folder ? folder : "/tmp",
-             (int)getpid());
-    const double mark = cli_seconds();
-    for (int i = 0; i < 2; i++)
-        CLI_TRY(clvox_warp_write(warp, path));
-    CLI_TRY(clvox_jacobian(cli->ctx, warp, NULL, 1, &log, &unused));
-    status = clvox_volume_write(log, path);
-    *seconds = cli_seconds() - mark;
+    (void)worker;
+    snprintf(path, sizeof path, "%s/clvox-plan-%d-%d.nii.gz", folder && *folder ? folder : "/tmp", (int)getpid(),
+             (int)index);
+    CLI_TRY(clvox_warp_write(w->map[index]->warp, path));
+    CLI_TRY(clvox_warp_write(w->map[index]->inverse_warp, path));
+    status = clvox_volume_write(w->log[index], path);
 end:
-    clvox_volume_destroy(&log);
     unlink(path);
+    return status;
+}
+
+/* Of a subject where as many are written side by side as in a run. */
+static int time_writing(const command *cli, const clvox_atlas_result *result, double *seconds)
+{
+    int status = CLVOX_OK, count = 0;
+    writing w = {.map = {NULL}};
+    clvox_jacobian_summary unused;
+    const double mark = cli_seconds();
+    for (int i = 0; i < result->subjects && count < CLI_ATLAS_TOGETHER; i++)
+        if (result->map[i].warp) {
+            w.map[count] = &result->map[i];
+            CLI_TRY(clvox_jacobian(cli->ctx, result->map[i].warp, NULL, 1, &w.log[count++], &unused));
+        }
+    CLI_TRY(clvox_parallel((size_t)count, write_one, &w));
+    *seconds = count ? (cli_seconds() - mark) / count : 0;
+end:
+    for (int i = 0; i < count; i++)
+        clvox_volume_destroy(&w.log[i]);
     return status;
 }
 
@@ -129,9 +150,7 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
         m->image_bytes += clvox_grid_voxels(&subjects[i].image->grid) * sizeof(float) *
                           (size_t)(2 + (subjects[i].mask != NULL) + (subjects[i].labels != NULL)) /
                           (size_t)r->count;
-    for (int i = 0; i < samples && !m->writing; i++)
-        if (result.map[i].warp)
-            CLI_TRY(time_writing(cli, result.map[i].warp, &m->writing));
+    status = time_writing(cli, &result, &m->writing);
 end:
     clvox_atlas_result_destroy(&result);
     return status;

@@ -175,9 +175,6 @@ static int write_mean(const clvox_grid *grid, const int64_t *sum, const char *pa
 
 /* ---- files of subjects ---------------------------------------------------- */
 
-/* Subjects whose files are written side by side: more would not be faster, as each file is compressed by many threads. */
-enum { TOGETHER = 4 };
-
 typedef struct writing {
     command *cli;
     const cli_atlas_request *r;
@@ -260,7 +257,7 @@ static int write_subjects(command *cli, const cli_atlas_request *r, int at, cons
     if (r->warps && !(w.sum = calloc(n + 1, sizeof *w.sum)))
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     if (status >= 0 && !there)
-        status = clvox_parallel(TOGETHER, write_next, &w);
+        status = clvox_parallel(CLI_ATLAS_TOGETHER, write_next, &w);
     CLI_TRY(clvox_team_agree(cli->team, status));
     log_subjects(cli, r, at, result);
     if (!r->warps)
