@@ -147,7 +147,7 @@ def text(record):
     named = {"clvox": "`clvox atlas`", "ants": "build_template (antspyx)"}
     tools_rows = [row for row in record["rows"] if "tool" in row]
     held = [row for row in record["rows"] if "held" in row]
-    out = f"{record['device']}, {record['date']}:\n\n"
+    out = f"{record['device']}, {record['date']}; {ROUNDS} rounds, with {tools_rows[0]['threads']} threads:\n\n"
     out += records.markdown(["template of ten heads", "Dice between subjects", "worst pair", "CPU s"],
                             [[named[r["tool"]], f"{r['dice']:.4f}", f"{r['worst']:.4f}", f"{r['cpu']:.0f}"] for r in tools_rows])
     if held:
