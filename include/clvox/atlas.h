@@ -43,7 +43,7 @@ typedef enum clvox_atlas_work {
 } clvox_atlas_work;
 
 typedef struct clvox_atlas_subject {
-    const clvox_volume *image;  /* scalar, 3-D, on any grid */
+    const clvox_volume *image;  /* scalar, 3-D, on any grid; NULL where another member of options.team has it */
     const clvox_volume *mask;   /* registration uses the image where this is above 0; NULL: everywhere */
     const clvox_volume *labels; /* NULL: it does not vote */
     double weight;              /* in the averages, above 0; only ratios matter */
@@ -82,7 +82,8 @@ typedef struct clvox_atlas_options {
     clvox_context *const *more;
     int more_count;
     /* Processes that make the template together. Each calls with the same subjects and options, and contexts
-     * on devices of one model and driver; they share the folder state. Averages are the same in all of them;
+     * on devices of one model and driver; they share the folder state. An image and its mask are with all
+     * members, or each with one, which registers it; labels are with all. Averages are the same in all of them;
      * the warps of a subject are in one. NULL: this process alone, with the same result bit for bit. */
     clvox_team *team;
     /* Receives the time of each step; one call at a time. May be NULL. */

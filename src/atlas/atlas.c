@@ -210,7 +210,7 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
     if (start && (start->kind != CLVOX_KIND_SCALAR || start->frames != 1))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template begins with a 3-D image of one value a voxel");
     for (int i = 0; i < count; i++)
-        if (!s[i].image || s[i].image->kind != CLVOX_KIND_SCALAR || s[i].image->frames != 1 ||
+        if ((s[i].image ? s[i].image->kind != CLVOX_KIND_SCALAR || s[i].image->frames != 1 : !o->team) ||
             !(s[i].weight > 0) || !isfinite(s[i].weight))
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
                               "%s: a subject is a 3-D image of one value a voxel and has a weight above 0",

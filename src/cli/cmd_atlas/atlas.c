@@ -54,7 +54,8 @@ static int take(void *user, int at, const clvox_atlas_result *result)
             o->left_out[i] = true;
         }
     if (o->r->report && result->average)
-        CLI_TRY(cli_atlas_page(o->cli, o->r, at, result));
+        CLI_TRY(clvox_team_agree(o->cli->team,
+                                 cli_is_first(o->cli) ? cli_atlas_page(o->cli, o->r, at, result) : CLVOX_OK));
     else if (o->r->report)
         note_page(o->cli, o->r, at);
     o->device_bytes = result->device_bytes > o->device_bytes ? result->device_bytes : o->device_bytes;
@@ -221,6 +222,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         CLI_TRY(clvox_team_agree(cli->team, cli_atlas_check_names(r)));
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_open_store(r)));
     CLI_TRY(clvox_team_agree(cli->team, load_and_open(cli, r, o->skip_bad)));
+    CLI_TRY(clvox_team_agree(cli->team, cli_atlas_settle(cli, r, o->skip_bad)));
     subjects = calloc((size_t)r->count, sizeof *subjects);
     out.lines = open_memstream(&text, &size);
     if (!subjects || !out.lines) {
