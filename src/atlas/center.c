@@ -192,18 +192,23 @@ static int mean_velocity(velocities *w)
     int status = CLVOX_OK;
     clv_atlas_run *a = w->a;
     const size_t parts = (w->values + PART - 1) / PART;
+    double mark = clv_seconds();
     memset(w->sum, 0, w->values * sizeof *w->sum);
     status = clv_atlas_each(
         a, &(clv_atlas_step){
                .take = sum_resident, .user = w, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS});
     if (status >= 0)
+        status = clvox_team_agree(a->o->team, sum_kept(w));
+    clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP, mark);
+    mark = clv_seconds();
+    if (status >= 0)
         status = clv_atlas_every(a, add_resident, w);
     for (int i = 0; i < a->devices; i++)
         clv_buffer_destroy(&w->sums[i]);
     CLV_TRY(status);
-    CLV_TRY(clvox_team_agree(a->o->team, sum_kept(w)));
     CLV_TRY(clv_atlas_total(a, w->sum, w->values));
     status = clvox_parallel(parts, mean_part, w);
+    clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP_ONCE, mark);
 end:
     return status;
 }
@@ -410,9 +415,7 @@ static int remove_mean(velocities *w, clvox_atlas_round *round)
     clv_atlas_run *a = w->a;
     double before = INFINITY;
     for (int step = 0;; step++) {
-        const double mark = clv_seconds();
         CLV_TRY(mean_velocity(w));
-        clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP, mark);
         CLV_TRY(clvox_team_agree(a->o->team, length_of_mean(w, &round->left_voxels)));
         round->left_voxels /= clv_atlas_edge(&a->grid);
         if (step == 0)

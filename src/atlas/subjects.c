@@ -93,7 +93,7 @@ static void centroid(const clvox_volume *v, double out[3])
             for (int x = 0; x < size[0]; x++) {
                 double value =
                     v->data[((size_t)z * (size_t)size[1] + (size_t)y) * (size_t)size[0] + (size_t)x];
-                value = isfinite(value) ? fmax(value, 0) : 0;
+                value = isfinite(value) && value > 0 ? value : 0;
                 sum += value;
                 at[0] += value * x, at[1] += value * y, at[2] += value * z;
             }
@@ -102,31 +102,41 @@ static void centroid(const clvox_volume *v, double out[3])
     clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), at, out);
 }
 
+/* The 1st and 99th percentile of the finite values; the least and the largest, where those are one value or nobody asks
+ * for percentiles. room: as many values as the volume has. */
+static void range_of(const clvox_volume *v, bool whole, float *room, double *low, double *high)
+{
+    float least = INFINITY, most = -INFINITY;
+    size_t finite = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++) {
+        const float value = v->data[i];
+        if (!isfinite(value))
+            continue;
+        room[finite++] = value;
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+    }
+    *low = (double)least;
+    *high = (double)most;
+    if (whole || !(most > least))
+        return;
+    const double first = clv_select(room, finite, (size_t)(.01 * (double)(finite - 1))),
+                 last = clv_select(room, finite, (size_t)(.99 * (double)(finite - 1)));
+    if (last > first) /* else a few voxels are not the background */
+        *low = first, *high = last;
+}
+
 /* A copy whose 1st and 99th percentile are 0 and 100, of the finite values. */
 static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
 {
     int status = CLVOX_OK;
     const clvox_volume *from = s->given->image;
-    size_t n = clvox_grid_voxels(&from->grid), finite = 0;
-    float *value = malloc(n * sizeof *value);
-    double low = 0, high = 1;
+    const size_t n = clvox_grid_voxels(&from->grid);
+    double low = 0, high = 0, largest = 0;
     clv_orientation o;
-    if (!value) {
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for an image");
-        goto end;
-    }
     CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &s->image));
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(from->data[i]))
-            value[finite++] = from->data[i];
-    if (finite) {
-        double least = clv_select(value, finite, 0), most = clv_select(value, finite, finite - 1);
-        low = clv_select(value, finite, (size_t)(.01 * (double)(finite - 1)));
-        high = clv_select(value, finite, (size_t)(.99 * (double)(finite - 1)));
-        if (high <= low) /* a few voxels are not the background */
-            low = least, high = most;
-    }
-    if (!finite || high <= low) {
+    range_of(from, a->o->keep_intensities, s->image->data, &low, &high);
+    if (!(high > low)) {
         status = clv_atlas_fail(
             clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by"), s);
         goto end;
@@ -136,15 +146,16 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
                                  ? from->data[i]
                                  : (float)(100 * ((double)from->data[i] - low) / (high - low));
         s->image->data[i] = scaled;
-        s->largest = isfinite(scaled) ? fmax(s->largest, fabs((double)scaled)) : s->largest;
+        const double size = fabs((double)scaled);
+        largest = isfinite(scaled) && size > largest ? size : largest;
     }
+    s->largest = largest;
     clv_orientation_of(&from->grid, &o); /* as registrations want it */
     CLV_TRY(clv_orientation_replace(&o, NULL, &s->image));
     centroid(s->image, s->center);
     status = clv_atlas_keep(a, s->image);
 end:
     clvox_store_rest(from);
-    free(value);
     return status;
 }
 

@@ -11,9 +11,8 @@
 #include "cli/cmd_atlas/atlas.h"
 #include "clvox/threads.h"
 
-/* SAMPLES: subjects that are measured, so that the middle one has built no kernels, twice as many as are registered
- * at once on a device. STEPS: moves of maps in a round, as they mostly are. */
-enum { SAMPLES = 3, MOST_SAMPLES = 2 * CLI_MOST_AT_ONCE, STEPS = 2, MOST_TIMES = 256, MOST_PLANS = 16 };
+/* SAMPLES: subjects that are measured; on GPUs four times as many as are registered at once. STEPS: moves of maps in a round, as they mostly are. */
+enum { SAMPLES = 3, MOST_SAMPLES = 4 * CLI_MOST_AT_ONCE, STEPS = 2, MOST_TIMES = 256, MOST_PLANS = 16 };
 
 /* Bytes a second between processes, which nobody has measured here. */
 static const double NETWORK = 1e10;
@@ -61,6 +60,16 @@ static double middle(double *time, int count)
 {
     qsort(time, (size_t)count, sizeof *time, ascending);
     return count ? time[(count - 1) / 2] : 0;
+}
+
+/* Without each device's first, which may have built kernels. */
+static double mean(const double *time, int count, int first)
+{
+    double sum = 0;
+    first = first < count ? first : 0;
+    for (int i = first; i < count; i++)
+        sum += time[i];
+    return count ? sum / (count - first) : 0;
 }
 
 typedef struct writing {
@@ -112,16 +121,19 @@ static void divide(measured *m, int samples)
     const int threads = clvox_threads(), turns = (samples + threads - 1) / threads; /* of which each scales a subject */
     const int of[CLVOX_ATLAS_WORKS] = {[CLVOX_ATLAS_MEAN_MAP] = samples,
                                        [CLVOX_ATLAS_MEAN_IMAGE] = samples,
-                                       [CLVOX_ATLAS_GATHER] = turns * threads};
+                                       [CLVOX_ATLAS_LIKENESS] = turns * threads,
+                                       [CLVOX_ATLAS_GATHER] = turns * threads,
+                                       [CLVOX_ATLAS_MEAN_MAP_ONCE] = 1,
+                                       [CLVOX_ATLAS_EXPONENTIAL] = 1};
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
-        m->work[k] = middle(m->time[k], m->count[k]) / (of[k] ? of[k] : 1);
+        m->work[k] = of[k] ? middle(m->time[k], m->count[k]) / of[k] : mean(m->time[k], m->count[k], m->at_once);
 }
 
 static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
                    const clvox_atlas_options *asked, measured *m)
 {
     int status = CLVOX_OK;
-    const int enough = cli->at_once > 1 ? 2 * cli->at_once : SAMPLES,
+    const int enough = cli->at_once > 1 ? 4 * cli->at_once : SAMPLES,
               samples = r->count < enough ? r->count : enough;
     clvox_atlas_subject few[MOST_SAMPLES];
     clvox_context *beside[CLI_MOST_AT_ONCE];
@@ -175,9 +187,10 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
     e->deformable = turns * rounds * m->work[CLVOX_ATLAS_DEFORMABLE];
     e->centring = rounds * (turns * m->work[CLVOX_ATLAS_DISPLACEMENT] +
                             STEPS * (turns * m->work[CLVOX_ATLAS_MOVE] + m->work[CLVOX_ATLAS_EXPONENTIAL]) +
-                            (STEPS + 1) * (own * m->work[CLVOX_ATLAS_MEAN_MAP] + 24 * said));
+                            (STEPS + 1) * (own * m->work[CLVOX_ATLAS_MEAN_MAP] + m->work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
     e->averaging =
-        averages * (turns * m->work[CLVOX_ATLAS_PULL] + own * m->work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
+        averages * (turns * m->work[CLVOX_ATLAS_PULL] +
+                    own * (m->work[CLVOX_ATLAS_MEAN_IMAGE] + m->work[CLVOX_ATLAS_LIKENESS]) + 20 * said) +
         (r->with_labels ? turns * templates * m->work[CLVOX_ATLAS_VOTER] : 0);
     e->writing = own * templates * m->writing + turns * templates * m->work[CLVOX_ATLAS_HAND_OVER];
     e->all = e->reading + e->linear + e->deformable + e->centring + e->averaging + e->writing;
@@ -204,6 +217,8 @@ const char *const cli_atlas_works[CLVOX_ATLAS_WORKS] = {
     "length of its map",
     "maps handed over",
     "scaling and placing",
+    "mean map, once",
+    "likeness",
 };
 
 static const char *duration(double seconds, char out[32])
