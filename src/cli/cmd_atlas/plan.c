@@ -24,7 +24,7 @@ typedef struct measured {
     double work[CLVOX_ATLAS_WORKS];           /* of one subject */
     double writing;                           /* its files */
     int at_once;                              /* on a device */
-    size_t voxels, device_bytes, image_bytes; /* of the template; of an image, with its mask and labels */
+    size_t voxels, device_bytes, image_bytes, label_bytes; /* of the template; of an image with its mask; of labels */
 } measured;
 
 typedef struct expected {
@@ -158,10 +158,11 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     divide(m, samples);
     m->voxels = clvox_grid_voxels(&result.average->grid);
     m->device_bytes = result.device_bytes;
-    for (int i = 0; i < r->count; i++)
-        m->image_bytes += clvox_grid_voxels(&subjects[i].image->grid) * sizeof(float) *
-                          (size_t)(2 + (subjects[i].mask != NULL) + (subjects[i].labels != NULL)) /
-                          (size_t)r->count;
+    for (int i = 0; i < r->count; i++) {
+        const size_t share = clvox_grid_voxels(&subjects[i].image->grid) * sizeof(float) / (size_t)r->count;
+        m->image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL));
+        m->label_bytes += share * (size_t)(subjects[i].labels != NULL);
+    }
     status = time_writing(cli, &result, &m->writing);
 end:
     clvox_atlas_result_destroy(&result);
@@ -181,7 +182,7 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                  own = ceil((double)e->subjects / e->processes);
     const double said =
         e->processes > 1 ? 2 * (double)m->voxels / NETWORK : 0; /* seconds a byte of each voxel */
-    e->reading = (r->read_seconds / r->count + m->work[CLVOX_ATLAS_GATHER]) * e->subjects;
+    e->reading = (r->read_seconds / r->count + m->work[CLVOX_ATLAS_GATHER]) * own;
     e->linear =
         linear ? turns * (m->work[CLVOX_ATLAS_FIRST_LINEAR] + (linear - 1) * m->work[CLVOX_ATLAS_LINEAR]) : 0;
     e->deformable = turns * rounds * m->work[CLVOX_ATLAS_DEFORMABLE];
@@ -194,7 +195,7 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
         (r->with_labels ? turns * templates * m->work[CLVOX_ATLAS_VOTER] : 0);
     e->writing = own * templates * m->writing + turns * templates * m->work[CLVOX_ATLAS_HAND_OVER];
     e->all = e->reading + e->linear + e->deformable + e->centring + e->averaging + e->writing;
-    const double kept = (double)m->image_bytes * e->subjects +
+    const double kept = (double)m->image_bytes * own + (double)m->label_bytes * e->subjects +
                         (double)m->voxels * ((deforms ? 28 : 4) * own +
                                              (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
                  within = r->store ? fmin(kept, (double)r->limit) : kept;
