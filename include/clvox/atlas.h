@@ -24,8 +24,8 @@ typedef enum clvox_vote {
     CLVOX_VOTE_LOCAL         /* by weight and local similarity to the template */
 } clvox_vote;
 
-/* The steps of a run, for one subject on a device, but MEAN_MAP, MEAN_IMAGE, LIKENESS and GATHER: for all subjects of a
- * process, and MEAN_MAP_ONCE and EXPONENTIAL, which do not depend on their number. */
+/* The steps of a run, for one subject on a device, but MEAN_MAP, MEAN_IMAGE, LIKENESS and GATHER: for all
+ * subjects of a process, and MEAN_MAP_ONCE and EXPONENTIAL, which do not depend on their number. */
 typedef enum clvox_atlas_work {
     CLVOX_ATLAS_FIRST_LINEAR = 0, /* linear registration of the first round, with the search for a start */
     CLVOX_ATLAS_LINEAR,           /* linear registration in a later round */
@@ -45,7 +45,7 @@ typedef enum clvox_atlas_work {
 } clvox_atlas_work;
 
 typedef struct clvox_atlas_subject {
-    const clvox_volume *image;  /* scalar, 3-D, on any grid; NULL where another member of options.team has it */
+    const clvox_volume *image;  /* scalar, 3-D, on any grid; NULL: another member of options.team has it */
     const clvox_volume *mask;   /* registration uses the image where this is above 0; NULL: everywhere */
     const clvox_volume *labels; /* NULL: it does not vote */
     double weight;              /* in the averages, above 0; only ratios matter */
@@ -83,10 +83,11 @@ typedef struct clvox_atlas_options {
      * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */
     clvox_context *const *more;
     int more_count;
-    /* Processes that make the template together. Each calls with the same subjects and options, and contexts
-     * on devices of one model and driver; they share the folder state. An image and its mask are with all
-     * members, or each with one, which registers it; labels are with all. Averages are the same in all of them;
-     * the warps of a subject are in one. NULL: this process alone, with the same result bit for bit. */
+    /* Processes that make the template together. Each calls with the same subjects and options, and
+     * contexts on devices of one model and driver; they share the folder state. An image and its mask are
+     * with all members, or each with one, which registers it; labels are with all. Averages are the same
+     * in all of them; the warps of a subject are in one. NULL: this process alone, with the same result
+     * bit for bit. */
     clvox_team *team;
     /* Receives the time of each step; one call at a time. May be NULL. */
     void (*timed)(void *user, clvox_atlas_work work, double seconds);

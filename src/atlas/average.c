@@ -118,9 +118,11 @@ static int pull_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *use
     return status < 0 ? status : clv_atlas_keep(a, *to);
 }
 
-/* Adds weight value as clv_atlas_fixed takes it, and the weight, where the value is finite; without a branch or a call, so
- * that compilers make vectors of it: a double that is added to 1.5 2^52 has its nearest integer in its last bits. */
-static void add_values(const float *value, size_t count, double weight, double scale, int64_t *sums, int64_t *weights)
+/* Adds weight value as clv_atlas_fixed takes it, and the weight, where the value is finite; without a
+ * branch or a call, so that compilers make vectors of it: a double that is added to 1.5 2^52 has its
+ * nearest integer in its last bits. */
+static void add_values(const float *value, size_t count, double weight, double scale, int64_t *sums,
+                       int64_t *weights)
 {
     static const double most = 0x1p46, whole = 0x1.8p52;
     const int64_t one = clv_atlas_fixed(weight, WEIGHT_SCALE);
@@ -145,7 +147,8 @@ static int sum_slice(void *user, size_t index, int worker)
     (void)worker;
     for (int i = w->from; i < w->a->count && i < w->from + CLV_ATLAS_TOGETHER; i++)
         if (w->warped[i])
-            add_values(w->warped[i]->data + from, slice, w->a->s[i].weight, w->a->scale, w->sum + from, w->weight + from);
+            add_values(w->warped[i]->data + from, slice, w->a->s[i].weight, w->a->scale, w->sum + from,
+                       w->weight + from);
     return CLVOX_OK;
 }
 

@@ -88,7 +88,8 @@ end:
 
 /* ---- the mean velocity ---------------------------------------------------- */
 
-/* PART: as many values as stay in a cache with one subject's. PIECE: of a sum, as many as come from a device at once. */
+/* PART: as many values as stay in a cache with one subject's. PIECE: of a sum, as many as come from a
+ * device at once. */
 enum { PART = 4096, PIECE = 1 << 18 };
 
 typedef struct velocities {
@@ -151,7 +152,8 @@ static int add_resident(clv_atlas_run *a, int device, void *user)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (size_t from = 0; from < w->values; from += PIECE) {
         const size_t count = w->values - from < PIECE ? w->values - from : PIECE;
-        CLV_TRY(clv_buffer_read(a->ctx[device], w->sums[device], from * sizeof *piece, piece, count * sizeof *piece));
+        CLV_TRY(clv_buffer_read(a->ctx[device], w->sums[device], from * sizeof *piece, piece,
+                                count * sizeof *piece));
         pthread_mutex_lock(&a->lock);
         for (size_t k = 0; k < count; k++)
             w->sum[from + k] += piece[k];

@@ -102,8 +102,8 @@ static void centroid(const clvox_volume *v, double out[3])
     clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), at, out);
 }
 
-/* The 1st and 99th percentile of the finite values; the least and the largest, where those are one value or nobody asks
- * for percentiles. room: as many values as the volume has. */
+/* The 1st and 99th percentile of the finite values; the least and the largest, where those are one value
+ * or nobody asks for percentiles. room: as many values as the volume has. */
 static void range_of(const clvox_volume *v, bool whole, float *room, double *low, double *high)
 {
     float least = INFINITY, most = -INFINITY;

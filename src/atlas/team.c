@@ -70,7 +70,8 @@ static int take_contents(clv_atlas_run *a, const contents *c)
     for (int i = 0; i < a->count; i++) {
         clv_atlas_member *s = &a->s[i];
         if (c[i].there != 1)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: its image is with %d members of the team, where each has its own",
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "%s: its image is with %d members of the team, where each has its own",
                               s->given->name ? s->given->name : "a subject", (int)c[i].there);
         s->owner = (int)c[i].owner;
         s->hash = (uint64_t)c[i].hash[0];
@@ -100,7 +101,8 @@ int clv_atlas_share_contents(clv_atlas_run *a)
         const clv_atlas_member *s = &a->s[i];
         if (!s->given->image)
             continue;
-        c[i] = (contents){.there = 1, .owner = a->o->team->rank, .hash = {(int64_t)s->hash, (int64_t)s->second}};
+        c[i] =
+            (contents){.there = 1, .owner = a->o->team->rank, .hash = {(int64_t)s->hash, (int64_t)s->second}};
         for (int k = 0; k < 3; k++)
             c[i].size[k] = s->grid.size[k];
         clv_matrix_copy(CLV_MATRIX(s->grid.to_ras), c[i].to_ras);

@@ -93,18 +93,20 @@ static size_t pack(struct libdeflate_compressor *compressor, const uint8_t *from
     return length;
 }
 
-/* Members are stored where compression leaves more than this of each of a few pieces: warps, whose floats are noise in their
- * low bits, are 7% larger then and take a fifth of the time. */
+/* Members are stored where compression leaves more than this of each of a few pieces: warps, whose floats
+ * are noise in their low bits, are 7% larger then and take a fifth of the time. */
 static const double WORTH = .9;
 enum { PIECES = 3, PIECE = 2048 };
 
-static bool is_noise(struct libdeflate_compressor *compressor, const uint8_t *from, size_t size, uint8_t *room)
+static bool is_noise(struct libdeflate_compressor *compressor, const uint8_t *from, size_t size,
+                     uint8_t *room)
 {
     for (size_t i = 0; i < PIECES; i++) {
-        const size_t packed = size < (size_t)PIECES * PIECE
-                                  ? 1
-                                  : libdeflate_deflate_compress(compressor, from + (size - PIECE) * i / (PIECES - 1), PIECE,
-                                                                room, CLV_BGZF_MOST);
+        const size_t packed =
+            size < (size_t)PIECES * PIECE
+                ? 1
+                : libdeflate_deflate_compress(compressor, from + (size - PIECE) * i / (PIECES - 1), PIECE,
+                                              room, CLV_BGZF_MOST);
         if (packed && (double)packed <= WORTH * PIECE)
             return false;
     }

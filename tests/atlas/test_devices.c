@@ -478,7 +478,8 @@ static void team_that_fails(void **state)
     part_images(&w, m);
     wait_for_all(&w, m);
     for (int i = 0; i < 2; i++) {
-        assert_that(m[i].status == CLVOX_OK && strstr(m[i].r.map[2].left_out, "one value"), "%s", m[i].sentence);
+        assert_that(m[i].status == CLVOX_OK && strstr(m[i].r.map[2].left_out, "one value"), "%s",
+                    m[i].sentence);
         assert_memory_equal(m[i].r.average->data, want.average->data,
                             clvox_grid_voxels(&want.average->grid) * sizeof(float));
     }
@@ -490,8 +491,9 @@ static void team_that_fails(void **state)
         m[0].s[2].image = m[1].s[2].image = holders ? nowhere : NULL;
         wait_for_all(&w, m);
         for (int i = 0; i < 2; i++)
-            assert_that(m[i].status == CLVOX_ERROR_ARGUMENT && strstr(m[i].sentence, "third: its image is with"), "%s",
-                        m[i].sentence);
+            assert_that(m[i].status == CLVOX_ERROR_ARGUMENT &&
+                            strstr(m[i].sentence, "third: its image is with"),
+                        "%s", m[i].sentence);
     }
     clvox_volume_destroy(&nowhere);
     population_release(&all);
@@ -509,7 +511,8 @@ int main(void)
               "contexts on one device share its room for maps, also with a store and a subject left out");
     test_case(failures_on_several_devices,
               "a failure on one device ends all; devices that differ are refused");
-    test_case(teams, "teams of one to four, also with images of their own, give the same bits as one process");
+    test_case(teams,
+              "teams of one to four, also with images of their own, give the same bits as one process");
     test_case(team_that_fails,
               "what ends one member ends all with its sentence; others go on from the state");
     return test_run("templates by several devices", population_close);

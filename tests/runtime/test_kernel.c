@@ -248,7 +248,8 @@ static void the_pool_takes_all_that_is_asked(void **state)
     assert_true(!shared.a && !shared.b && opened->allocated == before);
 }
 
-/* Buffers of one size are used again in the order of the queue; others go, and all where there is no room for them. */
+/* Buffers of one size are used again in the order of the queue; others go, and all where there is no room
+ * for them. */
 static void the_pool_keeps_what_it_gets_back(void **state)
 {
     enum { BYTES = 1 << 20 };
@@ -262,10 +263,11 @@ static void the_pool_keeps_what_it_gets_back(void **state)
     const void *first = shared.a->mem, *second = shared.b->mem;
     assert_int_equal(clv_buffer_write(opened, shared.b, 0, written, sizeof written), CLVOX_OK);
     clv_pool_release(two, 2);
-    assert_true(!shared.a && opened->allocated == before && opened->spares == 2 && opened->spare_bytes == 2 * BYTES + 4);
+    assert_true(!shared.a && opened->allocated == before && opened->spares == 2 &&
+                opened->spare_bytes == 2 * BYTES + 4);
     assert_int_equal(clv_pool_take(opened, two, 2), CLVOX_OK);
-    assert_true(shared.a->mem == first && shared.b->mem == second && !opened->spares && !opened->spare_bytes &&
-                opened->allocated == before + 2 * BYTES + 4);
+    assert_true(shared.a->mem == first && shared.b->mem == second && !opened->spares &&
+                !opened->spare_bytes && opened->allocated == before + 2 * BYTES + 4);
     assert_int_equal(clv_buffer_read(opened, shared.b, 0, read, sizeof read), CLVOX_OK);
     assert_memory_equal(read, written, sizeof read);
     clv_pool_release(two, 2);
@@ -382,7 +384,8 @@ static void a_read_beyond_the_end_is_an_error(void **state)
 static void check_memory(void)
 {
     test_case(the_pool_takes_all_that_is_asked, "the pool takes all that is asked for and gives it back");
-    test_case(the_pool_keeps_what_it_gets_back, "the pool keeps what it gets back for requests of the same size");
+    test_case(the_pool_keeps_what_it_gets_back,
+              "the pool keeps what it gets back for requests of the same size");
     test_case(the_pool_refuses_more_than_there,
               "the pool refuses more than there is, with both sizes, and takes nothing");
     if (opened->limits.max_allocation < opened->limits.global_bytes)

@@ -175,7 +175,8 @@ static void *load(void *user)
     return NULL;
 }
 
-/* The devices are opened in this thread and the files are read in another: drivers are at home in the thread that stays. */
+/* The devices are opened in this thread and the files are read in another: drivers are at home in the
+ * thread that stays. */
 static int load_and_open(command *cli, cli_atlas_request *r, bool skip_bad)
 {
     pthread_t thread;

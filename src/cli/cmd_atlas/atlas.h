@@ -76,10 +76,11 @@ int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, c
 /* The images of a BIDS folder that end in _SUFFIX, each session one, with the columns of participants.tsv. */
 int cli_atlas_read_bids(cli_atlas_request *r, const char *folder);
 bool cli_atlas_is_folder(const char *path);
-/* Reads all, or this process's share, in any thread; with skip_bad those that cannot be read have a reason. */
+/* Reads all, or this process's share, in any thread; with skip_bad those that cannot be read have a
+ * reason. */
 int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad);
-/* After that, in the first thread: names those with a reason and leaves them out. Of a team every process knows them then,
- * and has all labels; images and masks stay with those that have read them. */
+/* After that, in the first thread: names those with a reason and leaves them out. Of a team every process
+ * knows them then, and has all labels; images and masks stay with those that have read them. */
 int cli_atlas_settle(command *cli, cli_atlas_request *r, bool skip_bad);
 /* Names a subject that is left out, and enters it into the log. */
 void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why);
@@ -104,7 +105,8 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
 
 /* ---- results ---- */
 
-/* Subjects whose files are written side by side: more would not be faster, as each file is compressed by many threads. */
+/* Subjects whose files are written side by side: more would not be faster, as each file is compressed by
+ * many threads. */
 enum { CLI_ATLAS_TOGETHER = 4 };
 
 /* Files of a template, and those of the run, whose `at` is -1. */

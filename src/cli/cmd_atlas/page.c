@@ -38,8 +38,8 @@ static int bring(const sheet *s, int subject, clvox_volume **out)
     if (s->r->warps && !m->warp)
         CLI_TRY(clvox_transform_read(cli_atlas_map_path(s->r, subject, CLI_ATLAS_WARP, s->at, path), &read));
     const clvox_link links[2] = {{s->r->warps ? (read ? read : &own) : &affine, 0}, {&affine, 0}};
-    status = clvox_apply(s->cli->ctx, image ? image : e->volume, &s->result->average->grid, links, s->r->warps ? 2 : 1,
-                         CLVOX_INTERPOLATE_LINEAR, 0, out);
+    status = clvox_apply(s->cli->ctx, image ? image : e->volume, &s->result->average->grid, links,
+                         s->r->warps ? 2 : 1, CLVOX_INTERPOLATE_LINEAR, 0, out);
 end:
     clvox_transform_destroy(&read);
     clvox_volume_destroy(&image);

@@ -11,7 +11,8 @@
 #include "cli/cmd_atlas/atlas.h"
 #include "clvox/threads.h"
 
-/* SAMPLES: subjects that are measured; on GPUs four times as many as are registered at once. STEPS: moves of maps in a round, as they mostly are. */
+/* SAMPLES: subjects that are measured; on GPUs four times as many as are registered at once. STEPS: moves
+ * of maps in a round, as they mostly are. */
 enum { SAMPLES = 3, MOST_SAMPLES = 4 * CLI_MOST_AT_ONCE, STEPS = 2, MOST_TIMES = 256, MOST_PLANS = 16 };
 
 /* Bytes a second between processes, which nobody has measured here. */
@@ -24,7 +25,8 @@ typedef struct measured {
     double work[CLVOX_ATLAS_WORKS];           /* of one subject */
     double writing;                           /* its files */
     int at_once;                              /* on a device */
-    size_t voxels, device_bytes, image_bytes, label_bytes; /* of the template; of an image with its mask; of labels */
+    size_t voxels, device_bytes;     /* of the template */
+    size_t image_bytes, label_bytes; /* of an image with its mask; of labels */
 } measured;
 
 typedef struct expected {
@@ -85,8 +87,8 @@ static int write_one(void *user, size_t index, int worker)
     char path[PATH_MAX];
     const char *folder = getenv("TMPDIR");
     (void)worker;
-    snprintf(path, sizeof path, "%s/clvox-plan-%d-%d.nii.gz", folder && *folder ? folder : "/tmp", (int)getpid(),
-             (int)index);
+    snprintf(path, sizeof path, "%s/clvox-plan-%d-%d.nii.gz", folder && *folder ? folder : "/tmp",
+             (int)getpid(), (int)index);
     CLI_TRY(clvox_warp_write(w->map[index]->warp, path));
     CLI_TRY(clvox_warp_write(w->map[index]->inverse_warp, path));
     status = clvox_volume_write(w->log[index], path);
@@ -118,15 +120,15 @@ end:
 /* A subject's share of work that a process does for all its subjects at once. */
 static void divide(measured *m, int samples)
 {
-    const int threads = clvox_threads(), turns = (samples + threads - 1) / threads; /* of which each scales a subject */
-    const int of[CLVOX_ATLAS_WORKS] = {[CLVOX_ATLAS_MEAN_MAP] = samples,
-                                       [CLVOX_ATLAS_MEAN_IMAGE] = samples,
-                                       [CLVOX_ATLAS_LIKENESS] = turns * threads,
-                                       [CLVOX_ATLAS_GATHER] = turns * threads,
-                                       [CLVOX_ATLAS_MEAN_MAP_ONCE] = 1,
-                                       [CLVOX_ATLAS_EXPONENTIAL] = 1};
+    const int threads = clvox_threads(),
+              turns = (samples + threads - 1) / threads; /* of which each scales a subject */
+    const int of[CLVOX_ATLAS_WORKS] = {
+        [CLVOX_ATLAS_MEAN_MAP] = samples,         [CLVOX_ATLAS_MEAN_IMAGE] = samples,
+        [CLVOX_ATLAS_LIKENESS] = turns * threads, [CLVOX_ATLAS_GATHER] = turns * threads,
+        [CLVOX_ATLAS_MEAN_MAP_ONCE] = 1,          [CLVOX_ATLAS_EXPONENTIAL] = 1};
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
-        m->work[k] = of[k] ? middle(m->time[k], m->count[k]) / of[k] : mean(m->time[k], m->count[k], m->at_once);
+        m->work[k] =
+            of[k] ? middle(m->time[k], m->count[k]) / of[k] : mean(m->time[k], m->count[k], m->at_once);
 }
 
 static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
@@ -188,7 +190,8 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
     e->deformable = turns * rounds * m->work[CLVOX_ATLAS_DEFORMABLE];
     e->centring = rounds * (turns * m->work[CLVOX_ATLAS_DISPLACEMENT] +
                             STEPS * (turns * m->work[CLVOX_ATLAS_MOVE] + m->work[CLVOX_ATLAS_EXPONENTIAL]) +
-                            (STEPS + 1) * (own * m->work[CLVOX_ATLAS_MEAN_MAP] + m->work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
+                            (STEPS + 1) * (own * m->work[CLVOX_ATLAS_MEAN_MAP] +
+                                           m->work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
     e->averaging =
         averages * (turns * m->work[CLVOX_ATLAS_PULL] +
                     own * (m->work[CLVOX_ATLAS_MEAN_IMAGE] + m->work[CLVOX_ATLAS_LIKENESS]) + 20 * said) +

@@ -202,7 +202,8 @@ static void add_share(writing *w, double share, const clvox_volume *log)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Its warps and log J, by the process that has them, whose share goes into the mean; its affine by the first process. */
+/* Its warps and log J, by the process that has them, whose share goes into the mean; its affine by the
+ * first process. */
 static int write_subject(writing *w, int subject)
 {
     int status = CLVOX_OK;

@@ -178,7 +178,8 @@ end:
     return status;
 }
 
-/* Reads subjects side by side. Where one cannot be read none is, and the log has none. labels: these alone. */
+/* Reads subjects side by side. Where one cannot be read none is, and the log has none. labels: these
+ * alone. */
 static int load_group(command *cli, cli_atlas_entry *const *entry, int count, bool labels)
 {
     int status = CLVOX_OK;
@@ -329,7 +330,8 @@ static int gather_inputs(command *cli)
         if (!size)
             continue;
         text = text ? text : malloc((size_t)size);
-        CLI_TRY(clvox_team_agree(cli->team, text ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+        CLI_TRY(clvox_team_agree(cli->team,
+                                 text ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
         CLI_TRY(cli->team->spread(cli->team->user, from, text, (size_t)size));
         read = cli_is_first(cli) ? cJSON_Parse(text) : NULL;
         while (read && read->child)
@@ -347,7 +349,8 @@ end:
 /* The log names files in the order of the subjects. */
 static void sort_inputs(const command *cli, cli_atlas_request *r)
 {
-    cJSON *from = cJSON_GetObjectItem(cli->log, "inputs"), *to = from ? cJSON_CreateArray() : NULL, *one, *next;
+    cJSON *from = cJSON_GetObjectItem(cli->log, "inputs"), *to = from ? cJSON_CreateArray() : NULL, *one,
+          *next;
     cli_input inputs[OF_SUBJECT];
     for (int i = 0; to && i < r->count; i++) {
         list_inputs(&r->entry[i], inputs);

@@ -52,7 +52,8 @@ typedef struct clv_pending {
 
 enum { CLV_MOST_TRUSTED = 4 };
 
-/* Device memory that a pipeline has given back, for the next one: drivers of GPUs take a millisecond for a large buffer. */
+/* Device memory that a pipeline has given back, for the next one: drivers of GPUs take a millisecond for a
+ * large buffer. */
 enum { CLV_MOST_SPARES = 32 };
 typedef struct clv_spare {
     cl_mem mem;
@@ -76,7 +77,7 @@ struct clvox_context {
     size_t allocated, peak;
     clv_spare spare[CLV_MOST_SPARES]; /* the oldest first */
     int spares;
-    size_t spare_bytes, spare_most;   /* of device memory */
+    size_t spare_bytes, spare_most; /* of device memory */
     clv_built **built;
     int built_count, built_room;
     clv_memo *memo;
