@@ -25,12 +25,13 @@ import forms
 import losses
 import settings
 import suspicion
+import templates
 from peers import texts
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = {"apart": apart.text, "commands": commands.text, "forms": forms.text, "losses": losses.text,
            "elsewhere": losses.elsewhere, "worst": losses.worst,
-           "peers": texts.tasks, "settings": settings.text, "suspicion": suspicion.text, "registrations": texts.registrations}
+           "peers": texts.tasks, "settings": settings.text, "suspicion": suspicion.text, "templates": templates.text, "registrations": texts.registrations}
 TABLE = re.compile(rf"<!-- table: ((?:clvox bench compare|{'|'.join(SCRIPTS)}) [^\n]*?) -->\n"
                    r".*?<!-- end of table -->", re.S)
 

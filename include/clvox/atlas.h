@@ -24,8 +24,8 @@ typedef enum clvox_vote {
     CLVOX_VOTE_LOCAL         /* by weight and local similarity to the template */
 } clvox_vote;
 
-/* The steps of a run. Up to VOTER: for one subject, on a device; MEAN_MAP and MEAN_IMAGE: for all subjects of
- * a process; EXPONENTIAL: once for all, on each device. */
+/* The steps of a run, for one subject on a device, but MEAN_MAP, MEAN_IMAGE, LIKENESS and GATHER: for all
+ * subjects of a process, and MEAN_MAP_ONCE and EXPONENTIAL, which do not depend on their number. */
 typedef enum clvox_atlas_work {
     CLVOX_ATLAS_FIRST_LINEAR = 0, /* linear registration of the first round, with the search for a start */
     CLVOX_ATLAS_LINEAR,           /* linear registration in a later round */
@@ -33,14 +33,19 @@ typedef enum clvox_atlas_work {
     CLVOX_ATLAS_PULL,             /* resampling its image to the template */
     CLVOX_ATLAS_MOVE,             /* removing the mean map from its maps: about twice a round */
     CLVOX_ATLAS_VOTER,            /* resampling its labels to the template */
-    CLVOX_ATLAS_MEAN_MAP,         /* averaging maps: once more than MOVE */
+    CLVOX_ATLAS_MEAN_MAP,         /* adding maps up: once more than MOVE */
     CLVOX_ATLAS_MEAN_IMAGE,       /* averaging images: once a round, and once before */
     CLVOX_ATLAS_EXPONENTIAL,      /* of the mean map, on each device, each time that maps are moved */
+    CLVOX_ATLAS_DISPLACEMENT,     /* the rms length of its map: once a deformable round */
+    CLVOX_ATLAS_HAND_OVER,        /* its maps become volumes of the result: once */
+    CLVOX_ATLAS_GATHER,           /* telling subjects apart, scaling and placing them: once */
+    CLVOX_ATLAS_MEAN_MAP_ONCE,    /* the mean of the sums of maps: as often as MEAN_MAP */
+    CLVOX_ATLAS_LIKENESS,         /* how like the template subjects are: as often as MEAN_IMAGE */
     CLVOX_ATLAS_WORKS
 } clvox_atlas_work;
 
 typedef struct clvox_atlas_subject {
-    const clvox_volume *image;  /* scalar, 3-D, on any grid */
+    const clvox_volume *image;  /* scalar, 3-D, on any grid; NULL: another member of options.team has it */
     const clvox_volume *mask;   /* registration uses the image where this is above 0; NULL: everywhere */
     const clvox_volume *labels; /* NULL: it does not vote */
     double weight;              /* in the averages, above 0; only ratios matter */
@@ -59,6 +64,7 @@ typedef struct clvox_atlas_options {
     clvox_vote vote;
     int skip_bad; /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
+    int template_only;    /* the result has no warps */
     /* A folder, created when needed, that lets an interrupted run resume. It keeps every finished round and
      * every finished registration (24 bytes per voxel of the template and subject); where writing
      * registrations would take more than a twentieth of the time, only some of them. A run with the same
@@ -77,9 +83,11 @@ typedef struct clvox_atlas_options {
      * (clvox_contexts_create): subjects go to whichever is free. The bits are the same with any number. */
     clvox_context *const *more;
     int more_count;
-    /* Processes that make the template together. Each calls with the same subjects and options, and contexts
-     * on devices of one model and driver; they share the folder state. Averages are the same in all of them;
-     * the warps of a subject are in one. NULL: this process alone, with the same result bit for bit. */
+    /* Processes that make the template together. Each calls with the same subjects and options, and
+     * contexts on devices of one model and driver; they share the folder state. An image and its mask are
+     * with all members, or each with one, which registers it; labels are with all. Averages are the same
+     * in all of them; the warps of a subject are in one. NULL: this process alone, with the same result
+     * bit for bit. */
     clvox_team *team;
     /* Receives the time of each step; one call at a time. May be NULL. */
     void (*timed)(void *user, clvox_atlas_work work, double seconds);
@@ -106,7 +114,7 @@ typedef struct clvox_atlas_round {
 typedef struct clvox_atlas_map {
     double matrix[4][4]; /* template -> subject, RAS mm, after the warp */
     /* On the template's grid, as of clvox_register; NULL without deformation, and where another member of
-     * options.team has them. */
+     * options.team has them or options.template_only is set. */
     clvox_volume *warp, *inverse_warp;
     double likeness;        /* squared correlation with the template where both have values */
     double displacement_mm; /* rms of the warp */

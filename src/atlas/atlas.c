@@ -210,7 +210,7 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
     if (start && (start->kind != CLVOX_KIND_SCALAR || start->frames != 1))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template begins with a 3-D image of one value a voxel");
     for (int i = 0; i < count; i++)
-        if (!s[i].image || s[i].image->kind != CLVOX_KIND_SCALAR || s[i].image->frames != 1 ||
+        if ((s[i].image ? s[i].image->kind != CLVOX_KIND_SCALAR || s[i].image->frames != 1 : !o->team) ||
             !(s[i].weight > 0) || !isfinite(s[i].weight))
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
                               "%s: a subject is a 3-D image of one value a voxel and has a weight above 0",
@@ -285,7 +285,10 @@ static int to_volumes(clv_atlas_run *a, clv_atlas_member *s, int device, void *u
     pthread_mutex_lock(&a->lock);
     a->out->resident += clv_atlas_fields_resident(s);
     pthread_mutex_unlock(&a->lock);
-    return clv_atlas_fields_volumes(a, s);
+    if (!a->o->template_only)
+        return clv_atlas_fields_volumes(a, s);
+    clv_atlas_fields_drop(a, s);
+    return CLVOX_OK;
 }
 
 int clv_atlas_hand_over(clv_atlas_run *a)
@@ -293,7 +296,7 @@ int clv_atlas_hand_over(clv_atlas_run *a)
     int status = CLVOX_OK;
     a->out->resident = 0;
     CLV_TRY(clv_atlas_each(
-        a, &(clv_atlas_step){.take = to_volumes, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS}));
+        a, &(clv_atlas_step){.take = to_volumes, .name = CLVOX_ATLAS_HAND_OVER, .reads = CLV_ATLAS_WARPS}));
     for (int i = 0; i < a->count; i++) {
         const clv_atlas_member *s = &a->s[i], *first = &a->s[s->first];
         clvox_atlas_map *to = &a->out->map[s->place];

@@ -21,14 +21,16 @@ typedef struct clv_atlas_fields {
 typedef struct clv_atlas_member {
     const clvox_atlas_subject *given;
     int place;     /* among those given */
-    uint64_t hash; /* of its contents */
+    uint64_t hash, second;    /* of its contents */
+    clvox_grid grid, upright; /* of its image as it is given, and stored as near to RAS as may be */
+    double center[3];         /* the centroid of its image, RAS mm */
     int first;     /* the first one of the same contents, as a rule itself */
     int owner;     /* of the members of the team, that which registers it and holds its warps */
     double own;    /* weight against the largest */
     double base;   /* with those of the same contents; 0 for all but the first, and for what was left out */
     double kernel; /* of a regression, else 1 */
     double weight; /* in the averages, base kernel; 0: it is not registered */
-    clvox_volume *image; /* on one scale; NULL with a base of 0 from the start */
+    clvox_volume *image; /* on one scale; NULL: its base was 0 from the start, or another member has it */
     double largest;      /* absolute value in it */
     double affine[4][4]; /* of the linear rounds */
     /* Its matrix is that, or for a template of a regression centred anew; no warps before the end. */
@@ -55,6 +57,7 @@ typedef struct clv_atlas_run {
     int at;                              /* the template that is being made; -1 in the linear rounds */
     clv_atlas_member *s; /* in the order of their contents: sums do not hang on the order given */
     int count;
+    bool apart;       /* each member of the team has images of its own */
     double weights;   /* the sum of those in the averages */
     clvox_grid grid;  /* stored as near to RAS as may be */
     clvox_grid shown; /* as the caller's images are stored: the same voxels in another order */
@@ -163,8 +166,12 @@ double clv_atlas_edge(const clvox_grid *grid);
 /* ---- teams: without one these do nothing, and every subject is mine ---- */
 
 bool clv_atlas_is_mine(const clv_atlas_run *a, const clv_atlas_member *s);
-/* Gives the subjects that take part to the members in turn. */
+/* Gives the subjects that take part to the members in turn, unless each has its own. */
 void clv_atlas_deal(clv_atlas_run *a);
+/* Whether each member has images of its own: then what it knows of them becomes known to all, first their
+ * contents, then what is known once they are on one scale. */
+int clv_atlas_share_contents(clv_atlas_run *a);
+int clv_atlas_share_scaled(clv_atlas_run *a);
 /* What each member knows of its subjects, but warps, becomes known to all. CLVOX_ERROR_DATA: none is left. */
 int clv_atlas_share(clv_atlas_run *a);
 /* The first member's matrices and weights become those of all: versions of libm may differ in a last bit. */

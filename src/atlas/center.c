@@ -88,14 +88,15 @@ end:
 
 /* ---- the mean velocity ---------------------------------------------------- */
 
-/* As many values as stay in a cache with one subject's. */
-enum { PART = 4096 };
+/* PART: as many values as stay in a cache with one subject's. PIECE: of a sum, as many as come from a
+ * device at once. */
+enum { PART = 4096, PIECE = 1 << 18 };
 
 typedef struct velocities {
     clv_atlas_run *a;
     size_t values;      /* of a field */
     clv_buffer **sums;  /* of the subjects whose maps each device has; NULL: of none */
-    int64_t *sum, *one; /* of all, and of one device */
+    int64_t *sum;       /* of all */
     int from;           /* the first one of the group that is summed on the host */
     float *mean;        /* as kernels hold it */
 } velocities;
@@ -139,13 +140,28 @@ static int sum_part(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
-static int add_part(void *user, size_t index, int worker)
+/* What the device has summed goes into the sum of all. */
+static int add_resident(clv_atlas_run *a, int device, void *user)
 {
+    int status = CLVOX_OK;
     const velocities *w = user;
-    (void)worker;
-    for (size_t k = index * PART; k < part_end(w, index); k++)
-        w->sum[k] += w->one[k];
-    return CLVOX_OK;
+    int64_t *piece = NULL;
+    if (!w->sums[device])
+        return CLVOX_OK;
+    if (!(piece = malloc(PIECE * sizeof *piece)))
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (size_t from = 0; from < w->values; from += PIECE) {
+        const size_t count = w->values - from < PIECE ? w->values - from : PIECE;
+        CLV_TRY(clv_buffer_read(a->ctx[device], w->sums[device], from * sizeof *piece, piece,
+                                count * sizeof *piece));
+        pthread_mutex_lock(&a->lock);
+        for (size_t k = 0; k < count; k++)
+            w->sum[from + k] += piece[k];
+        pthread_mutex_unlock(&a->lock);
+    }
+end:
+    free(piece);
+    return status;
 }
 
 static int mean_part(void *user, size_t index, int worker)
@@ -178,24 +194,23 @@ static int mean_velocity(velocities *w)
     int status = CLVOX_OK;
     clv_atlas_run *a = w->a;
     const size_t parts = (w->values + PART - 1) / PART;
+    double mark = clv_seconds();
     memset(w->sum, 0, w->values * sizeof *w->sum);
     status = clv_atlas_each(
         a, &(clv_atlas_step){
                .take = sum_resident, .user = w, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS});
-    for (int i = 0; i < a->devices; i++) {
-        if (w->sums[i] && !w->one && status >= 0 && !(w->one = malloc(w->values * sizeof *w->one)))
-            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        if (w->sums[i] && status >= 0)
-            status = clv_buffer_read(a->ctx[i], w->sums[i], 0, w->one, w->values * sizeof *w->one);
-        if (w->sums[i] && status >= 0)
-            status = clvox_parallel(parts, add_part, w);
-        clv_buffer_destroy(&w->sums[i]);
-    }
     if (status >= 0)
-        status = sum_kept(w);
-    CLV_TRY(clvox_team_agree(a->o->team, status));
+        status = clvox_team_agree(a->o->team, sum_kept(w));
+    clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP, mark);
+    mark = clv_seconds();
+    if (status >= 0)
+        status = clv_atlas_every(a, add_resident, w);
+    for (int i = 0; i < a->devices; i++)
+        clv_buffer_destroy(&w->sums[i]);
+    CLV_TRY(status);
     CLV_TRY(clv_atlas_total(a, w->sum, w->values));
     status = clvox_parallel(parts, mean_part, w);
+    clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP_ONCE, mark);
 end:
     return status;
 }
@@ -402,9 +417,7 @@ static int remove_mean(velocities *w, clvox_atlas_round *round)
     clv_atlas_run *a = w->a;
     double before = INFINITY;
     for (int step = 0;; step++) {
-        const double mark = clv_seconds();
         CLV_TRY(mean_velocity(w));
-        clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP, mark);
         CLV_TRY(clvox_team_agree(a->o->team, length_of_mean(w, &round->left_voxels)));
         round->left_voxels /= clv_atlas_edge(&a->grid);
         if (step == 0)
@@ -431,7 +444,7 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(remove_mean(&w, round));
     CLV_TRY(clv_atlas_each(
-        a, &(clv_atlas_step){.take = measure, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS}));
+        a, &(clv_atlas_step){.take = measure, .name = CLVOX_ATLAS_DISPLACEMENT, .reads = CLV_ATLAS_WARPS}));
     CLV_TRY(clv_atlas_share(a));
     for (int i = 0; i < a->count; i++) {
         const double length = a->s[i].map.displacement_mm;
@@ -441,7 +454,6 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
 end:
     free(w.sums);
     free(w.sum);
-    free(w.one);
     free(w.mean);
     return status;
 }

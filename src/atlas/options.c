@@ -67,6 +67,12 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_FLAG,
      FIELD(keep_intensities),
      .help = "do not scale images to common percentiles"},
+    {.name = "template-only",
+     .key = "template_only",
+     .type = CLVOX_OPTION_FLAG,
+     FIELD(template_only),
+     .help = "neither warps nor Jacobians of the subjects",
+     .idle = of_rounds},
 };
 
 static void defaults(void *values)

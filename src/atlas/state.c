@@ -117,7 +117,7 @@ static bool load(const clv_atlas_run *a, const char *name, head *h, const piece 
 /* Options that a run which goes on may change: they decide what becomes of rounds, not what these are. */
 static bool is_free(const clv_option *row)
 {
-    static const char *const names[] = {"skip-bad", "vote"};
+    static const char *const names[] = {"skip-bad", "vote", "template-only"};
     for (size_t i = 0; row->name && i < sizeof names / sizeof *names; i++)
         if (!strcmp(row->name, names[i]))
             return true;

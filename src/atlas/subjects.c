@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "atlas/atlas.h"
+#include "base/clock.h"
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "base/select.h"
@@ -19,10 +20,24 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
+static const uint64_t BASIS = UINT64_C(14695981039346656037);
+
+/* Of words. With the other hash it tells contents apart where no process has both images. */
+static uint64_t second_of(uint64_t hash, const clvox_volume *v)
+{
+    for (size_t i = 0; v && i < clvox_grid_voxels(&v->grid); i++) {
+        uint32_t word;
+        memcpy(&word, &v->data[i], sizeof word);
+        hash = (hash + word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
 static uint64_t hash_of(const clvox_atlas_subject *s)
 {
     const clvox_volume *v = s->image;
-    uint64_t hash = hash_bytes(UINT64_C(14695981039346656037), v->grid.size, sizeof v->grid.size);
+    uint64_t hash = hash_bytes(BASIS, v->grid.size, sizeof v->grid.size);
     hash = hash_bytes(hash, v->grid.to_ras, sizeof v->grid.to_ras);
     hash = hash_bytes(hash, v->data, clvox_grid_voxels(&v->grid) * sizeof *v->data);
     if (s->mask)
@@ -38,8 +53,9 @@ static bool is_same_volume(const clvox_volume *a, const clvox_volume *b)
 
 static bool is_same(const clv_atlas_run *a, const clv_atlas_member *s, const clv_atlas_member *t)
 {
-    return is_same_volume(s->given->image, t->given->image) &&
-           is_same_volume(s->given->mask, t->given->mask) &&
+    return (a->apart ? s->second == t->second
+                     : is_same_volume(s->given->image, t->given->image) &&
+                           is_same_volume(s->given->mask, t->given->mask)) &&
            (!a->along || a->along->covariate[s->place] == a->along->covariate[t->place]);
 }
 
@@ -54,65 +70,18 @@ static int hash_one(void *user, size_t index, int worker)
     const clv_atlas_run *a = user;
     clv_atlas_member *s = &a->s[index];
     (void)worker;
+    if (!s->given->image)
+        return CLVOX_OK;
+    s->grid = s->given->image->grid;
     s->hash = hash_of(s->given);
+    if (a->o->team)
+        s->second = second_of(second_of(BASIS, s->given->image), s->given->mask);
     clvox_store_rest(s->given->image);
     clvox_store_rest(s->given->mask);
     if (a->along)
         s->hash = hash_bytes(s->hash, &a->along->covariate[index], sizeof *a->along->covariate);
     return CLVOX_OK;
 }
-
-/* A copy whose 1st and 99th percentile are 0 and 100, of the finite values. */
-static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
-{
-    int status = CLVOX_OK;
-    const clvox_volume *from = s->given->image;
-    size_t n = clvox_grid_voxels(&from->grid), finite = 0;
-    float *value = malloc(n * sizeof *value);
-    double low = 0, high = 1;
-    clv_orientation o;
-    if (!value) {
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for an image");
-        goto end;
-    }
-    CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &s->image));
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(from->data[i]))
-            value[finite++] = from->data[i];
-    if (finite) {
-        double least = clv_select(value, finite, 0), most = clv_select(value, finite, finite - 1);
-        low = clv_select(value, finite, (size_t)(.01 * (double)(finite - 1)));
-        high = clv_select(value, finite, (size_t)(.99 * (double)(finite - 1)));
-        if (high <= low) /* a few voxels are not the background */
-            low = least, high = most;
-    }
-    if (!finite || high <= low) {
-        status = clv_atlas_fail(
-            clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by"), s);
-        goto end;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const float scaled = a->o->keep_intensities
-                                 ? from->data[i]
-                                 : (float)(100 * ((double)from->data[i] - low) / (high - low));
-        s->image->data[i] = scaled;
-        s->largest = isfinite(scaled) ? fmax(s->largest, fabs((double)scaled)) : s->largest;
-    }
-    clv_orientation_of(&from->grid, &o); /* as registrations want it */
-    CLV_TRY(clv_orientation_replace(&o, NULL, &s->image));
-    status = clv_atlas_keep(a, s->image);
-end:
-    clvox_store_rest(from);
-    free(value);
-    return status;
-}
-
-double clv_atlas_edge(const clvox_grid *grid)
-{
-    return cbrt(fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras))));
-}
-
-/* ---- the grid, and where subjects begin ----------------------------------- */
 
 /* The centroid of values above 0, RAS mm; normalised ones lie above the 1st percentile then. */
 static void centroid(const clvox_volume *v, double out[3])
@@ -124,7 +93,7 @@ static void centroid(const clvox_volume *v, double out[3])
             for (int x = 0; x < size[0]; x++) {
                 double value =
                     v->data[((size_t)z * (size_t)size[1] + (size_t)y) * (size_t)size[0] + (size_t)x];
-                value = isfinite(value) ? fmax(value, 0) : 0;
+                value = isfinite(value) && value > 0 ? value : 0;
                 sum += value;
                 at[0] += value * x, at[1] += value * y, at[2] += value * z;
             }
@@ -133,24 +102,73 @@ static void centroid(const clvox_volume *v, double out[3])
     clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), at, out);
 }
 
-typedef struct centers {
-    const clv_atlas_run *a;
-    double (*at)[3];
-} centers;
-
-static int center_one(void *user, size_t index, int worker)
+/* The 1st and 99th percentile of the finite values; the least and the largest, where those are one value
+ * or nobody asks for percentiles. room: as many values as the volume has. */
+static void range_of(const clvox_volume *v, bool whole, float *room, double *low, double *high)
 {
-    const centers *c = user;
-    (void)worker;
-    if (c->a->s[index].weight > 0)
-        centroid(c->a->s[index].image, c->at[index]);
-    clvox_store_rest(c->a->s[index].image);
-    return CLVOX_OK;
+    float least = INFINITY, most = -INFINITY;
+    size_t finite = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++) {
+        const float value = v->data[i];
+        if (!isfinite(value))
+            continue;
+        room[finite++] = value;
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+    }
+    *low = (double)least;
+    *high = (double)most;
+    if (whole || !(most > least))
+        return;
+    const double first = clv_select(room, finite, (size_t)(.01 * (double)(finite - 1))),
+                 last = clv_select(room, finite, (size_t)(.99 * (double)(finite - 1)));
+    if (last > first) /* else a few voxels are not the background */
+        *low = first, *high = last;
 }
+
+/* A copy whose 1st and 99th percentile are 0 and 100, of the finite values. */
+static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
+{
+    int status = CLVOX_OK;
+    const clvox_volume *from = s->given->image;
+    const size_t n = clvox_grid_voxels(&from->grid);
+    double low = 0, high = 0, largest = 0;
+    clv_orientation o;
+    CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &s->image));
+    range_of(from, a->o->keep_intensities, s->image->data, &low, &high);
+    if (!(high > low)) {
+        status = clv_atlas_fail(
+            clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by"), s);
+        goto end;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const float scaled = a->o->keep_intensities
+                                 ? from->data[i]
+                                 : (float)(100 * ((double)from->data[i] - low) / (high - low));
+        s->image->data[i] = scaled;
+        const double size = fabs((double)scaled);
+        largest = isfinite(scaled) && size > largest ? size : largest;
+    }
+    s->largest = largest;
+    clv_orientation_of(&from->grid, &o); /* as registrations want it */
+    CLV_TRY(clv_orientation_replace(&o, NULL, &s->image));
+    centroid(s->image, s->center);
+    status = clv_atlas_keep(a, s->image);
+end:
+    clvox_store_rest(from);
+    return status;
+}
+
+double clv_atlas_edge(const clvox_grid *grid)
+{
+    return cbrt(fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras))));
+}
+
+/* ---- the grid, and where subjects begin ----------------------------------- */
 
 /* Along R, A and S, around all boxes once their centroids lie on one point, with voxels of the median volume.
  * */
-static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[3])
+static int grid_around(clv_atlas_run *a, const double mean[3])
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     double *edge = malloc((size_t)a->count * sizeof *edge);
@@ -158,7 +176,7 @@ static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[
     if (!edge)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < a->count; i++) {
-        const clvox_grid *g = &a->s[i].given->image->grid;
+        const clvox_grid *g = &a->s[i].grid;
         if (!a->s[i].weight)
             continue;
         edge[count++] = clv_atlas_edge(g);
@@ -168,8 +186,8 @@ static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[
                 at[k] = corner >> k & 1 ? g->size[k] - 1 : 0;
             clv_matrix_apply(CLV_MATRIX(g->to_ras), at, ras);
             for (int k = 0; k < 3; k++) {
-                low[k] = fmin(low[k], ras[k] - center[i][k]);
-                high[k] = fmax(high[k], ras[k] - center[i][k]);
+                low[k] = fmin(low[k], ras[k] - a->s[i].center[k]);
+                high[k] = fmax(high[k], ras[k] - a->s[i].center[k]);
             }
         }
     }
@@ -191,36 +209,32 @@ static int place(clv_atlas_run *a)
     bool one = true, alike = true; /* on one grid, and stored alike */
     const clv_atlas_member *first = NULL;
     clv_orientation o;
-    double(*center)[3] = malloc((size_t)a->count * sizeof *center), mean[3] = {0};
-    if (!center)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clvox_parallel((size_t)a->count, center_one, &(centers){a, center}));
+    double mean[3] = {0};
     for (int i = 0; i < a->count; i++) {
         const clv_atlas_member *s = &a->s[i];
         if (!s->weight)
             continue;
         for (int k = 0; k < 3; k++)
-            mean[k] += s->weight * center[i][k] / a->weights;
+            mean[k] += s->weight * s->center[k] / a->weights;
         first = first ? first : s;
-        one &= clvox_grid_equal(&first->image->grid, &s->image->grid) != 0;
-        alike &= clvox_grid_equal(&first->given->image->grid, &s->given->image->grid) != 0;
+        one &= clvox_grid_equal(&first->upright, &s->upright) != 0;
+        alike &= clvox_grid_equal(&first->grid, &s->grid) != 0;
     }
     if (a->start)
         a->shown = a->start->grid;
     else if (one)
-        a->shown = alike ? first->given->image->grid : first->image->grid;
+        a->shown = alike ? first->grid : first->upright;
     else
-        CLV_TRY(grid_around(a, center, mean));
+        CLV_TRY(grid_around(a, mean));
     clv_orientation_of(&a->shown, &o);
     clv_orientation_grid(&a->shown, &o, &a->grid);
     for (int i = 0; i < a->count; i++) {
         clv_matrix_identity(a->s[i].map.matrix);
         for (int k = 0; k < 3 && !one && !a->start && a->s[i].weight > 0; k++)
-            a->s[i].map.matrix[k][3] = center[i][k] - mean[k];
+            a->s[i].map.matrix[k][3] = a->s[i].center[k] - mean[k];
         clv_matrix_copy(CLV_MATRIX(a->s[i].map.matrix), a->s[i].affine);
     }
 end:
-    free(center);
     return status;
 }
 
@@ -257,7 +271,7 @@ static int normalise_one(void *user, size_t index, int worker)
     const clv_atlas_run *a = user;
     clv_atlas_member *s = &a->s[index];
     (void)worker;
-    const int status = s->weight > 0 ? normalise(a, s) : CLVOX_OK;
+    const int status = s->weight > 0 && s->given->image ? normalise(a, s) : CLVOX_OK;
     if (status != CLVOX_ERROR_DATA || !a->o->skip_bad)
         return status;
     clvox_volume_destroy(&s->image);
@@ -272,7 +286,7 @@ static void find_scale(clv_atlas_run *a)
     double largest = 0;
     int exponent;
     for (int i = 0; i < a->count; i++)
-        largest = fmax(largest, a->s[i].image ? a->s[i].largest : 0);
+        largest = fmax(largest, a->s[i].largest);
     frexp(largest, &exponent);
     a->scale = ldexp(1, 44 - exponent);
 }
@@ -282,11 +296,15 @@ static int sort_out(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     int status = CLVOX_OK;
     for (int i = 0; i < a->count; i++)
         a->s[i] = (clv_atlas_member){.given = &subjects[i], .place = i, .own = subjects[i].weight};
-    CLV_TRY(clvox_parallel((size_t)a->count, hash_one, a));
+    CLV_TRY(clvox_team_agree(a->o->team, clvox_parallel((size_t)a->count, hash_one, a)));
+    CLV_TRY(clv_atlas_share_contents(a));
+    for (int i = 0; i < a->count; i++)
+        clvox_grid_canonical(&a->s[i].grid, &a->s[i].upright);
     qsort(a->s, (size_t)a->count, sizeof *a->s, by_contents);
     find_twins(a);
     clv_atlas_weigh(a);
-    status = clvox_parallel((size_t)a->count, normalise_one, a);
+    CLV_TRY(clvox_team_agree(a->o->team, clvox_parallel((size_t)a->count, normalise_one, a)));
+    status = clv_atlas_share_scaled(a);
 end:
     return status;
 }
@@ -294,7 +312,8 @@ end:
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
-    CLV_TRY(clvox_team_agree(a->o->team, sort_out(a, subjects)));
+    const double mark = clv_seconds();
+    CLV_TRY(sort_out(a, subjects));
     for (int i = 0; i < a->count; i++)
         if (*a->s[i].map.left_out)
             clv_atlas_leave_out(&a->s[i], a->s[i].map.left_out);
@@ -302,6 +321,7 @@ int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     clv_atlas_deal(a);
     CLV_TRY(clv_atlas_share(a));
     status = place(a);
+    clv_atlas_timed(a, CLVOX_ATLAS_GATHER, mark);
 end:
     return status;
 }

@@ -24,7 +24,7 @@ void clv_atlas_deal(clv_atlas_run *a)
 {
     const int size = a->o->team ? a->o->team->size : 1;
     int next = 0;
-    for (int i = 0; i < a->count; i++)
+    for (int i = 0; i < a->count && !a->apart; i++)
         a->s[i].owner = a->s[i].weight > 0 ? next++ % size : 0;
 }
 
@@ -50,6 +50,101 @@ int clv_atlas_spread_volume(const clv_atlas_run *a, int from, int frames, clvox_
         clv_atlas_spread(a, from, (*v)->data, clvox_grid_voxels(&a->grid) * (size_t)frames * sizeof(float)));
     status = clvox_team_agree(a->o->team, clv_atlas_keep(a, *v));
 end:
+    return status;
+}
+
+/* The bytes of those that this member has, all others being 0, become those of all. */
+static int share_bytes(const clv_atlas_run *a, void *bytes, size_t size)
+{
+    return clv_atlas_total(a, bytes, (size_t)a->count * size / sizeof(int64_t));
+}
+
+/* Of an image, as integers. */
+typedef struct contents {
+    int64_t there, owner, hash[2], size[3];
+    double to_ras[4][4];
+} contents;
+
+static int take_contents(clv_atlas_run *a, const contents *c)
+{
+    for (int i = 0; i < a->count; i++) {
+        clv_atlas_member *s = &a->s[i];
+        if (c[i].there != 1)
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "%s: its image is with %d members of the team, where each has its own",
+                              s->given->name ? s->given->name : "a subject", (int)c[i].there);
+        s->owner = (int)c[i].owner;
+        s->hash = (uint64_t)c[i].hash[0];
+        s->second = (uint64_t)c[i].hash[1];
+        for (int k = 0; k < 3; k++)
+            s->grid.size[k] = (int)c[i].size[k];
+        clv_matrix_copy(CLV_MATRIX(c[i].to_ras), s->grid.to_ras);
+    }
+    return CLVOX_OK;
+}
+
+int clv_atlas_share_contents(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    int64_t missing = 0;
+    contents *c = NULL;
+    for (int i = 0; i < a->count; i++)
+        missing += !a->s[i].given->image;
+    CLV_TRY(clv_atlas_total(a, &missing, 1));
+    a->apart = missing > 0;
+    if (!a->apart)
+        return CLVOX_OK;
+    c = calloc((size_t)a->count, sizeof *c);
+    CLV_TRY(
+        clvox_team_agree(a->o->team, c ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    for (int i = 0; i < a->count; i++) {
+        const clv_atlas_member *s = &a->s[i];
+        if (!s->given->image)
+            continue;
+        c[i] =
+            (contents){.there = 1, .owner = a->o->team->rank, .hash = {(int64_t)s->hash, (int64_t)s->second}};
+        for (int k = 0; k < 3; k++)
+            c[i].size[k] = s->grid.size[k];
+        clv_matrix_copy(CLV_MATRIX(s->grid.to_ras), c[i].to_ras);
+    }
+    CLV_TRY(share_bytes(a, c, sizeof *c));
+    status = take_contents(a, c);
+end:
+    free(c);
+    return status;
+}
+
+/* Of an image on one scale. */
+typedef struct scaled {
+    double largest, center[3];
+    char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
+} scaled;
+
+int clv_atlas_share_scaled(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    scaled *p = a->apart ? calloc((size_t)a->count, sizeof *p) : NULL;
+    if (!a->apart)
+        return CLVOX_OK;
+    CLV_TRY(
+        clvox_team_agree(a->o->team, p ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    for (int i = 0; i < a->count; i++) {
+        const clv_atlas_member *s = &a->s[i];
+        if (!s->given->image)
+            continue;
+        p[i].largest = s->largest;
+        memcpy(p[i].center, s->center, sizeof s->center);
+        memcpy(p[i].left_out, s->map.left_out, strlen(s->map.left_out));
+    }
+    CLV_TRY(share_bytes(a, p, sizeof *p));
+    for (int i = 0; i < a->count; i++) {
+        clv_atlas_member *s = &a->s[i];
+        s->largest = p[i].largest;
+        memcpy(s->center, p[i].center, sizeof s->center);
+        memcpy(s->map.left_out, p[i].left_out, sizeof p[i].left_out);
+    }
+end:
+    free(p);
     return status;
 }
 
@@ -88,8 +183,7 @@ static int share_plain(clv_atlas_run *a, plain *p)
     for (int i = 0; i < a->count; i++)
         if (clv_atlas_is_mine(a, &a->s[i]))
             put(&a->s[i], &p[i]);
-    const int status =
-        clv_atlas_total(a, (int64_t *)(void *)p, (size_t)a->count * sizeof *p / sizeof(int64_t));
+    const int status = share_bytes(a, p, sizeof *p);
     for (int i = 0; status >= 0 && i < a->count; i++)
         take(&a->s[i], &p[i]);
     return status;

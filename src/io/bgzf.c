@@ -93,8 +93,28 @@ static size_t pack(struct libdeflate_compressor *compressor, const uint8_t *from
     return length;
 }
 
+/* Members are stored where compression leaves more than this of each of a few pieces: warps, whose floats
+ * are noise in their low bits, are 7% larger then and take a fifth of the time. */
+static const double WORTH = .9;
+enum { PIECES = 3, PIECE = 2048 };
+
+static bool is_noise(struct libdeflate_compressor *compressor, const uint8_t *from, size_t size,
+                     uint8_t *room)
+{
+    for (size_t i = 0; i < PIECES; i++) {
+        const size_t packed =
+            size < (size_t)PIECES * PIECE
+                ? 1
+                : libdeflate_deflate_compress(compressor, from + (size - PIECE) * i / (PIECES - 1), PIECE,
+                                              room, CLV_BGZF_MOST);
+        if (packed && (double)packed <= WORTH * PIECE)
+            return false;
+    }
+    return true;
+}
+
 typedef struct scratch {
-    struct libdeflate_compressor *compressor;
+    struct libdeflate_compressor *compressor, *storing;
     uint8_t *plain, *packed;
 } scratch;
 
@@ -116,11 +136,13 @@ static int prepare(writing *w, scratch *s)
 {
     if (!s->compressor)
         s->compressor = libdeflate_alloc_compressor(w->level);
+    if (!s->storing)
+        s->storing = libdeflate_alloc_compressor(0);
     if (!s->plain)
         s->plain = malloc((size_t)CLV_BGZF_BLOCK * CLV_BGZF_RUN);
     if (!s->packed)
         s->packed = malloc((size_t)CLV_BGZF_MOST * CLV_BGZF_RUN);
-    return s->compressor && s->plain && s->packed
+    return s->compressor && s->storing && s->plain && s->packed
                ? CLVOX_OK
                : clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", w->path);
 }
@@ -155,7 +177,8 @@ static int write_run(void *user, size_t run, int worker)
     CLV_TRY(w->content->produce(w->content->user, from, size, s->plain));
     for (size_t at = 0; at < size; at += CLV_BGZF_BLOCK) {
         size_t block = size - at < CLV_BGZF_BLOCK ? size - at : CLV_BGZF_BLOCK;
-        size_t packed = pack(s->compressor, s->plain + at, block, s->packed + length);
+        bool stored = is_noise(s->compressor, s->plain + at, block, s->packed + length);
+        size_t packed = pack(stored ? s->storing : s->compressor, s->plain + at, block, s->packed + length);
         if (!packed) {
             status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be compressed", w->path);
             goto end;
@@ -199,6 +222,8 @@ end:
     for (int i = 0; w.scratch && i < workers; i++) {
         if (w.scratch[i].compressor)
             libdeflate_free_compressor(w.scratch[i].compressor);
+        if (w.scratch[i].storing)
+            libdeflate_free_compressor(w.scratch[i].storing);
         free(w.scratch[i].plain);
         free(w.scratch[i].packed);
     }

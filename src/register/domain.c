@@ -39,8 +39,8 @@ static int look(void *user, size_t z, int worker)
         to->high = -INFINITY;
         for (int i = 0; i < size[0] * size[1]; i++)
             if (isfinite(value[i])) {
-                to->low = fminf(to->low, value[i]);
-                to->high = fmaxf(to->high, value[i]);
+                to->low = value[i] < to->low ? value[i] : to->low;
+                to->high = value[i] > to->high ? value[i] : to->high;
             }
         return CLVOX_OK;
     }

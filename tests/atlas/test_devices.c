@@ -233,7 +233,7 @@ static void failures_on_several_devices(void **state)
 /* ---- teams ---------------------------------------------------------------- */
 
 /* Members that are threads: what processes say by MPI they say through memory. */
-enum { MOST_MEMBERS = POPULATION_OTHERS + 1 };
+enum { MOST_MEMBERS = POPULATION_OTHERS + 1, MOST_SUBJECTS = 8 };
 typedef struct room {
     pthread_barrier_t barrier;
     int64_t *sum[MOST_MEMBERS];
@@ -245,7 +245,8 @@ typedef struct member {
     room *room;
     clvox_team team;
     clvox_context *ctx;
-    const population *all;
+    clvox_atlas_subject s[MOST_SUBJECTS];
+    int count;
     clvox_atlas_options o;
     clvox_atlas_result r;
     int status;
@@ -287,7 +288,7 @@ static int spread_in_room(void *user, int from, void *bytes, size_t size)
 static void *be_member(void *user)
 {
     member *m = user;
-    m->status = clvox_atlas(m->ctx, m->all->s, m->all->count, NULL, &m->o, &m->r);
+    m->status = clvox_atlas(m->ctx, m->s, m->count, NULL, &m->o, &m->r);
     snprintf(m->sentence, sizeof m->sentence, "%s", clvox_message());
     return NULL;
 }
@@ -298,12 +299,22 @@ static void work_together(room *w, member *m, int size, const population *all, c
     *w = (room){.size = size};
     pthread_barrier_init(&w->barrier, NULL, (unsigned)size);
     for (int i = 0; i < size; i++) {
-        m[i] = (member){.room = w, .all = all, .o = *o};
+        m[i] = (member){.room = w, .count = all->count, .o = *o};
+        memcpy(m[i].s, all->s, (size_t)all->count * sizeof *all->s);
         m[i].team = (clvox_team){i, size, sum_in_room, spread_in_room, &m[i], 0};
         m[i].o.team = &m[i].team;
         m[i].o.user = o->user ? (int *)o->user + i : NULL;
         m[i].ctx = i ? population_open_others()[i - 1] : ctx;
     }
+}
+
+/* Each has images and masks of its own, and all the labels. */
+static void part_images(const room *w, member *m)
+{
+    for (int k = 0; k < w->size; k++)
+        for (int i = 0; i < m[k].count; i++)
+            if (i % w->size != k)
+                m[k].s[i].image = m[k].s[i].mask = NULL;
 }
 
 static void wait_for_all(room *w, member *m)
@@ -359,10 +370,12 @@ static void teams(void **state)
     member m[MOST_MEMBERS];
     (void)state;
     population_make_three(&all);
+    all.own[0]->data[0] = 1e5F; /* the scale of all sums */
     all.s[1].labels = all.own[1];
     all.s[2].labels = all.own[1];
     population_add(
         &all, population_copy(all.own[0])); /* one that is given twice has its maps where the first has */
+    all.s[3].labels = all.own[2];
     population_options_of_bits(&o);
     for (int average = CLVOX_AVERAGE_MEAN; average <= CLVOX_AVERAGE_MEDIAN; average += CLVOX_AVERAGE_MEDIAN) {
         o.average = (clvox_average)average;
@@ -381,6 +394,11 @@ static void teams(void **state)
             release_members(m, size);
             for (int i = 0; i < size; i++)
                 clvox_store_destroy(&m[i].o.store);
+            work_together(&w, m, size, &all, &o);
+            part_images(&w, m);
+            wait_for_all(&w, m);
+            assert_together(&want, m, size);
+            release_members(m, size);
         }
         clvox_atlas_result_destroy(&want);
     }
@@ -452,6 +470,31 @@ static void team_that_fails(void **state)
     }
     release_members(m, 2);
     clvox_atlas_result_destroy(&want);
+    /* An image that no scale makes useful is known to all, and one that nobody has, or two have. */
+    all.s[2].mask = NULL;
+    all.s[2].image = nowhere;
+    population_build(&all, &o, &want);
+    work_together(&w, m, 2, &all, &o);
+    part_images(&w, m);
+    wait_for_all(&w, m);
+    for (int i = 0; i < 2; i++) {
+        assert_that(m[i].status == CLVOX_OK && strstr(m[i].r.map[2].left_out, "one value"), "%s",
+                    m[i].sentence);
+        assert_memory_equal(m[i].r.average->data, want.average->data,
+                            clvox_grid_voxels(&want.average->grid) * sizeof(float));
+    }
+    release_members(m, 2);
+    clvox_atlas_result_destroy(&want);
+    for (int holders = 0; holders <= 2; holders += 2) {
+        work_together(&w, m, 2, &all, &o);
+        part_images(&w, m);
+        m[0].s[2].image = m[1].s[2].image = holders ? nowhere : NULL;
+        wait_for_all(&w, m);
+        for (int i = 0; i < 2; i++)
+            assert_that(m[i].status == CLVOX_ERROR_ARGUMENT &&
+                            strstr(m[i].sentence, "third: its image is with"),
+                        "%s", m[i].sentence);
+    }
     clvox_volume_destroy(&nowhere);
     population_release(&all);
 }
@@ -468,7 +511,8 @@ int main(void)
               "contexts on one device share its room for maps, also with a store and a subject left out");
     test_case(failures_on_several_devices,
               "a failure on one device ends all; devices that differ are refused");
-    test_case(teams, "teams of one to four give the same bits as one process");
+    test_case(teams,
+              "teams of one to four, also with images of their own, give the same bits as one process");
     test_case(team_that_fails,
               "what ends one member ends all with its sentence; others go on from the state");
     return test_run("templates by several devices", population_close);

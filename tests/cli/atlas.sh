@@ -103,6 +103,18 @@ for wrong in much -1 4X 8Gi8 ''; do
     exits 2 clvox atlas -o x --memory "$wrong" s1.nii; says '--memory'
 done
 
+begin "with --template-only the template is the same, and no warps are written; the log says where the time went"
+exits 0 clvox atlas -o maps $fast --list lists/list.tsv
+exits 0 clvox atlas -o only $fast --list lists/list.tsv --template-only; says '^seconds  read .*, devices .*, template .*, write .*, all '
+for file in template.nii.gz template_labels.nii.gz summary.tsv; do
+    cmp "maps/$file" "only/$file" || complain "$file differs"
+done
+[ -z "$(ls only | grep 'warp\|logjac\|subjects')" ] || complain "with --template-only there are $(ls only)"
+json only/report.json 'abs(sum(j["seconds_by_stage"].values()) - j["seconds"]) < .5 * j["seconds"] + .1'
+json only/report.json 'set(j["seconds_by_stage"]) == {"read", "devices", "template", "write"}'
+json maps/report.json 'all(j["seconds_by_step"][k] > 0 for k in ("deformable registration", "length of its map", "maps handed over", "mean image"))'
+exits 2 clvox atlas -o x s1.nii --template-only --report; says '--report shows the subjects'
+
 begin "a dry run says what the run takes, also on other numbers of devices, and writes nothing"
 exits 0 clvox atlas -o dry $fast --list lists/list.tsv --dry-run --device "$one,$one" --at-once 1 --plan-devices 1,3,8 --plan-subjects 24 --memory 200K --json dry.json
 prints 'deformable registration'; prints 'labels through its map'; absent dry

@@ -110,8 +110,22 @@ for file in whole/*; do
     [ "${file#whole/}" = report.json ] || cmp "$file" "died/${file#whole/}" || complain "${file#whole/} differs"
 done
 
-begin "what no process can do is said once"
+begin "each process reads its share: twins in two of them and an unreadable subject give what one process gives"
 echo nothing > bad.nii
+cp s1.nii twin.nii
+printf 'image\tlabels\ns1.nii\tl1.nii\nbad.nii\tl2.nii\ntwin.nii\tl3.nii\ns2.nii\t\ns3.nii\tl3.nii\n' > twins.tsv
+exits 0 clvox atlas -o read1 $fast --list twins.tsv --skip-bad --report
+for n in 2 3; do
+    exits 0 together $n atlas -o "read$n" $fast --list twins.tsv --skip-bad --report
+    for file in read1/*; do
+        case $file in *.json|*.html) ;; *) cmp "$file" "read$n/${file#read1/}" || complain "${file#read1/} differs" ;; esac
+    done
+    json "read$n/report.json" 'all(j[k] == json.load(open("read1/report.json"))[k] for k in ("inputs", "left_out"))'
+done
+json read1/report.json '[i["path"] for i in j["inputs"]] == ["s1.nii", "l1.nii", "twin.nii", "l3.nii", "s2.nii", "s3.nii", "l3.nii"] and j["left_out"] == ["bad.nii"]'
+exits 1 together 2 atlas -q -o twin.nii $fast s1.nii twin.nii; absent twin.nii/report.json
+
+begin "what no process can do is said once"
 exits 1 together 3 atlas -q -o x $fast s1.nii bad.nii s2.nii
 [ "$(grep -c '^clvox' log/err)" = 1 ] || complain "not one sentence"
 says '^clvox atlas: bad.nii'; absent x

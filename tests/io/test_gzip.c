@@ -187,8 +187,35 @@ static void pythons_gzip_reads_it_and_finds(void **state)
     clvox_volume_destroy(&shared.v);
 }
 
+/* Random floats are stored; zeros beside them are not. */
+static void noise_is_stored(void **state)
+{
+    (void)state;
+    const clvox_grid grid = {{100, 100, 100}, {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}};
+    const size_t n = 1000000, noisy = 700000;
+    clvox_volume *v = NULL, *back = NULL;
+    size_t size;
+    uint32_t random = 1;
+    assert_int_equal(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v), 0);
+    for (size_t i = 0; i < noisy; i++) {
+        const uint32_t bits = ((random = random * 1664525U + 1013904223U) >> 8) * 0x81U % 0x3f800000U;
+        memcpy(&v->data[i], &bits, sizeof bits);
+    }
+    assert_int_equal(clvox_volume_write(v, files_in("noise.nii.gz")), 0);
+    free(files_read(files_in("noise.nii.gz"), &size));
+    assert_true(size > noisy * 4 && size < noisy * 4 + 70000);
+    assert_int_equal(clvox_volume_read(files_in("noise.nii.gz"), &back), 0);
+    assert_memory_equal(back->data, v->data, n * sizeof(float));
+    char command[2048];
+    snprintf(command, sizeof command, "gzip -t '%s'", files_in("noise.nii.gz"));
+    assert_true(!system(command));
+    clvox_volume_destroy(&back);
+    clvox_volume_destroy(&v);
+}
+
 static void ours(void)
 {
+    test_case(noise_is_stored, "random floats are stored, zeros are compressed, and both are read again");
     test_set_up(ours_set_up);
     for (int threads = 1; threads < 6; threads += 2)
         test_case_at(what_threads_write_is_read_again, TEST_AT(threads),

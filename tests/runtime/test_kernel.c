@@ -248,6 +248,47 @@ static void the_pool_takes_all_that_is_asked(void **state)
     assert_true(!shared.a && !shared.b && opened->allocated == before);
 }
 
+/* Buffers of one size are used again in the order of the queue; others go, and all where there is no room
+ * for them. */
+static void the_pool_keeps_what_it_gets_back(void **state)
+{
+    enum { BYTES = 1 << 20 };
+    (void)state;
+    const size_t before = opened->allocated, most = opened->spare_most, all = opened->limits.global_bytes;
+    const clv_request two[] = {{&shared.a, BYTES, "first"}, {&shared.b, BYTES + 4, "second"}};
+    const clv_request small[] = {{&shared.a, 4096, "small"}};
+    float written[2] = {1, 2}, read[2];
+    clv_pool_spare(opened, 3 * BYTES);
+    assert_int_equal(clv_pool_take(opened, two, 2), CLVOX_OK);
+    const void *first = shared.a->mem, *second = shared.b->mem;
+    assert_int_equal(clv_buffer_write(opened, shared.b, 0, written, sizeof written), CLVOX_OK);
+    clv_pool_release(two, 2);
+    assert_true(!shared.a && opened->allocated == before && opened->spares == 2 &&
+                opened->spare_bytes == 2 * BYTES + 4);
+    assert_int_equal(clv_pool_take(opened, two, 2), CLVOX_OK);
+    assert_true(shared.a->mem == first && shared.b->mem == second && !opened->spares &&
+                !opened->spare_bytes && opened->allocated == before + 2 * BYTES + 4);
+    assert_int_equal(clv_buffer_read(opened, shared.b, 0, read, sizeof read), CLVOX_OK);
+    assert_memory_equal(read, written, sizeof read);
+    clv_pool_release(two, 2);
+    assert_int_equal(clv_pool_take(opened, small, 1), CLVOX_OK);
+    clv_pool_release(small, 1);
+    assert_int_equal(opened->spares, 2);
+    for (int i = 0; i < 2 * CLV_MOST_SPARES; i++) { /* of ever other sizes, the last ones stay */
+        const clv_request one = {&shared.a, BYTES + 8 + 4 * (size_t)i, "another"};
+        assert_int_equal(clv_pool_take(opened, &one, 1), CLVOX_OK);
+        clv_pool_release(&one, 1);
+        assert_true(opened->spare_bytes <= 3 * BYTES && opened->spares <= 2);
+    }
+    opened->limits.global_bytes = opened->allocated + 2 * BYTES + 4; /* enough for two without spares */
+    assert_int_equal(clv_pool_take(opened, two, 2), CLVOX_OK);
+    assert_int_equal(opened->spares, 0);
+    opened->limits.global_bytes = all;
+    clv_pool_release(two, 2);
+    clv_pool_spare(opened, most);
+    assert_true(opened->spare_bytes <= most && opened->allocated == before);
+}
+
 static void the_pool_refuses_more_than_there(void **state)
 {
     (void)state;
@@ -343,6 +384,8 @@ static void a_read_beyond_the_end_is_an_error(void **state)
 static void check_memory(void)
 {
     test_case(the_pool_takes_all_that_is_asked, "the pool takes all that is asked for and gives it back");
+    test_case(the_pool_keeps_what_it_gets_back,
+              "the pool keeps what it gets back for requests of the same size");
     test_case(the_pool_refuses_more_than_there,
               "the pool refuses more than there is, with both sizes, and takes nothing");
     if (opened->limits.max_allocation < opened->limits.global_bytes)

@@ -3,6 +3,7 @@
 #include "cli/cmd_atlas/atlas.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ typedef struct output {
     FILE *lines; /* what is printed at the end */
     size_t device_bytes;
     int resident, resumed;
+    double write_seconds;
     bool *left_out; /* by subject: it has been said */
 } output;
 
@@ -40,6 +42,7 @@ static int take(void *user, int at, const clvox_atlas_result *result)
     output *o = user;
     cJSON *to = o->log;
     int status = CLVOX_OK;
+    const double mark = cli_seconds();
     CLI_TRY(cli_atlas_write(o->cli, o->r, at, result));
     if (o->r->ats)
         cJSON_AddItemToArray(o->log, to = cJSON_CreateObject());
@@ -51,14 +54,53 @@ static int take(void *user, int at, const clvox_atlas_result *result)
             o->left_out[i] = true;
         }
     if (o->r->report && result->average)
-        CLI_TRY(cli_atlas_page(o->cli, o->r, at, result));
+        CLI_TRY(clvox_team_agree(o->cli->team,
+                                 cli_is_first(o->cli) ? cli_atlas_page(o->cli, o->r, at, result) : CLVOX_OK));
     else if (o->r->report)
         note_page(o->cli, o->r, at);
     o->device_bytes = result->device_bytes > o->device_bytes ? result->device_bytes : o->device_bytes;
     o->resident = result->resident > o->resident ? result->resident : o->resident;
     o->resumed = result->resumed > o->resumed ? result->resumed : o->resumed;
 end:
+    o->write_seconds += cli_seconds() - mark;
     return status;
+}
+
+/* Where the time goes. */
+typedef struct times {
+    cli_bar bar;
+    double steps[CLVOX_ATLAS_WORKS]; /* over all subjects and devices */
+} times;
+
+static int show(void *user, const clvox_step *step)
+{
+    return cli_bar_stage(&((times *)user)->bar, step);
+}
+
+static void add_time(void *user, clvox_atlas_work work, double seconds)
+{
+    ((times *)user)->steps[work] += seconds;
+}
+
+static void report_times(command *cli, const cli_atlas_request *r, const times *t, double building,
+                         double writing)
+{
+    const struct {
+        const char *name;
+        double seconds;
+    } stage[] = {
+        {"read", r->read_seconds}, {"devices", r->open_seconds}, {"template", building}, {"write", writing}};
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
+    cli_remark(cli, 0, "seconds ");
+    for (size_t i = 0; i < sizeof stage / sizeof *stage; i++) {
+        cJSON_AddNumberToObject(to, stage[i].name, stage[i].seconds);
+        cli_remark(cli, 0, " %s %.2f,", stage[i].name, stage[i].seconds);
+    }
+    cli_remark(cli, 0, " all %.2f\n", cli_seconds() - cli->started);
+    to = cJSON_AddObjectToObject(cli->log, "seconds_by_step");
+    for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
+        if (t->steps[k] > 0)
+            cJSON_AddNumberToObject(to, cli_atlas_works[k], t->steps[k]);
 }
 
 /* Builds, writes and reports. */
@@ -111,10 +153,48 @@ static void log_options(command *cli, const cli_atlas_request *r, const clvox_at
     cli_remark_idle(cli, clvox_register_table(), r->of_register, &o->registration);
 }
 
-static int load(command *cli, cli_atlas_request *r, bool skip_bad)
+/* Reading beside the opening of the devices: with a log of its own. */
+typedef struct loading {
+    command cli;
+    cli_atlas_request *r;
+    bool skip_bad;
+    int status;
+    char message[2048];
+} loading;
+
+static void *load(void *user)
 {
-    const int status = cli_atlas_load(cli, r, skip_bad);
-    return status < 0 || !r->start ? status : cli_read_volume(cli, r->start, &r->start_volume);
+    loading *l = user;
+    const double mark = cli_seconds();
+    l->status = cli_atlas_load(&l->cli, l->r, l->skip_bad);
+    if (l->status >= 0 && l->r->start)
+        l->status = cli_read_volume(&l->cli, l->r->start, &l->r->start_volume);
+    if (l->status < 0) /* the sentence belongs to this thread: take it along */
+        snprintf(l->message, sizeof l->message, "%s", clvox_message());
+    l->r->read_seconds = cli_seconds() - mark;
+    return NULL;
+}
+
+/* The devices are opened in this thread and the files are read in another: drivers are at home in the
+ * thread that stays. */
+static int load_and_open(command *cli, cli_atlas_request *r, bool skip_bad)
+{
+    pthread_t thread;
+    loading l = {.cli = *cli, .r = r, .skip_bad = skip_bad};
+    l.cli.log = cJSON_CreateObject();
+    const double mark = cli_seconds();
+    const bool apart = l.cli.log && !pthread_create(&thread, NULL, load, &l);
+    const int opened = cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE);
+    r->open_seconds = cli_seconds() - mark;
+    if (apart)
+        pthread_join(thread, NULL);
+    else
+        load(&l);
+    cli->claims = l.cli.claims;
+    for (cJSON *one; l.cli.log && (one = l.cli.log->child);)
+        cJSON_AddItemToObject(cli->log, one->string, cJSON_DetachItemViaPointer(l.cli.log, one));
+    cJSON_Delete(l.cli.log);
+    return l.status < 0 ? clvox_fail((clvox_status)l.status, "%s", l.message) : opened;
 }
 
 /* Of what a run that was killed left unfinished. */
@@ -135,16 +215,15 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     size_t size;
     clvox_atlas_subject *subjects = NULL;
     output out = {.cli = cli, .r = r};
-    cli_bar bar;
+    times t = {.steps = {0}};
     CLI_TRY(cli_team_open(cli));
     if (cli->team && r->dry_run)
         return cli_misuse("--dry-run is for one process: it plans for any number");
     if (r->derivatives)
         CLI_TRY(clvox_team_agree(cli->team, cli_atlas_check_names(r)));
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_open_store(r)));
-    const double mark = cli_seconds();
-    CLI_TRY(clvox_team_agree(cli->team, load(cli, r, o->skip_bad)));
-    r->read_seconds = cli_seconds() - mark;
+    CLI_TRY(clvox_team_agree(cli->team, load_and_open(cli, r, o->skip_bad)));
+    CLI_TRY(clvox_team_agree(cli->team, cli_atlas_settle(cli, r, o->skip_bad)));
     subjects = calloc((size_t)r->count, sizeof *subjects);
     out.lines = open_memstream(&text, &size);
     if (!subjects || !out.lines) {
@@ -157,13 +236,12 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
                                             .weight = e->weight, .name = e->image};
         r->with_labels |= e->label_volume != NULL;
     }
-    r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0;
+    r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0 && !o->template_only;
     if (r->dry_run) {
         status = cli_atlas_plan(cli, r, subjects, o);
         goto end;
     }
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_claim(cli, r)));
-    CLI_TRY(clvox_team_agree(cli->team, cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE)));
     o->team = cli->team;
     o->store = r->store;
     o->more = cli->more + 1;
@@ -182,11 +260,13 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         cli_remark(cli, 0, "%s: of a run that was interrupted: continuing from there\n", state);
         sweep(cli, r);
     }
-    cli_bar_begin(&bar, cli);
-    o->progress = cli_bar_stage;
-    o->user = &bar;
+    cli_bar_begin(&t.bar, cli);
+    o->progress = show;
+    o->timed = add_time;
+    o->user = &t;
+    const double mark = cli_seconds();
     status = build(&out, subjects, o);
-    cli_bar_end(&bar);
+    cli_bar_end(&t.bar);
     if (status == CLVOX_ERROR_STOPPED && !access(begun, F_OK))
         cli_remark(cli, 0, "%s keeps what has been done: the same command continues from there%s\n", state,
                    cli->team ? ", in any number of processes" : "");
@@ -196,6 +276,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     CLI_TRY(status);
     fflush(out.lines);
     cli_print(cli, "%s", text);
+    report_times(cli, r, &t, cli_seconds() - mark - out.write_seconds, out.write_seconds);
     CLI_TRY(cli_profile(cli));
     cli_atlas_report_store(cli, r);
     if (!cli_is_first(cli))
@@ -373,6 +454,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
     if ((r.plan_devices || r.plan_subjects) && !r.dry_run)
         return cli_misuse("--plan-devices and --plan-subjects belong to --dry-run");
     CLI_TRY(read_options(&r, &o));
+    if (r.report && o.template_only)
+        return cli_misuse("--report shows the subjects through their maps, which --template-only leaves out");
     if (r.at_list)
         CLI_TRY(read_values(&r));
     if (r.memory)

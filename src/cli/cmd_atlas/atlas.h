@@ -19,6 +19,11 @@ typedef struct cli_atlas_entry {
     clvox_volume *volume, *mask_volume, *label_volume;
 } cli_atlas_entry;
 
+/* Why a subject is left out; "": it is not. Processes add them up as integers. */
+typedef struct cli_atlas_reason {
+    char text[256];
+} cli_atlas_reason;
+
 /* Registrations at once on a GPU: their maps stay there, so that more would only wait for each other in the driver. */
 enum { CLI_ATLAS_AT_ONCE = 2 };
 
@@ -32,6 +37,7 @@ typedef struct cli_atlas_request {
     const char *given[CLVOX_MAX_OPTIONS], *of_register[CLVOX_MAX_OPTIONS];
     cli_presets presets;
     cli_atlas_entry *entry;
+    cli_atlas_reason *why; /* of each */
     int count;
     char **column; /* of the list or participants.tsv, those that are taken over into subjects.tsv */
     int columns;
@@ -50,6 +56,7 @@ typedef struct cli_atlas_request {
     const char *device_memory;
     clvox_store *store;      /* with a limit */
     double read_seconds;     /* of all subjects */
+    double open_seconds;     /* of the devices */
     bool warps, with_labels; /* are written; with warps log J, too */
 } cli_atlas_request;
 
@@ -69,8 +76,12 @@ int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, c
 /* The images of a BIDS folder that end in _SUFFIX, each session one, with the columns of participants.tsv. */
 int cli_atlas_read_bids(cli_atlas_request *r, const char *folder);
 bool cli_atlas_is_folder(const char *path);
-/* Reads all; with skip_bad those that cannot be read are named and left out. */
+/* Reads all, or this process's share, in any thread; with skip_bad those that cannot be read have a
+ * reason. */
 int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad);
+/* After that, in the first thread: names those with a reason and leaves them out. Of a team every process
+ * knows them then, and has all labels; images and masks stay with those that have read them. */
+int cli_atlas_settle(command *cli, cli_atlas_request *r, bool skip_bad);
 /* Names a subject that is left out, and enters it into the log. */
 void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why);
 void cli_atlas_free(cli_atlas_request *r);
@@ -84,12 +95,19 @@ void cli_atlas_report_store(const command *cli, const cli_atlas_request *r);
 
 /* ---- the plan ---- */
 
+/* Names of the steps that are timed. */
+extern const char *const cli_atlas_works[CLVOX_ATLAS_WORKS];
+
 /* Takes a few of the subjects through the steps of a run and tells what the whole will take; nothing is
  * written. */
 int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
                    const clvox_atlas_options *o);
 
 /* ---- results ---- */
+
+/* Subjects whose files are written side by side: more would not be faster, as each file is compressed by
+ * many threads. */
+enum { CLI_ATLAS_TOGETHER = 4 };
 
 /* Files of a template, and those of the run, whose `at` is -1. */
 typedef enum cli_atlas_file {

@@ -23,7 +23,7 @@ typedef struct sheet {
     clvox_report *page;
 } sheet;
 
-/* A subject's image on the template's grid. The warp is read where another process of a team has it. */
+/* A subject's image on the template's grid. What another process of a team has is read. */
 static int bring(const sheet *s, int subject, clvox_volume **out)
 {
     int status = CLVOX_OK;
@@ -31,14 +31,18 @@ static int bring(const sheet *s, int subject, clvox_volume **out)
     const clvox_atlas_map *m = &s->result->map[subject];
     const cli_atlas_entry *e = &s->r->entry[subject];
     clvox_transform affine = {.is_warp = 0}, own = {.is_warp = 1, .warp = m->warp}, *read = NULL;
+    clvox_volume *image = NULL;
     memcpy(affine.matrix, m->matrix, sizeof affine.matrix);
+    if (!e->volume)
+        CLI_TRY(clvox_volume_read(e->image, &image));
     if (s->r->warps && !m->warp)
         CLI_TRY(clvox_transform_read(cli_atlas_map_path(s->r, subject, CLI_ATLAS_WARP, s->at, path), &read));
     const clvox_link links[2] = {{s->r->warps ? (read ? read : &own) : &affine, 0}, {&affine, 0}};
-    status = clvox_apply(s->cli->ctx, e->volume, &s->result->average->grid, links, s->r->warps ? 2 : 1,
-                         CLVOX_INTERPOLATE_LINEAR, 0, out);
+    status = clvox_apply(s->cli->ctx, image ? image : e->volume, &s->result->average->grid, links,
+                         s->r->warps ? 2 : 1, CLVOX_INTERPOLATE_LINEAR, 0, out);
 end:
     clvox_transform_destroy(&read);
+    clvox_volume_destroy(&image);
     return status;
 }
 

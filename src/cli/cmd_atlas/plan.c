@@ -9,10 +9,11 @@
 
 #include "cli/bar.h"
 #include "cli/cmd_atlas/atlas.h"
+#include "clvox/threads.h"
 
-/* SAMPLES: subjects that are measured, so that the middle one has built no kernels, twice as many as are registered
- * at once on a device. STEPS: moves of maps in a round, as they mostly are. */
-enum { SAMPLES = 3, MOST_SAMPLES = 2 * CLI_MOST_AT_ONCE, STEPS = 2, MOST_TIMES = 256, MOST_PLANS = 16 };
+/* SAMPLES: subjects that are measured; on GPUs four times as many as are registered at once. STEPS: moves
+ * of maps in a round, as they mostly are. */
+enum { SAMPLES = 3, MOST_SAMPLES = 4 * CLI_MOST_AT_ONCE, STEPS = 2, MOST_TIMES = 256, MOST_PLANS = 16 };
 
 /* Bytes a second between processes, which nobody has measured here. */
 static const double NETWORK = 1e10;
@@ -24,7 +25,8 @@ typedef struct measured {
     double work[CLVOX_ATLAS_WORKS];           /* of one subject */
     double writing;                           /* its files */
     int at_once;                              /* on a device */
-    size_t voxels, device_bytes, image_bytes; /* of the template; of an image, with its mask and labels */
+    size_t voxels, device_bytes;     /* of the template */
+    size_t image_bytes, label_bytes; /* of an image with its mask; of labels */
 } measured;
 
 typedef struct expected {
@@ -62,41 +64,78 @@ static double middle(double *time, int count)
     return count ? time[(count - 1) / 2] : 0;
 }
 
+/* Without each device's first, which may have built kernels. */
+static double mean(const double *time, int count, int first)
+{
+    double sum = 0;
+    first = first < count ? first : 0;
+    for (int i = first; i < count; i++)
+        sum += time[i];
+    return count ? sum / (count - first) : 0;
+}
+
+typedef struct writing {
+    const clvox_atlas_map *map[CLI_ATLAS_TOGETHER];
+    clvox_volume *log[CLI_ATLAS_TOGETHER];
+} writing;
+
 /* The files of one subject, into a file that goes again. */
-static int time_writing(const command *cli, const clvox_volume *warp, double *seconds)
+static int write_one(void *user, size_t index, int worker)
 {
     int status = CLVOX_OK;
+    const writing *w = user;
     char path[PATH_MAX];
-    clvox_volume *log = NULL;
-    clvox_jacobian_summary unused;
     const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/clvox-plan-%d.nii.gz", folder && *folder ? folder : "/tmp",
-             (int)getpid());
-    const double mark = cli_seconds();
-    for (int i = 0; i < 2; i++)
-        CLI_TRY(clvox_warp_write(warp, path));
-    CLI_TRY(clvox_jacobian(cli->ctx, warp, NULL, 1, &log, &unused));
-    status = clvox_volume_write(log, path);
-    *seconds = cli_seconds() - mark;
+    (void)worker;
+    snprintf(path, sizeof path, "%s/clvox-plan-%d-%d.nii.gz", folder && *folder ? folder : "/tmp",
+             (int)getpid(), (int)index);
+    CLI_TRY(clvox_warp_write(w->map[index]->warp, path));
+    CLI_TRY(clvox_warp_write(w->map[index]->inverse_warp, path));
+    status = clvox_volume_write(w->log[index], path);
 end:
-    clvox_volume_destroy(&log);
     unlink(path);
+    return status;
+}
+
+/* Of a subject where as many are written side by side as in a run. */
+static int time_writing(const command *cli, const clvox_atlas_result *result, double *seconds)
+{
+    int status = CLVOX_OK, count = 0;
+    writing w = {.map = {NULL}};
+    clvox_jacobian_summary unused;
+    const double mark = cli_seconds();
+    for (int i = 0; i < result->subjects && count < CLI_ATLAS_TOGETHER; i++)
+        if (result->map[i].warp) {
+            w.map[count] = &result->map[i];
+            CLI_TRY(clvox_jacobian(cli->ctx, result->map[i].warp, NULL, 1, &w.log[count++], &unused));
+        }
+    CLI_TRY(clvox_parallel((size_t)count, write_one, &w));
+    *seconds = count ? (cli_seconds() - mark) / count : 0;
+end:
+    for (int i = 0; i < count; i++)
+        clvox_volume_destroy(&w.log[i]);
     return status;
 }
 
 /* A subject's share of work that a process does for all its subjects at once. */
 static void divide(measured *m, int samples)
 {
+    const int threads = clvox_threads(),
+              turns = (samples + threads - 1) / threads; /* of which each scales a subject */
+    const int of[CLVOX_ATLAS_WORKS] = {
+        [CLVOX_ATLAS_MEAN_MAP] = samples,         [CLVOX_ATLAS_MEAN_IMAGE] = samples,
+        [CLVOX_ATLAS_LIKENESS] = turns * threads, [CLVOX_ATLAS_GATHER] = turns * threads,
+        [CLVOX_ATLAS_MEAN_MAP_ONCE] = 1,          [CLVOX_ATLAS_EXPONENTIAL] = 1};
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
-        m->work[k] = middle(m->time[k], m->count[k]) /
-                     (k == CLVOX_ATLAS_MEAN_MAP || k == CLVOX_ATLAS_MEAN_IMAGE ? samples : 1);
+        m->work[k] =
+            of[k] ? middle(m->time[k], m->count[k]) / of[k] : mean(m->time[k], m->count[k], m->at_once);
 }
 
 static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
                    const clvox_atlas_options *asked, measured *m)
 {
     int status = CLVOX_OK;
-    const int enough = cli->at_once > 1 ? 2 * cli->at_once : SAMPLES,
+    const int enough = cli->at_once > 1 ? 4 * cli->at_once : SAMPLES,
               samples = r->count < enough ? r->count : enough;
     clvox_atlas_subject few[MOST_SAMPLES];
     clvox_context *beside[CLI_MOST_AT_ONCE];
@@ -121,13 +160,12 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     divide(m, samples);
     m->voxels = clvox_grid_voxels(&result.average->grid);
     m->device_bytes = result.device_bytes;
-    for (int i = 0; i < r->count; i++)
-        m->image_bytes += clvox_grid_voxels(&subjects[i].image->grid) * sizeof(float) *
-                          (size_t)(2 + (subjects[i].mask != NULL) + (subjects[i].labels != NULL)) /
-                          (size_t)r->count;
-    for (int i = 0; i < samples && !m->writing; i++)
-        if (result.map[i].warp)
-            CLI_TRY(time_writing(cli, result.map[i].warp, &m->writing));
+    for (int i = 0; i < r->count; i++) {
+        const size_t share = clvox_grid_voxels(&subjects[i].image->grid) * sizeof(float) / (size_t)r->count;
+        m->image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL));
+        m->label_bytes += share * (size_t)(subjects[i].labels != NULL);
+    }
+    status = time_writing(cli, &result, &m->writing);
 end:
     clvox_atlas_result_destroy(&result);
     return status;
@@ -146,18 +184,21 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                  own = ceil((double)e->subjects / e->processes);
     const double said =
         e->processes > 1 ? 2 * (double)m->voxels / NETWORK : 0; /* seconds a byte of each voxel */
-    e->reading = r->read_seconds * e->subjects / r->count;
+    e->reading = (r->read_seconds / r->count + m->work[CLVOX_ATLAS_GATHER]) * own;
     e->linear =
         linear ? turns * (m->work[CLVOX_ATLAS_FIRST_LINEAR] + (linear - 1) * m->work[CLVOX_ATLAS_LINEAR]) : 0;
     e->deformable = turns * rounds * m->work[CLVOX_ATLAS_DEFORMABLE];
-    e->centring = rounds * (STEPS * (turns * m->work[CLVOX_ATLAS_MOVE] + m->work[CLVOX_ATLAS_EXPONENTIAL]) +
-                            (STEPS + 1) * (own * m->work[CLVOX_ATLAS_MEAN_MAP] + 24 * said));
+    e->centring = rounds * (turns * m->work[CLVOX_ATLAS_DISPLACEMENT] +
+                            STEPS * (turns * m->work[CLVOX_ATLAS_MOVE] + m->work[CLVOX_ATLAS_EXPONENTIAL]) +
+                            (STEPS + 1) * (own * m->work[CLVOX_ATLAS_MEAN_MAP] +
+                                           m->work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
     e->averaging =
-        averages * (turns * m->work[CLVOX_ATLAS_PULL] + own * m->work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
+        averages * (turns * m->work[CLVOX_ATLAS_PULL] +
+                    own * (m->work[CLVOX_ATLAS_MEAN_IMAGE] + m->work[CLVOX_ATLAS_LIKENESS]) + 20 * said) +
         (r->with_labels ? turns * templates * m->work[CLVOX_ATLAS_VOTER] : 0);
-    e->writing = own * templates * m->writing;
+    e->writing = own * templates * m->writing + turns * templates * m->work[CLVOX_ATLAS_HAND_OVER];
     e->all = e->reading + e->linear + e->deformable + e->centring + e->averaging + e->writing;
-    const double kept = (double)m->image_bytes * e->subjects +
+    const double kept = (double)m->image_bytes * own + (double)m->label_bytes * e->subjects +
                         (double)m->voxels * ((deforms ? 28 : 4) * own +
                                              (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
                  within = r->store ? fmin(kept, (double)r->limit) : kept;
@@ -166,6 +207,23 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
 }
 
 /* ---- telling ------------------------------------------------------------- */
+
+const char *const cli_atlas_works[CLVOX_ATLAS_WORKS] = {
+    "first linear registration",
+    "linear registration",
+    "deformable registration",
+    "image through its map",
+    "maps moved by the mean",
+    "labels through its map",
+    "mean map",
+    "mean image",
+    "exponential of the mean map",
+    "length of its map",
+    "maps handed over",
+    "scaling and placing",
+    "mean map, once",
+    "likeness",
+};
 
 static const char *duration(double seconds, char out[32])
 {
@@ -207,20 +265,11 @@ static void tell(const command *cli, cJSON *to, const expected *e, double alone)
 
 static void tell_speeds(const command *cli, cJSON *to, const measured *m)
 {
-    static const char *const names[CLVOX_ATLAS_WORKS] = {"first linear registration",
-                                                         "linear registration",
-                                                         "deformable registration",
-                                                         "image through its map",
-                                                         "maps moved by the mean",
-                                                         "labels through its map",
-                                                         "mean map",
-                                                         "mean image",
-                                                         "exponential of the mean map"};
     char text[32];
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
         if (m->work[k] > 1e-6) { /* less: there is nothing of it to do */
-            cli_print(cli, "%-28s %s\n", names[k], duration(m->work[k], text));
-            cJSON_AddNumberToObject(to, names[k], m->work[k]);
+            cli_print(cli, "%-28s %s\n", cli_atlas_works[k], duration(m->work[k], text));
+            cJSON_AddNumberToObject(to, cli_atlas_works[k], m->work[k]);
         }
     cli_print(cli, "%-28s %s\n", "files", duration(m->writing, text));
     cJSON_AddNumberToObject(to, "files", m->writing);
@@ -252,8 +301,8 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     char text[2][32], beside[32] = "";
     measured *m = calloc(1, sizeof *m);
     CLI_TRY(plans);
-    status = m ? cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLI_TRY(status);
+    if (!m)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     m->at_once = cli->at_once;
     CLI_TRY(measure(cli, r, subjects, o, m));
     cJSON *result = cJSON_AddObjectToObject(cli->log, "plan");

@@ -3,6 +3,8 @@
 #include "cli/cmd_atlas/atlas.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include "cli/matrix.h"
 #include "cli/table.h"
 #include "clvox/files.h"
+#include "clvox/threads.h"
 
 /* A file, and its sidecar. kind: as of cli_atlas_sidecar. */
 static int claim(command *cli, const cli_atlas_request *r, int kind, bool of_subject, const char *path)
@@ -124,7 +127,7 @@ static int write_summary(const cli_atlas_request *r, const clvox_atlas_result *r
     return status;
 }
 
-/* ---- log J --------------------------------------------------------------- */
+/* ---- the list, and the mean of log J ---------------------------------------- */
 
 typedef struct subjects {
     const cli_atlas_request *r;
@@ -158,21 +161,6 @@ static void print_subjects(FILE *to, const void *what)
 /* Of whole numbers, so that the order of subjects changes no bit: 2^40 is a logarithm of 1. */
 static const double one = 0x1p40;
 
-/* log J of a subject's warp; its share of the mean goes into sum. */
-static int write_log_jacobian(command *cli, const clvox_atlas_map *m, int64_t *sum, const char *path)
-{
-    clvox_volume *log = NULL;
-    clvox_jacobian_summary unused;
-    int status = clvox_jacobian(cli->ctx, m->warp, NULL, 1, &log, &unused);
-    for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(&log->grid); i++)
-        sum[i] += llrint(one * m->share * (double)log->data[i]);
-    if (status >= 0)
-        status = clvox_volume_write(log, path);
-    clvox_volume_destroy(&log);
-    clvox_store_rest(m->warp);
-    return status;
-}
-
 static int write_mean(const clvox_grid *grid, const int64_t *sum, const char *path)
 {
     clvox_volume *mean = NULL;
@@ -185,77 +173,113 @@ static int write_mean(const clvox_grid *grid, const int64_t *sum, const char *pa
     return status;
 }
 
-/* Of every subject whose warps this process has; what of their mean they make up, to be added over a team. */
-static int write_own_log_jacobians(command *cli, const cli_atlas_request *r, int at,
-                                   const clvox_atlas_result *result, int64_t *sum)
+/* ---- files of subjects ---------------------------------------------------- */
+
+typedef struct writing {
+    command *cli;
+    const cli_atlas_request *r;
+    int at;
+    const clvox_atlas_result *result;
+    atomic_int next;      /* subject */
+    pthread_mutex_t lock; /* guards the device and sum */
+    int64_t *sum;         /* of log J by their shares, a voxel each; NULL: no warps are written */
+} writing;
+
+static int log_jacobian(writing *w, const clvox_volume *warp, clvox_volume **log)
 {
-    int status = CLVOX_OK;
-    char path[PATH_MAX];
-    for (int i = 0; i < r->count; i++) {
-        if (!(result->map[i].share > 0))
-            continue;
-        cli_atlas_map_path(r, i, CLI_ATLAS_LOG_JACOBIAN, at, path);
-        CLI_TRY(result->map[i].warp ? write_log_jacobian(cli, &result->map[i], sum, path) : CLVOX_OK);
-        cli_log_output(cli, path);
-    }
-end:
+    clvox_jacobian_summary unused;
+    pthread_mutex_lock(&w->lock);
+    const int status = clvox_jacobian(w->cli->ctx, warp, NULL, 1, log, &unused);
+    pthread_mutex_unlock(&w->lock);
     return status;
 }
 
-/* Of every subject, their mean, and their list. */
-static int write_log_jacobians(command *cli, const cli_atlas_request *r, int at,
-                               const clvox_atlas_result *result)
+static void add_share(writing *w, double share, const clvox_volume *log)
+{
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < clvox_grid_voxels(&log->grid); i++)
+        w->sum[i] += llrint(one * share * (double)log->data[i]);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Its warps and log J, by the process that has them, whose share goes into the mean; its affine by the
+ * first process. */
+static int write_subject(writing *w, int subject)
+{
+    int status = CLVOX_OK;
+    const clvox_atlas_map *m = &w->result->map[subject];
+    clvox_volume *log = NULL;
+    char path[CLI_ATLAS_MAPS][PATH_MAX];
+    for (int k = 0; k < CLI_ATLAS_MAPS; k++)
+        cli_atlas_map_path(w->r, subject, (cli_atlas_map)k, w->at, path[k]);
+    if (w->result->average && cli_is_first(w->cli))
+        CLI_TRY(clvox_affine_write(CLI_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path[CLI_ATLAS_AFFINE]));
+    if (!w->sum || !m->warp)
+        goto end;
+    CLI_TRY(clvox_warp_write(m->warp, path[CLI_ATLAS_WARP]));
+    CLI_TRY(log_jacobian(w, m->warp, &log));
+    clvox_store_rest(m->warp);
+    CLI_TRY(clvox_warp_write(m->inverse_warp, path[CLI_ATLAS_INVERSE]));
+    clvox_store_rest(m->inverse_warp);
+    add_share(w, m->share, log);
+    status = clvox_volume_write(log, path[CLI_ATLAS_LOG_JACOBIAN]);
+end:
+    clvox_volume_destroy(&log);
+    return status;
+}
+
+static int write_next(void *user, size_t index, int worker)
+{
+    int status = CLVOX_OK;
+    writing *w = user;
+    (void)index, (void)worker;
+    for (int i; status >= 0 && (i = atomic_fetch_add(&w->next, 1)) < w->r->count;)
+        if (w->result->map[i].share > 0)
+            status = write_subject(w, i);
+    return status;
+}
+
+static void log_subjects(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+{
+    char path[PATH_MAX];
+    for (int i = 0; i < r->count; i++)
+        for (int k = 0; k < (r->warps ? CLI_ATLAS_MAPS : CLI_ATLAS_WARP) && result->map[i].share > 0; k++)
+            cli_log_output(cli, cli_atlas_map_path(r, i, (cli_atlas_map)k, at, path));
+}
+
+/* Of every subject; with warps also the mean of log J over the team, and the list of all. */
+static int write_subjects(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
 {
     int status = CLVOX_OK;
     const bool there = !result->average, mine = !there && cli_is_first(cli);
     const size_t n = there ? 0 : clvox_grid_voxels(&result->average->grid);
     char path[PATH_MAX];
-    int64_t *sum = calloc(n + 1, sizeof *sum);
-    status = sum ? write_own_log_jacobians(cli, r, at, result, sum)
-                 : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    writing w = {.cli = cli, .r = r, .at = at, .result = result, .lock = PTHREAD_MUTEX_INITIALIZER};
+    if (r->warps && !(w.sum = calloc(n + 1, sizeof *w.sum)))
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (status >= 0 && !there)
+        status = clvox_parallel(CLI_ATLAS_TOGETHER, write_next, &w);
     CLI_TRY(clvox_team_agree(cli->team, status));
+    log_subjects(cli, r, at, result);
+    if (!r->warps)
+        goto end;
     if (cli->team && !there)
-        CLI_TRY(cli->team->sum(cli->team->user, sum, n));
+        CLI_TRY(cli->team->sum(cli->team->user, w.sum, n));
     cli_atlas_path(r, CLI_ATLAS_MEAN_LOG_JACOBIAN, at, path);
-    CLI_TRY(mine ? write_mean(&result->average->grid, sum, path) : CLVOX_OK);
+    status = mine ? write_mean(&result->average->grid, w.sum, path) : CLVOX_OK;
+    CLI_TRY(clvox_team_agree(cli->team, status));
     cli_log_output(cli, path);
     cli_atlas_path(r, CLI_ATLAS_SUBJECTS, at, path);
-    CLI_TRY(mine ? cli_table_write(path, print_subjects, &(subjects){r, at, result}) : CLVOX_OK);
+    status = mine ? cli_table_write(path, print_subjects, &(subjects){r, at, result}) : CLVOX_OK;
+    CLI_TRY(clvox_team_agree(cli->team, status));
     cli_log_output(cli, path);
 end:
-    free(sum);
+    pthread_mutex_destroy(&w.lock);
+    free(w.sum);
     return status;
 }
 
-/* ---- files --------------------------------------------------------------- */
-
-static int write_map(const clvox_atlas_map *m, int kind, const char *path)
-{
-    const clvox_volume *warp = kind == CLI_ATLAS_WARP ? m->warp : m->inverse_warp;
-    const int status = kind == CLI_ATLAS_AFFINE
-                           ? clvox_affine_write(CLI_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path)
-                           : clvox_warp_write(warp, path);
-    clvox_store_rest(kind == CLI_ATLAS_AFFINE ? NULL : warp);
-    return status;
-}
-
-/* Of every subject: by the process that has its warps, the affine by the first. */
-static int write_maps(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
-{
-    int status = CLVOX_OK;
-    char path[PATH_MAX];
-    for (int i = 0; i < r->count; i++)
-        for (int k = 0; k < (r->warps ? CLI_ATLAS_LOG_JACOBIAN : CLI_ATLAS_WARP) && result->map[i].share > 0;
-             k++) {
-            const bool mine =
-                k == CLI_ATLAS_AFFINE ? result->average && cli_is_first(cli) : result->map[i].warp != NULL;
-            cli_atlas_map_path(r, i, (cli_atlas_map)k, at, path);
-            CLI_TRY(mine ? write_map(&result->map[i], k, path) : CLVOX_OK);
-            cli_log_output(cli, path);
-        }
-end:
-    return status;
-}
+/* ---- files of the template ------------------------------------------------ */
 
 /* What there is one of. there: an earlier run has written it. */
 static int write_template(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
@@ -288,9 +312,7 @@ end:
 int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
 {
     int status = CLVOX_OK;
-    CLI_TRY(clvox_team_agree(cli->team, write_maps(cli, r, at, result)));
-    if (r->warps)
-        CLI_TRY(clvox_team_agree(cli->team, write_log_jacobians(cli, r, at, result)));
+    CLI_TRY(write_subjects(cli, r, at, result));
     CLI_TRY(clvox_team_agree(cli->team, cli_is_first(cli) ? write_template(cli, r, at, result) : CLVOX_OK));
     if (r->derivatives)
         status = clvox_team_agree(cli->team, cli_is_first(cli) ? cli_atlas_write_sidecars(cli, r, at, result)

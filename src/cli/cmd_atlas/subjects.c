@@ -167,7 +167,7 @@ static int check_loaded(const cli_atlas_request *r, cli_atlas_entry *e)
     clvox_volume *const all[OF_SUBJECT] = {e->volume, e->mask_volume, e->label_volume};
     if (r->regress && !isfinite(e->covariate))
         return clvox_fail(CLVOX_ERROR_DATA, "%s: its %s is not known", e->image, r->regress);
-    if (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR)
+    if (e->volume && (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR))
         return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
     if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
@@ -178,19 +178,22 @@ end:
     return status;
 }
 
-/* Reads subjects that follow one another side by side. Where one cannot be read none is, and the log has
- * none. */
-static int load_group(command *cli, const cli_atlas_request *r, int from, int count)
+/* Reads subjects side by side. Where one cannot be read none is, and the log has none. labels: these
+ * alone. */
+static int load_group(command *cli, cli_atlas_entry *const *entry, int count, bool labels)
 {
     int status = CLVOX_OK;
     cli_input inputs[CLI_MAX_TEXTS];
     cJSON *logged = cJSON_GetObjectItem(cli->log, "inputs");
     const int before = cJSON_GetArraySize(logged);
-    for (int i = 0; i < count; i++)
-        list_inputs(&r->entry[from + i], inputs + OF_SUBJECT * i);
-    for (int i = 0; i < OF_SUBJECT * count; i++)
-        if (inputs[i].path)
-            CLI_TRY(cli_claim_input(cli, inputs[i].path));
+    for (int i = 0; i < count; i++) {
+        list_inputs(entry[i], inputs + OF_SUBJECT * i);
+        for (int k = OF_SUBJECT * i; k < OF_SUBJECT * (i + 1); k++)
+            if (inputs[k].path)
+                CLI_TRY(cli_claim_input(cli, inputs[k].path));
+        for (int k = 0; k < 2 && labels; k++)
+            inputs[OF_SUBJECT * i + k].path = NULL;
+    }
     status = cli_load(cli, inputs, OF_SUBJECT * count, NULL, NULL, false);
     logged = cJSON_GetObjectItem(cli->log, "inputs");
     while (status < 0 && cJSON_GetArraySize(logged) > before)
@@ -258,37 +261,131 @@ void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why
     cJSON_AddItemToArray(cJSON_GetObjectItem(cli->log, "left_out"), cJSON_CreateString(e->image));
 }
 
-int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad)
+/* ---- all of them ------------------------------------------------------------ */
+
+/* Subjects whose image this process reads: without a team all, else every so many-th. */
+static bool is_own(const command *cli, int place)
 {
-    /* At once: with few files of a subject threads have little to do, and what is read is in memory. */
+    return !cli->team || place % cli->team->size == cli->team->rank;
+}
+
+/* Reads its own subjects; or the labels of the others, which every process counts the votes of. */
+static int load_some(command *cli, cli_atlas_request *r, bool skip_bad, bool labels)
+{
+    /* With few files of a subject threads have little to do, and what is read is in memory. */
     enum { AT_ONCE = 8 };
-    int status = CLVOX_OK, kept = 0, count = r->count, group;
     const int most = clvox_threads() < AT_ONCE ? clvox_threads() : AT_ONCE;
-    cJSON_AddArrayToObject(cli->log, "left_out");
-    for (int from = 0; from < count; from += group) {
-        group = count - from < most ? count - from : most;
-        const bool together = group > 1 && load_group(cli, r, from, group) >= 0;
-        for (int i = from; i < from + group; i++) {
-            cli_atlas_entry *e = &r->entry[i];
-            status = together ? CLVOX_OK : load_group(cli, r, i, 1);
+    for (int next = 0; next < r->count;) {
+        cli_atlas_entry *group[AT_ONCE];
+        int count = 0, status;
+        for (; next < r->count && count < most; next++)
+            if (is_own(cli, next) != labels && !*r->why[next].text)
+                group[count++] = &r->entry[next];
+        const bool together = count > 1 && load_group(cli, group, count, labels) >= 0;
+        for (int i = 0; i < count; i++) {
+            status = together ? CLVOX_OK : load_group(cli, &group[i], 1, labels);
             if (status >= 0)
-                status = check_loaded(r, e);
-            if (status < 0 && skip_bad && status != CLVOX_ERROR_MEMORY) {
-                cli_atlas_leave_out(cli, e, clvox_message());
-                entry_free(e, r->columns);
-                *e = (cli_atlas_entry){.weight = 0};
-                status = CLVOX_OK;
+                status = check_loaded(r, group[i]);
+            if (status >= 0)
                 continue;
-            }
-            CLI_TRY(status);
-            r->entry[kept] = *e;
-            if (kept++ < i)
-                *e = (cli_atlas_entry){.weight = 0};
+            if (labels || !skip_bad || status == CLVOX_ERROR_MEMORY)
+                return status;
+            snprintf(r->why[group[i] - r->entry].text, sizeof r->why->text, "%s", clvox_message());
+        }
+    }
+    return CLVOX_OK;
+}
+
+/* Those with a reason go. */
+static int leave_out(command *cli, cli_atlas_request *r)
+{
+    int kept = 0;
+    for (int i = 0; i < r->count; i++) {
+        cli_atlas_entry e = r->entry[i];
+        r->entry[i] = (cli_atlas_entry){.weight = 0};
+        if (*r->why[i].text) {
+            cli_atlas_leave_out(cli, &e, r->why[i].text);
+            entry_free(&e, r->columns);
+        } else {
+            r->entry[kept++] = e;
         }
     }
     r->count = kept;
-    if (!kept)
-        status = clvox_fail(CLVOX_ERROR_DATA, "none of the subjects can be read");
+    return kept ? CLVOX_OK : clvox_fail(CLVOX_ERROR_DATA, "none of the subjects can be read");
+}
+
+/* What the other processes have read enters the first one's log. */
+static int gather_inputs(command *cli)
+{
+    int status = CLVOX_OK;
+    char *text = NULL;
+    for (int from = 1; cli->team && from < cli->team->size; from++) {
+        int64_t size = 0;
+        cJSON *logged = cJSON_GetObjectItem(cli->log, "inputs"), *read;
+        if (cli->team->rank == from) {
+            text = cJSON_PrintUnformatted(logged);
+            size = text ? (int64_t)strlen(text) + 1 : 0;
+        }
+        CLI_TRY(cli->team->spread(cli->team->user, from, &size, sizeof size));
+        if (!size)
+            continue;
+        text = text ? text : malloc((size_t)size);
+        CLI_TRY(clvox_team_agree(cli->team,
+                                 text ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+        CLI_TRY(cli->team->spread(cli->team->user, from, text, (size_t)size));
+        read = cli_is_first(cli) ? cJSON_Parse(text) : NULL;
+        while (read && read->child)
+            cJSON_AddItemToArray(logged ? logged : cJSON_AddArrayToObject(cli->log, "inputs"),
+                                 cJSON_DetachItemViaPointer(read, read->child));
+        cJSON_Delete(read);
+        free(text);
+        text = NULL;
+    }
+end:
+    free(text);
+    return status;
+}
+
+/* The log names files in the order of the subjects. */
+static void sort_inputs(const command *cli, cli_atlas_request *r)
+{
+    cJSON *from = cJSON_GetObjectItem(cli->log, "inputs"), *to = from ? cJSON_CreateArray() : NULL, *one,
+          *next;
+    cli_input inputs[OF_SUBJECT];
+    for (int i = 0; to && i < r->count; i++) {
+        list_inputs(&r->entry[i], inputs);
+        for (int k = 0; k < OF_SUBJECT; k++)
+            for (one = from->child; inputs[k].path && one; one = next) {
+                next = one->next;
+                if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(one, "path")), inputs[k].path))
+                    continue;
+                cJSON_AddItemToArray(to, cJSON_DetachItemViaPointer(from, one));
+                break;
+            }
+    }
+    if (to)
+        cJSON_ReplaceItemInObject(cli->log, "inputs", to);
+}
+
+int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad)
+{
+    cJSON_AddArrayToObject(cli->log, "left_out");
+    r->why = calloc((size_t)r->count, sizeof *r->why);
+    return r->why ? load_some(cli, r, skip_bad, false) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+}
+
+int cli_atlas_settle(command *cli, cli_atlas_request *r, bool skip_bad)
+{
+    int status = CLVOX_OK;
+    if (cli->team) {
+        CLI_TRY(cli->team->sum(cli->team->user, (int64_t *)(void *)r->why,
+                               (size_t)r->count * sizeof *r->why / sizeof(int64_t)));
+        CLI_TRY(clvox_team_agree(cli->team, load_some(cli, r, skip_bad, true)));
+        CLI_TRY(gather_inputs(cli));
+    }
+    status = leave_out(cli, r);
+    if (cli->team && cli_is_first(cli))
+        sort_inputs(cli, r);
 end:
     return status;
 }
@@ -300,6 +397,7 @@ void cli_atlas_free(cli_atlas_request *r)
     free(r->entry);
     cli_table_free_names(r->column, r->columns);
     free(r->at_text);
+    free(r->why);
     clvox_volume_destroy(&r->start_volume);
     clvox_store_destroy(&r->store);
 }

@@ -9,6 +9,7 @@
 #include "runtime/device/context.h"
 #include "runtime/device/host.h"
 #include "runtime/kernel/kernel.h"
+#include "runtime/queue/buffer.h"
 #include "runtime/program/program.h"
 #include "runtime/device/select.h"
 
@@ -83,6 +84,9 @@ clv_gate *clv_context_gate(const clvox_context *context)
     return context->gate;
 }
 
+/* Buffers that wait for their next use take so much of a GPU, of each of the four contexts at most. */
+static const double OF_SPARES = .02;
+
 /* A context of its own on the device in a place of the list: NVIDIA's driver keeps threads that share one waiting
  * for each other. */
 static int open_device(const clvox_context_options *options, const clvox_device *devices, int chosen,
@@ -103,6 +107,8 @@ static int open_device(const clvox_context_options *options, const clvox_device 
         ctx->queue = clCreateCommandQueue(ctx->context, ctx->device, 0, &error);
     }
     CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
+    if (ctx->limits.type == CLVOX_DEVICE_GPU) /* for contexts that others do not share */
+        clv_pool_spare(ctx, (size_t)(OF_SPARES * (double)ctx->limits.global_bytes));
     CLV_TRY(complete(ctx));
     *out = ctx;
     ctx = NULL;
@@ -284,6 +290,7 @@ void clvox_context_destroy(clvox_context **context)
     /* Workers of some drivers still use what is released below while commands are under way. */
     if (ctx->queue)
         clFinish(ctx->queue);
+    clv_pool_spare(ctx, 0);
     clv_timing_drop(ctx);
     clv_compilers_free(ctx);
     clv_ahead_release(ctx);

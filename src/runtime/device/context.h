@@ -52,6 +52,14 @@ typedef struct clv_pending {
 
 enum { CLV_MOST_TRUSTED = 4 };
 
+/* Device memory that a pipeline has given back, for the next one: drivers of GPUs take a millisecond for a
+ * large buffer. */
+enum { CLV_MOST_SPARES = 32 };
+typedef struct clv_spare {
+    cl_mem mem;
+    size_t bytes;
+} clv_spare;
+
 struct clvox_context {
     clvox_device_limits limits;
     clvox_context_options options;
@@ -67,6 +75,9 @@ struct clvox_context {
     char *build_identity; /* what, beside source and options, a built program depends on */
     clv_wisdom *wisdom; /* NULL: the planner goes by its own order alone */
     size_t allocated, peak;
+    clv_spare spare[CLV_MOST_SPARES]; /* the oldest first */
+    int spares;
+    size_t spare_bytes, spare_most; /* of device memory */
     clv_built **built;
     int built_count, built_room;
     clv_memo *memo;

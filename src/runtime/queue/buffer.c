@@ -5,6 +5,63 @@
 
 #include "runtime/device/context.h"
 
+/* ---- spare buffers --------------------------------------------------------- */
+
+/* Smaller ones are cheap to make. */
+static const size_t SPARED = 1 << 18;
+
+static void drop_oldest(clvox_context *ctx)
+{
+    clReleaseMemObject(ctx->spare[0].mem);
+    ctx->spare_bytes -= ctx->spare[0].bytes;
+    ctx->spares--;
+    for (int i = 0; i < ctx->spares; i++)
+        ctx->spare[i] = ctx->spare[i + 1];
+}
+
+void clv_pool_spare(clvox_context *ctx, size_t bytes)
+{
+    ctx->spare_most = bytes;
+    while (ctx->spare_bytes > bytes)
+        drop_oldest(ctx);
+}
+
+/* One of that size, the latest; NULL: there is none. */
+static cl_mem take_spare(clvox_context *ctx, size_t bytes)
+{
+    for (int i = ctx->spares - 1; i >= 0; i--) {
+        cl_mem found = ctx->spare[i].mem;
+        if (ctx->spare[i].bytes != bytes)
+            continue;
+        ctx->spare_bytes -= bytes;
+        ctx->spares--;
+        for (int k = i; k < ctx->spares; k++)
+            ctx->spare[k] = ctx->spare[k + 1];
+        return found;
+    }
+    return NULL;
+}
+
+/* Commands of the context's queue that still use it come before those of its next owner. */
+static void spare(clv_buffer **buffer)
+{
+    clv_buffer *b = *buffer;
+    if (!b || b->host || b->image || b->bytes < SPARED || b->bytes > b->owner->spare_most) {
+        clv_buffer_destroy(buffer);
+        return;
+    }
+    clvox_context *ctx = b->owner;
+    while (ctx->spares == CLV_MOST_SPARES || ctx->spare_bytes + b->bytes > ctx->spare_most)
+        drop_oldest(ctx);
+    ctx->spare[ctx->spares++] = (clv_spare){b->mem, b->bytes};
+    ctx->spare_bytes += b->bytes;
+    ctx->allocated -= b->bytes;
+    free(b);
+    *buffer = NULL;
+}
+
+/* ---- buffers --------------------------------------------------------------- */
+
 /* host: memory to lie in, on CPU devices; NULL: the device's own. */
 static int create(clvox_context *ctx, void *host, size_t bytes, const char *what, clv_buffer **out)
 {
@@ -26,7 +83,15 @@ static int create(clvox_context *ctx, void *host, size_t bytes, const char *what
         buffer->host = host;
         flags |= CL_MEM_USE_HOST_PTR;
     }
-    buffer->mem = clCreateBuffer(ctx->context, flags, bytes, buffer->host, &error);
+    buffer->mem = buffer->host ? NULL : take_spare(ctx, bytes);
+    error = CL_SUCCESS;
+    for (int again = 0; !buffer->mem && again < 2; again++) {
+        buffer->mem = clCreateBuffer(ctx->context, flags, bytes, buffer->host, &error);
+        if (error == CL_SUCCESS || !ctx->spares)
+            break;
+        while (ctx->spares)
+            drop_oldest(ctx);
+    }
     if (error != CL_SUCCESS) {
         free(buffer);
         return clv_cl_fail(error, "clCreateBuffer", what);
@@ -269,6 +334,8 @@ int clv_pool_take_over(clvox_context *ctx, const clv_request *requests, void *co
                               "%.0f MiB in one; use a coarser grid or another device",
                               requests[i].what, mib(requests[i].bytes), mib(needed), l->name,
                               mib(l->max_allocation));
+    while (ctx->spares && l->global_bytes && needed + ctx->spare_bytes > available)
+        drop_oldest(ctx);
     for (int i = 0; i < count; i++) {
         const clv_request *r = &requests[i];
         int status = create(ctx, host ? host[i] : NULL, r->bytes, r->what, r->slot);
@@ -283,5 +350,5 @@ int clv_pool_take_over(clvox_context *ctx, const clv_request *requests, void *co
 void clv_pool_release(const clv_request *requests, int count)
 {
     for (int i = 0; i < count; i++)
-        clv_buffer_destroy(requests[i].slot);
+        spare(requests[i].slot);
 }

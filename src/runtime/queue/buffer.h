@@ -64,6 +64,10 @@ typedef struct clv_request {
     const char *what;
 } clv_request;
 
+/* Buffers that pools release stay with the context, up to so many bytes, for requests of the same size;
+ * GPUs begin with a share of their memory, CPU devices with 0. They go where others need the room. */
+void clv_pool_spare(clvox_context *ctx, size_t bytes);
+
 size_t clv_pool_bytes(const clv_request *requests, int count);
 /* Takes every request or none; refuses with needed and available bytes. */
 int clv_pool_take(clvox_context *ctx, const clv_request *requests, int count);
