@@ -19,7 +19,7 @@ import time
 import records
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
-FIGURES = ["dice", "dice_vote", "lncc4", "sd_log_j", "min_j", "folds", "cpu"]
+FIGURES = ["dice", "dice_vote", "lncc4", "sd_log_j", "min_j", "folds", "cpu", "epe_mean"]
 
 
 def averages(rows):
@@ -45,10 +45,11 @@ def measured(options, line, folder):
 
 
 def text(record, beginning="", figure="dice"):
-    """The table: a row for each setting, Dice and sd log J of each set."""
+    """The table: a row for each setting, Dice and sd log J of each set, and where the true map is known, the error."""
     rows = [row for row in record["rows"] if row["setting"].startswith(beginning)]
     sets = list(dict.fromkeys(row["set"] for row in rows))
-    cells = {(row["setting"], row["set"]): f"{row[figure]:.4f}, {row['sd_log_j']:.3f}" for row in rows if figure in row}
+    cells = {(row["setting"], row["set"]): f"{row[figure]:.4f}, {row['sd_log_j']:.3f}"
+             + (f", {row['epe_mean']:.2f} mm" if "epe_mean" in row else "") for row in rows if figure in row}
     lines = [f"{record['device']}, {record['date']}; Dice {'by vote' if figure == 'dice_vote' else 'at the nearest voxel'} and sd log J:", "",
              "| setting | " + " | ".join(sets) + " |", "|---" * (len(sets) + 1) + "|"]
     for name in dict.fromkeys(row["setting"] for row in rows):
