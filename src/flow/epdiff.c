@@ -50,7 +50,8 @@ static int copy(const clv_flow_level *flow, const clv_buffer *from, clv_buffer *
     return clv_buffer_copy(flow->run->ctx, from, 0, to, 0, 3 * (size_t)flow->level->n * sizeof(float));
 }
 
-/* The stages of a step from m, whose velocity is `speed`; to (NULL: not wanted), which may be m, where it leads. */
+/* The stages of a step from m, whose velocity is `speed`; to (NULL: not wanted), which may be m, where it
+ * leads. */
 static int step(const clv_flow_level *flow, clv_buffer *m, clv_buffer *speed, float h, clv_buffer *to)
 {
     int status = CLVOX_OK;
@@ -75,8 +76,8 @@ end:
 }
 
 /* gradient, by what step leads to, becomes that by m, with K more (NULL: 0) added. */
-static int step_adjoint(const clv_flow_level *flow, clv_buffer *m, clv_buffer *speed, float h, const clv_buffer *more,
-                        clv_buffer *gradient)
+static int step_adjoint(const clv_flow_level *flow, clv_buffer *m, clv_buffer *speed, float h,
+                        const clv_buffer *more, clv_buffer *gradient)
 {
     int status = CLVOX_OK;
     clvox_context *ctx = flow->run->ctx;
@@ -127,8 +128,8 @@ int clv_shooting_forward(const clv_flow_level *flow)
     for (int k = 0; k <= flow->steps; k++) {
         clv_buffer *m = momentum_at(flow, k), *v = speed_at(flow, k);
         CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_SPEED, m, v));
-        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){m, v, NULL, 0, 3 * flow->level->n}, run->partial,
-                           own->flow.numbers, CLV_FLOW_DOTS + k));
+        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){m, v, NULL, 0, 3 * flow->level->n},
+                           run->partial, own->flow.numbers, CLV_FLOW_DOTS + k));
         if (k < flow->steps)
             CLV_TRY(step(flow, m, v, length_of(flow, k), own->node[k]));
     }

@@ -41,8 +41,8 @@ clv_buffer *clv_shooting_field(clv_registration *run, int field)
     clv_shooting *own = clv_shooting_of(run);
     int last = run->options->timesteps - 1;
     clv_buffer *const shared[CLV_SHOOTING_SHARED] = {
-        own->flow.spare,  own->flow.force[0], own->flow.force[1],  run->u,           run->inverse,
-        own->flow.u_fixed, own->flow.v[last], own->flow.w[last], own->node[last],
+        own->flow.spare,   own->flow.force[0], own->flow.force[1], run->u,          run->inverse,
+        own->flow.u_fixed, own->flow.v[last],  own->flow.w[last],  own->node[last],
     };
     return field < CLV_SHOOTING_SHARED ? shared[field] : own->own[field - CLV_SHOOTING_SHARED];
 }
@@ -174,14 +174,16 @@ end:
     return status;
 }
 
-/* Voxels of a coarser level are larger, and so are the steps that follow a momentum there; their number is even. */
+/* Voxels of a coarser level are larger, and so are the steps that follow a momentum there; their number is
+ * even. */
 static int level_steps(const clvox_register_options *o, int index)
 {
     double steps = o->timesteps * o->shrink[o->levels - 1] / o->shrink[index];
     return steps < o->timesteps ? 2 * (int)ceil(steps / 2 - 1e-9) : o->timesteps;
 }
 
-static int run_level(clv_registration *run, int index, double share, clvox_grid *at, clvox_register_result *result)
+static int run_level(clv_registration *run, int index, double share, clvox_grid *at,
+                     clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clv_pyramid_level level;
@@ -220,8 +222,9 @@ static int run_shooting(clv_registration *run, clvox_register_result *result)
     return clv_flow_run(run, result, run_level);
 }
 
-#define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
-    .timesteps = 8, .levels = 3, .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .7
+#define COMMON                                                                                               \
+    .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, .timesteps = 8, .levels = 3, \
+    .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .7
 
 const clv_model clv_model_shooting = {
     .deform = CLVOX_DEFORM_SHOOTING,

@@ -10,8 +10,9 @@
 
 #include "flow/flow.h"
 
-/* Fields that stages of steps work in; the first four serve steps forward. They share buffers: with positions and forces,
- * which are found anew before they are needed, and with what belongs to the last time step, which the adjoint leaves first. */
+/* Fields that stages of steps work in; the first four serve steps forward. They share buffers: with positions
+ * and forces, which are found anew before they are needed, and with what belongs to the last time step, which
+ * the adjoint leaves first. */
 enum {
     CLV_SHOOTING_RATE,
     CLV_SHOOTING_SUM,
@@ -60,8 +61,8 @@ int clv_shooting_forward(const clv_flow_level *flow);
  * what it is at the beginning. Explicit steps that are too long for a momentum let it grow without bound. */
 bool clv_shooting_followed(const clv_flow_level *flow, const float *numbers);
 
-/* dS/dm into direction, from w_k = dS/dv_k as clv_flow_adjoint leaves them. Overwrites positions, forces, and all of the
- * last time step. */
+/* dS/dm into direction, from w_k = dS/dv_k as clv_flow_adjoint leaves them. Overwrites positions, forces, and
+ * all of the last time step. */
 int clv_shooting_adjoint(const clv_flow_level *flow);
 
 #endif
