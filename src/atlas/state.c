@@ -29,7 +29,7 @@
 static const char MAGIC[8] = "clvatlas";
 
 /* Maps are kept while that takes no more than this share of the time, after so many seconds that are free. */
-static const double SHARE = .05, FREE = 2;
+static const double SHARE = .05, FREE = .5;
 
 typedef struct head {
     char magic[8];
