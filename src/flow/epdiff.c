@@ -128,8 +128,8 @@ int clv_shooting_forward(const clv_flow_level *flow)
     for (int k = 0; k <= flow->steps; k++) {
         clv_buffer *m = momentum_at(flow, k), *v = speed_at(flow, k);
         CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_SPEED, m, v));
-        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){m, v, NULL, 0, 3 * flow->level->n},
-                           run->partial, own->flow.numbers, CLV_FLOW_DOTS + k));
+        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){m, v, NULL, 0, 3 * flow->level->n}, run->partial,
+                           own->flow.numbers, CLV_FLOW_DOTS + k));
         if (k < flow->steps)
             CLV_TRY(step(flow, m, v, length_of(flow, k), own->node[k]));
     }

@@ -125,8 +125,8 @@ enum { MOST_SOLVING = 200 };
 static bool solver_of(const clv_registration *run, clv_fluid_operator *op, clv_solver_options *how)
 {
     const clvox_register_options *o = run->options;
-    *how = (clv_solver_options){(clv_solver_kind)o->solver,
-                                o->solver_tolerance > 0 ? o->solver_tolerance : SOLVED, MOST_SOLVING};
+    *how = (clv_solver_options){(clv_solver_kind)o->solver, o->solver_tolerance > 0 ? o->solver_tolerance : SOLVED,
+                                MOST_SOLVING};
     for (int a = 0; a < 3 && o->solver == CLVOX_SOLVER_SOR; a++)
         op->periodic = op->periodic && (op->size[a] == 1 || op->size[a] % 2 == 0);
     return o->solver != CLVOX_SOLVER_FFT;
@@ -349,8 +349,7 @@ static float step_of(const clv_flow_level *flow, const half *h)
 }
 
 /* next = d + s w(x + d); d NULL: 0. */
-static int advance(const clv_flow_level *flow, const clv_buffer *d, const clv_buffer *w, float s,
-                   clv_buffer *next)
+static int advance(const clv_flow_level *flow, const clv_buffer *d, const clv_buffer *w, float s, clv_buffer *next)
 {
     clvox_context *ctx = flow->run->ctx;
     const int *size = flow->level->fixed.size;
@@ -358,12 +357,8 @@ static int advance(const clv_flow_level *flow, const clv_buffer *d, const clv_bu
     if (!d)
         return clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(next, flow->level->fixed.size), w, NULL,
                              NULL, (float[4]){s, 0, 0, 0});
-    return clv_compose(ctx, &(clv_compose_args){.u = d,
-                                                .own = 1,
-                                                .w = *CLV_VECTORS(w, size),
-                                                .map = &flow->fixed,
-                                                .reorient = reorient,
-                                                .extend = true,
+    return clv_compose(ctx, &(clv_compose_args){.u = d, .own = 1, .w = *CLV_VECTORS(w, size),
+                                                .map = &flow->fixed, .reorient = reorient, .extend = true,
                                                 .out = *CLV_VECTORS(next, size)});
 }
 
@@ -399,29 +394,20 @@ static int compare_channel(const clv_flow_level *flow, int index)
     CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_fixed, size), &flow->fixed, own->u_fixed, CLV_LINEAR,
                      c->outside, CLV_VOLUME(run->scratch_b, size)));
     const clv_metric_args compared = {
-        .fixed = clv_image_of(run->scratch_b, size, NULL, 1),
-        .moving = run->scratch_a,
-        .parameter = clv_metric_parameter(metric, o, false),
-        .epsilon = CLV_DEFORM_EPSILON,
+        .fixed = clv_image_of(run->scratch_b, size, NULL, 1), .moving = run->scratch_a,
+        .parameter = clv_metric_parameter(metric, o, false), .epsilon = CLV_DEFORM_EPSILON,
         .local = o->local_gradient != 0,
-        .derivative_moving = own->derivative[0],
-        .derivative_fixed = own->derivative[1],
-        .scratch = run->metric_scratch,
-        .partial = run->partial,
-        .out = own->numbers,
-        .slot = CLV_FLOW_METRIC + 2 * index,
+        .derivative_moving = own->derivative[0], .derivative_fixed = own->derivative[1],
+        .scratch = run->metric_scratch, .partial = run->partial,
+        .out = own->numbers, .slot = CLV_FLOW_METRIC + 2 * index,
     };
     CLV_TRY(metric->derivative(run->ctx, &compared));
     for (int fixed = 0; fixed < 2; fixed++) {
         half h = half_of(flow, fixed);
         const clv_metric_force_args args = {
-            .moving = clv_image_of(fixed ? c->level_fixed : c->level_moving, fixed ? size : l->moving.size,
-                                   NULL, 1),
-            .map = fixed ? &flow->fixed : &flow->moving,
-            .u = h.u,
-            .derivative = own->derivative[fixed],
-            .weight = (float)c->weight,
-            .keep = index > 0,
+            .moving = clv_image_of(fixed ? c->level_fixed : c->level_moving, fixed ? size : l->moving.size, NULL, 1),
+            .map = fixed ? &flow->fixed : &flow->moving, .u = h.u, .derivative = own->derivative[fixed],
+            .weight = (float)c->weight, .keep = index > 0,
             .force = clv_image_of(h.force, size, NULL, 3),
         };
         CLV_TRY(clv_metric_force(run->ctx, &args));
@@ -440,14 +426,8 @@ int clv_flow_compare(const clv_flow_level *flow)
         clv_registration *run = flow->run;
         clv_flow *own = clv_flow_of(run);
         const clv_points_pull pull = {
-            .size = flow->level->fixed.size,
-            .spacing = flow->level->spacing,
-            .u = run->u,
-            .u_fixed = own->u_fixed,
-            .force = own->force[0],
-            .force_fixed = own->force[1],
-            .state = own->numbers,
-            .slot = CLV_FLOW_METRIC + 1,
+            .size = flow->level->fixed.size, .spacing = flow->level->spacing, .u = run->u, .u_fixed = own->u_fixed,
+            .force = own->force[0], .force_fixed = own->force[1], .state = own->numbers, .slot = CLV_FLOW_METRIC + 1,
         };
         if (run->points.count)
             CLV_TRY(clv_points_force(run, &pull));
@@ -469,8 +449,7 @@ int clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, do
     double strength = flow->scale * clv_metric_find(run->options->metric)->strength;
     *mean = *sum = 0;
     for (int c = 0; c < run->channel_count; c++) {
-        double s = (double)numbers[2 * c], voxels = (double)numbers[2 * c + 1],
-               weight = run->channels[c].weight;
+        double s = (double)numbers[2 * c], voxels = (double)numbers[2 * c + 1], weight = run->channels[c].weight;
         *sum += weight * strength * s;
         if (voxels > 0)
             *mean += weight * s / voxels;
@@ -707,5 +686,5 @@ end:
 }
 
 const char *const clv_flow_takes[] = {"step",   "momentum",         "lambda",          "operator",
-                                      "solver", "solver-tolerance", CLV_ANATOMY_TAKES, "timesteps",
-                                      NULL};
+                                    "solver", "solver-tolerance", CLV_ANATOMY_TAKES, "timesteps",
+                                    NULL};

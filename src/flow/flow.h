@@ -31,8 +31,7 @@ typedef struct clv_flow {
     clv_buffer *sums;          /* of the adjoint */
     clv_buffer *window;        /* R, three equal components */
     clv_buffer *numbers;
-    clv_buffer
-        *guess[CLV_FLOW_STEPS][2]; /* of other solvers: L a = R f and L b = a, as they were found before */
+    clv_buffer *guess[CLV_FLOW_STEPS][2]; /* of other solvers: L a = R f and L b = a, as they were found before */
     bool guessed[CLV_FLOW_STEPS];
     clv_solver_workspace workspace;
     clvox_solver_summary solves;
@@ -61,7 +60,7 @@ typedef struct clv_flow_level {
     const clv_pyramid_level *level;
     clv_fluid_operator op;
     clv_fft fft;
-    clv_solver *solver;    /* NULL: the FFT, which solves L L at once */
+    clv_solver *solver; /* NULL: the FFT, which solves L L at once */
     clv_map moving, fixed; /* of the level's grid to either image's */
     int steps;
     double rim; /* voxels over which R falls */
@@ -110,8 +109,7 @@ int clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, do
 /* factor dS/dv_k, of that S, from the forces, which it overwrites; v stays. Without `each`, into w_k.
  * `each` takes one after the other from run->inverse, and may use the spare field: no w is needed then, but
  * positions are found again from checkpoints in run->u and u_fixed. */
-int clv_flow_adjoint(const clv_flow_level *flow, float factor,
-                     int (*each)(const clv_flow_level *flow, int k));
+int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const clv_flow_level *flow, int k));
 
 /* After the last level, on its grid: run->u and run->inverse on the fixed grid, without folds. */
 int clv_flow_finish(clv_registration *run, const clvox_grid *at);

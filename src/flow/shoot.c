@@ -47,8 +47,7 @@ int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_options *s)
     clvox_grid_spacing(&momentum->grid, edge);
     clv_fluid_operator op = clv_flow_operator(&o, edge);
     if (made->gamma > 0)
-        op = (clv_fluid_operator){
-            .alpha = (float)made->alpha, .beta = (float)made->beta, .gamma = (float)made->gamma};
+        op = (clv_fluid_operator){.alpha = (float)made->alpha, .beta = (float)made->beta, .gamma = (float)made->gamma};
     s->alpha = (double)op.alpha;
     s->beta = (double)op.beta;
     s->gamma = (double)op.gamma;
@@ -139,8 +138,8 @@ static int keep_what_leads_forward(clv_registration *run, clv_request *list, int
     clv_shooting *own = clv_shooting_of(run);
     int kept = 0;
     for (int i = 0; i < count; i++) {
-        bool descends = list[i].slot == &own->before || list[i].slot == &own->direction ||
-                        list[i].slot == &own->way || list[i].slot == &own->flow.derivative[1];
+        bool descends = list[i].slot == &own->before || list[i].slot == &own->direction || list[i].slot == &own->way ||
+                        list[i].slot == &own->flow.derivative[1];
         for (int k = 0; k < CLV_FLOW_STEPS; k++)
             descends =
                 descends || list[i].slot == &own->flow.w[k] || (k > 0 && list[i].slot == &own->node[k]);
@@ -198,8 +197,7 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
     for (int k = 1; k < o.timesteps; k++)
         clv_shooting_of(&run)->node[k] = clv_shooting_of(&run)->node[0];
     clvox_grid_spacing(&momentum->grid, edge);
-    level = (clv_pyramid_level){.fixed = momentum->grid,
-                                .moving = momentum->grid,
+    level = (clv_pyramid_level){.fixed = momentum->grid, .moving = momentum->grid,
                                 .n = (int)clvox_grid_voxels(&momentum->grid),
                                 .spacing = {(float)edge[0], (float)edge[1], (float)edge[2]}};
     level.m = level.n;

@@ -238,8 +238,7 @@ static void the_gradient_against_finite_differences(void **state)
     clvox_register_options o;
     level_options(&o, 4);
     flow_problem_make(harness_context(), &p, (int[3]){23, 21, 19}, (double[3]){1, 1.2, 1.5}, &o);
-    float *m = flow_problem_field(&p, 3, 4), *way = flow_problem_field(&p, 8, 3),
-          *g = malloc(3 * p.n * sizeof *g);
+    float *m = flow_problem_field(&p, 3, 4), *way = flow_problem_field(&p, 8, 3), *g = malloc(3 * p.n * sizeof *g);
     double slope = 0, sides[2], h = .05, left[2], here;
     set(&p, m, way, 0);
     assert_ok(clv_shooting_forward(&p.flow));
@@ -261,8 +260,7 @@ static void the_gradient_against_finite_differences(void **state)
         left[i] = fabs(flow_problem_metric(&p) - here - far * slope);
     }
     double found = (sides[1] - sides[0]) / (2 * h);
-    printf("# slope %.6g by the adjoint, %.6g by differences; left %.3g and %.3g\n", slope, found, left[0],
-           left[1]);
+    printf("# slope %.6g by the adjoint, %.6g by differences; left %.3g and %.3g\n", slope, found, left[0], left[1]);
     assert_that(fabs(found - slope) < 1e-3 * fabs(slope), "%g, %g", found, slope);
     assert_that(left[0] > 3 * left[1], "%g, %g", left[0], left[1]);
     free(m);
@@ -283,8 +281,7 @@ static int maps_set_up(void **state)
     (void)state;
     pair_make(&shared.p, (int[3]){33, 30, 27}, (double[3]){1, 1, 1.3}, true, 2, 61);
     options_of(&shared.o, CLVOX_METRIC_LNCC);
-    assert_ok(
-        pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &shared.r));
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &shared.r));
     clvox_shoot_defaults(&shared.s);
     return 0;
 }
@@ -467,18 +464,15 @@ static void its_momentum_gives_its_map(void **state)
     (void)state;
     clvox_volume *warp = NULL, *inverse = NULL, *half = NULL, *back = NULL;
     double largest;
-    assert_ok(
-        clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &warp, &inverse));
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &warp, &inverse));
     double apart = pair_distance(warp, shared.r.warp, NULL, &largest);
     /* The search for the inverse of one half begins elsewhere: single voxels may end apart. */
     assert_that(apart < 1e-5 && largest < 5e-3, "%g, %g", apart, largest);
     /* Other times: half of the way is about half as far, and T < 0 leads to the other side. */
     shared.s.time = .5;
-    assert_ok(
-        clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &half, NULL));
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &half, NULL));
     shared.s.time = -1;
-    assert_ok(
-        clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &back, NULL));
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &back, NULL));
     double one = 0, other = 0, opposite = 0;
     for (size_t i = 0; i < 3 * clvox_grid_voxels(&warp->grid); i++) {
         one += (double)warp->data[i] * (double)warp->data[i];
@@ -489,8 +483,7 @@ static void its_momentum_gives_its_map(void **state)
     clvox_volume_destroy(&back);
     /* No momentum, no way. */
     shared.s.time = 0;
-    assert_ok(
-        clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &back, NULL));
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &back, NULL));
     for (size_t i = 0; i < 3 * clvox_grid_voxels(&warp->grid); i++)
         assert_true(back->data[i] == 0);
     clvox_volume_destroy(&warp);
@@ -512,10 +505,9 @@ static void it_knows_every_storage(void **state)
     assert_true(momentum->flow.gamma > 0);
     for (int i = 0; i < 2; i++) {
         double largest;
-        assert_ok(clvox_shoot(harness_context(), i ? momentum : shared.r.momentum, &reference->grid,
-                              &shared.s, &warp, &inverse));
-        assert_true(clvox_grid_equal(&warp->grid, &reference->grid) &&
-                    clvox_grid_equal(&inverse->grid, &reference->grid));
+        assert_ok(clvox_shoot(harness_context(), i ? momentum : shared.r.momentum, &reference->grid, &shared.s, &warp,
+                              &inverse));
+        assert_true(clvox_grid_equal(&warp->grid, &reference->grid) && clvox_grid_equal(&inverse->grid, &reference->grid));
         double apart = pair_distance(want, warp, NULL, &largest);
         assert_that(apart < 1e-5 && largest < 5e-3, "%g, %g", apart, largest);
         clvox_volume_destroy(&warp);
@@ -544,8 +536,7 @@ static void what_it_takes_is_the_momentums(void **state)
     clvox_shoot_options s;
     clvox_shoot_defaults(&s);
     assert_ok(clvox_shoot_settle(shared.r.momentum, &s));
-    assert_true(s.alpha == of.alpha && s.beta == of.beta && s.gamma == of.gamma &&
-                s.timesteps == of.timesteps);
+    assert_true(s.alpha == of.alpha && s.beta == of.beta && s.gamma == of.gamma && s.timesteps == of.timesteps);
     assert_ok(clvox_shoot_settle(shared.r.momentum, &s));
     quiet.flow = (clvox_flow){0};
     clvox_shoot_defaults(&s);
@@ -553,15 +544,13 @@ static void what_it_takes_is_the_momentums(void **state)
     assert_true(s.gamma == 1 && s.timesteps == 8 && fabs(s.alpha - 3 * pow(1.3, 2 / 3.)) < 1e-5 &&
                 fabs(s.beta - 2 * s.alpha) < 1e-5);
     s.beta = 1;
-    assert_int_equal(
-        clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
-        CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
+                     CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "found with the operator"));
     s.beta = of.beta;
     s.time = 9;
-    assert_int_equal(
-        clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
-        CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
+                     CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "72 steps"));
     s.gamma = 0;
     assert_int_equal(clvox_shoot_settle(&quiet, &s), CLVOX_ERROR_ARGUMENT);
@@ -610,9 +599,8 @@ static void another_grid_is_refused(void **state)
     assert_non_null(strstr(clvox_message(), "another grid"));
     assert_null(warp);
     shared.s.timesteps = 3;
-    assert_int_equal(
-        clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &warp, NULL),
-        CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &warp, NULL),
+                     CLVOX_ERROR_ARGUMENT);
 }
 
 int main(void)
