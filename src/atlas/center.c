@@ -96,7 +96,7 @@ typedef struct velocities {
     clv_atlas_run *a;
     size_t values;      /* of a field */
     clv_buffer **sums;  /* of the subjects whose maps each device has; NULL: of none */
-    int64_t *sum;          /* of all */
+    int64_t *sum;       /* of all */
     pthread_mutex_t *lock; /* LOCKS of them, each for every so many-th piece of it */
     int from;           /* the first one of the group that is summed on the host */
     float *mean;        /* as kernels hold it */
@@ -152,7 +152,8 @@ static int add_resident(clv_atlas_run *a, int device, void *user)
         return CLVOX_OK;
     CLV_TRY(clv_pinned_create(a->ctx[device], PIECE * sizeof(int64_t), &room));
     for (size_t k = 0; k < pieces; k++) {
-        const size_t piece = (k + pieces * (size_t)device / (size_t)a->devices) % pieces, from = piece * PIECE;
+        const size_t piece = (k + pieces * (size_t)device / (size_t)a->devices) % pieces,
+                     from = piece * PIECE;
         const size_t count = w->values - from < PIECE ? w->values - from : PIECE;
         const int64_t *read = room->data;
         CLV_TRY(clv_buffer_read(a->ctx[device], w->sums[device], from * sizeof(int64_t), room->data,
