@@ -40,7 +40,7 @@ typedef enum clvox_atlas_work {
     CLVOX_ATLAS_HAND_OVER,        /* its maps become volumes of the result: once */
     CLVOX_ATLAS_GATHER,           /* telling subjects apart, scaling and placing them: once */
     CLVOX_ATLAS_MEAN_MAP_ONCE,    /* the mean of the sums of maps: as often as MEAN_MAP */
-    CLVOX_ATLAS_LIKENESS,         /* how like the template subjects are: as often as MEAN_IMAGE */
+    CLVOX_ATLAS_LIKENESS,         /* how like the template subjects are: once, with `until` in every round */
     CLVOX_ATLAS_WORKS
 } clvox_atlas_work;
 

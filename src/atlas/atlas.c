@@ -173,7 +173,8 @@ static int run_round(clv_atlas_run *a)
         CLV_TRY(clv_atlas_center_warps(a, round));
     else
         CLV_TRY(clv_atlas_center_affines(a, round));
-    CLV_TRY(clv_atlas_average(a));
+    /* A small change may end the rounds. */
+    CLV_TRY(clv_atlas_average(a, a->o->until > 0 && deformable ? 0 : a->rounds - a->out->rounds - 1));
     CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_replace(a, round)));
     a->out->rounds++;
     for (int i = 0; i < a->count && !deformable; i++)
@@ -256,7 +257,7 @@ static int begin(clv_atlas_run *a)
         }
         return made;
     }
-    const int status = clv_atlas_average(a);
+    const int status = clv_atlas_average(a, a->rounds);
     return status < 0 ? status : clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));
 }
 

@@ -231,7 +231,7 @@ static int sharpen(clv_atlas_run *a)
     return CLVOX_OK;
 }
 
-int clv_atlas_average(clv_atlas_run *a)
+int clv_atlas_average(clv_atlas_run *a, int to_come)
 {
     int status = CLVOX_OK;
     averaging w = {.a = a};
@@ -252,8 +252,10 @@ int clv_atlas_average(clv_atlas_run *a)
     CLV_TRY(clv_atlas_spread(a, 0, a->next->data, n * sizeof(float)));
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_IMAGE, mark);
     mark = clv_seconds();
-    CLV_TRY(clvox_parallel((size_t)a->count, compare_one, &w));
-    clv_atlas_timed(a, CLVOX_ATLAS_LIKENESS, mark);
+    if (to_come <= 0) {
+        CLV_TRY(clvox_parallel((size_t)a->count, compare_one, &w));
+        clv_atlas_timed(a, CLVOX_ATLAS_LIKENESS, mark);
+    }
     status = clv_atlas_share(a);
 end:
     for (int i = 0; warped && i < a->count; i++)

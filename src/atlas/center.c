@@ -90,13 +90,14 @@ end:
 
 /* PART: as many values as stay in a cache with one subject's. PIECE: of a sum, as many as come from a
  * device at once. */
-enum { PART = 4096, PIECE = 1 << 18 };
+enum { PART = 4096, PIECE = 1 << 18, LOCKS = 32 };
 
 typedef struct velocities {
     clv_atlas_run *a;
     size_t values;      /* of a field */
     clv_buffer **sums;  /* of the subjects whose maps each device has; NULL: of none */
     int64_t *sum;       /* of all */
+    pthread_mutex_t *lock; /* LOCKS of them, each for every so many-th piece of it */
     int from;           /* the first one of the group that is summed on the host */
     float *mean;        /* as kernels hold it */
 } velocities;
@@ -140,28 +141,39 @@ static int sum_part(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
-/* What the device has summed goes into the sum of all. */
+/* What the device has summed goes into the sum of all: each begins at another piece. */
 static int add_resident(clv_atlas_run *a, int device, void *user)
 {
     int status = CLVOX_OK;
     const velocities *w = user;
-    int64_t *piece = NULL;
+    const size_t pieces = (w->values + PIECE - 1) / PIECE;
+    clv_pinned *room = NULL;
     if (!w->sums[device])
         return CLVOX_OK;
-    if (!(piece = malloc(PIECE * sizeof *piece)))
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    for (size_t from = 0; from < w->values; from += PIECE) {
+    CLV_TRY(clv_pinned_create(a->ctx[device], PIECE * sizeof(int64_t), &room));
+    for (size_t k = 0; k < pieces; k++) {
+        const size_t piece = (k + pieces * (size_t)device / (size_t)a->devices) % pieces,
+                     from = piece * PIECE;
         const size_t count = w->values - from < PIECE ? w->values - from : PIECE;
-        CLV_TRY(clv_buffer_read(a->ctx[device], w->sums[device], from * sizeof *piece, piece,
-                                count * sizeof *piece));
-        pthread_mutex_lock(&a->lock);
-        for (size_t k = 0; k < count; k++)
-            w->sum[from + k] += piece[k];
-        pthread_mutex_unlock(&a->lock);
+        const int64_t *read = room->data;
+        CLV_TRY(clv_buffer_read(a->ctx[device], w->sums[device], from * sizeof(int64_t), room->data,
+                                count * sizeof(int64_t)));
+        pthread_mutex_lock(&w->lock[piece % LOCKS]);
+        for (size_t v = 0; v < count; v++)
+            w->sum[from + v] += read[v];
+        pthread_mutex_unlock(&w->lock[piece % LOCKS]);
     }
 end:
-    free(piece);
+    clv_pinned_destroy(&room);
     return status;
+}
+
+static int zero_part(void *user, size_t index, int worker)
+{
+    const velocities *w = user;
+    (void)worker;
+    memset(w->sum + index * PART, 0, (part_end(w, index) - index * PART) * sizeof *w->sum);
+    return CLVOX_OK;
 }
 
 static int mean_part(void *user, size_t index, int worker)
@@ -195,7 +207,7 @@ static int mean_velocity(velocities *w)
     clv_atlas_run *a = w->a;
     const size_t parts = (w->values + PART - 1) / PART;
     double mark = clv_seconds();
-    memset(w->sum, 0, w->values * sizeof *w->sum);
+    CLV_TRY(clvox_parallel(parts, zero_part, w));
     status = clv_atlas_each(
         a, &(clv_atlas_step){
                .take = sum_resident, .user = w, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS});
@@ -435,7 +447,10 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
 {
     int status = CLVOX_OK;
     double sum = 0;
-    velocities w = {.a = a, .values = 3 * clvox_grid_voxels(&a->grid)};
+    pthread_mutex_t lock[LOCKS];
+    for (int i = 0; i < LOCKS; i++)
+        pthread_mutex_init(&lock[i], NULL);
+    velocities w = {.a = a, .lock = lock, .values = 3 * clvox_grid_voxels(&a->grid)};
     w.sums = calloc((size_t)a->devices, sizeof(clv_buffer *));
     w.sum = malloc(w.values * sizeof *w.sum);
     w.mean = malloc(w.values * sizeof *w.mean);
@@ -452,6 +467,8 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     }
     round->spread_mm = sqrt(sum);
 end:
+    for (int i = 0; i < LOCKS; i++)
+        pthread_mutex_destroy(&lock[i]);
     free(w.sums);
     free(w.sum);
     free(w.mean);

@@ -52,7 +52,7 @@ static int begin(clv_atlas_run *a)
     }
     clv_atlas_deal(a);
     CLV_TRY(clv_atlas_center_affines(a, &unused));
-    CLV_TRY(clv_atlas_average(a));
+    CLV_TRY(clv_atlas_average(a, a->rounds - a->linear));
     status = clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));
 end:
     return status;

@@ -25,8 +25,8 @@ typedef struct measured {
     double work[CLVOX_ATLAS_WORKS];           /* of one subject */
     double writing;                           /* its files */
     int at_once;                              /* on a device */
-    size_t voxels, device_bytes;     /* of the template */
-    size_t image_bytes, label_bytes; /* of an image with its mask; of labels */
+    size_t voxels, device_bytes;              /* of the template */
+    size_t image_bytes, label_bytes;          /* of an image with its mask; of labels */
 } measured;
 
 typedef struct expected {
@@ -193,8 +193,8 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                             (STEPS + 1) * (own * m->work[CLVOX_ATLAS_MEAN_MAP] +
                                            m->work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
     e->averaging =
-        averages * (turns * m->work[CLVOX_ATLAS_PULL] +
-                    own * (m->work[CLVOX_ATLAS_MEAN_IMAGE] + m->work[CLVOX_ATLAS_LIKENESS]) + 20 * said) +
+        averages * (turns * m->work[CLVOX_ATLAS_PULL] + own * m->work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
+        (o->until > 0 ? rounds : templates) * own * m->work[CLVOX_ATLAS_LIKENESS] +
         (r->with_labels ? turns * templates * m->work[CLVOX_ATLAS_VOTER] : 0);
     e->writing = own * templates * m->writing + turns * templates * m->work[CLVOX_ATLAS_HAND_OVER];
     e->all = e->reading + e->linear + e->deformable + e->centring + e->averaging + e->writing;
