@@ -270,6 +270,7 @@ int main(void)
     test_case(buffers_of_another_program, "buffers of another program");
     harness_cases(&clv_entry_sort_range, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_count, keys_of_all_kinds, NULL, 0, "keys of all kinds");
+    harness_cases(&clv_entry_sort_columns, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_scatter, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_count, pairs_side_by_side, NULL, 0, "pairs side by side");
     harness_cases(&clv_entry_sort_scatter, pairs_side_by_side, NULL, 0, "pairs side by side");
