@@ -227,10 +227,6 @@ static inline uint first_place(__global const uint *counts, __global const uint 
  * them in different banks, as does an odd MARCH. */
 #define SPREAD(i) ((i) + ((i) >> 4))
 #define SPREAD_TILE (TILE_X + TILE_X / 16)
-/* ALIAS: tallies lie where the keys will. */
-#ifndef ALIAS
-#define ALIAS 0
-#endif
 #if MARCH & 1
 #define PLACE(i) (i)
 #else
@@ -285,9 +281,7 @@ static inline void sweep(uint *w, int bit, __local uint *cell, __local tally *co
         uint first = own[(b & 7) * SPREAD_TILE] >> (b >> 3) * 16 & 0xffff;
         to[k] = PLACE(first + ((uint)(rank >> 4 * k) & 15));
     }
-#if ALIAS
-    barrier(CLK_LOCAL_MEM_FENCE);
-#endif
+    barrier(CLK_LOCAL_MEM_FENCE); /* the tallies lie where the keys go */
 #pragma unroll
     for (int k = 0; k < MARCH; k++)
         cell[to[k]] = w[k];
@@ -335,12 +329,6 @@ static inline void sweep(uint *w, int bit, __local uint *cell, __local tally *co
 }
 #endif
 
-/* EARLY & 1: the places of digits are asked for first of all; & 2: values before keys go out. */
-#ifndef EARLY
-#define EARLY 0
-#endif
-#define EARLY_VALUES (EARLY >> 1 & VALUES & !READS_PAIRS)
-
 /* Keys of 32 bits, and then values, wait in local memory: read from there in their new
  * order they cost a fraction of what scattered reads of the device's memory do. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
@@ -348,31 +336,24 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
                    __global const uint *counts, __global const uint *places, __global word *keys_out,
                    __global uint *values_out)
 {
-#if ALIAS
+    /* Tallies are over before keys come to the same place: more groups fit. */
     __local uint cell[PLACE(SHARE) > SPREAD(TALLIES * TILE_X) ? PLACE(SHARE) : SPREAD(TALLIES * TILE_X)];
-    __local tally *count = cell;
-#else
-    __local uint cell[PLACE(SHARE)];
-    __local tally count[SPREAD(TALLIES * TILE_X)];
-#endif
     __local uint stage[PLACE(SHARE)];
-    __local tally scan[2 * TILE_X];
+    __local tally *count = cell, scan[2 * TILE_X];
     __local uint start[DIGITS];
     const int item = get_local_id(0), first = get_group_id(0) * SHARE, held = min(SHARE, n - first);
     uint w[MARCH];
-#if PAIRS || EARLY_VALUES
+#if PAIRS
     uint value[MARCH];
 #endif
 #if WRITES_PAIRS
     uint key[MARCH];
 #endif
-#if EARLY & 1
     uint place[(DIGITS + TILE_X - 1) / TILE_X];
 #pragma unroll
     for (int d = 0; d < DIGITS; d += TILE_X)
         if (d + item < DIGITS)
-            place[d / TILE_X] = first_place(counts, places, runs, d + item);
-#endif
+            place[d / TILE_X] = first_place(counts, places, runs, d + item); /* long before it is wanted */
     keys += READS_PAIRS ? 2 * (size_t)first : first;
     values += READS_PAIRS ? 0 : first;
 #if WIDE
@@ -415,22 +396,14 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
         w[k] = cell[PLACE(i)];
         uint d = w[k] >> 16;
         if (i == 0 || cell[PLACE(i - 1)] >> 16 != d)
-            start[d] = EARLY & 1 ? i : first_place(counts, places, runs, d) - i;
+            start[d] = i;
     }
-#if EARLY_VALUES
-#pragma unroll
-    for (int k = 0; k < MARCH; k++)
-        if (item + k * TILE_X < held)
-            value[k] = values[item + k * TILE_X];
-#endif
     barrier(CLK_LOCAL_MEM_FENCE);
-#if EARLY & 1
 #pragma unroll
     for (int d = 0; d < DIGITS; d += TILE_X)
         if (d + item < DIGITS)
             start[d + item] = place[d / TILE_X] - start[d + item];
     barrier(CLK_LOCAL_MEM_FENCE);
-#endif
 #pragma unroll
     for (int k = 0; k < MARCH; k++)
         if (item + k * TILE_X < held) {
@@ -445,7 +418,7 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
 #pragma unroll
     for (int k = 0; k < MARCH; k++)
         if (item + k * TILE_X < held)
-#if READS_PAIRS || EARLY_VALUES
+#if READS_PAIRS
             stage[PLACE(item + k * TILE_X)] = value[k];
 #else
             stage[PLACE(item + k * TILE_X)] = values[item + k * TILE_X];
