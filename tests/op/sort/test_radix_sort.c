@@ -135,6 +135,14 @@ static void blocks_of_shares(void **state)
     free(before);
 }
 
+/* Forms of the count have them where the scatter is one of small shares. */
+static void counts_of_blocks(void **state)
+{
+    assert_ok(clv_force_variant(ctx, clv_entry_sort_scatter.name, "group", 1));
+    blocks_of_shares(state);
+    assert_ok(clv_force_variant(ctx, clv_entry_sort_scatter.name, NULL, -1));
+}
+
 static void arrays_of_the_host(void **state)
 {
     (void)state;
@@ -299,7 +307,7 @@ int main(void)
     harness_cases(&clv_entry_sort_count, pairs_side_by_side, NULL, 0, "pairs side by side");
     harness_cases(&clv_entry_sort_scatter, pairs_side_by_side, NULL, 0, "pairs side by side");
     harness_cases_first(&clv_entry_sort_scatter, lengths_and_patterns, NULL, 0, "lengths and patterns");
-    harness_cases(&clv_entry_sort_count, blocks_of_shares, NULL, 0, "blocks of shares");
+    harness_cases(&clv_entry_sort_count, counts_of_blocks, NULL, 0, "blocks of shares");
     harness_cases(&clv_entry_sort_scatter, blocks_of_shares, NULL, 0, "blocks of shares");
     test_case(arrays_of_the_host, "arrays of the host");
     test_case(more_than_two_gigabytes, "more than 2^31 bytes");
