@@ -198,7 +198,7 @@ static inline long8 whole8(float8 v)
 
 #define SHARE_AT(k) (share + (k) * CHUNK)
 
-/* Which of a voxel's corners lie in the planes [from, end): those of its lower plane, those of its upper one. */
+/* Which of a voxel's corners lie in the planes [from, end): of its lower plane, of its upper one. */
 enum { LOWER = 1, UPPER = 2 };
 static inline int8 corners8(vec8 p, int4 to, int from, int end)
 {
@@ -226,9 +226,9 @@ static inline void add_own(__global long *sums, int4 to, int base, int which, co
     }
 }
 
-/* A work-item has a slab of the planes landed on to itself, and adds there, without atomics, what lands there of all
- * voxels. Each looks at all positions, which takes a tenth of the time that atomics do, and slabs are not more than a
- * processor has cores. */
+/* A work-item has a slab of the planes landed on to itself, and adds there, without atomics, what lands there
+ * of all voxels. Each looks at all positions, which takes a tenth of the time of atomics; slabs are not more
+ * than a processor has cores. */
 __kernel void splat_slab(__global const float *in, int4 size, map m, __global const float *field, float most,
                          float scale, __global uint *sums, int4 to, __global int *beyond, int slabs)
 {
@@ -325,7 +325,8 @@ __kernel void splat_slab(__global const float *in, int4 size, map m, __global co
             shares_of(a, each);
             for (int k = 0; k < 8; k++)
                 share[k * CHUNK] = each[k];
-            int up = a.base.z + 1, which = (a.base.z >= from && a.base.z < end ? LOWER : 0) | (up >= from && up < end ? UPPER : 0);
+            int low = a.base.z, up = low + 1;
+            int which = (low >= from && low < end ? LOWER : 0) | (up >= from && up < end ? UPPER : 0);
             add_own(own, to, (a.base.z * to.y + a.base.y) * to.x + a.base.x, which, share);
         }
     }

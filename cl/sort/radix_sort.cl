@@ -95,13 +95,13 @@ sort_range(__global const word *keys, int n, __global word *range)
 
 /* ---- counts ---- */
 
-/* The keys lie in shares, one a work-group of the scatter, and the shares in blocks of `runs`. counts[share][digit]: the
- * keys of that digit in the shares before this one in its block. places: DIGITS words for sort_firsts, then
- * [block][digit]: the keys of that digit in the block. Digits lie side by side, so that whole lines are read and written
- * wherever a group wants its 256 numbers. */
+/* The keys lie in shares, one a work-group of the scatter, and the shares in blocks of `runs`.
+ * counts[share][digit]: the keys of that digit in the shares before this one in its block. places: DIGITS
+ * words for all keys, then [block][digit]: the keys of that digit in the block. Digits lie side by side, so
+ * that whole lines are read and written wherever a group wants its 256 numbers. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-sort_count_group(__global const word *keys, int n, int share, int runs, word low, int shift, __global uint *counts,
-                 __global uint *places)
+sort_count_group(__global const word *keys, int n, int share, int runs, word low, int shift,
+                 __global uint *counts, __global uint *places)
 {
     __local uint count[DIGITS];
     int item = get_local_id(0);
@@ -168,11 +168,13 @@ __kernel void sort_count_chunk(__global const word *keys, int n, int share, int 
 
 /* A work-group has COLUMNS digits, whose blocks its items share out. */
 #define COLUMNS 8
-__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void sort_columns_group(__global uint *places, int blocks)
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+sort_columns_group(__global uint *places, int blocks)
 {
     __local uint cell[TILE_X];
     const int item = get_local_id(0), row = item / COLUMNS, column = item % COLUMNS, rows = TILE_X / COLUMNS;
-    const int each = (blocks + rows - 1) / rows, from = min(blocks, row * each), to = min(blocks, from + each);
+    const int each = (blocks + rows - 1) / rows, from = min(blocks, row * each);
+    const int to = min(blocks, from + each);
     const int digit = get_group_id(0) * COLUMNS + column;
     __global uint *sums = places + DIGITS + digit;
     uint sum = 0, before = 0;
@@ -212,7 +214,8 @@ __kernel void sort_columns_item(__global uint *places, int blocks)
 static inline uint first_place(__global const uint *counts, __global const uint *places, int runs, int digit)
 {
     const uint share = get_group_id(0);
-    return places[digit] + places[(share / runs + 1) * DIGITS + digit] + counts[(size_t)share * DIGITS + digit];
+    return places[digit] + places[(share / runs + 1) * DIGITS + digit] +
+           counts[(size_t)share * DIGITS + digit];
 }
 
 /* ---- a share of the keys to its places ---- */
@@ -332,9 +335,9 @@ static inline void sweep(uint *w, int bit, __local uint *cell, __local tally *co
 /* Keys of 32 bits, and then values, wait in local memory: read from there in their new
  * order they cost a fraction of what scattered reads of the device's memory do. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-sort_scatter_group(__global const word *keys, __global const uint *values, int n, int runs, word low, int shift,
-                   __global const uint *counts, __global const uint *places, __global word *keys_out,
-                   __global uint *values_out)
+sort_scatter_group(__global const word *keys, __global const uint *values, int n, int runs, word low,
+                   int shift, __global const uint *counts, __global const uint *places,
+                   __global word *keys_out, __global uint *values_out)
 {
     /* Tallies are over before keys come to the same place: more groups fit. */
     __local uint cell[PLACE(SHARE) > SPREAD(TALLIES * TILE_X) ? PLACE(SHARE) : SPREAD(TALLIES * TILE_X)];
@@ -456,9 +459,10 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
 #else
 #define PUT(i, key, value) keys_out[i] = key
 #endif
-__kernel void sort_scatter_chunk(__global const word *keys, __global const uint *values, int n, int runs, word low,
-                                 int shift, __global const uint *counts, __global const uint *places,
-                                 __global word *keys_out, __global uint *values_out)
+__kernel void sort_scatter_chunk(__global const word *keys, __global const uint *values, int n, int runs,
+                                 word low, int shift, __global const uint *counts,
+                                 __global const uint *places, __global word *keys_out,
+                                 __global uint *values_out)
 {
     word key_line[DIGITS * LINE];
 #if VALUES
@@ -497,9 +501,10 @@ __kernel void sort_scatter_chunk(__global const word *keys, __global const uint 
 }
 
 /* The same without lines, for small numbers of keys and for comparison. */
-__kernel void sort_scatter_direct(__global const word *keys, __global const uint *values, int n, int runs, word low,
-                                  int shift, __global const uint *counts, __global const uint *places,
-                                  __global word *keys_out, __global uint *values_out)
+__kernel void sort_scatter_direct(__global const word *keys, __global const uint *values, int n, int runs,
+                                  word low, int shift, __global const uint *counts,
+                                  __global const uint *places, __global word *keys_out,
+                                  __global uint *values_out)
 {
     uint next[DIGITS];
     int first = get_group_id(0) * GROUP_X, end = first + min(GROUP_X, n - first);

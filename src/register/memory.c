@@ -157,8 +157,8 @@ static size_t most(size_t a, size_t b)
 
 /* All that is held at once, and the largest piece of it, of a run that begins
  * with the moving image, or not. ctx: NULL: on any device. */
-static size_t predict_from(clvox_context *ctx, const clvox_register_images *given, const clvox_register_options *asked,
-                           bool moving_first, size_t *largest)
+static size_t predict_from(clvox_context *ctx, const clvox_register_images *given,
+                           const clvox_register_options *asked, bool moving_first, size_t *largest)
 {
     clvox_register_images from = *given, *images = &from;
     clvox_register_options first = *asked, *options = &first, work;
@@ -243,8 +243,8 @@ static void coarser(const clvox_register_options *o, double factor, clvox_regist
 }
 
 /* The largest images of these shapes that fit, as the fixed one's size; false where none do. */
-static bool resampled(clvox_context *ctx, const clvox_register_images *images, const clvox_register_options *o,
-                      size_t available, size_t piece, int size[3])
+static bool resampled(clvox_context *ctx, const clvox_register_images *images,
+                      const clvox_register_options *o, size_t available, size_t piece, int size[3])
 {
     enum { STEPS = 200 };
     for (int step = 1; step <= STEPS; step++) {

@@ -16,7 +16,8 @@ static const clv_variant variants[] = {
     {.name = "words", .function = "splat_item", .defines = "-DWORDS", .devices = CLV_ON_GPU, .optional = true,
      .tiles = {{32, 4, 1, 1}}},
     /* Groups enough for a slab a compute unit. */
-    {.name = "slab", .function = "splat_slab", .most_groups = 256, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "slab", .function = "splat_slab", .most_groups = 256, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
     {.name = "row", .function = "splat_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 static const char *const builds[] = {"-DHAS_FIELD=0 -DONES=0", "-DHAS_FIELD=0 -DONES=1",

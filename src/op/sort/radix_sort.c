@@ -64,8 +64,8 @@ const clv_entry clv_entry_sort_range = {"sort/radix_sort", "sort_range", range_v
                                         kind_builds};
 const clv_entry clv_entry_sort_count = {"sort/radix_sort", "sort_count", count_variants, ROWS(count_variants),
                                         kind_builds};
-const clv_entry clv_entry_sort_columns = {"sort/radix_sort", "sort_columns", columns_variants, ROWS(columns_variants),
-                                          NULL};
+const clv_entry clv_entry_sort_columns = {"sort/radix_sort", "sort_columns", columns_variants,
+                                          ROWS(columns_variants), NULL};
 const clv_entry clv_entry_sort_scatter = {"sort/radix_sort", "sort_scatter", scatter_variants,
                                           ROWS(scatter_variants), scatter_builds};
 
@@ -74,8 +74,8 @@ size_t clv_sort_key_bytes(clvox_sort_kind kind)
     return kind >= CLVOX_SORT_UINT64 ? 8 : 4;
 }
 
-/* How the keys are divided: into shares, one a work-group of the scatter, and these into blocks, which are counted
- * together. */
+/* How the keys are divided: into shares, one a work-group of the scatter, and these into blocks, which are
+ * counted together. */
 typedef struct division {
     const clv_kernel *scatter;
     int shares, runs, blocks; /* runs: shares of a block */
@@ -164,7 +164,8 @@ static int sort_digit(clvox_context *ctx, const clv_sort_args *a, int pairs, clv
     division d;
     CLV_TRY(divide(ctx, a->kind, a->values != NULL, pairs, a->n, &d));
     const int line[3] = {a->n, 1, 1}, blocks[3] = {d.blocks, 1, 1}, digits[3] = {DIGITS, 1, 1};
-    const double key_bytes = (double)clv_sort_key_bytes(a->kind) * a->n, all = key_bytes + (a->values ? 4. * a->n : 0);
+    const double key_bytes = (double)clv_sort_key_bytes(a->kind) * a->n;
+    const double all = key_bytes + (a->values ? 4. * a->n : 0);
     const double counts = 4. * DIGITS * d.shares, sums = 4. * DIGITS * d.blocks;
     const char *build = kind_builds[pairs & READS ? COUNT_OF_PAIRS : (int)a->kind];
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_count, build, blocks, 0, &count));
@@ -175,9 +176,9 @@ static int sort_digit(clvox_context *ctx, const clv_sort_args *a, int pairs, clv
                        CLV_BUF(a->totals)));
     CLV_TRY(CLV_LAUNCH(ctx, columns, digits, 3 * sums, CLV_BUF(a->totals), CLV_INT(d.blocks)));
     CLV_TRY(CLV_LAUNCH(ctx, firsts, digits, 8. * DIGITS, CLV_BUF(a->totals), CLV_INT(DIGITS)));
-    CLV_TRY(CLV_LAUNCH(ctx, d.scatter, line, 2 * all + counts, CLV_BUF(a->keys), CLV_BUF(a->values), CLV_INT(a->n),
-                       CLV_INT(d.runs), low, CLV_INT(shift), CLV_BUF(a->counts), CLV_BUF(a->totals),
-                       CLV_BUF(a->other_keys), CLV_BUF(a->other_values)));
+    CLV_TRY(CLV_LAUNCH(ctx, d.scatter, line, 2 * all + counts, CLV_BUF(a->keys), CLV_BUF(a->values),
+                       CLV_INT(a->n), CLV_INT(d.runs), low, CLV_INT(shift), CLV_BUF(a->counts),
+                       CLV_BUF(a->totals), CLV_BUF(a->other_keys), CLV_BUF(a->other_values)));
 end:
     return status;
 }

@@ -174,9 +174,12 @@ static void same_bits_as_by_sorting(void **state)
     for (int s = SMOOTH; s <= RANDOM && !(getenv("CLVOX_TEST_TINY") && s == RANDOM); s++) {
         harness_random(in, n, 6, -1, 1);
         harness_random(u, 3 * n, 7, s == RANDOM ? -9 : -.7f, s == RANDOM ? 9 : .7f);
-        clv_splat_args args = {.in = clv_image_of(harness_upload(ctx, in, n * 4), q->from, NULL, 1), .map = &map,
-                               .field = harness_upload_field(ctx, u, n), .size = {q->to[0], q->to[1], q->to[2]},
-                               .most = 1, .beyond = harness_upload(ctx, &none, 4)};
+        clv_splat_args args = {.in = clv_image_of(harness_upload(ctx, in, n * 4), q->from, NULL, 1),
+                               .map = &map,
+                               .field = harness_upload_field(ctx, u, n),
+                               .size = {q->to[0], q->to[1], q->to[2]},
+                               .most = 1,
+                               .beyond = harness_upload(ctx, &none, 4)};
         for (int sorted = 0; sorted < 2; sorted++) {
             memset(sums[sorted], 0, n * 8);
             args.sums = harness_upload(ctx, sums[sorted], n * 8);
@@ -208,8 +211,11 @@ static void nothing_runs_over(void **state)
     for (int i = 0; i < N; i++)
         in[i] = i < N / 2 ? 1e34f : -1;
     in[7] = 2e34f;
-    clv_splat_args args = {.in = clv_image_of(harness_upload(ctx, in, N * 4), from, NULL, 1), .map = &map,
-                           .size = {1, 1, 4}, .most = 1e34f, .sums = harness_upload(ctx, none, sizeof none),
+    clv_splat_args args = {.in = clv_image_of(harness_upload(ctx, in, N * 4), from, NULL, 1),
+                           .map = &map,
+                           .size = {1, 1, 4},
+                           .most = 1e34f,
+                           .sums = harness_upload(ctx, none, sizeof none),
                            .beyond = harness_upload(ctx, none, 4)};
     clv_buffer *out = harness_output(ctx, 16);
     int32_t beyond;
