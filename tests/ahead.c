@@ -7,6 +7,7 @@
 #include "check.h"
 #include "clvox/registration.h"
 #include "clvox/surface.h"
+#include "mesh/meshes.h"
 #include "register/pair.h"
 #include "runtime/program/ahead.h"
 #include "runtime/device/context.h"
@@ -148,6 +149,31 @@ typedef struct setting {
     const char *lists[4];
 } setting;
 
+static bool lists_last(const setting *s, const char *name)
+{
+    return s->lists[2] && !strcmp(s->lists[2], name);
+}
+
+/* A sphere and an ellipsoid at the middle of both. */
+static void add_shapes(const pair *p, clvox_register_images *images, clvox_surface *surface[2])
+{
+    static clvox_shape shape[2];
+    static const clvox_shape *fixed = &shape[0], *moving = &shape[1];
+    double middle[3];
+    for (int i = 0; i < 3; i++) {
+        middle[i] = p->fixed->grid.to_ras[i][3];
+        for (int k = 0; k < 3; k++)
+            middle[i] += p->fixed->grid.to_ras[i][k] * .5 * (p->fixed->grid.size[k] - 1);
+    }
+    surface[0] = mesh_sphere(middle, 20, 3);
+    surface[1] = mesh_ellipsoid(middle, (const double[3]){22, 18, 21}, 9);
+    clvox_shape_of_surface(surface[0], &shape[0]);
+    clvox_shape_of_surface(surface[1], &shape[1]);
+    images->fixed_shapes = &fixed;
+    images->moving_shapes = &moving;
+    images->shapes = 1;
+}
+
 static int run(clvox_context *on, const pair *p, const setting *s, clvox_register_result *r)
 {
     clvox_register_options o;
@@ -160,8 +186,27 @@ static int run(clvox_context *on, const pair *p, const setting *s, clvox_registe
     bool head = clvox_grid_voxels(&p->fixed->grid) > 1 << 18;
     for (int i = 0; head && i < o.levels; i++) /* enough for most widths that a level takes on its way */
         o.iterations[i] = o.iterations[i] < 10 ? o.iterations[i] : 10;
-    return pair_register(on, s->exchanged ? p->moving : p->fixed, s->exchanged ? p->fixed : p->moving,
-                         s->masks ? p->labels : NULL, NULL, &o, r);
+    clvox_register_images images = {.fixed = {s->exchanged ? p->moving : p->fixed},
+                                    .moving = {s->exchanged ? p->fixed : p->moving},
+                                    .channels = 1,
+                                    .fixed_mask = s->masks ? p->labels : NULL};
+    clvox_surface *surface[2] = {NULL, NULL};
+    clvox_volume *tissues[2] = {NULL, NULL};
+    if (lists_last(s, "register shapes")) {
+        add_shapes(p, &images, surface);
+        o.currents = CLVOX_CURRENTS_MESH; /* which is compared with all pairs */
+        o.currents_error = .05;
+    }
+    for (int i = 0; i < 2 && lists_last(s, "register posteriors"); i++)
+        tissues[i] = pair_tissues(i ? p->moving : p->fixed, 3, .9);
+    images.fixed_posteriors = tissues[0];
+    images.moving_posteriors = tissues[1];
+    int status = clvox_register(on, &images, &o, r);
+    for (int i = 0; i < 2; i++) {
+        clvox_surface_destroy(&surface[i]);
+        clvox_volume_destroy(&tissues[i]);
+    }
+    return status;
 }
 
 #define MI CLVOX_METRIC_MI
@@ -194,6 +239,10 @@ static const setting settings[] = {
     {"NCC", SYN, QUICK, NCC, NCC, false, false, {"register linear ncc", "register syn ncc"}},
     {"SSD", GREEDY, QUICK, SSD, SSD, false, false, {"register linear ssd", "register greedy ssd"}},
     {"LNCC", GREEDY, QUICK, LNCC, LNCC, false, false, {"register linear lncc:2", "register greedy lncc:2"}},
+    {"a surface", SYN, DEFAULT, MI, LNCC, false, false,
+     {"register linear mi:32", "register syn lncc:2", "register shapes"}},
+    {"posteriors", SYN, DEFAULT, MI, LNCC, false, false,
+     {"register linear mi:32", "register syn lncc:2", "register posteriors"}},
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0], COMMON = 6 };
 

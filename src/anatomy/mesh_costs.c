@@ -7,10 +7,10 @@
 
 #include "runtime/kernel/kernel.h"
 
-/* From the bench's rows on two cores (PoCL) and on an H200. A pair takes 1.30 times as long with its
- * derivative there, and 1.35 times on the cores; by operations it would be 1.76 times. */
+/* From the bench's rows on two cores (PoCL), by clvox tune on an H200. By operations a pair would take 1.76
+ * times as long with its derivative. */
 static const clv_mesh_costs on_cpu = {7.4e-10, 6.5e-8, 8e-7, 5e-3, 1.3},
-                            on_gpu = {7.8e-13, 8e-11, 3e-9, 4e-3, 1.3};
+                            on_gpu = {9.2e-13, 5e-11, 7.5e-10, 2.1e-3, 1.31};
 
 /* What is measured may let a mesh be so much cheaper against pairs, and derivatives so much dearer.
  * What a registration may take is said without a device, from these. */

@@ -21,10 +21,17 @@ int clv_register_build_ahead(const clv_registration *run, bool masks)
 {
     const clvox_register_options *o = run->options;
     char linear[64], deform[64], metric[32];
-    const char *const lists[] = {linear, deform, "register masks"};
+    const char *lists[5] = {linear, deform};
+    int count = 2;
     name_metric(o->linear_metric, o, true, metric);
     snprintf(linear, sizeof linear, "register linear %s", metric);
     name_metric(o->metric, o, false, metric);
     snprintf(deform, sizeof deform, "register %s %s", clv_model_name(o->deform), metric);
-    return clv_build_ahead(run->ctx, lists, masks ? 3 : 2, run->fixed_grid.size);
+    if (masks)
+        lists[count++] = "register masks";
+    if (run->shapes.count > 0)
+        lists[count++] = "register shapes";
+    if (run->channel_count > run->image_count)
+        lists[count++] = "register posteriors";
+    return clv_build_ahead(run->ctx, lists, count, run->fixed_grid.size);
 }

@@ -156,14 +156,14 @@ static size_t most(size_t a, size_t b)
 }
 
 /* All that is held at once, and the largest piece of it, of a run that begins
- * with the moving image, or not. */
-static size_t predict_from(const clvox_register_images *given, const clvox_register_options *asked,
-                           bool moving_first, size_t *largest)
+ * with the moving image, or not. ctx: NULL: on any device. */
+static size_t predict_from(clvox_context *ctx, const clvox_register_images *given,
+                           const clvox_register_options *asked, bool moving_first, size_t *largest)
 {
     clvox_register_images from = *given, *images = &from;
     clvox_register_options first = *asked, *options = &first, work;
     clvox_grid fixed, moving;
-    clv_registration run = {.options = &work, .moving_first = moving_first};
+    clv_registration run = {.ctx = ctx, .options = &work, .moving_first = moving_first};
     run.exchanged = moving_first && clv_register_exchanges(given, asked);
     if (run.exchanged)
         clv_register_exchange_images(images, options);
@@ -196,13 +196,13 @@ static size_t predict_from(const clvox_register_images *given, const clvox_regis
 }
 
 /* Where contents decide which image comes first, either may. */
-static size_t predict(const clvox_register_images *images, const clvox_register_options *options,
-                      size_t *largest)
+static size_t predict(clvox_context *ctx, const clvox_register_images *images,
+                      const clvox_register_options *options, size_t *largest)
 {
     int order = clv_register_order(images, false);
-    size_t other, held = predict_from(images, options, order > 0, largest);
+    size_t other, held = predict_from(ctx, images, options, order > 0, largest);
     if (order == 0) {
-        held = most(held, predict_from(images, options, true, &other));
+        held = most(held, predict_from(ctx, images, options, true, &other));
         *largest = most(*largest, other);
     }
     return held;
@@ -220,13 +220,13 @@ size_t clvox_register_bytes(const clvox_register_images *images, const clvox_reg
     if (images->channels < !images->fixed_posteriors || images->channels > CLVOX_MAX_CHANNELS ||
         options->levels > CLVOX_MAX_LEVELS || clv_register_canonical_make(images, false, &canonical) < 0)
         return 0;
-    return predict(&canonical.images, options, &largest);
+    return predict(NULL, &canonical.images, options, &largest);
 }
 
-static bool fits(const clvox_register_images *images, const clvox_register_options *o, size_t available,
-                 size_t piece)
+static bool fits(clvox_context *ctx, const clvox_register_images *images, const clvox_register_options *o,
+                 size_t available, size_t piece)
 {
-    size_t largest, all = predict(images, o, &largest);
+    size_t largest, all = predict(ctx, images, o, &largest);
     return (!available || all <= available) && (!piece || largest <= piece);
 }
 
@@ -243,8 +243,8 @@ static void coarser(const clvox_register_options *o, double factor, clvox_regist
 }
 
 /* The largest images of these shapes that fit, as the fixed one's size; false where none do. */
-static bool resampled(const clvox_register_images *images, const clvox_register_options *o, size_t available,
-                      size_t piece, int size[3])
+static bool resampled(clvox_context *ctx, const clvox_register_images *images,
+                      const clvox_register_options *o, size_t available, size_t piece, int size[3])
 {
     enum { STEPS = 200 };
     for (int step = 1; step <= STEPS; step++) {
@@ -265,7 +265,7 @@ static bool resampled(const clvox_register_images *images, const clvox_register_
             less.moving_posteriors = &small[1];
         }
         memcpy(size, small[0].grid.size, sizeof small[0].grid.size);
-        if (fits(&less, o, available, piece))
+        if (fits(ctx, &less, o, available, piece))
             return true;
     }
     return false;
@@ -283,8 +283,8 @@ bool clv_register_without_mesh(clvox_context *ctx, const clvox_register_images *
     clvox_register_options less = *o;
     less.currents = CLVOX_CURRENTS_EXACT;
     if (images->shapes == 0 || o->currents != CLVOX_CURRENTS_AUTO ||
-        fits(images, o, available_of(l), l->max_allocation) ||
-        !fits(images, &less, available_of(l), l->max_allocation))
+        fits(ctx, images, o, available_of(l), l->max_allocation) ||
+        !fits(ctx, images, &less, available_of(l), l->max_allocation))
         return false;
     *o = less;
     return true;
@@ -298,10 +298,10 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
     if (o->currents == CLVOX_CURRENTS_AUTO) /* as clv_register_without_mesh has it */
         o->currents = CLVOX_CURRENTS_EXACT;
     size_t piece = l->max_allocation, largest, available = available_of(l);
-    if (fits(images, asked, available, piece))
+    if (fits(ctx, images, asked, available, piece))
         return CLVOX_OK;
     char what[256], advice[160] = "";
-    size_t all = predict(images, o, &largest);
+    size_t all = predict(ctx, images, o, &largest);
     if (available && all > available)
         snprintf(what, sizeof what, "%.0f MiB of device memory are needed and %s has %.0f MiB",
                  (double)all / 1048576, l->name, (double)available / 1048576);
@@ -314,19 +314,19 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
     if (images->shapes > 0 && o->currents == CLVOX_CURRENTS_MESH) {
         clvox_register_options less = *o;
         less.currents = CLVOX_CURRENTS_EXACT;
-        if (fits(images, &less, available, piece))
+        if (fits(ctx, images, &less, available, piece))
             snprintf(advice, sizeof advice, "--currents auto or exact");
     }
     for (int steps = o->timesteps - 2; flow && steps >= 2 && !*advice; steps -= 2) {
         clvox_register_options less = *o;
         less.timesteps = steps;
-        if (fits(images, &less, available, piece))
+        if (fits(ctx, images, &less, available, piece))
             snprintf(advice, sizeof advice, "--timesteps %d", steps);
     }
     for (double factor = 2; o->deform != CLVOX_DEFORM_NONE && factor <= 4 && !*advice; factor *= 2) {
         clvox_register_options less;
         coarser(o, factor, &less, advice, sizeof advice);
-        if (!fits(images, &less, available, piece))
+        if (!fits(ctx, images, &less, available, piece))
             *advice = 0;
     }
     if (!*advice) {
@@ -334,9 +334,9 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
         int size[3];
         alone.deform = CLVOX_DEFORM_NONE;
         const bool linear =
-            !images->grid && o->deform != CLVOX_DEFORM_NONE && fits(images, &alone, available, piece);
+            !images->grid && o->deform != CLVOX_DEFORM_NONE && fits(ctx, images, &alone, available, piece);
         const char *first = linear ? "the linear part alone (--deform none)" : "";
-        if (resampled(images, o, available, piece, size))
+        if (resampled(ctx, images, o, available, piece, size))
             snprintf(advice, sizeof advice, "%s%s%s of about %d x %d x %d voxels", first,
                      linear ? " or " : "",
                      images->grid ? "a larger --spacing, for a grid" : "images resampled to a grid", size[0],

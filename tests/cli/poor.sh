@@ -141,6 +141,12 @@ exits 1 poor memory:8 $shapes -o tight; one_sentence; says '--shrink 2 would fit
 exits 1 poor memory:2 $shapes -o tight; one_sentence; says 'no coarser grid would fit'
 for f in tight*; do absent "$f"; done
 rm round* part* roomy* pairs*
+# Few elements on a fine grid: a mesh does not pay here, though it might on another device, and is not missed.
+clvox phantom surface:sphere -o few --size 20x20x20 -q > log/out 2>&1
+exits 0 clvox surface mesh few_mask.nii.gz -o few.ply -q
+exits 0 poor memory:12 clvox register --surface few.ply,few.ply --width 1mm --spacing 1.5mm --deform greedy --shrink 1 --iterations 2 --no-picture -q -o few
+json few.json "$sums[\"sums\"] == \"exact\" and not $sums[\"no_room_for_mesh\"]"
+rm few*
 
 begin "where others have taken the device's memory, an atlas keeps its maps in the host's, with the same bits"
 for i in 1 2 3; do clvox phantom textured -o s$i.nii --size 40x38x36 --seed $i -q > log/out 2>&1; done

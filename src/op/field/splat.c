@@ -15,11 +15,14 @@ static const clv_variant variants[] = {
     {.name = "item", .function = "splat_item", .devices = CLV_ON_GPU, .tiles = {{32, 4, 1, 1}, {64, 4, 1, 1}}},
     {.name = "words", .function = "splat_item", .defines = "-DWORDS", .devices = CLV_ON_GPU, .optional = true,
      .tiles = {{32, 4, 1, 1}}},
+    /* Groups enough for a slab a compute unit. */
+    {.name = "slab", .function = "splat_slab", .most_groups = 256, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
     {.name = "row", .function = "splat_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 static const char *const builds[] = {"-DHAS_FIELD=0 -DONES=0", "-DHAS_FIELD=0 -DONES=1",
                                      "-DHAS_FIELD=1 -DONES=0", "-DHAS_FIELD=1 -DONES=1", NULL};
-const clv_entry clv_entry_splat = {"field/splat", "splat", variants, 4, builds};
+const clv_entry clv_entry_splat = {"field/splat", "splat", variants, 5, builds};
 
 static const clv_variant total_variants[] = {
     {.name = "item", .function = "splat_total", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -63,7 +66,8 @@ int clv_splat(clvox_context *ctx, const clv_splat_args *a)
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->in.size, from * (a->field ? 16 : 4) + 8 * to, CLV_BUF(a->in.buffer),
                        CLV_SIZE(&a->in), CLV_MAP(a->map), CLV_BUF(a->field), CLV_FLOAT(a->ones ? 1 : a->most),
                        CLV_FLOAT(ldexpf(1, unit_power(a))), CLV_BUF(a->sums),
-                       CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_BUF(a->beyond)));
+                       CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_BUF(a->beyond),
+                       CLV_INT(clvox_context_limits(ctx)->compute_units)));
 end:
     return status;
 }

@@ -5,7 +5,8 @@
 #include "clvox/sort.h"
 #include "runtime/runtime.h"
 
-extern const clv_entry clv_entry_sort_range, clv_entry_sort_count, clv_entry_sort_scatter;
+extern const clv_entry clv_entry_sort_range, clv_entry_sort_count, clv_entry_sort_columns;
+extern const clv_entry clv_entry_sort_scatter;
 
 /* Sorts n keys, with 32-bit values where there are any, in place and stably: equal keys
  * keep their order. The same on every device. */

@@ -160,22 +160,64 @@ static void what_lands_sorted(void **state)
     all_maps(true);
 }
 
+/* Of each sum, not only of its number: nothing depends on who adds. */
+static void same_bits_as_by_sorting(void **state)
+{
+    (void)state;
+    const problem *q = &problems[sizeof problems / sizeof *problems - 1];
+    const size_t n = (size_t)q->from[0] * (size_t)q->from[1] * (size_t)q->from[2];
+    const clv_map map = {{{1.02f, .01f, -.03f, .2f}, {.02f, .97f, 0, .1137f}, {0, .03f, .9f, 0}},
+                         {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+    float *in = malloc(n * sizeof *in), *u = malloc(3 * n * sizeof *u);
+    int64_t *sums[2] = {calloc(n, 8), calloc(n, 8)};
+    const int32_t none = 0;
+    for (int s = SMOOTH; s <= RANDOM && !(getenv("CLVOX_TEST_TINY") && s == RANDOM); s++) {
+        harness_random(in, n, 6, -1, 1);
+        harness_random(u, 3 * n, 7, s == RANDOM ? -9 : -.7f, s == RANDOM ? 9 : .7f);
+        clv_splat_args args = {.in = clv_image_of(harness_upload(ctx, in, n * 4), q->from, NULL, 1),
+                               .map = &map,
+                               .field = harness_upload_field(ctx, u, n),
+                               .size = {q->to[0], q->to[1], q->to[2]},
+                               .most = 1,
+                               .beyond = harness_upload(ctx, &none, 4)};
+        for (int sorted = 0; sorted < 2; sorted++) {
+            memset(sums[sorted], 0, n * 8);
+            args.sums = harness_upload(ctx, sums[sorted], n * 8);
+            add_up(&args, sorted);
+            harness_download(ctx, args.sums, sums[sorted], n * 8);
+            clv_buffer_destroy(&args.sums);
+        }
+        for (size_t j = 0; j < n; j++)
+            assert_that(sums[0][j] == sums[1][j], "map %d, voxel %zu: %lld units, %lld by sorting", s, j,
+                        (long long)sums[0][j], (long long)sums[1][j]);
+        clv_buffer *all[] = {args.in.buffer, (clv_buffer *)args.field, args.beyond};
+        for (int i = 0; i < 3; i++)
+            clv_buffer_destroy(&all[i]);
+    }
+    void *host[] = {in, u, sums[0], sums[1]};
+    for (int i = 0; i < 4; i++)
+        free(host[i]);
+}
+
 /* All in one place, with the largest numbers that fit and smaller ones. */
 static void nothing_runs_over(void **state)
 {
     (void)state;
     const clv_map map = {{{0}}, {{0}}};
     enum { N = 4096 };
-    const int from[3] = {N, 1, 1};
+    const int from[3] = {64, N / 64, 1};
     float *in = malloc(N * sizeof *in), got;
-    const int64_t none = 0;
+    const int64_t none[4] = {0};
     for (int i = 0; i < N; i++)
         in[i] = i < N / 2 ? 1e34f : -1;
     in[7] = 2e34f;
-    clv_splat_args args = {.in = clv_image_of(harness_upload(ctx, in, N * 4), from, NULL, 1), .map = &map,
-                           .size = {1, 1, 1}, .most = 1e34f, .sums = harness_upload(ctx, &none, 8),
-                           .beyond = harness_upload(ctx, &none, 4)};
-    clv_buffer *out = harness_output(ctx, 4);
+    clv_splat_args args = {.in = clv_image_of(harness_upload(ctx, in, N * 4), from, NULL, 1),
+                           .map = &map,
+                           .size = {1, 1, 4},
+                           .most = 1e34f,
+                           .sums = harness_upload(ctx, none, sizeof none),
+                           .beyond = harness_upload(ctx, none, 4)};
+    clv_buffer *out = harness_output(ctx, 16);
     int32_t beyond;
     assert_ok(clv_splat(ctx, &args));
     assert_ok(clv_splat_total(ctx, &args, 1, NULL, out));
@@ -199,6 +241,7 @@ int main(void)
     harness_cases(&clv_entry_splat_shares, what_lands_sorted, NULL, 0, "sorted");
     harness_cases(&clv_entry_splat_ends, what_lands_sorted, NULL, 0, "sorted");
     harness_cases_first(&clv_entry_splat_total, what_lands, NULL, 0, "what lands");
-    test_case(nothing_runs_over, "nothing runs over");
+    harness_cases(&clv_entry_splat, same_bits_as_by_sorting, NULL, 0, "the same bits as by sorting");
+    harness_cases_first(&clv_entry_splat, nothing_runs_over, NULL, 0, "nothing runs over");
     return test_run("splat", harness_close);
 }

@@ -111,6 +111,38 @@ static void lengths_and_patterns(void **state)
         sort(CLVOX_SORT_UINT32, RANDOM, LONGEST, true, true);
 }
 
+/* So many that a block has several shares, where these are small. */
+static void blocks_of_shares(void **state)
+{
+    (void)state;
+    enum { N = (1 << 21) + 77 };
+    if (getenv("CLVOX_TEST_TINY"))
+        return;
+    uint32_t *keys = malloc(4 * N), *values = malloc(4 * N), *before = malloc(4 * N);
+    assert_true(keys && values && before);
+    for (uint32_t i = 0; i < N; i++) {
+        before[i] = keys[i] = i * 2654435761u >> 12;
+        values[i] = i;
+    }
+    assert_ok(clvox_sort(ctx, CLVOX_SORT_UINT32, keys, values, N));
+    for (int i = 0; i < N; i++) {
+        assert_that(values[i] < N && keys[i] == before[values[i]], "value %d is not that of its key", i);
+        assert_that(i == 0 || keys[i] > keys[i - 1] || (keys[i] == keys[i - 1] && values[i] > values[i - 1]),
+                    "key %d is not in its place", i);
+    }
+    free(keys);
+    free(values);
+    free(before);
+}
+
+/* Forms of the count have them where the scatter is one of small shares. */
+static void counts_of_blocks(void **state)
+{
+    assert_ok(clv_force_variant(ctx, clv_entry_sort_scatter.name, "group", 1));
+    blocks_of_shares(state);
+    assert_ok(clv_force_variant(ctx, clv_entry_sort_scatter.name, NULL, -1));
+}
+
 static void arrays_of_the_host(void **state)
 {
     (void)state;
@@ -270,10 +302,13 @@ int main(void)
     test_case(buffers_of_another_program, "buffers of another program");
     harness_cases(&clv_entry_sort_range, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_count, keys_of_all_kinds, NULL, 0, "keys of all kinds");
+    harness_cases(&clv_entry_sort_columns, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_scatter, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_count, pairs_side_by_side, NULL, 0, "pairs side by side");
     harness_cases(&clv_entry_sort_scatter, pairs_side_by_side, NULL, 0, "pairs side by side");
     harness_cases_first(&clv_entry_sort_scatter, lengths_and_patterns, NULL, 0, "lengths and patterns");
+    harness_cases(&clv_entry_sort_count, counts_of_blocks, NULL, 0, "blocks of shares");
+    harness_cases(&clv_entry_sort_scatter, blocks_of_shares, NULL, 0, "blocks of shares");
     test_case(arrays_of_the_host, "arrays of the host");
     test_case(more_than_two_gigabytes, "more than 2^31 bytes");
     return test_run("radix_sort", harness_close);
