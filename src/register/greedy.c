@@ -42,7 +42,7 @@ const clv_model clv_model_greedy = {
     .starts_from_warp = true,
     .takes = takes,
     .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 30, 12}, .total_sigma = 0.8, .finest_step = 1,
+        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {25, 25, 10}, .total_sigma = 0.7, .finest_step = 2,
             .tolerance = 1e-4},
         [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {40, 40, 20}, .total_sigma = 0.7, .finest_step = 2,
             .tolerance = 1e-5},

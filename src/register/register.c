@@ -13,6 +13,7 @@
 #include "register/model.h"
 #include "register/options.h"
 #include "register/posteriors.h"
+#include "register/recast.h"
 #include "register/shapes.h"
 #include "runtime/device/gate.h"
 #include "runtime/device/host.h"
@@ -181,30 +182,96 @@ static void exchange_masks(clv_registration *run)
     run->linear_moving_mask = moving;
 }
 
-/* Where contrasts differ, from LNCC to MIND, if the options allow it and the device has the room that this takes beyond
- * the plan. */
-static int go_by_contrast(clv_registration *run, clvox_register_options *work)
+/* The linear part, by masks of its own where there are such. */
+static int align(clv_registration *run, const clvox_register_images *images)
 {
-    const clv_model *model = clv_model_find(work->deform);
+    if (images->linear_masks)
+        exchange_masks(run);
+    int status = clv_register_linear(run);
+    if (images->linear_masks)
+        exchange_masks(run);
+    return status;
+}
+
+/* Whether what an image is compared by may follow the contrasts. */
+static bool may_choose(const clvox_register_options *o, int channels)
+{
+    const clv_model *model = clv_model_find(o->deform);
+    return o->by_contrast && model && model->by_contrast && channels == 1 && o->metric == CLVOX_METRIC_LNCC;
+}
+
+/* Contrasts that differ: where one image, given the other one's contrast as the linear part shows it, leads to a linear
+ * part that finds them alike, *alike is true; else all is as it was. */
+static int recast(clv_registration *run, const clvox_register_images *images, unsigned suspicions,
+                  clv_recast *found, bool *alike)
+{
+    int status = CLVOX_OK;
+    clv_recast table;
+    double matrix[4][4];
+    const unsigned said = run->suspicions;
+    *alike = false;
+    clv_matrix_copy(CLV_MATRIX(run->matrix), matrix);
+    CLV_TRY(clv_recast_measure(run, &table));
+    if (table.knots < 2)
+        return CLVOX_OK;
+    CLV_TRY(clv_recast_apply(run, &table));
+    run->suspicions = suspicions;
+    CLV_TRY(align(run, images));
+    CLV_TRY(clv_register_upload(run, images));
+    *alike = !run->contrasts_differ;
+    run->contrasts_differ = true;
+    if (*alike) {
+        /* Once more, as the better linear part shows it. */
+        CLV_TRY(clv_recast_measure(run, &table));
+        CLV_TRY(clv_recast_apply(run, &table));
+        *found = table;
+        found->moving = table.moving != run->exchanged;
+    } else {
+        clv_matrix_copy(CLV_MATRIX(matrix), run->matrix);
+        run->suspicions = said;
+    }
+end:
+    return status;
+}
+
+/* How images of different contrasts are compared. */
+typedef struct contrast {
+    clv_recast table; /* what gives one of the images the contrast of the other, by the roles of the one who asked; 0
+                         knots: nothing does */
+    bool given;       /* before the linear part; else it may find one */
+    bool mind;        /* by MIND, whatever the linear part finds */
+} contrast;
+
+/* Where contrasts differ and the options allow it: LNCC of images of one contrast, if that can be had; else MIND, if the
+ * device has the room that this takes beyond the plan. suspicions: from before the linear part. */
+static int go_by_contrast(clv_registration *run, clvox_register_options *work, const clvox_register_images *images,
+                          unsigned suspicions, contrast *how)
+{
+    int status = CLVOX_OK;
     clvox_register_options by_mind = *work;
     clv_buffer *larger = NULL;
-    by_mind.metric = CLVOX_METRIC_MIND;
-    if (!work->by_contrast || !run->contrasts_differ || !model || !model->by_contrast ||
-        run->image_count != 1 || work->metric != CLVOX_METRIC_LNCC)
+    bool alike = false;
+    if (!may_choose(work, run->image_count) || !(run->contrasts_differ || how->mind))
         return CLVOX_OK;
+    if (!how->given && !how->mind)
+        CLV_TRY(recast(run, images, suspicions, &how->table, &alike));
+    if (alike)
+        return CLVOX_OK;
+    by_mind.metric = CLVOX_METRIC_MIND;
     size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);
     size_t there = clv_register_measure_floats(&by_mind, &run->moving_grid);
     size_t bytes = (run->exchanged && there > here ? there : here) * sizeof(float);
     if (run->metric_scratch->bytes < bytes) {
         const clv_request request = {&larger, bytes, "scratch of the metric"};
-        int status = clv_pool_take(run->ctx, &request, 1);
+        status = clv_pool_take(run->ctx, &request, 1);
         if (status < 0)
             return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
         clv_buffer_destroy(&run->metric_scratch);
         run->metric_scratch = larger;
     }
     work->metric = run->channels[0].metric = CLVOX_METRIC_MIND;
-    return CLVOX_OK;
+end:
+    return status;
 }
 
 /* The maps of a run on coarser grids, which are volumes of the full ones, as fields. */
@@ -224,10 +291,21 @@ end:
     return status;
 }
 
-/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. */
+/* Puts a copy in the place of the image that a table is of. */
+static int put_recast(const clv_recast *table, clvox_register_images *images, clv_register_copies *copies)
+{
+    clvox_volume **own = &copies->own[copies->count++];
+    const clvox_volume **image = table->moving ? &images->moving[0] : &images->fixed[0];
+    int status = clv_recast_copy(table, *image, own);
+    if (status >= 0)
+        *image = *own;
+    return status;
+}
+
+/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. how: given, and found. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
-                         const clvox_register_options *options, const clv_register_fields *fields, double mark,
-                         clvox_register_result *result)
+                         const clvox_register_options *options, const clv_register_fields *fields,
+                         contrast *how, double mark, clvox_register_result *result)
 {
     int status = CLVOX_OK, count = 0;
     clvox_register_images full = *given, images;
@@ -242,6 +320,8 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     CLV_TRY(clv_register_refuse(context, &full, &first));
     CLV_TRY(clv_register_place(context, &full, &copies));
     images = full;
+    if (how->given)
+        CLV_TRY(put_recast(&how->table, &images, &copies));
     CLV_TRY(clv_register_prepare(context, options, &images, &copies));
     run.moving_first = clv_register_order(&full, true) > 0;
     run.exchanged = run.moving_first && clv_register_exchanges(&full, options);
@@ -275,12 +355,10 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     result->seconds_prepare = clv_seconds() - mark;
 
     mark = clv_seconds();
-    if (images.linear_masks)
-        exchange_masks(&run);
-    CLV_TRY(clv_register_linear(&run));
-    if (images.linear_masks)
-        exchange_masks(&run);
-    CLV_TRY(go_by_contrast(&run, &work));
+    const unsigned suspicions = run.suspicions;
+    CLV_TRY(align(&run, &images));
+    CLV_TRY(go_by_contrast(&run, &work, &images, suspicions, how));
+    result->recast = how->table.knots > 0;
     result->metric = clv_register_metric(&work);
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(clv_register_measure(&run, false, NULL, &before));
@@ -315,14 +393,65 @@ end:
     return status;
 }
 
+/* Whether the images, over one another, become brighter in the same places: where they do not, they have more than one
+ * contrast, and squared correlations led to a wrong place or hold by chance. The linear part looks at 8 mm and more, where
+ * outlines decide. Images that have not been recast may differ for other reasons: *how gets the table that makes them
+ * clearly more alike. */
+static bool look_alike(const clvox_register_images *images, const clvox_register_result *r, contrast *how)
+{
+    static const double LEAST = .985; /* T1 heads have .995 and more, noise of a fifth of the brightest tissue .989 */
+    static const double LEFT = .75;   /* of what is missing to 1 */
+    const float *fixed = images->fixed[0]->data, *moving = r->warped->data;
+    const clvox_grid *grid = &images->fixed[0]->grid;
+    const bool recast = how->table.knots > 0;
+    const double share = clv_recast_agreement(fixed, moving, grid->size, recast ? &how->table : NULL);
+    if (!(share < LEAST) || recast)
+        return !(share < LEAST);
+    clv_recast_find(fixed, moving, clvox_grid_voxels(grid), 1, &how->table);
+    how->given = how->table.knots > 1 &&
+                 1 - clv_recast_agreement(fixed, moving, grid->size, &how->table) < LEFT * (1 - share);
+    return !how->given;
+}
+
+/* A registration; where contrasts turn out to differ in the end, another one with one image recast as the first one shows
+ * it, and where that does not make them alike, one by MIND. */
+static int run_by_contrast(clvox_context *context, const clvox_register_images *images,
+                           const clvox_register_options *options, const clv_register_fields *fields, double mark,
+                           clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    contrast how = {.given = false};
+    double seconds[4] = {0};
+    CLV_TRY(run_canonical(context, images, options, fields, &how, mark, result));
+    for (;;) {
+        const bool recast = how.table.knots > 0;
+        if (fields || !may_choose(options, images->channels) || result->metric != CLVOX_METRIC_LNCC ||
+            !result->warped || !result->warp || how.mind || look_alike(images, result, &how))
+            break;
+        how.mind = recast;
+        how.given = true;
+        double *const stages[4] = {&result->seconds_prepare, &result->seconds_linear, &result->seconds_deform,
+                                   &result->seconds_finish};
+        for (int i = 0; i < 4; i++)
+            seconds[i] += *stages[i];
+        clvox_register_result_destroy(result);
+        memset(result, 0, sizeof *result);
+        CLV_TRY(run_canonical(context, images, options, fields, &how, clv_seconds(), result));
+    }
+    result->seconds_prepare += seconds[0];
+    result->seconds_linear += seconds[1];
+    result->seconds_deform += seconds[2];
+    result->seconds_finish += seconds[3];
+end:
+    return status;
+}
+
 /* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not to depend on
  * what else the device does. */
 static size_t most_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
-    const clv_model *model = clv_model_find(options->deform);
     const size_t planned = clvox_register_bytes(images, options);
-    if (!options->by_contrast || !model || !model->by_contrast || images->channels != 1 ||
-        options->linear == CLVOX_LINEAR_NONE || options->metric != CLVOX_METRIC_LNCC)
+    if (!may_choose(options, images->channels) || options->linear == CLVOX_LINEAR_NONE)
         return planned;
     clvox_register_options by_mind = *options;
     by_mind.metric = CLVOX_METRIC_MIND;
@@ -349,7 +478,7 @@ int clv_register_to(clvox_context *context, const clvox_register_images *images,
     const double waits = clv_seconds();
     clv_gate_enter(clv_context_gate(context), bytes);
     mark += clv_seconds() - waits;
-    status = run_canonical(context, &canonical.images, options, fields, mark, result);
+    status = run_by_contrast(context, &canonical.images, options, fields, mark, result);
     clv_gate_leave(clv_context_gate(context), bytes);
     CLV_TRY(status);
     result->grid = clv_register_first(images, false)->grid;
