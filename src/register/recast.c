@@ -64,7 +64,8 @@ static int bin_of(const side *s, double value)
     return at < 0 ? 0 : at >= BINS ? BINS - 1 : (int)at;
 }
 
-/* Means of the other image by bin, their neighbours by a Gaussian of one bin; NaN where there are too few samples. */
+/* Means of the other image by bin, their neighbours by a Gaussian of one bin; NaN where there are too few
+ * samples. */
 static void means_of(const side *s, double mean[BINS])
 {
     for (int b = 0; b < BINS; b++) {
@@ -114,8 +115,9 @@ void clv_recast_find(const float *fixed, const float *moving, size_t n, size_t s
         means_of(&sides[k], mean[k]);
         share[k] = explained(&sides[k], &sides[!k], count, mean[k]);
     }
-    /* The image that says less about the other one: a contrast in which tissues share values, or in which borders of two
-     * tissues look like a third one, is mapped to the plainer of the two, and not the other way. */
+    /* The image that says less about the other one: a contrast in which tissues share values, or in which
+     * borders of two tissues look like a third one, is mapped to the plainer of the two, and not the other
+     * way. */
     int which = share[1] <= share[0];
     const side *s = &sides[which];
     for (int b = 0; b < BINS; b++)
@@ -207,8 +209,8 @@ double clv_recast_agreement(const float *fixed, const float *moving, const int s
     return all > 0 ? sum / all : NAN;
 }
 
-/* Leaves out of values, on the fixed grid, what lies outside of a mask there. scratch: a float a voxel, on the device and
- * here. */
+/* Leaves out of values, on the fixed grid, what lies outside of a mask there. scratch: a float a voxel, on
+ * the device and here. */
 static int leave_out(clv_registration *run, const clv_buffer *mask, float *scratch, float *values)
 {
     int status = CLVOX_OK;

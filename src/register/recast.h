@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One of two images of different contrasts gets the other one's: each of its values becomes the mean of the other image
- * where this one has that value (Guimond et al. 2001 alternate likewise between intensities and displacements). */
+/* One of two images of different contrasts gets the other one's: each of its values becomes the mean of
+ * the other image where this one has that value (Guimond et al. 2001 alternate likewise between
+ * intensities and displacements). */
 #ifndef CLV_REGISTER_RECAST_H
 #define CLV_REGISTER_RECAST_H
 
@@ -17,9 +18,10 @@ typedef struct clv_recast {
 /* From samples that lie over one another, NaN where there is none; every step-th of n. */
 void clv_recast_find(const float *fixed, const float *moving, size_t n, size_t step, clv_recast *out);
 
-/* Whether two images on one grid become brighter in the same places: of the squared correlations of small windows with
- * content, those of positive ones less those of negative ones, over all: 1 for images of one contrast. table: what the
- * moving values go through first, or the fixed ones; NULL: neither do. NaN where nothing has content. */
+/* Whether two images on one grid become brighter in the same places: of the squared correlations of small
+ * windows with content, those of positive ones less those of negative ones, over all: 1 for images of one
+ * contrast. table: what the moving values go through first, or the fixed ones; NULL: neither do. NaN where
+ * nothing has content. */
 double clv_recast_agreement(const float *fixed, const float *moving, const int size[3],
                             const clv_recast *table);
 

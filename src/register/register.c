@@ -160,8 +160,8 @@ static bool too_coarse(const clvox_grid *from, const clvox_grid *to)
     return few;
 }
 
-/* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one stage where
- * another one has failed. */
+/* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one stage
+ * where another one has failed. */
 static void release(clv_registration *run, const clv_request *requests, int count)
 {
     clv_shapes_release(run);
@@ -200,8 +200,8 @@ static bool may_choose(const clvox_register_options *o, int channels)
     return o->by_contrast && model && model->by_contrast && channels == 1 && o->metric == CLVOX_METRIC_LNCC;
 }
 
-/* Contrasts that differ: where one image, given the other one's contrast as the linear part shows it, leads to a linear
- * part that finds them alike, *alike is true; else all is as it was. */
+/* Contrasts that differ: where one image, given the other one's contrast as the linear part shows it,
+ * leads to a linear part that finds them alike, *alike is true; else all is as it was. */
 static int recast(clv_registration *run, const clvox_register_images *images, unsigned suspicions,
                   clv_recast *found, bool *alike)
 {
@@ -236,16 +236,18 @@ end:
 
 /* How images of different contrasts are compared. */
 typedef struct contrast {
-    clv_recast table; /* what gives one of the images the contrast of the other, by the roles of the one who asked; 0
+    clv_recast
+        table; /* what gives one of the images the contrast of the other, by the roles of the one who asked; 0
                          knots: nothing does */
-    bool given;       /* before the linear part; else it may find one */
-    bool mind;        /* by MIND, whatever the linear part finds */
+    bool given; /* before the linear part; else it may find one */
+    bool mind;  /* by MIND, whatever the linear part finds */
 } contrast;
 
-/* Where contrasts differ and the options allow it: LNCC of images of one contrast, if that can be had; else MIND, if the
- * device has the room that this takes beyond the plan. suspicions: from before the linear part. */
-static int go_by_contrast(clv_registration *run, clvox_register_options *work, const clvox_register_images *images,
-                          unsigned suspicions, contrast *how)
+/* Where contrasts differ and the options allow it: LNCC of images of one contrast, if that can be had;
+ * else MIND, if the device has the room that this takes beyond the plan. suspicions: from before the
+ * linear part. */
+static int go_by_contrast(clv_registration *run, clvox_register_options *work,
+                          const clvox_register_images *images, unsigned suspicions, contrast *how)
 {
     int status = CLVOX_OK;
     clvox_register_options by_mind = *work;
@@ -302,7 +304,8 @@ static int put_recast(const clv_recast *table, clvox_register_images *images, cl
     return status;
 }
 
-/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. how: given, and found. */
+/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. how: given, and
+ * found. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
                          const clvox_register_options *options, const clv_register_fields *fields,
                          contrast *how, double mark, clvox_register_result *result)
@@ -393,14 +396,15 @@ end:
     return status;
 }
 
-/* Whether the images, over one another, become brighter in the same places: where they do not, they have more than one
- * contrast, and squared correlations led to a wrong place or hold by chance. The linear part looks at 8 mm and more, where
- * outlines decide. Images that have not been recast may differ for other reasons: *how gets the table that makes them
- * clearly more alike. */
+/* Whether the images, over one another, become brighter in the same places: where they do not, they have
+ * more than one contrast, and squared correlations led to a wrong place or hold by chance. The linear part
+ * looks at 8 mm and more, where outlines decide. Images that have not been recast may differ for other
+ * reasons: *how gets the table that makes them clearly more alike. */
 static bool look_alike(const clvox_register_images *images, const clvox_register_result *r, contrast *how)
 {
-    static const double LEAST = .985; /* T1 heads have .995 and more, noise of a fifth of the brightest tissue .989 */
-    static const double LEFT = .75;   /* of what is missing to 1 */
+    static const double LEAST =
+        .985; /* T1 heads have .995 and more, noise of a fifth of the brightest tissue .989 */
+    static const double LEFT = .75; /* of what is missing to 1 */
     const float *fixed = images->fixed[0]->data, *moving = r->warped->data;
     const clvox_grid *grid = &images->fixed[0]->grid;
     const bool recast = how->table.knots > 0;
@@ -413,11 +417,11 @@ static bool look_alike(const clvox_register_images *images, const clvox_register
     return !how->given;
 }
 
-/* A registration; where contrasts turn out to differ in the end, another one with one image recast as the first one shows
- * it, and where that does not make them alike, one by MIND. */
+/* A registration; where contrasts turn out to differ in the end, another one with one image recast as the
+ * first one shows it, and where that does not make them alike, one by MIND. */
 static int run_by_contrast(clvox_context *context, const clvox_register_images *images,
-                           const clvox_register_options *options, const clv_register_fields *fields, double mark,
-                           clvox_register_result *result)
+                           const clvox_register_options *options, const clv_register_fields *fields,
+                           double mark, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     contrast how = {.given = false};
@@ -446,8 +450,8 @@ end:
     return status;
 }
 
-/* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not to depend on
- * what else the device does. */
+/* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not to
+ * depend on what else the device does. */
 static size_t most_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
     const size_t planned = clvox_register_bytes(images, options);

@@ -46,7 +46,8 @@ static void an_inverted_contrast_is_turned_round(void **state)
     for (int i = 1; i < r.knots; i++)
         assert_true(r.from[i] > r.from[i - 1]);
     for (float v = .1f; v < .95f; v += .1f) /* bins are .016 or .03 wide; their means take neighbours in */
-        assert_that(fabsf(r.moving ? at(&r, 3 - 2 * v) - v : at(&r, v) - (3 - 2 * v)) < .02f, "at %g", (double)v);
+        assert_that(fabsf(r.moving ? at(&r, 3 - 2 * v) - v : at(&r, v) - (3 - 2 * v)) < .02f, "at %g",
+                    (double)v);
 }
 
 static void the_plainer_of_two_contrasts_is_kept(void **state)
@@ -120,7 +121,8 @@ static void the_device_and_the_host_recast_alike(void **state)
     const clvox_volume *of = which ? p.moving : p.fixed;
     const size_t n = clvox_grid_voxels(&of->grid);
     pair_options(&o, CLVOX_DEFORM_NONE, CLVOX_METRIC_LNCC);
-    clv_registration run = {.ctx = ctx, .options = &o, .fixed_grid = p.fixed->grid, .moving_grid = p.moving->grid};
+    clv_registration run = {
+        .ctx = ctx, .options = &o, .fixed_grid = p.fixed->grid, .moving_grid = p.moving->grid};
     clv_buffer **image = which ? &run.channels[0].moving : &run.channels[0].fixed;
     float *found = malloc(n * sizeof *found);
     assert_non_null(found);
@@ -143,11 +145,14 @@ int main(void)
     ctx = harness_open();
     for (int i = 0; i < 2; i++) {
         const char *name = i ? "moving" : "fixed";
-        test_case_at(the_plainer_of_two_contrasts_is_kept, TEST_AT(i), "the plainer of two contrasts is kept, %s", name);
-        test_case_at(the_device_and_the_host_recast_alike, TEST_AT(i), "device and host recast the %s image alike", name);
+        test_case_at(the_plainer_of_two_contrasts_is_kept, TEST_AT(i),
+                     "the plainer of two contrasts is kept, %s", name);
+        test_case_at(the_device_and_the_host_recast_alike, TEST_AT(i),
+                     "device and host recast the %s image alike", name);
     }
     test_case(an_inverted_contrast_is_turned_round, "an inverted contrast is turned round");
     test_case(what_is_no_number_does_not_count, "what is no number does not count");
-    test_case(agreement_is_of_one_sign_in_one_contrast, "agreement is 1 in one contrast, -1 where it is inverted");
+    test_case(agreement_is_of_one_sign_in_one_contrast,
+              "agreement is 1 in one contrast, -1 where it is inverted");
     return test_run("recast", harness_close);
 }

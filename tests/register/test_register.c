@@ -460,9 +460,10 @@ static void other_contrasts_are_recast(void **state)
     o.by_contrast = 0;
     o.metric = CLVOX_METRIC_MIND;
     assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &mind));
-    const double recast = pair_error(&p, &chosen, NULL, &largest), by_mind = pair_error(&p, &mind, NULL, &largest);
-    printf("# %.3f voxels before, %.3f from one contrast, from another %.3f, %.3f by MIND\n", before, alike, recast,
-           by_mind);
+    const double recast = pair_error(&p, &chosen, NULL, &largest),
+                 by_mind = pair_error(&p, &mind, NULL, &largest);
+    printf("# %.3f voxels before, %.3f from one contrast, from another %.3f, %.3f by MIND\n", before, alike,
+           recast, by_mind);
     assert_int_equal(chosen.metric, CLVOX_METRIC_LNCC);
     assert_true(chosen.recast);
     assert_true(recast < .3 * before && recast < 1.3 * by_mind);
