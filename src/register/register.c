@@ -203,7 +203,7 @@ static bool may_choose(const clvox_register_options *o, int channels)
 /* Contrasts that differ: where one image, given the other one's contrast as the linear part shows it,
  * leads to a linear part that finds them alike, *alike is true; else all is as it was. */
 static int recast(clv_registration *run, const clvox_register_images *images, unsigned suspicions,
-                  clv_recast *found, bool *alike)
+                  bool *alike)
 {
     int status = CLVOX_OK;
     clv_recast table;
@@ -224,8 +224,6 @@ static int recast(clv_registration *run, const clvox_register_images *images, un
         /* Once more, as the better linear part shows it. */
         CLV_TRY(clv_recast_measure(run, &table));
         CLV_TRY(clv_recast_apply(run, &table));
-        *found = table;
-        found->moving = table.moving != run->exchanged;
     } else {
         clv_matrix_copy(CLV_MATRIX(matrix), run->matrix);
         run->suspicions = said;
@@ -234,31 +232,21 @@ end:
     return status;
 }
 
-/* How images of different contrasts are compared. */
-typedef struct contrast {
-    clv_recast
-        table; /* what gives one of the images the contrast of the other, by the roles of the one who asked; 0
-                         knots: nothing does */
-    bool given; /* before the linear part; else it may find one */
-    bool mind;  /* by MIND, whatever the linear part finds */
-} contrast;
-
-/* Where contrasts differ and the options allow it: LNCC of images of one contrast, if that can be had;
- * else MIND, if the device has the room that this takes beyond the plan. suspicions: from before the
- * linear part. */
-static int go_by_contrast(clv_registration *run, clvox_register_options *work,
-                          const clvox_register_images *images, unsigned suspicions, contrast *how)
+/* Where contrasts differ and the options allow it: MIND of images of which one is recast, if that makes them alike, if
+ * the device has the room that this takes beyond the plan. suspicions: from before the linear part. given: one
+ * has been recast already. */
+static int go_by_contrast(clv_registration *run, clvox_register_options *work, const clvox_register_images *images,
+                          unsigned suspicions, bool given, int *recast_used)
 {
     int status = CLVOX_OK;
     clvox_register_options by_mind = *work;
     clv_buffer *larger = NULL;
-    bool alike = false;
-    if (!may_choose(work, run->image_count) || !(run->contrasts_differ || how->mind))
+    bool alike = given;
+    if (!may_choose(work, run->image_count) || !(run->contrasts_differ || given))
         return CLVOX_OK;
-    if (!how->given && !how->mind)
-        CLV_TRY(recast(run, images, suspicions, &how->table, &alike));
-    if (alike)
-        return CLVOX_OK;
+    if (!given)
+        CLV_TRY(recast(run, images, suspicions, &alike));
+    *recast_used = alike;
     by_mind.metric = CLVOX_METRIC_MIND;
     size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);
     size_t there = clv_register_measure_floats(&by_mind, &run->moving_grid);
@@ -304,11 +292,11 @@ static int put_recast(const clv_recast *table, clvox_register_images *images, cl
     return status;
 }
 
-/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. how: given, and
- * found. */
+/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. table: NULL, or what gives
+ * one of the images the contrast of the other. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
                          const clvox_register_options *options, const clv_register_fields *fields,
-                         contrast *how, double mark, clvox_register_result *result)
+                         const clv_recast *table, double mark, clvox_register_result *result)
 {
     int status = CLVOX_OK, count = 0;
     clvox_register_images full = *given, images;
@@ -323,8 +311,8 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     CLV_TRY(clv_register_refuse(context, &full, &first));
     CLV_TRY(clv_register_place(context, &full, &copies));
     images = full;
-    if (how->given)
-        CLV_TRY(put_recast(&how->table, &images, &copies));
+    if (table)
+        CLV_TRY(put_recast(table, &images, &copies));
     CLV_TRY(clv_register_prepare(context, options, &images, &copies));
     run.moving_first = clv_register_order(&full, true) > 0;
     run.exchanged = run.moving_first && clv_register_exchanges(&full, options);
@@ -360,8 +348,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     mark = clv_seconds();
     const unsigned suspicions = run.suspicions;
     CLV_TRY(align(&run, &images));
-    CLV_TRY(go_by_contrast(&run, &work, &images, suspicions, how));
-    result->recast = how->table.knots > 0;
+    CLV_TRY(go_by_contrast(&run, &work, &images, suspicions, table != NULL, &result->recast));
     result->metric = clv_register_metric(&work);
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(clv_register_measure(&run, false, NULL, &before));
@@ -396,56 +383,45 @@ end:
     return status;
 }
 
-/* Whether the images, over one another, become brighter in the same places: where they do not, they have
- * more than one contrast, and squared correlations led to a wrong place or hold by chance. The linear part
- * looks at 8 mm and more, where outlines decide. Images that have not been recast may differ for other
- * reasons: *how gets the table that makes them clearly more alike. */
-static bool look_alike(const clvox_register_images *images, const clvox_register_result *r, contrast *how)
+/* Whether the images, over one another, become brighter in the same places: where they do not, they have more
+ * than one contrast, and squared correlations led to a wrong place or hold by chance. The linear part looks at
+ * 8 mm and more, where outlines decide. Images may differ for other reasons: only a table that makes them
+ * clearly more alike counts. */
+static bool look_alike(const clvox_register_images *images, const clvox_register_result *r, clv_recast *table)
 {
-    static const double LEAST =
-        .985; /* T1 heads have .995 and more, noise of a fifth of the brightest tissue .989 */
+    /* T1 heads have .995 and more, noise of a fifth of the brightest tissue .989, hippocampi .976 and more. */
+    static const double LEAST = .985;
     static const double LEFT = .75; /* of what is missing to 1 */
     const float *fixed = images->fixed[0]->data, *moving = r->warped->data;
     const clvox_grid *grid = &images->fixed[0]->grid;
-    const bool recast = how->table.knots > 0;
-    const double share = clv_recast_agreement(fixed, moving, grid->size, recast ? &how->table : NULL);
-    if (!(share < LEAST) || recast)
-        return !(share < LEAST);
-    clv_recast_find(fixed, moving, clvox_grid_voxels(grid), 1, &how->table);
-    how->given = how->table.knots > 1 &&
-                 1 - clv_recast_agreement(fixed, moving, grid->size, &how->table) < LEFT * (1 - share);
-    return !how->given;
+    const double share = clv_recast_agreement(fixed, moving, grid->size, NULL);
+    if (!(share < LEAST))
+        return true;
+    clv_recast_find(fixed, moving, clvox_grid_voxels(grid), 1, table);
+    return table->knots < 2 ||
+           !(1 - clv_recast_agreement(fixed, moving, grid->size, table) < LEFT * (1 - share));
 }
 
-/* A registration; where contrasts turn out to differ in the end, another one with one image recast as the
- * first one shows it, and where that does not make them alike, one by MIND. */
+/* A registration; where contrasts turn out to differ in the end, another one with one image recast as the first
+ * one shows it. */
 static int run_by_contrast(clvox_context *context, const clvox_register_images *images,
                            const clvox_register_options *options, const clv_register_fields *fields,
                            double mark, clvox_register_result *result)
 {
     int status = CLVOX_OK;
-    contrast how = {.given = false};
-    double seconds[4] = {0};
-    CLV_TRY(run_canonical(context, images, options, fields, &how, mark, result));
-    for (;;) {
-        const bool recast = how.table.knots > 0;
-        if (fields || !may_choose(options, images->channels) || result->metric != CLVOX_METRIC_LNCC ||
-            !result->warped || !result->warp || how.mind || look_alike(images, result, &how))
-            break;
-        how.mind = recast;
-        how.given = true;
-        double *const stages[4] = {&result->seconds_prepare, &result->seconds_linear, &result->seconds_deform,
-                                   &result->seconds_finish};
-        for (int i = 0; i < 4; i++)
-            seconds[i] += *stages[i];
-        clvox_register_result_destroy(result);
-        memset(result, 0, sizeof *result);
-        CLV_TRY(run_canonical(context, images, options, fields, &how, clv_seconds(), result));
-    }
-    result->seconds_prepare += seconds[0];
-    result->seconds_linear += seconds[1];
-    result->seconds_deform += seconds[2];
-    result->seconds_finish += seconds[3];
+    clv_recast table = {.knots = 0};
+    CLV_TRY(run_canonical(context, images, options, fields, NULL, mark, result));
+    if (fields || !may_choose(options, images->channels) || result->metric != CLVOX_METRIC_LNCC ||
+        result->recast || !result->warped || !result->warp || look_alike(images, result, &table))
+        return CLVOX_OK;
+    const clvox_register_result first = *result;
+    clvox_register_result_destroy(result);
+    memset(result, 0, sizeof *result);
+    CLV_TRY(run_canonical(context, images, options, fields, &table, clv_seconds(), result));
+    result->seconds_prepare += first.seconds_prepare;
+    result->seconds_linear += first.seconds_linear;
+    result->seconds_deform += first.seconds_deform;
+    result->seconds_finish += first.seconds_finish;
 end:
     return status;
 }
