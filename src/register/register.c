@@ -232,11 +232,12 @@ end:
     return status;
 }
 
-/* Where contrasts differ and the options allow it: MIND of images of which one is recast, if that makes them alike, if
- * the device has the room that this takes beyond the plan. suspicions: from before the linear part. given: one
- * has been recast already. */
-static int go_by_contrast(clv_registration *run, clvox_register_options *work, const clvox_register_images *images,
-                          unsigned suspicions, bool given, int *recast_used)
+/* Where contrasts differ and the options allow it: MIND of images of which one is recast, if that makes
+ * them alike, if the device has the room that this takes beyond the plan. suspicions: from before the
+ * linear part. given: one has been recast already. */
+static int go_by_contrast(clv_registration *run, clvox_register_options *work,
+                          const clvox_register_images *images, unsigned suspicions, bool given,
+                          int *recast_used)
 {
     int status = CLVOX_OK;
     clvox_register_options by_mind = *work;
@@ -292,8 +293,8 @@ static int put_recast(const clv_recast *table, clvox_register_images *images, cl
     return status;
 }
 
-/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. table: NULL, or what gives
- * one of the images the contrast of the other. */
+/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. table: NULL,
+ * or what gives one of the images the contrast of the other. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
                          const clvox_register_options *options, const clv_register_fields *fields,
                          const clv_recast *table, double mark, clvox_register_result *result)
@@ -383,13 +384,14 @@ end:
     return status;
 }
 
-/* Whether the images, over one another, become brighter in the same places: where they do not, they have more
- * than one contrast, and squared correlations led to a wrong place or hold by chance. The linear part looks at
- * 8 mm and more, where outlines decide. Images may differ for other reasons: only a table that makes them
- * clearly more alike counts. */
+/* Whether the images, over one another, become brighter in the same places: where they do not, they have
+ * more than one contrast, and squared correlations led to a wrong place or hold by chance. The linear
+ * part looks at 8 mm and more, where outlines decide. Images may differ for other reasons: only a table
+ * that makes them clearly more alike counts. */
 static bool look_alike(const clvox_register_images *images, const clvox_register_result *r, clv_recast *table)
 {
-    /* T1 heads have .995 and more, noise of a fifth of the brightest tissue .989, hippocampi .976 and more. */
+    /* T1 heads have .995 and more, noise of a fifth of the brightest tissue .989, hippocampi .976 and
+     * more. */
     static const double LEAST = .985;
     static const double LEFT = .75; /* of what is missing to 1 */
     const float *fixed = images->fixed[0]->data, *moving = r->warped->data;
@@ -402,8 +404,8 @@ static bool look_alike(const clvox_register_images *images, const clvox_register
            !(1 - clv_recast_agreement(fixed, moving, grid->size, table) < LEFT * (1 - share));
 }
 
-/* A registration; where contrasts turn out to differ in the end, another one with one image recast as the first
- * one shows it. */
+/* A registration; where contrasts turn out to differ in the end, another one with one image recast as the
+ * first one shows it. */
 static int run_by_contrast(clvox_context *context, const clvox_register_images *images,
                            const clvox_register_options *options, const clv_register_fields *fields,
                            double mark, clvox_register_result *result)
