@@ -41,14 +41,15 @@ const clv_model clv_model_greedy = {
     .border_stays = true,
     .starts_from_warp = true,
     .takes = takes,
-    .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 30, 12}, .total_sigma = 0.8, .finest_step = 1,
-            .tolerance = 1e-4},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {40, 40, 20}, .total_sigma = 0.7, .finest_step = 2,
-            .tolerance = 1e-5},
-        [CLVOX_PRESET_REGULAR] = {COMMON, .iterations = {60, 60, 30}, .total_sigma = 1, .finest_step = 2,
-            .tolerance = 1e-5},
-        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 100, 60}, .total_sigma = 0.75, .finest_step = 2,
-            .tolerance = 1e-6},
-    },
+    .presets =
+        {
+            [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {25, 25, 10}, .total_sigma = 0.7, .finest_step = 2,
+                                    .tolerance = 1e-4},
+            [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {40, 40, 20}, .total_sigma = 0.7,
+                                      .finest_step = 2, .tolerance = 1e-5},
+            [CLVOX_PRESET_REGULAR] = {COMMON, .iterations = {60, 60, 30}, .total_sigma = 1, .finest_step = 2,
+                                      .tolerance = 1e-5},
+            [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 100, 60}, .total_sigma = 0.75,
+                                   .finest_step = 2, .tolerance = 1e-6},
+        },
 };
