@@ -147,9 +147,12 @@ def text(record):
     named = {"clvox": "`clvox atlas`", "ants": "build_template (antspyx)"}
     tools_rows = [row for row in record["rows"] if "tool" in row]
     held = [row for row in record["rows"] if "held" in row]
-    out = f"{record['device']}, {record['date']}; {ROUNDS} rounds, with {tools_rows[0]['threads']} threads:\n\n"
-    out += records.markdown(["template of ten heads", "Dice between subjects", "worst pair", "CPU s"],
-                            [[named[r["tool"]], f"{r['dice']:.4f}", f"{r['worst']:.4f}", f"{r['cpu']:.0f}"] for r in tools_rows])
+    out = f"{record['device']}, {record['date']}; {ROUNDS} rounds"
+    out += f", with {tools_rows[0]['threads']} threads:\n" if tools_rows else ":\n"
+    if tools_rows:
+        out += "\n" + records.markdown(
+            ["template of ten heads", "Dice between subjects", "worst pair", "CPU s"],
+            [[named[r["tool"]], f"{r['dice']:.4f}", f"{r['worst']:.4f}", f"{r['cpu']:.0f}"] for r in tools_rows])
     if held:
         out += "\n" + records.markdown(
             ["held-out subject", "template of six", "best of the six", "mean of the six"],

@@ -227,14 +227,13 @@ static inline void add_own(__global long *sums, int4 to, int base, int which, co
 }
 
 /* A work-item has a slab of the planes landed on to itself, and adds there, without atomics, what lands there
- * of all voxels. Each looks at all positions, which takes a tenth of the time of atomics; slabs are not more
- * than a processor has cores. */
+ * of all voxels. Each looks at all positions; there are few slabs, so that this costs less than atomics. */
 __kernel void splat_slab(__global const float *in, int4 size, map m, __global const float *field, float most,
                          float scale, __global uint *sums, int4 to, __global int *beyond, int slabs)
 {
     /* Slabs lie far apart among the groups: threads take many groups at once. */
     int groups = get_num_groups(0), n = size.x * size.y * size.z;
-    slabs = min(slabs, groups);
+    slabs = max(min(min(slabs, groups), to.z), 1);
     int apart = groups / slabs, slab = get_group_id(0) / apart;
     if (slab >= slabs || (int)get_group_id(0) != slab * apart)
         return;

@@ -98,8 +98,8 @@ typedef struct clvox_context_options {
 } clvox_context_options;
 
 /* Opens a device. options may be NULL. On success *out is the caller's, to be
- * released with clvox_context_destroy; on failure *out is NULL. A context on a GPU keeps up to 2% of its
- * memory for the next call, unless it was adopted. */
+ * released with clvox_context_destroy; on failure *out is NULL. A context on a GPU keeps buffers for its
+ * next calls, unless it was adopted; all of a program's together up to 7% of the GPU's memory. */
 CLVOX_API int clvox_context_create(const clvox_context_options *options, clvox_context **out);
 
 /* Opens all devices that options->device names: "gpu:all" (or cpu:all, accelerator:all), or up to 64

@@ -188,7 +188,7 @@ static int load_and_open(command *cli, cli_atlas_request *r, bool skip_bad)
     r->open_seconds = cli_seconds() - mark;
     if (apart)
         pthread_join(thread, NULL);
-    else
+    else if (opened >= 0)
         load(&l);
     cli->claims = l.cli.claims;
     for (cJSON *one; l.cli.log && (one = l.cli.log->child);)
@@ -226,10 +226,9 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_settle(cli, r, o->skip_bad)));
     subjects = calloc((size_t)r->count, sizeof *subjects);
     out.lines = open_memstream(&text, &size);
-    if (!subjects || !out.lines) {
+    if (!subjects || !out.lines)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
+    CLI_TRY(clvox_team_agree(cli->team, status));
     for (int i = 0; i < r->count; i++) {
         const cli_atlas_entry *e = &r->entry[i];
         subjects[i] = (clvox_atlas_subject){.image = e->volume, .mask = e->mask_volume, .labels = e->label_volume,

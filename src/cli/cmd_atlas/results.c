@@ -236,6 +236,8 @@ static int write_next(void *user, size_t index, int worker)
     for (int i; status >= 0 && (i = atomic_fetch_add(&w->next, 1)) < w->r->count;)
         if (w->result->map[i].share > 0)
             status = write_subject(w, i);
+    if (status < 0) /* the other threads need not go on */
+        atomic_store(&w->next, w->r->count);
     return status;
 }
 

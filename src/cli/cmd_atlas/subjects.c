@@ -346,7 +346,16 @@ end:
     return status;
 }
 
-/* The log names files in the order of the subjects. */
+static bool is_among(const cJSON *inputs, const char *path)
+{
+    const cJSON *one;
+    cJSON_ArrayForEach(one, inputs)
+        if (!strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(one, "path")), path))
+            return true;
+    return false;
+}
+
+/* The log names files in the order of the subjects, then the others. */
 static void sort_inputs(const command *cli, cli_atlas_request *r)
 {
     cJSON *from = cJSON_GetObjectItem(cli->log, "inputs"), *to = from ? cJSON_CreateArray() : NULL, *one,
@@ -362,6 +371,12 @@ static void sort_inputs(const command *cli, cli_atlas_request *r)
                 cJSON_AddItemToArray(to, cJSON_DetachItemViaPointer(from, one));
                 break;
             }
+    }
+    /* What is not a subject's, once: several processes may have read it. */
+    for (one = to ? from->child : NULL; one; one = next) {
+        next = one->next;
+        if (!is_among(to, cJSON_GetStringValue(cJSON_GetObjectItem(one, "path"))))
+            cJSON_AddItemToArray(to, cJSON_DetachItemViaPointer(from, one));
     }
     if (to)
         cJSON_ReplaceItemInObject(cli->log, "inputs", to);

@@ -9,13 +9,15 @@
 /* What a work-group of 256 voxels lands on under a smooth map, with room for stretching. */
 #define CELLS 2048
 
+/* Slabs of a CPU device: the work-item of each reads all positions, which is a quarter of its work with two. */
+enum { MOST_SLABS = 8 };
+
 static const clv_variant variants[] = {
     {.name = "tile", .function = "splat_tile", .defines = "-DCELLS=" CLV_TEXT(CELLS), .devices = CLV_ON_GPU,
      .fixed_bytes = CELLS * 8 + 24, .tiles = {{8, 8, 4, 1}, {16, 4, 4, 1}, {8, 4, 4, 1}}},
     {.name = "item", .function = "splat_item", .devices = CLV_ON_GPU, .tiles = {{32, 4, 1, 1}, {64, 4, 1, 1}}},
     {.name = "words", .function = "splat_item", .defines = "-DWORDS", .devices = CLV_ON_GPU, .optional = true,
      .tiles = {{32, 4, 1, 1}}},
-    /* Groups enough for a slab a compute unit. */
     {.name = "slab", .function = "splat_slab", .most_groups = 256, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
     {.name = "row", .function = "splat_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
@@ -62,12 +64,13 @@ int clv_splat(clvox_context *ctx, const clv_splat_args *a)
     if (!(a->most >= 0 && isfinite(a->most)))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "splat: the largest value is %g; it must be a number",
                           (double)a->most);
+    const int units = clvox_context_limits(ctx)->compute_units, slabs = units < MOST_SLABS ? units : MOST_SLABS;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat, builds[2 * (a->field != NULL) + a->ones], a->in.size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->in.size, from * (a->field ? 16 : 4) + 8 * to, CLV_BUF(a->in.buffer),
                        CLV_SIZE(&a->in), CLV_MAP(a->map), CLV_BUF(a->field), CLV_FLOAT(a->ones ? 1 : a->most),
                        CLV_FLOAT(ldexpf(1, unit_power(a))), CLV_BUF(a->sums),
                        CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_BUF(a->beyond),
-                       CLV_INT(clvox_context_limits(ctx)->compute_units)));
+                       CLV_INT(slabs)));
 end:
     return status;
 }

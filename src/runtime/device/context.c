@@ -84,9 +84,6 @@ clv_gate *clv_context_gate(const clvox_context *context)
     return context->gate;
 }
 
-/* Buffers that wait for their next use take so much of a GPU, of each of the four contexts at most. */
-static const double OF_SPARES = .02;
-
 /* A context of its own on the device in a place of the list: NVIDIA's driver keeps threads that share one waiting
  * for each other. */
 static int open_device(const clvox_context_options *options, const clvox_device *devices, int chosen,
@@ -107,14 +104,36 @@ static int open_device(const clvox_context_options *options, const clvox_device 
         ctx->queue = clCreateCommandQueue(ctx->context, ctx->device, 0, &error);
     }
     CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
-    if (ctx->limits.type == CLVOX_DEVICE_GPU) /* for contexts that others do not share */
-        clv_pool_spare(ctx, (size_t)(OF_SPARES * (double)ctx->limits.global_bytes));
     CLV_TRY(complete(ctx));
     *out = ctx;
     ctx = NULL;
 end:
     clvox_context_destroy(&ctx);
     return status;
+}
+
+/* The rest is for drivers and for the programs of others. */
+static const double OF_MEMORY = .9;
+
+/* Buffers that wait for their next use take so much of a GPU's room, those of all its contexts together. */
+static const double OF_SPARES = .08;
+
+static size_t room_of(const clvox_device_limits *l)
+{
+    const bool less = l->free_bytes && l->free_bytes < l->global_bytes;
+    return (size_t)(OF_MEMORY * (double)(less ? l->free_bytes : l->global_bytes));
+}
+
+size_t clv_context_room(const clvox_context *context)
+{
+    return room_of(&context->limits);
+}
+
+/* Lets a context keep buffers for its next calls, on a GPU that it shares with `beside` others of this program. */
+static void keep_spares(clvox_context *ctx, int beside)
+{
+    if (ctx->limits.type == CLVOX_DEVICE_GPU)
+        clv_pool_spare(ctx, (size_t)(OF_SPARES * (double)room_of(&ctx->limits) / (1 + beside)));
 }
 
 int clvox_context_create(const clvox_context_options *options, clvox_context **out)
@@ -126,24 +145,11 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     CLV_TRY(count);
     int chosen = clv_device_select(devices, count, options ? options->device : NULL);
     CLV_TRY(chosen);
-    status = open_device(options, devices, chosen, out);
+    CLV_TRY(open_device(options, devices, chosen, out));
+    keep_spares(*out, 0);
 end:
     clvox_devices_destroy(&devices);
     return status;
-}
-
-/* The rest is for drivers and for the programs of others. */
-static const double OF_MEMORY = .9;
-
-static size_t room_of(const clvox_device_limits *l)
-{
-    const bool less = l->free_bytes && l->free_bytes < l->global_bytes;
-    return (size_t)(OF_MEMORY * (double)(less ? l->free_bytes : l->global_bytes));
-}
-
-size_t clv_context_room(const clvox_context *context)
-{
-    return room_of(&context->limits);
 }
 
 /* Where the list has the device of place i first. */
@@ -214,6 +220,12 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
             if (wish > 0 || k < paying(options, &contexts[i]->limits))
                 CLV_TRY(open_beside(options, devices, chosen[i], contexts[first_of(chosen, i)],
                                     &contexts[opened++]));
+    for (int i = 0; i < opened; i++) {
+        int beside = -1;
+        for (int k = 0; k < opened; k++)
+            beside += contexts[k]->device_number == contexts[i]->device_number;
+        keep_spares(contexts[i], beside);
+    }
     *out = contexts;
     contexts = NULL;
     status = opened;
