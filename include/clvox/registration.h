@@ -88,9 +88,9 @@ typedef struct clvox_register_options {
     int linear_radius, radius; /* of LNCC's window: 2 radius + 1 voxels along each axis, on every level */
     int linear_bins, bins;     /* of MI's histogram, 8 to 128 */
     int linear_patch, patch;   /* of MIND's patches: 2 patch + 1 voxels along each axis, 0 to 4 */
-    int by_contrast;           /* 1: where contrasts differ, greedy and syn of one channel use MIND instead of
-                                  LNCC, if the device has the memory, and give one image the other one's
-                                  contrast first if that makes them alike; `clvox register` sets it */
+    int by_contrast;           /* 1: greedy and syn of one channel use MIND instead of LNCC if the linear part
+                                  by MI finds that the contrasts differ and the device has the memory; `clvox
+                                  register` sets it */
     int local_gradient;        /* 1: LNCC uses the usual local approximation of the gradient; 0: the exact
                                   gradient */
     clvox_force force;
@@ -280,8 +280,6 @@ typedef struct clvox_register_result {
     size_t device_bytes;       /* most that the run held at once */
     int exchanged;             /* the deformation was found with the images exchanged, and inverted, as
                                   clvox_register says */
-    int recast;                /* one image was given the other one's contrast before they were compared, by
-                                  by_contrast */
 } clvox_register_result;
 
 /* What is registered. Channel 0 gives the grids; a further channel on another

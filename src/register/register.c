@@ -13,7 +13,6 @@
 #include "register/model.h"
 #include "register/options.h"
 #include "register/posteriors.h"
-#include "register/recast.h"
 #include "register/shapes.h"
 #include "runtime/device/gate.h"
 #include "runtime/device/host.h"
@@ -160,8 +159,8 @@ static bool too_coarse(const clvox_grid *from, const clvox_grid *to)
     return few;
 }
 
-/* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one stage
- * where another one has failed. */
+/* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one stage where
+ * another one has failed. */
 static void release(clv_registration *run, const clv_request *requests, int count)
 {
     clv_shapes_release(run);
@@ -182,87 +181,30 @@ static void exchange_masks(clv_registration *run)
     run->linear_moving_mask = moving;
 }
 
-/* The linear part, by masks of its own where there are such. */
-static int align(clv_registration *run, const clvox_register_images *images)
+/* Where contrasts differ, from LNCC to MIND, if the options allow it and the device has the room that this takes beyond
+ * the plan. */
+static int go_by_contrast(clv_registration *run, clvox_register_options *work)
 {
-    if (images->linear_masks)
-        exchange_masks(run);
-    int status = clv_register_linear(run);
-    if (images->linear_masks)
-        exchange_masks(run);
-    return status;
-}
-
-/* Whether what an image is compared by may follow the contrasts. */
-static bool may_choose(const clvox_register_options *o, int channels)
-{
-    const clv_model *model = clv_model_find(o->deform);
-    return o->by_contrast && model && model->by_contrast && channels == 1 && o->metric == CLVOX_METRIC_LNCC;
-}
-
-/* Contrasts that differ: where one image, given the other one's contrast as the linear part shows it,
- * leads to a linear part that finds them alike, *alike is true; else all is as it was. */
-static int recast(clv_registration *run, const clvox_register_images *images, unsigned suspicions,
-                  bool *alike)
-{
-    int status = CLVOX_OK;
-    clv_recast table;
-    double matrix[4][4];
-    const unsigned said = run->suspicions;
-    *alike = false;
-    clv_matrix_copy(CLV_MATRIX(run->matrix), matrix);
-    CLV_TRY(clv_recast_measure(run, &table));
-    if (table.knots < 2)
-        return CLVOX_OK;
-    CLV_TRY(clv_recast_apply(run, &table));
-    run->suspicions = suspicions;
-    CLV_TRY(align(run, images));
-    CLV_TRY(clv_register_upload(run, images));
-    *alike = !run->contrasts_differ;
-    run->contrasts_differ = true;
-    if (*alike) {
-        /* Once more, as the better linear part shows it. */
-        CLV_TRY(clv_recast_measure(run, &table));
-        CLV_TRY(clv_recast_apply(run, &table));
-    } else {
-        clv_matrix_copy(CLV_MATRIX(matrix), run->matrix);
-        run->suspicions = said;
-    }
-end:
-    return status;
-}
-
-/* Where contrasts differ and the options allow it: MIND of images of which one is recast, if that makes
- * them alike, if the device has the room that this takes beyond the plan. suspicions: from before the
- * linear part. given: one has been recast already. */
-static int go_by_contrast(clv_registration *run, clvox_register_options *work,
-                          const clvox_register_images *images, unsigned suspicions, bool given,
-                          int *recast_used)
-{
-    int status = CLVOX_OK;
+    const clv_model *model = clv_model_find(work->deform);
     clvox_register_options by_mind = *work;
     clv_buffer *larger = NULL;
-    bool alike = given;
-    if (!may_choose(work, run->image_count) || !(run->contrasts_differ || given))
-        return CLVOX_OK;
-    if (!given)
-        CLV_TRY(recast(run, images, suspicions, &alike));
-    *recast_used = alike;
     by_mind.metric = CLVOX_METRIC_MIND;
+    if (!work->by_contrast || !run->contrasts_differ || !model || !model->by_contrast ||
+        run->image_count != 1 || work->metric != CLVOX_METRIC_LNCC)
+        return CLVOX_OK;
     size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);
     size_t there = clv_register_measure_floats(&by_mind, &run->moving_grid);
     size_t bytes = (run->exchanged && there > here ? there : here) * sizeof(float);
     if (run->metric_scratch->bytes < bytes) {
         const clv_request request = {&larger, bytes, "scratch of the metric"};
-        status = clv_pool_take(run->ctx, &request, 1);
+        int status = clv_pool_take(run->ctx, &request, 1);
         if (status < 0)
             return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
         clv_buffer_destroy(&run->metric_scratch);
         run->metric_scratch = larger;
     }
     work->metric = run->channels[0].metric = CLVOX_METRIC_MIND;
-end:
-    return status;
+    return CLVOX_OK;
 }
 
 /* The maps of a run on coarser grids, which are volumes of the full ones, as fields. */
@@ -282,22 +224,10 @@ end:
     return status;
 }
 
-/* Puts a copy in the place of the image that a table is of. */
-static int put_recast(const clv_recast *table, clvox_register_images *images, clv_register_copies *copies)
-{
-    clvox_volume **own = &copies->own[copies->count++];
-    const clvox_volume **image = table->moving ? &images->moving[0] : &images->fixed[0];
-    int status = clv_recast_copy(table, *image, own);
-    if (status >= 0)
-        *image = *own;
-    return status;
-}
-
-/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. table: NULL,
- * or what gives one of the images the contrast of the other. */
+/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
-                         const clvox_register_options *options, const clv_register_fields *fields,
-                         const clv_recast *table, double mark, clvox_register_result *result)
+                         const clvox_register_options *options, const clv_register_fields *fields, double mark,
+                         clvox_register_result *result)
 {
     int status = CLVOX_OK, count = 0;
     clvox_register_images full = *given, images;
@@ -312,8 +242,6 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     CLV_TRY(clv_register_refuse(context, &full, &first));
     CLV_TRY(clv_register_place(context, &full, &copies));
     images = full;
-    if (table)
-        CLV_TRY(put_recast(table, &images, &copies));
     CLV_TRY(clv_register_prepare(context, options, &images, &copies));
     run.moving_first = clv_register_order(&full, true) > 0;
     run.exchanged = run.moving_first && clv_register_exchanges(&full, options);
@@ -347,9 +275,12 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     result->seconds_prepare = clv_seconds() - mark;
 
     mark = clv_seconds();
-    const unsigned suspicions = run.suspicions;
-    CLV_TRY(align(&run, &images));
-    CLV_TRY(go_by_contrast(&run, &work, &images, suspicions, table != NULL, &result->recast));
+    if (images.linear_masks)
+        exchange_masks(&run);
+    CLV_TRY(clv_register_linear(&run));
+    if (images.linear_masks)
+        exchange_masks(&run);
+    CLV_TRY(go_by_contrast(&run, &work));
     result->metric = clv_register_metric(&work);
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(clv_register_measure(&run, false, NULL, &before));
@@ -384,56 +315,14 @@ end:
     return status;
 }
 
-/* Whether the images, over one another, become brighter in the same places: where they do not, they have
- * more than one contrast, and squared correlations led to a wrong place or hold by chance. The linear
- * part looks at 8 mm and more, where outlines decide. Images may differ for other reasons: only a table
- * that makes them clearly more alike counts. */
-static bool look_alike(const clvox_register_images *images, const clvox_register_result *r, clv_recast *table)
-{
-    /* T1 heads have .995 and more, noise of a fifth of the brightest tissue .989, hippocampi .976 and
-     * more. */
-    static const double LEAST = .985;
-    static const double LEFT = .75; /* of what is missing to 1 */
-    const float *fixed = images->fixed[0]->data, *moving = r->warped->data;
-    const clvox_grid *grid = &images->fixed[0]->grid;
-    const double share = clv_recast_agreement(fixed, moving, grid->size, NULL);
-    if (!(share < LEAST))
-        return true;
-    clv_recast_find(fixed, moving, clvox_grid_voxels(grid), 1, table);
-    return table->knots < 2 ||
-           !(1 - clv_recast_agreement(fixed, moving, grid->size, table) < LEFT * (1 - share));
-}
-
-/* A registration; where contrasts turn out to differ in the end, another one with one image recast as the
- * first one shows it. */
-static int run_by_contrast(clvox_context *context, const clvox_register_images *images,
-                           const clvox_register_options *options, const clv_register_fields *fields,
-                           double mark, clvox_register_result *result)
-{
-    int status = CLVOX_OK;
-    clv_recast table = {.knots = 0};
-    CLV_TRY(run_canonical(context, images, options, fields, NULL, mark, result));
-    if (fields || !may_choose(options, images->channels) || result->metric != CLVOX_METRIC_LNCC ||
-        result->recast || !result->warped || !result->warp || look_alike(images, result, &table))
-        return CLVOX_OK;
-    const clvox_register_result first = *result;
-    clvox_register_result_destroy(result);
-    memset(result, 0, sizeof *result);
-    CLV_TRY(run_canonical(context, images, options, fields, &table, clv_seconds(), result));
-    result->seconds_prepare += first.seconds_prepare;
-    result->seconds_linear += first.seconds_linear;
-    result->seconds_deform += first.seconds_deform;
-    result->seconds_finish += first.seconds_finish;
-end:
-    return status;
-}
-
-/* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not to
- * depend on what else the device does. */
+/* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not to depend on
+ * what else the device does. */
 static size_t most_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
+    const clv_model *model = clv_model_find(options->deform);
     const size_t planned = clvox_register_bytes(images, options);
-    if (!may_choose(options, images->channels) || options->linear == CLVOX_LINEAR_NONE)
+    if (!options->by_contrast || !model || !model->by_contrast || images->channels != 1 ||
+        options->linear == CLVOX_LINEAR_NONE || options->metric != CLVOX_METRIC_LNCC)
         return planned;
     clvox_register_options by_mind = *options;
     by_mind.metric = CLVOX_METRIC_MIND;
@@ -460,7 +349,7 @@ int clv_register_to(clvox_context *context, const clvox_register_images *images,
     const double waits = clv_seconds();
     clv_gate_enter(clv_context_gate(context), bytes);
     mark += clv_seconds() - waits;
-    status = run_by_contrast(context, &canonical.images, options, fields, mark, result);
+    status = run_canonical(context, &canonical.images, options, fields, mark, result);
     clv_gate_leave(clv_context_gate(context), bytes);
     CLV_TRY(status);
     result->grid = clv_register_first(images, false)->grid;
