@@ -612,8 +612,8 @@ enum { LOOK = 3 };
 /* Along a parabola, a step that lowers it by ENOUGH of its slope ends before the lowest point. Longer steps
  * lower it, too, but overshoot along what is steepest, where a difference by rounding then grows with each of
  * them. With these shares, and momentum in their place, maps of hippocampi from starts 1e-5 mm apart end .01
- * voxels from each other by LDDMM and .001 by shooting; by any step that lowers the energy, longer by 1.4 or
- * shorter by .4 than the one before, .02 and .01. Near the end, the gradient alone may lower it by LITTLE
+ * voxels from each other; by any step that lowers the energy, longer by 1.4 or shorter by .4 than the one
+ * before, .02 (LDDMM). Near the end, the gradient alone may lower it by LITTLE
  * only, where interpolation has a kink. */
 static const double ENOUGH = .5, LITTLE = .1, LONGER = 1.1, SHORTER = .7, MUCH_SHORTER = .4;
 
