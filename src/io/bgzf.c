@@ -94,7 +94,7 @@ static size_t pack(struct libdeflate_compressor *compressor, const uint8_t *from
 }
 
 /* Members are stored where compression leaves more than this of each of a few pieces: warps, whose floats
- * are noise in their low bits, are 7% larger then and take a fifth of the time. */
+ * are noise in their low bits, are 7% larger then and take half the time. */
 static const double WORTH = .9;
 enum { PIECES = 3, PIECE = 2048 };
 
