@@ -17,9 +17,10 @@ typedef struct problem {
     int from[3], to[3];
 } problem;
 
-static const problem problems[] = {{{7, 5, 3}, {8, 6, 2}},   {{1, 1, 1}, {1, 1, 1}},   {{9, 1, 5}, {7, 1, 3}},
-                                   {{1, 13, 2}, {2, 11, 1}}, {{17, 11, 7}, {19, 13, 5}}, {{37, 9, 8}, {37, 9, 8}},
-                                   {{70, 5, 6}, {67, 6, 1}}, {{66, 3, 5}, {71, 4, 11}}};
+static const problem problems[] = {{{7, 5, 3}, {8, 6, 2}},     {{1, 1, 1}, {1, 1, 1}},
+                                   {{9, 1, 5}, {7, 1, 3}},     {{1, 13, 2}, {2, 11, 1}},
+                                   {{17, 11, 7}, {19, 13, 5}}, {{37, 9, 8}, {37, 9, 8}},
+                                   {{70, 5, 6}, {67, 6, 1}},   {{66, 3, 5}, {71, 4, 11}}};
 
 /* By sorting, or by what is forced. */
 static void add_up(const clv_splat_args *args, bool sorted)
@@ -187,8 +188,9 @@ static void same_bits(const problem *q, int kind)
         clv_buffer_destroy(&args.sums);
     }
     for (size_t j = 0; j < m; j++)
-        assert_that(sums[0][j] == sums[1][j], "map %d onto %d x %d x %d, voxel %zu: %lld units, %lld by sorting", kind,
-                    q->to[0], q->to[1], q->to[2], j, (long long)sums[0][j], (long long)sums[1][j]);
+        assert_that(sums[0][j] == sums[1][j],
+                    "map %d onto %d x %d x %d, voxel %zu: %lld units, %lld by sorting", kind, q->to[0],
+                    q->to[1], q->to[2], j, (long long)sums[0][j], (long long)sums[1][j]);
     clv_buffer *all[] = {args.in.buffer, (clv_buffer *)args.field, args.beyond};
     for (int i = 0; i < 3; i++)
         clv_buffer_destroy(&all[i]);
