@@ -50,21 +50,24 @@ __kernel void sor_item(SOR_ARGUMENTS)
 #define PATTERN_2 PATTERN_0
 #endif
 
-#define EIGHT(e, active)                                                                                    \
-    {                                                                                                       \
-        float8 w = LOAD8(here + (e));                                                                       \
-        float8 sum = near.x * (LOAD8(here + (e) + INNER) + LOAD8(here + (e) - INNER)) +                     \
-                     (wn * LOAD8(pn + (e)) + ws * LOAD8(ps + (e))) +                                        \
-                     (wu * LOAD8(pu + (e)) + wd * LOAD8(pd + (e)));                                         \
-        STORE8(select(w, keep * w + gain * (LOAD8(known + (e)) + sum), active), to + (e));                  \
+/* west: the eight floats a voxel before e, and then before next. They are fetched before the
+ * store, which may be in place: a load of what two stores in flight wrote waits for both. */
+#define EIGHT(e, active, next)                                                                     \
+    {                                                                                              \
+        float8 w = LOAD8(here + (e));                                                              \
+        float8 sum = near.x * (LOAD8(here + (e) + INNER) + west) +                                 \
+                     (wn * LOAD8(pn + (e)) + ws * LOAD8(ps + (e))) +                               \
+                     (wu * LOAD8(pu + (e)) + wd * LOAD8(pd + (e)));                                \
+        w = select(w, keep * w + gain * (LOAD8(known + (e)) + sum), active);                       \
+        west = LOAD8(here + (next));                                                               \
+        STORE8(w, to + (e));                                                                       \
     }
 
-/* Three eights are a whole number of voxels of either layout, and an even one. */
-__kernel void sor_row(SOR_ARGUMENTS)
+/* A colour of row (y, z). out: what has the other colour is copied to it, where it is not in.
+ * Three eights are a whole number of voxels of either layout, and an even one. */
+static inline void relax_row(__global const float *in, __global const float *f, __global float *out, int4 size,
+                             float4 near, float gain, float keep, int colour, int y, int z)
 {
-    int y = get_global_id(1), z = get_global_id(2);
-    if (y >= size.y || z >= size.z)
-        return;
     int length = size.x * INNER, n = size.x * size.y * size.z;
     rows_around at;
     find_rows(y, z, size, near, &at);
@@ -77,25 +80,59 @@ __kernel void sor_row(SOR_ARGUMENTS)
         __global const float *pu = volume + at.up, *pd = volume + at.down;
         __global float *to = out + c * n + at.here;
         int e = INNER;
+        float8 west = length >= 8 ? LOAD8(here) : 0.0f;
         for (; e + 24 + INNER <= length; e += 24) {
-            EIGHT(e, PATTERN_0 ^ turn)
-            EIGHT(e + 8, PATTERN_1 ^ turn)
-            EIGHT(e + 16, PATTERN_2 ^ turn)
+            EIGHT(e, PATTERN_0 ^ turn, e + 8 - INNER)
+            EIGHT(e + 8, PATTERN_1 ^ turn, e + 16 - INNER)
+            EIGHT(e + 16, PATTERN_2 ^ turn, min(e + 24 - INNER, length - 8))
         }
         /* What is left: the first voxel, and the last ones. */
-        for (int k = -INNER; k < length - e; k++) {
-            int i = k < 0 ? k + INNER : e + k;
-            float w = here[i];
-            if (((i / INNER) & 1) == odd) {
-                int right = i + INNER < length ? i + INNER : i + INNER - length;
-                int left = i >= INNER ? i - INNER : i - INNER + length;
-                float wr = i + INNER < length ? near.x : at.edge, wl = i >= INNER ? near.x : at.edge;
-                w = keep * w + gain * (known[i] + (wr * here[right] + wl * here[left]) +
-                                       (wn * pn[i] + ws * ps[i]) + (wu * pu[i] + wd * pd[i]));
+        for (int x = 0; x < size.x; x = x ? x + 1 : e / INNER) {
+            bool active = (x & 1) == odd;
+            if (!active && in == out)
+                continue;
+            int right = x + 1 < size.x ? INNER : INNER - length, left = x ? -INNER : length - INNER;
+            float wr = x + 1 < size.x ? near.x : at.edge, wl = x ? near.x : at.edge;
+            for (int i = x * INNER; i < (x + 1) * INNER; i++) {
+                float w = here[i];
+                if (active)
+                    w = keep * w + gain * (known[i] + (wr * here[i + right] + wl * here[i + left]) +
+                                           (wn * pn[i] + ws * ps[i]) + (wu * pu[i] + wd * pd[i]));
+                to[i] = w;
             }
-            to[i] = w;
         }
     }
+}
+
+__kernel void sor_row(SOR_ARGUMENTS)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y < size.y && z < size.z)
+        relax_row(in, f, out, size, near, gain, keep, colour, y, z);
+}
+
+/* ---- several colours in place, the same as one after another: an item walks up a slab of
+ * planes, and while it is at plane p, plane p - s gets the slab's colour s, row by row, so that
+ * a row is asked for once. The colours of a slab reach one plane less far each, so that
+ * none needs what another slab writes; a second launch does what is left between slabs.
+ * Slabs have two planes for each colour, or there is one and the volume is not periodic.
+ * colour: the first one, + 2 in the second launch, + 4 times their number. */
+__kernel void sor_slab(SOR_ARGUMENTS)
+{
+    int slab = get_global_id(2), slabs = get_global_size(2), colours = colour >> 2;
+    bool ring = size.w && size.z > 1, between = colour & 2;
+    int z0 = slab * size.z / slabs, z1 = (slab + 1) * size.z / slabs;
+    bool first = slab == 0 && !ring, last = slab == slabs - 1 && !ring;
+    if (between && last)
+        return;
+    for (int p = between ? z1 : z0; p < (between ? z1 + 2 * colours - 1 : z1 + colours - 1); p++)
+        for (int y = 0; y < size.y; y++)
+            for (int s = 0; s < colours; s++) {
+                int z = p - s, low = between ? z1 - s : first ? 0 : z0 + s + 1;
+                int high = between ? z1 + s + 1 : last ? z1 : z1 - s;
+                if (z >= low && z < high)
+                    relax_row(out, f, out, size, near, gain, keep, colour + s, y, z < size.z ? z : z - size.z);
+            }
 }
 
 /* ---- SWEEPS sweeps in one pass, the same as one after another. An item holds blocks
