@@ -111,6 +111,7 @@ static int search(clv_flow_descent *d, double try, bool begun, int tries, double
     clv_registration *run = d->flow.run;
     clv_shooting *own = clv_shooting_of(run);
     clv_buffer *kept = own->before;
+    const double residual = own->flow.solves.residual; /* no step that fails counts: it may leave anything */
     own->before = own->momentum;
     own->momentum = kept;
     for (*count = 0; *count < tries; ++*count, try = clv_flow_shorter(try, begun)) {
@@ -124,6 +125,7 @@ static int search(clv_flow_descent *d, double try, bool begun, int tries, double
             *taken = try;
             return CLVOX_OK;
         }
+        own->flow.solves.residual = residual;
     }
     own->momentum = own->before;
     own->before = kept;
@@ -161,10 +163,13 @@ static int shorten(const clv_flow_level *flow)
     int status = CLVOX_OK;
     clv_registration *run = flow->run;
     clv_buffer *momentum = clv_shooting_of(run)->momentum;
+    clv_flow *own = clv_flow_of(run);
+    const double residual = own->solves.residual;
     for (int i = 0; i < MOST_TRIES; i++) {
         float numbers[CLV_FLOW_NUMBERS];
+        own->solves.residual = residual;
         CLV_TRY(clv_shooting_forward(flow));
-        CLV_TRY(clv_buffer_read(run->ctx, clv_flow_of(run)->numbers, 0, numbers, sizeof numbers));
+        CLV_TRY(clv_buffer_read(run->ctx, own->numbers, 0, numbers, sizeof numbers));
         if (clv_shooting_followed(flow, numbers))
             break;
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(momentum, flow->level->fixed.size),
@@ -182,7 +187,8 @@ static int level_steps(const clvox_register_options *o, int index)
     return steps < o->timesteps ? 2 * (int)ceil(steps / 2 - 1e-9) : o->timesteps;
 }
 
-static int run_level(clv_registration *run, int index, double share, clvox_grid *at, clvox_register_result *result)
+static int run_level(clv_registration *run, int index, double share, clvox_grid *at,
+                     clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clv_pyramid_level level;
