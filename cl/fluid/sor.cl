@@ -65,8 +65,8 @@ __kernel void sor_item(SOR_ARGUMENTS)
 
 /* A colour of row (y, z). out: what has the other colour is copied to it, where it is not in.
  * Three eights are a whole number of voxels of either layout, and an even one. */
-static inline void relax_row(__global const float *in, __global const float *f, __global float *out, int4 size,
-                             float4 near, float gain, float keep, int colour, int y, int z)
+static inline void relax_row(__global const float *in, __global const float *f, __global float *out,
+                             int4 size, float4 near, float gain, float keep, int colour, int y, int z)
 {
     int length = size.x * INNER, n = size.x * size.y * size.z;
     rows_around at;
@@ -130,8 +130,10 @@ __kernel void sor_slab(SOR_ARGUMENTS)
             for (int s = 0; s < colours; s++) {
                 int z = p - s, low = between ? z1 - s : first ? 0 : z0 + s + 1;
                 int high = between ? z1 + s + 1 : last ? z1 : z1 - s;
-                if (z >= low && z < high)
-                    relax_row(out, f, out, size, near, gain, keep, colour + s, y, z < size.z ? z : z - size.z);
+                if (z < low || z >= high)
+                    continue;
+                z = z < size.z ? z : z - size.z;
+                relax_row(out, f, out, size, near, gain, keep, colour + s, y, z);
             }
 }
 

@@ -55,7 +55,7 @@ typedef enum clvox_metric {
     CLVOX_METRIC_NCC,     /* squared normalised correlation over the whole image */
     CLVOX_METRIC_LNCC,    /* squared normalised correlation in windows, their mean */
     CLVOX_METRIC_MI,      /* mutual information, Parzen histogram */
-    CLVOX_METRIC_MIND /* squared differences of self-similarity descriptors (MIND-SSC), for any two contrasts */
+    CLVOX_METRIC_MIND     /* squared differences of self-similarity descriptors (MIND-SSC), for any two contrasts */
 } clvox_metric;
 
 typedef enum clvox_force {
@@ -102,33 +102,31 @@ typedef struct clvox_register_options {
     double winsorize_low, winsorize_high;
     int histogram_match;
     int levels;
-    double shrink[CLVOX_MAX_LEVELS];        /* coarse to fine: 4, 2, 1 */
-    int iterations[CLVOX_MAX_LEVELS];       /* coarse to fine */
+    double shrink[CLVOX_MAX_LEVELS];  /* coarse to fine: 4, 2, 1 */
+    int iterations[CLVOX_MAX_LEVELS]; /* coarse to fine */
     double smooth_voxels[CLVOX_MAX_LEVELS]; /* sigma before sampling, in voxels of the fixed image;
                                                negative: by the shrink factor */
-    double update_sigma;                    /* of the fluid regulariser, in voxels of the level */
-    double
-        update_damping; /* share of the updates' divergence that is removed, 0 to below 1: their local expansion and
+    double update_sigma;     /* of the fluid regulariser, in voxels of the level */
+    double update_damping;   /* share of the updates' divergence that is removed, 0 to below 1: their local expansion and
                                 compression, on waves of about 11 voxels of the level the most (greedy and syn) */
-    double total_sigma;        /* of the elastic regulariser, in voxels of the level (greedy and syn) */
-    double lambda;             /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy of a
+    double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
+    double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy of a
                                 flow, sigma^2 (lddmm, shooting; 0: follows from the voxel size of the finest
                                 level) */
     double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting; gamma 0:
                                   all three follow from the voxel size of the finest level). greedy: with
                                   gamma above 0, 1 / L smooths the forces instead of update_sigma */
-    clvox_solver solver;       /* of the operator (greedy with one, lddmm, shooting) */
-    double
-        solver_tolerance; /* where iterations of a solver end: |f - L v| as a share of |f|, below 1; 0: by the model, .01
+    clvox_solver solver;     /* of the operator (greedy with one, lddmm, shooting) */
+    double solver_tolerance; /* where iterations of a solver end: |f - L v| as a share of |f|, below 1; 0: by the model, .01
                                 (greedy) and .001 (flows) */
-    int timesteps;      /* velocities of a flow, an even number up to 32 (lddmm, shooting) */
-    double step;        /* largest displacement of an iteration, in voxels of the level */
-    double finest_step; /* the same on the last level */
-    double momentum;    /* share of the force (greedy and syn) or step (lddmm and shooting) that an iteration
+    int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm, shooting) */
+    double step;             /* largest displacement of an iteration, in voxels of the level */
+    double finest_step;      /* the same on the last level */
+    double momentum; /* share of the force (greedy and syn) or step (lddmm and shooting) that an iteration
                                 keeps of the one before, 0 to below 1 */
     double points_weight; /* of the landmarks: metric per voxel for 1 mm^2 of their mean squared distance;
                                 0: none (not unbiased) */
-    double points_width;  /* sigma of the Gaussian by which a landmark or a shape's vertex pulls its
+    double points_width; /* sigma of the Gaussian by which a landmark or a shape's vertex pulls its
                             surroundings, in mm (greedy and syn; 0: three edges of a voxel of the finest
                             level). In flows the operator does */
     /* The terms of surfaces, of curves and of clouds (not unbiased): for each kind its weight times the
@@ -136,9 +134,8 @@ typedef struct clvox_register_options {
      * a voxel; 0: none. */
     double surface_weight, curves_weight, cloud_weight;
     clvox_surface_kind surface_kind, curves_kind;
-    double surface_width
-        [CLVOX_MAX_LEVELS]; /* of the kernel in mm, coarse to fine; 0: 2.5 edges of the level's voxel */
-    int surface_widths;     /* number of widths given; further levels use the last */
+    double surface_width[CLVOX_MAX_LEVELS]; /* of the kernel in mm, coarse to fine; 0: 2.5 edges of the level's voxel */
+    int surface_widths;      /* number of widths given; further levels use the last */
     /* How the sums of these terms are computed; AUTO chooses for each shape and level. currents_error is the
      * largest error that MESH and AUTO allow, above 0 and below 1: of a term, over half of |S|^2 + |T|^2, and
      * of its derivative (clvox_shape_sums). */
@@ -254,35 +251,35 @@ typedef struct clvox_shape_sums {
 } clvox_shape_sums;
 
 typedef struct clvox_register_result {
-    double matrix[4][4];      /* RAS mm, fixed -> moving */
-    clvox_affine_parts parts; /* the same as rotation, scales, shears and translation */
-    unsigned suspicions;      /* CLVOX_SUSPECT_...; 0: none */
-    clvox_metric metric;      /* the metric used and reported: that of the options, or MIND by by_contrast */
-    clvox_volume *warp;       /* RAS mm on the fixed grid; NULL without deformation */
+    double matrix[4][4];       /* RAS mm, fixed -> moving */
+    clvox_affine_parts parts;  /* the same as rotation, scales, shears and translation */
+    unsigned suspicions;       /* CLVOX_SUSPECT_...; 0: none */
+    clvox_metric metric;       /* the metric used and reported: that of the options, or MIND by by_contrast */
+    clvox_volume *warp;        /* RAS mm on the fixed grid; NULL without deformation */
     clvox_volume *inverse_warp; /* NULL unless asked */
-    clvox_volume *momentum;     /* SHOOTING: at time 0, on the part of the fixed grid that moves, for
+    clvox_volume *momentum;    /* SHOOTING: at time 0, on the part of the fixed grid that moves, for
                                   clvox_shoot; else NULL */
     clvox_volume
         *warped;     /* moving through both, on the fixed grid, moving's intensities; NULL without images */
     clvox_grid grid; /* of the fixed image */
-    double overlap;  /* share of the smaller grid that lies in the other, after the linear part */
+    double overlap;            /* share of the smaller grid that lies in the other, after the linear part */
     /* At the start, after the linear part and at the end, on the full grid inside the fixed mask:
      * options.metric (linear_metric without deformation): SSD the mean square of the matched images, NCC
      * the squared correlation, LNCC its mean over windows with content, MI in nats; and the correlation. */
     double metric_before, metric_linear, metric_after;
     double ncc_before, ncc_linear, ncc_after;
-    double mismatch; /* |T(h) - R|^2 / |T - R|^2, T after the linear part */
+    double mismatch;           /* |T(h) - R|^2 / |T - R|^2, T after the linear part */
     clvox_jacobian_summary jacobian;
-    double largest_mm, mean_mm;                          /* displacement */
+    double largest_mm, mean_mm; /* displacement */
     double inverse_error_voxels[2], inverse_error_mm[2]; /* |h(h^-1(x)) - x|, largest and mean over the
                                                             voxels that the inverse keeps in the grid;
                                                             NaN where no inverse was made */
-    int iterations[CLVOX_MAX_LEVELS];                    /* done */
-    clvox_solver_summary solver;                         /* all 0 without an operator */
+    int iterations[CLVOX_MAX_LEVELS]; /* done */
+    clvox_solver_summary solver;      /* all 0 without an operator */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
     clvox_shape_sums shape_sums[CLVOX_MAX_SHAPES]; /* of the images' shapes in their order */
-    size_t device_bytes;                           /* most that the run held at once */
-    int exchanged; /* the deformation was found with the images exchanged, and inverted, as
+    size_t device_bytes;       /* most that the run held at once */
+    int exchanged;             /* the deformation was found with the images exchanged, and inverted, as
                                   clvox_register says */
 } clvox_register_result;
 
@@ -467,8 +464,7 @@ CLVOX_API int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_optio
  * of it (their voxels may be stored in different orders), and where the way takes more than 32 time steps.
  * options NULL: the defaults. On failure nothing is made. */
 CLVOX_API int clvox_shoot(clvox_context *context, const clvox_volume *momentum, const clvox_grid *reference,
-                          const clvox_shoot_options *options, clvox_volume **warp,
-                          clvox_volume **inverse_warp);
+                          const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp);
 
 #ifdef __cplusplus
 }

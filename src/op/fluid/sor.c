@@ -46,8 +46,8 @@ const clv_entry clv_entry_sor = {"fluid/sor", "sor", variants, sizeof variants /
 /* How often the residual is looked at. */
 enum { EVERY = 4 };
 
-/* On CPU devices: colours in one pass over a volume with planes enough, and slabs for each compute unit. Of 8 colours
- * the planes that a slab holds leave the caches from 182x218x182 on. */
+/* On CPU devices: colours in one pass over a volume with planes enough, and slabs for each compute unit.
+ * With 8 colours the planes that a slab holds leave the caches from 182x218x182 on. */
 enum { COLOURS = 4, SLABS_A_UNIT = 2 };
 
 int clv_sor_check(const clv_fluid_operator *op)
@@ -104,13 +104,15 @@ double clv_sor_omega_plain(const clv_fluid_operator *op)
     return omega_of(&closed, 0);
 }
 
-/* Colours in place, a few in one pass over slabs of planes and one over what lies between slabs: two cores take half the
- * time of a colour a launch at 128^3, 11 ms for four sweeps. A slab needs two planes for each colour. A volume of
- * one plane is walked along y. */
+/* Colours in place, a few in one pass over slabs of planes and one over what lies between slabs: half the
+ * CPU time of a colour a launch. A slab needs two planes for each colour. A volume of one plane is walked
+ * along y. */
 static int by_slabs(clvox_context *ctx, const clv_fluid_operator *op, const clv_kernel *kernel,
                     const clv_buffer *f, float omega, int sweeps, clv_buffer *v)
 {
     int status = CLVOX_OK, units = clvox_context_limits(ctx)->compute_units;
+    if (units < 1)
+        units = 1;
     bool flat = op->size[2] == 1;
     const int n[3] = {op->size[0], op->size[flat ? 2 : 1], op->size[flat ? 1 : 2]};
     double weights[3], voxels = (double)n[0] * n[1] * n[2];
