@@ -243,8 +243,8 @@ static inline bool too_large(float value, float most)
     return fabs(value) < INFINITY && (ONES ? 1.0f : fabs(value)) > most;
 }
 
-/* The part that a group takes of the work of so many, or none: -1. Parts lie far apart among the groups: threads
- * take many groups at once. */
+/* The part that a group takes of the work of so many, or none: -1. Parts lie far apart among the groups:
+ * threads take many groups at once. */
 static inline int part_of(int parts)
 {
     int apart = get_num_groups(0) / parts, part = get_group_id(0) / apart;
@@ -256,8 +256,8 @@ static inline int parts_of(int slabs)
     return max(min(slabs, (int)get_num_groups(0)), 1);
 }
 
-/* ---- boxes: where a part of the rows lands within few voxels, as under collapsing maps, its work-item adds up in a
- * box of its own ---- */
+/* ---- boxes: where a part of the rows lands within few voxels, as under collapsing maps, its work-item adds
+ * up in a box of its own ---- */
 
 #define SIDE 32
 #define CELLS_BOX (SIDE * SIDE * SIDE)
@@ -405,8 +405,8 @@ static inline int8 corners8(vec8 p, int4 to, int from, int end)
 }
 
 /* A work-item has a slab of the planes landed on to itself, and adds there, without atomics, what lands there
- * of all voxels that are in no box. Each looks at all their positions; there are few slabs, so that this costs less
- * than atomics. */
+ * of all voxels that are in no box. Each looks at all their positions; there are few slabs, so that this
+ * costs less than atomics. */
 __kernel void splat_slab(__global const float *in, int4 size, map m, __global const float *field, float most,
                          float scale, __global uint *sums, int4 to, __global int *beyond, int slabs,
                          __global const long *boxes)

@@ -57,8 +57,13 @@ static int carry(clvox_context *ctx, const clvox_volume *image, const clv_buffer
         status = clv_buffer_fill(ctx, beyond, 0, 0, 16);
     if (status >= 0 && mean)
         status = clv_buffer_fill(ctx, counts, 0, 0, voxels * 8);
-    clv_splat_args args = {.in = clv_image_of(in, image->grid.size, NULL, 1), .map = &map, .field = field,
-                           .size = {to[0], to[1], to[2]}, .sums = sums, .beyond = beyond, .boxes = boxes};
+    clv_splat_args args = {.in = clv_image_of(in, image->grid.size, NULL, 1),
+                           .map = &map,
+                           .field = field,
+                           .size = {to[0], to[1], to[2]},
+                           .sums = sums,
+                           .beyond = beyond,
+                           .boxes = boxes};
     clv_splat_args ones = args;
     ones.ones = true;
     ones.sums = counts;

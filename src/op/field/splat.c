@@ -32,10 +32,12 @@ static const char *const builds[] = {"-DHAS_FIELD=0 -DONES=0", "-DHAS_FIELD=0 -D
 const clv_entry clv_entry_splat = {"field/splat", "splat", variants, 5, builds};
 
 static const clv_variant box_variants[] = {
-    {.name = "part", .function = "splat_box", .most_groups = 256, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "part", .function = "splat_box", .most_groups = 256, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
 };
 static const clv_variant boxes_variants[] = {
-    {.name = "run", .function = "splat_boxes", .item = {CLV_MARCH}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4096}}},
+    {.name = "run", .function = "splat_boxes", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 4096}}},
 };
 static const char *const boxes_builds[] = {"-DHAS_FIELD=0", NULL};
 const clv_entry clv_entry_splat_box = {"field/splat", "splat_box", box_variants, 1, builds};
@@ -99,13 +101,13 @@ int clv_splat(clvox_context *ctx, const clv_splat_args *a)
     if (kernel->variant->before && a->boxes && from >= LEAST_BOXED) {
         CLV_TRY(clv_kernel_get(ctx, kernel->variant->before, build, a->in.size, 0, &box));
         CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_boxes, boxes_builds[0], cells, 0, &boxes));
-        CLV_TRY(CLV_LAUNCH(ctx, box, a->in.size, from * (a->field ? 16 : 4), CLV_BUF(a->in.buffer), CLV_SIZE(&a->in),
-                           CLV_MAP(a->map), CLV_BUF(a->field), most, scale, CLV_BUF(a->boxes), size,
-                           CLV_BUF(a->beyond), CLV_INT(slabs)));
+        CLV_TRY(CLV_LAUNCH(ctx, box, a->in.size, from * (a->field ? 16 : 4), CLV_BUF(a->in.buffer),
+                           CLV_SIZE(&a->in), CLV_MAP(a->map), CLV_BUF(a->field), most, scale,
+                           CLV_BUF(a->boxes), size, CLV_BUF(a->beyond), CLV_INT(slabs)));
     }
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->in.size, from * (a->field ? 16 : 4) + 16 * to, CLV_BUF(a->in.buffer),
-                       CLV_SIZE(&a->in), CLV_MAP(a->map), CLV_BUF(a->field), most, scale, CLV_BUF(a->sums), size,
-                       CLV_BUF(a->beyond), CLV_INT(slabs), CLV_BUF(box ? a->boxes : NULL)));
+                       CLV_SIZE(&a->in), CLV_MAP(a->map), CLV_BUF(a->field), most, scale, CLV_BUF(a->sums),
+                       size, CLV_BUF(a->beyond), CLV_INT(slabs), CLV_BUF(box ? a->boxes : NULL)));
     if (box)
         CLV_TRY(CLV_LAUNCH(ctx, boxes, cells, 0, CLV_BUF(a->boxes), CLV_INT(slabs), CLV_BUF(a->sums), size));
 end:

@@ -160,10 +160,11 @@ int clvox_devices_list(clvox_device **out)
     for (cl_uint i = 0; i < platforms; i++)
         CLV_TRY(add_platform(ids[i], &list, &count, &capacity, &blind));
     if (count == 0) {
-        status = !blind ? clv_no_device()
-                        : clvox_fail(CLVOX_ERROR_DEVICE,
-                                     "/sys says nothing of processors, without which PoCL, the OpenCL driver of "
-                                     "processors, ends the program; mount it: mount -t sysfs sysfs /sys");
+        status = !blind
+                     ? clv_no_device()
+                     : clvox_fail(CLVOX_ERROR_DEVICE,
+                                  "/sys says nothing of processors, without which PoCL, the OpenCL driver of "
+                                  "processors, ends the program; mount it: mount -t sysfs sysfs /sys");
         goto end;
     }
     clv_devices_rank(list, count);

@@ -12,8 +12,8 @@
  * (a read-only home), and then gives no device; writes its name. */
 bool clv_pocl_folder_refused(char *path, size_t room);
 
-/* Whether it is PoCL's platform and would end the program when asked for devices: on a Linux whose /sys names no
- * processors. */
+/* Whether it is PoCL's platform and would end the program when asked for devices: on a Linux whose /sys names
+ * no processors. */
 bool clv_pocl_would_abort(cl_platform_id platform);
 
 /* Whether a device is of a PoCL whose kernels are known to be wrong. */

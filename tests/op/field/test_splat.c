@@ -162,8 +162,8 @@ static void what_lands_sorted(void **state)
     all_maps(true);
 }
 
-/* As before, of maps onto few voxels, which work-items may add up in boxes of their own: all of them, all but the last
- * voxel, and all but what comes later. */
+/* As before, of maps onto few voxels, which work-items may add up in boxes of their own: all of them, all but
+ * the last voxel, and all but what comes later. */
 enum { NARROW = SHAPES, NEARLY, HALF, KINDS };
 
 /* Of each sum, not only of its number: nothing depends on who adds. */
