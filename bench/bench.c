@@ -147,10 +147,20 @@ end:
     return status;
 }
 
+static bool is_name(const char *name)
+{
+    for (int f = 0; f < BENCH_FIELDS; f++)
+        for (const bench_row *row = bench_fields[f]; row->name; row++)
+            if (!strcmp(row->name, name))
+                return true;
+    return false;
+}
+
+/* A name that is a row's own stands for that row alone, others for all that hold them. */
 static bool wanted(const bench_row *row, const char *const *names, int count)
 {
     for (int i = 0; i < count; i++)
-        if (strstr(row->name, names[i]))
+        if (is_name(names[i]) ? !strcmp(row->name, names[i]) : strstr(row->name, names[i]) != NULL)
             return true;
     return count == 0;
 }

@@ -68,9 +68,15 @@ static int begin_splat(bench_data *d)
 
 static clv_splat_args splat_args(bench_data *d, const clv_map *map)
 {
-    return (clv_splat_args){.in = *CLV_VOLUME(d->in[0], d->size), .map = map, .field = d->u,
-                            .size = {d->size[0], d->size[1], d->size[2]}, .most = 1e3f, .sums = d->field[0],
-                            .beyond = d->partial};
+    clv_buffer *boxes = d->field[1];
+    return (clv_splat_args){.in = *CLV_VOLUME(d->in[0], d->size),
+                            .map = map,
+                            .field = d->u,
+                            .size = {d->size[0], d->size[1], d->size[2]},
+                            .most = 1e3f,
+                            .sums = d->field[0],
+                            .beyond = d->partial,
+                            .boxes = boxes->bytes >= clv_splat_box_bytes(d->ctx) ? boxes : NULL};
 }
 
 static int splat(bench_data *d, const clv_map *map)
@@ -365,9 +371,11 @@ const bench_row bench_rows_register[] = {
     {"warp nearest", NULL, 20, 9, row_warp_nearest, check_warp_nearest, NULL, NULL},
     {"warp cubic", NULL, 20, 190, row_warp_cubic, check_warp_cubic, NULL, NULL},
     {"warp label", "warp_label", 20, 0, row_warp_label, check_warp_label, NULL, NULL},
-    {"splat", "splat", 20, 0, row_splat, check_splat, begin_splat, NULL},
-    {"splat random", "splat", 20, 0, row_splat_random, check_splat_random, begin_splat_random, NULL},
-    {"splat collapsing", "splat", 20, 0, row_splat_collapsing, check_splat_collapsing, begin_splat, NULL},
+    /* An image and a field are read; sums read and written where something lands, then read, emptied, and
+     * written as numbers. */
+    {"splat", "splat", 52, 0, row_splat, check_splat, begin_splat, NULL},
+    {"splat random", "splat", 52, 0, row_splat_random, check_splat_random, begin_splat_random, NULL},
+    {"splat collapsing", "splat", 36, 0, row_splat_collapsing, check_splat_collapsing, begin_splat, NULL},
     {"compose", "compose", 36, 60, row_compose, check_compose, NULL, NULL},
     {"compositive_step", "compositive_step", 36, 60, row_compositive_step, check_compositive_step, NULL, NULL},
     {"velocity_sum", "velocity_sum", 48, 0, row_velocity_sum, check_velocity_sum, NULL, NULL},

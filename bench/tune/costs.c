@@ -27,12 +27,14 @@ static int compare(const void *a, const void *b)
 }
 
 /* The median of a call, by the host's clock and in a queue that is never empty, as a pipeline's. */
-static int time_of(bench_data *d, int (*run)(bench_data *), double *seconds)
+static int time_of(bench_data *d, const tune_options *o, int (*run)(bench_data *), double *seconds)
 {
     int status = CLVOX_OK, calls = 1;
     double sample[SAMPLES];
     for (int i = -2; i < SAMPLES;
          i++) { /* two to warm up, of which the second says how many calls a sample takes */
+        if (o->stop && o->stop())
+            return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
         CLV_TRY(clv_finish(d->ctx));
         const double start = clv_seconds();
         for (int k = 0; k < calls; k++)
@@ -50,13 +52,13 @@ end:
     return status;
 }
 
-static int time_row(bench_data *d, const char *name, double *seconds, double *elements)
+static int time_row(bench_data *d, const tune_options *o, const char *name, double *seconds, double *elements)
 {
     int status = CLVOX_OK, size[3];
     const bench_row *row = row_of(name);
     CLV_TRY(bench_verify(d->ctx, row, row->name));
     CLV_TRY(row->begin(d));
-    CLV_TRY(time_of(d, row->run, seconds));
+    CLV_TRY(time_of(d, o, row->run, seconds));
     row->size(d, size);
     *elements = size[0];
 end:
@@ -86,17 +88,17 @@ end:
 }
 
 /* A mesh takes node * nodes + share * 2 elements, which two grids of the same elements tell apart. */
-static int measure(bench_data *d, clv_mesh_costs *out)
+static int measure(bench_data *d, const tune_options *o, clv_mesh_costs *out)
 {
     int status = CLVOX_OK;
-    double elements, pairs, derived, coarse, fine, launch;
-    CLV_TRY(time_row(d, "currents", &pairs, &elements));
-    CLV_TRY(time_of(d, sample, &launch));
-    CLV_TRY(time_row(d, "currents, gradient", &derived, &elements));
+    double elements = 0, pairs = 0, derived = 0, coarse = 0, fine = 0, launch = 0;
+    CLV_TRY(time_row(d, o, "currents", &pairs, &elements));
+    CLV_TRY(time_of(d, o, sample, &launch));
+    CLV_TRY(time_row(d, o, "currents, gradient", &derived, &elements));
     pairs = fmax(pairs, 1e-9);
-    CLV_TRY(time_row(d, "particle mesh of 1e-3", &coarse, &elements));
+    CLV_TRY(time_row(d, o, "particle mesh of 1e-3", &coarse, &elements));
     const double few = nodes_of(d);
-    CLV_TRY(time_row(d, "particle mesh of 1e-5", &fine, &elements));
+    CLV_TRY(time_row(d, o, "particle mesh of 1e-5", &fine, &elements));
     const double many = nodes_of(d), node = fmax((fine - coarse) / (many - few), 1e-3 * fine / many);
     *out = (clv_mesh_costs){.pair = pairs / (elements * elements),
                             .node = node,
@@ -116,7 +118,7 @@ int bench_tune_costs(clvox_context *ctx, const tune_options *o, FILE *out, cJSON
     clv_mesh_costs c;
     clv_wisdom_record record;
     CLV_TRY(bench_data_create(ctx, size[limits->type == CLVOX_DEVICE_CPU], false, &data));
-    CLV_TRY(measure(&data, &c));
+    CLV_TRY(measure(&data, o, &c));
     clv_mesh_costs_record(&c, &record);
     fprintf(out,
             "%-50s a pair %.2e s, %.2f times that with its derivative; of a mesh a node %.2e s, an element "

@@ -78,9 +78,10 @@ static inline void add_all(__global uint *sums, int4 to, landing a)
     }
 }
 
-/* slabs: of splat_slab. */
+/* slabs, boxes: of splat_slab. */
 __kernel void splat_item(__global const float *in, int4 size, map m, __global const float *field, float most,
-                         float scale, __global uint *sums, int4 to, __global int *beyond, int slabs)
+                         float scale, __global uint *sums, int4 to, __global int *beyond, int slabs,
+                         __global const long *boxes)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
@@ -92,7 +93,7 @@ __kernel void splat_item(__global const float *in, int4 size, map m, __global co
  * small enough, as under smooth maps; what is there then goes out at once. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
 splat_tile(__global const float *in, int4 size, map m, __global const float *field, float most, float scale,
-           __global uint *sums, int4 to, __global int *beyond, int slabs)
+           __global uint *sums, int4 to, __global int *beyond, int slabs, __global const long *boxes)
 {
     __local uint box[2 * CELLS];
     __local int low[3], high[3];
@@ -158,7 +159,8 @@ static inline void flush(__global uint *sums, int4 to, int3 base, int3 up, const
 /* A row: what a voxel adds on its right is kept and joined with what the next one adds on its left, mostly the
  * same place: half the atomic additions. */
 __kernel void splat_row(__global const float *in, int4 size, map m, __global const float *field, float most,
-                        float scale, __global uint *sums, int4 to, __global int *beyond, int slabs)
+                        float scale, __global uint *sums, int4 to, __global int *beyond, int slabs,
+                        __global const long *boxes)
 {
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
@@ -198,8 +200,203 @@ static inline long8 whole8(float8 v)
 
 #define SHARE_AT(k) (share + (k) * CHUNK)
 
-/* Which of a voxel's corners lie in the planes [from, end): of its lower plane, of its upper one. */
+/* What eight voxels add to their corners, by fractions and units. */
+static inline void shares8(float8 fx, float8 fy, float8 fz, float8 units, long *share)
+{
+    float8 rx = 1.0f - fx, ry = 1.0f - fy, rz = 1.0f - fz;
+    float8 edge[4] = {ry * rz, fy * rz, ry * fz, fy * fz};
+    for (int e = 0; e < 4; e++) {
+        vstore8(whole8(rx * edge[e] * units), 0, SHARE_AT(2 * e));
+        vstore8(whole8(fx * edge[e] * units), 0, SHARE_AT(2 * e + 1));
+    }
+}
+
+/* Which of a voxel's corners count: of its lower plane, of its upper one. */
 enum { LOWER = 1, UPPER = 2 };
+
+/* What a voxel adds to places that are no one else's; strides: to the next along x, y and z. */
+static inline void add_own(__global long *sums, int4 strides, int which, const long *share)
+{
+    __global long *b = sums + strides.z;
+    if (which & LOWER) {
+        sums[0] += share[0];
+        sums[strides.x] += share[CHUNK];
+        sums[strides.y] += share[2 * CHUNK];
+        sums[strides.y + strides.x] += share[3 * CHUNK];
+    }
+    if (which & UPPER) {
+        b[0] += share[4 * CHUNK];
+        b[strides.x] += share[5 * CHUNK];
+        b[strides.y] += share[6 * CHUNK];
+        b[strides.y + strides.x] += share[7 * CHUNK];
+    }
+}
+
+static inline int4 strides_of(int4 to, int row, int plane)
+{
+    return (int4)(to.x > 1, to.y > 1 ? row : 0, to.z > 1 ? plane : 0, 0);
+}
+
+/* Whether a value is too large, and then not added. */
+static inline bool too_large(float value, float most)
+{
+    return fabs(value) < INFINITY && (ONES ? 1.0f : fabs(value)) > most;
+}
+
+/* The part that a group takes of the work of so many, or none: -1. Parts lie far apart among the groups:
+ * threads take many groups at once. */
+static inline int part_of(int parts)
+{
+    int apart = get_num_groups(0) / parts, part = get_group_id(0) / apart;
+    return part < parts && (int)get_group_id(0) == part * apart ? part : -1;
+}
+
+static inline int parts_of(int slabs)
+{
+    return max(min(slabs, (int)get_num_groups(0)), 1);
+}
+
+/* ---- boxes: where a part of the rows lands within few voxels, as under collapsing maps, its work-item adds
+ * up in a box of its own ---- */
+
+#define SIDE 32
+#define CELLS_BOX (SIDE * SIDE * SIDE)
+/* Before the cells: whether all of the part is in there, and where its first cell lies. */
+#define HEAD 4
+#define LOOKED_AT 512
+
+typedef struct reach {
+    int3 low, high;
+} reach;
+
+/* Of some voxels in the rows [row, end), where the lower corners lie. */
+static inline reach reach_of(__global const float *in, int4 size, map m, __global const float *field, int4 to,
+                             __global int *beyond, int row, int end)
+{
+    reach r = {(int3)(INT_MAX), (int3)(-1)};
+    int n = (end - row) * size.x, step = max(n / LOOKED_AT, 1) | 1;
+    for (int i = row * size.x; i < end * size.x; i += step) {
+        int line = i / size.x;
+        landing a = landing_of(in, size, m, field, INFINITY, 1.0f, to, beyond, i - line * size.x,
+                               line % size.y, line / size.y);
+        if (!a.lands)
+            continue;
+        r.low = min(r.low, a.base);
+        r.high = max(r.high, a.base);
+    }
+    return r;
+}
+
+__kernel void splat_box(__global const float *in, int4 size, map m, __global const float *field, float most,
+                        float scale, __global long *boxes, int4 to, __global int *beyond, int slabs)
+{
+    int parts = parts_of(slabs), part = part_of(parts), n = size.x * size.y * size.z, lines = size.y * size.z;
+    if (part < 0)
+        return;
+    __global long *head = boxes + (long)part * (HEAD + CELLS_BOX), *box = head + HEAD;
+    int first = (int)((long)lines * part / parts), end = (int)((long)lines * (part + 1) / parts), over = 0;
+    head[0] = 0;
+    reach r = reach_of(in, size, m, field, to, beyond, first, end);
+    int3 wide = r.high - r.low;
+    if (r.high.x < 0 || max(max(wide.x, wide.y), wide.z) > SIDE / 2)
+        return;
+    int3 from = max(min(r.low + wide / 2 - SIDE / 2, to.xyz - SIDE), (int3)(0));
+    int4 strides = strides_of(to, SIDE, SIDE * SIDE);
+    for (int c = 0; c < CELLS_BOX; c++)
+        box[c] = 0;
+    for (int line = first; line < end; line++) {
+        int z = line / size.y, y = line - z * size.y, start = line * size.x, x = 0;
+        vec8 row = row_positions(m, y, z);
+        for (; x + CHUNK <= size.x; x += CHUNK) {
+            int base[CHUNK] ALIGNED, count = 0;
+            int8 outside = (int8)(0), large = (int8)(0), missing = (int8)(0);
+            long share[8 * CHUNK] ALIGNED;
+            for (int c = 0; c < CHUNK; c += 8) {
+                vec8 u = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
+#if HAS_FIELD
+                u = load_vec8(field, start + x + c, n);
+#endif
+                vec8 p = positions_of8(m, row, x + c, u), q = clamp8(p, to);
+                float8 value = LOAD8(in + start + x + c);
+                int8 lands = (fabs(value) < INFINITY) & inside8(p, to);
+                int8 i = max(min(convert_int8(q.x), (int8)(to.x - 2)), (int8)(0));
+                int8 j = max(min(convert_int8(q.y), (int8)(to.y - 2)), (int8)(0));
+                int8 k = max(min(convert_int8(q.z), (int8)(to.z - 2)), (int8)(0));
+                float8 fx = q.x - convert_float8(i), fy = q.y - convert_float8(j),
+                       fz = q.z - convert_float8(k);
+#if ONES
+                value = (float8)(1.0f);
+#endif
+                large |= (fabs(value) > most) & (fabs(value) < INFINITY);
+                lands &= fabs(value) <= most;
+                i -= from.x;
+                j -= from.y;
+                k -= from.z;
+                outside |=
+                    lands & ((i < 0) | (j < 0) | (k < 0) | (i > SIDE - 2) | (j > SIDE - 2) | (k > SIDE - 2));
+                missing |= ~lands;
+                PUT_INT8(lands ? (k * SIDE + j) * SIDE + i : (int8)(-1), base + c);
+                shares8(fx, fy, fz, lands ? value * scale : (float8)(0.0f), share + c);
+            }
+            if (any(outside))
+                return;
+            if (any(large))
+                for (int c = 0; c < CHUNK; c++)
+                    over += too_large(in[start + x + c], most);
+            if (any(missing)) {
+                for (int c = 0; c < CHUNK; c++)
+                    if (base[c] >= 0)
+                        add_own(box + base[c], strides, LOWER | UPPER, share + c);
+            } else
+                for (int c = 0; c < CHUNK; c++)
+                    add_own(box + base[c], strides, LOWER | UPPER, share + c);
+        }
+        for (; x < size.x; x++) {
+            landing a = landing_of(in, size, m, field, INFINITY, scale, to, beyond, x, y, z);
+            int3 at = a.base - from;
+            long each[8], share[8 * CHUNK];
+            bool large = too_large(in[start + x], most);
+            over += large;
+            if (!a.lands || large)
+                continue;
+            if (min(min(at.x, at.y), at.z) < 0 || max(max(at.x, at.y), at.z) > SIDE - 2)
+                return;
+            shares_of(a, each);
+            for (int k = 0; k < 8; k++)
+                share[k * CHUNK] = each[k];
+            add_own(box + (at.z * SIDE + at.y) * SIDE + at.x, strides, LOWER | UPPER, share);
+        }
+    }
+    if (over)
+        atomic_add(beyond, over);
+    head[1] = from.x;
+    head[2] = from.y;
+    head[3] = from.z;
+    head[0] = 1;
+}
+
+/* Boxes into the sums. */
+__kernel void splat_boxes(__global const long *boxes, int parts, __global uint *sums, int4 to)
+{
+    int first = get_global_id(0) * MARCH, end = min(first + MARCH, parts * CELLS_BOX);
+    for (int i = first; i < end; i++) {
+        int part = i / CELLS_BOX, c = i - part * CELLS_BOX;
+        __global const long *head = boxes + (long)part * (HEAD + CELLS_BOX);
+        if (!head[0]) {
+            i += CELLS_BOX - 1 - c;
+            continue;
+        }
+        if (head[HEAD + c])
+            add(sums,
+                (int)(((head[3] + c / (SIDE * SIDE)) * to.y + head[2] + c / SIDE % SIDE) * to.x + head[1] +
+                      c % SIDE),
+                head[HEAD + c]);
+    }
+}
+
+/* ---- slabs ---- */
+
+/* Which corners lie in the planes [from, end). */
 static inline int8 corners8(vec8 p, int4 to, int from, int end)
 {
     int8 z = max(min(convert_int8(clamp8_axis(p.z, to.z)), (int8)(to.z - 2)), (int8)(0));
@@ -207,40 +404,28 @@ static inline int8 corners8(vec8 p, int4 to, int from, int end)
     return inside & (((z >= from) & (z < end) & LOWER) | ((z + 1 >= from) & (z + 1 < end) & UPPER));
 }
 
-/* What a voxel adds to planes that are no one else's. */
-static inline void add_own(__global long *sums, int4 to, int base, int which, const long *share)
-{
-    int dx = to.x > 1, dy = to.y > 1 ? to.x : 0, dz = to.z > 1 ? to.x * to.y : 0;
-    __global long *a = sums + base, *b = a + dz;
-    if (which & LOWER) {
-        a[0] += share[0];
-        a[dx] += share[CHUNK];
-        a[dy] += share[2 * CHUNK];
-        a[dy + dx] += share[3 * CHUNK];
-    }
-    if (which & UPPER) {
-        b[0] += share[4 * CHUNK];
-        b[dx] += share[5 * CHUNK];
-        b[dy] += share[6 * CHUNK];
-        b[dy + dx] += share[7 * CHUNK];
-    }
-}
-
 /* A work-item has a slab of the planes landed on to itself, and adds there, without atomics, what lands there
- * of all voxels. Each looks at all positions; there are few slabs, so that this costs less than atomics. */
+ * of all voxels that are in no box. Each looks at all their positions; there are few slabs, so that this
+ * costs less than atomics. */
 __kernel void splat_slab(__global const float *in, int4 size, map m, __global const float *field, float most,
-                         float scale, __global uint *sums, int4 to, __global int *beyond, int slabs)
+                         float scale, __global uint *sums, int4 to, __global int *beyond, int slabs,
+                         __global const long *boxes)
 {
-    /* Slabs lie far apart among the groups: threads take many groups at once. */
-    int groups = get_num_groups(0), n = size.x * size.y * size.z;
-    slabs = max(min(min(slabs, groups), to.z), 1);
-    int apart = groups / slabs, slab = get_group_id(0) / apart;
-    if (slab >= slabs || (int)get_group_id(0) != slab * apart)
+    int parts = parts_of(slabs), part = 0, n = size.x * size.y * size.z, lines = size.y * size.z;
+    slabs = min(parts, to.z);
+    int slab = part_of(slabs);
+    if (slab < 0)
         return;
     int from = (int)((long)to.z * slab / slabs), end = (int)((long)to.z * (slab + 1) / slabs);
     __global long *own = (__global long *)sums;
     int farthest = to.x + to.x * to.y; /* need not exist */
-    for (int line = 0; line < size.y * size.z; line++) {
+    int4 strides = strides_of(to, to.x, to.x * to.y);
+    for (int line = 0; line < lines; line++) {
+        for (; boxes && part < parts && line == (int)((long)lines * part / parts); part++)
+            if (boxes[(long)part * (HEAD + CELLS_BOX)])
+                line = (int)((long)lines * (part + 1) / parts);
+        if (line >= lines)
+            break;
         int z = line / size.y, y = line - z * size.y, start = line * size.x, x = 0;
         vec8 row = row_positions(m, y, z);
         for (; x + CHUNK <= size.x; x += CHUNK) {
@@ -269,64 +454,61 @@ __kernel void splat_slab(__global const float *in, int4 size, map m, __global co
                     over |= (value > most) & (value < INFINITY);
                 }
                 if (any(over))
-                    for (int c = 0; c < CHUNK; c++) {
-                        float value = fabs(in[start + x + c]);
-                        if (value < INFINITY && (ONES ? 1.0f : value) > most)
+                    for (int c = 0; c < CHUNK; c++)
+                        if (too_large(in[start + x + c], most))
                             atomic_inc(beyond);
-                    }
             }
             if (!any(some != 0))
                 continue;
+            int mine[CHUNK], count = 0; /* without a jump that no processor foresees */
+            for (int c = 0; c < CHUNK; c++) {
+                mine[count] = c;
+                count += which[c] != 0;
+            }
+            float values[CHUNK] ALIGNED;
+            for (int c = 0; c < CHUNK; c += 8)
+                PUT8(LOAD8(in + start + x + c), values + c);
+            for (int k = 0; k < count && count < CHUNK; k++) {
+                int c = mine[k];
+                px[k] = px[c];
+                py[k] = py[c];
+                pz[k] = pz[c];
+                which[k] = which[c];
+                values[k] = values[c];
+            }
             places at;
             long share[8 * CHUNK] ALIGNED;
-            for (int c = 0; c < CHUNK; c += 8) {
+            for (int c = 0; c < count; c += 8) {
                 vec8 p = {GET8(px + c), GET8(py + c), GET8(pz + c)};
-                float8 value = LOAD8(in + start + x + c);
+                float8 value = GET8(values + c);
                 int8 finite = fabs(value) < INFINITY;
 #if ONES
                 value = (float8)(1.0f);
 #endif
                 int8 lands = finite & (fabs(value) <= most);
                 place8(&at, c, p, to, true);
-                PUT_INT8(lands & GET_INT8(which + c), which + c);
-                float8 units = lands ? value * scale : (float8)(0.0f);
-                float8 fx = GET8(at.fx + c), fy = GET8(at.fy + c), fz = GET8(at.fz + c);
-                float8 rx = 1.0f - fx, ry = 1.0f - fy, rz = 1.0f - fz;
-                float8 edge[4] = {ry * rz, fy * rz, ry * fz, fy * fz};
-                for (int e = 0; e < 4; e++) {
-                    vstore8(whole8(rx * edge[e] * units), 0, SHARE_AT(2 * e) + c);
-                    vstore8(whole8(fx * edge[e] * units), 0, SHARE_AT(2 * e + 1) + c);
-                }
-            }
-            int mine[CHUNK], count = 0; /* without a jump that no processor foresees */
-            for (int c = 0; c < CHUNK; c++) {
-                mine[count] = c;
-                count += which[c] != 0;
+                shares8(GET8(at.fx + c), GET8(at.fy + c), GET8(at.fz + c),
+                        lands ? value * scale : (float8)(0.0f), share + c);
             }
             for (int k = 0; k < count; k++) /* the row that no voxel has reached yet */
-                FETCH_SOON(own + at.base[mine[k]] + farthest);
-            for (int k = 0; k < count; k++) {
-                int c = mine[k];
-                add_own(own, to, at.base[c], which[c], share + c);
-            }
+                FETCH_SOON(own + at.base[k] + farthest);
+            for (int k = 0; k < count; k++)
+                add_own(own + at.base[k], strides, which[k], share + k);
         }
         for (; x < size.x; x++) {
-            float value = fabs(in[start + x]);
             landing a = landing_of(in, size, m, field, INFINITY, scale, to, beyond, x, y, z);
+            bool large = too_large(in[start + x], most);
             long each[8], share[8 * CHUNK];
-#if ONES
-            value = value < INFINITY ? 1.0f : value;
-#endif
-            if (slab == 0 && value > most && value < INFINITY)
+            if (slab == 0 && large)
                 atomic_inc(beyond);
-            if (!a.lands || !(value <= most))
+            if (!a.lands || large)
                 continue;
             shares_of(a, each);
             for (int k = 0; k < 8; k++)
                 share[k * CHUNK] = each[k];
             int low = a.base.z, up = low + 1;
             int which = (low >= from && low < end ? LOWER : 0) | (up >= from && up < end ? UPPER : 0);
-            add_own(own, to, (a.base.z * to.y + a.base.y) * to.x + a.base.x, which, share);
+            add_own(own + (a.base.z * to.y + a.base.y) * to.x + a.base.x, strides, which, share);
         }
     }
 }

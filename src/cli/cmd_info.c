@@ -325,8 +325,11 @@ static int read_surface_or_curves(command *cli, const char *path, clvox_surface 
                                   clvox_shape **curves)
 {
     int status = cli_read_surface(cli, path, surface);
-    if (status >= 0 || cli_read_curves(cli, path, false, curves) >= 0)
+    const bool faceless = status < 0 && strstr(clvox_message(), "has no POLYGONS");
+    if (status >= 0 || (status = cli_read_curves(cli, path, false, curves)) >= 0)
         return CLVOX_OK;
+    if (faceless && !strstr(clvox_message(), "has no LINES"))
+        return status; /* it holds curves, which are damaged */
     return cli_read_surface(cli, path, surface); /* for what is wrong with it */
 }
 

@@ -37,16 +37,17 @@ static int carry(clvox_context *ctx, const clvox_volume *image, const clv_buffer
 {
     int status = CLVOX_OK;
     const bool mean = landing == CLVOX_LANDING_MEAN;
-    const int *to = made->grid.size, buffers = mean ? 5 : 4;
+    const int *to = made->grid.size, buffers = mean ? 6 : 5;
     const size_t from = clvox_grid_voxels(&image->grid), voxels = clvox_grid_voxels(&made->grid);
     const float factor = mean ? 1 : (float)(voxel_volume(&image->grid) / voxel_volume(&made->grid));
-    clv_buffer *in = NULL, *out = NULL, *sums = NULL, *counts = NULL, *beyond = NULL;
+    clv_buffer *in = NULL, *out = NULL, *sums = NULL, *counts = NULL, *beyond = NULL, *boxes = NULL;
     clv_map map;
     const clv_request requests[] = {
         {&in, from * sizeof(float), "image"},
         {&out, voxels * sizeof(float), "carried image"},
         {&sums, voxels * 8, "sums"},
         {&beyond, 16, "what is beyond"},
+        {&boxes, 16 + clv_splat_box_bytes(ctx), "sums of few voxels"},
         {&counts, voxels * 8, "weights"},
     };
     CLV_TRY(clv_pool_take(ctx, requests, buffers));
@@ -56,8 +57,13 @@ static int carry(clvox_context *ctx, const clvox_volume *image, const clv_buffer
         status = clv_buffer_fill(ctx, beyond, 0, 0, 16);
     if (status >= 0 && mean)
         status = clv_buffer_fill(ctx, counts, 0, 0, voxels * 8);
-    clv_splat_args args = {.in = clv_image_of(in, image->grid.size, NULL, 1), .map = &map, .field = field,
-                           .size = {to[0], to[1], to[2]}, .sums = sums, .beyond = beyond};
+    clv_splat_args args = {.in = clv_image_of(in, image->grid.size, NULL, 1),
+                           .map = &map,
+                           .field = field,
+                           .size = {to[0], to[1], to[2]},
+                           .sums = sums,
+                           .beyond = beyond,
+                           .boxes = boxes};
     clv_splat_args ones = args;
     ones.ones = true;
     ones.sums = counts;
@@ -119,7 +125,7 @@ static int list_values(const clvox_volume *image, float **values, int *count)
 
 /* One frame: each label as a mask; a voxel takes the one most of which lands there, of equals the first. */
 typedef struct ballot {
-    clv_buffer *in, *out, *sums, *beyond;
+    clv_buffer *in, *out, *sums, *beyond, *boxes;
     const float *labels;
     int count;
     float *mask, *share, *best, *total; /* of voxels: mask of the image, the others of what is made */
@@ -170,6 +176,7 @@ static int vote(clvox_context *ctx, const clvox_volume *image, const clv_buffer 
         {&b.out, to * sizeof(float), "what is carried of it"},
         {&b.sums, to * 8, "sums"},
         {&b.beyond, 16, "what is beyond"},
+        {&b.boxes, 16 + clv_splat_box_bytes(ctx), "sums of few voxels"},
     };
     CLV_TRY(list_values(image, &labels, &b.count));
     b.labels = labels;
@@ -181,7 +188,7 @@ static int vote(clvox_context *ctx, const clvox_volume *image, const clv_buffer 
     }
     b.best = b.share + to;
     b.total = b.best + to;
-    CLV_TRY(clv_pool_take(ctx, requests, 4));
+    CLV_TRY(clv_pool_take(ctx, requests, 5));
     clv_map_between(&image->grid, &made->grid, matrix, 1, &map);
     CLV_TRY(clv_buffer_fill(ctx, b.sums, 0, 0, to * 8));
     CLV_TRY(clv_buffer_fill(ctx, b.beyond, 0, 0, 16));
@@ -191,14 +198,15 @@ static int vote(clvox_context *ctx, const clvox_volume *image, const clv_buffer 
                                  .size = {made->grid.size[0], made->grid.size[1], made->grid.size[2]},
                                  .most = 1,
                                  .sums = b.sums,
-                                 .beyond = b.beyond};
+                                 .beyond = b.beyond,
+                                 .boxes = b.boxes};
     for (int frame = 0; frame < image->frames; frame++) {
         CLV_TRY(vote_frame(ctx, &b, image->data + (size_t)frame * from, from, &args, outside,
                            made->data + (size_t)frame * to));
         CLV_TRY(clv_watch_told(ctx, (frame + 1.) / image->frames));
     }
 end:
-    clv_pool_release(requests, 4);
+    clv_pool_release(requests, 5);
     free(labels);
     free(b.mask);
     free(b.share);

@@ -34,6 +34,10 @@ fits log/j.json
 json log/j.json '{r["name"].split("/")[0].strip() for r in j["rows"]} == {"jacobian"} and len(j["rows"]) > 3'
 json log/j.json '{r["variant"] for r in j["rows"]} >= {"row"} and all(r["size"] == [8, 8, 8] for r in j["rows"])'
 exits 0 clvox bench kernels copy --size 9x8x7 --seconds 0.001 --json log/k.json
+exits 0 clvox bench kernels splat --size 9x8x7 --seconds 0.001 --json log/s.json
+json log/s.json '[r["name"] for r in j["rows"]] == ["splat"]'
+exits 0 clvox bench kernels "splat " --size 9x8x7 --seconds 0.001 --json log/s.json
+json log/s.json '[r["name"] for r in j["rows"]] == ["splat random", "splat collapsing"]'
 json log/k.json '[r["name"] for r in j["rows"]] == ["copy"] and j["rows"][0]["size"] == [9, 8, 7]'
 
 begin "the paper's table has all four forms and says whether its conclusions hold"

@@ -52,6 +52,10 @@ exits 0 clvox info open.obj s.nii; prints 'closed       no'; prints '3 open edge
 echo 'f 1 2 9' >> open.obj
 exits 1 clvox info open.obj; one_sentence; says 'open.obj: triangle 3 names vertex 8'
 
+begin "info: damaged lines are what is wrong with a file of lines"
+printf '# vtk DataFile Version 3.0\nl\nASCII\nDATASET POLYDATA\nPOINTS 2 float\n0 0 0 3 0 0\nLINES 1 3\n2 0 7\n' > damaged.vtk
+exits 1 clvox info damaged.vtk; one_sentence; says "damaged.vtk: segment 0 names vertex 7"; ! grep -q 'POLYGONS' log/err || complain "blames the surface"
+
 begin "info: tracks"
 printf '# vtk DataFile Version 3.0\nl\nASCII\nDATASET POLYDATA\nPOINTS 5 float\n0 0 0 3 0 0 3 4 0 1 1 1 1 1 3\nLINES 2 7\n3 0 1 2\n2 3 4\n' > lines.vtk
 printf '1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' > one.txt
@@ -142,4 +146,7 @@ exits 1 clvox phantom ball -o x2.nii --affine w.nii.gz; one_sentence; says 'warp
 
 begin "a warp that could fold is refused with what is possible"
 exits 1 clvox phantom warp -o big.nii --size 20x20x20 --amplitude 50; one_sentence; says 'at most'; absent big.nii
+exits 0 clvox phantom warp -o with.nii --size 20x20x20 --amplitude 1mm; exits 0 clvox phantom warp -o without.nii --size 20x20x20 --amplitude 1
+cmp with.nii without.nii || complain "1mm is not 1"
+for wrong in 1vox 1x2; do exits 2 clvox phantom warp -o big.nii --amplitude $wrong; says 'one number, in mm'; absent big.nii; done
 finish

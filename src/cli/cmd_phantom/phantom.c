@@ -212,7 +212,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
     request r = {.amplitude = NAN, .correlation = NAN, .scan = CLI_SCAN_DEFAULT,
                  .matrix = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}};
     const char *like = NULL, *affine = NULL;
-    clvox_numbers size = {.count = 0}, spacing = {.count = 0};
+    clvox_numbers size = {.count = 0}, spacing = {.count = 0}, amplitude = {.count = 0};
     int direction = 0, seed = 1;
     const cli_option options[] = {
         {"output", 'o', CLI_PREFIX, &r.out, "OUT",
@@ -234,7 +234,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
         {"b", 0, CLI_NUMBER, &r.scan.b, "S/MM2", "tensors: b-value (default 1000)"},
         {"noise-kind", 0, CLI_CHOICE, &r.scan.noise, "rician|gaussian",
          "tensors: rician as in magnitude images, or additive gaussian"},
-        {"amplitude", 0, CLI_NUMBER, &r.amplitude, "MM",
+        {"amplitude", 0, CLI_NUMBERS, &amplitude, "MM",
          "longest displacement (default: 5, or less where that could fold)"},
         {"affine", 0, CLI_TEXT, &affine, "FILE",
          "apply this to the image too (pair: to the fixed image)"},
@@ -286,6 +286,10 @@ int cmd_phantom(command *cli, int argc, char **argv)
                           *kind);
     if (!r.out)
         return cli_misuse("-o OUT is missing");
+    if (amplitude.count > 1 || amplitude.unit == CLVOX_UNIT_VOXELS)
+        return cli_misuse("--amplitude: one number, in mm");
+    if (amplitude.count)
+        r.amplitude = amplitude.value[0];
     if ((status = check_options(&r, affine)) < 0)
         return status;
     r.seed = (uint64_t)seed;

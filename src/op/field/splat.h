@@ -21,9 +21,11 @@ typedef struct clv_splat_args {
     bool ones;               /* adds 1 in the place of each finite value */
     clv_buffer *sums;        /* 8 bytes a voxel landed on, 0 before */
     clv_buffer *beyond;      /* an int, to which the number of values beyond most is added: these are left out */
+    clv_buffer *boxes;       /* scratch of clv_splat_box_bytes(), for maps onto few voxels; NULL: none */
 } clv_splat_args;
 
 int clv_splat(clvox_context *ctx, const clv_splat_args *args);
+size_t clv_splat_box_bytes(const clvox_context *ctx); /* 0: needs none */
 
 /* The same without atomics: voxels are sorted by the cell where they land, and a scan by cell adds up the shares of
  * one corner after another. It takes the same time whatever the map. Of scratch, the first four hold 4 bytes a
@@ -46,7 +48,7 @@ int clv_splat_total(clvox_context *ctx, const clv_splat_args *args, float factor
 /* Of other sums of that kind, in units of 2^-power: so many as numbers, after which they are 0 again. */
 int clv_splat_numbers(clvox_context *ctx, clv_buffer *sums, int power, int count, clv_buffer *out);
 
-extern const clv_entry clv_entry_splat;
+extern const clv_entry clv_entry_splat, clv_entry_splat_box, clv_entry_splat_boxes;
 extern const clv_entry clv_entry_splat_cells, clv_entry_splat_shares, clv_entry_splat_ends;
 extern const clv_entry clv_entry_splat_total;
 

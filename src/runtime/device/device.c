@@ -108,11 +108,15 @@ static void judge(clvox_device *d)
 }
 
 /* Adds the devices of one platform; one that has none is normal. */
-static int add_platform(cl_platform_id platform, clvox_device **list, int *count, int *capacity)
+static int add_platform(cl_platform_id platform, clvox_device **list, int *count, int *capacity, bool *blind)
 {
     int status = CLVOX_OK;
     cl_uint found = 0;
     cl_device_id *ids = NULL;
+    if (clv_pocl_would_abort(platform)) {
+        *blind = true;
+        return CLVOX_OK;
+    }
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &found) != CL_SUCCESS || found == 0)
         return CLVOX_OK;
     ids = calloc(found, sizeof *ids);
@@ -142,6 +146,7 @@ end:
 int clvox_devices_list(clvox_device **out)
 {
     int status = CLVOX_OK, count = 0, capacity = 0;
+    bool blind = false;
     cl_uint platforms = 0;
     clvox_device *list = NULL;
     cl_platform_id *ids = NULL;
@@ -153,9 +158,13 @@ int clvox_devices_list(clvox_device **out)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_CL(clGetPlatformIDs(platforms, ids, NULL), "clGetPlatformIDs", "listing OpenCL drivers");
     for (cl_uint i = 0; i < platforms; i++)
-        CLV_TRY(add_platform(ids[i], &list, &count, &capacity));
+        CLV_TRY(add_platform(ids[i], &list, &count, &capacity, &blind));
     if (count == 0) {
-        status = clv_no_device();
+        status = !blind
+                     ? clv_no_device()
+                     : clvox_fail(CLVOX_ERROR_DEVICE,
+                                  "/sys says nothing of processors, without which PoCL, the OpenCL driver of "
+                                  "processors, ends the program; mount it: mount -t sysfs sysfs /sys");
         goto end;
     }
     clv_devices_rank(list, count);

@@ -54,6 +54,19 @@ int clvox_pocl_folder_lend(void)
     return setenv("POCL_CACHE_DIR", path, 1) == 0;
 }
 
+bool clv_pocl_would_abort(cl_platform_id platform)
+{
+#ifdef __linux__
+    char name[64] = "";
+    clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL);
+    return !strcmp(name, "Portable Computing Language") && !getenv("HWLOC_XMLFILE") &&
+           access("/sys/devices/system/cpu/cpu0", F_OK) < 0 && access("/sys/bus/cpu/devices/cpu0", F_OK) < 0;
+#else
+    (void)platform;
+    return false;
+#endif
+}
+
 bool clv_pocl_is_wrong(const char *platform, const char *driver)
 {
     /* Its linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). 3.1 and later

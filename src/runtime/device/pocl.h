@@ -6,9 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "runtime/device/error.h"
+
 /* True where PoCL may not write the folder in which it keeps what it builds
  * (a read-only home), and then gives no device; writes its name. */
 bool clv_pocl_folder_refused(char *path, size_t room);
+
+/* Whether it is PoCL's platform and would end the program when asked for devices: on a Linux whose /sys names
+ * no processors. */
+bool clv_pocl_would_abort(cl_platform_id platform);
 
 /* Whether a device is of a PoCL whose kernels are known to be wrong. */
 bool clv_pocl_is_wrong(const char *platform, const char *driver);
