@@ -64,7 +64,7 @@ typedef struct clvox_atlas_options {
     clvox_vote vote;
     int skip_bad; /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
-    int template_only;    /* the result has no warps */
+    int template_only;    /* the result has neither warps nor labels of subjects */
     /* A folder, created when needed, that lets an interrupted run resume. It keeps every finished round and
      * every finished registration (24 bytes per voxel of the template and subject); where writing
      * registrations would take more than a twentieth of the time, only some of them. A run with the same
@@ -116,6 +116,9 @@ typedef struct clvox_atlas_map {
     /* On the template's grid, as of clvox_register; NULL without deformation, and where another member of
      * options.team has them or options.template_only is set. */
     clvox_volume *warp, *inverse_warp;
+    /* result.labels through the map's inverse on the grid of its image, 0 outside of the template; NULL where that is NULL,
+     * and as the warps where another member has them or options.template_only is set. */
+    clvox_volume *labels;
     double likeness;        /* squared correlation with the template where both have values */
     double displacement_mm; /* rms of the warp */
     unsigned suspicions;    /* CLVOX_SUSPECT_... of its last registration */

@@ -10,6 +10,7 @@
 
 #include "atlas/options.h"
 #include "base/matrix.h"
+#include "io/labels.h"
 #include "io/orientation.h"
 #include "register/register.h"
 #include "runtime/device/host.h"
@@ -64,8 +65,9 @@ static int take_over(clv_atlas_run *a, clv_atlas_member *s, const clvox_register
     return deformable ? clv_atlas_fields_keep(a, s) : CLVOX_OK;
 }
 
-static int register_into(clv_atlas_run *a, const clv_atlas_member *s, int device, const clvox_register_images *images,
-                         const clvox_register_options *o, clvox_register_result *r)
+static int register_into(clv_atlas_run *a, const clv_atlas_member *s, int device,
+                         const clvox_register_images *images, const clvox_register_options *o,
+                         clvox_register_result *r)
 {
     const clv_atlas_fields *f = &s->fields;
     const clv_register_fields to = {
@@ -282,14 +284,36 @@ end:
 
 static int to_volumes(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
-    (void)device, (void)user;
+    (void)user;
     pthread_mutex_lock(&a->lock);
     a->out->resident += clv_atlas_fields_resident(s);
     pthread_mutex_unlock(&a->lock);
-    if (!a->o->template_only)
-        return clv_atlas_fields_volumes(a, s);
-    clv_atlas_fields_drop(a, s);
-    return CLVOX_OK;
+    if (a->o->template_only) {
+        clv_atlas_fields_drop(a, s);
+        return CLVOX_OK;
+    }
+    const int status = clv_atlas_fields_volumes(a, s);
+    return status < 0 ? status : clv_atlas_label(a, s, device);
+}
+
+/* Of a subject that is given twice, what the first one has. */
+static int copy_volumes(const clv_atlas_run *a, const clvox_atlas_map *first, clvox_atlas_map *to)
+{
+    int status = CLVOX_OK;
+    if (first->warp) {
+        CLV_TRY(copy_of(first->warp, &to->warp));
+        CLV_TRY(copy_of(first->inverse_warp, &to->inverse_warp));
+    }
+    if (first->labels) {
+        CLV_TRY(copy_of(first->labels, &to->labels));
+        CLV_TRY(clv_labels_copy_names(first->labels, NULL, to->labels));
+        to->labels->type = first->labels->type;
+    }
+    CLV_TRY(clv_atlas_keep(a, to->warp));
+    CLV_TRY(clv_atlas_keep(a, to->inverse_warp));
+    status = clv_atlas_keep(a, to->labels);
+end:
+    return status;
 }
 
 int clv_atlas_hand_over(clv_atlas_run *a)
@@ -303,22 +327,17 @@ int clv_atlas_hand_over(clv_atlas_run *a)
         clvox_atlas_map *to = &a->out->map[s->place];
         *to = first->map;
         to->share = first->weight > 0 ? s->own * first->kernel / a->weights : 0;
-        to->warp = to->inverse_warp = NULL;
+        to->warp = to->inverse_warp = to->labels = NULL;
     }
     for (int i = 0; i < a->count; i++) {
         clvox_atlas_map *from = &a->s[i].map, *to = &a->out->map[a->s[i].place];
-        to->warp = from->warp, to->inverse_warp = from->inverse_warp;
-        from->warp = from->inverse_warp = NULL;
+        to->warp = from->warp, to->inverse_warp = from->inverse_warp, to->labels = from->labels;
+        from->warp = from->inverse_warp = from->labels = NULL;
     }
     for (int i = 0; i < a->count; i++) {
         const clvox_atlas_map *first = &a->out->map[a->s[a->s[i].first].place];
-        clvox_atlas_map *to = &a->out->map[a->s[i].place];
-        if (a->s[i].first == i || !first->warp)
-            continue;
-        CLV_TRY(copy_of(first->warp, &to->warp));
-        CLV_TRY(copy_of(first->inverse_warp, &to->inverse_warp));
-        CLV_TRY(clv_atlas_keep(a, to->warp));
-        CLV_TRY(clv_atlas_keep(a, to->inverse_warp));
+        if (a->s[i].first != i)
+            CLV_TRY(copy_volumes(a, first, &a->out->map[a->s[i].place]));
     }
 end:
     return status;
@@ -366,6 +385,7 @@ end:
         clvox_volume_destroy(&a->s[i].image);
         clvox_volume_destroy(&a->s[i].map.warp);
         clvox_volume_destroy(&a->s[i].map.inverse_warp);
+        clvox_volume_destroy(&a->s[i].map.labels);
     }
     clvox_volume_destroy(&a->next);
     free(a->s);
@@ -436,6 +456,7 @@ void clvox_atlas_result_destroy(clvox_atlas_result *result)
     for (int i = 0; result->map && i < result->subjects; i++) {
         clvox_volume_destroy(&result->map[i].warp);
         clvox_volume_destroy(&result->map[i].inverse_warp);
+        clvox_volume_destroy(&result->map[i].labels);
     }
     clvox_volume_destroy(&result->average);
     clvox_volume_destroy(&result->labels);

@@ -199,6 +199,8 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round);
 
 /* The labels of the result; none where no subject has labels. */
 int clv_atlas_vote(clv_atlas_run *a);
+/* These through the inverse of a subject's map, whose warps are volumes of the result by now. */
+int clv_atlas_label(clv_atlas_run *a, clv_atlas_member *s, int device);
 
 /* A run's state in the folder options->state. Without one these do nothing. */
 

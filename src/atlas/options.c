@@ -71,8 +71,7 @@ static const clv_option rows[] = {
      .key = "template_only",
      .type = CLVOX_OPTION_FLAG,
      FIELD(template_only),
-     .help = "neither warps nor Jacobians of the subjects",
-     .idle = of_rounds},
+     .help = "neither warps nor Jacobians nor labels of the subjects"},
 };
 
 static void defaults(void *values)

@@ -74,6 +74,7 @@ end:
     for (int i = 0; i < a->count; i++) {
         clvox_volume_destroy(&r->map[i].warp);
         clvox_volume_destroy(&r->map[i].inverse_warp);
+        clvox_volume_destroy(&r->map[i].labels);
     }
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "atlas/population.h"
 #include "base/matrix.h"
+#include "clvox/apply.h"
 #include "clvox/filter.h"
 #include "io/orientation.h"
 #include "op/harness.h"
@@ -226,6 +227,18 @@ static void votes(void **state)
     population_release(&all);
 }
 
+/* Through perfect maps every subject gets the template's labels, whether it has some of its own or not. */
+static void assert_all_labelled(const clvox_atlas_result *r)
+{
+    for (int i = 0; i < r->subjects; i++) {
+        assert_non_null(r->map[i].labels);
+        assert_true(clvox_grid_equal(&r->map[i].labels->grid, &r->labels->grid));
+        assert_int_equal(r->map[i].labels->kind, CLVOX_KIND_LABEL);
+        assert_memory_equal(r->map[i].labels->data, r->labels->data,
+                            clvox_grid_voxels(&r->labels->grid) * sizeof(float));
+    }
+}
+
 /* Equal weights: the smallest label. Perfect maps: the labels themselves. */
 static void ties_and_perfect_maps(void **state)
 {
@@ -253,11 +266,13 @@ static void ties_and_perfect_maps(void **state)
     population_build(&all, &o, &r); /* two against two */
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == (float)(4 + k % 3));
+    assert_all_labelled(&r);
     clvox_atlas_result_destroy(&r);
     all.s[1].weight = 1 + 1e-6;
     population_build(&all, &o, &r);
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == 9);
+    assert_all_labelled(&r);
     clvox_atlas_result_destroy(&r);
     /* 0 is a label like others, and those who have none do not vote. */
     for (size_t k = 0; k < n; k++)
@@ -266,6 +281,7 @@ static void ties_and_perfect_maps(void **state)
     population_build(&all, &o, &r);
     for (size_t k = 0; k < n; k++)
         assert_true(r.labels->data[k] == 0);
+    assert_all_labelled(&r);
     clvox_atlas_result_destroy(&r);
     /* All the same labels on images that lie as they lie: through any vote the labels come back. */
     for (int i = 0; i < 4; i++)
@@ -273,6 +289,7 @@ static void ties_and_perfect_maps(void **state)
     for (o.vote = CLVOX_VOTE_MAJORITY; o.vote <= CLVOX_VOTE_LOCAL; o.vote++) {
         population_build(&all, &o, &r);
         assert_memory_equal(r.labels->data, labels[2]->data, n * sizeof(float));
+        assert_all_labelled(&r);
         clvox_atlas_result_destroy(&r);
     }
     for (int i = 0; i < 4; i++)
@@ -365,6 +382,114 @@ static void other_grids(void **state)
         voted += r.labels->data[i] > 0 ? fabs(clv_matrix_determinant(CLV_MATRIX(r.labels->grid.to_ras))) : 0;
     assert_that(fabs(voted / inside - 1) < .2, "labels of %g mm^3 became %g", inside, voted);
     clvox_atlas_result_destroy(&r);
+    population_release(&all);
+    pair_free(&p);
+}
+
+/* A value of a volume between voxels, 0 outside. */
+static double sample(const clvox_volume *v, int frame, const double at[3])
+{
+    const int *size = v->grid.size;
+    const size_t n = clvox_grid_voxels(&v->grid);
+    double sum = 0;
+    for (int corner = 0; corner < 8; corner++) {
+        double weight = 1;
+        size_t index = 0, stride = 1;
+        for (int k = 0; k < 3; k++) {
+            const int below = (int)floor(at[k]), i = below + (corner >> k & 1);
+            weight *= corner >> k & 1 ? at[k] - below : 1 - (at[k] - below);
+            weight = i < 0 || i >= size[k] ? 0 : weight;
+            index += stride * (size_t)(i < 0 || i >= size[k] ? 0 : i);
+            stride *= (size_t)size[k];
+        }
+        sum += weight * (double)v->data[(size_t)frame * n + index];
+    }
+    return sum;
+}
+
+/* How much of the label 1, 0 to 1, lies in the template where a voxel of the subject is, in plain C; NAN near its border,
+ * where maps are continued. */
+static double label_there(const clvox_atlas_result *r, int subject, size_t voxel)
+{
+    const clvox_atlas_map *m = &r->map[subject];
+    const int *size = m->labels->grid.size;
+    double inverse[4][4], back[4][4], x[3], y[3], at[3];
+    const double index[3] = {(double)(voxel % (size_t)size[0]),
+                             (double)(voxel / (size_t)size[0] % (size_t)size[1]),
+                             (double)(voxel / ((size_t)size[0] * (size_t)size[1]))};
+    assert_int_equal(clv_matrix_invert(CLV_MATRIX(m->matrix), inverse), CLVOX_OK);
+    assert_int_equal(clv_matrix_invert(CLV_MATRIX(r->labels->grid.to_ras), back), CLVOX_OK);
+    clv_matrix_apply(CLV_MATRIX(m->labels->grid.to_ras), index, x);
+    clv_matrix_apply(CLV_MATRIX(inverse), x, y);
+    for (int step = 0; step < 2; step++) {
+        clv_matrix_apply(CLV_MATRIX(back), y, at);
+        for (int k = 0; k < 3; k++)
+            if (!(at[k] > 1 && at[k] < r->labels->grid.size[k] - 2))
+                return NAN;
+        for (int k = 0; k < 3 && !step; k++)
+            y[k] += sample(m->inverse_warp, k, at);
+    }
+    return sample(r->labels, 0, at);
+}
+
+/* Subjects on an oblique and on another grid, both of anisotropic voxels, of which one has labels. */
+static void labels_of_subjects(void **state)
+{
+    pair p;
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    clvox_volume *truth = NULL, *u = NULL;
+    (void)state;
+    clvox_phantom_grid((const int[3]){27, 22, 19}, (const double[3]){2, 2.2, 2.4}, true, &p.fixed_grid);
+    clvox_phantom_grid((const int[3]){24, 25, 23}, (const double[3]){2.1, 2, 2}, false, &p.moving_grid);
+    clv_matrix_identity(p.matrix);
+    p.matrix[0][3] = 4;
+    pair_fill(&p, 2, 11);
+    population_add(&all, population_copy(p.fixed));
+    population_add(&all, population_copy(p.moving));
+    population_add(&all, population_copy(p.moving)); /* which is registered once */
+    all.s[0].labels = p.labels;
+    population_options(&o, CLVOX_DEFORM_SYN);
+    population_build(&all, &o, &r);
+    assert_true(clvox_grid_equal(&r.map[0].labels->grid, &p.fixed_grid));
+    for (int i = 0; i < 2; i++) {
+        size_t looked = 0;
+        for (size_t v = 0; v < clvox_grid_voxels(&r.map[i].labels->grid); v++) {
+            const double share = label_there(&r, i, v);
+            if (!(fabs(share - .5) > 1e-3)) /* nobody's */
+                continue;
+            looked++;
+            assert_that(r.map[i].labels->data[v] == (share > .5),
+                        "subject %d has %g at %zu, where the template has %g", i,
+                        (double)r.map[i].labels->data[v], v, share);
+        }
+        assert_that(looked > clvox_grid_voxels(&r.map[i].labels->grid) / 4, "%zu voxels compared", looked);
+    }
+    assert_memory_equal(r.map[1].labels->data, r.map[2].labels->data,
+                        clvox_grid_voxels(&p.moving_grid) * sizeof(float));
+    /* What the labelled one says, where the true map takes it. */
+    assert_int_equal(clv_phantom_warp_sample(&p.warp, &p.fixed_grid, false, &u), CLVOX_OK);
+    clvox_transform warp = {.is_warp = 1, .warp = u}, affine = {.is_warp = 0};
+    clv_matrix_copy(CLV_MATRIX(p.matrix), affine.matrix);
+    assert_int_equal(clvox_forward(harness_context(), p.labels, &p.moving_grid,
+                                   (const clvox_link[]){{&warp, 0}, {&affine, 0}}, 2, CLVOX_LANDING_MEAN, 0,
+                                   &truth),
+                     CLVOX_OK);
+    double both = 0, sum = 0;
+    for (size_t v = 0; v < clvox_grid_voxels(&p.moving_grid); v++) {
+        both += r.map[1].labels->data[v] > 0 && truth->data[v] > 0;
+        sum += (r.map[1].labels->data[v] > 0) + (truth->data[v] > 0);
+    }
+    assert_that(2 * both / sum > .9, "Dice %g", 2 * both / sum);
+    clvox_atlas_result_destroy(&r);
+    o.template_only = 1;
+    o.rounds = 1;
+    population_build(&all, &o, &r);
+    assert_true(r.labels && !r.map[0].labels && !r.map[1].labels);
+    clvox_atlas_result_destroy(&r);
+    clvox_volume_destroy(&truth);
+    clvox_volume_destroy(&u);
     population_release(&all);
     pair_free(&p);
 }
@@ -527,6 +652,8 @@ int main(void)
     test_case(sums_in_one_order, "values whose sum depends on its order are summed in one");
     test_case(order_and_weights, "order and scale of weights change no bit; twice is a weight of 2");
     test_case(concentric_balls, "balls of two radii average to one between");
-    test_case(other_grids, "one subject; two of other grids and orientations, with labels");
+    test_case(labels_of_subjects,
+              "the template's labels on subjects of oblique and anisotropic grids, labelled or not"),
+        test_case(other_grids, "one subject; two of other grids and orientations, with labels");
     return test_run("atlas", harness_close);
 }

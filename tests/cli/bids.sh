@@ -239,6 +239,7 @@ tpl-study/tpl-study_logjac.nii.gz
 tpl-study/tpl-study_subjects.tsv
 tpl-study/tpl-study_summary.tsv
 $(of_subjects study)
+$(for k in 1 2 3; do for end in nii.gz json; do echo "sub-$k/ses-a/anat/sub-${k}_ses-a_space-T1w_seg-study_dseg.$end"; done; done)
 END
 exits 0 clvox atlas -o plain $fast --list set/list.tsv
 # alike PLAIN DERIVATIVES: the same bytes
@@ -253,6 +254,8 @@ alike() {
 }
 alike plain $out
 cmp -s plain/template_labels.nii.gz $out/tpl-study/tpl-study_dseg.nii.gz || complain "other labels"
+cmp -s plain/sub-2_ses-a_T1w_labels.nii.gz $out/sub-2/ses-a/anat/sub-2_ses-a_space-T1w_seg-study_dseg.nii.gz || complain "other labels of a subject"
+json $out/sub-2/ses-a/anat/sub-2_ses-a_space-T1w_seg-study_dseg.json 'j["Sources"] == ["../../sub-2/ses-a/anat/sub-2_ses-a_T1w.nii.gz", "bids::tpl-study/tpl-study_dseg.nii.gz"] and j["SpatialReference"] == j["Sources"][0] and j["Description"]'
 cmp -s plain/summary.tsv $out/tpl-study/tpl-study_summary.tsv || complain "another summary"
 json $out/tpl-study/tpl-study_T1w.json 'j["Sources"] == ["../../sub-%d/ses-a/anat/sub-%d_ses-a_T1w.nii.gz" % (k, k) for k in (3, 1, 2)] and j["SkullStripped"] is False and j["Description"]'
 json $out/tpl-study/tpl-study_dseg.json 'j["Sources"][0] == "../../sub-3/ses-a/anat/sub-3_ses-a_dseg.nii.gz"'

@@ -357,6 +357,8 @@ def population():
     warp = found.maps[0].warp
     assert equal(found.average, "a/template.nii.gz") and equal(warp, "a/p_fixed_warp.nii.gz")
     assert len(found.maps) == 2 and len(found.rounds) == 2 and told[-1].fraction == 1 and told[0].level is None and found.labels.kind == "label"
+    own = found.maps[1].labels  # back on the image's grid, and alive without what it came with
+    assert own.kind == "label" and own.shape == clvox.read(images[1]).shape and 0 < own.data.mean() < own.data.max()
     again = clvox.apply(images[1], found.average, [found.maps[1].warp, found.maps[1].matrix])
     assert again.shape == found.average.shape
     del found

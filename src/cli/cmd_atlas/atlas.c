@@ -236,6 +236,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         r->with_labels |= e->label_volume != NULL;
     }
     r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0 && !o->template_only;
+    r->own_labels = r->with_labels && !o->template_only;
     if (r->dry_run) {
         status = cli_atlas_plan(cli, r, subjects, o);
         goto end;
@@ -392,6 +393,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "                               `-t NAME_warp.nii.gz -t NAME_affine.txt`\n"
                  "  DIR/NAME_logjac.nii.gz       log Jacobian of its warp; above 0 the subject is larger\n"
                  "  DIR/template_logjac.nii.gz   their mean\n"
+                 "  DIR/NAME_labels.nii.gz       with labels in the list: the template's on the image's grid\n"
                  "  DIR/subjects.tsv             the list of these maps for `clvox stats`, with the list's columns\n"
                  "  DIR/summary.tsv              one row per subject, the least similar to the template first\n"
                  "  DIR/report.html              with --report: template, subjects on it, convergence\n"

@@ -58,6 +58,7 @@ typedef struct cli_atlas_request {
     double read_seconds;     /* of all subjects */
     double open_seconds;     /* of the devices */
     bool warps, with_labels; /* are written; with warps log J, too */
+    bool own_labels;         /* of every subject */
 } cli_atlas_request;
 
 /* ---- subjects ---- */
@@ -128,11 +129,16 @@ typedef enum cli_atlas_map {
     CLI_ATLAS_WARP,
     CLI_ATLAS_INVERSE,
     CLI_ATLAS_LOG_JACOBIAN,
+    CLI_ATLAS_OWN_LABELS, /* the template's, on its own grid */
     CLI_ATLAS_MAPS
 } cli_atlas_map;
 
 /* FOLDER/template.nii.gz, FOLDER/template_AT.nii.gz of a regression, or the name of derivatives. */
 const char *cli_atlas_path(const cli_atlas_request *r, cli_atlas_file file, int at, char path[PATH_MAX]);
+/* Whether subjects have such a file; and whether it was written, where they take part. */
+bool cli_atlas_has_map(const cli_atlas_request *r, cli_atlas_map map);
+bool cli_atlas_wrote_map(const cli_atlas_request *r, cli_atlas_map map, const clvox_atlas_result *result,
+                         const char *path);
 const char *cli_atlas_map_path(const cli_atlas_request *r, int subject, cli_atlas_map map, int at,
                                char path[PATH_MAX]);
 /* A file as the table of subjects names it, against the table's folder. */

@@ -40,6 +40,8 @@ static const row maps[CLI_ATLAS_MAPS] = {
          "is brought back by -t of the affine's inverse and -t of this, in this order"},
     [CLI_ATLAS_LOG_JACOBIAN] = {NULL, "_logjac.nii.gz", "%P%g_logjac.nii.gz",
                                 "Log Jacobian of the warp; above 0 the subject is larger than the template"},
+    [CLI_ATLAS_OWN_LABELS] = {NULL, "_labels.nii.gz", "%P_space-%a_seg-%b_dseg.nii.gz",
+                              "Labels of the template, brought back onto the grid of the image"},
 };
 
 /* ---- names ----------------------------------------------------------------- */
@@ -77,6 +79,19 @@ const char *cli_atlas_path(const cli_atlas_request *r, cli_atlas_file file, int 
     else if (!template_target(r, at, &target) || !put(r, f->bids, &target, path))
         *path = 0; /* cli_atlas_check_names has refused it */
     return path;
+}
+
+bool cli_atlas_has_map(const cli_atlas_request *r, cli_atlas_map map)
+{
+    return map == CLI_ATLAS_AFFINE || (map == CLI_ATLAS_OWN_LABELS ? r->own_labels : r->warps);
+}
+
+bool cli_atlas_wrote_map(const cli_atlas_request *r, cli_atlas_map map, const clvox_atlas_result *result,
+                         const char *path)
+{
+    /* Of a regression only some templates may have subjects with labels. */
+    return cli_atlas_has_map(r, map) &&
+           (map != CLI_ATLAS_OWN_LABELS || (result->average ? result->labels != NULL : !access(path, F_OK)));
 }
 
 const char *cli_atlas_map_path(const cli_atlas_request *r, int subject, cli_atlas_map map, int at,
@@ -186,17 +201,19 @@ static int write_of_subject(command *cli, const cli_atlas_request *r, int subjec
     int status = CLVOX_OK;
     char path[PATH_MAX], out[PATH_MAX], template[PATH_MAX];
     cli_atlas_path(r, CLI_ATLAS_TEMPLATE, at, template);
-    for (int k = 0; k < (r->warps ? CLI_ATLAS_MAPS : CLI_ATLAS_WARP); k++) {
+    for (int k = 0; k < CLI_ATLAS_MAPS; k++) {
+        const bool labels = k == CLI_ATLAS_OWN_LABELS;
         cli_atlas_map_path(r, subject, (cli_atlas_map)k, at, path);
-        if (!cli_atlas_sidecar(r, k, true, path, out))
+        if (!cli_atlas_wrote_map(r, (cli_atlas_map)k, result, path) ||
+            !cli_atlas_sidecar(r, k, true, path, out))
             continue;
         cJSON *one = cli_sidecar(k == CLI_ATLAS_AFFINE && !r->warps ? "Affine of ITK" : maps[k].description);
         if (k == CLI_ATLAS_LOG_JACOBIAN)
             cli_sidecar_source(one, r->folder, cli_atlas_map_path(r, subject, CLI_ATLAS_WARP, at, path));
         else
             cli_sidecar_source(one, r->folder, r->entry[subject].image);
-        cli_sidecar_source(one, r->folder, template);
-        cli_sidecar_grid(one, r->folder, template, NULL, false);
+        cli_sidecar_source(one, r->folder, labels ? cli_atlas_path(r, CLI_ATLAS_LABELS, at, path) : template);
+        cli_sidecar_grid(one, r->folder, labels ? r->entry[subject].image : template, NULL, false);
         CLI_TRY(put_sidecar(cli, one, out));
     }
     (void)result;

@@ -19,7 +19,7 @@ _READY = {field[0]: field[1] for field in _abi.clvox_atlas_regression._fields_}[
 
 class Atlas(Result):
     """What atlas() made: average (a Volume, the template), labels (the vote of the subjects' labels, or None), maps (one a
-    subject: matrix, warp, inverse_warp, likeness, displacement_mm, share, left_out), rounds (removed_voxels, left_voxels,
+    subject: matrix, warp, inverse_warp, labels, likeness, displacement_mm, share, left_out), rounds (removed_voxels, left_voxels,
     spread_mm, change, sharpness), resumed and more, as clvox_atlas_result of include/clvox/atlas.h documents them. A map
     leads from the template to the subject: apply(subject, template, [map.warp, map.matrix])."""
 
@@ -69,7 +69,7 @@ class _Run:
 
 def _parts(result):
     """The maps and rounds of a template."""
-    maps = [_taken(result.map[i], "warp", "inverse_warp") for i in range(result.subjects)]
+    maps = [_taken(result.map[i], "warp", "inverse_warp", "labels") for i in range(result.subjects)]
     return {"maps": maps, "rounds": [values(result.round[i]) for i in range(result.rounds)], "resumed": result.resumed,
             "device_bytes": result.device_bytes}
 
