@@ -64,6 +64,12 @@ typedef struct clvox_atlas_options {
     clvox_vote vote;
     int skip_bad; /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
+    /* Before that it is clipped at these quantiles of its finite values (clvox_filter_winsorize): in averages and
+     * registrations. 0 and 1: it is not. registration.winsorize_low and _high clip in registrations alone. */
+    double clip_low, clip_high;
+    /* The grid is cut to the box of all heads and this many mm around it; below 0 (-1): it is not. A head is what
+     * stands out of the background (Otsu's threshold of means over 4 mm) where the mask, if any, is above 0. */
+    double margin;
     int template_only;    /* the result has neither warps nor labels of subjects */
     /* A folder, created when needed, that lets an interrupted run resume. It keeps every finished round and
      * every finished registration (24 bytes per voxel of the template and subject); where writing
@@ -140,8 +146,8 @@ typedef struct clvox_atlas_result {
 
 /* Builds the template of count subjects, at most 65536. Its grid is that of start, else the subjects' own
  * where they share one (stored as near to RAS as may be where they differ in the order of axes), else one along R, A and S that holds all of them with their centroids on one
- * point, with voxels of the median volume. start: NULL, or an image to begin with instead of the mean of
- * the subjects.
+ * point, with voxels of the median volume; with options.margin its part around the heads, or around the one in
+ * start. start: NULL, or an image to begin with instead of the mean of the subjects.
  *
  * A subject's map is x -> A_i (x + u_i(x)). Linear rounds find A_i and replace it by A_i G, G such that
  * the mean of log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms of

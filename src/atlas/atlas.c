@@ -17,7 +17,7 @@
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {
-    *options = (clvox_atlas_options){.linear_rounds = 2, .rounds = 4};
+    *options = (clvox_atlas_options){.linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
     clvox_register_defaults(&options->registration);
 }
 
@@ -210,6 +210,9 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes 1 to 65536 subjects");
     if (o->linear_rounds + o->rounds < 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes one round or more");
+    if (o->clip_low >= o->clip_high)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "clipping takes two quantiles that ascend, as 0.005 and 0.995; 0 and 1 clip nothing");
     if (start && (start->kind != CLVOX_KIND_SCALAR || start->frames != 1))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template begins with a 3-D image of one value a voxel");
     for (int i = 0; i < count; i++)
@@ -245,6 +248,27 @@ int clv_atlas_show(const clv_atlas_run *a, clvox_volume **volume)
     return clv_orientation_replace(&back, &a->shown, volume);
 }
 
+/* Of the image to begin with, what lies on the grid. */
+static int cut(const clv_atlas_run *a, clvox_volume **volume)
+{
+    const clvox_volume *from = *volume;
+    const int *size = a->grid.size, *whole = from->grid.size;
+    clvox_volume *part = NULL;
+    if (!memcmp(size, whole, sizeof a->grid.size))
+        return CLVOX_OK;
+    const int status = clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &part);
+    for (int z = 0; status >= 0 && z < size[2]; z++)
+        for (int y = 0; y < size[1]; y++)
+            memcpy(part->data + (size_t)size[0] * (size_t)(y + size[1] * z),
+                   from->data + (size_t)a->cut[0] +
+                       (size_t)whole[0] *
+                           ((size_t)(y + a->cut[1]) + (size_t)whole[1] * (size_t)(z + a->cut[2])),
+                   (size_t)size[0] * sizeof(float));
+    clvox_volume_destroy(volume);
+    *volume = part;
+    return status;
+}
+
 /* The template of round 0. */
 static int begin(clv_atlas_run *a)
 {
@@ -257,7 +281,7 @@ static int begin(clv_atlas_run *a)
             a->average->type = CLVOX_TYPE_FLOAT32;
             a->average->hint = CLVOX_LABELS_NONE;
         }
-        return made;
+        return made < 0 ? made : clvox_team_agree(a->o->team, cut(a, &a->average));
     }
     const int status = clv_atlas_average(a, a->rounds);
     return status < 0 ? status : clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));

@@ -24,6 +24,7 @@ typedef struct clv_atlas_member {
     uint64_t hash, second;    /* of its contents */
     clvox_grid grid, upright; /* of its image as it is given, and stored as near to RAS as may be */
     double center[3];         /* the centroid of its image, RAS mm */
+    int box[2][3]; /* its head's first and last voxel on the upright grid; with options->margin */
     int first;     /* the first one of the same contents, as a rule itself */
     int owner;     /* of the members of the team, that which registers it and holds its warps */
     double own;    /* weight against the largest */
@@ -60,6 +61,7 @@ typedef struct clv_atlas_run {
     bool apart;       /* each member of the team has images of its own */
     double weights;   /* the sum of those in the averages */
     clvox_grid grid;  /* stored as near to RAS as may be */
+    int cut[3];       /* of the whole grid, the voxel that is its first */
     clvox_grid shown; /* as the caller's images are stored: the same voxels in another order */
     clvox_volume *average, *next;
     int linear, rounds; /* to be done: rounds of linear registration, and all of a template */
@@ -160,6 +162,9 @@ void clv_atlas_timed(clv_atlas_run *a, clvox_atlas_work work, double mark);
 /* Sorts the subjects, finds those given twice, brings them to one scale and finds the grid and where they
  * begin on it. */
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects);
+/* The first and last voxel of the box around what stands out of the background in an image, and inside the mask
+ * (may be NULL). */
+int clv_atlas_find_box(const clvox_volume *image, const clvox_volume *mask, int box[2][3]);
 /* Of a cube as large as a voxel, mm. */
 double clv_atlas_edge(const clvox_grid *grid);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Subjects as they are given: told apart by their contents, brought to one scale, placed on one grid. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "base/select.h"
+#include "clvox/filter.h"
 #include "io/orientation.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
@@ -126,14 +128,23 @@ static void range_of(const clvox_volume *v, bool whole, float *room, double *low
         *low = first, *high = last;
 }
 
-/* A copy whose 1st and 99th percentile are 0 and 100, of the finite values. */
+/* A copy whose 1st and 99th percentile are 0 and 100, of the finite values, clipped before. */
 static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
 {
     int status = CLVOX_OK;
-    const clvox_volume *from = s->given->image;
+    const clvox_volume *given = s->given->image, *from = given;
     const size_t n = clvox_grid_voxels(&from->grid);
     double low = 0, high = 0, largest = 0;
     clv_orientation o;
+    clvox_volume *clipped = NULL;
+    if (a->o->clip_low > 0 || a->o->clip_high < 1) {
+        status = clvox_filter_winsorize(given, NULL, a->o->clip_low, a->o->clip_high, &clipped);
+        if (status < 0) {
+            clv_atlas_fail(status, s);
+            goto end;
+        }
+        from = clipped;
+    }
     CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &s->image));
     range_of(from, a->o->keep_intensities, s->image->data, &low, &high);
     if (!(high > low)) {
@@ -153,9 +164,13 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
     clv_orientation_of(&from->grid, &o); /* as registrations want it */
     CLV_TRY(clv_orientation_replace(&o, NULL, &s->image));
     centroid(s->image, s->center);
+    if (a->o->margin >= 0)
+        CLV_TRY(clv_atlas_find_box(s->image, s->given->mask, s->box));
     status = clv_atlas_keep(a, s->image);
 end:
-    clvox_store_rest(from);
+    clvox_volume_destroy(&clipped);
+    clvox_store_rest(given);
+    clvox_store_rest(s->given->mask);
     return status;
 }
 
@@ -165,6 +180,39 @@ double clv_atlas_edge(const clvox_grid *grid)
 }
 
 /* ---- the grid, and where subjects begin ----------------------------------- */
+
+/* From one voxel of a subject to another: about its centroid, along R, A and S. */
+static void span(const clv_atlas_member *s, const clvox_grid *grid, const int voxel[2][3], double low[3], double high[3])
+{
+    for (int k = 0; k < 3; k++)
+        low[k] = INFINITY, high[k] = -INFINITY;
+    for (int corner = 0; corner < 8; corner++) {
+        double at[3], ras[3];
+        for (int k = 0; k < 3; k++)
+            at[k] = voxel[corner >> k & 1][k];
+        clv_matrix_apply(CLV_MATRIX(grid->to_ras), at, ras);
+        for (int k = 0; k < 3; k++) {
+            low[k] = fmin(low[k], ras[k] - s->center[k]);
+            high[k] = fmax(high[k], ras[k] - s->center[k]);
+        }
+    }
+}
+
+/* The box of its image, or what of that is around its head. */
+static void box_of(const clv_atlas_run *a, const clv_atlas_member *s, double low[3], double high[3])
+{
+    const double margin = a->o->margin;
+    const int *size = s->grid.size;
+    double from[3], to[3];
+    span(s, &s->grid, (const int[2][3]){{0}, {size[0] - 1, size[1] - 1, size[2] - 1}}, low, high);
+    if (margin < 0)
+        return;
+    span(s, &s->upright, (const int(*)[3])s->box, from, to);
+    for (int k = 0; k < 3; k++) {
+        low[k] = fmax(low[k], from[k] - margin);
+        high[k] = fmin(high[k], to[k] + margin);
+    }
+}
 
 /* Along R, A and S, around all boxes once their centroids lie on one point, with voxels of the median volume.
  * */
@@ -180,15 +228,11 @@ static int grid_around(clv_atlas_run *a, const double mean[3])
         if (!a->s[i].weight)
             continue;
         edge[count++] = clv_atlas_edge(g);
-        for (int corner = 0; corner < 8; corner++) {
-            double at[3], ras[3];
-            for (int k = 0; k < 3; k++)
-                at[k] = corner >> k & 1 ? g->size[k] - 1 : 0;
-            clv_matrix_apply(CLV_MATRIX(g->to_ras), at, ras);
-            for (int k = 0; k < 3; k++) {
-                low[k] = fmin(low[k], ras[k] - a->s[i].center[k]);
-                high[k] = fmax(high[k], ras[k] - a->s[i].center[k]);
-            }
+        double from[3], to[3];
+        box_of(a, &a->s[i], from, to);
+        for (int k = 0; k < 3; k++) {
+            low[k] = fmin(low[k], from[k]);
+            high[k] = fmax(high[k], to[k]);
         }
     }
     qsort(edge, (size_t)count, sizeof *edge, clv_ascending);
@@ -201,6 +245,49 @@ static int grid_around(clv_atlas_run *a, const double mean[3])
         a->shown.to_ras[k][3] = mean[k] + low[k];
     }
     return CLVOX_OK;
+}
+
+/* The part of the grid around a box, with the margin, as far as the grid reaches. */
+static void cut_grid(clv_atlas_run *a, int box[2][3], const clv_orientation *o)
+{
+    double spacing[3], first[3];
+    clv_orientation back;
+    clvox_grid_spacing(&a->grid, spacing);
+    for (int k = 0; k < 3; k++) {
+        const double more = a->o->margin / spacing[k], last = a->grid.size[k] - 1;
+        const int from = (int)fmax(floor(box[0][k] - more + 1e-6), 0),
+                  to = (int)fmin(ceil(box[1][k] + more - 1e-6), last);
+        a->cut[k] = from;
+        a->grid.size[k] = to - from + 1;
+        first[k] = from;
+    }
+    double at[3];
+    clv_matrix_apply(CLV_MATRIX(a->grid.to_ras), first, at);
+    for (int k = 0; k < 3; k++)
+        a->grid.to_ras[k][3] = at[k];
+    clv_orientation_inverse(o, &back);
+    clv_orientation_grid(&a->grid, &back, &a->shown);
+}
+
+/* On the grid that the image to begin with has, or all subjects, what holds its head or theirs. */
+static int cut_to_heads(clv_atlas_run *a, const clv_orientation *o)
+{
+    int status = CLVOX_OK, box[2][3] = {{INT_MAX, INT_MAX, INT_MAX}, {0}};
+    clvox_volume *start = NULL;
+    if (a->start) {
+        CLV_TRY(clv_orientation_volume(a->start, o, NULL, &start));
+        CLV_TRY(clv_atlas_find_box(start, NULL, box));
+    }
+    for (int i = 0; i < a->count && !a->start; i++)
+        for (int k = 0; k < 3 && a->s[i].weight > 0; k++) {
+            const int *first = a->s[i].box[0], *last = a->s[i].box[1];
+            box[0][k] = first[k] < box[0][k] ? first[k] : box[0][k];
+            box[1][k] = last[k] > box[1][k] ? last[k] : box[1][k];
+        }
+    cut_grid(a, box, o);
+end:
+    clvox_volume_destroy(&start);
+    return clvox_team_agree(a->o->team, status);
 }
 
 static int place(clv_atlas_run *a)
@@ -228,6 +315,8 @@ static int place(clv_atlas_run *a)
         CLV_TRY(grid_around(a, mean));
     clv_orientation_of(&a->shown, &o);
     clv_orientation_grid(&a->shown, &o, &a->grid);
+    if (a->o->margin >= 0 && (a->start || one))
+        CLV_TRY(cut_to_heads(a, &o));
     for (int i = 0; i < a->count; i++) {
         clv_matrix_identity(a->s[i].map.matrix);
         for (int k = 0; k < 3 && !one && !a->start && a->s[i].weight > 0; k++)

@@ -57,6 +57,19 @@ done
 exits 0 clvox compare --labels other/s1_labels.nii.gz l1.nii --json l1.json; json l1.json 'min(row["dice"] for row in j["comparison"]["labels"]) > 0.9'
 [ -z "$(ls out | grep labels)" ] || complain "labels without labels in the list"
 
+begin "with a margin the grid is a part of the images', in any order of them; intensities are clipped"
+exits 0 clvox atlas -o cut $fast --margin 2 --clip 0.02,0.98 s1.nii s2.nii s3.nii
+exits 0 clvox atlas -o again $fast --margin 2mm --clip 0.02,0.98 s3.nii s1.nii s2.nii
+[ "$(hash_of cut/template.nii.gz)" = "$(hash_of again/template.nii.gz)" ] || complain "another order gives another template"
+exits 0 clvox apply -i s1.nii -r cut/template.nii.gz -t cut/s1_warp.nii.gz -t cut/s1_affine.txt -o on.nii
+exits 0 clvox compare on.nii cut/template.nii.gz; near NCC 1 0.2
+exits 0 clvox info cut/template.nii.gz --json cut.json
+json cut.json 'min(j["files"][0]["grid"]["size"]) < 15 and max(j["files"][0]["grid"]["size"]) <= 17'
+json cut/report.json 'j["options"]["margin"] == 2 and j["options"]["clip_low"] == 0.02 and j["options"]["clip_high"] == 0.98'
+json out/report.json 'j["options"]["margin"] < 0'
+exits 2 clvox atlas -o x s1.nii --margin -3; says '--margin'
+exits 2 clvox atlas -o x s1.nii --clip 0.9,0.1; says '--clip'
+
 begin "log Jacobians of the warps, their mean by weight, and the list of them that clvox stats reads"
 [ "$(hash_of out/template_logjac.nii.gz)" = "$(hash_of other/template_logjac.nii.gz)" ] || complain "another order gives another mean"
 exits 0 clvox jacobian -t out/s2_warp.nii.gz --log -o j2.nii

@@ -38,7 +38,7 @@ for n in 2 3 4; do
 done
 
 begin "medians, and templates along a covariate"
-along="--list list.tsv --average median --regress age --at 57,66 --bandwidth 3"
+along="--list list.tsv --margin 3 --clip 0.01,0.99 --average median --regress age --at 57,66 --bandwidth 3"
 exits 0 clvox atlas -o grown $fast $along
 exits 0 together 3 atlas -o grown3 $fast $along --memory 30K # volumes of every process on disk
 for file in grown/*; do

@@ -162,7 +162,7 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     m->device_bytes = result.device_bytes;
     for (int i = 0; i < r->count; i++) {
         const size_t share = clvox_grid_voxels(&subjects[i].image->grid) * sizeof(float) / (size_t)r->count;
-        m->image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL));
+        m->image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL) + r->own_labels);
         m->label_bytes += share * (size_t)(subjects[i].labels != NULL);
     }
     status = time_writing(cli, &result, &m->writing);
