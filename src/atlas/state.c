@@ -167,8 +167,8 @@ static void print_key(FILE *to, const clv_atlas_run *a, const char *sources)
         fprintf(to, "%s%.17g", i ? "," : "", a->along->at[i]);
     fputc('\n', to);
     print_fields(to, &clv_atlas_table, a->o);
-    if (a->along && a->o->template_only) /* maps of a template that is finished are not made again */
-        fprintf(to, "template-only\t1\n");
+    if (a->along) /* maps of a template that is finished are not made again */
+        fprintf(to, "template-only\t%d\n", a->o->template_only);
     print_fields(to, &clv_register_table, &a->o->registration);
 }
 

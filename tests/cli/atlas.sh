@@ -297,6 +297,7 @@ json grown/report.json 'j["options"]["regress"] == "age" and abs(j["result"]["te
 head -n 1 grown/summary_8.tsv | grep -q "age${tab}share" || complain "the summary lacks columns"
 exits 0 python3 "$here/end.py" SIGTERM 143 half state/template_0 "$program" atlas -q -o half $slow $along --skip-bad
 exists half/template_2.5.nii.gz; absent half/template_8.nii.gz
+exits 1 clvox atlas -q -o half $slow $along --skip-bad --template-only; one_sentence; says 'half/state: .*another template-only (0, not 1)'
 touch -d 2001-01-01 half/template_2.5.nii.gz
 exits 0 clvox atlas -o half $slow $along --skip-bad
 [ "$(date -r half/template_2.5.nii.gz +%Y)" = 2001 ] || complain "a template that was there was made again"

@@ -45,6 +45,20 @@ for file in grown/*; do
     [ "${file#grown/}" = report.json ] || cmp "$file" "grown3/${file#grown/}" || complain "${file#grown/} differs"
 done
 
+begin "a template to begin with; more processes than subjects"
+exits 0 clvox atlas -o begun $fast --template t.nii --margin 3 s1.nii s2.nii s3.nii
+exits 0 together 2 atlas -o begun2 $fast --template t.nii --margin 3 s1.nii s2.nii s3.nii
+exits 0 clvox atlas -o few $fast s1.nii s2.nii
+exits 0 together 4 atlas -o few4 $fast s1.nii s2.nii; says 'in 4 processes'
+exits 0 clvox atlas -o single $fast s1.nii --average median
+exits 0 together 2 atlas -o single2 $fast s1.nii --average median
+for pair in begun:begun2 few:few4 single:single2; do
+    for file in "${pair%:*}"/*; do
+        [ "${file#*/}" = report.json ] || cmp "$file" "${pair#*:}/${file#*/}" || complain "${file#*/} differs"
+    done
+    [ "$(ls "${pair%:*}")" = "$(ls "${pair#*:}")" ] || complain "other files"
+done
+
 begin "BIDS derivatives have the bytes and names of one process; what is refused is said once"
 printf 'image\n' > subjects.tsv
 for k in 1 2 3; do cp "s$k.nii" "sub-${k}_T1w.nii"; echo "sub-${k}_T1w.nii" >> subjects.tsv; done
