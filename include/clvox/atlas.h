@@ -13,6 +13,8 @@ extern "C" {
 /* An unbiased template of a population: the image to which all subjects are registered, and from which
  * the maps to them average to zero. */
 
+enum { CLVOX_ATLAS_CHANNELS = 4 }; /* at most */
+
 typedef enum clvox_average {
     CLVOX_AVERAGE_MEAN = 0, /* by weight */
     CLVOX_AVERAGE_TRIMMED,  /* without a tenth of the weight at either end of the values */
@@ -50,12 +52,16 @@ typedef struct clvox_atlas_subject {
     const clvox_volume *labels; /* NULL: it does not vote */
     double weight;              /* in the averages, above 0; only ratios matter */
     const char *name;           /* for messages */
+    /* Its images of channels 2 to options.channels, with the first one and like it, each on any grid. */
+    const clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1];
 } clvox_atlas_subject;
 
 typedef struct clvox_atlas_options {
     /* How subjects are registered to the template. init is ignored: the first linear round begins with AUTO,
      * each other one where the one before ended. */
     clvox_register_options registration;
+    int channels;      /* 1: images of a subject, by all of which it is registered */
+    double channel_weight[CLVOX_ATLAS_CHANNELS]; /* in registrations, any scale; all 0: equal */
     int linear_rounds; /* 2 */
     int rounds;        /* deformable rounds: 4; none if registration.deform is NONE */
     double until;      /* end the rounds when the template changes by less than this fraction (0: never) */
@@ -134,6 +140,7 @@ typedef struct clvox_atlas_map {
 
 typedef struct clvox_atlas_result {
     clvox_volume *average; /* the template, float32 */
+    clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* those of channels 2 to options.channels */
     /* Each voxel's label by the vote of the subjects that have labels, of equals the smallest; NULL where none has. */
     clvox_volume *labels;
     clvox_atlas_map *map; /* one a subject, in the order given */
@@ -156,6 +163,9 @@ typedef struct clvox_atlas_result {
  * template is then the average of the images, each sampled once through its whole map. It does not depend
  * on the order of the subjects nor on the scale of their weights, bit for bit; a subject (image and mask)
  * that is given twice is registered once, with the sum of its weights.
+ *
+ * With several channels a template of each is averaged through the same maps. The first channel gives the grids and the
+ * figures (likeness, change, sharpness, votes); start, which is of one channel, is refused.
  *
  * CLVOX_VOTE_LOCAL multiplies a subject's weight by max(r, 0)^2, r its correlation with the template over
  * 5 x 5 x 5 voxels (Artaechevarria et al. 2009); where that is 0 for all, the majority decides.

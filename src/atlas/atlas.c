@@ -17,7 +17,7 @@
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {
-    *options = (clvox_atlas_options){.linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
+    *options = (clvox_atlas_options){.channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
     clvox_register_defaults(&options->registration);
 }
 
@@ -106,14 +106,28 @@ end:
     return status;
 }
 
+clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s)
+{
+    clvox_register_images images = {.fixed = {a->average},
+                                    .moving = {s->image},
+                                    .channels = a->o->channels,
+                                    .moving_mask = s->given->mask};
+    for (int c = 0; c < a->o->channels; c++)
+        images.weight[c] = a->o->channel_weight[c];
+    for (int c = 1; c < a->o->channels; c++) {
+        images.fixed[c] = a->further[c - 1];
+        images.moving[c] = s->further[c - 1];
+    }
+    return images;
+}
+
 static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
     const bool deformable = a->out->rounds >= a->linear, first = a->out->rounds == 0;
     clvox_register_options o = a->o->registration;
     clvox_register_result r = {.warp = NULL};
-    const clvox_register_images images = {
-        .fixed = {a->average}, .moving = {s->image}, .channels = 1, .moving_mask = s->given->mask};
+    const clvox_register_images images = clv_atlas_images(a, s);
     tick of = {a, device};
     (void)user;
     status = clv_atlas_state_find(a, s, device);
@@ -200,6 +214,35 @@ end:
     return status;
 }
 
+static bool is_image(const clvox_volume *v)
+{
+    return v && v->kind == CLVOX_KIND_SCALAR && v->frames == 1;
+}
+
+static int check_channels(const clvox_atlas_subject *s, int count, const clvox_volume *start,
+                          const clvox_atlas_options *o)
+{
+    if (o->channels < 1 || o->channels > CLVOX_ATLAS_CHANNELS)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels; a template takes 1 to %d", o->channels,
+                          CLVOX_ATLAS_CHANNELS);
+    for (int c = 0; c < o->channels; c++) {
+        if (!(o->channel_weight[c] >= 0) || !isfinite(o->channel_weight[c]))
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "the weight of a channel is not a number of at least 0");
+    }
+    for (int c = o->channels; c < CLVOX_ATLAS_CHANNELS; c++)
+        if (o->channel_weight[c] != 0)
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "more weights than channels, which are %d", o->channels);
+    if (start && o->channels > 1)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template of several channels begins with their means");
+    for (int i = 0; i < count; i++)
+        for (int c = 1; c < o->channels && s[i].image; c++)
+            if (!is_image(s[i].further[c - 1]))
+                return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                                  "%s: its channel %d is missing, or not a 3-D image of one value a voxel",
+                                  s[i].name ? s[i].name : "a subject", c + 1);
+    return CLVOX_OK;
+}
+
 static int check(const clvox_atlas_subject *s, int count, const clvox_volume *start,
                  const clvox_atlas_options *o)
 {
@@ -221,7 +264,7 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
                               "%s: a subject is a 3-D image of one value a voxel and has a weight above 0",
                               s[i].name ? s[i].name : "a subject");
-    return CLVOX_OK;
+    return check_channels(s, count, start, o);
 }
 
 static int copy_of(const clvox_volume *v, clvox_volume **out)
@@ -403,10 +446,17 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     if (status >= 0 && a->average && !a->along)
         status = clv_atlas_show(a, &a->average);
     result->average = a->average;
+    for (int c = 1; c < o->channels; c++) {
+        if (status >= 0 && a->further[c - 1] && !a->along)
+            status = clv_atlas_show(a, &a->further[c - 1]);
+        result->further[c - 1] = a->further[c - 1];
+    }
 end:
     clv_atlas_fields_close(a);
     for (int i = 0; a->s && i < a->count; i++) {
         clvox_volume_destroy(&a->s[i].image);
+        for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+            clvox_volume_destroy(&a->s[i].further[c - 1]);
         clvox_volume_destroy(&a->s[i].map.warp);
         clvox_volume_destroy(&a->s[i].map.inverse_warp);
         clvox_volume_destroy(&a->s[i].map.labels);
@@ -483,6 +533,8 @@ void clvox_atlas_result_destroy(clvox_atlas_result *result)
         clvox_volume_destroy(&result->map[i].labels);
     }
     clvox_volume_destroy(&result->average);
+    for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+        clvox_volume_destroy(&result->further[c - 1]);
     clvox_volume_destroy(&result->labels);
     free(result->map);
     free(result->round);

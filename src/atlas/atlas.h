@@ -32,6 +32,7 @@ typedef struct clv_atlas_member {
     double kernel; /* of a regression, else 1 */
     double weight; /* in the averages, base kernel; 0: it is not registered */
     clvox_volume *image; /* on one scale; NULL: its base was 0 from the start, or another member has it */
+    clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* of the other channels */
     double largest;      /* absolute value in it */
     double affine[4][4]; /* of the linear rounds */
     /* Its matrix is that, or for a template of a regression centred anew; no warps before the end. */
@@ -64,6 +65,7 @@ typedef struct clv_atlas_run {
     int cut[3];       /* of the whole grid, the voxel that is its first */
     clvox_grid shown; /* as the caller's images are stored: the same voxels in another order */
     clvox_volume *average, *next;
+    clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* averages of the other channels */
     int linear, rounds; /* to be done: rounds of linear registration, and all of a template */
     int registered;     /* registrations until now, those of a state among them */
     int fresh[2];       /* of this process, not yet shared: registrations, and those of a state */
@@ -80,6 +82,8 @@ typedef struct clv_atlas_run {
 /* Of the work of a round, averaging a subject against registering it. */
 #define CLV_ATLAS_AVERAGING .15
 
+/* What a subject is registered by, to the template as it is; its image has to be here. */
+clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s);
 /* A volume of a subject, which is not changed any more, goes where options->store has room; NULL is legal. */
 int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume);
 /* Puts the subject's name before the message. */

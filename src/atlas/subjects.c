@@ -36,7 +36,7 @@ static uint64_t second_of(uint64_t hash, const clvox_volume *v)
     return hash;
 }
 
-static uint64_t hash_of(const clvox_atlas_subject *s)
+static uint64_t hash_of(const clvox_atlas_subject *s, int channels)
 {
     const clvox_volume *v = s->image;
     uint64_t hash = hash_bytes(BASIS, v->grid.size, sizeof v->grid.size);
@@ -44,6 +44,12 @@ static uint64_t hash_of(const clvox_atlas_subject *s)
     hash = hash_bytes(hash, v->data, clvox_grid_voxels(&v->grid) * sizeof *v->data);
     if (s->mask)
         hash = hash_bytes(hash, s->mask->data, clvox_grid_voxels(&s->mask->grid) * sizeof *s->mask->data);
+    for (int c = 1; c < channels; c++) {
+        v = s->further[c - 1];
+        hash = hash_bytes(hash, v->grid.size, sizeof v->grid.size);
+        hash = hash_bytes(hash, v->grid.to_ras, sizeof v->grid.to_ras);
+        hash = hash_bytes(hash, v->data, clvox_grid_voxels(&v->grid) * sizeof *v->data);
+    }
     return hash;
 }
 
@@ -53,11 +59,20 @@ static bool is_same_volume(const clvox_volume *a, const clvox_volume *b)
                       !memcmp(a->data, b->data, clvox_grid_voxels(&a->grid) * sizeof *a->data));
 }
 
+static bool is_same_further(const clv_atlas_run *a, const clvox_atlas_subject *s, const clvox_atlas_subject *t)
+{
+    bool same = true;
+    for (int c = 1; c < a->o->channels; c++)
+        same = same && is_same_volume(s->further[c - 1], t->further[c - 1]);
+    return same;
+}
+
 static bool is_same(const clv_atlas_run *a, const clv_atlas_member *s, const clv_atlas_member *t)
 {
     return (a->apart ? s->second == t->second
                      : is_same_volume(s->given->image, t->given->image) &&
-                           is_same_volume(s->given->mask, t->given->mask)) &&
+                           is_same_volume(s->given->mask, t->given->mask) &&
+                           is_same_further(a, s->given, t->given)) &&
            (!a->along || a->along->covariate[s->place] == a->along->covariate[t->place]);
 }
 
@@ -75,9 +90,14 @@ static int hash_one(void *user, size_t index, int worker)
     if (!s->given->image)
         return CLVOX_OK;
     s->grid = s->given->image->grid;
-    s->hash = hash_of(s->given);
+    s->hash = hash_of(s->given, a->o->channels);
     if (a->o->team)
         s->second = second_of(second_of(BASIS, s->given->image), s->given->mask);
+    for (int c = 1; c < a->o->channels; c++) {
+        if (a->o->team)
+            s->second = second_of(s->second, s->given->further[c - 1]);
+        clvox_store_rest(s->given->further[c - 1]);
+    }
     clvox_store_rest(s->given->image);
     clvox_store_rest(s->given->mask);
     if (a->along)
@@ -129,10 +149,10 @@ static void range_of(const clvox_volume *v, bool whole, float *room, double *low
 }
 
 /* A copy whose 1st and 99th percentile are 0 and 100, of the finite values, clipped before. */
-static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
+static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, const clvox_volume *given, clvox_volume **out)
 {
     int status = CLVOX_OK;
-    const clvox_volume *given = s->given->image, *from = given;
+    const clvox_volume *from = given;
     const size_t n = clvox_grid_voxels(&from->grid);
     double low = 0, high = 0, largest = 0;
     clv_orientation o;
@@ -145,8 +165,8 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
         }
         from = clipped;
     }
-    CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &s->image));
-    range_of(from, a->o->keep_intensities, s->image->data, &low, &high);
+    CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, out));
+    range_of(from, a->o->keep_intensities, (*out)->data, &low, &high);
     if (!(high > low)) {
         status = clv_atlas_fail(
             clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by"), s);
@@ -156,20 +176,33 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
         const float scaled = a->o->keep_intensities
                                  ? from->data[i]
                                  : (float)(100 * ((double)from->data[i] - low) / (high - low));
-        s->image->data[i] = scaled;
+        (*out)->data[i] = scaled;
         const double size = fabs((double)scaled);
         largest = isfinite(scaled) && size > largest ? size : largest;
     }
-    s->largest = largest;
+    s->largest = fmax(s->largest, largest);
     clv_orientation_of(&from->grid, &o); /* as registrations want it */
-    CLV_TRY(clv_orientation_replace(&o, NULL, &s->image));
-    centroid(s->image, s->center);
-    if (a->o->margin >= 0)
-        CLV_TRY(clv_atlas_find_box(s->image, s->given->mask, s->box));
-    status = clv_atlas_keep(a, s->image);
+    status = clv_orientation_replace(&o, NULL, out);
 end:
     clvox_volume_destroy(&clipped);
     clvox_store_rest(given);
+    return status;
+}
+
+/* All channels of a subject. */
+static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(scale_image(a, s, s->given->image, &s->image));
+    centroid(s->image, s->center);
+    if (a->o->margin >= 0)
+        CLV_TRY(clv_atlas_find_box(s->image, s->given->mask, s->box));
+    CLV_TRY(clv_atlas_keep(a, s->image));
+    for (int c = 1; c < a->o->channels; c++) {
+        CLV_TRY(scale_image(a, s, s->given->further[c - 1], &s->further[c - 1]));
+        CLV_TRY(clv_atlas_keep(a, s->further[c - 1]));
+    }
+end:
     clvox_store_rest(s->given->mask);
     return status;
 }
@@ -364,6 +397,8 @@ static int normalise_one(void *user, size_t index, int worker)
     if (status != CLVOX_ERROR_DATA || !a->o->skip_bad)
         return status;
     clvox_volume_destroy(&s->image);
+    for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+        clvox_volume_destroy(&s->further[c - 1]);
     snprintf(s->map.left_out, sizeof s->map.left_out, "%s", clvox_message());
     return CLVOX_OK;
 }

@@ -41,7 +41,10 @@ static int claim_template(command *cli, const cli_atlas_request *r, int at)
                                            [CLI_ATLAS_PAGE] = r->report,
                                            [CLI_ATLAS_LABELS] = r->with_labels,
                                            [CLI_ATLAS_MEAN_LOG_JACOBIAN] = r->warps,
-                                           [CLI_ATLAS_SUBJECTS] = r->warps};
+                                           [CLI_ATLAS_SUBJECTS] = r->warps,
+                                           [CLI_ATLAS_TEMPLATE_2] = r->channels > 1,
+                                           [CLI_ATLAS_TEMPLATE_3] = r->channels > 2,
+                                           [CLI_ATLAS_TEMPLATE_4] = r->channels > 3};
     for (int k = 0; k < CLI_ATLAS_FILES; k++)
         if (written[k])
             CLI_TRY(claim(cli, r, k, false, cli_atlas_path(r, (cli_atlas_file)k, at, path)));
@@ -306,6 +309,11 @@ static int write_template(command *cli, const cli_atlas_request *r, int at, cons
     cli_atlas_path(r, CLI_ATLAS_SUMMARY, at, path);
     CLI_TRY(there ? CLVOX_OK : write_summary(r, result, path));
     cli_log_output(cli, path);
+    for (int c = 1; c < r->channels; c++) {
+        cli_atlas_path(r, (cli_atlas_file)(CLI_ATLAS_TEMPLATE_2 + c - 1), at, path);
+        CLI_TRY(there ? CLVOX_OK : clvox_volume_write(result->further[c - 1], path));
+        cli_log_output(cli, path);
+    }
     cli_atlas_path(r, CLI_ATLAS_TEMPLATE, at, path);
     if (there && access(path, F_OK))
         status = clvox_fail(CLVOX_ERROR_FILE,
