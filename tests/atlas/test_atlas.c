@@ -481,6 +481,99 @@ static void clipped_images(void **state)
     population_release(&all);
 }
 
+/* Through the maps of a result, in doubles: the mean of images as the further channel of a template has it. */
+static double apart_from_mean(const clvox_atlas_result *r, const clvox_volume *const *image)
+{
+    const size_t n = clvox_grid_voxels(&r->average->grid);
+    clvox_volume *mean = population_zeros(&r->average->grid);
+    double *sum = calloc(2 * n, sizeof *sum), *weight = sum + n;
+    assert_non_null(sum);
+    for (int i = 0; i < r->subjects; i++) {
+        clvox_volume *pulled = NULL;
+        clvox_transform warp = {.is_warp = 1, .warp = r->map[i].warp}, affine = {.is_warp = 0};
+        clv_matrix_copy(CLV_MATRIX(r->map[i].matrix), affine.matrix);
+        assert_int_equal(clvox_apply(harness_context(), image[i], &mean->grid,
+                                     (const clvox_link[]){{&warp, 0}, {&affine, 0}}, 2, CLVOX_INTERPOLATE_CUBIC,
+                                     NAN, &pulled),
+                         CLVOX_OK);
+        for (size_t k = 0; k < n; k++)
+            if (isfinite(pulled->data[k]))
+                sum[k] += (double)pulled->data[k], weight[k]++;
+        clvox_volume_destroy(&pulled);
+    }
+    for (size_t k = 0; k < n; k++)
+        mean->data[k] = weight[k] > 0 ? (float)(sum[k] / weight[k]) : 0;
+    const double apart = population_apart(r->further[0], mean);
+    free(sum);
+    clvox_volume_destroy(&mean);
+    return apart;
+}
+
+/* A second channel, of which one image lies on another grid. */
+static void channels(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result one, r;
+    clvox_volume *further[3];
+    clvox_grid other;
+    (void)state;
+    population_make_three(&all);
+    clvox_phantom_grid((const int[3]){27, 24, 26}, (const double[3]){2, 2, 2}, true, &other);
+    for (int i = 0; i < 3; i++) {
+        further[i] = NULL;
+        assert_int_equal(clvox_apply(harness_context(), all.own[i], i == 1 ? &other : &all.own[i]->grid, NULL, 0,
+                                     CLVOX_INTERPOLATE_LINEAR, 0, &further[i]),
+                         CLVOX_OK);
+        for (size_t k = 0; k < clvox_grid_voxels(&further[i]->grid); k++)
+            further[i]->data[k] = sqrtf(fabsf(further[i]->data[k]));
+        all.s[i].further[0] = further[i];
+    }
+    population_options(&o, CLVOX_DEFORM_GREEDY);
+    o.keep_intensities = 1;
+    population_build(&all, &o, &one);
+    assert_null(one.further[0]);
+    o.channels = 2;
+    o.channel_weight[0] = 1; /* and 0: the second one is averaged and does not register */
+    population_build(&all, &o, &r);
+    assert_memory_equal(r.average->data, one.average->data, clvox_grid_voxels(&one.average->grid) * sizeof(float));
+    assert_true(clvox_grid_equal(&r.further[0]->grid, &r.average->grid));
+    double apart = apart_from_mean(&r, (const clvox_volume *const *)further);
+    assert_that(apart < 1e-4, "%g from the mean of the images", apart);
+    clvox_atlas_result_destroy(&r);
+    o.channel_weight[0] = 0; /* equal */
+    population_build(&all, &o, &r);
+    apart = population_apart(r.average, one.average);
+    assert_that(apart > 1e-6 && apart < .2, "the second channel changes the template by %g", apart);
+    apart = apart_from_mean(&r, (const clvox_volume *const *)further);
+    assert_that(apart < 1e-4, "%g from the mean of the images", apart);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(&one);
+    /* Of one first channel and two second ones: two subjects. */
+    o.registration.linear = CLVOX_LINEAR_NONE;
+    o.registration.deform = CLVOX_DEFORM_NONE;
+    all.s[2].image = all.s[0].image;
+    all.s[1] = all.s[0];
+    all.s[1].further[0] = further[2];
+    assert_int_equal(clvox_atlas(harness_context(), all.s, 2, NULL, &o, &r), CLVOX_OK);
+    for (size_t k = 0; k < clvox_grid_voxels(&r.average->grid); k++) {
+        const double want = ((double)further[0]->data[k] + (double)further[2]->data[k]) / 2;
+        assert_true(fabs((double)r.further[0]->data[k] - want) < 1e-5);
+        assert_true(fabsf(r.average->data[k] - all.own[0]->data[k]) < 1e-4f);
+    }
+    clvox_atlas_result_destroy(&r);
+    all.s[1].further[0] = NULL;
+    assert_int_equal(clvox_atlas(harness_context(), all.s, 2, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "channel 2 is missing"));
+    all.s[1].further[0] = further[1];
+    assert_int_equal(clvox_atlas(harness_context(), all.s, 2, all.own[0], &o, &r), CLVOX_ERROR_ARGUMENT);
+    o.channels = CLVOX_ATLAS_CHANNELS + 1;
+    assert_int_equal(clvox_atlas(harness_context(), all.s, 2, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    for (int i = 0; i < 3; i++)
+        clvox_volume_destroy(&further[i]);
+    population_release(&all);
+}
+
 /* Values whose sum depends on its order, even in double precision. */
 static void sums_in_one_order(void **state)
 {
@@ -839,7 +932,8 @@ int main(void)
     test_case(cut_to_balls, "with a margin the grid is the part around the heads, of one grid, of several, "
                             "of a template to begin with"),
         test_case(clipped_images, "images are clipped at quantiles before they are averaged"),
-        test_case(labels_of_subjects,
+        test_case(channels, "a second channel is registered with the first and averaged through the same maps"),
+    test_case(labels_of_subjects,
                   "the template's labels on subjects of oblique and anisotropic grids, labelled or not"),
         test_case(other_grids, "one subject; two of other grids and orientations, with labels");
     return test_run("atlas", harness_close);
