@@ -101,6 +101,35 @@ done
 exits 1 clvox atlas -o x $fast s1.nii --device "$one,none-such"; one_sentence; says 'none-such'; absent x
 exits 1 clvox apply -i s1.nii -r s1.nii -o x.nii --device "$one,$one"; one_sentence; says 'one device is taken here'; absent x.nii
 
+begin "several channels: registered together, a template of each"
+printf 'image2\timage\tlabels\tage\ns1.nii\ts1.nii\t\t2\ns2.nii\ts2.nii\tl2.nii\t3\ns3.nii\ts3.nii\t\t8\n' > copies.tsv
+exits 0 clvox atlas -o copies $fast --list copies.tsv --channel-weights 1,0
+for name in template.nii.gz template_channel2.nii.gz; do cmp -s out/template.nii.gz copies/$name || complain "$name is not that of one channel"; done
+for name in s1_warp.nii.gz s2_affine.txt summary.tsv; do cmp -s out/$name copies/$name || complain "$name is not that of one channel"; done
+for k in 1 2 3; do exits 0 clvox filter gaussian s$k.nii -o f$k.nii --sigma 4mm -q; done
+sed 's/^s/f/' copies.tsv > two.tsv
+exits 0 clvox atlas -o two $fast --list two.tsv
+exits 0 clvox compare two/template.nii.gz out/template.nii.gz; near NCC 1 0.05
+exits 0 clvox filter gaussian two/template.nii.gz -o smooth.nii --sigma 4mm -q
+exits 0 clvox compare two/template_channel2.nii.gz smooth.nii; near NCC 1 0.05
+cmp -s two/template.nii.gz out/template.nii.gz && complain "the second channel does not register"
+json two/report.json 'j["options"]["channels"] == 2 and j["options"]["channel_weights"] == [0, 0] and len(j["inputs"]) == 7'
+json two/report.json 'any(f.endswith("two/template_channel2.nii.gz") for f in j["outputs"])'
+head -n 1 two/subjects.tsv | grep -q "log_affine${tab}age\$" || complain "a channel became a covariate"
+(sed 1q two.tsv; sed 1d two.tsv | sort -r) > turned.tsv
+exits 0 clvox atlas -o turned $fast --list turned.tsv --memory 100K --device "$one,$one"
+for name in template.nii.gz template_channel2.nii.gz s3_inverse_warp.nii.gz; do cmp -s two/$name turned/$name || complain "$name differs in another order"; done
+exits 0 clvox atlas -o x $fast --list two.tsv --dry-run -q; absent x
+exits 0 clvox atlas -o ages $fast --list two.tsv --regress age --at 2.5,8 --bandwidth 1 -q
+for at in 2.5 8; do exists ages/template_$at.nii.gz; exists ages/template_${at}_channel2.nii.gz; done
+sed 's/^f2.nii//' two.tsv > lacking.tsv
+exits 1 clvox atlas -q -o x $fast --list lacking.tsv; one_sentence; says 's2.nii: it has no image of channel 2'; absent x/template.nii.gz
+exits 0 clvox atlas -o lacking $fast --list lacking.tsv --skip-bad; says 'left out: s2.nii: it has no image of channel 2'
+sed '1s/image2/image3/' two.tsv > wrong.tsv
+exits 1 clvox atlas -q -o x $fast --list wrong.tsv; one_sentence; says 'there is a column .image3. and none .image2.'
+exits 2 clvox atlas -o x --list two.tsv --template s1.nii; says '--template is of one channel'
+for weights in 1 1,2,3 0,0 1,x; do exits 2 clvox atlas -o x --list two.tsv --channel-weights $weights; says '--channel-weights'; done
+
 begin "what memory has no room for is in files without names, and changes no bit"
 for memory in 0 100K; do
     rm -rf within
@@ -316,6 +345,10 @@ printf 'participant_id\tage\tweight\nsub-2\t8\t90\nsub-03\t1\t70\nsub-01\t2\t\n'
 exits 0 clvox atlas -o fromb $fast bids
 json fromb/report.json 'j["result"]["subjects"] == 3'
 [ "$(hash_of out/template.nii.gz)" = "$(hash_of fromb/template.nii.gz)" ] || complain "another template than of the same images"
+exits 1 clvox atlas -q -o x $fast bids --suffix T1w,T2w; one_sentence; says 'sub-01_ses-a_T1w.nii: it has no image of channel 2'
+exits 0 clvox atlas -o pairs $fast bids --suffix T1w,T2w --skip-bad -q; exists pairs/template_channel2.nii.gz
+json pairs/report.json 'j["result"]["subjects"] == 1 and len(j["left_out"]) == 2'
+exits 2 clvox atlas -o x bids --suffix T1w,; says '--suffix T1w,'
 cut -f 1,2,4- fromb/subjects.tsv > got
 { printf 'image\tsubject\tparticipant_id\tage\tweight\tsession\n'
   printf 'sub-01_ses-a_T1w_logjac.nii.gz\tsub-01_ses-a_T1w\tsub-01\t2\tn/a\tses-a\n'

@@ -289,6 +289,22 @@ exits 0 clvox atlas --bids-derivatives set/derivatives/growth $fast set --space 
 json set/derivatives/growth/sub-1/ses-a/anat/sub-1_ses-a_from-T1w_to-linear_mode-image_desc-affine_xfm.json 'j["Description"] == "Affine of ITK"'
 absent set/derivatives/growth/tpl-linear/tpl-linear_logjac.json; exists set/derivatives/growth/tpl-growth/cohort-1/tpl-growth_cohort-1_T1w.nii.gz
 
+begin "channels of a BIDS folder have templates by their suffixes"
+for k in 1 2 3; do
+    a=sub-$k/ses-a/anat/sub-${k}_ses-a
+    mkdir -p "both/sub-$k/ses-a/anat"; cp "set/${a}_T1w.nii.gz" "both/${a}_T1w.nii.gz"
+    exits 0 clvox filter gaussian "set/${a}_T1w.nii.gz" -o "both/${a}_T2w.nii.gz" --sigma 4mm -q
+done
+cp set/dataset_description.json both
+exits 0 clvox atlas --bids-derivatives both/derivatives/clvox $fast both --suffix T1w,T2w
+files both/derivatives/clvox << END
+.bidsignore
+dataset_description.json
+logs/tpl-study_T1w.json
+$(for end in T1w.nii.gz T1w.json T2w.nii.gz T2w.json logjac.nii.gz logjac.json subjects.tsv summary.tsv; do echo "tpl-study/tpl-study_$end"; done; of_subjects study)
+END
+json both/derivatives/clvox/tpl-study/tpl-study_T2w.json 'len(j["Sources"]) == 3 and all(s.endswith("_ses-a_T2w.nii.gz") for s in j["Sources"])'
+
 begin "a template that is ended or killed goes on and ends with the same bits"
 slow="--quick --linear translation --linear-rounds 1 --rounds 3 --shrink 2x1 --iterations 30x30 --tolerance 0"
 exits 0 clvox atlas -o whole $slow set

@@ -45,6 +45,17 @@ for file in grown/*; do
     [ "${file#grown/}" = report.json ] || cmp "$file" "grown3/${file#grown/}" || complain "${file#grown/} differs"
 done
 
+begin "two channels"
+printf 'image\timage2\n' > two.tsv
+for k in 1 2 3 4; do echo "s$k.nii	s$((k + 1)).nii" >> two.tsv; done
+exits 0 clvox atlas -o chan $fast --list two.tsv
+exits 0 together 3 atlas -o chan3 $fast --list two.tsv
+for file in chan/*; do
+    [ "${file#chan/}" = report.json ] || cmp "$file" "chan3/${file#chan/}" || complain "${file#chan/} differs"
+done
+json chan3/report.json 'j["inputs"] == json.load(open("chan/report.json"))["inputs"]'
+exists chan3/template_channel2.nii.gz
+
 begin "a template to begin with; more processes than subjects"
 exits 0 clvox atlas -o begun $fast --template t.nii --margin 3 s1.nii s2.nii s3.nii
 exits 0 together 2 atlas -o begun2 $fast --template t.nii --margin 3 s1.nii s2.nii s3.nii
