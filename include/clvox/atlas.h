@@ -60,7 +60,7 @@ typedef struct clvox_atlas_options {
     /* How subjects are registered to the template. init is ignored: the first linear round begins with AUTO,
      * each other one where the one before ended. */
     clvox_register_options registration;
-    int channels;      /* 1: images of a subject, by all of which it is registered */
+    int channels; /* 1: images of a subject, by all of which it is registered */
     double channel_weight[CLVOX_ATLAS_CHANNELS]; /* in registrations, any scale; all 0: equal */
     int linear_rounds; /* 2 */
     int rounds;        /* deformable rounds: 4; none if registration.deform is NONE */
@@ -76,7 +76,7 @@ typedef struct clvox_atlas_options {
     /* The grid is cut to the box of all heads and this many mm around it; below 0 (-1): it is not. A head is what
      * stands out of the background (Otsu's threshold of means over 4 mm) where the mask, if any, is above 0. */
     double margin;
-    int template_only;    /* the result has neither warps nor labels of subjects */
+    int template_only; /* the result has neither warps nor labels of subjects */
     /* A folder, created when needed, that lets an interrupted run resume. It keeps every finished round and
      * every finished registration (24 bytes per voxel of the template and subject); where writing
      * registrations would take more than a twentieth of the time, only some of them. A run with the same

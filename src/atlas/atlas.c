@@ -17,7 +17,8 @@
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {
-    *options = (clvox_atlas_options){.channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
+    *options =
+        (clvox_atlas_options){.channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
     clvox_register_defaults(&options->registration);
 }
 
@@ -254,8 +255,9 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
     if (o->linear_rounds + o->rounds < 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes one round or more");
     if (o->clip_low >= o->clip_high)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "clipping takes two quantiles that ascend, as 0.005 and 0.995; 0 and 1 clip nothing");
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "clipping takes two quantiles that ascend, as 0.005 and 0.995; 0 and 1 clip nothing");
     if (start && (start->kind != CLVOX_KIND_SCALAR || start->frames != 1))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template begins with a 3-D image of one value a voxel");
     for (int i = 0; i < count; i++)

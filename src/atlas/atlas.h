@@ -24,7 +24,7 @@ typedef struct clv_atlas_member {
     uint64_t hash, second;    /* of its contents */
     clvox_grid grid, upright; /* of its image as it is given, and stored as near to RAS as may be */
     double center[3];         /* the centroid of its image, RAS mm */
-    int box[2][3]; /* its head's first and last voxel on the upright grid; with options->margin */
+    int box[2][3];            /* its head's first and last voxel on the upright grid; with options->margin */
     int first;     /* the first one of the same contents, as a rule itself */
     int owner;     /* of the members of the team, that which registers it and holds its warps */
     double own;    /* weight against the largest */

@@ -59,7 +59,8 @@ static bool is_same_volume(const clvox_volume *a, const clvox_volume *b)
                       !memcmp(a->data, b->data, clvox_grid_voxels(&a->grid) * sizeof *a->data));
 }
 
-static bool is_same_further(const clv_atlas_run *a, const clvox_atlas_subject *s, const clvox_atlas_subject *t)
+static bool is_same_further(const clv_atlas_run *a, const clvox_atlas_subject *s,
+                            const clvox_atlas_subject *t)
 {
     bool same = true;
     for (int c = 1; c < a->o->channels; c++)
@@ -149,7 +150,8 @@ static void range_of(const clvox_volume *v, bool whole, float *room, double *low
 }
 
 /* A copy whose 1st and 99th percentile are 0 and 100, of the finite values, clipped before. */
-static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, const clvox_volume *given, clvox_volume **out)
+static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, const clvox_volume *given,
+                       clvox_volume **out)
 {
     int status = CLVOX_OK;
     const clvox_volume *from = given;
@@ -215,7 +217,8 @@ double clv_atlas_edge(const clvox_grid *grid)
 /* ---- the grid, and where subjects begin ----------------------------------- */
 
 /* From one voxel of a subject to another: about its centroid, along R, A and S. */
-static void span(const clv_atlas_member *s, const clvox_grid *grid, const int voxel[2][3], double low[3], double high[3])
+static void span(const clv_atlas_member *s, const clvox_grid *grid, const int voxel[2][3], double low[3],
+                 double high[3])
 {
     for (int k = 0; k < 3; k++)
         low[k] = INFINITY, high[k] = -INFINITY;

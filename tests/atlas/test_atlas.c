@@ -493,8 +493,8 @@ static double apart_from_mean(const clvox_atlas_result *r, const clvox_volume *c
         clvox_transform warp = {.is_warp = 1, .warp = r->map[i].warp}, affine = {.is_warp = 0};
         clv_matrix_copy(CLV_MATRIX(r->map[i].matrix), affine.matrix);
         assert_int_equal(clvox_apply(harness_context(), image[i], &mean->grid,
-                                     (const clvox_link[]){{&warp, 0}, {&affine, 0}}, 2, CLVOX_INTERPOLATE_CUBIC,
-                                     NAN, &pulled),
+                                     (const clvox_link[]){{&warp, 0}, {&affine, 0}}, 2,
+                                     CLVOX_INTERPOLATE_CUBIC, NAN, &pulled),
                          CLVOX_OK);
         for (size_t k = 0; k < n; k++)
             if (isfinite(pulled->data[k]))
@@ -522,8 +522,8 @@ static void channels(void **state)
     clvox_phantom_grid((const int[3]){27, 24, 26}, (const double[3]){2, 2, 2}, true, &other);
     for (int i = 0; i < 3; i++) {
         further[i] = NULL;
-        assert_int_equal(clvox_apply(harness_context(), all.own[i], i == 1 ? &other : &all.own[i]->grid, NULL, 0,
-                                     CLVOX_INTERPOLATE_LINEAR, 0, &further[i]),
+        assert_int_equal(clvox_apply(harness_context(), all.own[i], i == 1 ? &other : &all.own[i]->grid, NULL,
+                                     0, CLVOX_INTERPOLATE_LINEAR, 0, &further[i]),
                          CLVOX_OK);
         for (size_t k = 0; k < clvox_grid_voxels(&further[i]->grid); k++)
             further[i]->data[k] = sqrtf(fabsf(further[i]->data[k]));
@@ -536,7 +536,8 @@ static void channels(void **state)
     o.channels = 2;
     o.channel_weight[0] = 1; /* and 0: the second one is averaged and does not register */
     population_build(&all, &o, &r);
-    assert_memory_equal(r.average->data, one.average->data, clvox_grid_voxels(&one.average->grid) * sizeof(float));
+    assert_memory_equal(r.average->data, one.average->data,
+                        clvox_grid_voxels(&one.average->grid) * sizeof(float));
     assert_true(clvox_grid_equal(&r.further[0]->grid, &r.average->grid));
     double apart = apart_from_mean(&r, (const clvox_volume *const *)further);
     assert_that(apart < 1e-4, "%g from the mean of the images", apart);
@@ -932,8 +933,9 @@ int main(void)
     test_case(cut_to_balls, "with a margin the grid is the part around the heads, of one grid, of several, "
                             "of a template to begin with"),
         test_case(clipped_images, "images are clipped at quantiles before they are averaged"),
-        test_case(channels, "a second channel is registered with the first and averaged through the same maps"),
-    test_case(labels_of_subjects,
+        test_case(channels,
+                  "a second channel is registered with the first and averaged through the same maps"),
+        test_case(labels_of_subjects,
                   "the template's labels on subjects of oblique and anisotropic grids, labelled or not"),
         test_case(other_grids, "one subject; two of other grids and orientations, with labels");
     return test_run("atlas", harness_close);

@@ -249,7 +249,7 @@ int main(void)
 {
     ctx = harness_open();
     test_case(channels_resumed, "a run of two channels that is stopped resumes with the same bits"),
-    test_case(stopped_and_resumed, "a run that is stopped anywhere goes on and ends with the same bits");
+        test_case(stopped_and_resumed, "a run that is stopped anywhere goes on and ends with the same bits");
     test_case(on_disk, "volumes in memory and on disk give the same bits, in any parts");
     test_case(disk_full, "a full disk ends a run with one sentence");
     return test_run("state of templates", population_close);

@@ -146,7 +146,8 @@ static void log_options(command *cli, const cli_atlas_request *r, const clvox_at
     cli_log_fields(cJSON_AddObjectToObject(used, "registration"), clvox_register_table(), &o->registration);
     if (o->channels > 1) {
         cJSON_AddNumberToObject(used, "channels", o->channels);
-        cJSON_AddItemToObject(used, "channel_weights", cJSON_CreateDoubleArray(o->channel_weight, o->channels));
+        cJSON_AddItemToObject(used, "channel_weights",
+                              cJSON_CreateDoubleArray(o->channel_weight, o->channels));
     }
     if (r->ats) {
         cJSON_AddStringToObject(used, "regress", r->regress);
@@ -326,8 +327,8 @@ static int read_channel_weights(const cli_atlas_request *r, clvox_atlas_options 
         o->channel_weight[c] = strtod(text, &end);
         if (end == text || !(o->channel_weight[c] >= 0) || !isfinite(o->channel_weight[c]) ||
             *end != (c + 1 < r->channels ? ',' : 0))
-            return cli_misuse("--channel-weights %s: %d numbers of at least 0 with commas between them are needed, one for "
-                              "each channel",
+            return cli_misuse("--channel-weights %s: %d numbers of at least 0 with commas between them are "
+                              "needed, one for each channel",
                               r->channel_weights, r->channels);
         sum += o->channel_weight[c];
         text = end + 1;
@@ -359,7 +360,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"space", 0, CLI_TEXT, &r.space, "NAME",
          "with --bids-derivatives: the name of the template and its space (default: study)"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
-         "table of subjects instead: columns image, mask, labels, weight, image2 (a second channel), covariates"},
+         "table of subjects instead: columns image, image2 (second channel), mask, labels, weight, covariates"},
         {"suffix", 0, CLI_TEXT, &r.suffix, "SUFFIX",
          "with a BIDS folder: use the images that end in _SUFFIX; T1w,T2w: two channels (default: T1w)"},
         {"channel-weights", 0, CLI_TEXT, &r.channel_weights, "W,W...",
@@ -421,7 +422,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "                               `-t NAME_warp.nii.gz -t NAME_affine.txt`\n"
                  "  DIR/NAME_logjac.nii.gz       log Jacobian of its warp; above 0 the subject is larger\n"
                  "  DIR/template_logjac.nii.gz   their mean\n"
-                 "  DIR/NAME_labels.nii.gz       with labels in the list: the template's on the image's grid\n"
+                 "  DIR/NAME_labels.nii.gz       with labels in the list: the template's on its grid\n"
                  "  DIR/subjects.tsv             the list of these maps for `clvox stats`, with the list's columns\n"
                  "  DIR/summary.tsv              one row per subject, the least similar to the template first\n"
                  "  DIR/report.html              with --report: template, subjects on it, convergence\n"

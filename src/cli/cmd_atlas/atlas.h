@@ -122,7 +122,7 @@ typedef enum cli_atlas_file {
     CLI_ATLAS_SUMMARY,
     CLI_ATLAS_PAGE,
     CLI_ATLAS_LOG,
-    CLI_ATLAS_STATE, /* a folder */
+    CLI_ATLAS_STATE,      /* a folder */
     CLI_ATLAS_TEMPLATE_2, /* of the second channel, then of the others */
     CLI_ATLAS_TEMPLATE_3,
     CLI_ATLAS_TEMPLATE_4,

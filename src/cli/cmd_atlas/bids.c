@@ -81,9 +81,10 @@ static int find_image(const char *folder, const char *suffix, char found[PATH_MA
             continue;
         }
         if (*found)
-            status = clvox_fail(CLVOX_ERROR_DATA,
-                              "%s: more than one image ends in _%s (%s, %s); --suffix chooses, as in run-1_%s", path,
-                              suffix, strrchr(found, '/') + 1, name, suffix);
+            status =
+                clvox_fail(CLVOX_ERROR_DATA,
+                           "%s: more than one image ends in _%s (%s, %s); --suffix chooses, as in run-1_%s",
+                           path, suffix, strrchr(found, '/') + 1, name, suffix);
         else if (snprintf(found, PATH_MAX, "%s/%s", path, name) >= PATH_MAX)
             status = clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", name);
         free(entry[i]);
@@ -105,7 +106,8 @@ static int find_images(bids *b, const char *folder, const char *subject, const c
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     b->scan = grown;
     scan *one = &b->scan[b->scans++];
-    *one = (scan){.subject = strdup(subject), .session = session ? strdup(session) : NULL, .path = strdup(found)};
+    *one = (scan){
+        .subject = strdup(subject), .session = session ? strdup(session) : NULL, .path = strdup(found)};
     b->sessions |= session != NULL;
     for (int c = 1; c < b->r->channels; c++) {
         status = find_image(folder, b->suffix[c], further);

@@ -53,7 +53,7 @@ static const row maps[CLI_ATLAS_MAPS] = {
 /* The channel, from 0 on, of which a file is the template; -1: it is none. */
 static int channel_of(int file)
 {
-    return file == CLI_ATLAS_TEMPLATE       ? 0
+    return file == CLI_ATLAS_TEMPLATE     ? 0
            : file >= CLI_ATLAS_TEMPLATE_2 ? file - CLI_ATLAS_TEMPLATE_2 + 1
                                           : -1;
 }
@@ -262,15 +262,16 @@ int cli_atlas_write_sidecars(command *cli, const cli_atlas_request *r, int at,
         cli_atlas_path(r, (cli_atlas_file)k, at, path);
         bool stripped = true;
         if (!cli_atlas_sidecar(r, k, false, path, out) || (k == CLI_ATLAS_LABELS && !r->with_labels) ||
-            (k == CLI_ATLAS_MEAN_LOG_JACOBIAN && !r->warps) || channel_of(k) >= r->channels || access(path, F_OK))
+            (k == CLI_ATLAS_MEAN_LOG_JACOBIAN && !r->warps) || channel_of(k) >= r->channels ||
+            access(path, F_OK))
             continue;
         snprintf(text, sizeof text, r->ats ? "%s, at %s %s" : "%s", files[k].description, r->regress,
                  r->ats ? r->at_name[at] : "");
         cJSON *one = cli_sidecar(text);
         for (int i = 0; i < r->count; i++) {
             const cli_atlas_entry *e = &r->entry[i];
-            const char *source = k == CLI_ATLAS_TEMPLATE   ? e->image
-                                 : channel_of(k) > 0       ? e->further[channel_of(k) - 1]
+            const char *source = k == CLI_ATLAS_TEMPLATE ? e->image
+                                 : channel_of(k) > 0     ? e->further[channel_of(k) - 1]
                                  : k == CLI_ATLAS_LABELS
                                      ? e->labels
                                      : cli_atlas_map_path(r, i, CLI_ATLAS_LOG_JACOBIAN, at, path);

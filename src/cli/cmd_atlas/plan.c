@@ -164,7 +164,8 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
         const size_t share = clvox_grid_voxels(&subjects[i].image->grid) * sizeof(float) / (size_t)r->count;
         m->image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL) + r->own_labels);
         for (int c = 1; c < o.channels; c++)
-            m->image_bytes += 2 * clvox_grid_voxels(&subjects[i].further[c - 1]->grid) * sizeof(float) / (size_t)r->count;
+            m->image_bytes +=
+                2 * clvox_grid_voxels(&subjects[i].further[c - 1]->grid) * sizeof(float) / (size_t)r->count;
         m->label_bytes += share * (size_t)(subjects[i].labels != NULL);
     }
     status = time_writing(cli, &result, &m->writing);

@@ -156,19 +156,19 @@ static int find_channels(cli_atlas_request *r, const char *path, const char *con
         ;
     for (int c = r->channels; c < CLVOX_ATLAS_CHANNELS; c++)
         if (there[c])
-            return clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is a column `%s` and none `%s`", path, further[c],
-                              further[r->channels - 1]);
+            return clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is a column `%s` and none `%s`", path,
+                              further[c], further[r->channels - 1]);
     return status;
 }
 
 int cli_atlas_read_list(cli_atlas_request *r)
 {
     /* Those of the list itself, and those that subjects.tsv has of its own. */
-    static const char *const own[] = {"image",  "mask",   "labels", "weight",     "image2",
-                                      "image3", "image4", "subject", "log_affine", "",  NULL};
+    static const char *const own[] = {"image",  "mask",    "labels",     "weight", "image2", "image3",
+                                      "image4", "subject", "log_affine", "",       NULL};
     /* Without a regression the second column is the first once more. */
-    const char *names[CLI_TABLE_COLUMNS] = {"image",  r->regress ? r->regress : "image", "mask", "labels", "weight",
-                                            "image2", "image3", "image4"};
+    const char *names[CLI_TABLE_COLUMNS] = {
+        "image", r->regress ? r->regress : "image", "mask", "labels", "weight", "image2", "image3", "image4"};
     int status = find_channels(r, r->list, names + IMAGE2);
     if (status >= 0)
         status = cli_atlas_find_columns(r, r->list, own);
@@ -204,12 +204,14 @@ static int check_loaded(const cli_atlas_request *r, cli_atlas_entry *e)
     for (int c = 1; c < r->channels && e->volume; c++) {
         const clvox_volume *v = all[LABEL_MAP + c] = e->further_volume[c - 1];
         if (!v)
-            return clvox_fail(CLVOX_ERROR_DATA,
-                              "%s: it has no image of channel %d; every subject has one of each (--skip-bad leaves out "
-                              "those that lack one)",
-                              e->image, c + 1);
+            return clvox_fail(
+                CLVOX_ERROR_DATA,
+                "%s: it has no image of channel %d; every subject has one of each (--skip-bad leaves out "
+                "those that lack one)",
+                e->image, c + 1);
         if (v->frames != 1 || v->kind != CLVOX_KIND_SCALAR)
-            return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->further[c - 1]);
+            return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel",
+                              e->further[c - 1]);
     }
     if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
