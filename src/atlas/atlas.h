@@ -166,8 +166,8 @@ void clv_atlas_timed(clv_atlas_run *a, clvox_atlas_work work, double mark);
 /* Sorts the subjects, finds those given twice, brings them to one scale and finds the grid and where they
  * begin on it. */
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects);
-/* The first and last voxel of the box around what stands out of the background in an image, and inside the mask
- * (may be NULL). */
+/* The first and last voxel of the box around what stands out of the background in an image, and inside
+ * the mask (may be NULL). */
 int clv_atlas_find_box(const clvox_volume *image, const clvox_volume *mask, int box[2][3]);
 /* Of a cube as large as a voxel, mm. */
 double clv_atlas_edge(const clvox_grid *grid);

@@ -10,7 +10,8 @@
 #include "base/select.h"
 #include "image/otsu.h"
 
-/* Means over blocks of this edge are compared, as the linear stage compares a coarse level: noise is no head. */
+/* Means over blocks of this edge are compared, as the linear stage compares a coarse level: noise is no
+ * head. */
 static const double BLOCK_MM = 4;
 /* Single blocks, and pieces that are smaller than this share of all that stands out, are specks. */
 static const double SPECK = .01;

@@ -316,8 +316,8 @@ static clvox_volume *ball_in_noise(const clvox_grid *grid, const double middle[3
     return v;
 }
 
-/* How far a grid reaches beyond a ball, at least and at most over the six sides of its box, mm: from the centres of
- * voxels. Its axes are those of the world, up to order and direction. */
+/* How far a grid reaches beyond a ball, at least and at most over the six sides of its box, mm: from the
+ * centres of voxels. Its axes are those of the world, up to order and direction. */
 static void assert_around(const clvox_grid *grid, const double middle[3], double least, double most)
 {
     const int *size = grid->size;
@@ -481,7 +481,8 @@ static void clipped_images(void **state)
     population_release(&all);
 }
 
-/* Through the maps of a result, in doubles: the mean of images as the further channel of a template has it. */
+/* Through the maps of a result, in doubles: the mean of images as the further channel of a template has
+ * it. */
 static double apart_from_mean(const clvox_atlas_result *r, const clvox_volume *const *image)
 {
     const size_t n = clvox_grid_voxels(&r->average->grid);
@@ -685,8 +686,8 @@ static double sample(const clvox_volume *v, int frame, const double at[3])
     return sum;
 }
 
-/* How much of the label 1, 0 to 1, lies in the template where a voxel of the subject is, in plain C; NAN near its border,
- * where maps are continued. */
+/* How much of the label 1, 0 to 1, lies in the template where a voxel of the subject is, in plain C; NAN
+ * near its border, where maps are continued. */
 static double label_there(const clvox_atlas_result *r, int subject, size_t voxel)
 {
     const clvox_atlas_map *m = &r->map[subject];

@@ -360,7 +360,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"space", 0, CLI_TEXT, &r.space, "NAME",
          "with --bids-derivatives: the name of the template and its space (default: study)"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
-         "table of subjects instead: columns image, image2 (second channel), mask, labels, weight, covariates"},
+         "table of subjects: columns image, mask, labels, weight, image2 (second channel), covariates"},
         {"suffix", 0, CLI_TEXT, &r.suffix, "SUFFIX",
          "with a BIDS folder: use the images that end in _SUFFIX; T1w,T2w: two channels (default: T1w)"},
         {"channel-weights", 0, CLI_TEXT, &r.channel_weights, "W,W...",

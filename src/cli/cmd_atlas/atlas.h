@@ -70,14 +70,15 @@ typedef struct cli_atlas_request {
 int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e);
 /* "1,2,0.5", one for each image. */
 int cli_atlas_read_weights(cli_atlas_request *r, const char *text);
-/* A table with a header: image, the covariate of a regression and, if wanted, mask, labels, weight and images of further
- * channels, image2 and so on, in any order. */
+/* A table with a header: image, the covariate of a regression and, if wanted, mask, labels, weight and
+ * images of further channels, image2 and so on, in any order. */
 int cli_atlas_read_list(cli_atlas_request *r);
 /* The names of the columns of a table that are taken over into subjects.tsv: all but `own`, which ends with NULL. */
 int cli_atlas_find_columns(cli_atlas_request *r, const char *path, const char *const *own);
 /* Copies what a row says in these columns; for cli_table_free_names. */
 int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, char ***out);
-/* The images of a BIDS folder that end in _SUFFIX (of several channels _SUFFIX,SUFFIX), each session one, with the columns of participants.tsv. */
+/* The images of a BIDS folder that end in _SUFFIX (of several channels _SUFFIX,SUFFIX), each session
+ * one, with the columns of participants.tsv. */
 int cli_atlas_read_bids(cli_atlas_request *r, const char *folder);
 bool cli_atlas_is_folder(const char *path);
 /* Reads all, or this process's share, in any thread; with skip_bad those that cannot be read have a

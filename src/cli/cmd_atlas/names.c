@@ -160,7 +160,8 @@ static int check_different(const cli_atlas_request *r)
     return status;
 }
 
-/* Templates are named as the images of the first subject; where that tells channels not apart, by their number. */
+/* Templates are named as the images of the first subject; where that tells channels not apart, by their
+ * number. */
 static void name_channels(cli_atlas_request *r, const cli_bids_name *first)
 {
     for (int c = 0; c < r->channels; c++) {
