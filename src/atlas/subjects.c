@@ -150,11 +150,10 @@ static void range_of(const clvox_volume *v, bool whole, float *room, double *low
 }
 
 /* A copy whose 1st and 99th percentile are 0 and 100, of the finite values, clipped before. */
-static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, const clvox_volume *given,
-                       clvox_volume **out)
+static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, int channel, clvox_volume **out)
 {
     int status = CLVOX_OK;
-    const clvox_volume *from = given;
+    const clvox_volume *given = channel ? s->given->further[channel - 1] : s->given->image, *from = given;
     const size_t n = clvox_grid_voxels(&from->grid);
     double low = 0, high = 0, largest = 0;
     clv_orientation o;
@@ -170,8 +169,10 @@ static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, const clvox_
     CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, out));
     range_of(from, a->o->keep_intensities, (*out)->data, &low, &high);
     if (!(high > low)) {
-        status = clv_atlas_fail(
-            clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by"), s);
+        status = channel ? clvox_fail(CLVOX_ERROR_DATA,
+                                      "its channel %d has one value: nothing to register it by", channel + 1)
+                         : clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by");
+        clv_atlas_fail(status, s);
         goto end;
     }
     for (size_t i = 0; i < n; i++) {
@@ -195,13 +196,13 @@ end:
 static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
 {
     int status = CLVOX_OK;
-    CLV_TRY(scale_image(a, s, s->given->image, &s->image));
+    CLV_TRY(scale_image(a, s, 0, &s->image));
     centroid(s->image, s->center);
     if (a->o->margin >= 0)
         CLV_TRY(clv_atlas_find_box(s->image, s->given->mask, s->box));
     CLV_TRY(clv_atlas_keep(a, s->image));
     for (int c = 1; c < a->o->channels; c++) {
-        CLV_TRY(scale_image(a, s, s->given->further[c - 1], &s->further[c - 1]));
+        CLV_TRY(scale_image(a, s, c, &s->further[c - 1]));
         CLV_TRY(clv_atlas_keep(a, s->further[c - 1]));
     }
 end:

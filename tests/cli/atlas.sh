@@ -125,6 +125,9 @@ for at in 2.5 8; do exists ages/template_$at.nii.gz; exists ages/template_${at}_
 sed 's/^f2.nii//' two.tsv > lacking.tsv
 exits 1 clvox atlas -q -o x $fast --list lacking.tsv; one_sentence; says 's2.nii: it has no image of channel 2'; absent x/template.nii.gz
 exits 0 clvox atlas -o lacking $fast --list lacking.tsv --skip-bad; says 'left out: s2.nii: it has no image of channel 2'
+clvox phantom constant -o even.nii --size 17x16x15 -q
+sed 's/^f3.nii/even.nii/' two.tsv > even.tsv
+exits 1 clvox atlas -q -o x $fast --list even.tsv; one_sentence; says 's3.nii: its channel 2 has one value'
 sed '1s/image2/image3/' two.tsv > wrong.tsv
 exits 1 clvox atlas -q -o x $fast --list wrong.tsv; one_sentence; says 'there is a column .image3. and none .image2.'
 exits 2 clvox atlas -o x --list two.tsv --template s1.nii; says '--template is of one channel'
