@@ -363,6 +363,11 @@ def population():
     assert again.shape == found.average.shape
     del found
     assert equal(warp, "a/p_fixed_warp.nii.gz")  # outlives what it came with
+    few = dict(linear="rigid", deform="greedy", shrink=(2,), iterations=(3,), rounds=1, linear_rounds=1)
+    two = clvox.atlas(images, further=[images], channel_weights=(1, 0), average="trimmed", **few)
+    assert equal(two.average, "a/template.nii.gz") and len(two.further) == 1 and equal(two.further[0], "a/template.nii.gz")
+    refused(["1 images of a further channel", "2 images"], clvox.atlas, images, further=[images[:1]])
+    refused(["2 channels", "3 channel_weights"], clvox.atlas, images, further=[images], channel_weights=(1, 2, 3))
     refused(["1 masks", "2 images"], clvox.atlas, images, masks=[None])
     refused(["averige", "average"], clvox.atlas, images, averige="mean")
     refused(["quick", "best"], clvox.atlas, images, quick=True, best=True)
