@@ -13,6 +13,8 @@ extern "C" {
 /* An unbiased template of a population: the image to which all subjects are registered, and from which
  * the maps to them average to zero. */
 
+enum { CLVOX_ATLAS_CHANNELS = 4 }; /* at most */
+
 typedef enum clvox_average {
     CLVOX_AVERAGE_MEAN = 0, /* by weight */
     CLVOX_AVERAGE_TRIMMED,  /* without a tenth of the weight at either end of the values */
@@ -50,12 +52,16 @@ typedef struct clvox_atlas_subject {
     const clvox_volume *labels; /* NULL: it does not vote */
     double weight;              /* in the averages, above 0; only ratios matter */
     const char *name;           /* for messages */
+    /* Its images of channels 2 to options.channels, with the first one and like it, each on any grid. */
+    const clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1];
 } clvox_atlas_subject;
 
 typedef struct clvox_atlas_options {
     /* How subjects are registered to the template. init is ignored: the first linear round begins with AUTO,
      * each other one where the one before ended. */
     clvox_register_options registration;
+    int channels; /* 1: images of a subject, by all of which it is registered */
+    double channel_weight[CLVOX_ATLAS_CHANNELS]; /* in registrations, any scale; all 0: equal */
     int linear_rounds; /* 2 */
     int rounds;        /* deformable rounds: 4; none if registration.deform is NONE */
     double until;      /* end the rounds when the template changes by less than this fraction (0: never) */
@@ -64,7 +70,15 @@ typedef struct clvox_atlas_options {
     clvox_vote vote;
     int skip_bad; /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
-    int template_only;    /* the result has no warps */
+    /* Before that it is clipped at these quantiles of its finite values (clvox_filter_winsorize): in
+     * averages and registrations. 0 and 1: it is not. registration.winsorize_low and _high clip in
+     * registrations alone. */
+    double clip_low, clip_high;
+    /* The grid is cut to the box of all heads and this many mm around it; below 0 (-1): it is not. A
+     * head is what stands out of the background (Otsu's threshold of means over 4 mm) where the
+     * mask, if any, is above 0. */
+    double margin;
+    int template_only; /* the result has neither warps nor labels of subjects */
     /* A folder, created when needed, that lets an interrupted run resume. It keeps every finished round and
      * every finished registration (24 bytes per voxel of the template and subject); where writing
      * registrations would take more than a twentieth of the time, only some of them. A run with the same
@@ -116,6 +130,10 @@ typedef struct clvox_atlas_map {
     /* On the template's grid, as of clvox_register; NULL without deformation, and where another member of
      * options.team has them or options.template_only is set. */
     clvox_volume *warp, *inverse_warp;
+    /* result.labels through the map's inverse on the grid of its image, 0 outside of the template;
+     * NULL where that is NULL, and as the warps where another member has them or
+     * options.template_only is set. */
+    clvox_volume *labels;
     double likeness;        /* squared correlation with the template where both have values */
     double displacement_mm; /* rms of the warp */
     unsigned suspicions;    /* CLVOX_SUSPECT_... of its last registration */
@@ -125,6 +143,7 @@ typedef struct clvox_atlas_map {
 
 typedef struct clvox_atlas_result {
     clvox_volume *average; /* the template, float32 */
+    clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* those of channels 2 to options.channels */
     /* Each voxel's label by the vote of the subjects that have labels, of equals the smallest; NULL where none has. */
     clvox_volume *labels;
     clvox_atlas_map *map; /* one a subject, in the order given */
@@ -135,33 +154,37 @@ typedef struct clvox_atlas_result {
     int resident;        /* subjects of this process whose maps were on a device in the end */
 } clvox_atlas_result;
 
-/* Builds the template of count subjects, at most 65536. Its grid is that of start, else the subjects' own
- * where they share one (stored as near to RAS as may be where they differ in the order of axes), else one along R, A and S that holds all of them with their centroids on one
- * point, with voxels of the median volume. start: NULL, or an image to begin with instead of the mean of
- * the subjects.
+/* Builds the template of count subjects, at most 65536. Its grid is that of start, else the subjects'
+ * own where they share one (stored as near to RAS as may be where they differ in the order of axes),
+ * else one along R, A and S that holds all of them with their centroids on one point, with voxels of the
+ * median volume; with options.margin its part around the heads, or around the one in start. start: NULL,
+ * or an image to begin with instead of the mean of the subjects.
  *
  * A subject's map is x -> A_i (x + u_i(x)). Linear rounds find A_i and replace it by A_i G, G such that
- * the mean of log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms of
- * the maps, log phi = (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the same
- * on the right of every map, until it is below 5e-4 voxels or interpolation keeps it from falling. The
- * template is then the average of the images, each sampled once through its whole map. It does not depend
- * on the order of the subjects nor on the scale of their weights, bit for bit; a subject (image and mask)
- * that is given twice is registered once, with the sum of its weights.
+ * the mean of log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms
+ * of the maps, log phi = (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the
+ * same on the right of every map, until it is below 5e-4 voxels or interpolation keeps it from falling.
+ * The template is then the average of the images, each sampled once through its whole map. It does not
+ * depend on the order of the subjects nor on the scale of their weights, bit for bit; a subject (images
+ * and mask) that is given twice is registered once, with the sum of its weights.
  *
- * CLVOX_VOTE_LOCAL multiplies a subject's weight by max(r, 0)^2, r its correlation with the template over
- * 5 x 5 x 5 voxels (Artaechevarria et al. 2009); where that is 0 for all, the majority decides.
+ * With several channels a template of each is averaged through the same maps. The first channel gives
+ * the grids and the figures (likeness, change, sharpness, votes); start, which is of one channel, is
+ * refused.
  *
- * With neither a linear transform nor a deformation it is the average of the images as they lie. Of every
- * subject there are in host memory, or in options.store, a copy of its image, two warps and, while images or
- * labels are averaged, these on the template: 4 bytes a voxel of its own and 28 of the template's.
- * Besides, 60 bytes a voxel of the template.
+ * CLVOX_VOTE_LOCAL multiplies a subject's weight by max(r, 0)^2, r its correlation with the template
+ * over 5 x 5 x 5 voxels (Artaechevarria et al. 2009); where that is 0 for all, the majority decides.
  *
- * options NULL: the defaults.
- * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects,
- * options, kernels or another device. CLVOX_ERROR_DEVICE: options.more holds a device unlike the first
- * one, which would give other bits. On success the result is the caller's, for clvox_atlas_result_destroy; on
- * failure it holds nothing. CLVOX_ERROR_DATA: an image of one value, or one of which less than a tenth
- * comes to lie in the template. */
+ * With neither a linear transform nor a deformation it is the average of the images as they lie. Of
+ * every subject there are in host memory, or in options.store, a copy of its image, two warps and, while
+ * images or labels are averaged, these on the template: 4 bytes a voxel of its own and 28 of the
+ * template's. Besides, 60 bytes a voxel of the template.
+ *
+ * options NULL: the defaults. Errors name the subject. CLVOX_ERROR_FILE: options.state holds an
+ * unfinished run of other subjects, options, kernels or another device. CLVOX_ERROR_DEVICE: options.more
+ * holds a device unlike the first one, which would give other bits. On success the result is the
+ * caller's, for clvox_atlas_result_destroy; on failure it holds nothing. CLVOX_ERROR_DATA: an image of
+ * one value, or one of which less than a tenth comes to lie in the template. */
 CLVOX_API int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
                           const clvox_volume *start, const clvox_atlas_options *options,
                           clvox_atlas_result *result);

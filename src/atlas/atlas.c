@@ -10,13 +10,15 @@
 
 #include "atlas/options.h"
 #include "base/matrix.h"
+#include "io/labels.h"
 #include "io/orientation.h"
 #include "register/register.h"
 #include "runtime/device/host.h"
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {
-    *options = (clvox_atlas_options){.linear_rounds = 2, .rounds = 4};
+    *options =
+        (clvox_atlas_options){.channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
     clvox_register_defaults(&options->registration);
 }
 
@@ -64,8 +66,9 @@ static int take_over(clv_atlas_run *a, clv_atlas_member *s, const clvox_register
     return deformable ? clv_atlas_fields_keep(a, s) : CLVOX_OK;
 }
 
-static int register_into(clv_atlas_run *a, const clv_atlas_member *s, int device, const clvox_register_images *images,
-                         const clvox_register_options *o, clvox_register_result *r)
+static int register_into(clv_atlas_run *a, const clv_atlas_member *s, int device,
+                         const clvox_register_images *images, const clvox_register_options *o,
+                         clvox_register_result *r)
 {
     const clv_atlas_fields *f = &s->fields;
     const clv_register_fields to = {
@@ -104,14 +107,28 @@ end:
     return status;
 }
 
+clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s)
+{
+    clvox_register_images images = {.fixed = {a->average},
+                                    .moving = {s->image},
+                                    .channels = a->o->channels,
+                                    .moving_mask = s->given->mask};
+    for (int c = 0; c < a->o->channels; c++)
+        images.weight[c] = a->o->channel_weight[c];
+    for (int c = 1; c < a->o->channels; c++) {
+        images.fixed[c] = a->further[c - 1];
+        images.moving[c] = s->further[c - 1];
+    }
+    return images;
+}
+
 static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
     const bool deformable = a->out->rounds >= a->linear, first = a->out->rounds == 0;
     clvox_register_options o = a->o->registration;
     clvox_register_result r = {.warp = NULL};
-    const clvox_register_images images = {
-        .fixed = {a->average}, .moving = {s->image}, .channels = 1, .moving_mask = s->given->mask};
+    const clvox_register_images images = clv_atlas_images(a, s);
     tick of = {a, device};
     (void)user;
     status = clv_atlas_state_find(a, s, device);
@@ -198,6 +215,35 @@ end:
     return status;
 }
 
+static bool is_image(const clvox_volume *v)
+{
+    return v && v->kind == CLVOX_KIND_SCALAR && v->frames == 1;
+}
+
+static int check_channels(const clvox_atlas_subject *s, int count, const clvox_volume *start,
+                          const clvox_atlas_options *o)
+{
+    if (o->channels < 1 || o->channels > CLVOX_ATLAS_CHANNELS)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels; a template takes 1 to %d", o->channels,
+                          CLVOX_ATLAS_CHANNELS);
+    for (int c = 0; c < o->channels; c++) {
+        if (!(o->channel_weight[c] >= 0) || !isfinite(o->channel_weight[c]))
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "the weight of a channel is not a number of at least 0");
+    }
+    for (int c = o->channels; c < CLVOX_ATLAS_CHANNELS; c++)
+        if (o->channel_weight[c] != 0)
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "more weights than channels, which are %d", o->channels);
+    if (start && o->channels > 1)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template of several channels begins with their means");
+    for (int i = 0; i < count; i++)
+        for (int c = 1; c < o->channels && s[i].image; c++)
+            if (!is_image(s[i].further[c - 1]))
+                return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                                  "%s: its channel %d is missing, or not a 3-D image of one value a voxel",
+                                  s[i].name ? s[i].name : "a subject", c + 1);
+    return CLVOX_OK;
+}
+
 static int check(const clvox_atlas_subject *s, int count, const clvox_volume *start,
                  const clvox_atlas_options *o)
 {
@@ -208,6 +254,10 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes 1 to 65536 subjects");
     if (o->linear_rounds + o->rounds < 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes one round or more");
+    if (o->clip_low >= o->clip_high)
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "clipping takes two quantiles that ascend, as 0.005 and 0.995; 0 and 1 clip nothing");
     if (start && (start->kind != CLVOX_KIND_SCALAR || start->frames != 1))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template begins with a 3-D image of one value a voxel");
     for (int i = 0; i < count; i++)
@@ -216,7 +266,7 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
                               "%s: a subject is a 3-D image of one value a voxel and has a weight above 0",
                               s[i].name ? s[i].name : "a subject");
-    return CLVOX_OK;
+    return check_channels(s, count, start, o);
 }
 
 static int copy_of(const clvox_volume *v, clvox_volume **out)
@@ -243,6 +293,27 @@ int clv_atlas_show(const clv_atlas_run *a, clvox_volume **volume)
     return clv_orientation_replace(&back, &a->shown, volume);
 }
 
+/* Of the image to begin with, what lies on the grid. */
+static int cut(const clv_atlas_run *a, clvox_volume **volume)
+{
+    const clvox_volume *from = *volume;
+    const int *size = a->grid.size, *whole = from->grid.size;
+    clvox_volume *part = NULL;
+    if (!memcmp(size, whole, sizeof a->grid.size))
+        return CLVOX_OK;
+    const int status = clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &part);
+    for (int z = 0; status >= 0 && z < size[2]; z++)
+        for (int y = 0; y < size[1]; y++)
+            memcpy(part->data + (size_t)size[0] * (size_t)(y + size[1] * z),
+                   from->data + (size_t)a->cut[0] +
+                       (size_t)whole[0] *
+                           ((size_t)(y + a->cut[1]) + (size_t)whole[1] * (size_t)(z + a->cut[2])),
+                   (size_t)size[0] * sizeof(float));
+    clvox_volume_destroy(volume);
+    *volume = part;
+    return status;
+}
+
 /* The template of round 0. */
 static int begin(clv_atlas_run *a)
 {
@@ -255,7 +326,7 @@ static int begin(clv_atlas_run *a)
             a->average->type = CLVOX_TYPE_FLOAT32;
             a->average->hint = CLVOX_LABELS_NONE;
         }
-        return made;
+        return made < 0 ? made : clvox_team_agree(a->o->team, cut(a, &a->average));
     }
     const int status = clv_atlas_average(a, a->rounds);
     return status < 0 ? status : clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));
@@ -282,14 +353,36 @@ end:
 
 static int to_volumes(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
-    (void)device, (void)user;
+    (void)user;
     pthread_mutex_lock(&a->lock);
     a->out->resident += clv_atlas_fields_resident(s);
     pthread_mutex_unlock(&a->lock);
-    if (!a->o->template_only)
-        return clv_atlas_fields_volumes(a, s);
-    clv_atlas_fields_drop(a, s);
-    return CLVOX_OK;
+    if (a->o->template_only) {
+        clv_atlas_fields_drop(a, s);
+        return CLVOX_OK;
+    }
+    const int status = clv_atlas_fields_volumes(a, s);
+    return status < 0 ? status : clv_atlas_label(a, s, device);
+}
+
+/* Of a subject that is given twice, what the first one has. */
+static int copy_volumes(const clv_atlas_run *a, const clvox_atlas_map *first, clvox_atlas_map *to)
+{
+    int status = CLVOX_OK;
+    if (first->warp) {
+        CLV_TRY(copy_of(first->warp, &to->warp));
+        CLV_TRY(copy_of(first->inverse_warp, &to->inverse_warp));
+    }
+    if (first->labels) {
+        CLV_TRY(copy_of(first->labels, &to->labels));
+        CLV_TRY(clv_labels_copy_names(first->labels, NULL, to->labels));
+        to->labels->type = first->labels->type;
+    }
+    CLV_TRY(clv_atlas_keep(a, to->warp));
+    CLV_TRY(clv_atlas_keep(a, to->inverse_warp));
+    status = clv_atlas_keep(a, to->labels);
+end:
+    return status;
 }
 
 int clv_atlas_hand_over(clv_atlas_run *a)
@@ -303,22 +396,17 @@ int clv_atlas_hand_over(clv_atlas_run *a)
         clvox_atlas_map *to = &a->out->map[s->place];
         *to = first->map;
         to->share = first->weight > 0 ? s->own * first->kernel / a->weights : 0;
-        to->warp = to->inverse_warp = NULL;
+        to->warp = to->inverse_warp = to->labels = NULL;
     }
     for (int i = 0; i < a->count; i++) {
         clvox_atlas_map *from = &a->s[i].map, *to = &a->out->map[a->s[i].place];
-        to->warp = from->warp, to->inverse_warp = from->inverse_warp;
-        from->warp = from->inverse_warp = NULL;
+        to->warp = from->warp, to->inverse_warp = from->inverse_warp, to->labels = from->labels;
+        from->warp = from->inverse_warp = from->labels = NULL;
     }
     for (int i = 0; i < a->count; i++) {
         const clvox_atlas_map *first = &a->out->map[a->s[a->s[i].first].place];
-        clvox_atlas_map *to = &a->out->map[a->s[i].place];
-        if (a->s[i].first == i || !first->warp)
-            continue;
-        CLV_TRY(copy_of(first->warp, &to->warp));
-        CLV_TRY(copy_of(first->inverse_warp, &to->inverse_warp));
-        CLV_TRY(clv_atlas_keep(a, to->warp));
-        CLV_TRY(clv_atlas_keep(a, to->inverse_warp));
+        if (a->s[i].first != i)
+            CLV_TRY(copy_volumes(a, first, &a->out->map[a->s[i].place]));
     }
 end:
     return status;
@@ -360,12 +448,20 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     if (status >= 0 && a->average && !a->along)
         status = clv_atlas_show(a, &a->average);
     result->average = a->average;
+    for (int c = 1; c < o->channels; c++) {
+        if (status >= 0 && a->further[c - 1] && !a->along)
+            status = clv_atlas_show(a, &a->further[c - 1]);
+        result->further[c - 1] = a->further[c - 1];
+    }
 end:
     clv_atlas_fields_close(a);
     for (int i = 0; a->s && i < a->count; i++) {
         clvox_volume_destroy(&a->s[i].image);
+        for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+            clvox_volume_destroy(&a->s[i].further[c - 1]);
         clvox_volume_destroy(&a->s[i].map.warp);
         clvox_volume_destroy(&a->s[i].map.inverse_warp);
+        clvox_volume_destroy(&a->s[i].map.labels);
     }
     clvox_volume_destroy(&a->next);
     free(a->s);
@@ -436,8 +532,11 @@ void clvox_atlas_result_destroy(clvox_atlas_result *result)
     for (int i = 0; result->map && i < result->subjects; i++) {
         clvox_volume_destroy(&result->map[i].warp);
         clvox_volume_destroy(&result->map[i].inverse_warp);
+        clvox_volume_destroy(&result->map[i].labels);
     }
     clvox_volume_destroy(&result->average);
+    for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+        clvox_volume_destroy(&result->further[c - 1]);
     clvox_volume_destroy(&result->labels);
     free(result->map);
     free(result->round);

@@ -24,6 +24,7 @@ typedef struct clv_atlas_member {
     uint64_t hash, second;    /* of its contents */
     clvox_grid grid, upright; /* of its image as it is given, and stored as near to RAS as may be */
     double center[3];         /* the centroid of its image, RAS mm */
+    int box[2][3];            /* its head's first and last voxel on the upright grid; with options->margin */
     int first;     /* the first one of the same contents, as a rule itself */
     int owner;     /* of the members of the team, that which registers it and holds its warps */
     double own;    /* weight against the largest */
@@ -31,6 +32,7 @@ typedef struct clv_atlas_member {
     double kernel; /* of a regression, else 1 */
     double weight; /* in the averages, base kernel; 0: it is not registered */
     clvox_volume *image; /* on one scale; NULL: its base was 0 from the start, or another member has it */
+    clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* of the other channels */
     double largest;      /* absolute value in it */
     double affine[4][4]; /* of the linear rounds */
     /* Its matrix is that, or for a template of a regression centred anew; no warps before the end. */
@@ -60,8 +62,10 @@ typedef struct clv_atlas_run {
     bool apart;       /* each member of the team has images of its own */
     double weights;   /* the sum of those in the averages */
     clvox_grid grid;  /* stored as near to RAS as may be */
+    int cut[3];       /* of the whole grid, the voxel that is its first */
     clvox_grid shown; /* as the caller's images are stored: the same voxels in another order */
     clvox_volume *average, *next;
+    clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* averages of the other channels */
     int linear, rounds; /* to be done: rounds of linear registration, and all of a template */
     int registered;     /* registrations until now, those of a state among them */
     int fresh[2];       /* of this process, not yet shared: registrations, and those of a state */
@@ -78,6 +82,8 @@ typedef struct clv_atlas_run {
 /* Of the work of a round, averaging a subject against registering it. */
 #define CLV_ATLAS_AVERAGING .15
 
+/* What a subject is registered by, to the template as it is; its image has to be here. */
+clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s);
 /* A volume of a subject, which is not changed any more, goes where options->store has room; NULL is legal. */
 int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume);
 /* Puts the subject's name before the message. */
@@ -160,6 +166,9 @@ void clv_atlas_timed(clv_atlas_run *a, clvox_atlas_work work, double mark);
 /* Sorts the subjects, finds those given twice, brings them to one scale and finds the grid and where they
  * begin on it. */
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects);
+/* The first and last voxel of the box around what stands out of the background in an image, and inside
+ * the mask (may be NULL). */
+int clv_atlas_find_box(const clvox_volume *image, const clvox_volume *mask, int box[2][3]);
 /* Of a cube as large as a voxel, mm. */
 double clv_atlas_edge(const clvox_grid *grid);
 
@@ -199,6 +208,8 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round);
 
 /* The labels of the result; none where no subject has labels. */
 int clv_atlas_vote(clv_atlas_run *a);
+/* These through the inverse of a subject's map, whose warps are volumes of the result by now. */
+int clv_atlas_label(clv_atlas_run *a, clv_atlas_member *s, int device);
 
 /* A run's state in the folder options->state. Without one these do nothing. */
 

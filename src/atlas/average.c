@@ -105,6 +105,7 @@ typedef struct averaging {
     pair *room;            /* count of them for each worker */
     int64_t *sum, *weight; /* of the mean, a voxel each */
     int from;              /* the first one of the group that is summed */
+    int channel;
 } averaging;
 
 /* Weights are at most 1. */
@@ -114,7 +115,8 @@ static int pull_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *use
 {
     const averaging *w = user;
     clvox_volume **to = &w->warped[s - a->s];
-    const int status = clv_atlas_pull(a, device, s, s->image, CLVOX_INTERPOLATE_CUBIC, to);
+    const clvox_volume *image = w->channel ? s->further[w->channel - 1] : s->image;
+    const int status = clv_atlas_pull(a, device, s, image, CLVOX_INTERPOLATE_CUBIC, to);
     return status < 0 ? status : clv_atlas_keep(a, *to);
 }
 
@@ -231,10 +233,11 @@ static int sharpen(clv_atlas_run *a)
     return CLVOX_OK;
 }
 
-int clv_atlas_average(clv_atlas_run *a, int to_come)
+/* Of one channel; how like it the subjects are is told of the first one. */
+static int average_channel(clv_atlas_run *a, int to_come, int channel)
 {
     int status = CLVOX_OK;
-    averaging w = {.a = a};
+    averaging w = {.a = a, .channel = channel};
     const size_t n = clvox_grid_voxels(&a->grid);
     clvox_volume **warped = w.warped = calloc((size_t)a->count, sizeof *warped);
     w.room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w.room);
@@ -243,8 +246,8 @@ int clv_atlas_average(clv_atlas_run *a, int to_come)
     if (!warped || !w.room || !w.sum || !w.weight)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
-    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING, CLVOX_ATLAS_PULL,
-                                                CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING / a->o->channels,
+                                                CLVOX_ATLAS_PULL, CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
     double mark = clv_seconds();
     CLV_TRY(clvox_team_agree(a->o->team, clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
     CLV_TRY(a->o->average == CLVOX_AVERAGE_MEAN ? take_mean(&w) : take_middle(&w));
@@ -252,7 +255,7 @@ int clv_atlas_average(clv_atlas_run *a, int to_come)
     CLV_TRY(clv_atlas_spread(a, 0, a->next->data, n * sizeof(float)));
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_IMAGE, mark);
     mark = clv_seconds();
-    if (to_come <= 0) {
+    if (to_come <= 0 && !channel) {
         CLV_TRY(clvox_parallel((size_t)a->count, compare_one, &w));
         clv_atlas_timed(a, CLVOX_ATLAS_LIKENESS, mark);
     }
@@ -264,6 +267,21 @@ end:
     free(w.room);
     free(w.sum);
     free(w.weight);
+    return status;
+}
+
+int clv_atlas_average(clv_atlas_run *a, int to_come)
+{
+    int status = CLVOX_OK;
+    for (int c = a->o->channels - 1; c >= 0; c--) {
+        CLV_TRY(average_channel(a, to_come, c));
+        if (c) { /* figures are of the first one */
+            clvox_volume_destroy(&a->further[c - 1]);
+            a->further[c - 1] = a->next;
+            a->next = NULL;
+        }
+    }
+end:
     return status;
 }
 

@@ -91,6 +91,8 @@ void clv_atlas_expect(const clv_atlas_run *a, const clv_atlas_member *s, unsigne
     if (reads & CLV_ATLAS_IMAGE) {
         clvox_store_expect(first->image);
         clvox_store_expect(first->given->mask);
+        for (int c = 1; c < a->o->channels; c++)
+            clvox_store_expect(first->further[c - 1]);
     }
     if (reads & CLV_ATLAS_WARPS) {
         clvox_store_expect(first->fields.kept[0]);
@@ -107,6 +109,10 @@ void clv_atlas_rest(const clv_atlas_run *a, const clv_atlas_member *s)
                                        s->given->labels, first->fields.kept[0], first->fields.kept[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clvox_store_rest(all[i]);
+    for (int c = 1; c < a->o->channels; c++) {
+        clvox_store_rest(first->further[c - 1]);
+        clvox_store_rest(s->given->further[c - 1]);
+    }
 }
 
 /* ---- steps --------------------------------------------------------------- */

@@ -24,15 +24,16 @@ static const double OF_WHAT_IS_LEFT = .5;
 /* What a registration of any subject takes. */
 static double most_registering(const clv_atlas_run *a)
 {
-    const clvox_volume average = {.grid = a->grid, .frames = 1};
+    clvox_volume average = {.grid = a->grid, .frames = 1};
     clvox_register_options o = a->o->registration;
     double most = OWN_FIELDS * (double)bytes_of(a);
     o.linear = CLVOX_LINEAR_NONE;
     o.inverse = 1;
     for (int i = 0; i < a->count; i++) {
         const clv_atlas_member *s = &a->s[i];
-        const clvox_register_images images = {
-            .fixed = {&average}, .moving = {s->image}, .channels = 1, .moving_mask = s->given->mask};
+        clvox_register_images images = clv_atlas_images(a, s);
+        for (int c = 0; c < images.channels; c++)
+            images.fixed[c] = &average;
         if (s->image)
             most = fmax(most, (double)clvox_register_bytes(&images, &o));
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "atlas/options.h"
 
+#include "clvox/filter.h"
+
 #define FIELD(field) CLV_FIELD(clvox_atlas_options, field)
 
 static const char *const average_words[] = {"mean", "trimmed", "median", NULL};
@@ -21,6 +23,13 @@ static const char *of_linear(const clv_option *row, const void *values, const ch
     (void)row;
     (void)text;
     return o->registration.linear == CLVOX_LINEAR_NONE ? "with --linear none" : NULL;
+}
+
+static int read_clip(const clv_option *row, const char *text, void *values)
+{
+    clvox_atlas_options *o = values;
+    (void)row;
+    return clvox_quantiles_read(text, &o->clip_low, &o->clip_high);
 }
 
 static const clv_option rows[] = {
@@ -67,12 +76,27 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_FLAG,
      FIELD(keep_intensities),
      .help = "do not scale images to common percentiles"},
+    {.name = "clip",
+     .key = "clip_low",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(clip_low),
+     .most = 1,
+     .argument = "0.005,0.995",
+     .read = read_clip,
+     .help = "clip every image at these quantiles first, for averages and registrations"},
+    {.key = "clip_high", .type = CLVOX_OPTION_NUMBER, FIELD(clip_high), .most = 1},
+    {.name = "margin",
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(margin),
+     .unset = true,
+     .unit = CLVOX_UNIT_MM,
+     .automatic = "none",
+     .help = "cut the template's grid to the box of all heads and this margin"},
     {.name = "template-only",
      .key = "template_only",
      .type = CLVOX_OPTION_FLAG,
      FIELD(template_only),
-     .help = "neither warps nor Jacobians of the subjects",
-     .idle = of_rounds},
+     .help = "neither warps nor Jacobians nor labels of the subjects"},
 };
 
 static void defaults(void *values)

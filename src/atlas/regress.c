@@ -67,13 +67,18 @@ static int finish(clv_atlas_run *a)
     r->subjects = a->count;
     CLV_TRY(clv_atlas_hand_over(a));
     CLV_TRY(clv_atlas_shown(a, a->average, &r->average));
+    for (int c = 1; c < a->o->channels; c++)
+        CLV_TRY(clv_atlas_shown(a, a->further[c - 1], &r->further[c - 1]));
     status = a->along->ready(a->along->user, a->at, r);
 end:
     clvox_volume_destroy(&r->average);
+    for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+        clvox_volume_destroy(&r->further[c - 1]);
     clvox_volume_destroy(&r->labels);
     for (int i = 0; i < a->count; i++) {
         clvox_volume_destroy(&r->map[i].warp);
         clvox_volume_destroy(&r->map[i].inverse_warp);
+        clvox_volume_destroy(&r->map[i].labels);
     }
     return status;
 }

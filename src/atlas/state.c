@@ -161,14 +161,18 @@ static void print_key(FILE *to, const clv_atlas_run *a, const char *sources)
         start = libdeflate_crc32(start, a->start->data, clvox_grid_voxels(&a->start->grid) * sizeof(float));
     }
     fprintf(to, "template to begin with\t%08" PRIx32 "\n", start);
+    fprintf(to, "number of channels\t%d\nlist of their weights\t", a->o->channels);
+    for (int c = 0; c < a->o->channels; c++)
+        fprintf(to, "%s%.17g", c ? "," : "", a->o->channel_weight[c]);
+    fputc('\n', to);
     fprintf(to, "bandwidth\t%.17g\n", a->along ? a->along->bandwidth : 0);
     fprintf(to, "list of values\t");
     for (int i = 0; a->along && i < a->along->count; i++)
         fprintf(to, "%s%.17g", i ? "," : "", a->along->at[i]);
     fputc('\n', to);
     print_fields(to, &clv_atlas_table, a->o);
-    if (a->along && a->o->template_only) /* maps of a template that is finished are not made again */
-        fprintf(to, "template-only\t1\n");
+    if (a->along) /* maps of a template that is finished are not made again */
+        fprintf(to, "template-only\t%d\n", a->o->template_only);
     print_fields(to, &clv_register_table, &a->o->registration);
 }
 
@@ -226,9 +230,9 @@ typedef struct standing {
     char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
 } standing;
 
-/* What follows a head of `round`. */
-enum { ROUND_PIECES = 3 };
-static int round_pieces(const clv_atlas_run *a, piece p[ROUND_PIECES])
+/* What follows a head of `round`, for one channel and for the most. */
+enum { ROUND_PIECES = 3, MOST_PIECES = ROUND_PIECES + CLVOX_ATLAS_CHANNELS - 1 };
+static int round_pieces(const clv_atlas_run *a, piece p[MOST_PIECES])
 {
     standing *each = calloc((size_t)a->count, sizeof *each);
     if (!each)
@@ -236,6 +240,8 @@ static int round_pieces(const clv_atlas_run *a, piece p[ROUND_PIECES])
     p[0] = (piece){each, (size_t)a->count * sizeof *each};
     p[1] = (piece){a->out->round, (size_t)a->rounds * sizeof *a->out->round};
     p[2] = (piece){a->average->data, clvox_grid_voxels(&a->grid) * sizeof(float)};
+    for (int c = 1; c < a->o->channels; c++)
+        p[2 + c] = (piece){a->further[c - 1]->data, p[2].size};
     return CLVOX_OK;
 }
 
@@ -243,11 +249,12 @@ static int round_pieces(const clv_atlas_run *a, piece p[ROUND_PIECES])
 static int load_for_all(const clv_atlas_run *a, head *h, const piece *p, bool *there)
 {
     int status = CLVOX_OK;
-    *there = is_first(a) && load(a, "round", h, p, ROUND_PIECES);
+    const int count = ROUND_PIECES + a->o->channels - 1;
+    *there = is_first(a) && load(a, "round", h, p, count);
     CLV_TRY(clv_atlas_spread(a, 0, there, sizeof *there));
     if (*there)
         CLV_TRY(clv_atlas_spread(a, 0, h, sizeof *h));
-    for (int i = 0; *there && i < ROUND_PIECES; i++)
+    for (int i = 0; *there && i < count; i++)
         CLV_TRY(clv_atlas_spread(a, 0, p[i].bytes, p[i].size));
 end:
     return status;
@@ -258,14 +265,18 @@ static int load_round(clv_atlas_run *a)
     int status = CLVOX_OK;
     bool there;
     head h = head_of(a, -1);
-    piece p[ROUND_PIECES] = {{0}};
+    piece p[MOST_PIECES] = {{0}};
     status = clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->average);
+    for (int c = 1; status >= 0 && c < a->o->channels; c++)
+        status = clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->further[c - 1]);
     if (status >= 0)
         status = round_pieces(a, p);
     CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(load_for_all(a, &h, p, &there));
     if (!there) {
         clvox_volume_destroy(&a->average);
+        for (int c = 1; c < a->o->channels; c++)
+            clvox_volume_destroy(&a->further[c - 1]);
         memset(a->out->round, 0, p[1].size);
         goto end;
     }
@@ -359,7 +370,7 @@ end:
 int clv_atlas_state_advance(const clv_atlas_run *a)
 {
     int status = CLVOX_OK;
-    piece p[ROUND_PIECES] = {{0}};
+    piece p[MOST_PIECES] = {{0}};
     if (!a->o->state)
         return CLVOX_OK;
     if (!is_first(a))
@@ -376,7 +387,7 @@ int clv_atlas_state_advance(const clv_atlas_run *a)
     }
     head h = head_of(a, -1);
     h.registered = a->registered;
-    status = save(a, "round", h, p, ROUND_PIECES);
+    status = save(a, "round", h, p, ROUND_PIECES + a->o->channels - 1);
 end:
     free(p[0].bytes);
     return clvox_team_agree(a->o->team, status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Subjects as they are given: told apart by their contents, brought to one scale, placed on one grid. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "base/select.h"
+#include "clvox/filter.h"
 #include "io/orientation.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
@@ -34,7 +36,7 @@ static uint64_t second_of(uint64_t hash, const clvox_volume *v)
     return hash;
 }
 
-static uint64_t hash_of(const clvox_atlas_subject *s)
+static uint64_t hash_of(const clvox_atlas_subject *s, int channels)
 {
     const clvox_volume *v = s->image;
     uint64_t hash = hash_bytes(BASIS, v->grid.size, sizeof v->grid.size);
@@ -42,6 +44,12 @@ static uint64_t hash_of(const clvox_atlas_subject *s)
     hash = hash_bytes(hash, v->data, clvox_grid_voxels(&v->grid) * sizeof *v->data);
     if (s->mask)
         hash = hash_bytes(hash, s->mask->data, clvox_grid_voxels(&s->mask->grid) * sizeof *s->mask->data);
+    for (int c = 1; c < channels; c++) {
+        v = s->further[c - 1];
+        hash = hash_bytes(hash, v->grid.size, sizeof v->grid.size);
+        hash = hash_bytes(hash, v->grid.to_ras, sizeof v->grid.to_ras);
+        hash = hash_bytes(hash, v->data, clvox_grid_voxels(&v->grid) * sizeof *v->data);
+    }
     return hash;
 }
 
@@ -51,11 +59,21 @@ static bool is_same_volume(const clvox_volume *a, const clvox_volume *b)
                       !memcmp(a->data, b->data, clvox_grid_voxels(&a->grid) * sizeof *a->data));
 }
 
+static bool is_same_further(const clv_atlas_run *a, const clvox_atlas_subject *s,
+                            const clvox_atlas_subject *t)
+{
+    bool same = true;
+    for (int c = 1; c < a->o->channels; c++)
+        same = same && is_same_volume(s->further[c - 1], t->further[c - 1]);
+    return same;
+}
+
 static bool is_same(const clv_atlas_run *a, const clv_atlas_member *s, const clv_atlas_member *t)
 {
     return (a->apart ? s->second == t->second
                      : is_same_volume(s->given->image, t->given->image) &&
-                           is_same_volume(s->given->mask, t->given->mask)) &&
+                           is_same_volume(s->given->mask, t->given->mask) &&
+                           is_same_further(a, s->given, t->given)) &&
            (!a->along || a->along->covariate[s->place] == a->along->covariate[t->place]);
 }
 
@@ -73,9 +91,14 @@ static int hash_one(void *user, size_t index, int worker)
     if (!s->given->image)
         return CLVOX_OK;
     s->grid = s->given->image->grid;
-    s->hash = hash_of(s->given);
+    s->hash = hash_of(s->given, a->o->channels);
     if (a->o->team)
         s->second = second_of(second_of(BASIS, s->given->image), s->given->mask);
+    for (int c = 1; c < a->o->channels; c++) {
+        if (a->o->team)
+            s->second = second_of(s->second, s->given->further[c - 1]);
+        clvox_store_rest(s->given->further[c - 1]);
+    }
     clvox_store_rest(s->given->image);
     clvox_store_rest(s->given->mask);
     if (a->along)
@@ -126,36 +149,64 @@ static void range_of(const clvox_volume *v, bool whole, float *room, double *low
         *low = first, *high = last;
 }
 
-/* A copy whose 1st and 99th percentile are 0 and 100, of the finite values. */
-static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
+/* A copy whose 1st and 99th percentile are 0 and 100, of the finite values, clipped before. */
+static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, int channel, clvox_volume **out)
 {
     int status = CLVOX_OK;
-    const clvox_volume *from = s->given->image;
+    const clvox_volume *given = channel ? s->given->further[channel - 1] : s->given->image, *from = given;
     const size_t n = clvox_grid_voxels(&from->grid);
     double low = 0, high = 0, largest = 0;
     clv_orientation o;
-    CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &s->image));
-    range_of(from, a->o->keep_intensities, s->image->data, &low, &high);
+    clvox_volume *clipped = NULL;
+    if (a->o->clip_low > 0 || a->o->clip_high < 1) {
+        status = clvox_filter_winsorize(given, NULL, a->o->clip_low, a->o->clip_high, &clipped);
+        if (status < 0) {
+            clv_atlas_fail(status, s);
+            goto end;
+        }
+        from = clipped;
+    }
+    CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, out));
+    range_of(from, a->o->keep_intensities, (*out)->data, &low, &high);
     if (!(high > low)) {
-        status = clv_atlas_fail(
-            clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by"), s);
+        status = channel ? clvox_fail(CLVOX_ERROR_DATA,
+                                      "its channel %d has one value: nothing to register it by", channel + 1)
+                         : clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by");
+        clv_atlas_fail(status, s);
         goto end;
     }
     for (size_t i = 0; i < n; i++) {
         const float scaled = a->o->keep_intensities
                                  ? from->data[i]
                                  : (float)(100 * ((double)from->data[i] - low) / (high - low));
-        s->image->data[i] = scaled;
+        (*out)->data[i] = scaled;
         const double size = fabs((double)scaled);
         largest = isfinite(scaled) && size > largest ? size : largest;
     }
-    s->largest = largest;
+    s->largest = fmax(s->largest, largest);
     clv_orientation_of(&from->grid, &o); /* as registrations want it */
-    CLV_TRY(clv_orientation_replace(&o, NULL, &s->image));
-    centroid(s->image, s->center);
-    status = clv_atlas_keep(a, s->image);
+    status = clv_orientation_replace(&o, NULL, out);
 end:
-    clvox_store_rest(from);
+    clvox_volume_destroy(&clipped);
+    clvox_store_rest(given);
+    return status;
+}
+
+/* All channels of a subject. */
+static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(scale_image(a, s, 0, &s->image));
+    centroid(s->image, s->center);
+    if (a->o->margin >= 0)
+        CLV_TRY(clv_atlas_find_box(s->image, s->given->mask, s->box));
+    CLV_TRY(clv_atlas_keep(a, s->image));
+    for (int c = 1; c < a->o->channels; c++) {
+        CLV_TRY(scale_image(a, s, c, &s->further[c - 1]));
+        CLV_TRY(clv_atlas_keep(a, s->further[c - 1]));
+    }
+end:
+    clvox_store_rest(s->given->mask);
     return status;
 }
 
@@ -165,6 +216,40 @@ double clv_atlas_edge(const clvox_grid *grid)
 }
 
 /* ---- the grid, and where subjects begin ----------------------------------- */
+
+/* From one voxel of a subject to another: about its centroid, along R, A and S. */
+static void span(const clv_atlas_member *s, const clvox_grid *grid, const int voxel[2][3], double low[3],
+                 double high[3])
+{
+    for (int k = 0; k < 3; k++)
+        low[k] = INFINITY, high[k] = -INFINITY;
+    for (int corner = 0; corner < 8; corner++) {
+        double at[3], ras[3];
+        for (int k = 0; k < 3; k++)
+            at[k] = voxel[corner >> k & 1][k];
+        clv_matrix_apply(CLV_MATRIX(grid->to_ras), at, ras);
+        for (int k = 0; k < 3; k++) {
+            low[k] = fmin(low[k], ras[k] - s->center[k]);
+            high[k] = fmax(high[k], ras[k] - s->center[k]);
+        }
+    }
+}
+
+/* The box of its image, or what of that is around its head. */
+static void box_of(const clv_atlas_run *a, const clv_atlas_member *s, double low[3], double high[3])
+{
+    const double margin = a->o->margin;
+    const int *size = s->grid.size;
+    double from[3], to[3];
+    span(s, &s->grid, (const int[2][3]){{0}, {size[0] - 1, size[1] - 1, size[2] - 1}}, low, high);
+    if (margin < 0)
+        return;
+    span(s, &s->upright, (const int(*)[3])s->box, from, to);
+    for (int k = 0; k < 3; k++) {
+        low[k] = fmax(low[k], from[k] - margin);
+        high[k] = fmin(high[k], to[k] + margin);
+    }
+}
 
 /* Along R, A and S, around all boxes once their centroids lie on one point, with voxels of the median volume.
  * */
@@ -180,15 +265,11 @@ static int grid_around(clv_atlas_run *a, const double mean[3])
         if (!a->s[i].weight)
             continue;
         edge[count++] = clv_atlas_edge(g);
-        for (int corner = 0; corner < 8; corner++) {
-            double at[3], ras[3];
-            for (int k = 0; k < 3; k++)
-                at[k] = corner >> k & 1 ? g->size[k] - 1 : 0;
-            clv_matrix_apply(CLV_MATRIX(g->to_ras), at, ras);
-            for (int k = 0; k < 3; k++) {
-                low[k] = fmin(low[k], ras[k] - a->s[i].center[k]);
-                high[k] = fmax(high[k], ras[k] - a->s[i].center[k]);
-            }
+        double from[3], to[3];
+        box_of(a, &a->s[i], from, to);
+        for (int k = 0; k < 3; k++) {
+            low[k] = fmin(low[k], from[k]);
+            high[k] = fmax(high[k], to[k]);
         }
     }
     qsort(edge, (size_t)count, sizeof *edge, clv_ascending);
@@ -201,6 +282,49 @@ static int grid_around(clv_atlas_run *a, const double mean[3])
         a->shown.to_ras[k][3] = mean[k] + low[k];
     }
     return CLVOX_OK;
+}
+
+/* The part of the grid around a box, with the margin, as far as the grid reaches. */
+static void cut_grid(clv_atlas_run *a, int box[2][3], const clv_orientation *o)
+{
+    double spacing[3], first[3];
+    clv_orientation back;
+    clvox_grid_spacing(&a->grid, spacing);
+    for (int k = 0; k < 3; k++) {
+        const double more = a->o->margin / spacing[k], last = a->grid.size[k] - 1;
+        const int from = (int)fmax(floor(box[0][k] - more + 1e-6), 0),
+                  to = (int)fmin(ceil(box[1][k] + more - 1e-6), last);
+        a->cut[k] = from;
+        a->grid.size[k] = to - from + 1;
+        first[k] = from;
+    }
+    double at[3];
+    clv_matrix_apply(CLV_MATRIX(a->grid.to_ras), first, at);
+    for (int k = 0; k < 3; k++)
+        a->grid.to_ras[k][3] = at[k];
+    clv_orientation_inverse(o, &back);
+    clv_orientation_grid(&a->grid, &back, &a->shown);
+}
+
+/* On the grid that the image to begin with has, or all subjects, what holds its head or theirs. */
+static int cut_to_heads(clv_atlas_run *a, const clv_orientation *o)
+{
+    int status = CLVOX_OK, box[2][3] = {{INT_MAX, INT_MAX, INT_MAX}, {0}};
+    clvox_volume *start = NULL;
+    if (a->start) {
+        CLV_TRY(clv_orientation_volume(a->start, o, NULL, &start));
+        CLV_TRY(clv_atlas_find_box(start, NULL, box));
+    }
+    for (int i = 0; i < a->count && !a->start; i++)
+        for (int k = 0; k < 3 && a->s[i].weight > 0; k++) {
+            const int *first = a->s[i].box[0], *last = a->s[i].box[1];
+            box[0][k] = first[k] < box[0][k] ? first[k] : box[0][k];
+            box[1][k] = last[k] > box[1][k] ? last[k] : box[1][k];
+        }
+    cut_grid(a, box, o);
+end:
+    clvox_volume_destroy(&start);
+    return clvox_team_agree(a->o->team, status);
 }
 
 static int place(clv_atlas_run *a)
@@ -228,6 +352,8 @@ static int place(clv_atlas_run *a)
         CLV_TRY(grid_around(a, mean));
     clv_orientation_of(&a->shown, &o);
     clv_orientation_grid(&a->shown, &o, &a->grid);
+    if (a->o->margin >= 0 && (a->start || one))
+        CLV_TRY(cut_to_heads(a, &o));
     for (int i = 0; i < a->count; i++) {
         clv_matrix_identity(a->s[i].map.matrix);
         for (int k = 0; k < 3 && !one && !a->start && a->s[i].weight > 0; k++)
@@ -275,6 +401,8 @@ static int normalise_one(void *user, size_t index, int worker)
     if (status != CLVOX_ERROR_DATA || !a->o->skip_bad)
         return status;
     clvox_volume_destroy(&s->image);
+    for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+        clvox_volume_destroy(&s->further[c - 1]);
     snprintf(s->map.left_out, sizeof s->map.left_out, "%s", clvox_message());
     return CLVOX_OK;
 }

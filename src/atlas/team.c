@@ -117,6 +117,7 @@ end:
 /* Of an image on one scale. */
 typedef struct scaled {
     double largest, center[3];
+    int64_t box[6];
     char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
 } scaled;
 
@@ -134,6 +135,8 @@ int clv_atlas_share_scaled(clv_atlas_run *a)
             continue;
         p[i].largest = s->largest;
         memcpy(p[i].center, s->center, sizeof s->center);
+        for (int k = 0; k < 6; k++)
+            p[i].box[k] = s->box[k / 3][k % 3];
         memcpy(p[i].left_out, s->map.left_out, strlen(s->map.left_out));
     }
     CLV_TRY(share_bytes(a, p, sizeof *p));
@@ -141,6 +144,8 @@ int clv_atlas_share_scaled(clv_atlas_run *a)
         clv_atlas_member *s = &a->s[i];
         s->largest = p[i].largest;
         memcpy(s->center, p[i].center, sizeof s->center);
+        for (int k = 0; k < 6; k++)
+            s->box[k / 3][k % 3] = (int)p[i].box[k];
         memcpy(s->map.left_out, p[i].left_out, sizeof p[i].left_out);
     }
 end:

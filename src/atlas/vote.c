@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "atlas/atlas.h"
+#include "base/matrix.h"
+#include "clvox/apply.h"
 #include "clvox/threads.h"
 #include "io/labels.h"
 
@@ -258,4 +260,22 @@ end:
     free(w.room);
     free(w.exact);
     return status;
+}
+
+/* ---- back to the subjects ------------------------------------------------- */
+
+int clv_atlas_label(clv_atlas_run *a, clv_atlas_member *s, int device)
+{
+    int status = CLVOX_OK;
+    clvox_transform affine = {.is_warp = 0}, warp = {.is_warp = 1, .warp = s->map.inverse_warp};
+    const clvox_link links[2] = {{&affine, 1}, {&warp, 0}};
+    if (!a->out->labels)
+        return CLVOX_OK;
+    clv_matrix_copy(CLV_MATRIX(s->map.matrix), affine.matrix);
+    CLV_TRY(clvox_apply(a->ctx[device], a->out->labels, &s->grid, links, s->map.inverse_warp ? 2 : 1,
+                        CLVOX_INTERPOLATE_LABEL, 0, &s->map.labels));
+    status = clv_atlas_keep(a, s->map.labels);
+end:
+    clvox_store_rest(s->map.inverse_warp);
+    return status < 0 ? clv_atlas_fail(status, s) : status;
 }

@@ -101,6 +101,13 @@ void population_make_three(population *all)
     }
 }
 
+void population_add_channel(population *p, clvox_atlas_options *o)
+{
+    o->channels = 2;
+    for (int i = 0; i < p->count; i++)
+        p->s[i].further[0] = p->s[(i + 1) % p->count].image;
+}
+
 int population_stop_after(void *user, const clvox_step *step)
 {
     (void)step;
@@ -111,6 +118,11 @@ void population_assert_same(const clvox_atlas_result *a, const clvox_atlas_resul
 {
     size_t bytes = clvox_grid_voxels(&a->average->grid) * sizeof(float);
     assert_memory_equal(a->average->data, b->average->data, bytes);
+    for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++) {
+        assert_true(!a->further[c - 1] == !b->further[c - 1]);
+        if (a->further[c - 1])
+            assert_memory_equal(a->further[c - 1]->data, b->further[c - 1]->data, bytes);
+    }
     assert_int_equal(a->rounds, b->rounds);
     for (int i = 0; i < a->rounds; i++) { /* of which one may be NaN, and between which bytes may lie */
         const clvox_atlas_round *x = &a->round[i], *y = &b->round[i];
@@ -123,6 +135,9 @@ void population_assert_same(const clvox_atlas_result *a, const clvox_atlas_resul
         assert_memory_equal(a->map[i].warp->data, b->map[i].warp->data, 3 * bytes);
         assert_memory_equal(a->map[i].inverse_warp->data, b->map[i].inverse_warp->data, 3 * bytes);
         assert_true(a->map[i].likeness == b->map[i].likeness);
+        const clvox_volume *own = a->map[i].labels, *other = b->map[i].labels;
+        if (own && other)
+            assert_memory_equal(own->data, other->data, clvox_grid_voxels(&own->grid) * sizeof(float));
     }
 }
 

@@ -31,9 +31,11 @@ void population_build(const population *p, const clvox_atlas_options *o, clvox_a
 /* rms difference over the rms of b. */
 double population_apart(const clvox_volume *a, const clvox_volume *b);
 void population_make_three(population *all);
+/* A second channel of each: another one's image. */
+void population_add_channel(population *p, clvox_atlas_options *o);
 /* A progress callback whose user is an int: stops after so many calls. */
 int population_stop_after(void *user, const clvox_step *step);
-/* Templates, rounds and maps of the same bits. */
+/* Templates of all channels, rounds and maps of the same bits; of subjects' labels those that both have. */
 void population_assert_same(const clvox_atlas_result *a, const clvox_atlas_result *b);
 /* A ball in voxels of 2 mm, its edge smooth. */
 clvox_volume *population_ball(const int size[3], double radius);

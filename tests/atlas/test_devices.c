@@ -45,6 +45,7 @@ static void several_devices(void **state)
     population_make_three(&all);
     all.s[1].labels = all.own[1];
     population_options_of_bits(&o);
+    population_add_channel(&all, &o);
     population_build(&all, &o, &want);
     o.more = population_open_others();
     for (o.more_count = 1; o.more_count <= 2; o.more_count++) {
@@ -342,9 +343,11 @@ static void assert_together(const clvox_atlas_result *want, member *m, int size)
                 continue;
             assert_null(m[0].r.map[i].warp);
             m[0].r.map[i].warp = map->warp, m[0].r.map[i].inverse_warp = map->inverse_warp;
-            map->warp = map->inverse_warp = NULL;
+            m[0].r.map[i].labels = map->labels;
+            map->warp = map->inverse_warp = map->labels = NULL;
         }
         assert_int_equal(holders, 1);
+        assert_true(!want->map[i].labels == !m[0].r.map[i].labels);
     }
     for (int k = 1; k < size; k++)
         assert_memory_equal(m[k].r.average->data, want->average->data,
@@ -381,6 +384,8 @@ static void teams(void **state)
         o.average = (clvox_average)average;
         o.vote = average ? CLVOX_VOTE_LOCAL : CLVOX_VOTE_MAJORITY;
         o.unsharp = average ? .5 : 0;
+        if (average)
+            population_add_channel(&all, &o);
         population_build(&all, &o, &want);
         for (int size = 1; size <= MOST_MEMBERS; size += average ? 3 : 1) {
             work_together(&w, m, size, &all, &o);

@@ -28,6 +28,45 @@ static void damage(const char *name)
     fclose(file);
 }
 
+/* The templates of all channels are kept; one channel less is another run. */
+static void channels_resumed(void **state)
+{
+    static const int stops[] = {14, 21, 30};
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result whole, r;
+    char place[] = "/tmp/atlas-state-XXXXXX";
+    int calls;
+    (void)state;
+    population_make_three(&all);
+    population_options_of_bits(&o);
+    population_add_channel(&all, &o);
+    population_build(&all, &o, &whole);
+    assert_non_null(mkdtemp(place));
+    o.state = place;
+    o.progress = population_stop_after;
+    o.user = &calls;
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
+        calls = stops[i];
+        assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_STOPPED);
+    }
+    o.channels = 1;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_FILE);
+    o.channels = 2;
+    o.channel_weight[0] = 1;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_FILE);
+    assert_non_null(strstr(clvox_message(), "weights (0,0, not 1,0)"));
+    o.channel_weight[0] = 0;
+    calls = 1000;
+    population_build(&all, &o, &r);
+    assert_that(r.resumed > 3, "%d registrations were taken over", r.resumed);
+    population_assert_same(&whole, &r);
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_result_destroy(&whole);
+    clvox_atlas_forget(place);
+    population_release(&all);
+}
+
 static void stopped_and_resumed(void **state)
 {
     population all = {.count = 0};
@@ -209,7 +248,8 @@ static void disk_full(void **state)
 int main(void)
 {
     ctx = harness_open();
-    test_case(stopped_and_resumed, "a run that is stopped anywhere goes on and ends with the same bits");
+    test_case(channels_resumed, "a run of two channels that is stopped resumes with the same bits"),
+        test_case(stopped_and_resumed, "a run that is stopped anywhere goes on and ends with the same bits");
     test_case(on_disk, "volumes in memory and on disk give the same bits, in any parts");
     test_case(disk_full, "a full disk ends a run with one sentence");
     return test_run("state of templates", population_close);

@@ -48,6 +48,28 @@ exits 0 clvox atlas -o local $fast --list lists/list.tsv --vote local --unsharp 
 json local/report.json 'j["options"]["vote"] == "local" and j["options"]["unsharp"] == 0.5'
 exits 0 clvox compare --labels local/template_labels.nii.gz other/template_labels.nii.gz
 
+begin "the template's labels on every subject's own grid: those of apply, and near the truth where a subject has none"
+for k in 1 2 3; do
+    exits 0 clvox apply -i other/template_labels.nii.gz -r s$k.nii -t other/s${k}_affine.txt,-1 -t other/s${k}_inverse_warp.nii.gz --interp label -o lk.nii -q
+    exits 0 clvox compare --labels other/s${k}_labels.nii.gz lk.nii --json lk.json; json lk.json 'min(row["dice"] for row in j["comparison"]["labels"]) > 0.999'
+    exits 0 clvox info other/s${k}_labels.nii.gz; prints 'label'
+done
+exits 0 clvox compare --labels other/s1_labels.nii.gz l1.nii --json l1.json; json l1.json 'min(row["dice"] for row in j["comparison"]["labels"]) > 0.9'
+[ -z "$(ls out | grep labels)" ] || complain "labels without labels in the list"
+
+begin "with a margin the grid is a part of the images', in any order of them; intensities are clipped"
+exits 0 clvox atlas -o cut $fast --margin 2 --clip 0.02,0.98 s1.nii s2.nii s3.nii
+exits 0 clvox atlas -o again $fast --margin 2mm --clip 0.02,0.98 s3.nii s1.nii s2.nii
+[ "$(hash_of cut/template.nii.gz)" = "$(hash_of again/template.nii.gz)" ] || complain "another order gives another template"
+exits 0 clvox apply -i s1.nii -r cut/template.nii.gz -t cut/s1_warp.nii.gz -t cut/s1_affine.txt -o on.nii
+exits 0 clvox compare on.nii cut/template.nii.gz; near NCC 1 0.2
+exits 0 clvox info cut/template.nii.gz --json cut.json
+json cut.json 'min(j["files"][0]["grid"]["size"]) < 15 and max(j["files"][0]["grid"]["size"]) <= 17'
+json cut/report.json 'j["options"]["margin"] == 2 and j["options"]["clip_low"] == 0.02 and j["options"]["clip_high"] == 0.98'
+json out/report.json 'j["options"]["margin"] < 0'
+exits 2 clvox atlas -o x s1.nii --margin -3; says '--margin'
+exits 2 clvox atlas -o x s1.nii --clip 0.9,0.1; says '--clip'
+
 begin "log Jacobians of the warps, their mean by weight, and the list of them that clvox stats reads"
 [ "$(hash_of out/template_logjac.nii.gz)" = "$(hash_of other/template_logjac.nii.gz)" ] || complain "another order gives another mean"
 exits 0 clvox jacobian -t out/s2_warp.nii.gz --log -o j2.nii
@@ -73,11 +95,43 @@ begin "several devices give the bits of one"
 one=${CLVOX_DEVICE:-0}
 exits 0 clvox atlas -o shared $fast --list lists/list.tsv --device "$one,$one,$one" --profile; says 'on 3 devices'
 json shared/report.json 'j["device"]["count"] == 3 and len({k["kernel"] for k in j["profile"]["kernels"]}) == len(j["profile"]["kernels"])'
-for name in template.nii.gz template_labels.nii.gz s1_warp.nii.gz s2_inverse_warp.nii.gz s3_affine.txt template_logjac.nii.gz; do
+for name in template.nii.gz template_labels.nii.gz s1_warp.nii.gz s2_inverse_warp.nii.gz s3_affine.txt template_logjac.nii.gz s1_labels.nii.gz; do
     [ "$(hash_of other/$name)" = "$(hash_of shared/$name)" ] || complain "$name has other bits"
 done
 exits 1 clvox atlas -o x $fast s1.nii --device "$one,none-such"; one_sentence; says 'none-such'; absent x
 exits 1 clvox apply -i s1.nii -r s1.nii -o x.nii --device "$one,$one"; one_sentence; says 'one device is taken here'; absent x.nii
+
+begin "several channels: registered together, a template of each"
+printf 'image2\timage\tlabels\tage\ns1.nii\ts1.nii\t\t2\ns2.nii\ts2.nii\tl2.nii\t3\ns3.nii\ts3.nii\t\t8\n' > copies.tsv
+exits 0 clvox atlas -o copies $fast --list copies.tsv --channel-weights 1,0
+for name in template.nii.gz template_channel2.nii.gz; do cmp -s out/template.nii.gz copies/$name || complain "$name is not that of one channel"; done
+for name in s1_warp.nii.gz s2_affine.txt summary.tsv; do cmp -s out/$name copies/$name || complain "$name is not that of one channel"; done
+for k in 1 2 3; do exits 0 clvox filter gaussian s$k.nii -o f$k.nii --sigma 4mm -q; done
+sed 's/^s/f/' copies.tsv > two.tsv
+exits 0 clvox atlas -o two $fast --list two.tsv
+exits 0 clvox compare two/template.nii.gz out/template.nii.gz; near NCC 1 0.05
+exits 0 clvox filter gaussian two/template.nii.gz -o smooth.nii --sigma 4mm -q
+exits 0 clvox compare two/template_channel2.nii.gz smooth.nii; near NCC 1 0.05
+cmp -s two/template.nii.gz out/template.nii.gz && complain "the second channel does not register"
+json two/report.json 'j["options"]["channels"] == 2 and j["options"]["channel_weights"] == [0, 0] and len(j["inputs"]) == 7'
+json two/report.json 'any(f.endswith("two/template_channel2.nii.gz") for f in j["outputs"])'
+head -n 1 two/subjects.tsv | grep -q "log_affine${tab}age\$" || complain "a channel became a covariate"
+(sed 1q two.tsv; sed 1d two.tsv | sort -r) > turned.tsv
+exits 0 clvox atlas -o turned $fast --list turned.tsv --memory 100K --device "$one,$one"
+for name in template.nii.gz template_channel2.nii.gz s3_inverse_warp.nii.gz; do cmp -s two/$name turned/$name || complain "$name differs in another order"; done
+exits 0 clvox atlas -o x $fast --list two.tsv --dry-run -q; absent x
+exits 0 clvox atlas -o ages $fast --list two.tsv --regress age --at 2.5,8 --bandwidth 1 -q
+for at in 2.5 8; do exists ages/template_$at.nii.gz; exists ages/template_${at}_channel2.nii.gz; done
+sed 's/^f2.nii//' two.tsv > lacking.tsv
+exits 1 clvox atlas -q -o x $fast --list lacking.tsv; one_sentence; says 's2.nii: it has no image of channel 2'; absent x/template.nii.gz
+exits 0 clvox atlas -o lacking $fast --list lacking.tsv --skip-bad; says 'left out: s2.nii: it has no image of channel 2'
+clvox phantom constant -o even.nii --size 17x16x15 -q
+sed 's/^f3.nii/even.nii/' two.tsv > even.tsv
+exits 1 clvox atlas -q -o x $fast --list even.tsv; one_sentence; says 's3.nii: its channel 2 has one value'
+sed '1s/image2/image3/' two.tsv > wrong.tsv
+exits 1 clvox atlas -q -o x $fast --list wrong.tsv; one_sentence; says 'there is a column .image3. and none .image2.'
+exits 2 clvox atlas -o x --list two.tsv --template s1.nii; says '--template is of one channel'
+for weights in 1 1,2,3 0,0 1,x; do exits 2 clvox atlas -o x --list two.tsv --channel-weights $weights; says '--channel-weights'; done
 
 begin "what memory has no room for is in files without names, and changes no bit"
 for memory in 0 100K; do
@@ -109,7 +163,7 @@ exits 0 clvox atlas -o only $fast --list lists/list.tsv --template-only; says '^
 for file in template.nii.gz template_labels.nii.gz summary.tsv; do
     cmp "maps/$file" "only/$file" || complain "$file differs"
 done
-[ -z "$(ls only | grep 'warp\|logjac\|subjects')" ] || complain "with --template-only there are $(ls only)"
+[ -z "$(ls only | grep 'warp\|logjac\|subjects\|s._labels')" ] || complain "with --template-only there are $(ls only)"
 json only/report.json 'abs(sum(j["seconds_by_stage"].values()) - j["seconds"]) < .5 * j["seconds"] + .1'
 json only/report.json 'set(j["seconds_by_stage"]) == {"read", "devices", "template", "write"}'
 json maps/report.json 'all(j["seconds_by_step"][k] > 0 for k in ("deformable registration", "length of its map", "maps handed over", "mean image"))'
@@ -152,6 +206,12 @@ got = struct.unpack("<%di" % (len(large) // 4), large)
 left, right = (sum(v == 312782546 + k and (i % 17 > 8) == k for i, v in enumerate(got)) for k in (0, 1))
 sys.exit(sum((a > 0) != (b > 0) for a, b in zip(want, got)) > 40 or min(left, right) < 0.4 * sum(want))
 P
+for name in template s1; do gzip -dc big/${name}_labels.nii.gz > names_$name.nii; done
+python3 - <<'P' || complain "other names on a subject"
+import struct, sys
+all, own = (set(struct.unpack("<4080i", open("names_" + n + ".nii", "rb").read()[352:])) for n in ("template", "s1"))
+sys.exit(not {0, 312782546, 312782547} <= own or not own <= all)
+P
 
 begin "what an earlier template has and this one has not goes, and files of others stay"
 cp s1.nii big/kept_warp.nii; cp big/s3_warp.nii.gz mine.nii.gz
@@ -159,7 +219,7 @@ exits 0 clvox atlas -o big $fast s1.nii s2.nii --deform none --rounds 0
 says 'big/s3_warp.nii.gz: of an earlier run.*removed'
 for name in s3_affine.txt s3_warp.nii.gz s1_warp.nii.gz s1_inverse_warp.nii.gz template_labels.nii.gz; do absent "big/$name"; done
 exists big/kept_warp.nii; exists big/s2_affine.txt
-json big/report.json 'len(j["removed"]) == 13'
+json big/report.json 'len(j["removed"]) == 16'
 
 begin "subjects of one name stay apart"
 mkdir -p a b && cp s1.nii a/t1.nii && cp s2.nii b/t1.nii
@@ -269,6 +329,7 @@ json grown/report.json 'j["options"]["regress"] == "age" and abs(j["result"]["te
 head -n 1 grown/summary_8.tsv | grep -q "age${tab}share" || complain "the summary lacks columns"
 exits 0 python3 "$here/end.py" SIGTERM 143 half state/template_0 "$program" atlas -q -o half $slow $along --skip-bad
 exists half/template_2.5.nii.gz; absent half/template_8.nii.gz
+exits 1 clvox atlas -q -o half $slow $along --skip-bad --template-only; one_sentence; says 'half/state: .*another template-only (0, not 1)'
 touch -d 2001-01-01 half/template_2.5.nii.gz
 exits 0 clvox atlas -o half $slow $along --skip-bad
 [ "$(date -r half/template_2.5.nii.gz +%Y)" = 2001 ] || complain "a template that was there was made again"
@@ -287,6 +348,10 @@ printf 'participant_id\tage\tweight\nsub-2\t8\t90\nsub-03\t1\t70\nsub-01\t2\t\n'
 exits 0 clvox atlas -o fromb $fast bids
 json fromb/report.json 'j["result"]["subjects"] == 3'
 [ "$(hash_of out/template.nii.gz)" = "$(hash_of fromb/template.nii.gz)" ] || complain "another template than of the same images"
+exits 1 clvox atlas -q -o x $fast bids --suffix T1w,T2w; one_sentence; says 'sub-01_ses-a_T1w.nii: it has no image of channel 2'
+exits 0 clvox atlas -o pairs $fast bids --suffix T1w,T2w --skip-bad -q; exists pairs/template_channel2.nii.gz
+json pairs/report.json 'j["result"]["subjects"] == 1 and len(j["left_out"]) == 2'
+exits 2 clvox atlas -o x bids --suffix T1w,; says '--suffix T1w,'
 cut -f 1,2,4- fromb/subjects.tsv > got
 { printf 'image\tsubject\tparticipant_id\tage\tweight\tsession\n'
   printf 'sub-01_ses-a_T1w_logjac.nii.gz\tsub-01_ses-a_T1w\tsub-01\t2\tn/a\tses-a\n'

@@ -239,6 +239,7 @@ tpl-study/tpl-study_logjac.nii.gz
 tpl-study/tpl-study_subjects.tsv
 tpl-study/tpl-study_summary.tsv
 $(of_subjects study)
+$(for k in 1 2 3; do for end in nii.gz json; do echo "sub-$k/ses-a/anat/sub-${k}_ses-a_space-T1w_seg-study_dseg.$end"; done; done)
 END
 exits 0 clvox atlas -o plain $fast --list set/list.tsv
 # alike PLAIN DERIVATIVES: the same bytes
@@ -253,6 +254,8 @@ alike() {
 }
 alike plain $out
 cmp -s plain/template_labels.nii.gz $out/tpl-study/tpl-study_dseg.nii.gz || complain "other labels"
+cmp -s plain/sub-2_ses-a_T1w_labels.nii.gz $out/sub-2/ses-a/anat/sub-2_ses-a_space-T1w_seg-study_dseg.nii.gz || complain "other labels of a subject"
+json $out/sub-2/ses-a/anat/sub-2_ses-a_space-T1w_seg-study_dseg.json 'j["Sources"] == ["../../sub-2/ses-a/anat/sub-2_ses-a_T1w.nii.gz", "bids::tpl-study/tpl-study_dseg.nii.gz"] and j["SpatialReference"] == j["Sources"][0] and j["Description"]'
 cmp -s plain/summary.tsv $out/tpl-study/tpl-study_summary.tsv || complain "another summary"
 json $out/tpl-study/tpl-study_T1w.json 'j["Sources"] == ["../../sub-%d/ses-a/anat/sub-%d_ses-a_T1w.nii.gz" % (k, k) for k in (3, 1, 2)] and j["SkullStripped"] is False and j["Description"]'
 json $out/tpl-study/tpl-study_dseg.json 'j["Sources"][0] == "../../sub-3/ses-a/anat/sub-3_ses-a_dseg.nii.gz"'
@@ -285,6 +288,22 @@ END
 exits 0 clvox atlas --bids-derivatives set/derivatives/growth $fast set --space linear --rounds 0 --deform none
 json set/derivatives/growth/sub-1/ses-a/anat/sub-1_ses-a_from-T1w_to-linear_mode-image_desc-affine_xfm.json 'j["Description"] == "Affine of ITK"'
 absent set/derivatives/growth/tpl-linear/tpl-linear_logjac.json; exists set/derivatives/growth/tpl-growth/cohort-1/tpl-growth_cohort-1_T1w.nii.gz
+
+begin "channels of a BIDS folder have templates by their suffixes"
+for k in 1 2 3; do
+    a=sub-$k/ses-a/anat/sub-${k}_ses-a
+    mkdir -p "both/sub-$k/ses-a/anat"; cp "set/${a}_T1w.nii.gz" "both/${a}_T1w.nii.gz"
+    exits 0 clvox filter gaussian "set/${a}_T1w.nii.gz" -o "both/${a}_T2w.nii.gz" --sigma 4mm -q
+done
+cp set/dataset_description.json both
+exits 0 clvox atlas --bids-derivatives both/derivatives/clvox $fast both --suffix T1w,T2w
+files both/derivatives/clvox << END
+.bidsignore
+dataset_description.json
+logs/tpl-study_T1w.json
+$(for end in T1w.nii.gz T1w.json T2w.nii.gz T2w.json logjac.nii.gz logjac.json subjects.tsv summary.tsv; do echo "tpl-study/tpl-study_$end"; done; of_subjects study)
+END
+json both/derivatives/clvox/tpl-study/tpl-study_T2w.json 'len(j["Sources"]) == 3 and all(s.endswith("_ses-a_T2w.nii.gz") for s in j["Sources"])'
 
 begin "a template that is ended or killed goes on and ends with the same bits"
 slow="--quick --linear translation --linear-rounds 1 --rounds 3 --shrink 2x1 --iterations 30x30 --tolerance 0"

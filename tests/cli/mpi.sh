@@ -38,11 +38,36 @@ for n in 2 3 4; do
 done
 
 begin "medians, and templates along a covariate"
-along="--list list.tsv --average median --regress age --at 57,66 --bandwidth 3"
+along="--list list.tsv --margin 3 --clip 0.01,0.99 --average median --regress age --at 57,66 --bandwidth 3"
 exits 0 clvox atlas -o grown $fast $along
 exits 0 together 3 atlas -o grown3 $fast $along --memory 30K # volumes of every process on disk
 for file in grown/*; do
     [ "${file#grown/}" = report.json ] || cmp "$file" "grown3/${file#grown/}" || complain "${file#grown/} differs"
+done
+
+begin "two channels"
+printf 'image\timage2\n' > two.tsv
+for k in 1 2 3 4; do echo "s$k.nii	s$((k + 1)).nii" >> two.tsv; done
+exits 0 clvox atlas -o chan $fast --list two.tsv
+exits 0 together 3 atlas -o chan3 $fast --list two.tsv
+for file in chan/*; do
+    [ "${file#chan/}" = report.json ] || cmp "$file" "chan3/${file#chan/}" || complain "${file#chan/} differs"
+done
+json chan3/report.json 'j["inputs"] == json.load(open("chan/report.json"))["inputs"]'
+exists chan3/template_channel2.nii.gz
+
+begin "a template to begin with; more processes than subjects"
+exits 0 clvox atlas -o begun $fast --template t.nii --margin 3 s1.nii s2.nii s3.nii
+exits 0 together 2 atlas -o begun2 $fast --template t.nii --margin 3 s1.nii s2.nii s3.nii
+exits 0 clvox atlas -o few $fast s1.nii s2.nii
+exits 0 together 4 atlas -o few4 $fast s1.nii s2.nii; says 'in 4 processes'
+exits 0 clvox atlas -o single $fast s1.nii --average median
+exits 0 together 2 atlas -o single2 $fast s1.nii --average median
+for pair in begun:begun2 few:few4 single:single2; do
+    for file in "${pair%:*}"/*; do
+        [ "${file#*/}" = report.json ] || cmp "$file" "${pair#*:}/${file#*/}" || complain "${file#*/} differs"
+    done
+    [ "$(ls "${pair%:*}")" = "$(ls "${pair#*:}")" ] || complain "other files"
 done
 
 begin "BIDS derivatives have the bytes and names of one process; what is refused is said once"

@@ -357,10 +357,17 @@ def population():
     warp = found.maps[0].warp
     assert equal(found.average, "a/template.nii.gz") and equal(warp, "a/p_fixed_warp.nii.gz")
     assert len(found.maps) == 2 and len(found.rounds) == 2 and told[-1].fraction == 1 and told[0].level is None and found.labels.kind == "label"
+    own = found.maps[1].labels  # back on the image's grid, and alive without what it came with
+    assert own.kind == "label" and own.shape == clvox.read(images[1]).shape and 0 < own.data.mean() < own.data.max()
     again = clvox.apply(images[1], found.average, [found.maps[1].warp, found.maps[1].matrix])
     assert again.shape == found.average.shape
     del found
     assert equal(warp, "a/p_fixed_warp.nii.gz")  # outlives what it came with
+    few = dict(linear="rigid", deform="greedy", shrink=(2,), iterations=(3,), rounds=1, linear_rounds=1)
+    two = clvox.atlas(images, further=[images], channel_weights=(1, 0), average="trimmed", **few)
+    assert equal(two.average, "a/template.nii.gz") and len(two.further) == 1 and equal(two.further[0], "a/template.nii.gz")
+    refused(["1 images of a further channel", "2 images"], clvox.atlas, images, further=[images[:1]])
+    refused(["2 channels", "3 channel_weights"], clvox.atlas, images, further=[images], channel_weights=(1, 2, 3))
     refused(["1 masks", "2 images"], clvox.atlas, images, masks=[None])
     refused(["averige", "average"], clvox.atlas, images, averige="mean")
     refused(["quick", "best"], clvox.atlas, images, quick=True, best=True)

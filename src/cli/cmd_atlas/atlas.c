@@ -144,6 +144,11 @@ static void log_options(command *cli, const cli_atlas_request *r, const clvox_at
     cJSON *used = cJSON_AddObjectToObject(cli->log, "options");
     cli_log_fields(used, clvox_atlas_table(), o);
     cli_log_fields(cJSON_AddObjectToObject(used, "registration"), clvox_register_table(), &o->registration);
+    if (o->channels > 1) {
+        cJSON_AddNumberToObject(used, "channels", o->channels);
+        cJSON_AddItemToObject(used, "channel_weights",
+                              cJSON_CreateDoubleArray(o->channel_weight, o->channels));
+    }
     if (r->ats) {
         cJSON_AddStringToObject(used, "regress", r->regress);
         cJSON_AddItemToObject(used, "at", cJSON_CreateDoubleArray(r->at, r->ats));
@@ -233,9 +238,12 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
         const cli_atlas_entry *e = &r->entry[i];
         subjects[i] = (clvox_atlas_subject){.image = e->volume, .mask = e->mask_volume, .labels = e->label_volume,
                                             .weight = e->weight, .name = e->image};
+        for (int c = 1; c < r->channels; c++)
+            subjects[i].further[c - 1] = e->further_volume[c - 1];
         r->with_labels |= e->label_volume != NULL;
     }
     r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0 && !o->template_only;
+    r->own_labels = r->with_labels && !o->template_only;
     if (r->dry_run) {
         status = cli_atlas_plan(cli, r, subjects, o);
         goto end;
@@ -309,6 +317,25 @@ static int read_values(cli_atlas_request *r)
     return CLVOX_OK;
 }
 
+/* "1,0.5": one for each channel. */
+static int read_channel_weights(const cli_atlas_request *r, clvox_atlas_options *o)
+{
+    const char *text = r->channel_weights;
+    double sum = 0;
+    for (int c = 0; c < r->channels; c++) {
+        char *end;
+        o->channel_weight[c] = strtod(text, &end);
+        if (end == text || !(o->channel_weight[c] >= 0) || !isfinite(o->channel_weight[c]) ||
+            *end != (c + 1 < r->channels ? ',' : 0))
+            return cli_misuse("--channel-weights %s: %d numbers of at least 0 with commas between them are "
+                              "needed, one for each channel",
+                              r->channel_weights, r->channels);
+        sum += o->channel_weight[c];
+        text = end + 1;
+    }
+    return sum > 0 ? CLVOX_OK : cli_misuse("--channel-weights: at least one must be above 0");
+}
+
 static int read_options(const cli_atlas_request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
@@ -324,7 +351,7 @@ end:
 
 int cmd_atlas(command *cli, int argc, char **argv)
 {
-    cli_atlas_request r = {.folder = NULL};
+    cli_atlas_request r = {.folder = NULL, .channels = 1};
     clvox_atlas_options o;
     const cli_option options[] = {
         {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results"},
@@ -333,9 +360,11 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"space", 0, CLI_TEXT, &r.space, "NAME",
          "with --bids-derivatives: the name of the template and its space (default: study)"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
-         "table of subjects instead: columns image, mask, labels, weight, covariates"},
+         "table of subjects: columns image, mask, labels, weight, image2 (second channel), covariates"},
         {"suffix", 0, CLI_TEXT, &r.suffix, "SUFFIX",
-         "with a BIDS folder: use the images that end in _SUFFIX (default: T1w)"},
+         "with a BIDS folder: use the images that end in _SUFFIX; T1w,T2w: two channels (default: T1w)"},
+        {"channel-weights", 0, CLI_TEXT, &r.channel_weights, "W,W...",
+         "weights of the channels in registrations, in order (default: equal)"},
         {"template", 0, CLI_TEXT, &r.start, "FILE", "start from this image and its grid (default: the mean)"},
         {"weights", 0, CLI_TEXT, &r.weights, "W,W...",
          "weights of the images in the averages, in order (default: 1)"},
@@ -386,12 +415,14 @@ int cmd_atlas(command *cli, int argc, char **argv)
         .about = "Builds an unbiased template of a population: rounds of registering every subject to the template,\n"
                  "removing the mean map, and averaging. The template does not depend on the order of subjects. Writes\n"
                  "  DIR/template.nii.gz          the average\n"
+                 "  DIR/template_channel2.nii.gz with image2 in the list: that of the second channel\n"
                  "  DIR/template_labels.nii.gz   with labels in the list: their vote\n"
                  "  DIR/NAME_affine.txt, _warp.nii.gz, _inverse_warp.nii.gz\n"
                  "                               of each image, from the template: applied as\n"
                  "                               `-t NAME_warp.nii.gz -t NAME_affine.txt`\n"
                  "  DIR/NAME_logjac.nii.gz       log Jacobian of its warp; above 0 the subject is larger\n"
                  "  DIR/template_logjac.nii.gz   their mean\n"
+                 "  DIR/NAME_labels.nii.gz       with labels in the list: the template's on its grid\n"
                  "  DIR/subjects.tsv             the list of these maps for `clvox stats`, with the list's columns\n"
                  "  DIR/summary.tsv              one row per subject, the least similar to the template first\n"
                  "  DIR/report.html              with --report: template, subjects on it, convergence\n"
@@ -471,6 +502,11 @@ int cmd_atlas(command *cli, int argc, char **argv)
         CLI_TRY(cli_atlas_read_weights(&r, r.weights));
     if (r.list)
         CLI_TRY(cli_atlas_read_list(&r));
+    o.channels = r.channels;
+    if (r.channel_weights)
+        CLI_TRY(read_channel_weights(&r, &o));
+    if (r.start && r.channels > 1)
+        return cli_misuse("--template is of one channel; a template of several begins with their means");
     status = run(cli, &r, &o);
 end:
     cli_atlas_free(&r);

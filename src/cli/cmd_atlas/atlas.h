@@ -14,9 +14,10 @@ enum { CLI_ATLAS_VALUES = 64 };
 
 typedef struct cli_atlas_entry {
     char *image, *mask, *labels, *name;
+    char *further[CLVOX_ATLAS_CHANNELS - 1]; /* images of channels 2 and on */
     char **known; /* the fields of the columns `column` of the request */
     double weight, covariate;
-    clvox_volume *volume, *mask_volume, *label_volume;
+    clvox_volume *volume, *mask_volume, *label_volume, *further_volume[CLVOX_ATLAS_CHANNELS - 1];
 } cli_atlas_entry;
 
 /* Why a subject is left out; "": it is not. Processes add them up as integers. */
@@ -30,9 +31,11 @@ enum { CLI_ATLAS_AT_ONCE = 2 };
 typedef struct cli_atlas_request {
     const char *folder;              /* of -o, or of the derivatives */
     const char *derivatives, *space; /* names as in BIDS */
-    char template_suffix[NAME_MAX + 1];
+    char template_suffix[CLVOX_ATLAS_CHANNELS][NAME_MAX + 1];
     const char *list, *start, *weights, *regress, *at_list;
-    const char *suffix; /* of the images of a BIDS folder */
+    const char *suffix; /* of the images of a BIDS folder, as typed: of every channel */
+    int channels;       /* images of a subject */
+    const char *channel_weights;
     double bandwidth;
     const char *given[CLVOX_MAX_OPTIONS], *of_register[CLVOX_MAX_OPTIONS];
     cli_presets presets;
@@ -58,6 +61,7 @@ typedef struct cli_atlas_request {
     double read_seconds;     /* of all subjects */
     double open_seconds;     /* of the devices */
     bool warps, with_labels; /* are written; with warps log J, too */
+    bool own_labels;         /* of every subject */
 } cli_atlas_request;
 
 /* ---- subjects ---- */
@@ -66,14 +70,15 @@ typedef struct cli_atlas_request {
 int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e);
 /* "1,2,0.5", one for each image. */
 int cli_atlas_read_weights(cli_atlas_request *r, const char *text);
-/* A table with a header: image, the covariate of a regression and, if wanted, mask, labels and weight, in any
- * order. */
+/* A table with a header: image, the covariate of a regression and, if wanted, mask, labels, weight and
+ * images of further channels, image2 and so on, in any order. */
 int cli_atlas_read_list(cli_atlas_request *r);
 /* The names of the columns of a table that are taken over into subjects.tsv: all but `own`, which ends with NULL. */
 int cli_atlas_find_columns(cli_atlas_request *r, const char *path, const char *const *own);
 /* Copies what a row says in these columns; for cli_table_free_names. */
 int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, char ***out);
-/* The images of a BIDS folder that end in _SUFFIX, each session one, with the columns of participants.tsv. */
+/* The images of a BIDS folder that end in _SUFFIX (of several channels _SUFFIX,SUFFIX), each session
+ * one, with the columns of participants.tsv. */
 int cli_atlas_read_bids(cli_atlas_request *r, const char *folder);
 bool cli_atlas_is_folder(const char *path);
 /* Reads all, or this process's share, in any thread; with skip_bad those that cannot be read have a
@@ -118,7 +123,10 @@ typedef enum cli_atlas_file {
     CLI_ATLAS_SUMMARY,
     CLI_ATLAS_PAGE,
     CLI_ATLAS_LOG,
-    CLI_ATLAS_STATE, /* a folder */
+    CLI_ATLAS_STATE,      /* a folder */
+    CLI_ATLAS_TEMPLATE_2, /* of the second channel, then of the others */
+    CLI_ATLAS_TEMPLATE_3,
+    CLI_ATLAS_TEMPLATE_4,
     CLI_ATLAS_FILES
 } cli_atlas_file;
 
@@ -128,11 +136,16 @@ typedef enum cli_atlas_map {
     CLI_ATLAS_WARP,
     CLI_ATLAS_INVERSE,
     CLI_ATLAS_LOG_JACOBIAN,
+    CLI_ATLAS_OWN_LABELS, /* the template's, on its own grid */
     CLI_ATLAS_MAPS
 } cli_atlas_map;
 
 /* FOLDER/template.nii.gz, FOLDER/template_AT.nii.gz of a regression, or the name of derivatives. */
 const char *cli_atlas_path(const cli_atlas_request *r, cli_atlas_file file, int at, char path[PATH_MAX]);
+/* Whether subjects have such a file; and whether it was written, where they take part. */
+bool cli_atlas_has_map(const cli_atlas_request *r, cli_atlas_map map);
+bool cli_atlas_wrote_map(const cli_atlas_request *r, cli_atlas_map map, const clvox_atlas_result *result,
+                         const char *path);
 const char *cli_atlas_map_path(const cli_atlas_request *r, int subject, cli_atlas_map map, int at,
                                char path[PATH_MAX]);
 /* A file as the table of subjects names it, against the table's folder. */

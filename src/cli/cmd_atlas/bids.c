@@ -14,6 +14,7 @@
 
 typedef struct scan {
     char *subject, *session, *path; /* session: NULL where there are none */
+    char *further[CLVOX_ATLAS_CHANNELS - 1]; /* images of channels 2 and on; NULL: missing */
 } scan;
 
 typedef struct bids {
@@ -22,6 +23,7 @@ typedef struct bids {
     scan *scan;
     int scans;
     bool sessions;
+    char suffix[CLVOX_ATLAS_CHANNELS][NAME_MAX + 1]; /* of every channel */
     char ***person; /* rows of participants.tsv: the fields of the request's columns */
     int people, id; /* id: the column participant_id */
 } bids;
@@ -46,30 +48,57 @@ static bool ends_with(const char *name, const char *suffix, const char *ending)
     return length > 0 && all > (size_t)length && !strcmp(name + all - length, end);
 }
 
-/* The image of a subject or session; none is no error. */
-static int find_image(bids *b, const char *folder, const char *subject, const char *session)
+/* "T1w,T2w" */
+static int read_suffixes(bids *b)
+{
+    const char *at = b->r->suffix;
+    for (b->r->channels = 0; b->r->channels < CLVOX_ATLAS_CHANNELS; at++) {
+        const size_t length = strcspn(at, ",");
+        if (!length || length > NAME_MAX)
+            break;
+        snprintf(b->suffix[b->r->channels++], sizeof *b->suffix, "%.*s", (int)length, at);
+        at += length;
+        if (!*at)
+            return CLVOX_OK;
+    }
+    return cli_misuse("--suffix %s: up to %d suffixes with commas between them are needed, as T1w,T2w",
+                      b->r->suffix, CLVOX_ATLAS_CHANNELS);
+}
+
+/* The image of a channel; "": there is none. */
+static int find_image(const char *folder, const char *suffix, char found[PATH_MAX])
 {
     int status = CLVOX_OK, count;
-    char path[2 * PATH_MAX], found[PATH_MAX] = "";
+    char path[2 * PATH_MAX];
     struct dirent **entry;
+    *found = 0;
     snprintf(path, sizeof path, "%s/anat", folder);
     count = scandir(path, &entry, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = entry[i]->d_name;
-        if (status < 0 || !(ends_with(name, b->r->suffix, ".nii.gz") || ends_with(name, b->r->suffix, ".nii"))) {
+        if (status < 0 || !(ends_with(name, suffix, ".nii.gz") || ends_with(name, suffix, ".nii"))) {
             free(entry[i]);
             continue;
         }
         if (*found)
-            status = clvox_fail(CLVOX_ERROR_DATA,
-                              "%s: more than one image ends in _%s (%s, %s); --suffix chooses, as in run-1_%s", path,
-                              b->r->suffix, strrchr(found, '/') + 1, name, b->r->suffix);
-        else if (snprintf(found, sizeof found, "%s/%s", path, name) >= PATH_MAX)
+            status =
+                clvox_fail(CLVOX_ERROR_DATA,
+                           "%s: more than one image ends in _%s (%s, %s); --suffix chooses, as in run-1_%s",
+                           path, suffix, strrchr(found, '/') + 1, name, suffix);
+        else if (snprintf(found, PATH_MAX, "%s/%s", path, name) >= PATH_MAX)
             status = clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", name);
         free(entry[i]);
     }
     if (count >= 0)
         free(entry);
+    return status;
+}
+
+/* The images of a subject or session; without that of the first channel, which is no error, none. */
+static int find_images(bids *b, const char *folder, const char *subject, const char *session)
+{
+    char found[PATH_MAX], further[PATH_MAX];
+    int status = find_image(folder, b->suffix[0], found);
     if (status < 0 || !*found)
         return status;
     scan *grown = realloc(b->scan, (size_t)(b->scans + 1) * sizeof *grown);
@@ -77,8 +106,16 @@ static int find_image(bids *b, const char *folder, const char *subject, const ch
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     b->scan = grown;
     scan *one = &b->scan[b->scans++];
-    *one = (scan){strdup(subject), session ? strdup(session) : NULL, strdup(found)};
+    *one = (scan){
+        .subject = strdup(subject), .session = session ? strdup(session) : NULL, .path = strdup(found)};
     b->sessions |= session != NULL;
+    for (int c = 1; c < b->r->channels; c++) {
+        status = find_image(folder, b->suffix[c], further);
+        if (status < 0)
+            return status;
+        if (*further && !(one->further[c - 1] = strdup(further)))
+            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    }
     return one->subject && one->path && (one->session || !session)
                ? CLVOX_OK
                : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -93,11 +130,11 @@ static int find_subject(bids *b, const char *subject)
     snprintf(folder, sizeof folder, "%s/%s", b->folder, subject);
     const int count = scandir(folder, &entry, is_session, alphasort);
     if (count <= 0)
-        status = find_image(b, folder, subject, NULL);
+        status = find_images(b, folder, subject, NULL);
     for (int i = 0; i < count; i++) {
         snprintf(session, sizeof session, "%s/%s", folder, entry[i]->d_name);
         if (status >= 0)
-            status = find_image(b, session, subject, entry[i]->d_name);
+            status = find_images(b, session, subject, entry[i]->d_name);
         free(entry[i]);
     }
     if (count >= 0)
@@ -119,7 +156,7 @@ static int find_all(bids *b)
         free(entry);
     if (status >= 0 && !b->scans)
         status = clvox_fail(CLVOX_ERROR_FILE, "%s: there is no sub-*/[ses-*/]anat/*_%s.nii.gz in this folder",
-                            b->folder, b->r->suffix);
+                            b->folder, b->suffix[0]);
     return status;
 }
 
@@ -178,12 +215,21 @@ static char **person_of(const bids *b, const char *subject)
     return NULL;
 }
 
+static void drop(cli_atlas_entry *e)
+{
+    free(e->image);
+    for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+        free(e->further[c - 1]);
+}
+
 static int add(bids *b, const scan *s, int regressed)
 {
     cli_atlas_request *r = b->r;
     const char *text[CLI_TABLE_COLUMNS] = {NULL};
     char *const *person = person_of(b, s->subject), *end;
     cli_atlas_entry e = {.image = strdup(s->path), .weight = 1, .covariate = NAN};
+    for (int c = 1; c < r->channels; c++)
+        e.further[c - 1] = s->further[c - 1] ? strdup(s->further[c - 1]) : NULL;
     for (int i = 0; i < r->columns; i++)
         text[i] = i == b->id ? s->subject : person ? person[i] : NULL;
     if (b->sessions)
@@ -192,14 +238,14 @@ static int add(bids *b, const scan *s, int regressed)
     if (strcmp(value, "n/a") != 0) {
         e.covariate = strtod(value, &end);
         if (*end || end == value || !isfinite(e.covariate)) {
-            free(e.image);
+            drop(&e);
             return clvox_fail(CLVOX_ERROR_FORMAT, "%s/participants.tsv: the %s of %s, %s, is not a number",
                               b->folder, r->regress, s->subject, value);
         }
     }
     const int status = cli_atlas_keep_fields(r, text, &e.known);
     if (status < 0) {
-        free(e.image);
+        drop(&e);
         return status;
     }
     return cli_atlas_add(r, &e);
@@ -227,6 +273,7 @@ int cli_atlas_read_bids(cli_atlas_request *r, const char *folder)
 {
     int status = CLVOX_OK, known = 0;
     bids b = {.r = r, .folder = folder};
+    CLI_TRY(read_suffixes(&b));
     CLI_TRY(find_all(&b));
     CLI_TRY(read_people(&b));
     known = r->columns;
@@ -240,6 +287,8 @@ end:
         free(b.scan[i].subject);
         free(b.scan[i].session);
         free(b.scan[i].path);
+        for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+            free(b.scan[i].further[c - 1]);
     }
     for (int i = 0; i < b.people; i++)
         cli_table_free_names(b.person[i], known ? known : r->columns);

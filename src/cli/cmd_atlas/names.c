@@ -14,9 +14,13 @@ typedef struct row {
     const char *description; /* of those that have a sidecar */
 } row;
 
+#define TEMPLATE "Unbiased template: average of the sources, each on it by a map of its own"
+
 static const row files[CLI_ATLAS_FILES] = {
-    [CLI_ATLAS_TEMPLATE] = {"template", ".nii.gz", "%P%i.nii.gz",
-                            "Unbiased template: average of the sources, each on it by a map of its own"},
+    [CLI_ATLAS_TEMPLATE] = {"template", ".nii.gz", "%P%i.nii.gz", TEMPLATE},
+    [CLI_ATLAS_TEMPLATE_2] = {"template", "_channel2.nii.gz", "%P%i.nii.gz", TEMPLATE},
+    [CLI_ATLAS_TEMPLATE_3] = {"template", "_channel3.nii.gz", "%P%i.nii.gz", TEMPLATE},
+    [CLI_ATLAS_TEMPLATE_4] = {"template", "_channel4.nii.gz", "%P%i.nii.gz", TEMPLATE},
     [CLI_ATLAS_LABELS] = {"template", "_labels.nii.gz", "%P%l.nii.gz", "Vote of the sources' labels"},
     [CLI_ATLAS_MEAN_LOG_JACOBIAN] = {"template", "_logjac.nii.gz", "%P_logjac.nii.gz",
                                      "Mean of the log Jacobians of the warps"},
@@ -40,13 +44,25 @@ static const row maps[CLI_ATLAS_MAPS] = {
          "is brought back by -t of the affine's inverse and -t of this, in this order"},
     [CLI_ATLAS_LOG_JACOBIAN] = {NULL, "_logjac.nii.gz", "%P%g_logjac.nii.gz",
                                 "Log Jacobian of the warp; above 0 the subject is larger than the template"},
+    [CLI_ATLAS_OWN_LABELS] = {NULL, "_labels.nii.gz", "%P_space-%a_seg-%b_dseg.nii.gz",
+                              "Labels of the template, brought back onto the grid of the image"},
 };
 
 /* ---- names ----------------------------------------------------------------- */
 
-static bool template_target(const cli_atlas_request *r, int at, cli_bids_target *out)
+/* The channel, from 0 on, of which a file is the template; -1: it is none. */
+static int channel_of(int file)
 {
-    const cli_bids_word suffix = {r->template_suffix, (int)strlen(r->template_suffix)};
+    return file == CLI_ATLAS_TEMPLATE     ? 0
+           : file >= CLI_ATLAS_TEMPLATE_2 ? file - CLI_ATLAS_TEMPLATE_2 + 1
+                                          : -1;
+}
+
+static bool template_target(const cli_atlas_request *r, int file, int at, cli_bids_target *out)
+{
+    const int channel = channel_of(file);
+    const char *text = r->template_suffix[channel > 0 ? channel : 0];
+    const cli_bids_word suffix = {text, (int)strlen(text)};
     return cli_bids_template(r->space, at < 0 || !r->ats ? 0 : at + 1, &suffix, out);
 }
 
@@ -74,9 +90,22 @@ const char *cli_atlas_path(const cli_atlas_request *r, cli_atlas_file file, int 
     if (!r->derivatives)
         snprintf(path, PATH_MAX, "%s/%s%s%s%s", r->folder, f->name, one ? "" : "_", one ? "" : r->at_name[at],
                  f->end);
-    else if (!template_target(r, at, &target) || !put(r, f->bids, &target, path))
+    else if (!template_target(r, (int)file, at, &target) || !put(r, f->bids, &target, path))
         *path = 0; /* cli_atlas_check_names has refused it */
     return path;
+}
+
+bool cli_atlas_has_map(const cli_atlas_request *r, cli_atlas_map map)
+{
+    return map == CLI_ATLAS_AFFINE || (map == CLI_ATLAS_OWN_LABELS ? r->own_labels : r->warps);
+}
+
+bool cli_atlas_wrote_map(const cli_atlas_request *r, cli_atlas_map map, const clvox_atlas_result *result,
+                         const char *path)
+{
+    /* Of a regression only some templates may have subjects with labels. */
+    return cli_atlas_has_map(r, map) &&
+           (map != CLI_ATLAS_OWN_LABELS || (result->average ? result->labels != NULL : !access(path, F_OK)));
 }
 
 const char *cli_atlas_map_path(const cli_atlas_request *r, int subject, cli_atlas_map map, int at,
@@ -131,6 +160,23 @@ static int check_different(const cli_atlas_request *r)
     return status;
 }
 
+/* Templates are named as the images of the first subject; where that tells channels not apart, by their
+ * number. */
+static void name_channels(cli_atlas_request *r, const cli_bids_name *first)
+{
+    for (int c = 0; c < r->channels; c++) {
+        char *to = r->template_suffix[c];
+        const char *image = c ? r->entry[0].further[c - 1] : NULL;
+        cli_bids_name name = *first;
+        bool apart = !c || (image && cli_bids_read(image, &name));
+        snprintf(to, sizeof *r->template_suffix, "%.*s", name.suffix.length, name.suffix.at);
+        for (int k = 0; k < c; k++)
+            apart = apart && strcmp(r->template_suffix[k], to) != 0;
+        if (!apart)
+            snprintf(to, sizeof *r->template_suffix, "channel%d", c + 1);
+    }
+}
+
 int cli_atlas_check_names(cli_atlas_request *r)
 {
     char path[PATH_MAX];
@@ -145,8 +191,7 @@ int cli_atlas_check_names(cli_atlas_request *r)
                 "is not sub-LABEL_..._SUFFIX.nii.gz; rename it, or give -o",
                 image);
         if (!i)
-            snprintf(r->template_suffix, sizeof r->template_suffix, "%.*s", name.suffix.length,
-                     name.suffix.at);
+            name_channels(r, &name);
         for (int k = 0; k < CLI_ATLAS_MAPS; k++)
             if (!*cli_atlas_map_path(r, i, (cli_atlas_map)k, r->ats ? r->ats - 1 : 0, path))
                 return clvox_fail(CLVOX_ERROR_FILE, "%s: the names of its derivatives are too long", image);
@@ -186,17 +231,19 @@ static int write_of_subject(command *cli, const cli_atlas_request *r, int subjec
     int status = CLVOX_OK;
     char path[PATH_MAX], out[PATH_MAX], template[PATH_MAX];
     cli_atlas_path(r, CLI_ATLAS_TEMPLATE, at, template);
-    for (int k = 0; k < (r->warps ? CLI_ATLAS_MAPS : CLI_ATLAS_WARP); k++) {
+    for (int k = 0; k < CLI_ATLAS_MAPS; k++) {
+        const bool labels = k == CLI_ATLAS_OWN_LABELS;
         cli_atlas_map_path(r, subject, (cli_atlas_map)k, at, path);
-        if (!cli_atlas_sidecar(r, k, true, path, out))
+        if (!cli_atlas_wrote_map(r, (cli_atlas_map)k, result, path) ||
+            !cli_atlas_sidecar(r, k, true, path, out))
             continue;
         cJSON *one = cli_sidecar(k == CLI_ATLAS_AFFINE && !r->warps ? "Affine of ITK" : maps[k].description);
         if (k == CLI_ATLAS_LOG_JACOBIAN)
             cli_sidecar_source(one, r->folder, cli_atlas_map_path(r, subject, CLI_ATLAS_WARP, at, path));
         else
             cli_sidecar_source(one, r->folder, r->entry[subject].image);
-        cli_sidecar_source(one, r->folder, template);
-        cli_sidecar_grid(one, r->folder, template, NULL, false);
+        cli_sidecar_source(one, r->folder, labels ? cli_atlas_path(r, CLI_ATLAS_LABELS, at, path) : template);
+        cli_sidecar_grid(one, r->folder, labels ? r->entry[subject].image : template, NULL, false);
         CLI_TRY(put_sidecar(cli, one, out));
     }
     (void)result;
@@ -216,7 +263,8 @@ int cli_atlas_write_sidecars(command *cli, const cli_atlas_request *r, int at,
         cli_atlas_path(r, (cli_atlas_file)k, at, path);
         bool stripped = true;
         if (!cli_atlas_sidecar(r, k, false, path, out) || (k == CLI_ATLAS_LABELS && !r->with_labels) ||
-            (k == CLI_ATLAS_MEAN_LOG_JACOBIAN && !r->warps) || access(path, F_OK))
+            (k == CLI_ATLAS_MEAN_LOG_JACOBIAN && !r->warps) || channel_of(k) >= r->channels ||
+            access(path, F_OK))
             continue;
         snprintf(text, sizeof text, r->ats ? "%s, at %s %s" : "%s", files[k].description, r->regress,
                  r->ats ? r->at_name[at] : "");
@@ -224,15 +272,16 @@ int cli_atlas_write_sidecars(command *cli, const cli_atlas_request *r, int at,
         for (int i = 0; i < r->count; i++) {
             const cli_atlas_entry *e = &r->entry[i];
             const char *source = k == CLI_ATLAS_TEMPLATE ? e->image
+                                 : channel_of(k) > 0     ? e->further[channel_of(k) - 1]
                                  : k == CLI_ATLAS_LABELS
                                      ? e->labels
                                      : cli_atlas_map_path(r, i, CLI_ATLAS_LOG_JACOBIAN, at, path);
             if (!(result->map[i].share > 0) || !source)
                 continue;
             cli_sidecar_source(one, r->folder, source);
-            stripped = stripped && (k != CLI_ATLAS_TEMPLATE || cli_sidecar_stripped(e->image));
+            stripped = stripped && (channel_of(k) < 0 || cli_sidecar_stripped(source));
         }
-        if (k == CLI_ATLAS_TEMPLATE)
+        if (channel_of(k) >= 0)
             cJSON_AddBoolToObject(one, "SkullStripped", stripped);
         CLI_TRY(put_sidecar(cli, one, out));
     }

@@ -162,7 +162,10 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     m->device_bytes = result.device_bytes;
     for (int i = 0; i < r->count; i++) {
         const size_t share = clvox_grid_voxels(&subjects[i].image->grid) * sizeof(float) / (size_t)r->count;
-        m->image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL));
+        m->image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL) + r->own_labels);
+        for (int c = 1; c < o.channels; c++)
+            m->image_bytes +=
+                2 * clvox_grid_voxels(&subjects[i].further[c - 1]->grid) * sizeof(float) / (size_t)r->count;
         m->label_bytes += share * (size_t)(subjects[i].labels != NULL);
     }
     status = time_writing(cli, &result, &m->writing);
@@ -179,7 +182,7 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                deforms = o->registration.deform != CLVOX_DEFORM_NONE;
     const int linear = moves ? o->linear_rounds : 0, templates = r->ats ? r->ats : 1;
     const int rounds = deforms ? o->rounds * templates : 0,
-              averages = 1 + linear + rounds + (r->ats ? templates : 0);
+              averages = o->channels * (1 + linear + rounds + (r->ats ? templates : 0));
     const double turns = ceil((double)e->subjects / (e->devices * m->at_once)),
                  own = ceil((double)e->subjects / e->processes);
     const double said =
@@ -202,7 +205,7 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                         (double)m->voxels * ((deforms ? 28 : 4) * own +
                                              (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
                  within = r->store ? fmin(kept, (double)r->limit) : kept;
-    e->host_bytes = within + 60 * (double)m->voxels;
+    e->host_bytes = within + (60 + 8 * (o->channels - 1)) * (double)m->voxels;
     e->disk_bytes = kept - within;
 }
 

@@ -41,13 +41,17 @@ static int claim_template(command *cli, const cli_atlas_request *r, int at)
                                            [CLI_ATLAS_PAGE] = r->report,
                                            [CLI_ATLAS_LABELS] = r->with_labels,
                                            [CLI_ATLAS_MEAN_LOG_JACOBIAN] = r->warps,
-                                           [CLI_ATLAS_SUBJECTS] = r->warps};
+                                           [CLI_ATLAS_SUBJECTS] = r->warps,
+                                           [CLI_ATLAS_TEMPLATE_2] = r->channels > 1,
+                                           [CLI_ATLAS_TEMPLATE_3] = r->channels > 2,
+                                           [CLI_ATLAS_TEMPLATE_4] = r->channels > 3};
     for (int k = 0; k < CLI_ATLAS_FILES; k++)
         if (written[k])
             CLI_TRY(claim(cli, r, k, false, cli_atlas_path(r, (cli_atlas_file)k, at, path)));
     for (int i = 0; i < r->count; i++)
-        for (int k = 0; k < (r->warps ? CLI_ATLAS_MAPS : CLI_ATLAS_WARP); k++)
-            CLI_TRY(claim(cli, r, k, true, cli_atlas_map_path(r, i, (cli_atlas_map)k, at, path)));
+        for (int k = 0; k < CLI_ATLAS_MAPS; k++)
+            if (cli_atlas_has_map(r, (cli_atlas_map)k))
+                CLI_TRY(claim(cli, r, k, true, cli_atlas_map_path(r, i, (cli_atlas_map)k, at, path)));
 end:
     return status;
 }
@@ -214,6 +218,10 @@ static int write_subject(writing *w, int subject)
         cli_atlas_map_path(w->r, subject, (cli_atlas_map)k, w->at, path[k]);
     if (w->result->average && cli_is_first(w->cli))
         CLI_TRY(clvox_affine_write(CLI_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path[CLI_ATLAS_AFFINE]));
+    if (m->labels) {
+        CLI_TRY(clvox_volume_write(m->labels, path[CLI_ATLAS_OWN_LABELS]));
+        clvox_store_rest(m->labels);
+    }
     if (!w->sum || !m->warp)
         goto end;
     CLI_TRY(clvox_warp_write(m->warp, path[CLI_ATLAS_WARP]));
@@ -245,8 +253,11 @@ static void log_subjects(command *cli, const cli_atlas_request *r, int at, const
 {
     char path[PATH_MAX];
     for (int i = 0; i < r->count; i++)
-        for (int k = 0; k < (r->warps ? CLI_ATLAS_MAPS : CLI_ATLAS_WARP) && result->map[i].share > 0; k++)
-            cli_log_output(cli, cli_atlas_map_path(r, i, (cli_atlas_map)k, at, path));
+        for (int k = 0; k < CLI_ATLAS_MAPS && result->map[i].share > 0; k++) {
+            cli_atlas_map_path(r, i, (cli_atlas_map)k, at, path);
+            if (cli_atlas_wrote_map(r, (cli_atlas_map)k, result, path))
+                cli_log_output(cli, path);
+        }
 }
 
 /* Of every subject; with warps also the mean of log J over the team, and the list of all. */
@@ -298,6 +309,11 @@ static int write_template(command *cli, const cli_atlas_request *r, int at, cons
     cli_atlas_path(r, CLI_ATLAS_SUMMARY, at, path);
     CLI_TRY(there ? CLVOX_OK : write_summary(r, result, path));
     cli_log_output(cli, path);
+    for (int c = 1; c < r->channels; c++) {
+        cli_atlas_path(r, (cli_atlas_file)(CLI_ATLAS_TEMPLATE_2 + c - 1), at, path);
+        CLI_TRY(there ? CLVOX_OK : clvox_volume_write(result->further[c - 1], path));
+        cli_log_output(cli, path);
+    }
     cli_atlas_path(r, CLI_ATLAS_TEMPLATE, at, path);
     if (there && access(path, F_OK))
         status = clvox_fail(CLVOX_ERROR_FILE,

@@ -22,6 +22,10 @@ static void entry_free(cli_atlas_entry *e, int columns)
     clvox_volume_destroy(&e->volume);
     clvox_volume_destroy(&e->mask_volume);
     clvox_volume_destroy(&e->label_volume);
+    for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++) {
+        free(e->further[c - 1]);
+        clvox_volume_destroy(&e->further_volume[c - 1]);
+    }
 }
 
 /* The file's name without its folder and ending, with _2 and so on where others have it too. */
@@ -61,7 +65,7 @@ int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e)
     return name_entry(r, &r->entry[r->count++]);
 }
 
-enum { IMAGE, COVARIATE, MASK, LABELS, WEIGHT, KNOWN };
+enum { IMAGE, COVARIATE, MASK, LABELS, WEIGHT, IMAGE2, KNOWN = IMAGE2 + CLVOX_ATLAS_CHANNELS - 1 };
 
 int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, char ***out)
 {
@@ -82,6 +86,8 @@ static int read_row(void *user, int line, const char *const *text)
     const char *value = r->regress ? text[COVARIATE] : "n/a";
     cli_atlas_entry e = {.image = cli_table_path(r->list, text[IMAGE]), .mask = cli_table_path(r->list, text[MASK]),
                          .labels = cli_table_path(r->list, text[LABELS]), .weight = 1, .covariate = NAN};
+    for (int c = 1; c < r->channels; c++)
+        e.further[c - 1] = cli_table_path(r->list, text[IMAGE2 + c - 1]);
     if (strcmp(value, "n/a") != 0)
         e.covariate = strtod(value, &end);
     if (end && (*end || end == value || !isfinite(e.covariate))) {
@@ -135,13 +141,37 @@ int cli_atlas_find_columns(cli_atlas_request *r, const char *path, const char *c
     return status;
 }
 
+/* How many channels the columns are of. */
+static int find_channels(cli_atlas_request *r, const char *path, const char *const *further)
+{
+    char **column;
+    int count;
+    const int status = cli_table_names(path, &column, &count);
+    bool there[CLVOX_ATLAS_CHANNELS] = {false};
+    for (int i = 0; i < count; i++)
+        for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+            there[c - 1] |= !strcmp(column[i], further[c - 1]);
+    cli_table_free_names(column, count);
+    for (r->channels = 1; r->channels < CLVOX_ATLAS_CHANNELS && there[r->channels - 1]; r->channels++)
+        ;
+    for (int c = r->channels; c < CLVOX_ATLAS_CHANNELS; c++)
+        if (there[c])
+            return clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is a column `%s` and none `%s`", path,
+                              further[c], further[r->channels - 1]);
+    return status;
+}
+
 int cli_atlas_read_list(cli_atlas_request *r)
 {
     /* Those of the list itself, and those that subjects.tsv has of its own. */
-    static const char *const own[] = {"image", "mask", "labels", "weight", "subject", "log_affine", "", NULL};
+    static const char *const own[] = {"image",  "mask",    "labels",     "weight", "image2", "image3",
+                                      "image4", "subject", "log_affine", "",       NULL};
     /* Without a regression the second column is the first once more. */
-    const char *names[CLI_TABLE_COLUMNS] = {"image", r->regress ? r->regress : "image", "mask", "labels", "weight"};
-    int status = cli_atlas_find_columns(r, r->list, own);
+    const char *names[CLI_TABLE_COLUMNS] = {
+        "image", r->regress ? r->regress : "image", "mask", "labels", "weight", "image2", "image3", "image4"};
+    int status = find_channels(r, r->list, names + IMAGE2);
+    if (status >= 0)
+        status = cli_atlas_find_columns(r, r->list, own);
     for (int i = 0; i < r->columns; i++)
         names[KNOWN + i] = r->column[i];
     if (status >= 0)
@@ -152,23 +182,37 @@ int cli_atlas_read_list(cli_atlas_request *r)
 }
 
 /* Files of a subject; of those that it has not the path is NULL. */
-enum { OF_SUBJECT = 3 };
+enum { LABEL_MAP = 2, OF_SUBJECT = 3 + CLVOX_ATLAS_CHANNELS - 1 };
 static void list_inputs(cli_atlas_entry *e, cli_input inputs[OF_SUBJECT])
 {
     inputs[0] = (cli_input){e->image, &e->volume, 0};
     inputs[1] = (cli_input){e->mask, &e->mask_volume, CLI_AS_MASK};
-    inputs[2] = (cli_input){e->labels, &e->label_volume, CLI_AS_LABELS};
+    inputs[LABEL_MAP] = (cli_input){e->labels, &e->label_volume, CLI_AS_LABELS};
+    for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+        inputs[LABEL_MAP + c] = (cli_input){e->further[c - 1], &e->further_volume[c - 1], 0};
 }
 
 /* Of a subject whose files are read. */
 static int check_loaded(const cli_atlas_request *r, cli_atlas_entry *e)
 {
     int status = CLVOX_OK;
-    clvox_volume *const all[OF_SUBJECT] = {e->volume, e->mask_volume, e->label_volume};
+    clvox_volume *all[OF_SUBJECT] = {e->volume, e->mask_volume, e->label_volume};
     if (r->regress && !isfinite(e->covariate))
         return clvox_fail(CLVOX_ERROR_DATA, "%s: its %s is not known", e->image, r->regress);
     if (e->volume && (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR))
         return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
+    for (int c = 1; c < r->channels && e->volume; c++) {
+        const clvox_volume *v = all[LABEL_MAP + c] = e->further_volume[c - 1];
+        if (!v)
+            return clvox_fail(
+                CLVOX_ERROR_DATA,
+                "%s: it has no image of channel %d; every subject has one of each (--skip-bad leaves out "
+                "those that lack one)",
+                e->image, c + 1);
+        if (v->frames != 1 || v->kind != CLVOX_KIND_SCALAR)
+            return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel",
+                              e->further[c - 1]);
+    }
     if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
     for (int i = 0; i < OF_SUBJECT; i++)
@@ -191,8 +235,9 @@ static int load_group(command *cli, cli_atlas_entry *const *entry, int count, bo
         for (int k = OF_SUBJECT * i; k < OF_SUBJECT * (i + 1); k++)
             if (inputs[k].path)
                 CLI_TRY(cli_claim_input(cli, inputs[k].path));
-        for (int k = 0; k < 2 && labels; k++)
-            inputs[OF_SUBJECT * i + k].path = NULL;
+        for (int k = 0; k < OF_SUBJECT && labels; k++)
+            if (k != LABEL_MAP)
+                inputs[OF_SUBJECT * i + k].path = NULL;
     }
     status = cli_load(cli, inputs, OF_SUBJECT * count, NULL, NULL, false);
     logged = cJSON_GetObjectItem(cli->log, "inputs");

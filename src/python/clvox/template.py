@@ -18,17 +18,23 @@ _READY = {field[0]: field[1] for field in _abi.clvox_atlas_regression._fields_}[
 
 
 class Atlas(Result):
-    """What atlas() made: average (a Volume, the template), labels (the vote of the subjects' labels, or None), maps (one a
-    subject: matrix, warp, inverse_warp, likeness, displacement_mm, share, left_out), rounds (removed_voxels, left_voxels,
-    spread_mm, change, sharpness), resumed and more, as clvox_atlas_result of include/clvox/atlas.h documents them. A map
-    leads from the template to the subject: apply(subject, template, [map.warp, map.matrix])."""
+    """What atlas() made: average (a Volume, the template), further (those of further channels), labels (the vote of the
+    subjects' labels, or None), maps (one a subject: matrix, warp, inverse_warp, labels (the template's on its own grid),
+    likeness, displacement_mm, share, left_out), rounds (removed_voxels, left_voxels, spread_mm, change, sharpness), resumed and
+    more, as clvox_atlas_result of include/clvox/atlas.h documents them. A map leads from the template to the subject:
+    apply(subject, template, [map.warp, map.matrix])."""
 
 
 def _taken(struct: ctypes.Structure, *pointers: str) -> Result:
     """A struct's values, of which these volumes are no longer the struct's own."""
     copy = type(struct).from_buffer_copy(struct)
     for name in pointers:
-        setattr(struct, name, None)
+        several = getattr(struct, name)
+        if isinstance(several, ctypes.Array):
+            for place in range(len(several)):
+                several[place] = type(several[place])()
+        else:
+            setattr(struct, name, None)
     return values(copy)
 
 
@@ -41,8 +47,10 @@ def _each(what: str, given: Optional[Sequence[Any]], count: int) -> Sequence[Any
 class _Run:
     """What both functions give the library; alive as long as this."""
 
-    def __init__(self, images, masks, labels, weights, names, presets, state, progress, options):
+    def __init__(self, images, masks, labels, weights, names, presets, state, progress, options, further=None,
+                 channel_weights=None):
         self.count = count = len(images)
+        self.further = further = list(further or [])
         self.struct = struct = _abi.clvox_atlas_options()
         lib.clvox_atlas_defaults(struct)
         own, theirs = table_options("atlas"), table_options("register")
@@ -52,7 +60,14 @@ class _Run:
         set_options("atlas", {key: value for key, value in options.items() if key not in of_register}, struct)
         if state is not None:
             struct.state = os.fsencode(state)
-        self.subjects, self.held = (_abi.clvox_atlas_subject * max(count, 1))(), []
+        most = _abi.CLVOX_ATLAS_CHANNELS
+        if len(further) >= most or len(channel_weights or ()) not in (0, len(further) + 1):
+            raise Error(f"atlas: {len(further) + 1} channels and {len(channel_weights or ())} channel_weights; give up to {most}, "
+                        "and a weight for each or none")
+        struct.channels = len(further) + 1
+        for place, one in enumerate(channel_weights or ()):
+            struct.channel_weight[place] = one
+        self.subjects, self.held, self.others = (_abi.clvox_atlas_subject * max(count, 1))(), [], []
         for subject, image, mask, label, weight, name in zip(
                 self.subjects, images, _each("masks", masks, count), _each("label maps", labels, count),
                 _each("weights", weights, count), _each("names", names, count)):
@@ -61,6 +76,10 @@ class _Run:
             for field, part in zip(("image", "mask", "labels"), parts):
                 if part is not None:
                     setattr(subject, field, ctypes.pointer(part))
+            for place, channel in enumerate(further):
+                part = volume(_each("images of a further channel", channel, count)[len(self.held) - 1]).struct()
+                self.others.append(part)
+                subject.further[place] = ctypes.pointer(part)
             subject.weight = 1 if weight is None else weight
             subject.name = (name or f"image {len(self.held)}").encode()
         self.callback = Progress(progress)
@@ -69,7 +88,7 @@ class _Run:
 
 def _parts(result):
     """The maps and rounds of a template."""
-    maps = [_taken(result.map[i], "warp", "inverse_warp") for i in range(result.subjects)]
+    maps = [_taken(result.map[i], "warp", "inverse_warp", "labels") for i in range(result.subjects)]
     return {"maps": maps, "rounds": [values(result.round[i]) for i in range(result.rounds)], "resumed": result.resumed,
             "device_bytes": result.device_bytes}
 
@@ -88,26 +107,30 @@ def _copy(pointer):
 @with_options("atlas")
 def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[ImageLike]]] = None,
           labels: Optional[Sequence[Optional[ImageLike]]] = None, weights: Optional[Sequence[float]] = None,
-          names: Optional[Sequence[str]] = None, start: Optional[ImageLike] = None, quick: bool = False, regular: bool = False,
-          best: bool = False, state: Union[str, os.PathLike[str], None] = None, progress: Watcher = None,
+          names: Optional[Sequence[str]] = None, start: Optional[ImageLike] = None,
+          further: Optional[Sequence[Sequence[ImageLike]]] = None, channel_weights: Optional[Sequence[float]] = None,
+          quick: bool = False, regular: bool = False, best: bool = False,
+          state: Union[str, os.PathLike[str], None] = None, progress: Watcher = None,
           context: Optional[Context] = None, **options: Any) -> Atlas:
     """Builds the unbiased template of a population: rounds of registering every subject to the template, removing the mean
     map, and averaging.
 
     images: one a subject, on any grids. masks, labels, weights, names: lists with one for each, or None.
     start: an image to begin with, whose grid the template has (None: the mean of the subjects).
+    further: a list for each further channel, with an image for each subject; all channels are registered together, by
+    channel_weights (None: equal).
     quick, regular, best: presets of the registrations. state: a folder from which a run that was stopped goes on.
     progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
     Takes the options of register(), too. Returns an Atlas."""
-    run = _Run(images, masks, labels, weights, names, (quick, regular, best), state, progress, options)
+    run = _Run(images, masks, labels, weights, names, (quick, regular, best), state, progress, options, further, channel_weights)
     result = _abi.clvox_atlas_result()
     run.callback.call(lib.clvox_atlas, context_or_own(context), run.subjects, run.count, optional(start), run.struct, result)
     try:
         parts = _parts(result)
-        whole = _taken(result, "average", "labels")
+        whole = _taken(result, "average", "labels", "further")
     finally:
         lib.clvox_atlas_result_destroy(result)
-    return Atlas(average=whole.average, labels=whole.labels, **parts)
+    return Atlas(average=whole.average, further=whole.further[:len(run.further)], labels=whole.labels, **parts)
 
 
 @with_options("atlas")
