@@ -8,8 +8,10 @@
 #include "atlas/atlas.h"
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/spares.h"
 #include "clvox/threads.h"
 #include "clvox/filter.h"
+#include "io/volume.h"
 #include "transform/apply.h"
 
 typedef struct pair {
@@ -238,15 +240,15 @@ int clv_atlas_average(clv_atlas_run *a, int to_come)
     const size_t n = clvox_grid_voxels(&a->grid);
     clvox_volume **warped = w.warped = calloc((size_t)a->count, sizeof *warped);
     w.room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w.room);
-    w.sum = calloc(n, sizeof *w.sum);
-    w.weight = calloc(n, sizeof *w.weight);
+    w.sum = clv_large_zeros(n * sizeof *w.sum);
+    w.weight = clv_large_zeros(n * sizeof *w.weight);
     if (!warped || !w.room || !w.sum || !w.weight)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING, CLVOX_ATLAS_PULL,
                                                 CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
     double mark = clv_seconds();
-    CLV_TRY(clvox_team_agree(a->o->team, clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
+    CLV_TRY(clvox_team_agree(a->o->team, clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
     CLV_TRY(a->o->average == CLVOX_AVERAGE_MEAN ? take_mean(&w) : take_middle(&w));
     CLV_TRY(clvox_team_agree(a->o->team, a->o->unsharp > 0 ? sharpen(a) : CLVOX_OK));
     CLV_TRY(clv_atlas_spread(a, 0, a->next->data, n * sizeof(float)));
@@ -262,8 +264,8 @@ end:
         clvox_volume_destroy(&warped[i]);
     free(warped);
     free(w.room);
-    free(w.sum);
-    free(w.weight);
+    clv_large_free(w.sum);
+    clv_large_free(w.weight);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include "atlas/atlas.h"
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/spares.h"
 #include "clvox/threads.h"
 #include "op/field/compose.h"
 #include "op/field/velocity_sum.h"
@@ -452,8 +453,8 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
         pthread_mutex_init(&lock[i], NULL);
     velocities w = {.a = a, .lock = lock, .values = 3 * clvox_grid_voxels(&a->grid)};
     w.sums = calloc((size_t)a->devices, sizeof(clv_buffer *));
-    w.sum = malloc(w.values * sizeof *w.sum);
-    w.mean = malloc(w.values * sizeof *w.mean);
+    w.sum = clv_large(w.values * sizeof *w.sum);
+    w.mean = clv_large(w.values * sizeof *w.mean);
     if (!w.sums || !w.sum || !w.mean)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
@@ -470,7 +471,7 @@ end:
     for (int i = 0; i < LOCKS; i++)
         pthread_mutex_destroy(&lock[i]);
     free(w.sums);
-    free(w.sum);
-    free(w.mean);
+    clv_large_free(w.sum);
+    clv_large_free(w.mean);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "atlas/atlas.h"
+#include "io/volume.h"
 #include "runtime/device/gate.h"
 #include "transform/field.h"
 
@@ -137,7 +138,7 @@ static int fresh(const clv_atlas_run *a, clvox_volume **kept)
     if (*kept && !a->o->store)
         return CLVOX_OK;
     clvox_volume_destroy(kept);
-    return clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, kept);
+    return clv_volume_room(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, kept);
 }
 
 int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device)

@@ -11,6 +11,7 @@
 #include "clvox/threads.h"
 #include "base/select.h"
 #include "io/orientation.h"
+#include "io/volume.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
@@ -134,7 +135,7 @@ static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
     const size_t n = clvox_grid_voxels(&from->grid);
     double low = 0, high = 0, largest = 0;
     clv_orientation o;
-    CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &s->image));
+    CLV_TRY(clv_volume_room(&from->grid, 1, CLVOX_KIND_SCALAR, &s->image));
     range_of(from, a->o->keep_intensities, s->image->data, &low, &high);
     if (!(high > low)) {
         status = clv_atlas_fail(

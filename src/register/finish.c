@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "io/volume.h"
 #include "op/field/jacobian.h"
 #include "op/image/resample.h"
 #include "op/image/statistics.h"
@@ -105,7 +106,7 @@ static int warp_moving(clv_registration *run, const clv_buffer *u, const clvox_v
                        clvox_register_result *result)
 {
     int status = CLVOX_OK;
-    CLV_TRY(clvox_volume_create(&run->fixed_grid, 1, moving->kind, &result->warped));
+    CLV_TRY(clv_volume_room(&run->fixed_grid, 1, moving->kind, &result->warped));
     result->warped->type = moving->type;
     CLV_TRY(
         clv_buffer_write(run->ctx, run->channels[0].moving, 0, moving->data, (size_t)run->m * sizeof(float)));

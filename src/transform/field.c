@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/spares.h"
 #include "clvox/threads.h"
 #include "io/orientation.h"
+#include "io/volume.h"
 
 /* Voxels that travel at once, and voxels of one piece of work. */
 enum { CHUNK = 1 << 20, PIECE = 1 << 14 };
@@ -187,7 +189,7 @@ int clv_field_unpack(clvox_context *ctx, const float *values, const clvox_grid *
     const bool packed = clv_fields_packed(ctx);
     const size_t voxels = clvox_grid_voxels(grid);
     conversion c = {.size = grid->size, .from = values, .count = voxels};
-    const int status = clvox_volume_create(grid, 3, CLVOX_KIND_DISPLACEMENT, out);
+    const int status = clv_volume_room(grid, 3, CLVOX_KIND_DISPLACEMENT, out);
     if (status < 0)
         return status;
     clv_field_frame(grid, c.reorient);
@@ -206,7 +208,7 @@ int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, 
     size_t voxels = clvox_grid_voxels(&warp->grid), chunk = voxels < CHUNK ? voxels : CHUNK;
     bool packed = clv_fields_packed(ctx);
     conversion c;
-    float *values = malloc(3 * chunk * sizeof *values);
+    float *values = clv_large(3 * chunk * sizeof *values);
     if (!values)
         return clvox_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
     CLV_TRY(packing(warp, sign, &c));
@@ -226,7 +228,7 @@ int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, 
                                      values + part * c.count, bytes));
     }
 end:
-    free(values);
+    clv_large_free(values);
     return status;
 }
 
@@ -255,8 +257,8 @@ static int download(clvox_context *ctx, const clv_buffer *field, const clvox_gri
     clvox_volume *made = NULL;
     float *values = NULL;
     *out = NULL;
-    CLV_TRY(clvox_volume_create(grid, 3, CLVOX_KIND_DISPLACEMENT, &made));
-    if (field && !(values = malloc(3 * chunk * sizeof *values))) {
+    CLV_TRY(clv_volume_room(grid, 3, CLVOX_KIND_DISPLACEMENT, &made));
+    if (field && !(values = clv_large(3 * chunk * sizeof *values))) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
         goto end;
     }
@@ -279,7 +281,7 @@ static int download(clvox_context *ctx, const clv_buffer *field, const clvox_gri
     made = NULL;
 end:
     clvox_volume_destroy(&made);
-    free(values);
+    clv_large_free(values);
     return status;
 }
 
