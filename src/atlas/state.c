@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/matrix.h"
 #include "base/place.h"
+#include "base/spares.h"
 #include "io/plain.h"
 #include "register/options.h"
 #include "runtime/runtime.h"
@@ -88,9 +89,9 @@ end:
     return status;
 }
 
-/* false where the file is not there, damaged or of another run, place or size. Round and template are for the
- * caller to compare. */
-static bool load(const clv_atlas_run *a, const char *name, head *h, const piece *p, int count)
+/* false where the file is not there, damaged or of another run, place or size; with round and template of *h, also where
+ * it is of others, before much is read. */
+static bool load(const clv_atlas_run *a, const char *name, bool same_round, head *h, const piece *p, int count)
 {
     const head want = *h;
     char path[PATH_MAX];
@@ -103,7 +104,7 @@ static bool load(const clv_atlas_run *a, const char *name, head *h, const piece 
         bytes += p[i].size;
     bool whole = size == sizeof *h + bytes && clv_file_read_at(fd, path, h, sizeof *h, 0) >= 0 &&
                  !memcmp(h->magic, want.magic, sizeof h->magic) && h->bytes == bytes && h->key == want.key &&
-                 h->place == want.place;
+                 h->place == want.place && (!same_round || (h->round == want.round && h->at == want.at));
     for (int i = 0; whole && i < count; at += p[i++].size) {
         whole = clv_file_read_at(fd, path, p[i].bytes, p[i].size, at) >= 0;
         crc = libdeflate_crc32(crc, p[i].bytes, p[i].size);
@@ -243,7 +244,7 @@ static int round_pieces(const clv_atlas_run *a, piece p[ROUND_PIECES])
 static int load_for_all(const clv_atlas_run *a, head *h, const piece *p, bool *there)
 {
     int status = CLVOX_OK;
-    *there = is_first(a) && load(a, "round", h, p, ROUND_PIECES);
+    *there = is_first(a) && load(a, "round", false, h, p, ROUND_PIECES);
     CLV_TRY(clv_atlas_spread(a, 0, there, sizeof *there));
     if (*there)
         CLV_TRY(clv_atlas_spread(a, 0, h, sizeof *h));
@@ -401,7 +402,7 @@ static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, float *fie
 /* Room for the fields of a subject, one behind the other. */
 static int fields_of(const clv_atlas_run *a, float **fields)
 {
-    *fields = malloc(6 * clvox_grid_voxels(&a->grid) * sizeof **fields);
+    *fields = clv_large(6 * clvox_grid_voxels(&a->grid) * sizeof **fields);
     return *fields ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
@@ -447,7 +448,7 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
     a->keeping += clv_seconds() - mark;
     pthread_mutex_unlock(&a->lock);
 end:
-    free(fields);
+    clv_large_free(fields);
     return status;
 }
 
@@ -466,7 +467,7 @@ int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device)
     if (a->out->rounds >= a->linear)
         CLV_TRY(fields_of(a, &fields));
     const int count = subject_pieces(a, &map, fields, place, name, p);
-    if (!load(a, name, &h, p, count) || h.round != a->out->rounds || h.at != a->at)
+    if (!load(a, name, true, &h, p, count))
         goto end;
     s->map = map;
     if (fields)
@@ -477,7 +478,7 @@ int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device)
         CLV_TRY(clv_atlas_fields_keep(a, s));
     status = 1;
 end:
-    free(fields);
+    clv_large_free(fields);
     return status;
 }
 
@@ -506,7 +507,7 @@ int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_re
     piece p[2];
     head h = head_of(a, -1);
     const int count = template_pieces(a, at, r, name, p);
-    const bool whole = load(a, name, &h, p, count) && h.at == at;
+    const bool whole = load(a, name, false, &h, p, count) && h.at == at;
     r->rounds = h.round;
     return clvox_team_agree(a->o->team,
                             whole ? CLVOX_OK
