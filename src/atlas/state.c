@@ -29,7 +29,8 @@
 
 static const char MAGIC[8] = "clvatlas";
 
-/* Maps are kept while that takes no more than this share of the time, after so many seconds that are free. */
+/* Maps are kept while fetching them takes no more than this share of the devices' time, after so many seconds that are
+ * free; those are spent on waiting for a slow disk, too, which later goes without. */
 static const double SHARE = .05, FREE = .5;
 
 typedef struct head {
@@ -47,6 +48,9 @@ typedef struct piece {
     void *bytes;
     size_t size;
 } piece;
+
+/* What follows a head of a subject: its matrix, what speaks against it and, in deformable rounds, both warps. */
+enum { SUBJECT_PIECES = 4 };
 
 static const char *path_in(const char *folder, const char *name, char path[PATH_MAX])
 {
@@ -111,6 +115,141 @@ static bool load(const clv_atlas_run *a, const char *name, bool same_round, head
     }
     close(fd);
     return whole && crc == h->crc;
+}
+
+/* ---- written beside the run ---------------------------------------------- */
+
+/* A file that waits, with all that its pieces point to. */
+typedef struct note {
+    char name[32];
+    head h;
+    piece p[SUBJECT_PIECES];
+    int count;
+    clvox_atlas_map map;
+    void *owned[2];
+} note;
+
+/* NOTES: on their way at once, those that are being filled among them. */
+enum { NOTES = 3 };
+typedef struct clv_atlas_keeper {
+    const clv_atlas_run *a;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    note *waiting[NOTES];
+    int count, under_way; /* those that wait, and those that are filled, wait or are written */
+    bool over;
+    int status; /* the first that failed */
+    char sentence[2048];
+} clv_atlas_keeper;
+
+static void drop(note **n)
+{
+    if (!*n)
+        return;
+    clv_large_free((*n)->owned[0]);
+    clv_large_free((*n)->owned[1]);
+    free(*n);
+    *n = NULL;
+}
+
+static void *write_notes(void *argument)
+{
+    clv_atlas_keeper *k = argument;
+    pthread_mutex_lock(&k->lock);
+    for (;;) {
+        while (!k->count && !k->over)
+            pthread_cond_wait(&k->changed, &k->lock);
+        if (!k->count)
+            break;
+        note *n = k->waiting[0];
+        k->count--;
+        for (int i = 0; i < k->count; i++)
+            k->waiting[i] = k->waiting[i + 1];
+        const bool failed = k->status < 0;
+        pthread_mutex_unlock(&k->lock);
+        const int status = failed ? CLVOX_OK : save(k->a, n->name, n->h, n->p, n->count);
+        drop(&n);
+        pthread_mutex_lock(&k->lock);
+        if (status < 0) {
+            k->status = status;
+            snprintf(k->sentence, sizeof k->sentence, "%s", clvox_message()); /* it belongs to this thread */
+        }
+        k->under_way--;
+        pthread_cond_broadcast(&k->changed);
+    }
+    pthread_mutex_unlock(&k->lock);
+    return NULL;
+}
+
+/* With the run's lock held. */
+static int keeper_of(clv_atlas_run *a, clv_atlas_keeper **out)
+{
+    *out = a->keeper;
+    if (a->keeper)
+        return CLVOX_OK;
+    clv_atlas_keeper *k = calloc(1, sizeof *k);
+    if (!k)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    k->a = a;
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_cond_init(&k->changed, NULL);
+    if (pthread_create(&k->thread, NULL, write_notes, k)) {
+        pthread_cond_destroy(&k->changed);
+        pthread_mutex_destroy(&k->lock);
+        free(k);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "no thread for the state of the run");
+    }
+    *out = a->keeper = k;
+    return CLVOX_OK;
+}
+
+/* A place for one more note: 1; 0 where there is none and nobody waits for it; or the failure of an earlier note. */
+static int reserve(clv_atlas_keeper *k, bool wait)
+{
+    int status;
+    pthread_mutex_lock(&k->lock);
+    while (wait && k->under_way == NOTES && k->status >= 0)
+        pthread_cond_wait(&k->changed, &k->lock);
+    status = k->under_way < NOTES;
+    if (k->status < 0)
+        status = clvox_fail((clvox_status)k->status, "%s", k->sentence);
+    if (status > 0)
+        k->under_way++;
+    pthread_mutex_unlock(&k->lock);
+    return status;
+}
+
+/* Into the reserved place; NULL: it is not needed. */
+static void submit(clv_atlas_keeper *k, note *n)
+{
+    pthread_mutex_lock(&k->lock);
+    if (n)
+        k->waiting[k->count++] = n;
+    else
+        k->under_way--;
+    pthread_cond_broadcast(&k->changed);
+    pthread_mutex_unlock(&k->lock);
+}
+
+int clv_atlas_state_close(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    clv_atlas_keeper *k = a->keeper;
+    if (!k)
+        return CLVOX_OK;
+    pthread_mutex_lock(&k->lock);
+    k->over = true;
+    pthread_cond_broadcast(&k->changed);
+    pthread_mutex_unlock(&k->lock);
+    pthread_join(k->thread, NULL);
+    if (k->status < 0)
+        status = clvox_fail((clvox_status)k->status, "%s", k->sentence);
+    pthread_cond_destroy(&k->changed);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+    a->keeper = NULL;
+    return status;
 }
 
 /* ---- what a run is of ---------------------------------------------------- */
@@ -357,14 +496,27 @@ end:
     return status;
 }
 
-int clv_atlas_state_advance(const clv_atlas_run *a)
+/* Copies of a round's pieces, which the run goes on changing. */
+static int copy_pieces(note *n, const piece *p)
+{
+    char *at = n->owned[0] = clv_large(p[0].size + p[1].size + p[2].size);
+    if (!at)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (n->count = 0; n->count < ROUND_PIECES; n->count++) {
+        n->p[n->count] = (piece){at, p[n->count].size};
+        memcpy(at, p[n->count].bytes, p[n->count].size);
+        at += p[n->count].size;
+    }
+    return CLVOX_OK;
+}
+
+/* By the first member of a team. */
+static int note_round(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     piece p[ROUND_PIECES] = {{0}};
-    if (!a->o->state)
-        return CLVOX_OK;
-    if (!is_first(a))
-        goto end;
+    clv_atlas_keeper *k = NULL;
+    note *n = calloc(1, sizeof *n);
     CLV_TRY(round_pieces(a, p));
     standing *to = p[0].bytes;
     for (int i = 0; i < a->count; i++) {
@@ -375,16 +527,31 @@ int clv_atlas_state_advance(const clv_atlas_run *a)
         to[i].base = s->base;
         to[i].kernel = s->kernel;
     }
-    head h = head_of(a, -1);
-    h.registered = a->registered;
-    status = save(a, "round", h, p, ROUND_PIECES);
+    if (!n) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    snprintf(n->name, sizeof n->name, "round");
+    n->h = head_of(a, -1);
+    n->h.registered = a->registered;
+    CLV_TRY(copy_pieces(n, p));
+    CLV_TRY(keeper_of(a, &k));
+    CLV_TRY(reserve(k, true));
+    submit(k, n);
+    n = NULL;
 end:
+    drop(&n);
     free(p[0].bytes);
-    return clvox_team_agree(a->o->team, status);
+    return status;
 }
 
-/* What follows a head of a subject: its matrix, what speaks against it and, in deformable rounds, both warps. */
-enum { SUBJECT_PIECES = 4 };
+int clv_atlas_state_advance(clv_atlas_run *a)
+{
+    if (!a->o->state)
+        return CLVOX_OK;
+    return clvox_team_agree(a->o->team, is_first(a) ? note_round(a) : CLVOX_OK);
+}
+
 static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, float *fields, int place, char name[32],
                           piece p[SUBJECT_PIECES])
 {
@@ -422,33 +589,49 @@ end:
     return status;
 }
 
-int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
+/* Its map, and its fields as they are now. */
+static int fill(clv_atlas_run *a, const clv_atlas_member *s, note *n)
 {
-    char name[32];
-    piece p[SUBJECT_PIECES];
+    int status = CLVOX_OK;
     const int place = (int)(s - a->s);
     const size_t field = 3 * clvox_grid_voxels(&a->grid);
-    clvox_atlas_map map = s->map;
     float *fields = NULL;
+    if (s->fields.there)
+        CLV_TRY(fields_of(a, &fields));
+    n->owned[0] = fields;
+    for (int i = 0; fields && i < 2; i++)
+        CLV_TRY(clv_atlas_fields_read(a, s, i, fields + (size_t)i * field));
+    n->map = s->map;
+    n->h = head_of(a, place);
+    n->count = subject_pieces(a, &n->map, fields, place, n->name, n->p);
+end:
+    return status;
+}
+
+int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
+{
+    clv_atlas_keeper *k = NULL;
     const double mark = clv_seconds();
     if (!a->o->state)
         return CLVOX_OK;
     pthread_mutex_lock(&a->lock);
+    const bool patient = a->keeping < FREE;
     int status = begin_keeping(a, mark);
+    if (status > 0)
+        status = keeper_of(a, &k) < 0 ? CLVOX_ERROR_MEMORY : 1;
     pthread_mutex_unlock(&a->lock);
+    if (status > 0)
+        status = reserve(k, patient);
     if (status <= 0)
         return status;
-    if (s->fields.there)
-        CLV_TRY(fields_of(a, &fields));
-    for (int i = 0; fields && i < 2; i++)
-        CLV_TRY(clv_atlas_fields_read(a, s, i, fields + (size_t)i * field));
-    const int count = subject_pieces(a, &map, fields, place, name, p);
-    CLV_TRY(save(a, name, head_of(a, place), p, count));
+    note *n = calloc(1, sizeof *n);
+    status = n ? fill(a, s, n) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (status < 0)
+        drop(&n);
+    submit(k, n);
     pthread_mutex_lock(&a->lock);
     a->keeping += clv_seconds() - mark;
     pthread_mutex_unlock(&a->lock);
-end:
-    clv_large_free(fields);
     return status;
 }
 
