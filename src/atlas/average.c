@@ -142,27 +142,46 @@ static void add_values(const float *value, size_t count, double weight, double s
     }
 }
 
+/* Subjects that are summed at once: where they lie on disk a group, whose memory is given back before the next one's is
+ * read. */
+static int together(const clv_atlas_run *a)
+{
+    return a->o->store ? CLV_ATLAS_TOGETHER : a->count;
+}
+
+static void divide(const averaging *w, size_t from, size_t count)
+{
+    for (size_t v = from; v < from + count; v++)
+        w->a->next->data[v] =
+            w->weight[v] ? (float)((double)w->sum[v] / w->a->scale / ((double)w->weight[v] / WEIGHT_SCALE)) : 0;
+}
+
+/* While a slice of sums is in a cache: all of a group, and where it is the last one and there is no team, the mean. */
 static int sum_slice(void *user, size_t index, int worker)
 {
     const averaging *w = user;
-    const size_t slice = (size_t)w->a->grid.size[0] * (size_t)w->a->grid.size[1], from = index * slice;
+    const clv_atlas_run *a = w->a;
+    const size_t slice = (size_t)a->grid.size[0] * (size_t)a->grid.size[1], from = index * slice;
+    const int end = w->from + together(a);
     (void)worker;
-    for (int i = w->from; i < w->a->count && i < w->from + CLV_ATLAS_TOGETHER; i++)
+    if (!w->from) {
+        memset(w->sum + from, 0, slice * sizeof *w->sum);
+        memset(w->weight + from, 0, slice * sizeof *w->weight);
+    }
+    for (int i = w->from; i < a->count && i < end; i++)
         if (w->warped[i])
-            add_values(w->warped[i]->data + from, slice, w->a->s[i].weight, w->a->scale, w->sum + from,
-                       w->weight + from);
+            add_values(w->warped[i]->data + from, slice, a->s[i].weight, a->scale, w->sum + from, w->weight + from);
+    if (end >= a->count && !a->o->team)
+        divide(w, from, slice);
     return CLVOX_OK;
 }
 
 static int divide_slice(void *user, size_t index, int worker)
 {
     const averaging *w = user;
-    const clv_atlas_run *a = w->a;
-    const size_t slice = (size_t)a->grid.size[0] * (size_t)a->grid.size[1];
+    const size_t slice = (size_t)w->a->grid.size[0] * (size_t)w->a->grid.size[1];
     (void)worker;
-    for (size_t v = index * slice; v < (index + 1) * slice; v++)
-        a->next->data[v] =
-            w->weight[v] ? (float)((double)w->sum[v] / a->scale / ((double)w->weight[v] / WEIGHT_SCALE)) : 0;
+    divide(w, index * slice, slice);
     return CLVOX_OK;
 }
 
@@ -172,13 +191,16 @@ static int take_mean(averaging *w)
     int status = CLVOX_OK;
     const clv_atlas_run *a = w->a;
     const size_t n = clvox_grid_voxels(&a->grid);
-    for (w->from = 0; w->from < a->count; w->from += CLV_ATLAS_TOGETHER) {
-        for (int i = w->from + CLV_ATLAS_TOGETHER; i < a->count && i < w->from + 2 * CLV_ATLAS_TOGETHER; i++)
+    const int group = together(a);
+    for (w->from = 0; w->from < a->count; w->from += group) {
+        for (int i = w->from + group; i < a->count && i < w->from + 2 * group; i++)
             clvox_store_expect(w->warped[i]);
         CLV_TRY(clvox_parallel((size_t)a->grid.size[2], sum_slice, w));
-        for (int i = w->from; i < a->count && i < w->from + CLV_ATLAS_TOGETHER; i++)
+        for (int i = w->from; i < a->count && i < w->from + group; i++)
             clvox_store_rest(w->warped[i]);
     }
+    if (!a->o->team)
+        return CLVOX_OK;
     CLV_TRY(clv_atlas_total(a, w->sum, n));
     CLV_TRY(clv_atlas_total(a, w->weight, n));
     status = clvox_parallel((size_t)a->grid.size[2], divide_slice, w);
@@ -240,8 +262,8 @@ int clv_atlas_average(clv_atlas_run *a, int to_come)
     const size_t n = clvox_grid_voxels(&a->grid);
     clvox_volume **warped = w.warped = calloc((size_t)a->count, sizeof *warped);
     w.room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w.room);
-    w.sum = clv_large_zeros(n * sizeof *w.sum);
-    w.weight = clv_large_zeros(n * sizeof *w.weight);
+    w.sum = clv_large(n * sizeof *w.sum);
+    w.weight = clv_large(n * sizeof *w.weight);
     if (!warped || !w.room || !w.sum || !w.weight)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
