@@ -292,12 +292,13 @@ int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s)
     clv_atlas_fields *f = &s->fields;
     clvox_volume **to[2] = {&s->map.warp, &s->map.inverse_warp};
     for (int i = 0; f->there && i < 2; i++) {
-        if (f->buffer[i])
-            CLV_TRY(clv_field_download(a->ctx[f->device], f->buffer[i], &a->grid, 1, to[i]));
-        else
+        if (f->buffer[i]) {
+            CLV_TRY(clv_field_download_shown(a->ctx[f->device], f->buffer[i], &a->grid, &a->shown, to[i]));
+        } else {
             CLV_TRY(clv_field_unpack(a->ctx[0], f->kept[i]->data, &a->grid, to[i]));
+            CLV_TRY(clv_atlas_show(a, to[i]));
+        }
         clvox_volume_destroy(&f->kept[i]);
-        CLV_TRY(clv_atlas_show(a, to[i]));
         CLV_TRY(clv_atlas_keep(a, *to[i]));
     }
     clv_atlas_fields_drop(a, s);
