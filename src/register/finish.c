@@ -130,7 +130,8 @@ static int give(clv_registration *run, const clv_buffer *field, int which, clvox
     const clv_register_fields *to = run->fields;
     const size_t bytes = 3 * (size_t)run->n * sizeof(float);
     if (!to)
-        return clv_field_download(run->ctx, field, &run->fixed_grid, 1, volume);
+        return run->shown ? clv_field_download_shown(run->ctx, field, &run->fixed_grid, run->shown, volume)
+                          : clv_field_download(run->ctx, field, &run->fixed_grid, 1, volume);
     if (to->buffer[which])
         return clv_buffer_copy(run->ctx, field, 0, to->buffer[which], 0, bytes);
     return clv_buffer_read(run->ctx, field, 0, to->values[which], bytes);
