@@ -336,7 +336,8 @@ static int end_state(clv_atlas_run *a, int status)
     char sentence[2048];
     snprintf(sentence, sizeof sentence, "%s", clvox_message());
     const int closed = clv_atlas_state_close(a);
-    return status < 0 ? clvox_fail((clvox_status)status, "%s", sentence) : clvox_team_agree(a->o->team, closed);
+    return status < 0 ? clvox_fail((clvox_status)status, "%s", sentence)
+                      : clvox_team_agree(a->o->team, closed);
 }
 
 static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subject *subjects)

@@ -68,7 +68,7 @@ typedef struct clv_atlas_run {
     double scale;       /* of intensities in sums of integers */
     clvox_atlas_result *out;
     char *key;              /* what a state has to be of; NULL: none is kept */
-    double opened, keeping; /* seconds: when the state was opened, and what keeping maps has taken since of devices' time */
+    double opened, keeping; /* seconds: when the state was opened, and what devices have spent on it since */
     struct clv_atlas_keeper *keeper; /* writes the state beside the run; NULL: nothing has been kept */
     const char *stage;
     double done, all;

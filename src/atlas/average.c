@@ -142,8 +142,8 @@ static void add_values(const float *value, size_t count, double weight, double s
     }
 }
 
-/* Subjects that are summed at once: where they lie on disk a group, whose memory is given back before the next one's is
- * read. */
+/* Subjects that are summed at once: where they lie on disk a group, whose memory is given back before the
+ * next one's is read. */
 static int together(const clv_atlas_run *a)
 {
     return a->o->store ? CLV_ATLAS_TOGETHER : a->count;
@@ -153,10 +153,12 @@ static void divide(const averaging *w, size_t from, size_t count)
 {
     for (size_t v = from; v < from + count; v++)
         w->a->next->data[v] =
-            w->weight[v] ? (float)((double)w->sum[v] / w->a->scale / ((double)w->weight[v] / WEIGHT_SCALE)) : 0;
+            w->weight[v] ? (float)((double)w->sum[v] / w->a->scale / ((double)w->weight[v] / WEIGHT_SCALE))
+                         : 0;
 }
 
-/* While a slice of sums is in a cache: all of a group, and where it is the last one and there is no team, the mean. */
+/* While a slice of sums is in a cache: all of a group, and where it is the last one and there is no team,
+ * the mean. */
 static int sum_slice(void *user, size_t index, int worker)
 {
     const averaging *w = user;
@@ -170,7 +172,8 @@ static int sum_slice(void *user, size_t index, int worker)
     }
     for (int i = w->from; i < a->count && i < end; i++)
         if (w->warped[i])
-            add_values(w->warped[i]->data + from, slice, a->s[i].weight, a->scale, w->sum + from, w->weight + from);
+            add_values(w->warped[i]->data + from, slice, a->s[i].weight, a->scale, w->sum + from,
+                       w->weight + from);
     if (end >= a->count && !a->o->team)
         divide(w, from, slice);
     return CLVOX_OK;

@@ -89,8 +89,8 @@ end:
 
 /* ---- the mean velocity ---------------------------------------------------- */
 
-/* PART: as many values as stay in a cache with one subject's. PIECE: of a sum, as many as come from a device at once, into
- * one of SLOTS places, for which a thread each adds up the devices' pieces. */
+/* PART: as many values as stay in a cache with one subject's. PIECE: of a sum, as many as come from a device
+ * at once, into one of SLOTS places, for which a thread each adds up the devices' pieces. */
 enum { PART = 4096, PIECE = 1 << 17, SLOTS = 8 };
 
 typedef struct velocities {
@@ -165,7 +165,8 @@ static float mean_of(const velocities *w, int64_t sum)
     return (float)((double)sum / (double)CLV_VELOCITY_UNIT / w->a->weights);
 }
 
-/* One piece, which the devices' rooms have in this slot: all in one pass, as the host's memory is what limits it. */
+/* One piece, which the devices' rooms have in this slot: all in one pass, as the host's memory is what
+ * limits it. */
 static void add_piece(const velocities *w, size_t slot, size_t from, size_t count)
 {
     int64_t sum[PART];
@@ -187,7 +188,7 @@ static void add_piece(const velocities *w, size_t slot, size_t from, size_t coun
     }
 }
 
-/* Every SLOTS-th piece from `slot` on: the sum of all devices' and the host's, and without a team the mean. */
+/* Every SLOTS-th piece from `slot` on: the sum of the devices' and the host's, without a team the mean. */
 static int add_up(void *user, size_t slot, int worker)
 {
     int status = CLVOX_OK;

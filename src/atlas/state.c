@@ -9,9 +9,12 @@
 #include <inttypes.h>
 #include <libdeflate.h>
 #include <limits.h>
+#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "atlas/atlas.h"
@@ -29,9 +32,9 @@
 
 static const char MAGIC[8] = "clvatlas";
 
-/* Maps are kept while fetching them takes no more than this share of the devices' time, after so many seconds that are
- * free; those are spent on waiting for a slow disk, too, which later goes without. */
-static const double SHARE = .05, FREE = .5;
+/* Maps are kept while fetching them takes no more than this share of the devices' time, after so many seconds
+ * that are free; until these are used up a device waits a moment for a slow disk, too. */
+static const double SHARE = .05, FREE = .5, PATIENCE = .05;
 
 typedef struct head {
     char magic[8];
@@ -49,7 +52,7 @@ typedef struct piece {
     size_t size;
 } piece;
 
-/* What follows a head of a subject: its matrix, what speaks against it and, in deformable rounds, both warps. */
+/* What follows a head of a subject: its matrix, what speaks against it, in deformable rounds both warps. */
 enum { SUBJECT_PIECES = 4 };
 
 static const char *path_in(const char *folder, const char *name, char path[PATH_MAX])
@@ -93,9 +96,10 @@ end:
     return status;
 }
 
-/* false where the file is not there, damaged or of another run, place or size; with round and template of *h, also where
- * it is of others, before much is read. */
-static bool load(const clv_atlas_run *a, const char *name, bool same_round, head *h, const piece *p, int count)
+/* false where the file is not there, damaged or of another run, place or size; with round and template of
+ * *h, also where it is of others, before much is read. */
+static bool load(const clv_atlas_run *a, const char *name, bool same_round, head *h, const piece *p,
+                 int count)
 {
     const head want = *h;
     char path[PATH_MAX];
@@ -204,13 +208,20 @@ static int keeper_of(clv_atlas_run *a, clv_atlas_keeper **out)
     return CLVOX_OK;
 }
 
-/* A place for one more note: 1; 0 where there is none and nobody waits for it; or the failure of an earlier note. */
-static int reserve(clv_atlas_keeper *k, bool wait)
+/* A place for one more note: 1; 0 where there is none within so many seconds; or the failure of an earlier
+ * note. */
+static int reserve(clv_atlas_keeper *k, double patience)
 {
     int status;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    const double end = (double)until.tv_nsec * 1e-9 + patience;
+    until.tv_sec += (time_t)end;
+    until.tv_nsec = (long)((end - floor(end)) * 1e9);
     pthread_mutex_lock(&k->lock);
-    while (wait && k->under_way == NOTES && k->status >= 0)
-        pthread_cond_wait(&k->changed, &k->lock);
+    while (k->under_way == NOTES && k->status >= 0)
+        if (pthread_cond_timedwait(&k->changed, &k->lock, &until))
+            break;
     status = k->under_way < NOTES;
     if (k->status < 0)
         status = clvox_fail((clvox_status)k->status, "%s", k->sentence);
@@ -536,9 +547,12 @@ static int note_round(clv_atlas_run *a)
     n->h.registered = a->registered;
     CLV_TRY(copy_pieces(n, p));
     CLV_TRY(keeper_of(a, &k));
-    CLV_TRY(reserve(k, true));
+    do
+        CLV_TRY(reserve(k, 1));
+    while (!status);
     submit(k, n);
     n = NULL;
+    status = CLVOX_OK;
 end:
     drop(&n);
     free(p[0].bytes);
@@ -621,7 +635,7 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
         status = keeper_of(a, &k) < 0 ? CLVOX_ERROR_MEMORY : 1;
     pthread_mutex_unlock(&a->lock);
     if (status > 0)
-        status = reserve(k, patient);
+        status = reserve(k, patient ? PATIENCE : 0);
     if (status <= 0)
         return status;
     note *n = calloc(1, sizeof *n);
@@ -644,7 +658,9 @@ int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device)
     const size_t field = 3 * clvox_grid_voxels(&a->grid);
     clvox_atlas_map map = {.warp = NULL};
     float *fields = NULL;
-    if (!a->o->state)
+    char path[PATH_MAX];
+    snprintf(name, sizeof name, "subject_%d", place);
+    if (!a->o->state || access(path_in(a->o->state, name, path), R_OK))
         return 0;
     head h = head_of(a, place);
     if (a->out->rounds >= a->linear)

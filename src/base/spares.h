@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large pieces of host memory. Fresh ones come page by page, at a fault each, and the system clears them: what is given back
- * waits for its next use, up to clvox_spares. */
+/* Large pieces of host memory. Fresh ones come page by page, at a fault each, and the system clears them:
+ * what is given back waits for its next use, up to clvox_spares. */
 #ifndef CLV_BASE_SPARES_H
 #define CLV_BASE_SPARES_H
 

@@ -67,7 +67,8 @@ int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result
     clv_orientation o, back;
     clv_orientation_of(fixed, &o);
     clv_orientation_inverse(&o, &back);
-    if (result->warp && memcmp(&result->warp->grid, fixed, sizeof *fixed) != 0) /* else it came so from the device */
+    if (result->warp &&
+        memcmp(&result->warp->grid, fixed, sizeof *fixed) != 0) /* else it came so from the device */
         CLV_TRY(clv_orientation_replace(&back, fixed, &result->warp));
     if (result->inverse_warp && memcmp(&result->inverse_warp->grid, fixed, sizeof *fixed) != 0)
         CLV_TRY(clv_orientation_replace(&back, fixed, &result->inverse_warp));

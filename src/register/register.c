@@ -224,7 +224,8 @@ end:
     return status;
 }
 
-/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. shown: the fixed grid as given. */
+/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. shown: the fixed
+ * grid as given. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
                          const clvox_register_options *options, const clv_register_fields *fields,
                          const clvox_grid *shown, double mark, clvox_register_result *result)
@@ -255,8 +256,9 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     if (coarse)
         CLV_TRY(clv_register_coarsen(context, &fixed_grid, &moving_grid, &images, &copies));
     clv_register_describe(&run, &images, &fixed_grid, &moving_grid);
-    run.shown =
-        !coarse && !run.points.count && !run.shapes.count && run.image_count == run.channel_count ? shown : NULL;
+    run.shown = !coarse && !run.points.count && !run.shapes.count && run.image_count == run.channel_count
+                    ? shown
+                    : NULL;
     const clv_model *deform = clv_model_find(options->deform);
     count = clv_register_list(&run, &images, requests);
     status = clv_pool_take(context, requests, count);

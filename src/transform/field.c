@@ -91,7 +91,8 @@ typedef struct conversion {
     float *to;
     size_t from_voxel, from_part, to_voxel, to_part;
     size_t first, count;
-    const clv_strides *placed; /* where voxels of this grid lie in `to`; NULL: one behind the other from there on */
+    const clv_strides
+        *placed; /* where voxels of this grid lie in `to`; NULL: one behind the other from there on */
 } conversion;
 
 /* The strides are arguments so that a compiler that knows them makes the loop
@@ -119,13 +120,15 @@ static void convert_placed(const conversion *c, size_t begin, size_t end)
     const size_t nx = (size_t)c->size[0], ny = (size_t)c->size[1];
     const ptrdiff_t step = c->placed->step[0];
     while (begin < end) {
-        const size_t x = (c->first + begin) % nx, y = (c->first + begin) / nx % ny, z = (c->first + begin) / nx / ny;
+        const size_t x = (c->first + begin) % nx, y = (c->first + begin) / nx % ny,
+                     z = (c->first + begin) / nx / ny;
         const size_t run = end - begin < nx - x ? end - begin : nx - x;
         const float *from = c->from + begin * c->from_voxel;
         float *to = c->to + c->placed->first + (ptrdiff_t)x * step + (ptrdiff_t)y * c->placed->step[1] +
                     (ptrdiff_t)z * c->placed->step[2];
         for (size_t i = 0; i < run; i++, from += c->from_voxel, to += step) {
-            const double v0 = (double)from[0], v1 = (double)from[c->from_part], v2 = (double)from[2 * c->from_part];
+            const double v0 = (double)from[0], v1 = (double)from[c->from_part],
+                         v2 = (double)from[2 * c->from_part];
             to[0] = (float)(t[0][0] * v0 + t[0][1] * v1 + t[0][2] * v2);
             to[c->to_part] = (float)(t[1][0] * v0 + t[1][1] * v1 + t[1][2] * v2);
             to[2 * c->to_part] = (float)(t[2][0] * v0 + t[2][1] * v1 + t[2][2] * v2);
@@ -277,8 +280,8 @@ end:
 }
 
 /* shown: the grid of the result, where c->placed says that it is stored otherwise. */
-static int download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid, const clvox_grid *shown,
-                    conversion *c, clvox_volume **out)
+static int download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
+                    const clvox_grid *shown, conversion *c, clvox_volume **out)
 {
     int status = CLVOX_OK;
     size_t voxels = clvox_grid_voxels(grid), chunk = voxels < CHUNK ? voxels : CHUNK, strides[2];
@@ -323,8 +326,8 @@ int clv_field_download(clvox_context *ctx, const clv_buffer *field, const clvox_
     return download(ctx, field, grid, grid, &c, out);
 }
 
-int clv_field_download_shown(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid, const clvox_grid *shown,
-                             clvox_volume **out)
+int clv_field_download_shown(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
+                             const clvox_grid *shown, clvox_volume **out)
 {
     conversion c = {0};
     clv_orientation o;

@@ -55,7 +55,8 @@ static void volumes_begin_with_zeros_in_memory_of_earlier_ones(void **state)
 {
     (void)state;
     clvox_volume *v;
-    const clvox_grid grid = {.size = {128, 128, 64}, .to_ras = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    const clvox_grid grid = {.size = {128, 128, 64},
+                             .to_ras = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
     clvox_spares((size_t)64 * MIB);
     assert_int_equal(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v), CLVOX_OK);
     const float *before = v->data;

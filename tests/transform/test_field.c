@@ -23,7 +23,8 @@ static clv_orientation storage(int number)
 static void a_field_comes_back_in_every_storage(void **state)
 {
     (void)state;
-    const clvox_grid upright = {{7, 5, 9}, {{2, 0.1, 0, 3}, {-0.1, 1.5, 0.2, -4}, {0, -0.2, 2.5, 5}, {0, 0, 0, 1}}};
+    const clvox_grid upright = {{7, 5, 9},
+                                {{2, 0.1, 0, 3}, {-0.1, 1.5, 0.2, -4}, {0, -0.2, 2.5, 5}, {0, 0, 0, 1}}};
     const size_t n = clvox_grid_voxels(&upright);
     clv_buffer *field = NULL;
     assert_ok(clv_buffer_create(ctx, 3 * n * sizeof(float), "field", &field));
@@ -75,7 +76,8 @@ static void a_large_field_has_no_seams(void **state)
     assert_ok(clv_orientation_volume(given, &o, NULL, &stood));
     assert_ok(clv_field_upload(ctx, stood, 1, field));
     assert_ok(clv_field_download_shown(ctx, field, &stood->grid, &shown, &made));
-    assert_memory_equal(made->data, given->data, 3 * n * sizeof(float)); /* axes along R, A and S: nothing is rounded */
+    assert_memory_equal(made->data, given->data,
+                        3 * n * sizeof(float)); /* axes along R, A and S: nothing is rounded */
     clvox_volume_destroy(&given);
     clvox_volume_destroy(&stood);
     clvox_volume_destroy(&made);

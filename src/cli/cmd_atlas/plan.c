@@ -11,8 +11,8 @@
 #include "cli/cmd_atlas/atlas.h"
 #include "clvox/threads.h"
 
-/* SAMPLES: subjects that are measured; four times as many as are registered at once, where these are several. STEPS:
- * moves of maps in a round, as they mostly are. */
+/* SAMPLES: subjects that are measured; four times as many as are registered at once, where these are
+ * several. STEPS: moves of maps in a round, as they mostly are. */
 enum { SAMPLES = 3, MOST_SAMPLES = 256, STEPS = 2, MOST_TIMES = 1024, MOST_PLANS = 16 };
 
 /* Bytes a second between processes, which nobody has measured here. */
@@ -137,7 +137,8 @@ static void divide(measured *m, int samples)
 
 /* ---- counting ------------------------------------------------------------ */
 
-/* The subjects that take part in a template, of the process that has most of them: the processes read the list in turn. */
+/* The subjects that take part in a template, of the process that has most of them: the processes read the
+ * list in turn. */
 static double most_of(const cli_atlas_request *r, int at, const expected *e)
 {
     double nearest = INFINITY, most = 0;
@@ -166,25 +167,28 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
 {
     const bool moves = o->registration.linear != CLVOX_LINEAR_NONE,
                deforms = o->registration.deform != CLVOX_DEFORM_NONE;
-    const int linear = moves ? o->linear_rounds : 0, templates = r->ats ? r->ats : 1, rounds = deforms ? o->rounds : 0;
+    const int linear = moves ? o->linear_rounds : 0, templates = r->ats ? r->ats : 1,
+              rounds = deforms ? o->rounds : 0;
     const double all_own = ceil((double)e->subjects / e->processes), all_turns = turns_of(m, e, all_own);
-    const double said = e->processes > 1 ? 2 * (double)m->voxels / NETWORK : 0; /* seconds a byte of each voxel */
+    const double said =
+        e->processes > 1 ? 2 * (double)m->voxels / NETWORK : 0; /* seconds a byte of each voxel */
     const double *work = m->work;
     e->reading = (r->read_seconds / r->count + work[CLVOX_ATLAS_GATHER]) * all_own;
     e->linear =
         linear ? all_turns * (work[CLVOX_ATLAS_FIRST_LINEAR] + (linear - 1) * work[CLVOX_ATLAS_LINEAR]) : 0;
-    e->averaging =
-        (1 + linear) * (all_turns * work[CLVOX_ATLAS_PULL] + all_own * work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said);
+    e->averaging = (1 + linear) *
+                   (all_turns * work[CLVOX_ATLAS_PULL] + all_own * work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said);
     e->deformable = e->centring = e->writing = 0;
     for (int at = 0; at < templates; at++) {
         const double own = most_of(r, at, e), turns = turns_of(m, e, own);
         e->deformable += turns * rounds * work[CLVOX_ATLAS_DEFORMABLE];
         e->centring +=
-            rounds * (turns * work[CLVOX_ATLAS_DISPLACEMENT] +
-                      STEPS * (turns * work[CLVOX_ATLAS_MOVE] + work[CLVOX_ATLAS_EXPONENTIAL]) +
-                      (STEPS + 1) * (own * work[CLVOX_ATLAS_MEAN_MAP] + work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
-        e->averaging += (rounds + (r->ats > 0)) *
-                            (turns * work[CLVOX_ATLAS_PULL] + own * work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
+            rounds *
+            (turns * work[CLVOX_ATLAS_DISPLACEMENT] +
+             STEPS * (turns * work[CLVOX_ATLAS_MOVE] + work[CLVOX_ATLAS_EXPONENTIAL]) +
+             (STEPS + 1) * (own * work[CLVOX_ATLAS_MEAN_MAP] + work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
+        e->averaging += (rounds + (r->ats > 0)) * (turns * work[CLVOX_ATLAS_PULL] +
+                                                   own * work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
                         (o->until > 0 ? rounds : 1) * own * work[CLVOX_ATLAS_LIKENESS] +
                         (r->with_labels ? turns * work[CLVOX_ATLAS_VOTER] : 0);
         e->writing += own * m->writing + turns * work[CLVOX_ATLAS_HAND_OVER];
@@ -199,9 +203,10 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
     e->disk_bytes = kept - within;
 }
 
-/* What measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more than a quarter of
- * them: the rest was building kernels. */
-static void find_between(const cli_atlas_request *given, const clvox_atlas_options *o, measured *m, int samples, double seconds)
+/* What measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more than a
+ * quarter of them: the rest was building kernels. */
+static void find_between(const cli_atlas_request *given, const clvox_atlas_options *o, measured *m,
+                         int samples, double seconds)
 {
     cli_atlas_request r = *given;
     expected e = {.devices = m->contexts / m->at_once, .processes = 1, .subjects = samples};

@@ -104,8 +104,8 @@ static void print_summary(FILE *to, const void *what)
     }
 }
 
-/* Subjects whose files are written at once. Where memory is limited those that compress, two MiB for each thread of each
- * file, are to take little of it. */
+/* Subjects whose files are written at once. Where memory is limited those that compress, two MiB for each
+ * thread of each file, are to take little of it. */
 static size_t writers(const cli_atlas_request *r)
 {
     const double scratch = (double)(2 << 20) * clvox_threads() * CLI_ATLAS_TOGETHER;
