@@ -139,6 +139,11 @@ CLVOX_API int clvox_volume_wrap(float *data, const clvox_grid *grid, int frames,
 /* Releases the volume and sets *volume to NULL. NULL is legal. */
 CLVOX_API void clvox_volume_destroy(clvox_volume **volume);
 
+/* Host memory of volumes and of other large intermediates that are released stays with this process for the
+ * next ones, up to so many bytes: making many pairs or templates is faster for it. 0, as from the start,
+ * keeps none and gives back what was kept. */
+CLVOX_API void clvox_spares(size_t bytes);
+
 /* 1 when the name or the content of a file says that it is a volume, else 0. */
 CLVOX_API int clvox_volume_is_file(const char *path);
 

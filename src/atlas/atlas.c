@@ -418,6 +418,16 @@ static bool is_final(int status)
     return status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT || status == CLVOX_ERROR_FORMAT;
 }
 
+/* What is being written ends, also after a failure, which stays the one that is told. */
+static int end_state(clv_atlas_run *a, int status)
+{
+    char sentence[2048];
+    snprintf(sentence, sizeof sentence, "%s", clvox_message());
+    const int closed = clv_atlas_state_close(a);
+    return status < 0 ? clvox_fail((clvox_status)status, "%s", sentence)
+                      : clvox_team_agree(a->o->team, closed);
+}
+
 static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
@@ -440,8 +450,7 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
         goto end;
     }
     status = run_all(a, subjects);
-    if (o->state && is_final(status) && !result->rounds && (!o->team || !o->team->rank))
-        clvox_atlas_forget(o->state);
+    const bool finals = is_final(status) && !result->rounds;
     result->subjects = a->count;
     if (status >= 0 && !a->along)
         status = clv_atlas_hand_over(a);
@@ -453,6 +462,9 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
             status = clv_atlas_show(a, &a->further[c - 1]);
         result->further[c - 1] = a->further[c - 1];
     }
+    status = end_state(a, status);
+    if (o->state && finals && (!o->team || !o->team->rank))
+        clvox_atlas_forget(o->state);
 end:
     clv_atlas_fields_close(a);
     for (int i = 0; a->s && i < a->count; i++) {

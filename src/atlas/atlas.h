@@ -72,7 +72,8 @@ typedef struct clv_atlas_run {
     double scale;       /* of intensities in sums of integers */
     clvox_atlas_result *out;
     char *key;              /* what a state has to be of; NULL: none is kept */
-    double opened, keeping; /* seconds: when the state was opened, and what keeping maps has taken since */
+    double opened, keeping; /* seconds: when the state was opened, and what devices have spent on it since */
+    struct clv_atlas_keeper *keeper; /* writes the state beside the run; NULL: nothing has been kept */
     const char *stage;
     double done, all;
     double *under_way; /* of a registration, for each device */
@@ -220,7 +221,9 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s);
 /* 1 where an earlier run had them: then they are the subject's now, as if this device had found them; else 0. */
 int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device);
 /* A round is over, and another follows. */
-int clv_atlas_state_advance(const clv_atlas_run *a);
+int clv_atlas_state_advance(clv_atlas_run *a);
+/* Waits for what is being written: no function of a state may follow but clvox_atlas_forget. */
+int clv_atlas_state_close(clv_atlas_run *a);
 /* The figures of a template of a regression: kept once it has been taken, and found again. */
 int clv_atlas_state_keep_template(const clv_atlas_run *a);
 int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_result *r);

@@ -8,8 +8,10 @@
 #include "atlas/atlas.h"
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/spares.h"
 #include "clvox/threads.h"
 #include "clvox/filter.h"
+#include "io/volume.h"
 #include "transform/apply.h"
 
 typedef struct pair {
@@ -142,27 +144,49 @@ static void add_values(const float *value, size_t count, double weight, double s
     }
 }
 
+/* Subjects that are summed at once: where they lie on disk a group, whose memory is given back before the
+ * next one's is read. */
+static int together(const clv_atlas_run *a)
+{
+    return a->o->store ? CLV_ATLAS_TOGETHER : a->count;
+}
+
+static void divide(const averaging *w, size_t from, size_t count)
+{
+    for (size_t v = from; v < from + count; v++)
+        w->a->next->data[v] =
+            w->weight[v] ? (float)((double)w->sum[v] / w->a->scale / ((double)w->weight[v] / WEIGHT_SCALE))
+                         : 0;
+}
+
+/* While a slice of sums is in a cache: all of a group, and where it is the last one and there is no team,
+ * the mean. */
 static int sum_slice(void *user, size_t index, int worker)
 {
     const averaging *w = user;
-    const size_t slice = (size_t)w->a->grid.size[0] * (size_t)w->a->grid.size[1], from = index * slice;
+    const clv_atlas_run *a = w->a;
+    const size_t slice = (size_t)a->grid.size[0] * (size_t)a->grid.size[1], from = index * slice;
+    const int end = w->from + together(a);
     (void)worker;
-    for (int i = w->from; i < w->a->count && i < w->from + CLV_ATLAS_TOGETHER; i++)
+    if (!w->from) {
+        memset(w->sum + from, 0, slice * sizeof *w->sum);
+        memset(w->weight + from, 0, slice * sizeof *w->weight);
+    }
+    for (int i = w->from; i < a->count && i < end; i++)
         if (w->warped[i])
-            add_values(w->warped[i]->data + from, slice, w->a->s[i].weight, w->a->scale, w->sum + from,
+            add_values(w->warped[i]->data + from, slice, a->s[i].weight, a->scale, w->sum + from,
                        w->weight + from);
+    if (end >= a->count && !a->o->team)
+        divide(w, from, slice);
     return CLVOX_OK;
 }
 
 static int divide_slice(void *user, size_t index, int worker)
 {
     const averaging *w = user;
-    const clv_atlas_run *a = w->a;
-    const size_t slice = (size_t)a->grid.size[0] * (size_t)a->grid.size[1];
+    const size_t slice = (size_t)w->a->grid.size[0] * (size_t)w->a->grid.size[1];
     (void)worker;
-    for (size_t v = index * slice; v < (index + 1) * slice; v++)
-        a->next->data[v] =
-            w->weight[v] ? (float)((double)w->sum[v] / a->scale / ((double)w->weight[v] / WEIGHT_SCALE)) : 0;
+    divide(w, index * slice, slice);
     return CLVOX_OK;
 }
 
@@ -172,13 +196,16 @@ static int take_mean(averaging *w)
     int status = CLVOX_OK;
     const clv_atlas_run *a = w->a;
     const size_t n = clvox_grid_voxels(&a->grid);
-    for (w->from = 0; w->from < a->count; w->from += CLV_ATLAS_TOGETHER) {
-        for (int i = w->from + CLV_ATLAS_TOGETHER; i < a->count && i < w->from + 2 * CLV_ATLAS_TOGETHER; i++)
+    const int group = together(a);
+    for (w->from = 0; w->from < a->count; w->from += group) {
+        for (int i = w->from + group; i < a->count && i < w->from + 2 * group; i++)
             clvox_store_expect(w->warped[i]);
         CLV_TRY(clvox_parallel((size_t)a->grid.size[2], sum_slice, w));
-        for (int i = w->from; i < a->count && i < w->from + CLV_ATLAS_TOGETHER; i++)
+        for (int i = w->from; i < a->count && i < w->from + group; i++)
             clvox_store_rest(w->warped[i]);
     }
+    if (!a->o->team)
+        return CLVOX_OK;
     CLV_TRY(clv_atlas_total(a, w->sum, n));
     CLV_TRY(clv_atlas_total(a, w->weight, n));
     status = clvox_parallel((size_t)a->grid.size[2], divide_slice, w);
@@ -241,15 +268,15 @@ static int average_channel(clv_atlas_run *a, int to_come, int channel)
     const size_t n = clvox_grid_voxels(&a->grid);
     clvox_volume **warped = w.warped = calloc((size_t)a->count, sizeof *warped);
     w.room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w.room);
-    w.sum = calloc(n, sizeof *w.sum);
-    w.weight = calloc(n, sizeof *w.weight);
+    w.sum = clv_large(n * sizeof *w.sum);
+    w.weight = clv_large(n * sizeof *w.weight);
     if (!warped || !w.room || !w.sum || !w.weight)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING / a->o->channels,
                                                 CLVOX_ATLAS_PULL, CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
     double mark = clv_seconds();
-    CLV_TRY(clvox_team_agree(a->o->team, clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
+    CLV_TRY(clvox_team_agree(a->o->team, clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
     CLV_TRY(a->o->average == CLVOX_AVERAGE_MEAN ? take_mean(&w) : take_middle(&w));
     CLV_TRY(clvox_team_agree(a->o->team, a->o->unsharp > 0 ? sharpen(a) : CLVOX_OK));
     CLV_TRY(clv_atlas_spread(a, 0, a->next->data, n * sizeof(float)));
@@ -265,8 +292,8 @@ end:
         clvox_volume_destroy(&warped[i]);
     free(warped);
     free(w.room);
-    free(w.sum);
-    free(w.weight);
+    clv_large_free(w.sum);
+    clv_large_free(w.weight);
     return status;
 }
 

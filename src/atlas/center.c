@@ -7,6 +7,7 @@
 #include "atlas/atlas.h"
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/spares.h"
 #include "clvox/threads.h"
 #include "op/field/compose.h"
 #include "op/field/velocity_sum.h"
@@ -88,18 +89,20 @@ end:
 
 /* ---- the mean velocity ---------------------------------------------------- */
 
-/* PART: as many values as stay in a cache with one subject's. PIECE: of a sum, as many as come from a
- * device at once. */
-enum { PART = 4096, PIECE = 1 << 18, LOCKS = 32 };
+/* PART: as many values as stay in a cache with one subject's. PIECE: of a sum, as many as come from a device
+ * at once, into one of SLOTS places, for which a thread each adds up the devices' pieces. */
+enum { PART = 4096, PIECE = 1 << 17, SLOTS = 8 };
 
 typedef struct velocities {
     clv_atlas_run *a;
-    size_t values;      /* of a field */
-    clv_buffer **sums;  /* of the subjects whose maps each device has; NULL: of none */
-    int64_t *sum;       /* of all */
-    pthread_mutex_t *lock; /* LOCKS of them, each for every so many-th piece of it */
-    int from;           /* the first one of the group that is summed on the host */
-    float *mean;        /* as kernels hold it */
+    size_t values;        /* of a field */
+    clv_buffer **sums;    /* of the subjects whose maps each device has; NULL: of none */
+    clv_pinned **room;    /* of each device: SLOTS pieces */
+    pthread_mutex_t *own; /* of each device: one thread fetches at a time */
+    bool kept;            /* there are maps in host memory: their sum is in sum */
+    int64_t *sum;         /* of all */
+    int from;             /* the first one of the group that is summed on the host */
+    float *mean;          /* as kernels hold it */
 } velocities;
 
 static size_t part_end(const velocities *w, size_t index)
@@ -125,14 +128,21 @@ end:
     return status;
 }
 
+static bool is_kept(const clv_atlas_member *s)
+{
+    return s->weight > 0 && s->fields.there && !clv_atlas_fields_resident(s);
+}
+
 static int sum_part(void *user, size_t index, int worker)
 {
     const velocities *w = user;
     const clv_atlas_run *a = w->a;
     (void)worker;
+    if (!w->from)
+        memset(w->sum + index * PART, 0, (part_end(w, index) - index * PART) * sizeof *w->sum);
     for (int i = w->from; i < a->count && i < w->from + CLV_ATLAS_TOGETHER; i++) {
         const clv_atlas_member *s = &a->s[i];
-        if (!s->weight || !s->fields.there || clv_atlas_fields_resident(s))
+        if (!is_kept(s))
             continue;
         const float *there = s->fields.kept[0]->data, *back = s->fields.kept[1]->data;
         for (size_t k = index * PART; k < part_end(w, index); k++)
@@ -141,39 +151,65 @@ static int sum_part(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
-/* What the device has summed goes into the sum of all: each begins at another piece. */
-static int add_resident(clv_atlas_run *a, int device, void *user)
+static int make_room(clv_atlas_run *a, int device, void *user)
+{
+    const velocities *w = user;
+    if (!w->sums[device] || w->room[device])
+        return CLVOX_OK;
+    return clv_pinned_create(a->ctx[device], (size_t)SLOTS * PIECE * sizeof(int64_t), &w->room[device]);
+}
+
+/* What all members and devices have summed, in these units. */
+static float mean_of(const velocities *w, int64_t sum)
+{
+    return (float)((double)sum / (double)CLV_VELOCITY_UNIT / w->a->weights);
+}
+
+/* One piece, which the devices' rooms have in this slot: all in one pass, as the host's memory is what
+ * limits it. */
+static void add_piece(const velocities *w, size_t slot, size_t from, size_t count)
+{
+    int64_t sum[PART];
+    for (size_t at = 0; at < count; at += PART) {
+        const size_t n = count - at < PART ? count - at : PART;
+        if (w->kept)
+            memcpy(sum, w->sum + from + at, n * sizeof *sum);
+        else
+            memset(sum, 0, n * sizeof *sum);
+        for (int i = 0; i < w->a->devices; i++) {
+            const int64_t *piece = w->sums[i] ? (const int64_t *)w->room[i]->data + slot * PIECE + at : NULL;
+            for (size_t v = 0; piece && v < n; v++)
+                sum[v] += piece[v];
+        }
+        if (w->a->o->team)
+            memcpy(w->sum + from + at, sum, n * sizeof *sum);
+        for (size_t v = 0; v < n && !w->a->o->team; v++)
+            w->mean[from + at + v] = mean_of(w, sum[v]);
+    }
+}
+
+/* Every SLOTS-th piece from `slot` on: the sum of the devices' and the host's, without a team the mean. */
+static int add_up(void *user, size_t slot, int worker)
 {
     int status = CLVOX_OK;
     const velocities *w = user;
-    const size_t pieces = (w->values + PIECE - 1) / PIECE;
-    clv_pinned *room = NULL;
-    if (!w->sums[device])
-        return CLVOX_OK;
-    CLV_TRY(clv_pinned_create(a->ctx[device], PIECE * sizeof(int64_t), &room));
-    for (size_t k = 0; k < pieces; k++) {
-        const size_t piece = (k + pieces * (size_t)device / (size_t)a->devices) % pieces,
-                     from = piece * PIECE;
+    const clv_atlas_run *a = w->a;
+    (void)worker;
+    for (size_t from = slot * PIECE; from < w->values; from += (size_t)SLOTS * PIECE) {
         const size_t count = w->values - from < PIECE ? w->values - from : PIECE;
-        const int64_t *read = room->data;
-        CLV_TRY(clv_buffer_read(a->ctx[device], w->sums[device], from * sizeof(int64_t), room->data,
-                                count * sizeof(int64_t)));
-        pthread_mutex_lock(&w->lock[piece % LOCKS]);
-        for (size_t v = 0; v < count; v++)
-            w->sum[from + v] += read[v];
-        pthread_mutex_unlock(&w->lock[piece % LOCKS]);
+        for (int i = 0; i < a->devices; i++) {
+            if (!w->sums[i])
+                continue;
+            pthread_mutex_lock(&w->own[i]);
+            status = clv_buffer_read(a->ctx[i], w->sums[i], from * sizeof(int64_t),
+                                     (int64_t *)w->room[i]->data + slot * PIECE, count * sizeof(int64_t));
+            pthread_mutex_unlock(&w->own[i]);
+            CLV_TRY(status);
+        }
+        add_piece(w, slot, from, count);
     }
 end:
-    clv_pinned_destroy(&room);
     return status;
-}
-
-static int zero_part(void *user, size_t index, int worker)
-{
-    const velocities *w = user;
-    (void)worker;
-    memset(w->sum + index * PART, 0, (part_end(w, index) - index * PART) * sizeof *w->sum);
-    return CLVOX_OK;
 }
 
 static int mean_part(void *user, size_t index, int worker)
@@ -181,7 +217,7 @@ static int mean_part(void *user, size_t index, int worker)
     const velocities *w = user;
     (void)worker;
     for (size_t k = index * PART; k < part_end(w, index); k++)
-        w->mean[k] = (float)((double)w->sum[k] / (double)CLV_VELOCITY_UNIT / w->a->weights);
+        w->mean[k] = mean_of(w, w->sum[k]);
     return CLVOX_OK;
 }
 
@@ -189,7 +225,10 @@ static int sum_kept(velocities *w)
 {
     int status = CLVOX_OK;
     const clv_atlas_run *a = w->a;
-    for (w->from = 0; w->from < a->count; w->from += CLV_ATLAS_TOGETHER) {
+    w->kept = false;
+    for (int i = 0; i < a->count; i++)
+        w->kept = w->kept || is_kept(&a->s[i]);
+    for (w->from = 0; w->kept && w->from < a->count; w->from += CLV_ATLAS_TOGETHER) {
         for (int i = w->from + CLV_ATLAS_TOGETHER; i < a->count && i < w->from + 2 * CLV_ATLAS_TOGETHER; i++)
             clv_atlas_expect(a, &a->s[i], CLV_ATLAS_WARPS);
         CLV_TRY(clvox_parallel((w->values + PART - 1) / PART, sum_part, w));
@@ -205,9 +244,7 @@ static int mean_velocity(velocities *w)
 {
     int status = CLVOX_OK;
     clv_atlas_run *a = w->a;
-    const size_t parts = (w->values + PART - 1) / PART;
     double mark = clv_seconds();
-    CLV_TRY(clvox_parallel(parts, zero_part, w));
     status = clv_atlas_each(
         a, &(clv_atlas_step){
                .take = sum_resident, .user = w, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS});
@@ -216,12 +253,16 @@ static int mean_velocity(velocities *w)
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP, mark);
     mark = clv_seconds();
     if (status >= 0)
-        status = clv_atlas_every(a, add_resident, w);
+        status = clv_atlas_every(a, make_room, w);
+    if (status >= 0)
+        status = clvox_team_agree(a->o->team, clvox_parallel(SLOTS, add_up, w));
     for (int i = 0; i < a->devices; i++)
         clv_buffer_destroy(&w->sums[i]);
     CLV_TRY(status);
-    CLV_TRY(clv_atlas_total(a, w->sum, w->values));
-    status = clvox_parallel(parts, mean_part, w);
+    if (a->o->team) {
+        CLV_TRY(clv_atlas_total(a, w->sum, w->values));
+        status = clvox_parallel((w->values + PART - 1) / PART, mean_part, w);
+    }
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP_ONCE, mark);
 end:
     return status;
@@ -447,14 +488,15 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
 {
     int status = CLVOX_OK;
     double sum = 0;
-    pthread_mutex_t lock[LOCKS];
-    for (int i = 0; i < LOCKS; i++)
-        pthread_mutex_init(&lock[i], NULL);
-    velocities w = {.a = a, .lock = lock, .values = 3 * clvox_grid_voxels(&a->grid)};
+    velocities w = {.a = a, .values = 3 * clvox_grid_voxels(&a->grid)};
     w.sums = calloc((size_t)a->devices, sizeof(clv_buffer *));
-    w.sum = malloc(w.values * sizeof *w.sum);
-    w.mean = malloc(w.values * sizeof *w.mean);
-    if (!w.sums || !w.sum || !w.mean)
+    w.room = calloc((size_t)a->devices, sizeof(clv_pinned *));
+    w.own = calloc((size_t)a->devices, sizeof *w.own);
+    for (int i = 0; w.own && i < a->devices; i++)
+        pthread_mutex_init(&w.own[i], NULL);
+    w.sum = clv_large(w.values * sizeof *w.sum);
+    w.mean = clv_large(w.values * sizeof *w.mean);
+    if (!w.sums || !w.room || !w.own || !w.sum || !w.mean)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(remove_mean(&w, round));
@@ -467,10 +509,14 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     }
     round->spread_mm = sqrt(sum);
 end:
-    for (int i = 0; i < LOCKS; i++)
-        pthread_mutex_destroy(&lock[i]);
+    for (int i = 0; w.room && i < a->devices; i++)
+        clv_pinned_destroy(&w.room[i]);
+    for (int i = 0; w.own && i < a->devices; i++)
+        pthread_mutex_destroy(&w.own[i]);
     free(w.sums);
-    free(w.sum);
-    free(w.mean);
+    free(w.room);
+    free(w.own);
+    clv_large_free(w.sum);
+    clv_large_free(w.mean);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "atlas/atlas.h"
+#include "io/volume.h"
 #include "runtime/device/gate.h"
 #include "transform/field.h"
 
@@ -138,7 +139,7 @@ static int fresh(const clv_atlas_run *a, clvox_volume **kept)
     if (*kept && !a->o->store)
         return CLVOX_OK;
     clvox_volume_destroy(kept);
-    return clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, kept);
+    return clv_volume_room(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, kept);
 }
 
 int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device)
@@ -292,12 +293,13 @@ int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s)
     clv_atlas_fields *f = &s->fields;
     clvox_volume **to[2] = {&s->map.warp, &s->map.inverse_warp};
     for (int i = 0; f->there && i < 2; i++) {
-        if (f->buffer[i])
-            CLV_TRY(clv_field_download(a->ctx[f->device], f->buffer[i], &a->grid, 1, to[i]));
-        else
+        if (f->buffer[i]) {
+            CLV_TRY(clv_field_download_shown(a->ctx[f->device], f->buffer[i], &a->grid, &a->shown, to[i]));
+        } else {
             CLV_TRY(clv_field_unpack(a->ctx[0], f->kept[i]->data, &a->grid, to[i]));
+            CLV_TRY(clv_atlas_show(a, to[i]));
+        }
         clvox_volume_destroy(&f->kept[i]);
-        CLV_TRY(clv_atlas_show(a, to[i]));
         CLV_TRY(clv_atlas_keep(a, *to[i]));
     }
     clv_atlas_fields_drop(a, s);

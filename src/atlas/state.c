@@ -9,9 +9,12 @@
 #include <inttypes.h>
 #include <libdeflate.h>
 #include <limits.h>
+#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "atlas/atlas.h"
@@ -20,6 +23,7 @@
 #include "base/file.h"
 #include "base/matrix.h"
 #include "base/place.h"
+#include "base/spares.h"
 #include "io/plain.h"
 #include "register/options.h"
 #include "runtime/runtime.h"
@@ -28,8 +32,9 @@
 
 static const char MAGIC[8] = "clvatlas";
 
-/* Maps are kept while that takes no more than this share of the time, after so many seconds that are free. */
-static const double SHARE = .05, FREE = .5;
+/* Maps are kept while fetching them takes no more than this share of the devices' time, after so many seconds
+ * that are free; until these are used up a device waits a moment for a slow disk, too. */
+static const double SHARE = .05, FREE = .5, PATIENCE = .05;
 
 typedef struct head {
     char magic[8];
@@ -46,6 +51,9 @@ typedef struct piece {
     void *bytes;
     size_t size;
 } piece;
+
+/* What follows a head of a subject: its matrix, what speaks against it, in deformable rounds both warps. */
+enum { SUBJECT_PIECES = 4 };
 
 static const char *path_in(const char *folder, const char *name, char path[PATH_MAX])
 {
@@ -88,9 +96,10 @@ end:
     return status;
 }
 
-/* false where the file is not there, damaged or of another run, place or size. Round and template are for the
- * caller to compare. */
-static bool load(const clv_atlas_run *a, const char *name, head *h, const piece *p, int count)
+/* false where the file is not there, damaged or of another run, place or size; with round and template of
+ * *h, also where it is of others, before much is read. */
+static bool load(const clv_atlas_run *a, const char *name, bool same_round, head *h, const piece *p,
+                 int count)
 {
     const head want = *h;
     char path[PATH_MAX];
@@ -103,13 +112,158 @@ static bool load(const clv_atlas_run *a, const char *name, head *h, const piece 
         bytes += p[i].size;
     bool whole = size == sizeof *h + bytes && clv_file_read_at(fd, path, h, sizeof *h, 0) >= 0 &&
                  !memcmp(h->magic, want.magic, sizeof h->magic) && h->bytes == bytes && h->key == want.key &&
-                 h->place == want.place;
+                 h->place == want.place && (!same_round || (h->round == want.round && h->at == want.at));
     for (int i = 0; whole && i < count; at += p[i++].size) {
         whole = clv_file_read_at(fd, path, p[i].bytes, p[i].size, at) >= 0;
         crc = libdeflate_crc32(crc, p[i].bytes, p[i].size);
     }
     close(fd);
     return whole && crc == h->crc;
+}
+
+/* ---- written beside the run ---------------------------------------------- */
+
+/* Of `round`, for one channel and for the most: more than of a subject. */
+enum { ROUND_PIECES = 3, MOST_PIECES = ROUND_PIECES + CLVOX_ATLAS_CHANNELS - 1 };
+
+/* A file that waits, with all that its pieces point to. */
+typedef struct note {
+    char name[32];
+    head h;
+    piece p[MOST_PIECES];
+    int count;
+    clvox_atlas_map map;
+    void *owned[2];
+} note;
+
+/* NOTES: on their way at once, those that are being filled among them. */
+enum { NOTES = 3 };
+typedef struct clv_atlas_keeper {
+    const clv_atlas_run *a;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    note *waiting[NOTES];
+    int count, under_way; /* those that wait, and those that are filled, wait or are written */
+    bool over;
+    int status; /* the first that failed */
+    char sentence[2048];
+} clv_atlas_keeper;
+
+static void drop(note **n)
+{
+    if (!*n)
+        return;
+    clv_large_free((*n)->owned[0]);
+    clv_large_free((*n)->owned[1]);
+    free(*n);
+    *n = NULL;
+}
+
+static void *write_notes(void *argument)
+{
+    clv_atlas_keeper *k = argument;
+    pthread_mutex_lock(&k->lock);
+    for (;;) {
+        while (!k->count && !k->over)
+            pthread_cond_wait(&k->changed, &k->lock);
+        if (!k->count)
+            break;
+        note *n = k->waiting[0];
+        k->count--;
+        for (int i = 0; i < k->count; i++)
+            k->waiting[i] = k->waiting[i + 1];
+        const bool failed = k->status < 0;
+        pthread_mutex_unlock(&k->lock);
+        const int status = failed ? CLVOX_OK : save(k->a, n->name, n->h, n->p, n->count);
+        drop(&n);
+        pthread_mutex_lock(&k->lock);
+        if (status < 0) {
+            k->status = status;
+            snprintf(k->sentence, sizeof k->sentence, "%s", clvox_message()); /* it belongs to this thread */
+        }
+        k->under_way--;
+        pthread_cond_broadcast(&k->changed);
+    }
+    pthread_mutex_unlock(&k->lock);
+    return NULL;
+}
+
+/* With the run's lock held. */
+static int keeper_of(clv_atlas_run *a, clv_atlas_keeper **out)
+{
+    *out = a->keeper;
+    if (a->keeper)
+        return CLVOX_OK;
+    clv_atlas_keeper *k = calloc(1, sizeof *k);
+    if (!k)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    k->a = a;
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_cond_init(&k->changed, NULL);
+    if (pthread_create(&k->thread, NULL, write_notes, k)) {
+        pthread_cond_destroy(&k->changed);
+        pthread_mutex_destroy(&k->lock);
+        free(k);
+        return clvox_fail(CLVOX_ERROR_MEMORY, "no thread for the state of the run");
+    }
+    *out = a->keeper = k;
+    return CLVOX_OK;
+}
+
+/* A place for one more note: 1; 0 where there is none within so many seconds; or the failure of an earlier
+ * note. */
+static int reserve(clv_atlas_keeper *k, double patience)
+{
+    int status;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    const double end = (double)until.tv_nsec * 1e-9 + patience;
+    until.tv_sec += (time_t)end;
+    until.tv_nsec = (long)((end - floor(end)) * 1e9);
+    pthread_mutex_lock(&k->lock);
+    while (k->under_way == NOTES && k->status >= 0)
+        if (pthread_cond_timedwait(&k->changed, &k->lock, &until))
+            break;
+    status = k->under_way < NOTES;
+    if (k->status < 0)
+        status = clvox_fail((clvox_status)k->status, "%s", k->sentence);
+    if (status > 0)
+        k->under_way++;
+    pthread_mutex_unlock(&k->lock);
+    return status;
+}
+
+/* Into the reserved place; NULL: it is not needed. */
+static void submit(clv_atlas_keeper *k, note *n)
+{
+    pthread_mutex_lock(&k->lock);
+    if (n)
+        k->waiting[k->count++] = n;
+    else
+        k->under_way--;
+    pthread_cond_broadcast(&k->changed);
+    pthread_mutex_unlock(&k->lock);
+}
+
+int clv_atlas_state_close(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    clv_atlas_keeper *k = a->keeper;
+    if (!k)
+        return CLVOX_OK;
+    pthread_mutex_lock(&k->lock);
+    k->over = true;
+    pthread_cond_broadcast(&k->changed);
+    pthread_mutex_unlock(&k->lock);
+    pthread_join(k->thread, NULL);
+    if (k->status < 0)
+        status = clvox_fail((clvox_status)k->status, "%s", k->sentence);
+    pthread_cond_destroy(&k->changed);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+    a->keeper = NULL;
+    return status;
 }
 
 /* ---- what a run is of ---------------------------------------------------- */
@@ -230,8 +384,7 @@ typedef struct standing {
     char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
 } standing;
 
-/* What follows a head of `round`, for one channel and for the most. */
-enum { ROUND_PIECES = 3, MOST_PIECES = ROUND_PIECES + CLVOX_ATLAS_CHANNELS - 1 };
+/* What follows a head of `round`. */
 static int round_pieces(const clv_atlas_run *a, piece p[MOST_PIECES])
 {
     standing *each = calloc((size_t)a->count, sizeof *each);
@@ -250,7 +403,7 @@ static int load_for_all(const clv_atlas_run *a, head *h, const piece *p, bool *t
 {
     int status = CLVOX_OK;
     const int count = ROUND_PIECES + a->o->channels - 1;
-    *there = is_first(a) && load(a, "round", h, p, count);
+    *there = is_first(a) && load(a, "round", false, h, p, count);
     CLV_TRY(clv_atlas_spread(a, 0, there, sizeof *there));
     if (*there)
         CLV_TRY(clv_atlas_spread(a, 0, h, sizeof *h));
@@ -367,14 +520,30 @@ end:
     return status;
 }
 
-int clv_atlas_state_advance(const clv_atlas_run *a)
+/* Copies of a round's pieces, which the run goes on changing. */
+static int copy_pieces(note *n, const piece *p, int count)
+{
+    size_t size = 0;
+    for (int i = 0; i < count; i++)
+        size += p[i].size;
+    char *at = n->owned[0] = clv_large(size);
+    if (!at)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (n->count = 0; n->count < count; n->count++) {
+        n->p[n->count] = (piece){at, p[n->count].size};
+        memcpy(at, p[n->count].bytes, p[n->count].size);
+        at += p[n->count].size;
+    }
+    return CLVOX_OK;
+}
+
+/* By the first member of a team. */
+static int note_round(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     piece p[MOST_PIECES] = {{0}};
-    if (!a->o->state)
-        return CLVOX_OK;
-    if (!is_first(a))
-        goto end;
+    clv_atlas_keeper *k = NULL;
+    note *n = calloc(1, sizeof *n);
     CLV_TRY(round_pieces(a, p));
     standing *to = p[0].bytes;
     for (int i = 0; i < a->count; i++) {
@@ -385,16 +554,34 @@ int clv_atlas_state_advance(const clv_atlas_run *a)
         to[i].base = s->base;
         to[i].kernel = s->kernel;
     }
-    head h = head_of(a, -1);
-    h.registered = a->registered;
-    status = save(a, "round", h, p, ROUND_PIECES + a->o->channels - 1);
+    if (!n) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    snprintf(n->name, sizeof n->name, "round");
+    n->h = head_of(a, -1);
+    n->h.registered = a->registered;
+    CLV_TRY(copy_pieces(n, p, ROUND_PIECES + a->o->channels - 1));
+    CLV_TRY(keeper_of(a, &k));
+    do
+        CLV_TRY(reserve(k, 1));
+    while (!status);
+    submit(k, n);
+    n = NULL;
+    status = CLVOX_OK;
 end:
+    drop(&n);
     free(p[0].bytes);
-    return clvox_team_agree(a->o->team, status);
+    return status;
 }
 
-/* What follows a head of a subject: its matrix, what speaks against it and, in deformable rounds, both warps. */
-enum { SUBJECT_PIECES = 4 };
+int clv_atlas_state_advance(clv_atlas_run *a)
+{
+    if (!a->o->state)
+        return CLVOX_OK;
+    return clvox_team_agree(a->o->team, is_first(a) ? note_round(a) : CLVOX_OK);
+}
+
 static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, float *fields, int place, char name[32],
                           piece p[SUBJECT_PIECES])
 {
@@ -412,7 +599,7 @@ static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, float *fie
 /* Room for the fields of a subject, one behind the other. */
 static int fields_of(const clv_atlas_run *a, float **fields)
 {
-    *fields = malloc(6 * clvox_grid_voxels(&a->grid) * sizeof **fields);
+    *fields = clv_large(6 * clvox_grid_voxels(&a->grid) * sizeof **fields);
     return *fields ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
@@ -432,33 +619,49 @@ end:
     return status;
 }
 
-int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
+/* Its map, and its fields as they are now. */
+static int fill(clv_atlas_run *a, const clv_atlas_member *s, note *n)
 {
-    char name[32];
-    piece p[SUBJECT_PIECES];
+    int status = CLVOX_OK;
     const int place = (int)(s - a->s);
     const size_t field = 3 * clvox_grid_voxels(&a->grid);
-    clvox_atlas_map map = s->map;
     float *fields = NULL;
+    if (s->fields.there)
+        CLV_TRY(fields_of(a, &fields));
+    n->owned[0] = fields;
+    for (int i = 0; fields && i < 2; i++)
+        CLV_TRY(clv_atlas_fields_read(a, s, i, fields + (size_t)i * field));
+    n->map = s->map;
+    n->h = head_of(a, place);
+    n->count = subject_pieces(a, &n->map, fields, place, n->name, n->p);
+end:
+    return status;
+}
+
+int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
+{
+    clv_atlas_keeper *k = NULL;
     const double mark = clv_seconds();
     if (!a->o->state)
         return CLVOX_OK;
     pthread_mutex_lock(&a->lock);
+    const bool patient = a->keeping < FREE;
     int status = begin_keeping(a, mark);
+    if (status > 0)
+        status = keeper_of(a, &k) < 0 ? CLVOX_ERROR_MEMORY : 1;
     pthread_mutex_unlock(&a->lock);
+    if (status > 0)
+        status = reserve(k, patient ? PATIENCE : 0);
     if (status <= 0)
         return status;
-    if (s->fields.there)
-        CLV_TRY(fields_of(a, &fields));
-    for (int i = 0; fields && i < 2; i++)
-        CLV_TRY(clv_atlas_fields_read(a, s, i, fields + (size_t)i * field));
-    const int count = subject_pieces(a, &map, fields, place, name, p);
-    CLV_TRY(save(a, name, head_of(a, place), p, count));
+    note *n = calloc(1, sizeof *n);
+    status = n ? fill(a, s, n) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (status < 0)
+        drop(&n);
+    submit(k, n);
     pthread_mutex_lock(&a->lock);
     a->keeping += clv_seconds() - mark;
     pthread_mutex_unlock(&a->lock);
-end:
-    free(fields);
     return status;
 }
 
@@ -471,13 +674,15 @@ int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device)
     const size_t field = 3 * clvox_grid_voxels(&a->grid);
     clvox_atlas_map map = {.warp = NULL};
     float *fields = NULL;
-    if (!a->o->state)
+    char path[PATH_MAX];
+    snprintf(name, sizeof name, "subject_%d", place);
+    if (!a->o->state || access(path_in(a->o->state, name, path), R_OK))
         return 0;
     head h = head_of(a, place);
     if (a->out->rounds >= a->linear)
         CLV_TRY(fields_of(a, &fields));
     const int count = subject_pieces(a, &map, fields, place, name, p);
-    if (!load(a, name, &h, p, count) || h.round != a->out->rounds || h.at != a->at)
+    if (!load(a, name, true, &h, p, count))
         goto end;
     s->map = map;
     if (fields)
@@ -488,7 +693,7 @@ int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device)
         CLV_TRY(clv_atlas_fields_keep(a, s));
     status = 1;
 end:
-    free(fields);
+    clv_large_free(fields);
     return status;
 }
 
@@ -517,7 +722,7 @@ int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_re
     piece p[2];
     head h = head_of(a, -1);
     const int count = template_pieces(a, at, r, name, p);
-    const bool whole = load(a, name, &h, p, count) && h.at == at;
+    const bool whole = load(a, name, false, &h, p, count) && h.at == at;
     r->rounds = h.round;
     return clvox_team_agree(a->o->team,
                             whole ? CLVOX_OK

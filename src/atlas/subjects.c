@@ -13,6 +13,7 @@
 #include "base/select.h"
 #include "clvox/filter.h"
 #include "io/orientation.h"
+#include "io/volume.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
@@ -166,7 +167,7 @@ static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, int channel,
         }
         from = clipped;
     }
-    CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, out));
+    CLV_TRY(clv_volume_room(&from->grid, 1, CLVOX_KIND_SCALAR, out));
     range_of(from, a->o->keep_intensities, (*out)->data, &low, &high);
     if (!(high > low)) {
         status = channel ? clvox_fail(CLVOX_ERROR_DATA,

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "clvox/threads.h"
 #include "io/labels.h"
+#include "io/volume.h"
 
 /* Cosines closer than this are equal: those of headers of single precision differ by 1e-7. */
 static const double ROUNDING = 1e-5;
@@ -146,7 +147,7 @@ int clv_orientation_volume(const clvox_volume *volume, const clv_orientation *o,
     clvox_volume *made = NULL;
     *out = NULL;
     clv_orientation_grid(&volume->grid, o, &own);
-    CLV_TRY(clvox_volume_create(grid ? grid : &own, volume->frames, volume->kind, &made));
+    CLV_TRY(clv_volume_room(grid ? grid : &own, volume->frames, volume->kind, &made));
     made->type = volume->type;
     made->frame_seconds = volume->frame_seconds;
     made->flow = volume->flow;

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
+#include "base/spares.h"
 #include "clvox/threads.h"
 #include "base/status.h"
 #include "io/bgzf.h"
@@ -270,7 +271,7 @@ static int read_gzip(reading *r)
     int status;
     const char *path = r->source->path;
     uint64_t needed = r->offset + r->total;
-    r->packed = malloc((size_t)r->source->size);
+    r->packed = clv_large((size_t)r->source->size);
     if (!r->packed) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
@@ -288,7 +289,7 @@ static int read_gzip(reading *r)
     if (!direct) {
         /* A little more than needed takes in what some writers append. */
         r->whole_size = blocks ? (size_t)r->index.out[r->index.count] : (size_t)needed + PIECE;
-        r->whole = malloc(r->whole_size);
+        r->whole = clv_large(r->whole_size);
         if (!r->whole) {
             status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: %.1f GB to decompress it", path,
                                 (double)r->whole_size * 1e-9);
@@ -347,8 +348,8 @@ end:
     }
     free(r.scratch);
     free(r.decompressors);
-    free(r.packed);
-    free(r.whole);
+    clv_large_free(r.packed);
+    clv_large_free(r.whole);
     clv_bgzf_index_free(&r.index);
     return status;
 }

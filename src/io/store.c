@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/spares.h"
 #include "base/status.h"
 
 struct clvox_store {
@@ -118,7 +119,7 @@ static int to_disk(clvox_store *store, clvox_volume *v, size_t bytes)
         return status;
     }
     if (!v->borrowed)
-        free(v->data);
+        clv_large_free(v->data);
     v->borrowed = 0;
     v->data = mapped;
     v->on_disk = 1;
@@ -154,7 +155,7 @@ void clv_store_release(clvox_volume *volume)
     if (volume->on_disk)
         munmap(volume->data, bytes);
     else if (!volume->borrowed)
-        free(volume->data);
+        clv_large_free(volume->data);
     volume->data = NULL;
     pthread_mutex_lock(&store->lock);
     *(volume->on_disk ? &store->bytes.disk : &store->bytes.memory) -= bytes;

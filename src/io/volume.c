@@ -5,11 +5,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/matrix.h"
+#include "base/spares.h"
 #include "base/status.h"
 #include "io/store.h"
+#include "io/volume.h"
 
 size_t clvox_grid_voxels(const clvox_grid *grid)
 {
@@ -44,17 +45,6 @@ int clvox_grid_equal(const clvox_grid *a, const clvox_grid *b)
                 return 0;
     }
     return 1;
-}
-
-/* Fresh memory comes page by page, at a fault each: large pages make that a
- * five-hundredth of the faults. Advice: what the system cannot do it leaves. */
-static void ask_for_large_pages(void *data, size_t bytes)
-{
-    enum { PAGE = 4096, LARGE = 8 << 20 };
-    uintptr_t start = ((uintptr_t)data + PAGE - 1) / PAGE * PAGE,
-              end = ((uintptr_t)data + bytes) / PAGE * PAGE;
-    if (bytes >= LARGE)
-        madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
 /* How many values there are; fails where there can be no such volume. */
@@ -100,7 +90,8 @@ int clvox_volume_wrap(float *data, const clvox_grid *grid, int frames, clvox_kin
     return CLVOX_OK;
 }
 
-int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
+static int create(const clvox_grid *grid, int frames, clvox_kind kind, void *(*take)(size_t bytes),
+                  clvox_volume **out)
 {
     size_t values = 0;
     *out = NULL;
@@ -108,7 +99,7 @@ int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clv
     if (status < 0)
         return status;
     clvox_volume *volume = calloc(1, sizeof *volume);
-    float *data = calloc(values, sizeof(float));
+    float *data = take(values * sizeof(float));
     if (!volume || !data) {
         free(volume);
         free(data);
@@ -116,13 +107,22 @@ int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clv
                           "out of memory: a volume of %d x %d x %d voxels and %d frames takes %.1f GB",
                           grid->size[0], grid->size[1], grid->size[2], frames, (double)values * 4e-9);
     }
-    ask_for_large_pages(data, values * sizeof(float));
     volume->grid = *grid;
     volume->frames = frames;
     volume->kind = kind;
     volume->data = data;
     *out = volume;
     return CLVOX_OK;
+}
+
+int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
+{
+    return create(grid, frames, kind, clv_large_zeros, out);
+}
+
+int clv_volume_room(const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
+{
+    return create(grid, frames, kind, clv_large, out);
 }
 
 void clvox_volume_destroy(clvox_volume **volume)
@@ -132,7 +132,7 @@ void clvox_volume_destroy(clvox_volume **volume)
     if ((*volume)->store)
         clv_store_release(*volume);
     if (!(*volume)->borrowed)
-        free((*volume)->data);
+        clv_large_free((*volume)->data);
     free((*volume)->names);
     free(*volume);
     *volume = NULL;

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/matrix.h"
+#include "base/spares.h"
 #include "clvox/threads.h"
 #include "base/status.h"
 #include "io/bgzf.h"
@@ -362,7 +363,7 @@ int clv_volume_read(const char *path, clv_volume_header *header, clvox_volume **
     /* Not touched before there are data to fill it with: a header that
      * promises too much costs nothing. */
     if (volume)
-        volume->data = malloc(values * sizeof *volume->data);
+        volume->data = clv_large(values * sizeof *volume->data);
     if (!volume || !volume->data) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: its values take %.1f GB", path,
                             (double)values * 4e-9);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "io/volume.h"
 #include "op/field/jacobian.h"
 #include "op/image/resample.h"
 #include "op/image/statistics.h"
@@ -105,7 +106,7 @@ static int warp_moving(clv_registration *run, const clv_buffer *u, const clvox_v
                        clvox_register_result *result)
 {
     int status = CLVOX_OK;
-    CLV_TRY(clvox_volume_create(&run->fixed_grid, 1, moving->kind, &result->warped));
+    CLV_TRY(clv_volume_room(&run->fixed_grid, 1, moving->kind, &result->warped));
     result->warped->type = moving->type;
     CLV_TRY(
         clv_buffer_write(run->ctx, run->channels[0].moving, 0, moving->data, (size_t)run->m * sizeof(float)));
@@ -129,7 +130,8 @@ static int give(clv_registration *run, const clv_buffer *field, int which, clvox
     const clv_register_fields *to = run->fields;
     const size_t bytes = 3 * (size_t)run->n * sizeof(float);
     if (!to)
-        return clv_field_download(run->ctx, field, &run->fixed_grid, 1, volume);
+        return run->shown ? clv_field_download_shown(run->ctx, field, &run->fixed_grid, run->shown, volume)
+                          : clv_field_download(run->ctx, field, &run->fixed_grid, 1, volume);
     if (to->buffer[which])
         return clv_buffer_copy(run->ctx, field, 0, to->buffer[which], 0, bytes);
     return clv_buffer_read(run->ctx, field, 0, to->values[which], bytes);

@@ -224,10 +224,11 @@ end:
     return status;
 }
 
-/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. */
+/* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. shown: the fixed
+ * grid as given. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
-                         const clvox_register_options *options, const clv_register_fields *fields, double mark,
-                         clvox_register_result *result)
+                         const clvox_register_options *options, const clv_register_fields *fields,
+                         const clvox_grid *shown, double mark, clvox_register_result *result)
 {
     int status = CLVOX_OK, count = 0;
     clvox_register_images full = *given, images;
@@ -255,6 +256,9 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     if (coarse)
         CLV_TRY(clv_register_coarsen(context, &fixed_grid, &moving_grid, &images, &copies));
     clv_register_describe(&run, &images, &fixed_grid, &moving_grid);
+    run.shown = !coarse && !run.points.count && !run.shapes.count && run.image_count == run.channel_count
+                    ? shown
+                    : NULL;
     const clv_model *deform = clv_model_find(options->deform);
     count = clv_register_list(&run, &images, requests);
     status = clv_pool_take(context, requests, count);
@@ -349,7 +353,8 @@ int clv_register_to(clvox_context *context, const clvox_register_images *images,
     const double waits = clv_seconds();
     clv_gate_enter(clv_context_gate(context), bytes);
     mark += clv_seconds() - waits;
-    status = run_canonical(context, &canonical.images, options, fields, mark, result);
+    const clvox_grid *shown = &clv_register_first(images, false)->grid;
+    status = run_canonical(context, &canonical.images, options, fields, shown, mark, result);
     clv_gate_leave(clv_context_gate(context), bytes);
     CLV_TRY(status);
     result->grid = clv_register_first(images, false)->grid;

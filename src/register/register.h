@@ -84,6 +84,7 @@ typedef struct clv_registration {
     const clvox_register_options *options;
     const clv_register_fields *fields; /* NULL: the maps become volumes of the result */
     clvox_grid fixed_grid, moving_grid;
+    const clvox_grid *shown; /* the fixed grid as given, for the maps; NULL: something looks at them first */
     clvox_grid domain;    /* the part of fixed_grid that the deformation works on; it shares its voxels */
     int n, m;             /* voxels of the two grids */
     double matrix[4][4];  /* the linear part so far, RAS mm, fixed -> moving */

@@ -6,6 +6,7 @@
 #include "base/matrix.h"
 #include "image/spline.h"
 #include "io/labels.h"
+#include "io/volume.h"
 #include "op/image/resample.h"
 #include "op/field/warp.h"
 #include "runtime/device/host.h"
@@ -104,7 +105,7 @@ static int begin(const clvox_volume *image, const clvox_grid *grid, const clvox_
     CLV_TRY(choose(image, interpolation));
     CLV_TRY(clv_field_check(grid));
     CLV_TRY(clv_field_check(&image->grid));
-    CLV_TRY(clvox_volume_create(grid, image->frames, image->kind, &made));
+    CLV_TRY(clv_volume_room(grid, image->frames, image->kind, &made));
     made->type = image->type;
     /* What was carried as labels is marked as such from now on; masks may still be smoothed. */
     bool kept = *interpolation == CLVOX_INTERPOLATE_LABEL || *interpolation == CLVOX_INTERPOLATE_NEAREST;

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/spares.h"
 #include "clvox/threads.h"
 #include "io/orientation.h"
+#include "io/volume.h"
 
 /* Voxels that travel at once, and voxels of one piece of work. */
 enum { CHUNK = 1 << 20, PIECE = 1 << 14 };
@@ -89,6 +91,8 @@ typedef struct conversion {
     float *to;
     size_t from_voxel, from_part, to_voxel, to_part;
     size_t first, count;
+    const clv_strides
+        *placed; /* where voxels of this grid lie in `to`; NULL: one behind the other from there on */
 } conversion;
 
 /* The strides are arguments so that a compiler that knows them makes the loop
@@ -109,11 +113,39 @@ static inline __attribute__((always_inline)) void convert_run(const conversion *
     }
 }
 
+/* A row at a time. */
+static void convert_placed(const conversion *c, size_t begin, size_t end)
+{
+    const double(*t)[3] = CLV_MATRIX3(c->reorient);
+    const size_t nx = (size_t)c->size[0], ny = (size_t)c->size[1];
+    const ptrdiff_t step = c->placed->step[0];
+    while (begin < end) {
+        const size_t x = (c->first + begin) % nx, y = (c->first + begin) / nx % ny,
+                     z = (c->first + begin) / nx / ny;
+        const size_t run = end - begin < nx - x ? end - begin : nx - x;
+        const float *from = c->from + begin * c->from_voxel;
+        float *to = c->to + c->placed->first + (ptrdiff_t)x * step + (ptrdiff_t)y * c->placed->step[1] +
+                    (ptrdiff_t)z * c->placed->step[2];
+        for (size_t i = 0; i < run; i++, from += c->from_voxel, to += step) {
+            const double v0 = (double)from[0], v1 = (double)from[c->from_part],
+                         v2 = (double)from[2 * c->from_part];
+            to[0] = (float)(t[0][0] * v0 + t[0][1] * v1 + t[0][2] * v2);
+            to[c->to_part] = (float)(t[1][0] * v0 + t[1][1] * v1 + t[1][2] * v2);
+            to[2 * c->to_part] = (float)(t[2][0] * v0 + t[2][1] * v1 + t[2][2] * v2);
+        }
+        begin += run;
+    }
+}
+
 static int convert_piece(void *user, size_t index, int worker)
 {
     const conversion *c = user;
     (void)worker;
     size_t begin = index * PIECE, end = begin + PIECE < c->count ? begin + PIECE : c->count;
+    if (c->placed) {
+        convert_placed(c, begin, end);
+        return CLVOX_OK;
+    }
     if (c->from && !c->has_line) {
         if (c->from_voxel == 3)
             convert_run(c, begin, end, 3, 1, 1, c->to_part);
@@ -187,7 +219,7 @@ int clv_field_unpack(clvox_context *ctx, const float *values, const clvox_grid *
     const bool packed = clv_fields_packed(ctx);
     const size_t voxels = clvox_grid_voxels(grid);
     conversion c = {.size = grid->size, .from = values, .count = voxels};
-    const int status = clvox_volume_create(grid, 3, CLVOX_KIND_DISPLACEMENT, out);
+    const int status = clv_volume_room(grid, 3, CLVOX_KIND_DISPLACEMENT, out);
     if (status < 0)
         return status;
     clv_field_frame(grid, c.reorient);
@@ -206,7 +238,7 @@ int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, 
     size_t voxels = clvox_grid_voxels(&warp->grid), chunk = voxels < CHUNK ? voxels : CHUNK;
     bool packed = clv_fields_packed(ctx);
     conversion c;
-    float *values = malloc(3 * chunk * sizeof *values);
+    float *values = clv_large(3 * chunk * sizeof *values);
     if (!values)
         return clvox_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
     CLV_TRY(packing(warp, sign, &c));
@@ -226,7 +258,7 @@ int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, 
                                      values + part * c.count, bytes));
     }
 end:
-    free(values);
+    clv_large_free(values);
     return status;
 }
 
@@ -247,16 +279,17 @@ end:
     return status;
 }
 
-static int download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid, conversion *c,
-                    clvox_volume **out)
+/* shown: the grid of the result, where c->placed says that it is stored otherwise. */
+static int download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
+                    const clvox_grid *shown, conversion *c, clvox_volume **out)
 {
     int status = CLVOX_OK;
     size_t voxels = clvox_grid_voxels(grid), chunk = voxels < CHUNK ? voxels : CHUNK, strides[2];
     clvox_volume *made = NULL;
     float *values = NULL;
     *out = NULL;
-    CLV_TRY(clvox_volume_create(grid, 3, CLVOX_KIND_DISPLACEMENT, &made));
-    if (field && !(values = malloc(3 * chunk * sizeof *values))) {
+    CLV_TRY(clv_volume_room(shown, 3, CLVOX_KIND_DISPLACEMENT, &made));
+    if (field && !(values = clv_large(3 * chunk * sizeof *values))) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
         goto end;
     }
@@ -270,7 +303,7 @@ static int download(clvox_context *ctx, const clv_buffer *field, const clvox_gri
             c->from_part = strides[1];
         }
         c->from = values;
-        c->to = made->data + first;
+        c->to = c->placed ? made->data : made->data + first;
         c->to_voxel = 1;
         c->to_part = voxels;
         convert(c);
@@ -279,7 +312,7 @@ static int download(clvox_context *ctx, const clv_buffer *field, const clvox_gri
     made = NULL;
 end:
     clvox_volume_destroy(&made);
-    free(values);
+    clv_large_free(values);
     return status;
 }
 
@@ -290,7 +323,19 @@ int clv_field_download(clvox_context *ctx, const clv_buffer *field, const clvox_
     clv_field_frame(grid, c.reorient);
     for (int i = 0; i < 9; i++)
         c.reorient[i / 3][i % 3] *= sign;
-    return download(ctx, field, grid, &c, out);
+    return download(ctx, field, grid, grid, &c, out);
+}
+
+int clv_field_download_shown(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
+                             const clvox_grid *shown, clvox_volume **out)
+{
+    conversion c = {0};
+    clv_orientation o;
+    clv_orientation_of(shown, &o);
+    const clv_strides strides = clv_orientation_strides(shown->size, &o);
+    clv_field_frame(grid, c.reorient);
+    c.placed = clv_orientation_same(&o) ? NULL : &strides;
+    return download(ctx, field, grid, shown, &c, out);
 }
 
 int clv_field_download_map(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
@@ -310,7 +355,7 @@ int clv_field_download_map(clvox_context *ctx, const clv_buffer *field, const cl
     clv_matrix_multiply(CLV_MATRIX(excess), grid->to_ras, excess);
     for (int i = 0; i < 3; i++)
         memcpy(c.line[i], excess[i], sizeof excess[i]);
-    return download(ctx, field, grid, &c, out);
+    return download(ctx, field, grid, grid, &c, out);
 }
 
 void clvox_grid_axes(const clvox_grid *grid, char letters[4], double *oblique, double *skew)

@@ -40,6 +40,10 @@ int clv_field_unpack(clvox_context *ctx, const float *values, const clvox_grid *
 int clv_field_download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid, double sign,
                        clvox_volume **out);
 
+/* As clv_field_download by 1, onto a grid whose storage nearest to RAS is the field's: no copy in that one
+ * is made. */
+int clv_field_download_shown(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
+                             const clvox_grid *shown, clvox_volume **out);
 /* As clv_field_download, for the map x -> matrix (x + u(x)): the volume holds
  * matrix (x + u(x)) - x in RAS mm. field may be NULL (u = 0). */
 int clv_field_download_map(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,

@@ -4,6 +4,7 @@
 
 #include "clvox/threads.h"
 #include "clvox/apply.h"
+#include "io/volume.h"
 #include "op/field/jacobian.h"
 #include "runtime/device/host.h"
 #include "runtime/device/watch.h"
@@ -101,7 +102,7 @@ int clvox_jacobian(clvox_context *context, const clvox_volume *warp, const clvox
         CLV_TRY(clvox_apply(context, mask, grid, NULL, 0, CLVOX_INTERPOLATE_NEAREST, 0, &on_grid));
         mask = on_grid;
     }
-    CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &made));
+    CLV_TRY(clv_volume_room(grid, 1, CLVOX_KIND_SCALAR, &made));
     if (!(shares = calloc((size_t)grid->size[2], sizeof *shares))) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a template will take: a few subjects go through the steps on one device, and the rest is counted. */
+/* What a template will take: a few subjects go through the steps on the devices, and the rest is counted. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,12 +11,15 @@
 #include "cli/cmd_atlas/atlas.h"
 #include "clvox/threads.h"
 
-/* SAMPLES: subjects that are measured; on GPUs four times as many as are registered at once. STEPS: moves
- * of maps in a round, as they mostly are. */
-enum { SAMPLES = 3, MOST_SAMPLES = 4 * CLI_MOST_AT_ONCE, STEPS = 2, MOST_TIMES = 256, MOST_PLANS = 16 };
+/* SAMPLES: subjects that are measured; four times as many as are registered at once, where these are
+ * several. STEPS: moves of maps in a round, as they mostly are. */
+enum { SAMPLES = 3, MOST_SAMPLES = 256, STEPS = 2, MOST_TIMES = 1024, MOST_PLANS = 16 };
 
 /* Bytes a second between processes, which nobody has measured here. */
 static const double NETWORK = 1e10;
+
+/* A regression leaves out subjects whose weight is below 1e-3 of the nearest one's: minus its logarithm. */
+static const double LEAST_LOG = 6.907755278982137;
 
 typedef struct measured {
     cli_bar bar;
@@ -24,14 +27,15 @@ typedef struct measured {
     int count[CLVOX_ATLAS_WORKS];
     double work[CLVOX_ATLAS_WORKS];           /* of one subject */
     double writing;                           /* its files */
-    int at_once;                              /* on a device */
+    double between;                           /* of a round, besides all of these */
+    int at_once, contexts;                    /* on a device, and on all that were measured */
     size_t voxels, device_bytes;              /* of the template */
     size_t image_bytes, label_bytes;          /* of an image with its mask; of labels */
 } measured;
 
 typedef struct expected {
     int devices, processes, subjects;
-    double reading, linear, deformable, centring, averaging, writing, all;
+    double reading, linear, deformable, centring, averaging, waiting, writing, all;
     double host_bytes, disk_bytes; /* of a process */
 } expected;
 
@@ -128,17 +132,100 @@ static void divide(measured *m, int samples)
         [CLVOX_ATLAS_MEAN_MAP_ONCE] = 1,          [CLVOX_ATLAS_EXPONENTIAL] = 1};
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
         m->work[k] =
-            of[k] ? middle(m->time[k], m->count[k]) / of[k] : mean(m->time[k], m->count[k], m->at_once);
+            of[k] ? middle(m->time[k], m->count[k]) / of[k] : mean(m->time[k], m->count[k], m->contexts);
+}
+
+/* ---- counting ------------------------------------------------------------ */
+
+/* The subjects that take part in a template, of the process that has most of them: the processes read the
+ * list in turn. */
+static double most_of(const cli_atlas_request *r, int at, const expected *e)
+{
+    double nearest = INFINITY, most = 0;
+    for (int i = 0; i < r->count; i++)
+        nearest = fmin(nearest, r->ats ? fabs(r->entry[i].covariate - r->at[at]) : 0);
+    if (!r->ats || e->processes > r->count)
+        return ceil((double)e->subjects / e->processes);
+    for (int process = 0; process < e->processes; process++) {
+        double own = 0;
+        for (int i = process; i < r->count; i += e->processes) {
+            const double d = fabs(r->entry[i].covariate - r->at[at]), h = r->bandwidth;
+            own += (d - nearest) * (d + nearest) / h / h / 2 < LEAST_LOG;
+        }
+        most = fmax(most, own);
+    }
+    return ceil(most * e->subjects / r->count);
+}
+
+/* Rounds of a device's registrations that so many subjects of a process take. */
+static double turns_of(const measured *m, const expected *e, double own)
+{
+    return ceil(own / ((double)e->devices / e->processes * m->at_once) - 1e-9);
+}
+
+static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m, expected *e)
+{
+    const bool moves = o->registration.linear != CLVOX_LINEAR_NONE,
+               deforms = o->registration.deform != CLVOX_DEFORM_NONE;
+    const int linear = moves ? o->linear_rounds : 0, templates = r->ats ? r->ats : 1,
+              rounds = deforms ? o->rounds : 0;
+    const double all_own = ceil((double)e->subjects / e->processes), all_turns = turns_of(m, e, all_own);
+    const double said =
+        e->processes > 1 ? 2 * (double)m->voxels / NETWORK : 0; /* seconds a byte of each voxel */
+    const double *work = m->work;
+    e->reading = (r->read_seconds / r->count + work[CLVOX_ATLAS_GATHER]) * all_own;
+    e->linear =
+        linear ? all_turns * (work[CLVOX_ATLAS_FIRST_LINEAR] + (linear - 1) * work[CLVOX_ATLAS_LINEAR]) : 0;
+    e->averaging = o->channels * (1 + linear) *
+                   (all_turns * work[CLVOX_ATLAS_PULL] + all_own * work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said);
+    e->deformable = e->centring = e->writing = 0;
+    for (int at = 0; at < templates; at++) {
+        const double own = most_of(r, at, e), turns = turns_of(m, e, own);
+        e->deformable += turns * rounds * work[CLVOX_ATLAS_DEFORMABLE];
+        e->centring +=
+            rounds *
+            (turns * work[CLVOX_ATLAS_DISPLACEMENT] +
+             STEPS * (turns * work[CLVOX_ATLAS_MOVE] + work[CLVOX_ATLAS_EXPONENTIAL]) +
+             (STEPS + 1) * (own * work[CLVOX_ATLAS_MEAN_MAP] + work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
+        e->averaging += o->channels * (rounds + (r->ats > 0)) * (turns * work[CLVOX_ATLAS_PULL] +
+                                                   own * work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
+                        (o->until > 0 ? rounds : 1) * own * work[CLVOX_ATLAS_LIKENESS] +
+                        (r->with_labels ? turns * work[CLVOX_ATLAS_VOTER] : 0);
+        e->writing += own * m->writing + turns * work[CLVOX_ATLAS_HAND_OVER];
+    }
+    e->waiting = (linear + rounds * templates) * m->between;
+    e->all = e->reading + e->linear + e->deformable + e->centring + e->averaging + e->waiting + e->writing;
+    const double kept = (double)m->image_bytes * all_own + (double)m->label_bytes * e->subjects +
+                        (double)m->voxels * ((deforms ? 28 : 4) * all_own +
+                                             (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
+                 within = r->store ? fmin(kept, (double)r->limit) : kept;
+    e->host_bytes = within + (60 + 8 * (o->channels - 1)) * (double)m->voxels;
+    e->disk_bytes = kept - within;
+}
+
+/* What measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more than a
+ * quarter of them: the rest was building kernels. */
+static void find_between(const cli_atlas_request *given, const clvox_atlas_options *o, measured *m,
+                         int samples, double seconds)
+{
+    cli_atlas_request r = *given;
+    expected e = {.devices = m->contexts / m->at_once, .processes = 1, .subjects = samples};
+    const int rounds = (o->registration.linear != CLVOX_LINEAR_NONE ? o->linear_rounds : 0) +
+                       (o->registration.deform != CLVOX_DEFORM_NONE ? o->rounds : 0);
+    r.ats = 0;
+    r.read_seconds = 0;
+    expect(&r, o, m, &e);
+    const double counted = e.all - m->writing * samples; /* files: not yet measured */
+    m->between = rounds ? fmin(fmax(seconds - counted, 0), .25 * counted) / rounds : 0;
 }
 
 static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
                    const clvox_atlas_options *asked, measured *m)
 {
     int status = CLVOX_OK;
-    const int enough = cli->at_once > 1 ? 4 * cli->at_once : SAMPLES,
-              samples = r->count < enough ? r->count : enough;
+    const int several = m->contexts < MOST_SAMPLES / 4 ? 4 * m->contexts : MOST_SAMPLES,
+              enough = m->contexts > 1 ? several : SAMPLES, samples = r->count < enough ? r->count : enough;
     clvox_atlas_subject few[MOST_SAMPLES];
-    clvox_context *beside[CLI_MOST_AT_ONCE];
     clvox_atlas_options o = *asked;
     clvox_atlas_result result = {.average = NULL};
     for (int i = 0; i < samples; i++)
@@ -146,18 +233,18 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     o.linear_rounds = o.linear_rounds < 2 ? o.linear_rounds : 2;
     o.rounds = o.rounds < 1 ? o.rounds : 1;
     o.store = r->store;
-    for (int i = 1; i < cli->at_once; i++)
-        beside[i - 1] = cli->more[i * cli_devices(cli)];
-    o.more = beside;
-    o.more_count = cli->at_once - 1;
+    o.more = cli->more + 1;
+    o.more_count = cli->more_count - 1;
     o.timed = note;
     o.progress = show;
     o.user = m;
     cli_bar_begin(&m->bar, cli);
+    const double mark = cli_seconds();
     status = clvox_atlas(cli->ctx, few, samples, r->start_volume, &o, &result);
     cli_bar_end(&m->bar);
     CLI_TRY(status);
     divide(m, samples);
+    find_between(r, &o, m, samples, cli_seconds() - mark);
     m->voxels = clvox_grid_voxels(&result.average->grid);
     m->device_bytes = result.device_bytes;
     for (int i = 0; i < r->count; i++) {
@@ -172,41 +259,6 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
 end:
     clvox_atlas_result_destroy(&result);
     return status;
-}
-
-/* ---- counting ------------------------------------------------------------ */
-
-static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m, expected *e)
-{
-    const bool moves = o->registration.linear != CLVOX_LINEAR_NONE,
-               deforms = o->registration.deform != CLVOX_DEFORM_NONE;
-    const int linear = moves ? o->linear_rounds : 0, templates = r->ats ? r->ats : 1;
-    const int rounds = deforms ? o->rounds * templates : 0,
-              averages = o->channels * (1 + linear + rounds + (r->ats ? templates : 0));
-    const double turns = ceil((double)e->subjects / (e->devices * m->at_once)),
-                 own = ceil((double)e->subjects / e->processes);
-    const double said =
-        e->processes > 1 ? 2 * (double)m->voxels / NETWORK : 0; /* seconds a byte of each voxel */
-    e->reading = (r->read_seconds / r->count + m->work[CLVOX_ATLAS_GATHER]) * own;
-    e->linear =
-        linear ? turns * (m->work[CLVOX_ATLAS_FIRST_LINEAR] + (linear - 1) * m->work[CLVOX_ATLAS_LINEAR]) : 0;
-    e->deformable = turns * rounds * m->work[CLVOX_ATLAS_DEFORMABLE];
-    e->centring = rounds * (turns * m->work[CLVOX_ATLAS_DISPLACEMENT] +
-                            STEPS * (turns * m->work[CLVOX_ATLAS_MOVE] + m->work[CLVOX_ATLAS_EXPONENTIAL]) +
-                            (STEPS + 1) * (own * m->work[CLVOX_ATLAS_MEAN_MAP] +
-                                           m->work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
-    e->averaging =
-        averages * (turns * m->work[CLVOX_ATLAS_PULL] + own * m->work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
-        (o->until > 0 ? rounds : templates) * own * m->work[CLVOX_ATLAS_LIKENESS] +
-        (r->with_labels ? turns * templates * m->work[CLVOX_ATLAS_VOTER] : 0);
-    e->writing = own * templates * m->writing + turns * templates * m->work[CLVOX_ATLAS_HAND_OVER];
-    e->all = e->reading + e->linear + e->deformable + e->centring + e->averaging + e->writing;
-    const double kept = (double)m->image_bytes * own + (double)m->label_bytes * e->subjects +
-                        (double)m->voxels * ((deforms ? 28 : 4) * own +
-                                             (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
-                 within = r->store ? fmin(kept, (double)r->limit) : kept;
-    e->host_bytes = within + (60 + 8 * (o->channels - 1)) * (double)m->voxels;
-    e->disk_bytes = kept - within;
 }
 
 /* ---- telling ------------------------------------------------------------- */
@@ -258,6 +310,7 @@ static void tell(const command *cli, cJSON *to, const expected *e, double alone)
     cJSON_AddNumberToObject(parts, "deformable", e->deformable);
     cJSON_AddNumberToObject(parts, "centring", e->centring);
     cJSON_AddNumberToObject(parts, "averaging", e->averaging);
+    cJSON_AddNumberToObject(parts, "waiting", e->waiting);
     cJSON_AddNumberToObject(parts, "writing", e->writing);
     cJSON_AddItemToArray(to, row);
     cli_print(cli, "%7d %9d %8d %11.0f %12s %9s %9s %9s %5.0f%%\n", e->devices, e->processes, e->subjects,
@@ -307,6 +360,7 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     if (!m)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     m->at_once = cli->at_once;
+    m->contexts = cli->more_count;
     CLI_TRY(measure(cli, r, subjects, o, m));
     cJSON *result = cJSON_AddObjectToObject(cli->log, "plan");
     if (m->at_once > 1)

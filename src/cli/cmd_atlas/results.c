@@ -108,6 +108,14 @@ static void print_summary(FILE *to, const void *what)
     }
 }
 
+/* Subjects whose files are written at once. Where memory is limited those that compress, two MiB for each
+ * thread of each file, are to take little of it. */
+static size_t writers(const cli_atlas_request *r)
+{
+    const double scratch = (double)(2 << 20) * clvox_threads() * CLI_ATLAS_TOGETHER;
+    return r->memory && scratch > (double)r->limit / 16 ? 1 : CLI_ATLAS_TOGETHER;
+}
+
 int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result)
 {
     int *order = malloc((size_t)r->count * sizeof *order);
@@ -271,7 +279,7 @@ static int write_subjects(command *cli, const cli_atlas_request *r, int at, cons
     if (r->warps && !(w.sum = calloc(n + 1, sizeof *w.sum)))
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     if (status >= 0 && !there)
-        status = clvox_parallel(CLI_ATLAS_TOGETHER, write_next, &w);
+        status = clvox_parallel(writers(r), write_next, &w);
     CLI_TRY(clvox_team_agree(cli->team, status));
     log_subjects(cli, r, at, result);
     if (!r->warps)

@@ -583,6 +583,7 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     CLI_TRY(cli_claims_check(cli));
     CLI_TRY(cli_open_all(cli, r->at_once, CLI_MOST_AT_ONCE));
     CLI_TRY(check_devices(cli));
+    cli_keep_memory(cli);
     for (int i = 0; i < l.count; i++) {
         row *one = &l.row[i];
         if (!is_present(cli, &l, one))

@@ -4,6 +4,7 @@
 #include "clvox/threads.h"
 #include "base/status.h"
 #include "clvox/transform.h"
+#include "io/volume.h"
 #include "io/volume_file.h"
 #include "io/transform/warp_form.h"
 
@@ -78,7 +79,7 @@ int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form, const cl
                           "%s: only a displacement field of 3 components can be written as a warp", path);
     if (form == CLVOX_WARP_FSL && !moving)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: FSL's form needs the grid of the moving image", path);
-    CLV_TRY(clvox_volume_create(&warp->grid, 3, CLVOX_KIND_SCALAR, &c.out));
+    CLV_TRY(clv_volume_room(&warp->grid, 3, CLVOX_KIND_SCALAR, &c.out));
     if (form == CLVOX_WARP_MRTRIX) {
         clv_matrix_copy(warp->grid.to_ras, c.from_voxel);
         clv_matrix_identity(c.turn);
