@@ -308,7 +308,7 @@ __kernel void splat_box(__global const float *in, int4 size, map m, __global con
         int z = line / size.y, y = line - z * size.y, start = line * size.x, x = 0;
         vec8 row = row_positions(m, y, z);
         for (; x + CHUNK <= size.x; x += CHUNK) {
-            int base[CHUNK] ALIGNED, count = 0;
+            int base[CHUNK] ALIGNED;
             int8 outside = (int8)(0), large = (int8)(0), missing = (int8)(0);
             long share[8 * CHUNK] ALIGNED;
             for (int c = 0; c < CHUNK; c += 8) {

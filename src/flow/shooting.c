@@ -187,8 +187,7 @@ static int level_steps(const clvox_register_options *o, int index)
     return steps < o->timesteps ? 2 * (int)ceil(steps / 2 - 1e-9) : o->timesteps;
 }
 
-static int run_level(clv_registration *run, int index, double share, clvox_grid *at,
-                     clvox_register_result *result)
+static int run_level(clv_registration *run, int index, double share, clvox_grid *at, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clv_pyramid_level level;

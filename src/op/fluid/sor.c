@@ -9,34 +9,19 @@
  * side of the block, which are an item. Not for CPU devices, where local memory is no faster than
  * the rest and every barrier ends a loop over the items: a hundred times as long as by rows. */
 #define BLOCK(title, sweeps, not_by_itself, ...)                                                           \
-    {                                                                                                      \
-        .name = title, .function = "sor_block", .defines = "-DSWEEPS=" #sweeps, .item = {2, 2, CLV_MARCH}, \
-        .rim = {sweeps, sweeps, 0}, .parts = 3, .devices = CLV_ON_GPU, .optional = not_by_itself,          \
-        .cell_bytes = 32 * (sweeps), .planes = 1, .tiles = {                                               \
-            __VA_ARGS__                                                                                    \
-        }                                                                                                  \
-    }
+    {.name = title, .function = "sor_block", .defines = "-DSWEEPS=" #sweeps, .item = {2, 2, CLV_MARCH},    \
+     .rim = {sweeps, sweeps, 0}, .parts = 3, .devices = CLV_ON_GPU, .optional = not_by_itself,             \
+     .cell_bytes = 32 * (sweeps), .planes = 1, .tiles = {__VA_ARGS__}}
 
 /* A colour in a pass, or both of several sweeps at once: four sweeps at 256^3 on an H100 take 1.74 ms by colours,
  * 1.01 by blocks of one and .66 by blocks of two. Blocks of three take too many registers to be faster. */
 static const clv_variant variants[] = {
     BLOCK("block2", 2, false, {32, 16, 1, 64}, {32, 16, 1, 128}, {16, 16, 1, 64}),
-    {.name = "item",
-     .function = "sor_item",
-     .passes = 2,
-     .devices = CLV_ON_GPU,
+    {.name = "item", .function = "sor_item", .passes = 2, .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
-    {.name = "slab",
-     .function = "sor_slab",
-     .passes = 2,
-     .item = {CLV_WHOLE, CLV_WHOLE},
-     .devices = CLV_ON_CPU,
+    {.name = "slab", .function = "sor_slab", .passes = 2, .item = {CLV_WHOLE, CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
-    {.name = "row",
-     .function = "sor_row",
-     .passes = 2,
-     .item = {CLV_WHOLE},
-     .devices = CLV_ON_CPU,
+    {.name = "row", .function = "sor_row", .passes = 2, .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
     BLOCK("block1", 1, true, {32, 24, 1, 64}, {32, 16, 1, 64}, {16, 16, 1, 64}),
 };
