@@ -239,6 +239,8 @@ static void same_bits_onto_few(void **state)
         {{34, 16, 8}, {67, 20, 36}}, {{5, 31, 28}, {40, 34, 33}}, {{65, 9, 8}, {1, 7, 34}}};
     static bool before; /* there only one form has boxes */
     const bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    if (harness_simulated()) /* the box alone is 32,768 sums: too long there */
+        return;
     if (tiny && (before || (!harness_variant()->before && strcmp(harness_variant()->name, "part") != 0)))
         return;
     before = true;
