@@ -19,6 +19,13 @@ int clv_recast_image(const clvox_grid *grid, const float *image, const float *ot
  * is as it was, as either image is constant or the device has no room. */
 int clv_recast_run(clv_registration *run, double sigma, bool *made);
 
+/* How far two images on a grid become brighter in the same places: the mean, over windows of 5 voxels that have content
+ * in both, of the squared correlation with its sign. NaN where there are few. */
+double clv_recast_agreement(const clvox_grid *grid, const float *a, const float *b);
+
+/* Whether the contrasts of a run of one channel differ, by what it gains to recast its images at 4 mm. */
+int clv_recast_differ(clv_registration *run, double sigma, bool *differ);
+
 /* Bytes of the second channel, on the device. */
 size_t clv_recast_bytes(const clvox_grid *fixed, const clvox_grid *moving);
 

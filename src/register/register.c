@@ -194,12 +194,14 @@ static int align(clv_registration *run, const clvox_register_images *images)
     return status;
 }
 
+/* So many mm around a place tell what a value there means. */
+static const double NEARBY = 20;
+
 /* Images of different contrasts are recast, each as the other, so that the linear part finds where they lie, and
  * recast again under that, of what is nearby. suspicions: from before the linear part. Where either is constant or
  * the device has no room they stay as they are. */
 static int recast(clv_registration *run, const clvox_register_images *images, unsigned suspicions)
 {
-    static const double NEARBY = 20; /* mm */
     int status = CLVOX_OK;
     const unsigned said = run->suspicions;
     double matrix[4][4];
@@ -232,8 +234,12 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work,
     clvox_register_options by_mind = *work;
     clv_buffer *larger = NULL;
     by_mind.metric = CLVOX_METRIC_MIND;
-    if (!work->by_contrast || !run->contrasts_differ || !model || !model->by_contrast ||
-        run->image_count != 1 || work->metric != CLVOX_METRIC_LNCC)
+    if (!work->by_contrast || !model || !model->by_contrast || run->image_count != 1 ||
+        work->metric != CLVOX_METRIC_LNCC)
+        return CLVOX_OK;
+    if (!run->contrasts_differ && run->channel_count == 1 && work->linear != CLVOX_LINEAR_NONE)
+        CLV_TRY(clv_recast_differ(run, NEARBY, &run->contrasts_differ));
+    if (!run->contrasts_differ)
         return CLVOX_OK;
     size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);
     size_t there = clv_register_measure_floats(&by_mind, &run->moving_grid);

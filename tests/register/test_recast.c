@@ -134,6 +134,20 @@ static void nothing_known_is_left(void **state)
     assert_false(made);
 }
 
+/* 1 in one contrast, -1 where it is inverted, and not known where nothing varies. */
+static void agreement_has_a_sign(void **state)
+{
+    (void)state;
+    waves(image);
+    for (int i = 0; i < N; i++)
+        other[i] = 4 - 2 * image[i];
+    assert_true(clv_recast_agreement(&grid, image, image) > .9999);
+    assert_true(clv_recast_agreement(&grid, image, other) < -.9999);
+    for (int i = 0; i < N; i++)
+        other[i] = 1;
+    assert_true(isnan(clv_recast_agreement(&grid, image, other)));
+}
+
 /* A pair of other contrasts ends as near to the truth as by self-similarity alone, exchanged images give the inverse affine,
  * and what comes back has its own values. */
 static void pairs_gain(void **state)
@@ -185,6 +199,7 @@ int main(void)
     test_case_at(constants_are_left, TEST_AT(0), "an image that is not known to vary is left");
     test_case_at(constants_are_left, TEST_AT(1), "an image of one value is left");
     test_case(nothing_known_is_left, "images that do not meet are left");
+    test_case(agreement_has_a_sign, "agreement is 1 in one contrast and -1 where it is inverted");
     test_case(pairs_gain, "a pair of other contrasts ends near the truth, exchanged by the inverse affine");
     return test_run("recast", harness_close);
 }
