@@ -9,8 +9,8 @@
 #include "clvox/threads.h"
 #include "op/image/resample.h"
 
-/* Sums are kept by cells of space, CELLS of them a sigma, and by bins of the value: an item of a cell is, for all bins,
- * how many voxels there are, and then the sum of the other image over them. */
+/* Sums are kept by cells of space, CELLS of them a sigma, and by bins of the value: an item of a cell
+ * is, for all bins, how many voxels there are, and then the sum of the other image over them. */
 enum { BINS = 48, FINE = 1024, WIDE = 2 * BINS, REACH = 3, LONGEST = 24 };
 
 /* Of a sigma; voxels of which sums are taken, at most about one a so many mm; bins. */
@@ -273,8 +273,8 @@ end:
     return status;
 }
 
-/* On the grid of a side its image and, under the linear part, the other one, NaN where that does not count: values, then
- * there, then room for a third, to be freed by the caller. */
+/* On the grid of a side its image and, under the linear part, the other one, NaN where that does not
+ * count: values, then there, then room for a third, to be freed by the caller. */
 static int meet(clv_registration *run, const meeting *m, bool moving, float **values)
 {
     int status = CLVOX_OK;
@@ -375,8 +375,9 @@ static int coarsen(clv_registration *run, const clv_buffer *image, const clvox_g
 
 int clv_recast_differ(clv_registration *run, double sigma, bool *differ)
 {
-    /* Shares of the agreement that images have once recast, nearby and over the whole image, multiplied: pairs of T1
-     * heads have .87 to .97, brains of two scanners .84; other contrasts .70 to .82. */
+    /* Shares of the agreement that images have once recast, nearby and over the whole image,
+     * multiplied: pairs of T1 heads have .87 to .97, brains of two scanners .84; other contrasts .70
+     * to .82. */
     static const double LEAST = .81;
     int status = CLVOX_OK;
     clv_channel *c = &run->channels[0];
@@ -410,7 +411,8 @@ size_t clv_recast_bytes(const clvox_grid *fixed, const clvox_grid *moving)
     return 2 * sizeof(float) * (clvox_grid_voxels(fixed) + clvox_grid_voxels(moving));
 }
 
-/* The channel that has the fixed image as it is: the first, where that image comes first in either order of the two. */
+/* The channel that has the fixed image as it is: the first, where that image comes first in either
+ * order of the two. */
 static int own_of(const clv_registration *run)
 {
     return run->moving_first && !run->exchanged;

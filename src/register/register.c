@@ -160,8 +160,8 @@ static bool too_coarse(const clvox_grid *from, const clvox_grid *to)
     return few;
 }
 
-/* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one stage where
- * another one has failed. */
+/* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one
+ * stage where another one has failed. */
 static void release(clv_registration *run, const clv_request *requests, int count)
 {
     clv_shapes_release(run);
@@ -197,9 +197,9 @@ static int align(clv_registration *run, const clvox_register_images *images)
 /* So many mm around a place tell what a value there means. */
 static const double NEARBY = 20;
 
-/* Images of different contrasts are recast, each as the other, so that the linear part finds where they lie, and
- * recast again under that, of what is nearby. suspicions: from before the linear part. Where either is constant or
- * the device has no room they stay as they are. */
+/* Images of different contrasts are recast, each as the other, so that the linear part finds where
+ * they lie, and recast again under that, of what is nearby. suspicions: from before the linear part.
+ * Where either is constant or the device has no room they stay as they are. */
 static int recast(clv_registration *run, const clvox_register_images *images, unsigned suspicions)
 {
     int status = CLVOX_OK;
@@ -224,8 +224,8 @@ end:
     return status;
 }
 
-/* Where contrasts differ, from LNCC to MIND of recast images, if the options allow it and the device has the room that
- * this takes beyond the plan. suspicions: from before the linear part. */
+/* Where contrasts differ, from LNCC to MIND of recast images, if the options allow it and the device
+ * has the room that this takes beyond the plan. suspicions: from before the linear part. */
 static int go_by_contrast(clv_registration *run, clvox_register_options *work,
                           const clvox_register_images *images, unsigned suspicions)
 {
@@ -366,8 +366,8 @@ end:
     return status;
 }
 
-/* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not to depend on
- * what else the device does. */
+/* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not
+ * to depend on what else the device does. */
 static size_t most_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
     const clv_model *model = clv_model_find(options->deform);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images given one another's contrast: means against sums over all voxels, known answers, and a run's channels. */
+/* Images given one another's contrast: means against sums over all voxels, known answers, and a run's
+ * channels. */
 #include <math.h>
 #include <string.h>
 
@@ -148,8 +149,8 @@ static void agreement_has_a_sign(void **state)
     assert_true(isnan(clv_recast_agreement(&grid, image, other)));
 }
 
-/* A pair of other contrasts ends as near to the truth as by self-similarity alone, exchanged images give the inverse affine,
- * and what comes back has its own values. */
+/* A pair of other contrasts ends as near to the truth as by self-similarity alone, exchanged images
+ * give the inverse affine, and what comes back has its own values. */
 static void pairs_gain(void **state)
 {
     (void)state;
