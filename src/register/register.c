@@ -13,6 +13,7 @@
 #include "register/model.h"
 #include "register/options.h"
 #include "register/posteriors.h"
+#include "register/recast.h"
 #include "register/shapes.h"
 #include "runtime/device/gate.h"
 #include "runtime/device/host.h"
@@ -159,11 +160,12 @@ static bool too_coarse(const clvox_grid *from, const clvox_grid *to)
     return few;
 }
 
-/* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one stage where
- * another one has failed. */
+/* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one
+ * stage where another one has failed. */
 static void release(clv_registration *run, const clv_request *requests, int count)
 {
     clv_shapes_release(run);
+    clv_recast_release(run);
     clv_pool_release(requests, count);
     clv_buffer_destroy(&run->fixed_mask);
     clv_buffer_destroy(&run->moving_mask);
@@ -181,30 +183,82 @@ static void exchange_masks(clv_registration *run)
     run->linear_moving_mask = moving;
 }
 
-/* Where contrasts differ, from LNCC to MIND, if the options allow it and the device has the room that this takes beyond
- * the plan. */
-static int go_by_contrast(clv_registration *run, clvox_register_options *work)
+/* The linear part, by masks of its own where there are such. */
+static int align(clv_registration *run, const clvox_register_images *images)
 {
+    if (images->linear_masks)
+        exchange_masks(run);
+    int status = clv_register_linear(run);
+    if (images->linear_masks)
+        exchange_masks(run);
+    return status;
+}
+
+/* So many mm around a place tell what a value there means. */
+static const double NEARBY = 20;
+
+/* Images of different contrasts are recast, each as the other, so that the linear part finds where
+ * they lie, and recast again under that, of what is nearby. suspicions: from before the linear part.
+ * Where either is constant or the device has no room they stay as they are. */
+static int recast(clv_registration *run, const clvox_register_images *images, unsigned suspicions)
+{
+    int status = CLVOX_OK;
+    const unsigned said = run->suspicions;
+    double matrix[4][4];
+    bool made;
+    clv_matrix_copy(CLV_MATRIX(run->matrix), matrix);
+    CLV_TRY(clv_recast_run(run, INFINITY, &made));
+    if (!made)
+        return CLVOX_OK;
+    run->suspicions = suspicions;
+    status = align(run, images);
+    run->contrasts_differ = true;
+    if (status == CLVOX_ERROR_MEMORY) {
+        clv_matrix_copy(CLV_MATRIX(matrix), run->matrix);
+        run->suspicions = said;
+        return clv_recast_undo(run);
+    }
+    CLV_TRY(status);
+    CLV_TRY(clv_recast_run(run, NEARBY, &made));
+end:
+    return status;
+}
+
+/* Where contrasts differ, from LNCC to MIND of recast images, if the options allow it and the device
+ * has the room that this takes beyond the plan. suspicions: from before the linear part. */
+static int go_by_contrast(clv_registration *run, clvox_register_options *work,
+                          const clvox_register_images *images, unsigned suspicions)
+{
+    int status = CLVOX_OK;
     const clv_model *model = clv_model_find(work->deform);
     clvox_register_options by_mind = *work;
     clv_buffer *larger = NULL;
     by_mind.metric = CLVOX_METRIC_MIND;
-    if (!work->by_contrast || !run->contrasts_differ || !model || !model->by_contrast ||
-        run->image_count != 1 || work->metric != CLVOX_METRIC_LNCC)
+    if (!work->by_contrast || !model || !model->by_contrast || run->image_count != 1 ||
+        work->metric != CLVOX_METRIC_LNCC)
+        return CLVOX_OK;
+    if (!run->contrasts_differ && run->channel_count == 1 && work->linear != CLVOX_LINEAR_NONE)
+        CLV_TRY(clv_recast_differ(run, NEARBY, &run->contrasts_differ));
+    if (!run->contrasts_differ)
         return CLVOX_OK;
     size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);
     size_t there = clv_register_measure_floats(&by_mind, &run->moving_grid);
     size_t bytes = (run->exchanged && there > here ? there : here) * sizeof(float);
     if (run->metric_scratch->bytes < bytes) {
         const clv_request request = {&larger, bytes, "scratch of the metric"};
-        int status = clv_pool_take(run->ctx, &request, 1);
+        status = clv_pool_take(run->ctx, &request, 1);
         if (status < 0)
             return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
         clv_buffer_destroy(&run->metric_scratch);
         run->metric_scratch = larger;
     }
-    work->metric = run->channels[0].metric = CLVOX_METRIC_MIND;
-    return CLVOX_OK;
+    if (run->channel_count == 1)
+        CLV_TRY(recast(run, images, suspicions));
+    work->metric = CLVOX_METRIC_MIND;
+    for (int i = 0; i < run->image_count; i++)
+        run->channels[i].metric = CLVOX_METRIC_MIND;
+end:
+    return status;
 }
 
 /* The maps of a run on coarser grids, which are volumes of the full ones, as fields. */
@@ -279,12 +333,9 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     result->seconds_prepare = clv_seconds() - mark;
 
     mark = clv_seconds();
-    if (images.linear_masks)
-        exchange_masks(&run);
-    CLV_TRY(clv_register_linear(&run));
-    if (images.linear_masks)
-        exchange_masks(&run);
-    CLV_TRY(go_by_contrast(&run, &work));
+    const unsigned suspicions = run.suspicions;
+    CLV_TRY(align(&run, &images));
+    CLV_TRY(go_by_contrast(&run, &work, &images, suspicions));
     result->metric = clv_register_metric(&work);
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(clv_register_measure(&run, false, NULL, &before));
@@ -319,8 +370,8 @@ end:
     return status;
 }
 
-/* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not to depend on
- * what else the device does. */
+/* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not
+ * to depend on what else the device does. */
 static size_t most_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
     const clv_model *model = clv_model_find(options->deform);
@@ -330,7 +381,8 @@ static size_t most_bytes(const clvox_register_images *images, const clvox_regist
         return planned;
     clvox_register_options by_mind = *options;
     by_mind.metric = CLVOX_METRIC_MIND;
-    const size_t larger = clvox_register_bytes(images, &by_mind);
+    const size_t larger = clvox_register_bytes(images, &by_mind) +
+                          clv_recast_bytes(&images->fixed[0]->grid, &images->moving[0]->grid);
     return larger > planned ? larger : planned;
 }
 

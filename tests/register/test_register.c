@@ -443,6 +443,7 @@ static void other_contrasts_are_compared_by_mind(void **state)
     pair p;
     clvox_register_options o;
     clvox_register_result chosen, asked;
+    double largest;
     pair_make(&p, (int[]){40, 36, 32}, (double[]){2, 2, 2}, false, 2, 5);
     size_t n = clvox_grid_voxels(&p.moving->grid);
     for (size_t i = 0; i < n; i++)
@@ -456,7 +457,10 @@ static void other_contrasts_are_compared_by_mind(void **state)
     o.by_contrast = 0;
     o.metric = CLVOX_METRIC_MIND;
     assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &asked));
-    assert_memory_equal(chosen.warp->data, asked.warp->data, 3 * n * sizeof(float));
+    const double recast = pair_error(&p, &chosen, NULL, &largest),
+                 as_they_are = pair_error(&p, &asked, NULL, &largest);
+    printf("# %.3f voxels recast, %.3f as they are\n", recast, as_they_are);
+    assert_true(recast < 1.05 * as_they_are);
     clvox_register_result_destroy(&chosen);
     clvox_register_result_destroy(&asked);
     pair_free(&p);
@@ -522,7 +526,7 @@ int main(void)
     masks_and_memory();
     test_case(binary, "two segmentations are registered as images");
     test_case(other_contrasts_are_compared_by_mind,
-              "images of other contrasts are compared by MIND, as if it had been asked for");
+              "images of other contrasts are recast and compared by MIND");
     test_case(too_large, "what does not fit the device is refused with the size that would");
     return test_run("register", harness_close);
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images of different contrasts given one another's: each value becomes the mean of the other image
+ * where this one has about that value nearby (Guimond et al. 2001 alternate likewise between
+ * intensities and displacements, over the whole image). Nearby, contrasts are nearly functions of one
+ * another, even where tissues share values elsewhere. */
+#ifndef CLV_REGISTER_RECAST_H
+#define CLV_REGISTER_RECAST_H
+
+#include "register/register.h"
+
+/* Of `image`, on its grid, given `other` on the same grid, NaN where that does not count: out(x) is
+ * the mean of other, weighed by Gaussians of the distance from x, of sigma mm (INFINITY: everywhere
+ * alike), and of the difference of the values. Where few voxels are near, the mean over the whole
+ * image takes their place. What is not finite stays as it is. false, and nothing written, where either
+ * image has one value alone. Out of memory is an error, status. */
+int clv_recast_image(const clvox_grid *grid, const float *image, const float *other, double sigma, float *out,
+                     bool *made);
+
+/* Gives a run of one channel, uploaded and with a linear part, a second one, which together compare
+ * either image with the other one recast under that linear part. sigma: as above. Again: from the
+ * images as they were. *made false: all is as it was, as either image is constant or the device has no
+ * room. */
+int clv_recast_run(clv_registration *run, double sigma, bool *made);
+
+/* How far two images on a grid become brighter in the same places: the mean, over windows of 5 voxels
+ * that have content in both, of the squared correlation with its sign. NaN where there are few. */
+double clv_recast_agreement(const clvox_grid *grid, const float *a, const float *b);
+
+/* Whether the contrasts of a run of one channel differ, by what it gains to recast its images at 4 mm. */
+int clv_recast_differ(clv_registration *run, double sigma, bool *differ);
+
+/* Bytes of the second channel, on the device. */
+size_t clv_recast_bytes(const clvox_grid *fixed, const clvox_grid *moving);
+
+/* Takes the second channel back; the images are as they were. Of a run without one: nothing. */
+int clv_recast_undo(clv_registration *run);
+void clv_recast_release(clv_registration *run);
+
+#endif

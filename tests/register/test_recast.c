@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images given one another's contrast: means against sums over all voxels, known answers, and a run's
+ * channels. */
+#include <math.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "op/harness.h"
+#include "register/pair.h"
+#include "register/recast.h"
+
+enum { X = 32, Y = 30, Z = 28, N = X * Y * Z };
+
+static clvox_context *ctx;
+static float image[N], other[N], out[N];
+static const clvox_grid grid = {{X, Y, Z}, {{2, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 2, 0}, {0, 0, 0, 1}}};
+
+/* Smooth waves from 0 to 1, more than two of them along each axis. */
+static void waves(float *to)
+{
+    for (int i = 0; i < N; i++) {
+        const double x = i % X, y = i / X % Y, z = i / X / Y;
+        to[i] = (float)(.5 + .5 * sin(.45 * x + .2 * z) * cos(.4 * y - .3 * z));
+    }
+}
+
+static float tent(float v)
+{
+    return v < .5f ? 2 * v : 2 - 2 * v;
+}
+
+static void functions_are_found(void **state)
+{
+    const bool nearby = *(const int *)*state;
+    bool made;
+    waves(image);
+    for (int i = 0; i < N; i++)
+        other[i] = 3 - 2 * tent(image[i]);
+    assert_ok(clv_recast_image(&grid, image, other, nearby ? 20 : INFINITY, out, &made));
+    assert_true(made);
+    for (int i = 0; i < N; i++) /* bins are .02 wide, and their means take neighbours in */
+        assert_that(fabsf(out[i] - other[i]) <
+                        (image[i] < .04f || image[i] > .96f || fabsf(image[i] - .5f) < .05f ? .16f : .04f),
+                    "%g of %g instead of %g", (double)out[i], (double)image[i], (double)other[i]);
+}
+
+/* What one value means may change from place to place. */
+static void nearby_counts(void **state)
+{
+    (void)state;
+    bool made;
+    double error[2] = {0};
+    waves(image);
+    for (int i = 0; i < N; i++)
+        other[i] = i % X < X / 2 ? image[i] : 1 - image[i];
+    for (int k = 0; k < 2; k++) {
+        assert_ok(clv_recast_image(&grid, image, other, k ? 8 : INFINITY, out, &made));
+        for (int i = 0; i < N; i++)
+            if (i % X < 4 || i % X >= X - 4)
+                error[k] += (double)fabsf(out[i] - other[i]);
+    }
+    assert_that(error[1] < .25 * error[0], "%g of %g", error[1], error[0]);
+}
+
+/* Weighed by Gaussians, summed over all voxels: cells and bins come near that. */
+static void means_are_those_of_all_voxels(void **state)
+{
+    (void)state;
+    static const double SIGMA = 12;
+    bool made;
+    double difference = 0, deviation = 0, low = 1, high = 0;
+    int count = 0;
+    waves(image);
+    for (int i = 0; i < N; i++)
+        other[i] = (float)sin(.31 * (i % X)) * tent(image[i]);
+    assert_ok(clv_recast_image(&grid, image, other, SIGMA, out, &made));
+    for (int i = 0; i < N; i++) {
+        low = fmin(low, (double)image[i]);
+        high = fmax(high, (double)image[i]);
+    }
+    const double bin = (high - low) / 47;
+    for (int i = 77; i < N; i += 401, count++) {
+        double sum = 0, all = 0;
+        for (int k = 0; k < N; k++) {
+            const double d[3] = {2. * (i % X - k % X), 2. * (i / X % Y - k / X % Y),
+                                 2. * (i / X / Y - k / X / Y)},
+                         v = (double)(image[i] - image[k]) / bin,
+                         w = exp(-.5 * ((d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) / (SIGMA * SIGMA) + v * v));
+            sum += w * (double)other[k];
+            all += w;
+        }
+        difference += pow((double)out[i] - sum / all, 2);
+        deviation += pow(sum / all, 2);
+    }
+    assert_that(difference < .01 * deviation, "%g of %g", difference, deviation);
+}
+
+static void what_is_no_number_stays(void **state)
+{
+    (void)state;
+    bool made;
+    waves(image);
+    memcpy(other, image, sizeof other);
+    image[5] = NAN;
+    image[6] = INFINITY;
+    image[7] = -INFINITY;
+    other[900] = NAN;
+    other[901] = INFINITY;
+    assert_ok(clv_recast_image(&grid, image, other, 20, out, &made));
+    assert_true(made && isnan(out[5]) && out[6] == INFINITY && out[7] == -INFINITY);
+    for (int i = 8; i < N; i++)
+        assert_that(out[i] >= -.01f && out[i] <= 1.01f, "%g at %d", (double)out[i], i);
+}
+
+static void constants_are_left(void **state)
+{
+    const bool which = *(const int *)*state;
+    bool made = true;
+    waves(image);
+    waves(other);
+    for (int i = 0; i < N; i++)
+        (which ? image : other)[i] = 7;
+    assert_ok(clv_recast_image(&grid, image, other, 20, out, &made));
+    assert_false(made);
+}
+
+static void nothing_known_is_left(void **state)
+{
+    (void)state;
+    bool made = true;
+    waves(image);
+    for (int i = 0; i < N; i++)
+        other[i] = NAN;
+    assert_ok(clv_recast_image(&grid, image, other, 20, out, &made));
+    assert_false(made);
+}
+
+/* 1 in one contrast, -1 where it is inverted, and not known where nothing varies. */
+static void agreement_has_a_sign(void **state)
+{
+    (void)state;
+    waves(image);
+    for (int i = 0; i < N; i++)
+        other[i] = 4 - 2 * image[i];
+    assert_true(clv_recast_agreement(&grid, image, image) > .9999);
+    assert_true(clv_recast_agreement(&grid, image, other) < -.9999);
+    for (int i = 0; i < N; i++)
+        other[i] = 1;
+    assert_true(isnan(clv_recast_agreement(&grid, image, other)));
+}
+
+/* A pair of other contrasts ends as near to the truth as by self-similarity alone, exchanged images
+ * give the inverse affine, and what comes back has its own values. */
+static void pairs_gain(void **state)
+{
+    (void)state;
+    pair p;
+    clvox_register_options o;
+    clvox_register_result by_default, mind, back;
+    double largest, high = 0;
+    pair_make(&p, (int[]){40, 36, 32}, (double[]){2, 2, 2}, false, 3.5, 5);
+    size_t n = clvox_grid_voxels(&p.moving->grid);
+    for (size_t i = 0; i < n; i++)
+        p.moving->data[i] = fminf(5 * p.moving->data[i], 300 - p.moving->data[i]);
+    clvox_register_defaults(&o);
+    o.linear = CLVOX_LINEAR_RIGID;
+    o.by_contrast = 1;
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &by_default));
+    assert_ok(pair_register(ctx, p.moving, p.fixed, NULL, NULL, &o, &back));
+    o.by_contrast = 0;
+    o.metric = CLVOX_METRIC_MIND;
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &mind));
+    const double recast = pair_error(&p, &by_default, NULL, &largest),
+                 raw = pair_error(&p, &mind, NULL, &largest);
+    printf("# %.3f voxels before, %.3f recast, %.3f by MIND of the images as they are\n",
+           pair_start(&p, NULL), recast, raw);
+    assert_int_equal(by_default.metric, CLVOX_METRIC_MIND);
+    assert_true(recast < .6 * pair_start(&p, NULL) && recast < 1.05 * raw);
+    double product[4][4];
+    clv_matrix_multiply(CLV_MATRIX(by_default.matrix), CLV_MATRIX(back.matrix), product);
+    for (int i = 0; i < 16; i++)
+        assert_true(fabs(product[i / 4][i % 4] - (i % 5 == 0)) < 1e-12);
+    for (size_t i = 0; i < n; i++)
+        high = fmax(high, (double)by_default.warped->data[i]);
+    assert_true(high > 200);
+    clvox_register_result_destroy(&by_default);
+    clvox_register_result_destroy(&mind);
+    clvox_register_result_destroy(&back);
+    pair_free(&p);
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    test_case_at(functions_are_found, TEST_AT(0), "a function of values is found over the whole image");
+    test_case_at(functions_are_found, TEST_AT(1), "a function of values is found nearby");
+    test_case(nearby_counts, "what a value means may change from place to place");
+    test_case(means_are_those_of_all_voxels, "means come near those of all voxels");
+    test_case(what_is_no_number_stays, "what is no number stays, and does not count");
+    test_case_at(constants_are_left, TEST_AT(0), "an image that is not known to vary is left");
+    test_case_at(constants_are_left, TEST_AT(1), "an image of one value is left");
+    test_case(nothing_known_is_left, "images that do not meet are left");
+    test_case(agreement_has_a_sign, "agreement is 1 in one contrast and -1 where it is inverted");
+    test_case(pairs_gain, "a pair of other contrasts ends near the truth, exchanged by the inverse affine");
+    return test_run("recast", harness_close);
+}
