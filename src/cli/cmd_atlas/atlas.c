@@ -508,7 +508,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
     if (r.channel_weights)
         CLI_TRY(read_channel_weights(&r, &o));
     if (r.start && r.channels > 1)
-        return cli_misuse("--template is of one channel; a template of several begins with their means");
+        CLI_TRY(cli_misuse("--template is of one channel; a template of several begins with their means"));
     status = run(cli, &r, &o);
 end:
     cli_atlas_free(&r);

@@ -251,21 +251,38 @@ end:
     return status;
 }
 
-int clv_pinned_create(clvox_context *ctx, size_t bytes, clv_pinned **out)
+static int pin(clvox_context *ctx, clv_pinned *pinned)
 {
     int status = CLVOX_OK;
     cl_int error;
+    pinned->mem =
+        clCreateBuffer(ctx->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, pinned->bytes, NULL, &error);
+    CLV_CL(error, "clCreateBuffer", "pinned host memory");
+    pinned->data = clEnqueueMapBuffer(ctx->queue, pinned->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                      pinned->bytes, 0, NULL, NULL, &error);
+    CLV_CL(error, "clEnqueueMapBuffer", "pinned host memory");
+end:
+    return status;
+}
+
+int clv_pinned_create(clvox_context *ctx, size_t bytes, clv_pinned **out)
+{
+    int status = CLVOX_OK;
     clv_pinned *pinned = calloc(1, sizeof *pinned);
     *out = NULL;
     if (!pinned)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     pinned->owner = ctx;
     pinned->bytes = bytes;
-    pinned->mem = clCreateBuffer(ctx->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error);
-    CLV_CL(error, "clCreateBuffer", "pinned host memory");
-    pinned->data = clEnqueueMapBuffer(ctx->queue, pinned->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes,
-                                      0, NULL, NULL, &error);
-    CLV_CL(error, "clEnqueueMapBuffer", "pinned host memory");
+    status = pin(ctx, pinned);
+    if (status == CLVOX_ERROR_MEMORY) {
+        if (pinned->mem)
+            clReleaseMemObject(pinned->mem);
+        pinned->mem = NULL;
+        pinned->data = malloc(bytes);
+        status = pinned->data ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    }
+    CLV_TRY(status);
     *out = pinned;
     pinned = NULL;
 end:
@@ -278,7 +295,9 @@ void clv_pinned_destroy(clv_pinned **pinned)
     clv_pinned *p = *pinned;
     if (!p)
         return;
-    if (p->data)
+    if (!p->mem)
+        free(p->data);
+    else if (p->data)
         clEnqueueUnmapMemObject(p->owner->queue, p->mem, p->data, 0, NULL, NULL);
     if (p->mem)
         clReleaseMemObject(p->mem);

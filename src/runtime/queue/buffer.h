@@ -40,11 +40,12 @@ int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offs
                     size_t to_offset, size_t bytes);
 int clv_finish(clvox_context *ctx);
 
-/* Host memory that the driver transfers without a copy of its own ("pinned"). */
+/* Host memory that the driver transfers without a copy of its own ("pinned"); where it has no room for that, memory like
+ * any other. */
 typedef struct clv_pinned {
     void *data;
     size_t bytes;
-    void *mem; /* only src/runtime touches it */
+    void *mem; /* NULL: like any other; only src/runtime touches it */
     clvox_context *owner;
 } clv_pinned;
 
