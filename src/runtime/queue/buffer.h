@@ -40,8 +40,8 @@ int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offs
                     size_t to_offset, size_t bytes);
 int clv_finish(clvox_context *ctx);
 
-/* Host memory that the driver transfers without a copy of its own ("pinned"); where it has no room for that, memory like
- * any other. */
+/* Host memory that the driver transfers without a copy of its own ("pinned"); where it has no room for
+ * that, memory like any other. */
 typedef struct clv_pinned {
     void *data;
     size_t bytes;
