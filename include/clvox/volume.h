@@ -144,6 +144,10 @@ CLVOX_API void clvox_volume_destroy(clvox_volume **volume);
  * keeps none and gives back what was kept. */
 CLVOX_API void clvox_spares(size_t bytes);
 
+/* The memory in bytes that this process may take: the machine's, or less where its control groups
+ * (containers, jobs of a cluster) or `ulimit -v` say so; 0 where it cannot be found out. */
+CLVOX_API size_t clvox_memory(void);
+
 /* 1 when the name or the content of a file says that it is a volume, else 0. */
 CLVOX_API int clvox_volume_is_file(const char *path);
 

@@ -124,7 +124,8 @@ int cli_open(command *cli);
 /* Opens all devices of --device, for a verb whose usage says so, for at_once registrations on each (0: as
  * many as pay, at most `most`). */
 int cli_open_all(command *cli, int at_once, int most);
-/* For many pairs or subjects: a part of the machine's memory stays with the process from one to the next. */
+/* For many pairs or subjects: a part of the memory that the process may take stays with it from one to the
+ * next. */
 void cli_keep_memory(const command *cli);
 /* Devices that cli_open_all has opened. */
 int cli_devices(const command *cli);

@@ -215,9 +215,7 @@ int cli_devices(const command *cli)
 void cli_keep_memory(const command *cli)
 {
     enum { PART = 16 };
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0)
-        clvox_spares((size_t)pages * (size_t)page / PART / (size_t)(cli->team ? cli->team->size : 1));
+    clvox_spares(clvox_memory() / PART / (size_t)(cli->team ? cli->team->size : 1));
 }
 
 int cli_open_all(command *cli, int at_once, int most)
