@@ -178,7 +178,9 @@ typedef struct clvox_atlas_result {
  * With neither a linear transform nor a deformation it is the average of the images as they lie. Of
  * every subject there are in host memory, or in options.store, a copy of its image, two warps and, while
  * images or labels are averaged, these on the template: 4 bytes a voxel of its own and 28 of the
- * template's. Besides, 60 bytes a voxel of the template.
+ * template's; with labels brought back another 4 a voxel of its own, of each further channel 4 a voxel of
+ * its own. Besides, 60 bytes a voxel of the template and 8 for each further channel, and with options.state
+ * up to 72, or 24 for each registration at once where that is more.
  *
  * options NULL: the defaults. Errors name the subject. CLVOX_ERROR_FILE: options.state holds an
  * unfinished run of other subjects, options, kernels or another device. CLVOX_ERROR_DEVICE: options.more

@@ -234,7 +234,9 @@ static int check_channels(const clvox_atlas_subject *s, int count, const clvox_v
         if (o->channel_weight[c] != 0)
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "more weights than channels, which are %d", o->channels);
     if (start && o->channels > 1)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template of several channels begins with their means");
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "an image to begin with is of one channel; a template of several begins with their means");
     for (int i = 0; i < count; i++)
         for (int c = 1; c < o->channels && s[i].image; c++)
             if (!is_image(s[i].further[c - 1]))

@@ -652,14 +652,14 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
     pthread_mutex_unlock(&a->lock);
     if (status > 0)
         status = reserve(k, patient ? PATIENCE : 0);
-    if (status <= 0)
-        return status;
-    note *n = calloc(1, sizeof *n);
-    status = n ? fill(a, s, n) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    if (status < 0)
-        drop(&n);
-    submit(k, n);
-    pthread_mutex_lock(&a->lock);
+    if (status > 0) {
+        note *n = calloc(1, sizeof *n);
+        status = n ? fill(a, s, n) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        if (status < 0)
+            drop(&n);
+        submit(k, n);
+    }
+    pthread_mutex_lock(&a->lock); /* waiting in vain counts, too */
     a->keeping += clv_seconds() - mark;
     pthread_mutex_unlock(&a->lock);
     return status;

@@ -404,6 +404,7 @@ static int normalise_one(void *user, size_t index, int worker)
     clvox_volume_destroy(&s->image);
     for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
         clvox_volume_destroy(&s->further[c - 1]);
+    s->largest = 0;
     snprintf(s->map.left_out, sizeof s->map.left_out, "%s", clvox_message());
     return CLVOX_OK;
 }

@@ -67,10 +67,9 @@ int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result
     clv_orientation o, back;
     clv_orientation_of(fixed, &o);
     clv_orientation_inverse(&o, &back);
-    if (result->warp &&
-        memcmp(&result->warp->grid, fixed, sizeof *fixed) != 0) /* else it came so from the device */
+    if (result->warp && !clvox_grid_equal(&result->warp->grid, fixed)) /* else it came so from the device */
         CLV_TRY(clv_orientation_replace(&back, fixed, &result->warp));
-    if (result->inverse_warp && memcmp(&result->inverse_warp->grid, fixed, sizeof *fixed) != 0)
+    if (result->inverse_warp && !clvox_grid_equal(&result->inverse_warp->grid, fixed))
         CLV_TRY(clv_orientation_replace(&back, fixed, &result->inverse_warp));
     CLV_TRY(clv_orientation_replace(&back, fixed, &result->warped));
     CLV_TRY(clv_orientation_replace(&back, NULL, &result->momentum)); /* lies on a part of the grid */

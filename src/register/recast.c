@@ -29,7 +29,8 @@ typedef struct recast {
     int cells[3];
     double per_cell[3]; /* cells a voxel */
     float *sums, *next; /* [z][y][x][WIDE] */
-    float mean[BINS];   /* over the whole image */
+    double all[WIDE];   /* over the whole image: floats do not add up so many */
+    float mean[BINS];
 } recast;
 
 static bool known(const recast *r, size_t i)
@@ -134,15 +135,11 @@ static void blur(recast *r, int axis, double sigma)
 }
 
 /* Means of the whole image by bin; where it has none, those of the nearest bin that has. */
-static void whole(recast *r, size_t items)
+static void whole(recast *r)
 {
-    double sum[WIDE] = {0};
     float item[WIDE];
-    for (size_t i = 0; i < items; i++)
-        for (int b = 0; b < WIDE; b++)
-            sum[b] += (double)r->sums[i * WIDE + (size_t)b];
     for (int b = 0; b < WIDE; b++)
-        item[b] = (float)sum[b];
+        item[b] = (float)r->all[b];
     spread(item);
     for (int b = 0; b < BINS; b++) {
         int k = 0;
@@ -226,11 +223,16 @@ int clv_recast_image(const clvox_grid *grid, const float *image, const float *ot
             ((size_t)(z * r.per_cell[2] + .5) * (size_t)r.cells[1] + (size_t)(y * r.per_cell[1] + .5)) *
                 (size_t)r.cells[0] +
             (size_t)(x * r.per_cell[0] + .5);
-        float *to = r.sums + item * WIDE + (int)(bin_of(&r, image[i]) + .5);
+        const int bin = (int)(bin_of(&r, image[i]) + .5);
+        float *to = r.sums + item * WIDE + bin;
         to[0]++;
         to[BINS] += other[i];
+        r.all[bin]++;
+        r.all[BINS + bin] += (double)other[i];
     }
-    whole(&r, items);
+    for (int b = 0; b < WIDE && items == 1; b++)
+        r.sums[b] = (float)r.all[b];
+    whole(&r);
     for (int a = 0; a < 3 && isfinite(sigma); a++)
         if (reach[a] > 0 && r.cells[a] > 1)
             blur(&r, a, reach[a]);

@@ -194,6 +194,12 @@ static int align(clv_registration *run, const clvox_register_images *images)
     return status;
 }
 
+/* What goes on without memory for it. */
+static int optional(int status)
+{
+    return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
+}
+
 /* So many mm around a place tell what a value there means. */
 static const double NEARBY = 20;
 
@@ -211,16 +217,16 @@ static int recast(clv_registration *run, const clvox_register_images *images, un
     if (!made)
         return CLVOX_OK;
     run->suspicions = suspicions;
-    status = align(run, images);
+    CLV_TRY(align(run, images));
     run->contrasts_differ = true;
+    CLV_TRY(clv_recast_run(run, NEARBY, &made));
+end:
     if (status == CLVOX_ERROR_MEMORY) {
+        run->contrasts_differ = true;
         clv_matrix_copy(CLV_MATRIX(matrix), run->matrix);
         run->suspicions = said;
         return clv_recast_undo(run);
     }
-    CLV_TRY(status);
-    CLV_TRY(clv_recast_run(run, NEARBY, &made));
-end:
     return status;
 }
 
@@ -238,7 +244,7 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work,
         work->metric != CLVOX_METRIC_LNCC)
         return CLVOX_OK;
     if (!run->contrasts_differ && run->channel_count == 1 && work->linear != CLVOX_LINEAR_NONE)
-        CLV_TRY(clv_recast_differ(run, NEARBY, &run->contrasts_differ));
+        CLV_TRY(optional(clv_recast_differ(run, NEARBY, &run->contrasts_differ)));
     if (!run->contrasts_differ)
         return CLVOX_OK;
     size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);

@@ -479,6 +479,8 @@ def regression():
     assert len(found) == 2 and equal(found[0].average, "g/template_3.nii.gz") and equal(found[1].average, "g/template_8.nii.gz")
     assert not np.array_equal(found[0].average.data, found[1].average.data) and told[-1].fraction == 1
     assert equal(found[1].maps[2].warp, "g/g2_8_warp.nii.gz") and found[0].maps[2].share == 0 < found[0].maps[0].share
+    copies = clvox.atlas_regression(images, (2, 5, 9), [3], 1.5, further=[images], channel_weights=np.array([1, 0]), **few)
+    assert equal(copies[0].average, "g/template_3.nii.gz") and equal(copies[0].further[0], "g/template_3.nii.gz")
     refused(["2 values", "3 images"], clvox.atlas_regression, images, (1, 2), [3], 1)
     refused(["bandwidth"], clvox.atlas_regression, images, (1, 2, 3), [3], 0)
 

@@ -282,8 +282,10 @@ const char *const cli_atlas_works[CLVOX_ATLAS_WORKS] = {
 
 static const char *duration(double seconds, char out[32])
 {
-    if (seconds < 100)
+    if (seconds < 10)
         snprintf(out, 32, "%.2g s", seconds);
+    else if (seconds < 100)
+        snprintf(out, 32, "%.0f s", seconds);
     else if (seconds < 6000)
         snprintf(out, 32, "%.0f min", seconds / 60);
     else

@@ -50,7 +50,7 @@ class _Run:
     def __init__(self, images, masks, labels, weights, names, presets, state, progress, options, further=None,
                  channel_weights=None):
         self.count = count = len(images)
-        self.further = further = list(further or [])
+        self.further = further = [] if further is None else list(further)
         self.struct = struct = _abi.clvox_atlas_options()
         lib.clvox_atlas_defaults(struct)
         own, theirs = table_options("atlas"), table_options("register")
@@ -61,11 +61,12 @@ class _Run:
         if state is not None:
             struct.state = os.fsencode(state)
         most = _abi.CLVOX_ATLAS_CHANNELS
-        if len(further) >= most or len(channel_weights or ()) not in (0, len(further) + 1):
-            raise Error(f"atlas: {len(further) + 1} channels and {len(channel_weights or ())} channel_weights; give up to {most}, "
+        channel_weights = () if channel_weights is None else channel_weights
+        if len(further) >= most or len(channel_weights) not in (0, len(further) + 1):
+            raise Error(f"atlas: {len(further) + 1} channels and {len(channel_weights)} channel_weights; give up to {most}, "
                         "and a weight for each or none")
         struct.channels = len(further) + 1
-        for place, one in enumerate(channel_weights or ()):
+        for place, one in enumerate(channel_weights):
             struct.channel_weight[place] = one
         self.subjects, self.held, self.others = (_abi.clvox_atlas_subject * max(count, 1))(), [], []
         for subject, image, mask, label, weight, name in zip(
@@ -137,7 +138,9 @@ def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[Imag
 def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at: Sequence[float], bandwidth: float, *,
                      masks: Optional[Sequence[Optional[ImageLike]]] = None,
                      labels: Optional[Sequence[Optional[ImageLike]]] = None, weights: Optional[Sequence[float]] = None,
-                     names: Optional[Sequence[str]] = None, start: Optional[ImageLike] = None, quick: bool = False,
+                     names: Optional[Sequence[str]] = None, start: Optional[ImageLike] = None,
+                     further: Optional[Sequence[Sequence[ImageLike]]] = None,
+                     channel_weights: Optional[Sequence[float]] = None, quick: bool = False,
                      regular: bool = False, best: bool = False, progress: Watcher = None, context: Optional[Context] = None,
                      **options: Any) -> List[Atlas]:
     """Templates along a covariate (age, say) by kernel regression: as atlas(), a template for each value of `at`, in which a
@@ -145,7 +148,8 @@ def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at
 
     covariate: a number for each image. bandwidth: in its unit. The other parameters are atlas()'s.
     Returns a list of Atlas, in the order of `at`; subjects of too little weight for a template have share 0 there."""
-    run = _Run(images, masks, labels, weights, names, (quick, regular, best), None, progress, options)
+    run = _Run(images, masks, labels, weights, names, (quick, regular, best), None, progress, options, further,
+               channel_weights)
     numbers = np.ascontiguousarray(_each("values of the covariate", covariate, run.count), dtype=np.float64)
     wanted = np.ascontiguousarray(at, dtype=np.float64).ravel()
     double = ctypes.POINTER(ctypes.c_double)
@@ -155,7 +159,8 @@ def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at
     def ready(_, __, result):
         try:
             one = result[0]
-            found.append(Atlas(average=_copy(one.average), labels=_copy(one.labels), **_parts(one)))
+            found.append(Atlas(average=_copy(one.average), further=[_copy(one.further[i]) for i in range(len(run.further))],
+                               labels=_copy(one.labels), **_parts(one)))
             return 0
         except BaseException as error:  # pylint: disable=broad-except
             failed.append(error)
