@@ -46,6 +46,7 @@ typedef struct clv_atlas_place {
     long room;          /* of that first one: subjects whose maps the device still takes */
     clv_buffer **spare; /* buffers that are left over */
     int spares;
+    clv_pinned *pieces; /* room for parts of its sums of maps (center.c) */
 } clv_atlas_place;
 
 typedef struct clv_atlas_run {

@@ -69,19 +69,6 @@ static float middle_of(const clv_atlas_run *a, clvox_volume *const *warped, size
                                                     : (float)median(p, count);
 }
 
-/* Squared correlation with the template where both are. */
-static double likeness(const clvox_volume *image, const clvox_volume *average)
-{
-    double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
-    for (size_t i = 0; i < clvox_grid_voxels(&average->grid); i++) {
-        double p = image->data[i], q = average->data[i];
-        if (isfinite(p))
-            n++, x += p, y += q, xx += p * p, yy += q * q, xy += p * q;
-    }
-    double c = xy - x * y / n, v = (xx - x * x / n) * (yy - y * y / n);
-    return v > 0 ? c * c / v : NAN;
-}
-
 int clv_atlas_pull(const clv_atlas_run *a, int device, const clv_atlas_member *s, const clvox_volume *volume,
                    clvox_interpolation interpolation, clvox_volume **out)
 {
@@ -159,34 +146,46 @@ static void divide(const averaging *w, size_t from, size_t count)
                          : 0;
 }
 
-/* While a slice of sums is in a cache: all of a group, and where it is the last one and there is no team,
- * the mean. */
-static int sum_slice(void *user, size_t index, int worker)
+/* PART: voxels whose sums stay in a cache beside one subject's values. */
+enum { PART = 4096 };
+
+static size_t parts_of(const clv_atlas_run *a)
+{
+    return (clvox_grid_voxels(&a->grid) + PART - 1) / PART;
+}
+
+static size_t part_size(const clv_atlas_run *a, size_t index)
+{
+    const size_t left = clvox_grid_voxels(&a->grid) - index * PART;
+    return left < PART ? left : PART;
+}
+
+/* All of a group, and where it is the last one and there is no team, the mean. */
+static int sum_part(void *user, size_t index, int worker)
 {
     const averaging *w = user;
     const clv_atlas_run *a = w->a;
-    const size_t slice = (size_t)a->grid.size[0] * (size_t)a->grid.size[1], from = index * slice;
+    const size_t from = index * PART, count = part_size(a, index);
     const int end = w->from + together(a);
     (void)worker;
     if (!w->from) {
-        memset(w->sum + from, 0, slice * sizeof *w->sum);
-        memset(w->weight + from, 0, slice * sizeof *w->weight);
+        memset(w->sum + from, 0, count * sizeof *w->sum);
+        memset(w->weight + from, 0, count * sizeof *w->weight);
     }
     for (int i = w->from; i < a->count && i < end; i++)
         if (w->warped[i])
-            add_values(w->warped[i]->data + from, slice, a->s[i].weight, a->scale, w->sum + from,
+            add_values(w->warped[i]->data + from, count, a->s[i].weight, a->scale, w->sum + from,
                        w->weight + from);
     if (end >= a->count && !a->o->team)
-        divide(w, from, slice);
+        divide(w, from, count);
     return CLVOX_OK;
 }
 
-static int divide_slice(void *user, size_t index, int worker)
+static int divide_part(void *user, size_t index, int worker)
 {
     const averaging *w = user;
-    const size_t slice = (size_t)w->a->grid.size[0] * (size_t)w->a->grid.size[1];
     (void)worker;
-    divide(w, index * slice, slice);
+    divide(w, index * PART, part_size(w->a, index));
     return CLVOX_OK;
 }
 
@@ -200,7 +199,7 @@ static int take_mean(averaging *w)
     for (w->from = 0; w->from < a->count; w->from += group) {
         for (int i = w->from + group; i < a->count && i < w->from + 2 * group; i++)
             clvox_store_expect(w->warped[i]);
-        CLV_TRY(clvox_parallel((size_t)a->grid.size[2], sum_slice, w));
+        CLV_TRY(clvox_parallel(parts_of(a), sum_part, w));
         for (int i = w->from; i < a->count && i < w->from + group; i++)
             clvox_store_rest(w->warped[i]);
     }
@@ -208,7 +207,7 @@ static int take_mean(averaging *w)
         return CLVOX_OK;
     CLV_TRY(clv_atlas_total(a, w->sum, n));
     CLV_TRY(clv_atlas_total(a, w->weight, n));
-    status = clvox_parallel((size_t)a->grid.size[2], divide_slice, w);
+    status = clvox_parallel(parts_of(a), divide_part, w);
 end:
     return status;
 }
@@ -237,14 +236,74 @@ end:
     return status;
 }
 
-static int compare_one(void *user, size_t index, int worker)
+/* Of a subject's values x and the template's y where both are: in a slice, and of all slices. */
+typedef struct moments {
+    double n, x, y, xx, yy, xy;
+} moments;
+
+typedef struct comparison {
+    const averaging *w;
+    moments *of_slice; /* count of subjects for each */
+} comparison;
+
+static moments moments_of(const float *x, const float *y, size_t count)
 {
-    const averaging *w = user;
+    moments m = {0};
+    for (size_t i = 0; i < count; i++) {
+        const double p = x[i], q = y[i];
+        if (isfinite(p))
+            m.n++, m.x += p, m.y += q, m.xx += p * p, m.yy += q * q, m.xy += p * q;
+    }
+    return m;
+}
+
+static int compare_slice(void *user, size_t index, int worker)
+{
+    const comparison *c = user;
+    const clv_atlas_run *a = c->w->a;
+    const size_t slice = (size_t)a->grid.size[0] * (size_t)a->grid.size[1], from = index * slice;
     (void)worker;
-    if (w->warped[index])
-        w->a->s[index].map.likeness = likeness(w->warped[index], w->a->next);
-    clvox_volume_destroy(&w->warped[index]);
+    for (int i = c->w->from; i < a->count && i < c->w->from + together(a); i++)
+        if (c->w->warped[i])
+            c->of_slice[index * (size_t)a->count + (size_t)i] =
+                moments_of(c->w->warped[i]->data + from, a->next->data + from, slice);
     return CLVOX_OK;
+}
+
+/* Squared correlation with the template where both are. */
+static double likeness(const comparison *c, int subject)
+{
+    const clv_atlas_run *a = c->w->a;
+    moments m = {0};
+    for (size_t z = 0; z < (size_t)a->grid.size[2]; z++) {
+        const moments *s = &c->of_slice[z * (size_t)a->count + (size_t)subject];
+        m.n += s->n, m.x += s->x, m.y += s->y, m.xx += s->xx, m.yy += s->yy, m.xy += s->xy;
+    }
+    const double xy = m.xy - m.x * m.y / m.n, v = (m.xx - m.x * m.x / m.n) * (m.yy - m.y * m.y / m.n);
+    return v > 0 ? xy * xy / v : NAN;
+}
+
+/* How like the template the subjects are, of a group a slice at a time; their images are gone then. */
+static int compare(averaging *w)
+{
+    int status = CLVOX_OK;
+    const clv_atlas_run *a = w->a;
+    const size_t slices = (size_t)a->grid.size[2];
+    const int group = together(a);
+    comparison c = {.w = w, .of_slice = malloc(slices * (size_t)a->count * sizeof *c.of_slice)};
+    if (!c.of_slice)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (w->from = 0; w->from < a->count; w->from += group) {
+        CLV_TRY(clvox_parallel(slices, compare_slice, &c));
+        for (int i = w->from; i < a->count && i < w->from + group; i++)
+            if (w->warped[i]) {
+                a->s[i].map.likeness = likeness(&c, i);
+                clvox_volume_destroy(&w->warped[i]);
+            }
+    }
+end:
+    free(c.of_slice);
+    return status;
 }
 
 /* Puts an unsharp mask over the new template. */
@@ -283,7 +342,7 @@ static int average_channel(clv_atlas_run *a, int to_come, int channel)
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_IMAGE, mark);
     mark = clv_seconds();
     if (to_come <= 0 && !channel) {
-        CLV_TRY(clvox_parallel((size_t)a->count, compare_one, &w));
+        CLV_TRY(compare(&w));
         clv_atlas_timed(a, CLVOX_ATLAS_LIKENESS, mark);
     }
     status = clv_atlas_share(a);

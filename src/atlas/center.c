@@ -91,13 +91,12 @@ end:
 
 /* PART: as many values as stay in a cache with one subject's. PIECE: of a sum, as many as come from a device
  * at once, into one of SLOTS places, for which a thread each adds up the devices' pieces. */
-enum { PART = 4096, PIECE = 1 << 17, SLOTS = 8 };
+enum { PART = 4096, PIECE = 1 << 18, SLOTS = 16 };
 
 typedef struct velocities {
     clv_atlas_run *a;
     size_t values;        /* of a field */
     clv_buffer **sums;    /* of the subjects whose maps each device has; NULL: of none */
-    clv_pinned **room;    /* of each device: SLOTS pieces */
     pthread_mutex_t *own; /* of each device: one thread fetches at a time */
     bool kept;            /* there are maps in host memory: their sum is in sum */
     int64_t *sum;         /* of all */
@@ -154,15 +153,18 @@ static int sum_part(void *user, size_t index, int worker)
 static int make_room(clv_atlas_run *a, int device, void *user)
 {
     const velocities *w = user;
-    if (!w->sums[device] || w->room[device])
+    if (!w->sums[device] || a->places[device].pieces)
         return CLVOX_OK;
-    return clv_pinned_create(a->ctx[device], (size_t)SLOTS * PIECE * sizeof(int64_t), &w->room[device]);
+    const size_t values = w->values < (size_t)SLOTS * PIECE ? w->values : (size_t)SLOTS * PIECE;
+    return clv_pinned_create(a->ctx[device], values * sizeof(int64_t), &a->places[device].pieces);
 }
 
-/* What all members and devices have summed, in these units. */
+/* What all members and devices have summed, in these units. By halves, which compilers make vectors of: both are exact,
+ * and their sum is what (double)sum is. */
 static float mean_of(const velocities *w, int64_t sum)
 {
-    return (float)((double)sum / (double)CLV_VELOCITY_UNIT / w->a->weights);
+    const double whole = (double)(int32_t)(sum >> 32) * 0x1p32 + (double)(uint32_t)sum;
+    return (float)(whole / (double)CLV_VELOCITY_UNIT / w->a->weights);
 }
 
 /* One piece, which the devices' rooms have in this slot: all in one pass, as the host's memory is what
@@ -177,7 +179,8 @@ static void add_piece(const velocities *w, size_t slot, size_t from, size_t coun
         else
             memset(sum, 0, n * sizeof *sum);
         for (int i = 0; i < w->a->devices; i++) {
-            const int64_t *piece = w->sums[i] ? (const int64_t *)w->room[i]->data + slot * PIECE + at : NULL;
+            const int64_t *piece =
+                w->sums[i] ? (const int64_t *)w->a->places[i].pieces->data + slot * PIECE + at : NULL;
             for (size_t v = 0; piece && v < n; v++)
                 sum[v] += piece[v];
         }
@@ -202,7 +205,8 @@ static int add_up(void *user, size_t slot, int worker)
                 continue;
             pthread_mutex_lock(&w->own[i]);
             status = clv_buffer_read(a->ctx[i], w->sums[i], from * sizeof(int64_t),
-                                     (int64_t *)w->room[i]->data + slot * PIECE, count * sizeof(int64_t));
+                                     (int64_t *)a->places[i].pieces->data + slot * PIECE,
+                                     count * sizeof(int64_t));
             pthread_mutex_unlock(&w->own[i]);
             CLV_TRY(status);
         }
@@ -490,13 +494,12 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     double sum = 0;
     velocities w = {.a = a, .values = 3 * clvox_grid_voxels(&a->grid)};
     w.sums = calloc((size_t)a->devices, sizeof(clv_buffer *));
-    w.room = calloc((size_t)a->devices, sizeof(clv_pinned *));
     w.own = calloc((size_t)a->devices, sizeof *w.own);
     for (int i = 0; w.own && i < a->devices; i++)
         pthread_mutex_init(&w.own[i], NULL);
     w.sum = clv_large(w.values * sizeof *w.sum);
     w.mean = clv_large(w.values * sizeof *w.mean);
-    if (!w.sums || !w.room || !w.own || !w.sum || !w.mean)
+    if (!w.sums || !w.own || !w.sum || !w.mean)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(remove_mean(&w, round));
@@ -509,12 +512,9 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     }
     round->spread_mm = sqrt(sum);
 end:
-    for (int i = 0; w.room && i < a->devices; i++)
-        clv_pinned_destroy(&w.room[i]);
     for (int i = 0; w.own && i < a->devices; i++)
         pthread_mutex_destroy(&w.own[i]);
     free(w.sums);
-    free(w.room);
     free(w.own);
     clv_large_free(w.sum);
     clv_large_free(w.mean);

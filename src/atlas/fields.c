@@ -86,6 +86,7 @@ void clv_atlas_fields_close(clv_atlas_run *a)
         for (int k = 0; k < a->places[i].spares; k++)
             clv_buffer_destroy(&a->places[i].spare[k]);
         free(a->places[i].spare);
+        clv_pinned_destroy(&a->places[i].pieces);
     }
     free(a->places);
     a->places = NULL;

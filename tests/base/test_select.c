@@ -43,6 +43,37 @@ static void what_stands_at_a_place_if_values_ascended(void **state)
         }
 }
 
+/* So many that a sample of them chooses where to divide. */
+static void of_many_as_well(void **state)
+{
+    (void)state;
+    enum { MANY = 200003 };
+    float *values = malloc(MANY * sizeof *values), *sorted = malloc(MANY * sizeof *sorted);
+    assert_true(values && sorted);
+    for (int kind = 0; kind < 6; kind++) {
+        for (int i = 0; i < MANY; i++) {
+            shared.seed = shared.seed * 1664525 + 1013904223;
+            const float r = (float)(shared.seed >> 8);
+            values[i] = kind == 0   ? r
+                        : kind == 1 ? (float)((shared.seed >> 8) % 3)
+                        : kind == 2 ? (float)i
+                        : kind == 3 ? (float)-i
+                        : kind == 4 ? (float)(i % 784) /* as far apart as those of a sample */
+                                    : 0;
+        }
+        values[MANY - 1] = kind == 5 ? 1 : values[MANY - 1];
+        memcpy(sorted, values, MANY * sizeof *values);
+        qsort(sorted, MANY, sizeof *sorted, ascending);
+        for (int k = 0; k <= 20; k++) {
+            const size_t place = (size_t)k * (MANY - 1) / 20; /* of what earlier ones have shuffled */
+            assert_true(clv_select(values, MANY, place) == (double)sorted[place]);
+        }
+        assert_true(clv_select(values, MANY, MANY / 100) == (double)sorted[MANY / 100]);
+    }
+    free(values);
+    free(sorted);
+}
+
 static void of_nothing_the_median_is_0(void **state)
 {
     (void)state;
@@ -53,6 +84,7 @@ int main(void)
 {
     shared.seed = 7;
     test_case(what_stands_at_a_place_if_values_ascended, "what stands at a place if values ascended");
+    test_case(of_many_as_well, "what stands there of many values");
     test_case(of_nothing_the_median_is_0, "of nothing the median is 0");
     return test_run("select", NULL);
 }
