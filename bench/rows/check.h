@@ -50,9 +50,9 @@ int bench_check_warp(const clvox_context *ctx, const char *name, const clvox_vol
 
 /* Weights of the row that adds gradients, small enough to be added again and again. */
 #define BENCH_GRADIENT ((const float[3]){1e-3f, 2e-3f, 3e-3f})
-/* Of velocity_sum: 64-bit sums that fit into a field of n voxels, and the weight. */
-#define BENCH_SUMS(n) ((int)(n) / 2 * 3)
+/* Of velocity_sum: the weight, and whole numbers a mm. */
 #define BENCH_WEIGHT .3f
+#define BENCH_UNIT 0x1p20f
 
 /* Total variation: in the unit of the images, and the iterations before the one that is timed. */
 #define BENCH_TV_RADIUS 0.1f

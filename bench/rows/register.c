@@ -177,13 +177,13 @@ static int row_compositive_step(bench_data *d)
                                 &(clv_step_length){1.5f, 0, d->state, BENCH_LONGEST}, d->field[0]);
 }
 
-/* Half of a field's components: field[0] holds so many sums. 12 of the 48 bytes a voxel set them to 0. */
+/* 12 of the 60 bytes a voxel set the sums to 0. */
 static int row_velocity_sum(bench_data *d)
 {
     int status = CLVOX_OK;
-    const clv_image u = clv_image_of(d->u, (const int[3]){BENCH_SUMS(d->n), 1, 1}, NULL, 1);
+    const clv_image u = clv_image_of(d->u, (const int[3]){3 * (int)d->n, 1, 1}, NULL, 1);
     CLV_TRY(clv_buffer_fill(d->ctx, d->field[0], 0, 0, 3 * (size_t)d->n * sizeof(float)));
-    status = clv_velocity_sum(d->ctx, &u, d->v, BENCH_WEIGHT, d->field[0]);
+    status = clv_velocity_sum(d->ctx, &u, d->v, BENCH_WEIGHT, BENCH_UNIT, d->field[0]);
 end:
     return status;
 }
@@ -377,8 +377,9 @@ const bench_row bench_rows_register[] = {
     {"splat random", "splat", 52, 0, row_splat_random, check_splat_random, begin_splat_random, NULL},
     {"splat collapsing", "splat", 36, 0, row_splat_collapsing, check_splat_collapsing, begin_splat, NULL},
     {"compose", "compose", 36, 60, row_compose, check_compose, NULL, NULL},
-    {"compositive_step", "compositive_step", 36, 60, row_compositive_step, check_compositive_step, NULL, NULL},
-    {"velocity_sum", "velocity_sum", 48, 0, row_velocity_sum, check_velocity_sum, NULL, NULL},
+    {"compositive_step", "compositive_step", 36, 60, row_compositive_step, check_compositive_step, NULL,
+     NULL},
+    {"velocity_sum", "velocity_sum", 60, 0, row_velocity_sum, check_velocity_sum, NULL, NULL},
     {"divergence", "divergence", 16, 9, row_divergence, check_divergence, NULL, NULL},
     {"add_gradient", "add_gradient", 28, 12, row_add_gradient, check_add_gradient, NULL, NULL},
     {"metric_force", "metric_force", 32, 60, row_metric_force, check_metric_force, NULL, NULL},

@@ -96,10 +96,11 @@ enum { PART = 4096, PIECE = 1 << 18, SLOTS = 16 };
 typedef struct velocities {
     clv_atlas_run *a;
     size_t values;        /* of a field */
+    float unit;           /* of sums, which are whole numbers: so many of them a mm */
     clv_buffer **sums;    /* of the subjects whose maps each device has; NULL: of none */
     pthread_mutex_t *own; /* of each device: one thread fetches at a time */
     bool kept;            /* there are maps in host memory: their sum is in sum */
-    int64_t *sum;         /* of all */
+    int32_t *sum;         /* of all; one more than values, for pairs */
     int from;             /* the first one of the group that is summed on the host */
     float *mean;          /* as kernels hold it */
 } velocities;
@@ -118,11 +119,11 @@ static int sum_resident(clv_atlas_run *a, clv_atlas_member *s, int device, void 
     if (!clv_atlas_fields_resident(s))
         return CLVOX_OK;
     if (!w->sums[device]) {
-        CLV_TRY(clv_buffer_create(ctx, w->values * sizeof(int64_t), "sum of velocities", &w->sums[device]));
-        CLV_TRY(clv_buffer_fill(ctx, w->sums[device], 0, 0, w->values * sizeof(int64_t)));
+        CLV_TRY(clv_buffer_create(ctx, w->values * sizeof(int32_t), "sum of velocities", &w->sums[device]));
+        CLV_TRY(clv_buffer_fill(ctx, w->sums[device], 0, 0, w->values * sizeof(int32_t)));
     }
     status = clv_velocity_sum(ctx, CLV_VECTORS(s->fields.buffer[0], a->grid.size), s->fields.buffer[1],
-                              (float)s->weight, w->sums[device]);
+                              (float)s->weight, w->unit, w->sums[device]);
 end:
     return status;
 }
@@ -145,7 +146,7 @@ static int sum_part(void *user, size_t index, int worker)
             continue;
         const float *there = s->fields.kept[0]->data, *back = s->fields.kept[1]->data;
         for (size_t k = index * PART; k < part_end(w, index); k++)
-            w->sum[k] += clv_velocity_whole(there[k], back[k], (float)s->weight);
+            w->sum[k] += clv_velocity_whole(there[k], back[k], (float)s->weight, w->unit);
     }
     return CLVOX_OK;
 }
@@ -156,22 +157,20 @@ static int make_room(clv_atlas_run *a, int device, void *user)
     if (!w->sums[device] || a->places[device].pieces)
         return CLVOX_OK;
     const size_t values = w->values < (size_t)SLOTS * PIECE ? w->values : (size_t)SLOTS * PIECE;
-    return clv_pinned_create(a->ctx[device], values * sizeof(int64_t), &a->places[device].pieces);
+    return clv_pinned_create(a->ctx[device], values * sizeof(int32_t), &a->places[device].pieces);
 }
 
-/* What all members and devices have summed, in these units. By halves, which compilers make vectors of: both are exact,
- * and their sum is what (double)sum is. */
-static float mean_of(const velocities *w, int64_t sum)
+/* What all members and devices have summed. */
+static float mean_of(const velocities *w, int32_t sum)
 {
-    const double whole = (double)(int32_t)(sum >> 32) * 0x1p32 + (double)(uint32_t)sum;
-    return (float)(whole / (double)CLV_VELOCITY_UNIT / w->a->weights);
+    return (float)((double)sum / (double)w->unit / w->a->weights);
 }
 
 /* One piece, which the devices' rooms have in this slot: all in one pass, as the host's memory is what
  * limits it. */
 static void add_piece(const velocities *w, size_t slot, size_t from, size_t count)
 {
-    int64_t sum[PART];
+    int32_t sum[PART];
     for (size_t at = 0; at < count; at += PART) {
         const size_t n = count - at < PART ? count - at : PART;
         if (w->kept)
@@ -179,8 +178,8 @@ static void add_piece(const velocities *w, size_t slot, size_t from, size_t coun
         else
             memset(sum, 0, n * sizeof *sum);
         for (int i = 0; i < w->a->devices; i++) {
-            const int64_t *piece =
-                w->sums[i] ? (const int64_t *)w->a->places[i].pieces->data + slot * PIECE + at : NULL;
+            const int32_t *piece =
+                w->sums[i] ? (const int32_t *)w->a->places[i].pieces->data + slot * PIECE + at : NULL;
             for (size_t v = 0; piece && v < n; v++)
                 sum[v] += piece[v];
         }
@@ -204,9 +203,9 @@ static int add_up(void *user, size_t slot, int worker)
             if (!w->sums[i])
                 continue;
             pthread_mutex_lock(&w->own[i]);
-            status = clv_buffer_read(a->ctx[i], w->sums[i], from * sizeof(int64_t),
-                                     (int64_t *)a->places[i].pieces->data + slot * PIECE,
-                                     count * sizeof(int64_t));
+            status =
+                clv_buffer_read(a->ctx[i], w->sums[i], from * sizeof(int32_t),
+                                (int32_t *)a->places[i].pieces->data + slot * PIECE, count * sizeof(int32_t));
             pthread_mutex_unlock(&w->own[i]);
             CLV_TRY(status);
         }
@@ -223,6 +222,44 @@ static int mean_part(void *user, size_t index, int worker)
     for (size_t k = index * PART; k < part_end(w, index); k++)
         w->mean[k] = mean_of(w, w->sum[k]);
     return CLVOX_OK;
+}
+
+/* Sums of a team: two of 32 bits as one of 64, in which the upper one lacks 1 where the lower one is below 0, as the sum
+ * of two such numbers does. PART is even. */
+static int pair_part(void *user, size_t index, int worker)
+{
+    const velocities *w = user;
+    (void)worker;
+    for (size_t k = index * PART; k < part_end(w, index); k += 2) {
+        const int64_t pair = (int64_t)w->sum[k + 1] * (INT64_C(1) << 32) + w->sum[k];
+        memcpy(w->sum + k, &pair, sizeof pair);
+    }
+    return CLVOX_OK;
+}
+
+static int unpair_part(void *user, size_t index, int worker)
+{
+    const velocities *w = user;
+    (void)worker;
+    for (size_t k = index * PART; k < part_end(w, index); k += 2) {
+        int64_t pair;
+        memcpy(&pair, w->sum + k, sizeof pair);
+        w->sum[k] = (int32_t)(uint32_t)(uint64_t)pair;
+        w->sum[k + 1] = (int32_t)((pair - w->sum[k]) / (INT64_C(1) << 32));
+    }
+    return CLVOX_OK;
+}
+
+static int total(velocities *w)
+{
+    int status = CLVOX_OK;
+    const size_t parts = (w->values + PART - 1) / PART;
+    w->sum[w->values] = 0;
+    CLV_TRY(clvox_parallel(parts, pair_part, w));
+    CLV_TRY(clv_atlas_total(w->a, (int64_t *)(void *)w->sum, (w->values + 1) / 2));
+    status = clvox_parallel(parts, unpair_part, w);
+end:
+    return status;
 }
 
 static int sum_kept(velocities *w)
@@ -264,7 +301,7 @@ static int mean_velocity(velocities *w)
         clv_buffer_destroy(&w->sums[i]);
     CLV_TRY(status);
     if (a->o->team) {
-        CLV_TRY(clv_atlas_total(a, w->sum, w->values));
+        CLV_TRY(total(w));
         status = clvox_parallel((w->values + PART - 1) / PART, mean_part, w);
     }
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP_ONCE, mark);
@@ -488,16 +525,25 @@ end:
     return status;
 }
 
+/* Those that do not take part are as if they were not there. */
+static float unit_of(const clv_atlas_run *a)
+{
+    int count = 0;
+    for (int i = 0; i < a->count; i++)
+        count += a->s[i].weight > 0;
+    return clv_velocity_unit(count);
+}
+
 int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
 {
     int status = CLVOX_OK;
     double sum = 0;
-    velocities w = {.a = a, .values = 3 * clvox_grid_voxels(&a->grid)};
+    velocities w = {.a = a, .values = 3 * clvox_grid_voxels(&a->grid), .unit = unit_of(a)};
     w.sums = calloc((size_t)a->devices, sizeof(clv_buffer *));
     w.own = calloc((size_t)a->devices, sizeof *w.own);
     for (int i = 0; w.own && i < a->devices; i++)
         pthread_mutex_init(&w.own[i], NULL);
-    w.sum = clv_large(w.values * sizeof *w.sum);
+    w.sum = clv_large((w.values + 1) * sizeof *w.sum);
     w.mean = clv_large(w.values * sizeof *w.mean);
     if (!w.sums || !w.own || !w.sum || !w.mean)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");

@@ -16,15 +16,15 @@ static const clv_variant variants[] = {
 
 const clv_entry clv_entry_velocity_sum = {"field/velocity_sum", "velocity_sum", variants, 2, NULL};
 
-int clv_velocity_sum(clvox_context *ctx, const clv_image *u, const clv_buffer *back, float weight,
+int clv_velocity_sum(clvox_context *ctx, const clv_image *u, const clv_buffer *back, float weight, float unit,
                      clv_buffer *sum)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int n = clv_image_floats(u), size[3] = {n, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_velocity_sum, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 24. * n, CLV_BUF(u->buffer), CLV_BUF(back), CLV_FLOAT(weight),
-                       CLV_BUF(sum), CLV_INT(n)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 16. * n, CLV_BUF(u->buffer), CLV_BUF(back), CLV_FLOAT(weight),
+                       CLV_FLOAT(unit), CLV_BUF(sum), CLV_INT(n)));
 end:
     return status;
 }

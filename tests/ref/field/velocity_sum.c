@@ -3,10 +3,11 @@
 
 #include <math.h>
 
-void ref_velocity_sum(const double *u, const double *back, double weight, size_t count, double *sum)
+void ref_velocity_sum(const double *u, const double *back, double weight, double unit, size_t count,
+                      double *sum)
 {
     for (size_t i = 0; i < count; i++) {
-        const double units = ldexp(weight * (u[i] - back[i]) / 2, 34);
+        const double units = weight * (u[i] - back[i]) / 2 * unit;
         sum[i] += isfinite(units) ? rint(units) : 0;
     }
 }

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* sum += weight (u - back) / 2 in units of 2^-34; what is not finite adds nothing. */
-void ref_velocity_sum(const double *u, const double *back, double weight, size_t count, double *sum);
+/* sum += weight (u - back) / 2 as whole numbers, `unit` of them for 1; what is not finite adds nothing. */
+void ref_velocity_sum(const double *u, const double *back, double weight, double unit, size_t count,
+                      double *sum);
 
 #endif
