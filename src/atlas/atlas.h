@@ -46,7 +46,7 @@ typedef struct clv_atlas_place {
     long room;          /* of that first one: subjects whose maps the device still takes */
     clv_buffer **spare; /* buffers that are left over */
     int spares;
-    clv_pinned *pieces; /* room for parts of its sums of maps (center.c) */
+    clv_pinned *pieces; /* of its sums, on their way to the host (sums.c) */
 } clv_atlas_place;
 
 typedef struct clv_atlas_run {
@@ -70,7 +70,7 @@ typedef struct clv_atlas_run {
     int linear, rounds; /* to be done: rounds of linear registration, and all of a template */
     int registered;     /* registrations until now, those of a state among them */
     int fresh[2];       /* of this process, not yet shared: registrations, and those of a state */
-    double scale;       /* of intensities in sums of integers */
+    double largest;     /* absolute intensity of all subjects */
     clvox_atlas_result *out;
     char *key;              /* what a state has to be of; NULL: none is kept */
     double opened, keeping; /* seconds: when the state was opened, and what devices have spent on it since */
@@ -174,6 +174,30 @@ int clv_atlas_find_box(const clvox_volume *image, const clvox_volume *mask, int 
 /* Of a cube as large as a voxel, mm. */
 double clv_atlas_edge(const clvox_grid *grid);
 
+/* ---- sums over subjects (sums.c) ---- */
+
+/* Takes what all subjects have summed, numbers `from` to from + count - 1: from several threads, each number once; from
+ * and count are even, but for an odd last count. */
+typedef void (*clv_atlas_sums_taker)(void *user, const int32_t *sum, size_t from, size_t count);
+typedef struct clv_atlas_sums {
+    clv_atlas_run *a;
+    size_t count;         /* of numbers */
+    clv_buffer **of;      /* each device's; NULL: it has none */
+    pthread_mutex_t *own; /* of each device */
+    int32_t *all;         /* on the host; where `kept` is set, with the sum of what the host itself adds */
+    bool kept;
+    clv_atlas_sums_taker take;
+    void *user;
+} clv_atlas_sums;
+int clv_atlas_sums_open(clv_atlas_run *a, size_t count, clv_atlas_sums *s);
+void clv_atlas_sums_close(clv_atlas_sums *s); /* also of what failed to open */
+/* The device's own sum, 0 at first: for kernels, by its thread. */
+int clv_atlas_sums_on(clv_atlas_sums *s, int device, clv_buffer **sum);
+/* What all devices and members of the team have summed; the sums are 0 again. */
+int clv_atlas_sums_take(clv_atlas_sums *s, clv_atlas_sums_taker take, void *user);
+/* Subjects that take part: sums hold that many. */
+int clv_atlas_taking_part(const clv_atlas_run *a);
+
 /* ---- teams: without one these do nothing, and every subject is mine ---- */
 
 bool clv_atlas_is_mine(const clv_atlas_run *a, const clv_atlas_member *s);
@@ -191,9 +215,8 @@ int clv_atlas_total(const clv_atlas_run *a, int64_t *values, size_t count);
 int clv_atlas_spread(const clv_atlas_run *a, int from, void *bytes, size_t size);
 /* A volume of a grid and number of frames that one member has becomes all members'. */
 int clv_atlas_spread_volume(const clv_atlas_run *a, int from, int frames, clvox_kind kind, clvox_volume **v);
-/* value * scale as an integer, whose sums know no order: for at most CLV_ATLAS_MOST values. */
+/* Subjects of a run. */
 enum { CLV_ATLAS_MOST = 65536 };
-int64_t clv_atlas_fixed(double value, double scale);
 
 /* A volume of a subject through its whole map (warp, affine), sampled once; outside it is NaN, labels 0. */
 int clv_atlas_pull(const clv_atlas_run *a, int device, const clv_atlas_member *s, const clvox_volume *volume,

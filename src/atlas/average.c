@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The template as the average of what is seen through the maps. */
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +7,12 @@
 #include "atlas/atlas.h"
 #include "base/clock.h"
 #include "base/matrix.h"
-#include "base/spares.h"
 #include "clvox/threads.h"
 #include "clvox/filter.h"
 #include "io/volume.h"
+#include "op/field/warp.h"
+#include "op/image/resample.h"
+#include "op/image/weighted_sum.h"
 #include "transform/apply.h"
 
 typedef struct pair {
@@ -90,15 +91,14 @@ end:
 
 typedef struct averaging {
     clv_atlas_run *a;
-    clvox_volume **warped; /* NULL: it takes no part, or another member of the team has it */
-    pair *room;            /* count of them for each worker */
-    int64_t *sum, *weight; /* of the mean, a voxel each */
-    int from;              /* the first one of the group that is summed */
     int channel;
+    clvox_volume **warped; /* of a median or to compare; NULL: it takes no part, or another member of the team has it */
+    bool compares;         /* how like the average they are */
+    pair *room;            /* of a median: count of them for each worker */
+    clv_atlas_sums sums;   /* of the mean: a pair for each voxel */
+    clv_weighted_units units;
+    int from; /* the first one of the group that is compared */
 } averaging;
-
-/* Weights are at most 1. */
-static const double WEIGHT_SCALE = 0x1p45;
 
 static int pull_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
@@ -109,28 +109,6 @@ static int pull_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *use
     return status < 0 ? status : clv_atlas_keep(a, *to);
 }
 
-/* Adds weight value as clv_atlas_fixed takes it, and the weight, where the value is finite; without a
- * branch or a call, so that compilers make vectors of it: a double that is added to 1.5 2^52 has its
- * nearest integer in its last bits. */
-static void add_values(const float *value, size_t count, double weight, double scale, int64_t *sums,
-                       int64_t *weights)
-{
-    static const double most = 0x1p46, whole = 0x1.8p52;
-    const int64_t one = clv_atlas_fixed(weight, WEIGHT_SCALE);
-    for (size_t v = 0; v < count; v++) {
-        const int64_t is_there = -(int64_t)(fabsf(value[v]) <= FLT_MAX);
-        double scaled = weight * (double)value[v] * scale;
-        int64_t bits, base;
-        scaled = scaled < most ? scaled : most; /* NaN, too */
-        scaled = scaled > -most ? scaled : -most;
-        scaled += whole;
-        memcpy(&bits, &scaled, sizeof bits);
-        memcpy(&base, &whole, sizeof base);
-        sums[v] += (bits - base) & is_there;
-        weights[v] += one & is_there;
-    }
-}
-
 /* Subjects that are summed at once: where they lie on disk a group, whose memory is given back before the
  * next one's is read. */
 static int together(const clv_atlas_run *a)
@@ -138,78 +116,47 @@ static int together(const clv_atlas_run *a)
     return a->o->store ? CLV_ATLAS_TOGETHER : a->count;
 }
 
-static void divide(const averaging *w, size_t from, size_t count)
-{
-    for (size_t v = from; v < from + count; v++)
-        w->a->next->data[v] =
-            w->weight[v] ? (float)((double)w->sum[v] / w->a->scale / ((double)w->weight[v] / WEIGHT_SCALE))
-                         : 0;
-}
-
-/* PART: voxels whose sums stay in a cache beside one subject's values. */
-enum { PART = 4096 };
-
-static size_t parts_of(const clv_atlas_run *a)
-{
-    return (clvox_grid_voxels(&a->grid) + PART - 1) / PART;
-}
-
-static size_t part_size(const clv_atlas_run *a, size_t index)
-{
-    const size_t left = clvox_grid_voxels(&a->grid) - index * PART;
-    return left < PART ? left : PART;
-}
-
-/* All of a group, and where it is the last one and there is no team, the mean. */
-static int sum_part(void *user, size_t index, int worker)
-{
-    const averaging *w = user;
-    const clv_atlas_run *a = w->a;
-    const size_t from = index * PART, count = part_size(a, index);
-    const int end = w->from + together(a);
-    (void)worker;
-    if (!w->from) {
-        memset(w->sum + from, 0, count * sizeof *w->sum);
-        memset(w->weight + from, 0, count * sizeof *w->weight);
-    }
-    for (int i = w->from; i < a->count && i < end; i++)
-        if (w->warped[i])
-            add_values(w->warped[i]->data + from, count, a->s[i].weight, a->scale, w->sum + from,
-                       w->weight + from);
-    if (end >= a->count && !a->o->team)
-        divide(w, from, count);
-    return CLVOX_OK;
-}
-
-static int divide_part(void *user, size_t index, int worker)
-{
-    const averaging *w = user;
-    (void)worker;
-    divide(w, index * PART, part_size(w->a, index));
-    return CLVOX_OK;
-}
-
-/* By sums of integers, which are the same in any order and for any team. */
-static int take_mean(averaging *w)
+/* On the device, without the image's way to the host and back unless it is wanted there: of a subject's image through its
+ * whole map, sampled once, to the sum. */
+static int sum_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
-    const clv_atlas_run *a = w->a;
-    const size_t n = clvox_grid_voxels(&a->grid);
-    const int group = together(a);
-    for (w->from = 0; w->from < a->count; w->from += group) {
-        for (int i = w->from + group; i < a->count && i < w->from + 2 * group; i++)
-            clvox_store_expect(w->warped[i]);
-        CLV_TRY(clvox_parallel(parts_of(a), sum_part, w));
-        for (int i = w->from; i < a->count && i < w->from + group; i++)
-            clvox_store_rest(w->warped[i]);
+    averaging *w = user;
+    clvox_context *ctx = a->ctx[device];
+    const clvox_volume *image = w->channel ? s->further[w->channel - 1] : s->image;
+    clvox_volume **to = &w->warped[s - a->s];
+    const size_t from = clvox_grid_voxels(&image->grid) * sizeof(float),
+                 bytes = clvox_grid_voxels(&a->grid) * sizeof(float);
+    clv_buffer *in = NULL, *out = NULL, *room = NULL, *field = NULL, *sum;
+    clv_map map;
+    const clv_request requests[] = {
+        {&in, from, "image"}, {&out, bytes, "resampled image"}, {&room, 3 * bytes, "map of a subject"}};
+    const int count = s->fields.there && !clv_atlas_fields_resident(s) ? 3 : 2;
+    CLV_TRY(clv_atlas_sums_on(&w->sums, device, &sum));
+    CLV_TRY(clv_pool_take(ctx, requests, count));
+    if (s->fields.there)
+        CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &field));
+    clv_map_between(&a->grid, &image->grid, CLV_MATRIX(s->map.matrix), 1, &map);
+    CLV_TRY(clv_buffer_write(ctx, in, 0, image->data, from));
+    CLV_TRY(clv_warp(ctx, CLV_VOLUME(in, image->grid.size), &map, field, CLV_CUBIC, NAN,
+                     CLV_VOLUME(out, a->grid.size)));
+    CLV_TRY(clv_weighted_sum(ctx, CLV_VOLUME(out, a->grid.size), (float)s->weight, &w->units, sum));
+    if (w->compares) {
+        CLV_TRY(clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, to));
+        CLV_TRY(clv_buffer_read(ctx, out, 0, (*to)->data, bytes));
+        CLV_TRY(clv_atlas_keep(a, *to));
     }
-    if (!a->o->team)
-        return CLVOX_OK;
-    CLV_TRY(clv_atlas_total(a, w->sum, n));
-    CLV_TRY(clv_atlas_total(a, w->weight, n));
-    status = clvox_parallel(parts_of(a), divide_part, w);
+    status = clv_finish(ctx); /* the time is this subject's */
 end:
+    clv_pool_release(requests, count);
     return status;
+}
+
+static void divide(void *user, const int32_t *sum, size_t from, size_t count)
+{
+    const averaging *w = user;
+    for (size_t k = 0; k < count; k += 2)
+        w->a->next->data[(from + k) / 2] = clv_weighted_mean(sum + k, &w->units);
 }
 
 static int middle_slice(void *user, size_t index, int worker)
@@ -219,21 +166,6 @@ static int middle_slice(void *user, size_t index, int worker)
     for (size_t v = index * slice; v < (index + 1) * slice; v++)
         w->a->next->data[v] = middle_of(w->a, w->warped, v, w->room + (size_t)worker * (size_t)w->a->count);
     return CLVOX_OK;
-}
-
-/* Trimmed mean and median want all values of a voxel in one place. */
-static int take_middle(const averaging *w)
-{
-    int status = CLVOX_OK;
-    const clv_atlas_run *a = w->a;
-    for (int i = 0; i < a->count; i++)
-        if (a->s[i].weight > 0) {
-            CLV_TRY(clv_atlas_spread_volume(a, a->s[i].owner, 1, CLVOX_KIND_SCALAR, &w->warped[i]));
-            clvox_store_rest(w->warped[i]);
-        }
-    status = clvox_parallel((size_t)a->grid.size[2], middle_slice, (void *)w);
-end:
-    return status;
 }
 
 /* Of a subject's values x and the template's y where both are: in a slice, and of all slices. */
@@ -319,40 +251,70 @@ static int sharpen(clv_atlas_run *a)
     return CLVOX_OK;
 }
 
+static int take_mean(averaging *w)
+{
+    int status = CLVOX_OK;
+    clv_atlas_run *a = w->a;
+    w->units = clv_weighted_units_of(a->largest, clv_atlas_taking_part(a));
+    CLV_TRY(clvox_team_agree(a->o->team,
+                             clv_atlas_sums_open(a, 2 * clvox_grid_voxels(&a->grid), &w->sums)));
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){sum_one, w, CLV_ATLAS_AVERAGING / a->o->channels,
+                                                CLVOX_ATLAS_PULL, CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
+    const double mark = clv_seconds();
+    CLV_TRY(clvox_team_agree(a->o->team, clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
+    CLV_TRY(clv_atlas_sums_take(&w->sums, divide, w));
+    clv_atlas_timed(a, CLVOX_ATLAS_MEAN_IMAGE, mark);
+end:
+    clv_atlas_sums_close(&w->sums);
+    return status;
+}
+
+/* Trimmed mean and median want all values of a voxel in one place. */
+static int take_middle(averaging *w)
+{
+    int status = CLVOX_OK;
+    clv_atlas_run *a = w->a;
+    w->room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w->room);
+    CLV_TRY(clvox_team_agree(a->o->team, w->room ? CLVOX_OK
+                                                 : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, w, CLV_ATLAS_AVERAGING / a->o->channels,
+                                                CLVOX_ATLAS_PULL, CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
+    const double mark = clv_seconds();
+    CLV_TRY(clvox_team_agree(a->o->team, clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
+    for (int i = 0; i < a->count; i++)
+        if (a->s[i].weight > 0) {
+            CLV_TRY(clv_atlas_spread_volume(a, a->s[i].owner, 1, CLVOX_KIND_SCALAR, &w->warped[i]));
+            clvox_store_rest(w->warped[i]);
+        }
+    CLV_TRY(clvox_parallel((size_t)a->grid.size[2], middle_slice, w));
+    clv_atlas_timed(a, CLVOX_ATLAS_MEAN_IMAGE, mark);
+end:
+    free(w->room);
+    return status;
+}
+
 /* Of one channel; how like it the subjects are is told of the first one. */
 static int average_channel(clv_atlas_run *a, int to_come, int channel)
 {
     int status = CLVOX_OK;
-    averaging w = {.a = a, .channel = channel};
-    const size_t n = clvox_grid_voxels(&a->grid);
-    clvox_volume **warped = w.warped = calloc((size_t)a->count, sizeof *warped);
-    w.room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w.room);
-    w.sum = clv_large(n * sizeof *w.sum);
-    w.weight = clv_large(n * sizeof *w.weight);
-    if (!warped || !w.room || !w.sum || !w.weight)
+    averaging w = {.a = a, .channel = channel, .compares = to_come <= 0 && !channel};
+    w.warped = calloc((size_t)a->count, sizeof(clvox_volume *));
+    if (!w.warped)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
-    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, &w, CLV_ATLAS_AVERAGING / a->o->channels,
-                                                CLVOX_ATLAS_PULL, CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
-    double mark = clv_seconds();
-    CLV_TRY(clvox_team_agree(a->o->team, clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
     CLV_TRY(a->o->average == CLVOX_AVERAGE_MEAN ? take_mean(&w) : take_middle(&w));
     CLV_TRY(clvox_team_agree(a->o->team, a->o->unsharp > 0 ? sharpen(a) : CLVOX_OK));
-    CLV_TRY(clv_atlas_spread(a, 0, a->next->data, n * sizeof(float)));
-    clv_atlas_timed(a, CLVOX_ATLAS_MEAN_IMAGE, mark);
-    mark = clv_seconds();
-    if (to_come <= 0 && !channel) {
+    CLV_TRY(clv_atlas_spread(a, 0, a->next->data, clvox_grid_voxels(&a->grid) * sizeof(float)));
+    if (w.compares) {
+        const double mark = clv_seconds();
         CLV_TRY(compare(&w));
         clv_atlas_timed(a, CLVOX_ATLAS_LIKENESS, mark);
     }
     status = clv_atlas_share(a);
 end:
-    for (int i = 0; warped && i < a->count; i++)
-        clvox_volume_destroy(&warped[i]);
-    free(warped);
-    free(w.room);
-    clv_large_free(w.sum);
-    clv_large_free(w.weight);
+    for (int i = 0; w.warped && i < a->count; i++)
+        clvox_volume_destroy(&w.warped[i]);
+    free(w.warped);
     return status;
 }
 

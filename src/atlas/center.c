@@ -89,20 +89,16 @@ end:
 
 /* ---- the mean velocity ---------------------------------------------------- */
 
-/* PART: as many values as stay in a cache with one subject's. PIECE: of a sum, as many as come from a device
- * at once, into one of SLOTS places, for which a thread each adds up the devices' pieces. */
-enum { PART = 4096, PIECE = 1 << 18, SLOTS = 16 };
+/* As many values as stay in a cache with one subject's. */
+enum { PART = 4096 };
 
 typedef struct velocities {
     clv_atlas_run *a;
-    size_t values;        /* of a field */
-    float unit;           /* of sums, which are whole numbers: so many of them a mm */
-    clv_buffer **sums;    /* of the subjects whose maps each device has; NULL: of none */
-    pthread_mutex_t *own; /* of each device: one thread fetches at a time */
-    bool kept;            /* there are maps in host memory: their sum is in sum */
-    int32_t *sum;         /* of all; one more than values, for pairs */
-    int from;             /* the first one of the group that is summed on the host */
-    float *mean;          /* as kernels hold it */
+    size_t values; /* of a field */
+    float unit;    /* of sums: so many whole numbers a mm */
+    clv_atlas_sums sums;
+    int from;    /* the first one of the group that is summed on the host */
+    float *mean; /* as kernels hold it */
 } velocities;
 
 static size_t part_end(const velocities *w, size_t index)
@@ -114,16 +110,13 @@ static size_t part_end(const velocities *w, size_t index)
 static int sum_resident(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
-    const velocities *w = user;
-    clvox_context *ctx = a->ctx[device];
+    velocities *w = user;
+    clv_buffer *sum;
     if (!clv_atlas_fields_resident(s))
         return CLVOX_OK;
-    if (!w->sums[device]) {
-        CLV_TRY(clv_buffer_create(ctx, w->values * sizeof(int32_t), "sum of velocities", &w->sums[device]));
-        CLV_TRY(clv_buffer_fill(ctx, w->sums[device], 0, 0, w->values * sizeof(int32_t)));
-    }
-    status = clv_velocity_sum(ctx, CLV_VECTORS(s->fields.buffer[0], a->grid.size), s->fields.buffer[1],
-                              (float)s->weight, w->unit, w->sums[device]);
+    CLV_TRY(clv_atlas_sums_on(&w->sums, device, &sum));
+    status = clv_velocity_sum(a->ctx[device], CLV_VECTORS(s->fields.buffer[0], a->grid.size),
+                              s->fields.buffer[1], (float)s->weight, w->unit, sum);
 end:
     return status;
 }
@@ -137,139 +130,28 @@ static int sum_part(void *user, size_t index, int worker)
 {
     const velocities *w = user;
     const clv_atlas_run *a = w->a;
+    int32_t *sum = w->sums.all;
     (void)worker;
     if (!w->from)
-        memset(w->sum + index * PART, 0, (part_end(w, index) - index * PART) * sizeof *w->sum);
+        memset(sum + index * PART, 0, (part_end(w, index) - index * PART) * sizeof *sum);
     for (int i = w->from; i < a->count && i < w->from + CLV_ATLAS_TOGETHER; i++) {
         const clv_atlas_member *s = &a->s[i];
         if (!is_kept(s))
             continue;
         const float *there = s->fields.kept[0]->data, *back = s->fields.kept[1]->data;
         for (size_t k = index * PART; k < part_end(w, index); k++)
-            w->sum[k] += clv_velocity_whole(there[k], back[k], (float)s->weight, w->unit);
+            sum[k] += clv_velocity_whole(there[k], back[k], (float)s->weight, w->unit);
     }
     return CLVOX_OK;
-}
-
-static int make_room(clv_atlas_run *a, int device, void *user)
-{
-    const velocities *w = user;
-    if (!w->sums[device] || a->places[device].pieces)
-        return CLVOX_OK;
-    const size_t values = w->values < (size_t)SLOTS * PIECE ? w->values : (size_t)SLOTS * PIECE;
-    return clv_pinned_create(a->ctx[device], values * sizeof(int32_t), &a->places[device].pieces);
-}
-
-/* What all members and devices have summed. */
-static float mean_of(const velocities *w, int32_t sum)
-{
-    return (float)((double)sum / (double)w->unit / w->a->weights);
-}
-
-/* One piece, which the devices' rooms have in this slot: all in one pass, as the host's memory is what
- * limits it. */
-static void add_piece(const velocities *w, size_t slot, size_t from, size_t count)
-{
-    int32_t sum[PART];
-    for (size_t at = 0; at < count; at += PART) {
-        const size_t n = count - at < PART ? count - at : PART;
-        if (w->kept)
-            memcpy(sum, w->sum + from + at, n * sizeof *sum);
-        else
-            memset(sum, 0, n * sizeof *sum);
-        for (int i = 0; i < w->a->devices; i++) {
-            const int32_t *piece =
-                w->sums[i] ? (const int32_t *)w->a->places[i].pieces->data + slot * PIECE + at : NULL;
-            for (size_t v = 0; piece && v < n; v++)
-                sum[v] += piece[v];
-        }
-        if (w->a->o->team)
-            memcpy(w->sum + from + at, sum, n * sizeof *sum);
-        for (size_t v = 0; v < n && !w->a->o->team; v++)
-            w->mean[from + at + v] = mean_of(w, sum[v]);
-    }
-}
-
-/* Every SLOTS-th piece from `slot` on: the sum of the devices' and the host's, without a team the mean. */
-static int add_up(void *user, size_t slot, int worker)
-{
-    int status = CLVOX_OK;
-    const velocities *w = user;
-    const clv_atlas_run *a = w->a;
-    (void)worker;
-    for (size_t from = slot * PIECE; from < w->values; from += (size_t)SLOTS * PIECE) {
-        const size_t count = w->values - from < PIECE ? w->values - from : PIECE;
-        for (int i = 0; i < a->devices; i++) {
-            if (!w->sums[i])
-                continue;
-            pthread_mutex_lock(&w->own[i]);
-            status =
-                clv_buffer_read(a->ctx[i], w->sums[i], from * sizeof(int32_t),
-                                (int32_t *)a->places[i].pieces->data + slot * PIECE, count * sizeof(int32_t));
-            pthread_mutex_unlock(&w->own[i]);
-            CLV_TRY(status);
-        }
-        add_piece(w, slot, from, count);
-    }
-end:
-    return status;
-}
-
-static int mean_part(void *user, size_t index, int worker)
-{
-    const velocities *w = user;
-    (void)worker;
-    for (size_t k = index * PART; k < part_end(w, index); k++)
-        w->mean[k] = mean_of(w, w->sum[k]);
-    return CLVOX_OK;
-}
-
-/* Sums of a team: two of 32 bits as one of 64, in which the upper one lacks 1 where the lower one is below 0, as the sum
- * of two such numbers does. PART is even. */
-static int pair_part(void *user, size_t index, int worker)
-{
-    const velocities *w = user;
-    (void)worker;
-    for (size_t k = index * PART; k < part_end(w, index); k += 2) {
-        const int64_t pair = (int64_t)w->sum[k + 1] * (INT64_C(1) << 32) + w->sum[k];
-        memcpy(w->sum + k, &pair, sizeof pair);
-    }
-    return CLVOX_OK;
-}
-
-static int unpair_part(void *user, size_t index, int worker)
-{
-    const velocities *w = user;
-    (void)worker;
-    for (size_t k = index * PART; k < part_end(w, index); k += 2) {
-        int64_t pair;
-        memcpy(&pair, w->sum + k, sizeof pair);
-        w->sum[k] = (int32_t)(uint32_t)(uint64_t)pair;
-        w->sum[k + 1] = (int32_t)((pair - w->sum[k]) / (INT64_C(1) << 32));
-    }
-    return CLVOX_OK;
-}
-
-static int total(velocities *w)
-{
-    int status = CLVOX_OK;
-    const size_t parts = (w->values + PART - 1) / PART;
-    w->sum[w->values] = 0;
-    CLV_TRY(clvox_parallel(parts, pair_part, w));
-    CLV_TRY(clv_atlas_total(w->a, (int64_t *)(void *)w->sum, (w->values + 1) / 2));
-    status = clvox_parallel(parts, unpair_part, w);
-end:
-    return status;
 }
 
 static int sum_kept(velocities *w)
 {
     int status = CLVOX_OK;
     const clv_atlas_run *a = w->a;
-    w->kept = false;
     for (int i = 0; i < a->count; i++)
-        w->kept = w->kept || is_kept(&a->s[i]);
-    for (w->from = 0; w->kept && w->from < a->count; w->from += CLV_ATLAS_TOGETHER) {
+        w->sums.kept = w->sums.kept || is_kept(&a->s[i]);
+    for (w->from = 0; w->sums.kept && w->from < a->count; w->from += CLV_ATLAS_TOGETHER) {
         for (int i = w->from + CLV_ATLAS_TOGETHER; i < a->count && i < w->from + 2 * CLV_ATLAS_TOGETHER; i++)
             clv_atlas_expect(a, &a->s[i], CLV_ATLAS_WARPS);
         CLV_TRY(clvox_parallel((w->values + PART - 1) / PART, sum_part, w));
@@ -280,30 +162,26 @@ end:
     return status;
 }
 
+static void divide(void *user, const int32_t *sum, size_t from, size_t count)
+{
+    const velocities *w = user;
+    for (size_t k = 0; k < count; k++)
+        w->mean[from + k] = (float)((double)sum[k] / (double)w->unit / w->a->weights);
+}
+
 /* The mean of the logarithms (u - u~) / 2, u~ that of the inverse. */
 static int mean_velocity(velocities *w)
 {
     int status = CLVOX_OK;
     clv_atlas_run *a = w->a;
     double mark = clv_seconds();
-    status = clv_atlas_each(
+    CLV_TRY(clv_atlas_each(
         a, &(clv_atlas_step){
-               .take = sum_resident, .user = w, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS});
-    if (status >= 0)
-        status = clvox_team_agree(a->o->team, sum_kept(w));
+               .take = sum_resident, .user = w, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS}));
+    CLV_TRY(clvox_team_agree(a->o->team, sum_kept(w)));
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP, mark);
     mark = clv_seconds();
-    if (status >= 0)
-        status = clv_atlas_every(a, make_room, w);
-    if (status >= 0)
-        status = clvox_team_agree(a->o->team, clvox_parallel(SLOTS, add_up, w));
-    for (int i = 0; i < a->devices; i++)
-        clv_buffer_destroy(&w->sums[i]);
-    CLV_TRY(status);
-    if (a->o->team) {
-        CLV_TRY(total(w));
-        status = clvox_parallel((w->values + PART - 1) / PART, mean_part, w);
-    }
+    CLV_TRY(clv_atlas_sums_take(&w->sums, divide, w));
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP_ONCE, mark);
 end:
     return status;
@@ -525,27 +403,16 @@ end:
     return status;
 }
 
-/* Those that do not take part are as if they were not there. */
-static float unit_of(const clv_atlas_run *a)
-{
-    int count = 0;
-    for (int i = 0; i < a->count; i++)
-        count += a->s[i].weight > 0;
-    return clv_velocity_unit(count);
-}
-
 int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
 {
     int status = CLVOX_OK;
     double sum = 0;
-    velocities w = {.a = a, .values = 3 * clvox_grid_voxels(&a->grid), .unit = unit_of(a)};
-    w.sums = calloc((size_t)a->devices, sizeof(clv_buffer *));
-    w.own = calloc((size_t)a->devices, sizeof *w.own);
-    for (int i = 0; w.own && i < a->devices; i++)
-        pthread_mutex_init(&w.own[i], NULL);
-    w.sum = clv_large((w.values + 1) * sizeof *w.sum);
+    velocities w = {.a = a,
+                    .values = 3 * clvox_grid_voxels(&a->grid),
+                    .unit = clv_velocity_unit(clv_atlas_taking_part(a))};
+    status = clv_atlas_sums_open(a, w.values, &w.sums);
     w.mean = clv_large(w.values * sizeof *w.mean);
-    if (!w.sums || !w.own || !w.sum || !w.mean)
+    if (!w.mean)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
     CLV_TRY(remove_mean(&w, round));
@@ -558,11 +425,7 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     }
     round->spread_mm = sqrt(sum);
 end:
-    for (int i = 0; w.own && i < a->devices; i++)
-        pthread_mutex_destroy(&w.own[i]);
-    free(w.sums);
-    free(w.own);
-    clv_large_free(w.sum);
+    clv_atlas_sums_close(&w.sums);
     clv_large_free(w.mean);
     return status;
 }

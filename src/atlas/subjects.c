@@ -430,18 +430,6 @@ static int normalise_one(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
-/* Sums of integers hold CLV_ATLAS_MOST values of four times the largest, as cubic interpolation may make
- * of it. */
-static void find_scale(clv_atlas_run *a)
-{
-    double largest = 0;
-    int exponent;
-    for (int i = 0; i < a->count; i++)
-        largest = fmax(largest, a->s[i].largest);
-    frexp(largest, &exponent);
-    a->scale = ldexp(1, 44 - exponent);
-}
-
 static int sort_out(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
@@ -468,7 +456,8 @@ int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     for (int i = 0; i < a->count; i++)
         if (*a->s[i].map.left_out)
             clv_atlas_leave_out(&a->s[i], a->s[i].map.left_out);
-    find_scale(a);
+    for (int i = 0; i < a->count; i++)
+        a->largest = fmax(a->largest, a->s[i].largest);
     clv_atlas_deal(a);
     CLV_TRY(clv_atlas_share(a));
     status = place(a);

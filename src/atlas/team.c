@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the members of a team tell each other, and sums that are the same bits in any order. */
+/* What the members of a team tell each other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "atlas/atlas.h"
 #include "base/matrix.h"
-
-int64_t clv_atlas_fixed(double value, double scale)
-{
-    const double most = 0x1p46; /* CLV_ATLAS_MOST of them stay below 2^62 */
-    return llrint(fmin(fmax(value * scale, -most), most));
-}
 
 /* ---- who does what -------------------------------------------------------- */
 
