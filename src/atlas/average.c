@@ -155,8 +155,9 @@ static void divide(const averaging *w, size_t from, size_t count)
 {
     for (size_t v = from; v < from + count; v++)
         w->a->next->data[v] =
-            w->weight[v] ? (float)((double)w->sum[v] / w->a->scale / ((double)w->weight[v] / WEIGHT_SCALE))
-                         : 0;
+            w->weight[v]
+                ? (float)((double)w->sum[v] / w->a->scale[w->channel] / ((double)w->weight[v] / WEIGHT_SCALE))
+                : 0;
 }
 
 /* While a slice of sums is in a cache: all of a group, and where it is the last one and there is no team,
@@ -174,7 +175,7 @@ static int sum_slice(void *user, size_t index, int worker)
     }
     for (int i = w->from; i < a->count && i < end; i++)
         if (w->warped[i])
-            add_values(w->warped[i]->data + from, slice, a->s[i].weight, a->scale, w->sum + from,
+            add_values(w->warped[i]->data + from, slice, a->s[i].weight, a->scale[w->channel], w->sum + from,
                        w->weight + from);
     if (end >= a->count && !a->o->team)
         divide(w, from, slice);
@@ -297,17 +298,23 @@ end:
     return status;
 }
 
+int clv_atlas_average_further(clv_atlas_run *a, int channel)
+{
+    const int status = average_channel(a, 0, channel);
+    if (status < 0)
+        return status;
+    clvox_volume_destroy(&a->further[channel - 1]);
+    a->further[channel - 1] = a->next;
+    a->next = NULL;
+    return CLVOX_OK;
+}
+
 int clv_atlas_average(clv_atlas_run *a, int to_come)
 {
     int status = CLVOX_OK;
-    for (int c = a->o->channels - 1; c >= 0; c--) {
-        CLV_TRY(average_channel(a, to_come, c));
-        if (c) { /* figures are of the first one */
-            clvox_volume_destroy(&a->further[c - 1]);
-            a->further[c - 1] = a->next;
-            a->next = NULL;
-        }
-    }
+    for (int c = a->o->channels - 1; c > 0; c--) /* the first one last: figures are of it */
+        CLV_TRY(clv_atlas_average_further(a, c));
+    status = average_channel(a, to_come, 0);
 end:
     return status;
 }

@@ -169,7 +169,8 @@ static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, int channel,
     }
     CLV_TRY(clv_volume_room(&from->grid, 1, CLVOX_KIND_SCALAR, out));
     range_of(from, a->o->keep_intensities, (*out)->data, &low, &high);
-    if (!(high > low)) {
+    const bool even = !(high > low);
+    if (even && (!channel || clv_atlas_registers(a->o, channel))) {
         status = channel ? clvox_fail(CLVOX_ERROR_DATA,
                                       "its channel %d has one value: nothing to register it by", channel + 1)
                          : clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by");
@@ -179,12 +180,12 @@ static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, int channel,
     for (size_t i = 0; i < n; i++) {
         const float scaled = a->o->keep_intensities
                                  ? from->data[i]
-                                 : (float)(100 * ((double)from->data[i] - low) / (high - low));
+                                 : (float)(100 * ((double)from->data[i] - low) / (even ? 1 : high - low));
         (*out)->data[i] = scaled;
         const double size = fabs((double)scaled);
         largest = isfinite(scaled) && size > largest ? size : largest;
     }
-    s->largest = fmax(s->largest, largest);
+    s->largest[channel] = largest;
     clv_orientation_of(&from->grid, &o); /* as registrations want it */
     status = clv_orientation_replace(&o, NULL, out);
 end:
@@ -404,7 +405,7 @@ static int normalise_one(void *user, size_t index, int worker)
     clvox_volume_destroy(&s->image);
     for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
         clvox_volume_destroy(&s->further[c - 1]);
-    s->largest = 0;
+    memset(s->largest, 0, sizeof s->largest);
     snprintf(s->map.left_out, sizeof s->map.left_out, "%s", clvox_message());
     return CLVOX_OK;
 }
@@ -413,12 +414,14 @@ static int normalise_one(void *user, size_t index, int worker)
  * of it. */
 static void find_scale(clv_atlas_run *a)
 {
-    double largest = 0;
-    int exponent;
-    for (int i = 0; i < a->count; i++)
-        largest = fmax(largest, a->s[i].largest);
-    frexp(largest, &exponent);
-    a->scale = ldexp(1, 44 - exponent);
+    for (int c = 0; c < a->o->channels; c++) {
+        double largest = 0;
+        int exponent;
+        for (int i = 0; i < a->count; i++)
+            largest = fmax(largest, a->s[i].largest[c]);
+        frexp(largest, &exponent);
+        a->scale[c] = ldexp(1, 44 - exponent);
+    }
 }
 
 static int sort_out(clv_atlas_run *a, const clvox_atlas_subject *subjects)

@@ -116,7 +116,7 @@ end:
 
 /* Of an image on one scale. */
 typedef struct scaled {
-    double largest, center[3];
+    double largest[CLVOX_ATLAS_CHANNELS], center[3];
     int64_t box[6];
     char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
 } scaled;
@@ -133,7 +133,7 @@ int clv_atlas_share_scaled(clv_atlas_run *a)
         const clv_atlas_member *s = &a->s[i];
         if (!s->given->image)
             continue;
-        p[i].largest = s->largest;
+        memcpy(p[i].largest, s->largest, sizeof s->largest);
         memcpy(p[i].center, s->center, sizeof s->center);
         for (int k = 0; k < 6; k++)
             p[i].box[k] = s->box[k / 3][k % 3];
@@ -142,7 +142,7 @@ int clv_atlas_share_scaled(clv_atlas_run *a)
     CLV_TRY(share_bytes(a, p, sizeof *p));
     for (int i = 0; i < a->count; i++) {
         clv_atlas_member *s = &a->s[i];
-        s->largest = p[i].largest;
+        memcpy(s->largest, p[i].largest, sizeof s->largest);
         memcpy(s->center, p[i].center, sizeof s->center);
         for (int k = 0; k < 6; k++)
             s->box[k / 3][k % 3] = (int)p[i].box[k];

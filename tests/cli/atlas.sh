@@ -130,7 +130,16 @@ sed 's/^f3.nii/even.nii/' two.tsv > even.tsv
 exits 1 clvox atlas -q -o x $fast --list even.tsv; one_sentence; says 's3.nii: its channel 2 has one value'
 sed '1s/image2/image3/' two.tsv > wrong.tsv
 exits 1 clvox atlas -q -o x $fast --list wrong.tsv; one_sentence; says 'there is a column .image3. and none .image2.'
-exits 2 clvox atlas -o x --list two.tsv --template s1.nii; says '--template is of one channel'
+exits 1 clvox atlas -q -o x $fast --list two.tsv --template s1.nii --template cut/template.nii.gz; one_sentence
+says 'cut/template.nii.gz: not on the grid of s1.nii; bring it there'
+exits 0 clvox atlas -o begun $fast --linear none --deform none --list two.tsv --template s1.nii --template f2.nii -q
+exits 0 clvox compare begun/template.nii.gz s1.nii; near SSD 0 1e-12
+exits 0 clvox compare begun/template_channel2.nii.gz f2.nii; near SSD 0 1e-12
+json begun/report.json '[i["path"] for i in j["inputs"]][-2:] == ["s1.nii", "f2.nii"]'
+exits 0 clvox atlas -o begun $fast --list two.tsv --template t.nii -q
+exits 0 clvox compare begun/template_channel2.nii.gz smooth.nii; near NCC 1 0.1
+exits 0 clvox atlas -o x $fast --list two.tsv --template t.nii --template f1.nii --dry-run -q; absent x
+exits 2 clvox atlas -o x s1.nii --template s1.nii --template s2.nii; says '--template: 2 files, one for each channel at most'
 for weights in 1 1,2,3 0,0 1,x; do exits 2 clvox atlas -o x --list two.tsv --channel-weights $weights; says '--channel-weights'; done
 
 begin "what memory has no room for is in files without names, and changes no bit"

@@ -32,7 +32,8 @@ typedef struct cli_atlas_request {
     const char *folder;              /* of -o, or of the derivatives */
     const char *derivatives, *space; /* names as in BIDS */
     char template_suffix[CLVOX_ATLAS_CHANNELS][NAME_MAX + 1];
-    const char *list, *start, *weights, *regress, *at_list;
+    cli_texts templates; /* to start from, one a channel */
+    const char *list, *weights, *regress, *at_list;
     const char *suffix; /* of the images of a BIDS folder, as typed: of every channel */
     int channels;       /* images of a subject */
     const char *channel_weights;
@@ -44,7 +45,7 @@ typedef struct cli_atlas_request {
     int count;
     char **column; /* of the list or participants.tsv, those that are taken over into subjects.tsv */
     int columns;
-    clvox_volume *start_volume;
+    clvox_volume *start[CLVOX_ATLAS_CHANNELS]; /* of templates */
     double at[CLI_ATLAS_VALUES];           /* of the covariate */
     const char *at_name[CLI_ATLAS_VALUES]; /* as typed, in at_text */
     char *at_text;

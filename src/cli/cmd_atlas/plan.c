@@ -233,6 +233,8 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     o.linear_rounds = o.linear_rounds < 2 ? o.linear_rounds : 2;
     o.rounds = o.rounds < 1 ? o.rounds : 1;
     o.store = r->store;
+    for (int c = 1; c < r->channels; c++)
+        o.further_start[c - 1] = r->start[c];
     o.more = cli->more + 1;
     o.more_count = cli->more_count - 1;
     o.timed = note;
@@ -240,7 +242,7 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     o.user = m;
     cli_bar_begin(&m->bar, cli);
     const double mark = cli_seconds();
-    status = clvox_atlas(cli->ctx, few, samples, r->start_volume, &o, &result);
+    status = clvox_atlas(cli->ctx, few, samples, r->start[0], &o, &result);
     cli_bar_end(&m->bar);
     CLI_TRY(status);
     divide(m, samples);

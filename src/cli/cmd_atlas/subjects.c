@@ -458,6 +458,7 @@ void cli_atlas_free(cli_atlas_request *r)
     cli_table_free_names(r->column, r->columns);
     free(r->at_text);
     free(r->why);
-    clvox_volume_destroy(&r->start_volume);
+    for (int c = 0; c < CLVOX_ATLAS_CHANNELS; c++)
+        clvox_volume_destroy(&r->start[c]);
     clvox_store_destroy(&r->store);
 }
