@@ -489,14 +489,28 @@ static bool is_final(int status)
     return status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT || status == CLVOX_ERROR_FORMAT;
 }
 
-/* What is being written ends, also after a failure, which stays the one that is told. */
+/* What is being written ends, also after a failure, which stays the one that is told. Where that fails now
+ * the result is whole. */
 static int end_state(clv_atlas_run *a, int status)
 {
     char sentence[2048];
     snprintf(sentence, sizeof sentence, "%s", clvox_message());
-    const int closed = clv_atlas_state_close(a);
-    return status < 0 ? clvox_fail((clvox_status)status, "%s", sentence)
-                      : clvox_team_agree(a->o->team, closed);
+    clv_atlas_state_end(a);
+    return status < 0 ? clvox_fail((clvox_status)status, "%s", sentence) : status;
+}
+
+/* The result of one template. */
+static int hand_over_all(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_atlas_hand_over(a));
+    if (a->average)
+        CLV_TRY(clv_atlas_show(a, &a->average));
+    for (int c = 1; c < a->o->channels; c++)
+        if (a->further[c - 1])
+            CLV_TRY(clv_atlas_show(a, &a->further[c - 1]));
+end:
+    return status;
 }
 
 static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subject *subjects)
@@ -516,23 +530,17 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     a->s = calloc((size_t)a->count, sizeof *a->s);
     result->map = calloc((size_t)a->count, sizeof *result->map);
     result->round = calloc((size_t)a->rounds + 1, sizeof *result->round);
-    if (!a->s || !result->map || !result->round) {
+    if (!a->s || !result->map || !result->round)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
+    CLV_TRY(clvox_team_agree(o->team, status));
     status = run_all(a, subjects);
     const bool finals = is_final(status) && !result->rounds;
     result->subjects = a->count;
     if (status >= 0 && !a->along)
-        status = clv_atlas_hand_over(a);
-    if (status >= 0 && a->average && !a->along)
-        status = clv_atlas_show(a, &a->average);
+        status = clvox_team_agree(o->team, hand_over_all(a));
     result->average = a->average;
-    for (int c = 1; c < o->channels; c++) {
-        if (status >= 0 && a->further[c - 1] && !a->along)
-            status = clv_atlas_show(a, &a->further[c - 1]);
+    for (int c = 1; c < o->channels; c++)
         result->further[c - 1] = a->further[c - 1];
-    }
     status = end_state(a, status);
     if (o->state && finals && (!o->team || !o->team->rank))
         clvox_atlas_forget(o->state);

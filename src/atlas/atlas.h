@@ -226,8 +226,9 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s);
 int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device);
 /* A round is over, and another follows. */
 int clv_atlas_state_advance(clv_atlas_run *a);
-/* Waits for what is being written: no function of a state may follow but clvox_atlas_forget. */
-int clv_atlas_state_close(clv_atlas_run *a);
+/* Waits for what is being written: no function of a state may follow but clvox_atlas_forget. What cannot be
+ * written now is told in the result. */
+void clv_atlas_state_end(clv_atlas_run *a);
 /* The figures of a template of a regression: kept once it has been taken, and found again. */
 int clv_atlas_state_keep_template(const clv_atlas_run *a);
 int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_result *r);

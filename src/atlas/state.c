@@ -246,24 +246,22 @@ static void submit(clv_atlas_keeper *k, note *n)
     pthread_mutex_unlock(&k->lock);
 }
 
-int clv_atlas_state_close(clv_atlas_run *a)
+void clv_atlas_state_end(clv_atlas_run *a)
 {
-    int status = CLVOX_OK;
     clv_atlas_keeper *k = a->keeper;
     if (!k)
-        return CLVOX_OK;
+        return;
     pthread_mutex_lock(&k->lock);
     k->over = true;
     pthread_cond_broadcast(&k->changed);
     pthread_mutex_unlock(&k->lock);
     pthread_join(k->thread, NULL);
     if (k->status < 0)
-        status = clvox_fail((clvox_status)k->status, "%s", k->sentence);
+        snprintf(a->out->unkept, sizeof a->out->unkept, "%.*s", (int)sizeof a->out->unkept - 1, k->sentence);
     pthread_cond_destroy(&k->changed);
     pthread_mutex_destroy(&k->lock);
     free(k);
     a->keeper = NULL;
-    return status;
 }
 
 /* ---- what a run is of ---------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "base/select.h"
-#include "clvox/filter.h"
+#include "io/labels.h"
 #include "io/orientation.h"
 #include "io/volume.h"
 
@@ -126,14 +126,45 @@ static void centroid(const clvox_volume *v, double out[3])
     clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), at, out);
 }
 
-/* The 1st and 99th percentile of the finite values; the least and the largest, where those are one value
- * or nobody asks for percentiles. room: as many values as the volume has. */
-static void range_of(const clvox_volume *v, bool whole, float *room, double *low, double *high)
+/* What an image is clipped at. */
+typedef struct limits {
+    float least, most;
+} limits;
+
+static float clipped(float value, const limits *l)
+{
+    return value < l->least ? l->least : value > l->most ? l->most : value;
+}
+
+/* Those of clvox_filter_winsorize, without its copies. room: as many values as the volume has. */
+static int find_limits(const clv_atlas_run *a, const clvox_volume *v, float *room, limits *l)
+{
+    size_t finite = 0;
+    *l = (limits){-INFINITY, INFINITY};
+    if (!(a->o->clip_low > 0 || a->o->clip_high < 1))
+        return CLVOX_OK;
+    const int status = clv_labels_refuse(v);
+    if (status < 0)
+        return status;
+    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
+        if (isfinite(v->data[i]))
+            room[finite++] = v->data[i];
+    if (!finite)
+        return clvox_fail(CLVOX_ERROR_DATA, "there is no finite value to take quantiles of");
+    l->least = (float)clv_select_quantile(room, finite, a->o->clip_low);
+    l->most = (float)clv_select_quantile(room, finite, a->o->clip_high);
+    return CLVOX_OK;
+}
+
+/* The 1st and 99th percentile of the finite values, clipped; the least and the largest, where those are one
+ * value or nobody asks for percentiles. room: as many values as the volume has. */
+static void range_of(const clvox_volume *v, const limits *l, bool whole, float *room, double *low,
+                     double *high)
 {
     float least = INFINITY, most = -INFINITY;
     size_t finite = 0;
     for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++) {
-        const float value = v->data[i];
+        const float value = clipped(v->data[i], l);
         if (!isfinite(value))
             continue;
         room[finite++] = value;
@@ -154,21 +185,18 @@ static void range_of(const clvox_volume *v, bool whole, float *room, double *low
 static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, int channel, clvox_volume **out)
 {
     int status = CLVOX_OK;
-    const clvox_volume *given = channel ? s->given->further[channel - 1] : s->given->image, *from = given;
-    const size_t n = clvox_grid_voxels(&from->grid);
+    const clvox_volume *given = channel ? s->given->further[channel - 1] : s->given->image;
+    const size_t n = clvox_grid_voxels(&given->grid);
     double low = 0, high = 0, largest = 0;
     clv_orientation o;
-    clvox_volume *clipped = NULL;
-    if (a->o->clip_low > 0 || a->o->clip_high < 1) {
-        status = clvox_filter_winsorize(given, NULL, a->o->clip_low, a->o->clip_high, &clipped);
-        if (status < 0) {
-            clv_atlas_fail(status, s);
-            goto end;
-        }
-        from = clipped;
+    limits l;
+    CLV_TRY(clv_volume_room(&given->grid, 1, CLVOX_KIND_SCALAR, out));
+    status = find_limits(a, given, (*out)->data, &l);
+    if (status < 0) {
+        clv_atlas_fail(status, s);
+        goto end;
     }
-    CLV_TRY(clv_volume_room(&from->grid, 1, CLVOX_KIND_SCALAR, out));
-    range_of(from, a->o->keep_intensities, (*out)->data, &low, &high);
+    range_of(given, &l, a->o->keep_intensities, (*out)->data, &low, &high);
     const bool even = !(high > low);
     if (even && (!channel || clv_atlas_registers(a->o, channel))) {
         status = channel ? clvox_fail(CLVOX_ERROR_DATA,
@@ -178,18 +206,18 @@ static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, int channel,
         goto end;
     }
     for (size_t i = 0; i < n; i++) {
-        const float scaled = a->o->keep_intensities
-                                 ? from->data[i]
-                                 : (float)(100 * ((double)from->data[i] - low) / (even ? 1 : high - low));
+        const float value = clipped(given->data[i], &l),
+                    scaled = a->o->keep_intensities
+                                 ? value
+                                 : (float)(100 * ((double)value - low) / (even ? 1 : high - low));
         (*out)->data[i] = scaled;
         const double size = fabs((double)scaled);
         largest = isfinite(scaled) && size > largest ? size : largest;
     }
     s->largest[channel] = largest;
-    clv_orientation_of(&from->grid, &o); /* as registrations want it */
+    clv_orientation_of(&given->grid, &o); /* as registrations want it */
     status = clv_orientation_replace(&o, NULL, out);
 end:
-    clvox_volume_destroy(&clipped);
     clvox_store_rest(given);
     return status;
 }

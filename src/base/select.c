@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/select.h"
 
+#include <math.h>
+
 double clv_select(float *values, size_t count, size_t place)
 {
     size_t low = 0, high = count;
@@ -24,6 +26,13 @@ double clv_select(float *values, size_t count, size_t place)
             low = j + 1;
     }
     return (double)values[place];
+}
+
+double clv_select_quantile(float *values, size_t count, double q)
+{
+    double place = q * (double)(count - 1), f = place - floor(place);
+    double low = clv_select(values, count, (size_t)place);
+    return f > 0 ? low + f * (clv_select(values, count, (size_t)place + 1) - low) : low;
 }
 
 double clv_median(float *values, size_t count)

@@ -48,6 +48,8 @@ static int take(void *user, int at, const clvox_atlas_result *result)
         cJSON_AddItemToArray(o->log, to = cJSON_CreateObject());
     cli_atlas_report(to, o->r, at, result, o->lines);
     cli_atlas_doubts(o->cli, o->r, at, result);
+    if (*result->unkept)
+        cli_note(o->cli, "%s: the result is whole, but no run could have gone on from there", result->unkept);
     for (int i = 0; i < o->r->count; i++)
         if (*result->map[i].left_out && !o->left_out[i]) {
             cli_atlas_leave_out(o->cli, &o->r->entry[i], result->map[i].left_out);
