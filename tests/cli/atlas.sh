@@ -132,6 +132,8 @@ sed '1s/image2/image3/' two.tsv > wrong.tsv
 exits 1 clvox atlas -q -o x $fast --list wrong.tsv; one_sentence; says 'there is a column .image3. and none .image2.'
 exits 1 clvox atlas -q -o x $fast --list two.tsv --template s1.nii --template cut/template.nii.gz; one_sentence
 says 'cut/template.nii.gz: not on the grid of s1.nii; bring it there'
+exits 0 clvox atlas -o paged $fast --list two.tsv --report -q
+[ "$(grep -o 'template, channel [0-9]' paged/report.html | sort -u)" = 'template, channel 2' ] || complain "the page has not both channels"
 exits 0 clvox atlas -o begun $fast --linear none --deform none --list two.tsv --template s1.nii --template f2.nii -q
 exits 0 clvox compare begun/template.nii.gz s1.nii; near SSD 0 1e-12
 exits 0 clvox compare begun/template_channel2.nii.gz f2.nii; near SSD 0 1e-12
