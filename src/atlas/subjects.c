@@ -198,6 +198,12 @@ static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, int channel,
     }
     range_of(given, &l, a->o->keep_intensities, (*out)->data, &low, &high);
     const bool even = !(high > low);
+    if (!isfinite(low)) {
+        status = clvox_fail(CLVOX_ERROR_DATA, "no value of %s is a finite number",
+                            channel ? "a channel" : "the image");
+        clv_atlas_fail(status, s);
+        goto end;
+    }
     if (even && (!channel || clv_atlas_registers(a->o, channel))) {
         status = channel ? clvox_fail(CLVOX_ERROR_DATA,
                                       "its channel %d has one value: nothing to register it by", channel + 1)

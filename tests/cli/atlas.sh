@@ -399,6 +399,12 @@ exits 1 clvox atlas -o x --list nohead.tsv; one_sentence; says 'no column .image
 printf 'image\tweight\ns1.nii\t-1\n' > weight.tsv
 exits 1 clvox atlas -o x --list weight.tsv; one_sentence; says 'line 2'
 exits 1 clvox atlas -q -o x $fast s1.nii flat.nii; one_sentence; says 'flat.nii: .*one value'
+python3 - <<'P'
+import struct
+b = open("s1.nii", "rb").read()
+open("nan.nii", "wb").write(b[:352] + struct.pack("<f", float("nan")) * 4080)
+P
+exits 1 clvox atlas -q -o x $fast s1.nii nan.nii s2.nii; one_sentence; says 'nan.nii: no value of the image is a finite number'
 mkdir -p kept && cp t.nii kept/template.nii.gz
 exits 1 clvox atlas -o kept $fast --template kept/template.nii.gz s1.nii; one_sentence; says 'template.nii.gz'
 cmp -s t.nii kept/template.nii.gz || complain "the image it begins with was overwritten"
