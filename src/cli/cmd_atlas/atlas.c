@@ -252,7 +252,9 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     if (r->derivatives)
         CLI_TRY(clvox_team_agree(cli->team, cli_atlas_check_names(r)));
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_open_store(r)));
-    if (!r->memory)
+    if (r->memory)
+        cli_give_memory_back();
+    else
         cli_keep_memory(cli);
     CLI_TRY(clvox_team_agree(cli->team, load_and_open(cli, r, o->skip_bad)));
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_settle(cli, r, o->skip_bad)));
