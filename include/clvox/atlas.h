@@ -62,6 +62,9 @@ typedef struct clvox_atlas_options {
     clvox_register_options registration;
     int channels; /* 1: images of a subject, by all of which it is registered */
     double channel_weight[CLVOX_ATLAS_CHANNELS]; /* in registrations, any scale; all 0: equal */
+    /* With `start`, for channels 2 to channels: images to begin with, on its grid. A channel that has none
+     * does not register in the first linear round; then its mean through the maps is there. */
+    const clvox_volume *further_start[CLVOX_ATLAS_CHANNELS - 1];
     int linear_rounds; /* 2 */
     int rounds;        /* deformable rounds: 4; none if registration.deform is NONE */
     double until;      /* end the rounds when the template changes by less than this fraction (0: never) */
@@ -152,13 +155,14 @@ typedef struct clvox_atlas_result {
     int resumed;         /* registrations that options.state had */
     size_t device_bytes; /* the most that a registration held */
     int resident;        /* subjects of this process whose maps were on a device in the end */
+    char unkept[256];    /* why the last files of options.state could not be written; else "" */
 } clvox_atlas_result;
 
 /* Builds the template of count subjects, at most 65536. Its grid is that of start, else the subjects'
  * own where they share one (stored as near to RAS as may be where they differ in the order of axes),
  * else one along R, A and S that holds all of them with their centroids on one point, with voxels of the
  * median volume; with options.margin its part around the heads, or around the one in start. start: NULL,
- * or an image to begin with instead of the mean of the subjects.
+ * or an image to begin with instead of the mean of the subjects (of several channels, of the first one).
  *
  * A subject's map is x -> A_i (x + u_i(x)). Linear rounds find A_i and replace it by A_i G, G such that
  * the mean of log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms
@@ -169,8 +173,8 @@ typedef struct clvox_atlas_result {
  * and mask) that is given twice is registered once, with the sum of its weights.
  *
  * With several channels a template of each is averaged through the same maps. The first channel gives
- * the grids and the figures (likeness, change, sharpness, votes); start, which is of one channel, is
- * refused.
+ * the grids and the figures (likeness, change, sharpness, votes); options.further_start are images to begin
+ * with of the others. Channels of weight 0 may have one value.
  *
  * CLVOX_VOTE_LOCAL multiplies a subject's weight by max(r, 0)^2, r its correlation with the template
  * over 5 x 5 x 5 voxels (Artaechevarria et al. 2009); where that is 0 for all, the majority decides.

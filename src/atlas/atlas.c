@@ -107,19 +107,43 @@ end:
     return status;
 }
 
+bool clv_atlas_registers(const clvox_atlas_options *o, int channel)
+{
+    double all = 0;
+    for (int c = 0; c < o->channels; c++)
+        all += o->channel_weight[c];
+    return o->channel_weight[channel] > 0 || !(all > 0);
+}
+
 clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s)
 {
     clvox_register_images images = {.fixed = {a->average},
                                     .moving = {s->image},
-                                    .channels = a->o->channels,
+                                    .channels = 1,
+                                    .weight = {a->o->channel_weight[0]},
                                     .moving_mask = s->given->mask};
-    for (int c = 0; c < a->o->channels; c++)
-        images.weight[c] = a->o->channel_weight[c];
     for (int c = 1; c < a->o->channels; c++) {
-        images.fixed[c] = a->further[c - 1];
-        images.moving[c] = s->further[c - 1];
+        if (!clv_atlas_registers(a->o, c))
+            continue;
+        images.fixed[images.channels] = a->further[c - 1];
+        images.moving[images.channels] = s->further[c - 1];
+        images.weight[images.channels++] = a->o->channel_weight[c];
     }
     return images;
+}
+
+/* Channels without an image to begin with have none before the first average. */
+static void leave_to_the_others(clvox_register_images *images)
+{
+    const int all = images->channels;
+    images->channels = 1;
+    for (int c = 1; c < all; c++) {
+        if (!images->fixed[c])
+            continue;
+        images->fixed[images->channels] = images->fixed[c];
+        images->moving[images->channels] = images->moving[c];
+        images->weight[images->channels++] = images->weight[c];
+    }
 }
 
 static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
@@ -128,9 +152,10 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
     const bool deformable = a->out->rounds >= a->linear, first = a->out->rounds == 0;
     clvox_register_options o = a->o->registration;
     clvox_register_result r = {.warp = NULL};
-    const clvox_register_images images = clv_atlas_images(a, s);
+    clvox_register_images images = clv_atlas_images(a, s);
     tick of = {a, device};
     (void)user;
+    leave_to_the_others(&images);
     status = clv_atlas_state_find(a, s, device);
     if (status < 0)
         return status;
@@ -220,9 +245,36 @@ static bool is_image(const clvox_volume *v)
     return v && v->kind == CLVOX_KIND_SCALAR && v->frames == 1;
 }
 
+/* Of a further channel, the image to begin with. */
+static int check_start(const clvox_volume *start, const clvox_atlas_options *o, int channel)
+{
+    const clvox_volume *own = o->further_start[channel - 1];
+    clvox_grid grid, first;
+    if (!own)
+        return CLVOX_OK;
+    if (!start || channel >= o->channels)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          start
+                              ? "there is an image to begin with for channel %d, and no such channel"
+                              : "there is an image to begin with for channel %d, and none for the first one",
+                          channel + 1);
+    if (!is_image(own))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template begins with 3-D images of one value a voxel");
+    clvox_grid_canonical(&own->grid, &grid);
+    clvox_grid_canonical(&start->grid, &first);
+    if (!clvox_grid_equal(&grid, &first))
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "the image to begin with of channel %d is not on the grid of the first one; bring it "
+            "there (clvox apply)",
+            channel + 1);
+    return CLVOX_OK;
+}
+
 static int check_channels(const clvox_atlas_subject *s, int count, const clvox_volume *start,
                           const clvox_atlas_options *o)
 {
+    int status = CLVOX_OK;
     if (o->channels < 1 || o->channels > CLVOX_ATLAS_CHANNELS)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels; a template takes 1 to %d", o->channels,
                           CLVOX_ATLAS_CHANNELS);
@@ -233,17 +285,16 @@ static int check_channels(const clvox_atlas_subject *s, int count, const clvox_v
     for (int c = o->channels; c < CLVOX_ATLAS_CHANNELS; c++)
         if (o->channel_weight[c] != 0)
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "more weights than channels, which are %d", o->channels);
-    if (start && o->channels > 1)
-        return clvox_fail(
-            CLVOX_ERROR_ARGUMENT,
-            "an image to begin with is of one channel; a template of several begins with their means");
+    for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
+        CLV_TRY(check_start(start, o, c));
     for (int i = 0; i < count; i++)
         for (int c = 1; c < o->channels && s[i].image; c++)
             if (!is_image(s[i].further[c - 1]))
                 return clvox_fail(CLVOX_ERROR_ARGUMENT,
                                   "%s: its channel %d is missing, or not a 3-D image of one value a voxel",
                                   s[i].name ? s[i].name : "a subject", c + 1);
-    return CLVOX_OK;
+end:
+    return status;
 }
 
 static int check(const clvox_atlas_subject *s, int count, const clvox_volume *start,
@@ -316,22 +367,40 @@ static int cut(const clv_atlas_run *a, clvox_volume **volume)
     return status;
 }
 
-/* The template of round 0. */
+/* An image to begin with, as the run stores it. */
+static int begin_with(const clv_atlas_run *a, const clvox_volume *start, clvox_volume **out)
+{
+    clv_orientation o;
+    clv_orientation_of(&start->grid, &o);
+    const int status = clv_orientation_volume(start, &o, NULL, out);
+    if (status < 0)
+        return status;
+    (*out)->type = CLVOX_TYPE_FLOAT32; /* not as the file was stored */
+    (*out)->hint = CLVOX_LABELS_NONE;
+    return cut(a, out);
+}
+
+/* The template of round 0. Channels that have no image to begin with get theirs from the first round on,
+ * through maps that the others find: before, subjects do not lie on that image; without linear rounds they
+ * lie where they stay. */
 static int begin(clv_atlas_run *a)
 {
+    int status = CLVOX_OK;
     clvox_atlas_round unused;
-    clv_orientation o;
-    if (a->start) {
-        clv_orientation_of(&a->start->grid, &o);
-        const int made = clv_orientation_volume(a->start, &o, NULL, &a->average);
-        if (made >= 0) { /* not as the file was stored */
-            a->average->type = CLVOX_TYPE_FLOAT32;
-            a->average->hint = CLVOX_LABELS_NONE;
-        }
-        return made < 0 ? made : clvox_team_agree(a->o->team, cut(a, &a->average));
+    if (!a->start) {
+        CLV_TRY(clv_atlas_average(a, a->rounds));
+        return clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));
     }
-    const int status = clv_atlas_average(a, a->rounds);
-    return status < 0 ? status : clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));
+    status = begin_with(a, a->start, &a->average);
+    for (int c = 1; status >= 0 && c < a->o->channels; c++)
+        if (a->o->further_start[c - 1])
+            status = begin_with(a, a->o->further_start[c - 1], &a->further[c - 1]);
+    CLV_TRY(clvox_team_agree(a->o->team, status));
+    for (int c = 1; c < a->o->channels && !a->linear; c++)
+        if (!a->further[c - 1])
+            CLV_TRY(clv_atlas_average_further(a, c));
+end:
+    return status;
 }
 
 static int run_all(clv_atlas_run *a, const clvox_atlas_subject *subjects)
@@ -420,14 +489,28 @@ static bool is_final(int status)
     return status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT || status == CLVOX_ERROR_FORMAT;
 }
 
-/* What is being written ends, also after a failure, which stays the one that is told. */
+/* What is being written ends, also after a failure, which stays the one that is told. Where that fails now
+ * the result is whole. */
 static int end_state(clv_atlas_run *a, int status)
 {
     char sentence[2048];
     snprintf(sentence, sizeof sentence, "%s", clvox_message());
-    const int closed = clv_atlas_state_close(a);
-    return status < 0 ? clvox_fail((clvox_status)status, "%s", sentence)
-                      : clvox_team_agree(a->o->team, closed);
+    clv_atlas_state_end(a);
+    return status < 0 ? clvox_fail((clvox_status)status, "%s", sentence) : status;
+}
+
+/* The result of one template. */
+static int hand_over_all(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_atlas_hand_over(a));
+    if (a->average)
+        CLV_TRY(clv_atlas_show(a, &a->average));
+    for (int c = 1; c < a->o->channels; c++)
+        if (a->further[c - 1])
+            CLV_TRY(clv_atlas_show(a, &a->further[c - 1]));
+end:
+    return status;
 }
 
 static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subject *subjects)
@@ -447,23 +530,17 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     a->s = calloc((size_t)a->count, sizeof *a->s);
     result->map = calloc((size_t)a->count, sizeof *result->map);
     result->round = calloc((size_t)a->rounds + 1, sizeof *result->round);
-    if (!a->s || !result->map || !result->round) {
+    if (!a->s || !result->map || !result->round)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
+    CLV_TRY(clvox_team_agree(o->team, status));
     status = run_all(a, subjects);
     const bool finals = is_final(status) && !result->rounds;
     result->subjects = a->count;
     if (status >= 0 && !a->along)
-        status = clv_atlas_hand_over(a);
-    if (status >= 0 && a->average && !a->along)
-        status = clv_atlas_show(a, &a->average);
+        status = clvox_team_agree(o->team, hand_over_all(a));
     result->average = a->average;
-    for (int c = 1; c < o->channels; c++) {
-        if (status >= 0 && a->further[c - 1] && !a->along)
-            status = clv_atlas_show(a, &a->further[c - 1]);
+    for (int c = 1; c < o->channels; c++)
         result->further[c - 1] = a->further[c - 1];
-    }
     status = end_state(a, status);
     if (o->state && finals && (!o->team || !o->team->rank))
         clvox_atlas_forget(o->state);

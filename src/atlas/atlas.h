@@ -21,7 +21,8 @@ typedef struct clv_atlas_fields {
 typedef struct clv_atlas_member {
     const clvox_atlas_subject *given;
     int place;     /* among those given */
-    uint64_t hash, second;    /* of its contents */
+    uint64_t hash, further_hash; /* of its image and mask, and of its other channels */
+    uint64_t second;             /* of all */
     clvox_grid grid, upright; /* of its image as it is given, and stored as near to RAS as may be */
     double center[3];         /* the centroid of its image, RAS mm */
     int box[2][3];            /* its head's first and last voxel on the upright grid; with options->margin */
@@ -33,7 +34,7 @@ typedef struct clv_atlas_member {
     double weight; /* in the averages, base kernel; 0: it is not registered */
     clvox_volume *image; /* on one scale; NULL: its base was 0 from the start, or another member has it */
     clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* of the other channels */
-    double largest;      /* absolute value in it */
+    double largest[CLVOX_ATLAS_CHANNELS];            /* absolute values in these */
     double affine[4][4]; /* of the linear rounds */
     /* Its matrix is that, or for a template of a regression centred anew; no warps before the end. */
     clvox_atlas_map map;
@@ -70,7 +71,7 @@ typedef struct clv_atlas_run {
     int linear, rounds; /* to be done: rounds of linear registration, and all of a template */
     int registered;     /* registrations until now, those of a state among them */
     int fresh[2];       /* of this process, not yet shared: registrations, and those of a state */
-    double largest;     /* absolute intensity of all subjects */
+    double largest[CLVOX_ATLAS_CHANNELS]; /* absolute intensity of all subjects */
     clvox_atlas_result *out;
     char *key;              /* what a state has to be of; NULL: none is kept */
     double opened, keeping; /* seconds: when the state was opened, and what devices have spent on it since */
@@ -84,6 +85,8 @@ typedef struct clv_atlas_run {
 /* Of the work of a round, averaging a subject against registering it. */
 #define CLV_ATLAS_AVERAGING .15
 
+/* Whether a channel does register: its weight is not 0, or all are. */
+bool clv_atlas_registers(const clvox_atlas_options *o, int channel);
 /* What a subject is registered by, to the template as it is; its image has to be here. */
 clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s);
 /* A volume of a subject, which is not changed any more, goes where options->store has room; NULL is legal. */
@@ -224,6 +227,8 @@ int clv_atlas_pull(const clv_atlas_run *a, int device, const clv_atlas_member *s
 /* a->next from the images through their maps; and how like it they are, unless so many rounds to come will
  * tell anew. */
 int clv_atlas_average(clv_atlas_run *a, int to_come);
+/* Of a further channel alone. */
+int clv_atlas_average_further(clv_atlas_run *a, int channel);
 /* The new template takes the place of the old one. */
 int clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round);
 
@@ -246,8 +251,9 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s);
 int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device);
 /* A round is over, and another follows. */
 int clv_atlas_state_advance(clv_atlas_run *a);
-/* Waits for what is being written: no function of a state may follow but clvox_atlas_forget. */
-int clv_atlas_state_close(clv_atlas_run *a);
+/* Waits for what is being written: no function of a state may follow but clvox_atlas_forget. What cannot be
+ * written now is told in the result. */
+void clv_atlas_state_end(clv_atlas_run *a);
 /* The figures of a template of a regression: kept once it has been taken, and found again. */
 int clv_atlas_state_keep_template(const clv_atlas_run *a);
 int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_result *r);

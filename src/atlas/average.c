@@ -255,7 +255,7 @@ static int take_mean(averaging *w)
 {
     int status = CLVOX_OK;
     clv_atlas_run *a = w->a;
-    w->units = clv_weighted_units_of(a->largest, clv_atlas_taking_part(a));
+    w->units = clv_weighted_units_of(a->largest[w->channel], clv_atlas_taking_part(a));
     CLV_TRY(clvox_team_agree(a->o->team,
                              clv_atlas_sums_open(a, 2 * clvox_grid_voxels(&a->grid), &w->sums)));
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){sum_one, w, CLV_ATLAS_AVERAGING / a->o->channels,
@@ -318,17 +318,23 @@ end:
     return status;
 }
 
+int clv_atlas_average_further(clv_atlas_run *a, int channel)
+{
+    const int status = average_channel(a, 0, channel);
+    if (status < 0)
+        return status;
+    clvox_volume_destroy(&a->further[channel - 1]);
+    a->further[channel - 1] = a->next;
+    a->next = NULL;
+    return CLVOX_OK;
+}
+
 int clv_atlas_average(clv_atlas_run *a, int to_come)
 {
     int status = CLVOX_OK;
-    for (int c = a->o->channels - 1; c >= 0; c--) {
-        CLV_TRY(average_channel(a, to_come, c));
-        if (c) { /* figures are of the first one */
-            clvox_volume_destroy(&a->further[c - 1]);
-            a->further[c - 1] = a->next;
-            a->next = NULL;
-        }
-    }
+    for (int c = a->o->channels - 1; c > 0; c--) /* the first one last: figures are of it */
+        CLV_TRY(clv_atlas_average_further(a, c));
+    status = average_channel(a, to_come, 0);
 end:
     return status;
 }

@@ -58,6 +58,18 @@ end:
     return status;
 }
 
+static int hand_over_all(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    clvox_atlas_result *r = a->out;
+    CLV_TRY(clv_atlas_hand_over(a));
+    CLV_TRY(clv_atlas_shown(a, a->average, &r->average));
+    for (int c = 1; c < a->o->channels; c++)
+        CLV_TRY(clv_atlas_shown(a, a->further[c - 1], &r->further[c - 1]));
+end:
+    return status;
+}
+
 /* Hands the template to the caller; what stays is figures. */
 static int finish(clv_atlas_run *a)
 {
@@ -65,10 +77,9 @@ static int finish(clv_atlas_run *a)
     clvox_atlas_result *r = a->out;
     CLV_TRY(clv_atlas_vote(a));
     r->subjects = a->count;
-    CLV_TRY(clv_atlas_hand_over(a));
-    CLV_TRY(clv_atlas_shown(a, a->average, &r->average));
-    for (int c = 1; c < a->o->channels; c++)
-        CLV_TRY(clv_atlas_shown(a, a->further[c - 1], &r->further[c - 1]));
+    CLV_TRY(clvox_team_agree(a->o->team, hand_over_all(a)));
+    if (a->at + 1 == a->along->count)
+        clv_atlas_state_end(a);
     status = a->along->ready(a->along->user, a->at, r);
 end:
     clvox_volume_destroy(&r->average);

@@ -246,24 +246,22 @@ static void submit(clv_atlas_keeper *k, note *n)
     pthread_mutex_unlock(&k->lock);
 }
 
-int clv_atlas_state_close(clv_atlas_run *a)
+void clv_atlas_state_end(clv_atlas_run *a)
 {
-    int status = CLVOX_OK;
     clv_atlas_keeper *k = a->keeper;
     if (!k)
-        return CLVOX_OK;
+        return;
     pthread_mutex_lock(&k->lock);
     k->over = true;
     pthread_cond_broadcast(&k->changed);
     pthread_mutex_unlock(&k->lock);
     pthread_join(k->thread, NULL);
     if (k->status < 0)
-        status = clvox_fail((clvox_status)k->status, "%s", k->sentence);
+        snprintf(a->out->unkept, sizeof a->out->unkept, "%.*s", (int)sizeof a->out->unkept - 1, k->sentence);
     pthread_cond_destroy(&k->changed);
     pthread_mutex_destroy(&k->lock);
     free(k);
     a->keeper = NULL;
-    return status;
 }
 
 /* ---- what a run is of ---------------------------------------------------- */
@@ -296,25 +294,32 @@ static void print_fields(FILE *to, const clv_option_table *table, const void *va
     }
 }
 
+static uint32_t sum_of(const clvox_volume *v)
+{
+    return !v ? 0
+              : libdeflate_crc32(libdeflate_crc32(0, v->grid.to_ras, sizeof v->grid.to_ras), v->data,
+                                 clvox_grid_voxels(&v->grid) * sizeof *v->data);
+}
+
 /* A line for all that the bits of the result hang on: name, tab, value. */
 static void print_key(FILE *to, const clv_atlas_run *a, const char *sources)
 {
     const clvox_device_limits *device = clvox_context_limits(a->ctx[0]);
     const clv_wisdom *wisdom = clv_context_wisdom(a->ctx[0]);
-    uint32_t subjects = 0, start = 0;
+    uint32_t subjects = 0;
     fprintf(to, "version\t%s, kernels %s\n", clvox_version(), sources);
     fprintf(to, "device\t%s, %s, driver %s\n", device->name, device->platform, device->driver);
     fprintf(to, "tuning\t%s\n", wisdom && wisdom->count ? wisdom->hash : "none");
     for (int i = 0; i < a->count; i++) {
         subjects = libdeflate_crc32(subjects, &a->s[i].hash, sizeof a->s[i].hash);
+        subjects = libdeflate_crc32(subjects, &a->s[i].further_hash, sizeof a->s[i].further_hash);
         subjects = libdeflate_crc32(subjects, &a->s[i].own, sizeof a->s[i].own);
     }
     fprintf(to, "set of subjects\t%d (%08" PRIx32 ")\n", a->count, subjects);
-    if (a->start) {
-        start = libdeflate_crc32(start, a->start->grid.to_ras, sizeof a->start->grid.to_ras);
-        start = libdeflate_crc32(start, a->start->data, clvox_grid_voxels(&a->start->grid) * sizeof(float));
-    }
-    fprintf(to, "template to begin with\t%08" PRIx32 "\n", start);
+    fprintf(to, "template to begin with\t%08" PRIx32, sum_of(a->start));
+    for (int c = 1; c < a->o->channels; c++)
+        fprintf(to, ",%08" PRIx32, sum_of(a->o->further_start[c - 1]));
+    fputc('\n', to);
     fprintf(to, "number of channels\t%d\nlist of their weights\t", a->o->channels);
     for (int c = 0; c < a->o->channels; c++)
         fprintf(to, "%s%.17g", c ? "," : "", a->o->channel_weight[c]);

@@ -12,7 +12,7 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "base/select.h"
-#include "clvox/filter.h"
+#include "io/labels.h"
 #include "io/orientation.h"
 #include "io/volume.h"
 
@@ -54,7 +54,7 @@ static uint64_t second_of(uint64_t hash, const clvox_volume *v)
     return hash;
 }
 
-static uint64_t hash_of(const clvox_atlas_subject *s, int channels)
+static uint64_t hash_of(const clvox_atlas_subject *s)
 {
     const clvox_volume *v = s->image;
     uint64_t hash = hash_bytes(BASIS, v->grid.size, sizeof v->grid.size);
@@ -62,8 +62,15 @@ static uint64_t hash_of(const clvox_atlas_subject *s, int channels)
     hash = hash_values(hash, v);
     if (s->mask)
         hash = hash_values(hash, s->mask);
+    return hash;
+}
+
+/* Of the other channels; 0 where there are none. */
+static uint64_t hash_of_further(const clvox_atlas_subject *s, int channels)
+{
+    uint64_t hash = channels > 1 ? BASIS : 0;
     for (int c = 1; c < channels; c++) {
-        v = s->further[c - 1];
+        const clvox_volume *v = s->further[c - 1];
         hash = hash_bytes(hash, v->grid.size, sizeof v->grid.size);
         hash = hash_bytes(hash, v->grid.to_ras, sizeof v->grid.to_ras);
         hash = hash_values(hash, v);
@@ -95,10 +102,14 @@ static bool is_same(const clv_atlas_run *a, const clv_atlas_member *s, const clv
            (!a->along || a->along->covariate[s->place] == a->along->covariate[t->place]);
 }
 
+/* By the first channel before the others: those that do not register change no order of sums. */
 static int by_contents(const void *a, const void *b)
 {
     const clv_atlas_member *x = a, *y = b;
-    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : x->place - y->place;
+    return x->hash != y->hash                   ? (x->hash > y->hash) - (x->hash < y->hash)
+           : x->further_hash != y->further_hash ? (x->further_hash > y->further_hash) -
+                                                      (x->further_hash < y->further_hash)
+                                                : x->place - y->place;
 }
 
 static int hash_one(void *user, size_t index, int worker)
@@ -109,7 +120,8 @@ static int hash_one(void *user, size_t index, int worker)
     if (!s->given->image)
         return CLVOX_OK;
     s->grid = s->given->image->grid;
-    s->hash = hash_of(s->given, a->o->channels);
+    s->hash = hash_of(s->given);
+    s->further_hash = hash_of_further(s->given, a->o->channels);
     if (a->o->team)
         s->second = second_of(second_of(BASIS, s->given->image), s->given->mask);
     for (int c = 1; c < a->o->channels; c++) {
@@ -146,14 +158,45 @@ static void centroid(const clvox_volume *v, double out[3])
     clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), at, out);
 }
 
-/* The 1st and 99th percentile of the finite values; the least and the largest, where those are one value
- * or nobody asks for percentiles. room: as many values as the volume has. */
-static void range_of(const clvox_volume *v, bool whole, float *room, double *low, double *high)
+/* What an image is clipped at. */
+typedef struct limits {
+    float least, most;
+} limits;
+
+static float clipped(float value, const limits *l)
+{
+    return value < l->least ? l->least : value > l->most ? l->most : value;
+}
+
+/* Those of clvox_filter_winsorize, without its copies. room: as many values as the volume has. */
+static int find_limits(const clv_atlas_run *a, const clvox_volume *v, float *room, limits *l)
+{
+    size_t finite = 0;
+    *l = (limits){-INFINITY, INFINITY};
+    if (!(a->o->clip_low > 0 || a->o->clip_high < 1))
+        return CLVOX_OK;
+    const int status = clv_labels_refuse(v);
+    if (status < 0)
+        return status;
+    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
+        if (isfinite(v->data[i]))
+            room[finite++] = v->data[i];
+    if (!finite)
+        return clvox_fail(CLVOX_ERROR_DATA, "there is no finite value to take quantiles of");
+    l->least = (float)clv_select_quantile(room, finite, a->o->clip_low);
+    l->most = (float)clv_select_quantile(room, finite, a->o->clip_high);
+    return CLVOX_OK;
+}
+
+/* The 1st and 99th percentile of the finite values, clipped; the least and the largest, where those are one
+ * value or nobody asks for percentiles. room: as many values as the volume has. */
+static void range_of(const clvox_volume *v, const limits *l, bool whole, float *room, double *low,
+                     double *high)
 {
     float least = INFINITY, most = -INFINITY;
     size_t finite = 0;
     for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++) {
-        const float value = v->data[i];
+        const float value = clipped(v->data[i], l);
         if (!isfinite(value))
             continue;
         room[finite++] = value;
@@ -174,23 +217,27 @@ static void range_of(const clvox_volume *v, bool whole, float *room, double *low
 static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, int channel, clvox_volume **out)
 {
     int status = CLVOX_OK;
-    const clvox_volume *given = channel ? s->given->further[channel - 1] : s->given->image, *from = given;
-    const size_t n = clvox_grid_voxels(&from->grid);
+    const clvox_volume *given = channel ? s->given->further[channel - 1] : s->given->image;
+    const size_t n = clvox_grid_voxels(&given->grid);
     double low = 0, high = 0;
     float largest = 0;
     clv_orientation o;
-    clvox_volume *clipped = NULL;
-    if (a->o->clip_low > 0 || a->o->clip_high < 1) {
-        status = clvox_filter_winsorize(given, NULL, a->o->clip_low, a->o->clip_high, &clipped);
-        if (status < 0) {
-            clv_atlas_fail(status, s);
-            goto end;
-        }
-        from = clipped;
+    limits l;
+    CLV_TRY(clv_volume_room(&given->grid, 1, CLVOX_KIND_SCALAR, out));
+    status = find_limits(a, given, (*out)->data, &l);
+    if (status < 0) {
+        clv_atlas_fail(status, s);
+        goto end;
     }
-    CLV_TRY(clv_volume_room(&from->grid, 1, CLVOX_KIND_SCALAR, out));
-    range_of(from, a->o->keep_intensities, (*out)->data, &low, &high);
-    if (!(high > low)) {
+    range_of(given, &l, a->o->keep_intensities, (*out)->data, &low, &high);
+    const bool even = !(high > low);
+    if (!isfinite(low)) {
+        status = clvox_fail(CLVOX_ERROR_DATA, "no value of %s is a finite number",
+                            channel ? "a channel" : "the image");
+        clv_atlas_fail(status, s);
+        goto end;
+    }
+    if (even && (!channel || clv_atlas_registers(a->o, channel))) {
         status = channel ? clvox_fail(CLVOX_ERROR_DATA,
                                       "its channel %d has one value: nothing to register it by", channel + 1)
                          : clvox_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by");
@@ -198,18 +245,18 @@ static int scale_image(const clv_atlas_run *a, clv_atlas_member *s, int channel,
         goto end;
     }
     for (size_t i = 0; i < n; i++) {
-        const float scaled = a->o->keep_intensities
-                                 ? from->data[i]
-                                 : (float)(100 * ((double)from->data[i] - low) / (high - low));
+        const float value = clipped(given->data[i], &l),
+                    scaled = a->o->keep_intensities
+                                 ? value
+                                 : (float)(100 * ((double)value - low) / (even ? 1 : high - low));
         (*out)->data[i] = scaled;
         const float size = fabsf(scaled) <= FLT_MAX ? fabsf(scaled) : 0;
         largest = size > largest ? size : largest;
     }
-    s->largest = fmax(s->largest, (double)largest);
-    clv_orientation_of(&from->grid, &o); /* as registrations want it */
+    s->largest[channel] = (double)largest;
+    clv_orientation_of(&given->grid, &o); /* as registrations want it */
     status = clv_orientation_replace(&o, NULL, out);
 end:
-    clvox_volume_destroy(&clipped);
     clvox_store_rest(given);
     return status;
 }
@@ -401,7 +448,7 @@ static void find_twins(clv_atlas_run *a)
     for (int i = 0; i < a->count; i++) {
         clv_atlas_member *s = &a->s[i];
         s->first = i;
-        for (int k = i - 1; k >= 0 && a->s[k].hash == s->hash && s->first == i; k--)
+        for (int k = i - 1; k >= 0 && a->s[k].hash == s->hash && a->s[k].further_hash == s->further_hash && s->first == i; k--)
             if (is_same(a, &a->s[k], s))
                 s->first = a->s[k].first;
         a->s[s->first].base += s->own;
@@ -425,7 +472,7 @@ static int normalise_one(void *user, size_t index, int worker)
     clvox_volume_destroy(&s->image);
     for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
         clvox_volume_destroy(&s->further[c - 1]);
-    s->largest = 0;
+    memset(s->largest, 0, sizeof s->largest);
     snprintf(s->map.left_out, sizeof s->map.left_out, "%s", clvox_message());
     return CLVOX_OK;
 }
@@ -457,7 +504,8 @@ int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
         if (*a->s[i].map.left_out)
             clv_atlas_leave_out(&a->s[i], a->s[i].map.left_out);
     for (int i = 0; i < a->count; i++)
-        a->largest = fmax(a->largest, a->s[i].largest);
+        for (int c = 0; c < a->o->channels; c++)
+            a->largest[c] = fmax(a->largest[c], a->s[i].largest[c]);
     clv_atlas_deal(a);
     CLV_TRY(clv_atlas_share(a));
     status = place(a);

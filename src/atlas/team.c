@@ -55,7 +55,7 @@ static int share_bytes(const clv_atlas_run *a, void *bytes, size_t size)
 
 /* Of an image, as integers. */
 typedef struct contents {
-    int64_t there, owner, hash[2], size[3];
+    int64_t there, owner, hash[3], size[3];
     double to_ras[4][4];
 } contents;
 
@@ -69,7 +69,8 @@ static int take_contents(clv_atlas_run *a, const contents *c)
                               s->given->name ? s->given->name : "a subject", (int)c[i].there);
         s->owner = (int)c[i].owner;
         s->hash = (uint64_t)c[i].hash[0];
-        s->second = (uint64_t)c[i].hash[1];
+        s->further_hash = (uint64_t)c[i].hash[1];
+        s->second = (uint64_t)c[i].hash[2];
         for (int k = 0; k < 3; k++)
             s->grid.size[k] = (int)c[i].size[k];
         clv_matrix_copy(CLV_MATRIX(c[i].to_ras), s->grid.to_ras);
@@ -96,7 +97,7 @@ int clv_atlas_share_contents(clv_atlas_run *a)
         if (!s->given->image)
             continue;
         c[i] =
-            (contents){.there = 1, .owner = a->o->team->rank, .hash = {(int64_t)s->hash, (int64_t)s->second}};
+            (contents){.there = 1, .owner = a->o->team->rank, .hash = {(int64_t)s->hash, (int64_t)s->further_hash, (int64_t)s->second}};
         for (int k = 0; k < 3; k++)
             c[i].size[k] = s->grid.size[k];
         clv_matrix_copy(CLV_MATRIX(s->grid.to_ras), c[i].to_ras);
@@ -110,7 +111,7 @@ end:
 
 /* Of an image on one scale. */
 typedef struct scaled {
-    double largest, center[3];
+    double largest[CLVOX_ATLAS_CHANNELS], center[3];
     int64_t box[6];
     char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
 } scaled;
@@ -127,7 +128,7 @@ int clv_atlas_share_scaled(clv_atlas_run *a)
         const clv_atlas_member *s = &a->s[i];
         if (!s->given->image)
             continue;
-        p[i].largest = s->largest;
+        memcpy(p[i].largest, s->largest, sizeof s->largest);
         memcpy(p[i].center, s->center, sizeof s->center);
         for (int k = 0; k < 6; k++)
             p[i].box[k] = s->box[k / 3][k % 3];
@@ -136,7 +137,7 @@ int clv_atlas_share_scaled(clv_atlas_run *a)
     CLV_TRY(share_bytes(a, p, sizeof *p));
     for (int i = 0; i < a->count; i++) {
         clv_atlas_member *s = &a->s[i];
-        s->largest = p[i].largest;
+        memcpy(s->largest, p[i].largest, sizeof s->largest);
         memcpy(s->center, p[i].center, sizeof s->center);
         for (int k = 0; k < 6; k++)
             s->box[k / 3][k % 3] = (int)p[i].box[k];

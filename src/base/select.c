@@ -55,6 +55,13 @@ double clv_select(float *values, size_t count, size_t place)
     return (double)values[place];
 }
 
+double clv_select_quantile(float *values, size_t count, double q)
+{
+    double place = q * (double)(count - 1), f = place - floor(place);
+    double low = clv_select(values, count, (size_t)place);
+    return f > 0 ? low + f * (clv_select(values, count, (size_t)place + 1) - low) : low;
+}
+
 double clv_median(float *values, size_t count)
 {
     return count ? clv_select(values, count, count / 2) : 0;

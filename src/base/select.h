@@ -8,6 +8,9 @@
  * are shuffled (Hoare's selection). No NaN among them. */
 double clv_select(float *values, size_t count, size_t place);
 
+/* Between the two values next to the place q (count - 1), by its fraction. */
+double clv_select_quantile(float *values, size_t count, double q);
+
 /* For qsort, of doubles: ascending. */
 int clv_ascending(const void *a, const void *b);
 

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "cli/bar.h"
 #include "cli/cli.h"
@@ -216,6 +219,13 @@ void cli_keep_memory(const command *cli)
 {
     enum { PART = 16 };
     clvox_spares(clvox_memory() / PART / (size_t)(cli->team ? cli->team->size : 1));
+}
+
+void cli_give_memory_back(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 128 << 10); /* where glibc begins; then it does not grow to 32 MB */
+#endif
 }
 
 int cli_open_all(command *cli, int at_once, int most)

@@ -30,14 +30,6 @@ static int copy_of(const clvox_volume *volume, clvox_volume **out)
 
 /* ---- quantiles ---------------------------------------------------------- */
 
-/* Between the two values next to the place, by its fraction. */
-static double quantile(float *values, size_t count, double q)
-{
-    double place = q * (double)(count - 1), f = place - floor(place);
-    double low = clv_select(values, count, (size_t)place);
-    return f > 0 ? low + f * (clv_select(values, count, (size_t)place + 1) - low) : low;
-}
-
 static int check_quantiles(double low, double high)
 {
     if (!(low >= 0 && low < high && high <= 1))
@@ -87,7 +79,8 @@ int clvox_filter_winsorize(const clvox_volume *volume, const clvox_volume *mask,
                             mask ? " inside the mask" : "");
         goto end;
     }
-    float least = (float)quantile(values, count, low), most = (float)quantile(values, count, high);
+    float least = (float)clv_select_quantile(values, count, low),
+          most = (float)clv_select_quantile(values, count, high);
     for (size_t i = 0; i < n; i++) {
         float v = volume->data[i];
         made->data[i] = v < least ? least : v > most ? most : v;

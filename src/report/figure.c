@@ -243,6 +243,29 @@ end:
     return status;
 }
 
+/* The window of the fixed image and how its grid is cut. */
+static int cut(scene *s, const clvox_volume *fixed, const clvox_volume *mask)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_picture_open(&s->fixed, fixed));
+    if (mask)
+        CLV_TRY(clv_picture_open(&s->mask, mask));
+    CLV_TRY(clv_picture_window(&s->fixed, mask ? &s->mask : NULL));
+    clv_view_orient(&fixed->grid, &s->view);
+    clv_picture_frame(&s->fixed, mask ? &s->mask : NULL, LONGEST, &s->view);
+end:
+    return status;
+}
+
+int clv_figure_planes(const clvox_volume *fixed, const clvox_volume *mask, int at[3])
+{
+    scene s = {.has_mask = mask};
+    const int status = cut(&s, fixed, mask);
+    for (int w = 0; status >= 0 && w < 3; w++)
+        at[s.view.axis[w]] = s.view.cut[w];
+    return status;
+}
+
 int clv_figure_registration(const clvox_volume *fixed, const clvox_volume *warped,
                             const clvox_volume *labels, const clvox_volume *log_jacobian,
                             const clvox_volume *mask, clv_raster *out)
@@ -250,18 +273,13 @@ int clv_figure_registration(const clvox_volume *fixed, const clvox_volume *warpe
     int status = CLVOX_OK;
     scene s = {.has_labels = labels, .has_jacobian = log_jacobian, .has_mask = mask};
     memset(out, 0, sizeof *out);
-    CLV_TRY(clv_picture_open(&s.fixed, fixed));
+    CLV_TRY(cut(&s, fixed, mask));
     CLV_TRY(clv_picture_open(&s.warped, warped));
     if (labels)
         CLV_TRY(clv_picture_open(&s.labels, labels));
     if (log_jacobian)
         CLV_TRY(clv_picture_open(&s.jacobian, log_jacobian));
-    if (mask)
-        CLV_TRY(clv_picture_open(&s.mask, mask));
-    CLV_TRY(clv_picture_window(&s.fixed, mask ? &s.mask : NULL));
     CLV_TRY(clv_picture_window(&s.warped, mask ? &s.mask : NULL));
-    clv_view_orient(&fixed->grid, &s.view);
-    clv_picture_frame(&s.fixed, mask ? &s.mask : NULL, LONGEST, &s.view);
     for (int i = 0; i < 3; i++)
         s.panels[i] = clv_view_panel(&s.view, i);
     CLV_TRY(look_at_all(&s));

@@ -20,4 +20,7 @@ int clv_figure_registration(const clvox_volume *fixed, const clvox_volume *warpe
                             const clvox_volume *labels, const clvox_volume *log_jacobian,
                             const clvox_volume *mask, clv_raster *out);
 
+/* The grid's index of each plane that it cuts fixed at, along the three axes. */
+int clv_figure_planes(const clvox_volume *fixed, const clvox_volume *mask, int at[3]);
+
 #endif

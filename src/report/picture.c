@@ -5,13 +5,8 @@
 #include <stdlib.h>
 
 #include "base/matrix.h"
+#include "base/select.h"
 #include "base/status.h"
-
-static int by_value(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
 
 int clv_picture_open(clv_picture *p, const clvox_volume *volume)
 {
@@ -132,9 +127,9 @@ int clv_picture_window(clv_picture *p, const clv_picture *mask)
     p->low = p->threshold - 1;
     p->high = p->threshold + 1;
     if (kept) {
-        qsort(head, kept, sizeof *head, by_value);
         /* The air is black: the window starts below the darkest of the head. */
-        double bright = head[(size_t)(0.995 * (kept - 1))], dark = head[(size_t)(0.01 * (kept - 1))];
+        double bright = clv_select(head, kept, (size_t)(0.995 * (kept - 1))),
+               dark = clv_select(head, kept, (size_t)(0.01 * (kept - 1)));
         p->low = dark - 0.5 * (bright - dark);
         if (p->low < 0 && p->threshold > 0)
             p->low = 0;
@@ -212,8 +207,7 @@ int clv_picture_edges(const clv_picture *p, const double *values, int w, int h, 
             if (slope[y * w + x] > 0.2f)
                 sorted[kept++] = slope[y * w + x];
         }
-    qsort(sorted, kept, sizeof *sorted, by_value);
-    float steep = kept ? sorted[(size_t)(0.6 * (kept - 1))] : 0;
+    float steep = kept ? (float)clv_select(sorted, kept, (size_t)(0.6 * (kept - 1))) : 0;
     for (int y = 2; y < h - 2 && kept; y++)
         for (int x = 2; x < w - 2; x++) {
             float here = slope[y * w + x];

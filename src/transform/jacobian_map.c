@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clvox/threads.h"
 #include "clvox/apply.h"
@@ -126,5 +127,79 @@ end:
     free(shares);
     clvox_volume_destroy(&made);
     clvox_volume_destroy(&on_grid);
+    return status;
+}
+
+/* ---- three planes alone ---------------------------------------------------- */
+
+static size_t row_of(const clvox_grid *grid, int y, int z)
+{
+    return ((size_t)z * (size_t)grid->size[1] + (size_t)y) * (size_t)grid->size[0];
+}
+
+/* The part of a warp within two voxels of a plane: what the determinants within one need. */
+static int slab_of(const clvox_volume *warp, int axis, int at, clvox_volume **out, int *first)
+{
+    const int *size = warp->grid.size;
+    clvox_grid grid = warp->grid;
+    const int last = at + 2 < size[axis] ? at + 2 : size[axis] - 1;
+    *first = at > 2 ? at - 2 : 0;
+    grid.size[axis] = last - *first + 1;
+    const int status = clvox_volume_create(&grid, 3, warp->kind, out);
+    if (status < 0)
+        return status;
+    const size_t voxels = clvox_grid_voxels(&warp->grid), part = clvox_grid_voxels(&grid),
+                 x = axis == 0 ? (size_t)*first : 0;
+    const int y = axis == 1 ? *first : 0, z = axis == 2 ? *first : 0;
+    for (size_t frame = 0; frame < 3; frame++)
+        for (int k = 0; k < grid.size[2]; k++)
+            for (int j = 0; j < grid.size[1]; j++)
+                memcpy((*out)->data + frame * part + row_of(&grid, j, k),
+                       warp->data + frame * voxels + row_of(&warp->grid, j + y, k + z) + x,
+                       (size_t)grid.size[0] * sizeof *warp->data);
+    return CLVOX_OK;
+}
+
+/* Back to where the slab was cut from, without its outer layers inside of the warp. */
+static void place_slab(const clvox_volume *slab, int axis, int at, int first, clvox_volume *to)
+{
+    const int *size = slab->grid.size;
+    int from[3] = {0}, end[3] = {size[0], size[1], size[2]}, shift[3] = {0};
+    shift[axis] = first;
+    from[axis] = at > 1 ? at - 1 - first : 0;
+    end[axis] = at + 2 < to->grid.size[axis] ? at + 2 - first : to->grid.size[axis] - first;
+    for (int z = from[2]; z < end[2]; z++)
+        for (int y = from[1]; y < end[1]; y++)
+            memcpy(to->data + row_of(&to->grid, y + shift[1], z + shift[2]) + from[0] + shift[0],
+                   slab->data + row_of(&slab->grid, y, z) + from[0],
+                   (size_t)(end[0] - from[0]) * sizeof *to->data);
+}
+
+int clvox_jacobian_planes(clvox_context *context, const clvox_volume *warp, const int at[3], int log,
+                          clvox_volume **out)
+{
+    int status = CLVOX_OK, first;
+    clvox_volume *slab = NULL, *map = NULL;
+    *out = NULL;
+    for (int axis = 0; axis < 3; axis++)
+        if (at[axis] < 0 || at[axis] >= warp->grid.size[axis])
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no plane %d along axis %d, which has %d voxels",
+                              at[axis], axis, warp->grid.size[axis]);
+    if (warp->frames != 3)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this volume has %d; give a warp",
+                          warp->frames);
+    CLV_TRY(clvox_volume_create(&warp->grid, 1, CLVOX_KIND_SCALAR, out));
+    for (int axis = 0; axis < 3; axis++) {
+        CLV_TRY(slab_of(warp, axis, at[axis], &slab, &first));
+        CLV_TRY(clvox_jacobian(context, slab, NULL, log, &map, NULL));
+        place_slab(map, axis, at[axis], first, *out);
+        clvox_volume_destroy(&map);
+        clvox_volume_destroy(&slab);
+    }
+end:
+    clvox_volume_destroy(&map);
+    clvox_volume_destroy(&slab);
+    if (status < 0)
+        clvox_volume_destroy(out);
     return status;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Templates by several devices and by teams of processes: the same bits as by one. */
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "atlas/population.h"
@@ -410,6 +412,47 @@ static void teams(void **state)
     population_release(&all);
 }
 
+/* From the end of this member's last step on, files may have no byte. */
+static void close_the_disk(void *user, clvox_atlas_work work, double seconds)
+{
+    struct rlimit none;
+    (void)user, (void)seconds;
+    if (work != CLVOX_ATLAS_HAND_OVER)
+        return;
+    getrlimit(RLIMIT_FSIZE, &none);
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_FSIZE, &none);
+}
+
+/* After all rounds, where a subject that is given twice gets its maps. */
+static void team_that_fails_late(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    room w;
+    member m[2];
+    struct rlimit before;
+    (void)state;
+    population_make_three(&all);
+    population_add(&all, population_copy(all.own[1]));
+    population_options_of_bits(&o);
+    work_together(&w, m, 2, &all, &o);
+    part_images(&w, m);
+    assert_ok(clvox_store_create("/tmp", 0, &m[1].o.store));
+    m[1].o.timed = close_the_disk;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    wait_for_all(&w, m);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    for (int i = 0; i < 2; i++)
+        assert_that(m[i].status == CLVOX_ERROR_FILE && m[i].team.agreed && !m[i].r.average, "%d: %s", i,
+                    m[i].sentence);
+    assert_string_equal(m[0].sentence, m[1].sentence);
+    clvox_store_destroy(&m[1].o.store);
+    population_release(&all);
+}
+
 static void team_that_fails(void **state)
 {
     population all = {.count = 0};
@@ -518,6 +561,8 @@ int main(void)
               "a failure on one device ends all; devices that differ are refused");
     test_case(teams,
               "teams of one to four, also with images of their own, give the same bits as one process");
+    test_case(team_that_fails_late,
+              "a member that fails when all rounds are done ends all with its sentence");
     test_case(team_that_fails,
               "what ends one member ends all with its sentence; others go on from the state");
     return test_run("templates by several devices", population_close);

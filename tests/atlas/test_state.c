@@ -2,6 +2,7 @@
 /* Runs that end early, and populations larger than memory. */
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "atlas/population.h"
@@ -245,6 +246,52 @@ static void disk_full(void **state)
     population_release(&all);
 }
 
+/* The files of the last round's last subject cannot be written. */
+static int take_unkept(void *user, int at, const clvox_atlas_result *r)
+{
+    (void)at;
+    snprintf(user, sizeof r->unkept, "%s", r->unkept);
+    return CLVOX_OK;
+}
+
+static void last_file_lost(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    char place[] = "/tmp/atlas-lost-XXXXXX", path[64], unkept[sizeof r.unkept] = "";
+    (void)state;
+    population_make_three(&all);
+    population_options_of_bits(&o);
+    o.registration.linear = CLVOX_LINEAR_NONE;
+    o.rounds = 1;
+    population_build(&all, &o, &want);
+    assert_int_equal(*want.unkept, 0);
+    assert_non_null(mkdtemp(place));
+    o.state = place;
+    snprintf(path, sizeof path, "%s/subject_2", place);
+    assert_int_equal(mkdir(path, 0700), 0);
+    population_build(&all, &o, &r);
+    population_assert_same(&want, &r);
+    assert_non_null(strstr(r.unkept, path));
+    clvox_atlas_result_destroy(&r);
+    clvox_atlas_forget(place);
+    snprintf(path, sizeof path, "%s/subject_0", place);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_ok(clvox_atlas_regress(
+        ctx, all.s, 1, NULL, &o,
+        &(clvox_atlas_regression){(const double[]){5}, (const double[]){5}, 1, 1, take_unkept, unkept}));
+    assert_non_null(strstr(unkept, path));
+    for (int i = 0; i < 3; i += 2) {
+        snprintf(path, sizeof path, "%s/subject_%d", place, i);
+        rmdir(path);
+    }
+    clvox_atlas_forget(place);
+    assert_true(access(place, F_OK) < 0);
+    clvox_atlas_result_destroy(&want);
+    population_release(&all);
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -252,5 +299,7 @@ int main(void)
         test_case(stopped_and_resumed, "a run that is stopped anywhere goes on and ends with the same bits");
     test_case(on_disk, "volumes in memory and on disk give the same bits, in any parts");
     test_case(disk_full, "a full disk ends a run with one sentence");
+    test_case(last_file_lost,
+              "where the last file of a state cannot be written the result is whole and says so");
     return test_run("state of templates", population_close);
 }

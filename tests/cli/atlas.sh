@@ -130,7 +130,18 @@ sed 's/^f3.nii/even.nii/' two.tsv > even.tsv
 exits 1 clvox atlas -q -o x $fast --list even.tsv; one_sentence; says 's3.nii: its channel 2 has one value'
 sed '1s/image2/image3/' two.tsv > wrong.tsv
 exits 1 clvox atlas -q -o x $fast --list wrong.tsv; one_sentence; says 'there is a column .image3. and none .image2.'
-exits 2 clvox atlas -o x --list two.tsv --template s1.nii; says '--template is of one channel'
+exits 1 clvox atlas -q -o x $fast --list two.tsv --template s1.nii --template cut/template.nii.gz; one_sentence
+says 'cut/template.nii.gz: not on the grid of s1.nii; bring it there'
+exits 0 clvox atlas -o paged $fast --list two.tsv --report -q
+[ "$(grep -o 'template, channel [0-9]' paged/report.html | sort -u)" = 'template, channel 2' ] || complain "the page has not both channels"
+exits 0 clvox atlas -o begun $fast --linear none --deform none --list two.tsv --template s1.nii --template f2.nii -q
+exits 0 clvox compare begun/template.nii.gz s1.nii; near SSD 0 1e-12
+exits 0 clvox compare begun/template_channel2.nii.gz f2.nii; near SSD 0 1e-12
+json begun/report.json '[i["path"] for i in j["inputs"]][-2:] == ["s1.nii", "f2.nii"]'
+exits 0 clvox atlas -o begun $fast --list two.tsv --template t.nii -q
+exits 0 clvox compare begun/template_channel2.nii.gz smooth.nii; near NCC 1 0.1
+exits 0 clvox atlas -o x $fast --list two.tsv --template t.nii --template f1.nii --dry-run -q; absent x
+exits 2 clvox atlas -o x s1.nii --template s1.nii --template s2.nii; says '--template: 2 files, one for each channel at most'
 for weights in 1 1,2,3 0,0 1,x; do exits 2 clvox atlas -o x --list two.tsv --channel-weights $weights; says '--channel-weights'; done
 
 begin "what memory has no room for is in files without names, and changes no bit"
@@ -170,14 +181,14 @@ json maps/report.json 'all(j["seconds_by_step"][k] > 0 for k in ("deformable reg
 exits 2 clvox atlas -o x s1.nii --template-only --report; says '--report shows the subjects'
 
 begin "a dry run says what the run takes, also on other numbers of devices, and writes nothing"
-exits 0 clvox atlas -o dry $fast --list lists/list.tsv --dry-run --device "$one,$one" --at-once 1 --plan-devices 1,3,8 --plan-subjects 24 --memory 200K --json dry.json
+exits 0 clvox atlas -o dry $fast --list lists/list.tsv --dry-run --device "$one,$one" --at-once 1 --plan-devices 1,3,8 --plan-subjects 24 --memory 200K --threads 1 --json dry.json
 prints 'deformable registration'; prints 'labels through its map'; absent dry
 [ -z "$(ls "${TMPDIR:-/tmp}" | grep clvox-plan)" ] || complain "the file that was timed stayed"
 json dry.json '[(p["devices"], p["processes"], p["subjects"], p["subjects_a_device"]) for p in j["plan"]["plans"]] == [(2, 1, 24, 12), (1, 1, 24, 24), (3, 3, 24, 8), (8, 8, 24, 3)]'
 json dry.json 'j["plan"]["device_bytes"] == json.load(open("shared/report.json"))["result"]["device_bytes"]'
 json dry.json 'all(abs(p["seconds"] - sum(p["parts"].values())) < 1e-6 * p["seconds"] for p in j["plan"]["plans"])'
 json dry.json '(lambda one, three: abs(one["parts"]["deformable"] / three["parts"]["deformable"] - 3) < 1e-6 and abs(one["efficiency"] - 1) < 1e-6 and three["efficiency"] < 1 and three["disk_bytes"] < one["disk_bytes"])(*j["plan"]["plans"][1:3])'
-json dry.json 'all(p["host_bytes"] == 60 * 4080 + 204800 and p["disk_bytes"] > 0 for p in j["plan"]["plans"])'
+json dry.json 'all(p["host_bytes"] == (60 + 72) * 4080 + 204800 + (2 << 20) and p["disk_bytes"] > 0 for p in j["plan"]["plans"])'
 json dry.json '(lambda p, s: abs(p["parts"]["linear"] - 24 * s["first linear registration"]) < 1e-6)(j["plan"]["plans"][1], j["plan"]["seconds_a_subject"])'
 exits 0 clvox atlas -o dry --dry-run --deform none --rounds 0 $fast s1.nii; absent dry
 exits 2 clvox atlas -o dry s1.nii --at-once 17; says '--at-once 17: at most 16'
@@ -231,6 +242,9 @@ echo nothing > bad.nii
 exits 1 clvox atlas -o bad $fast s1.nii bad.nii s2.nii; one_sentence; says 'bad.nii'; absent bad
 exits 0 clvox atlas -o bad $fast --skip-bad s1.nii bad.nii s2.nii; says 'left out: bad.nii'
 json bad/report.json 'j["left_out"] == ["bad.nii"] and j["result"]["subjects"] == 2'
+printf 'image\tmask\tlabels\ns1.nii\ts1.nii\tl1.nii\ns2.nii\tbad.nii\t\ns3.nii\t\tbad.nii\n' > masks.tsv
+exits 1 clvox atlas -q -o x $fast --list masks.tsv; one_sentence; says 's2.nii: bad.nii: '; absent x
+exits 0 clvox atlas -o bad $fast --list masks.tsv --skip-bad; says 'left out: s2.nii: bad.nii: '; says 'left out: s3.nii: bad.nii: '
 exits 1 clvox atlas -o worse $fast --skip-bad bad.nii; absent worse
 "$program" phantom constant -o flat.nii --size 17x16x15 -q
 exits 0 clvox atlas -o bad $fast --skip-bad s1.nii flat.nii s2.nii bad.nii --weights 1,2,3,4; says 'left out: flat.nii: .*one value'
@@ -258,6 +272,12 @@ json ended/report.json 'j["result"]["resumed"] > 2'
 for name in template.nii.gz s1_warp.nii.gz s3_affine.txt s2_inverse_warp.nii.gz s1_logjac.nii.gz template_logjac.nii.gz; do
     [ "$(hash_of whole/$name)" = "$(hash_of ended/$name)" ] || complain "$name has other bits"
 done
+
+begin "where only the last file of the state cannot be written the result is there, and a remark"
+mkdir -p lost/state/subject_2
+exits 0 clvox atlas -o lost $fast --linear none s1.nii s2.nii s3.nii; says 'lost/state/subject_2.*: the result is whole'
+json lost/report.json '[r for r in j["remarks"] if "subject_2" in r]'
+exists lost/s3_warp.nii.gz; rmdir lost/state/subject_2
 
 begin "killed at twenty random moments, a run ends with the same bits"
 cat > kills.py <<'P'
@@ -379,6 +399,12 @@ exits 1 clvox atlas -o x --list nohead.tsv; one_sentence; says 'no column .image
 printf 'image\tweight\ns1.nii\t-1\n' > weight.tsv
 exits 1 clvox atlas -o x --list weight.tsv; one_sentence; says 'line 2'
 exits 1 clvox atlas -q -o x $fast s1.nii flat.nii; one_sentence; says 'flat.nii: .*one value'
+python3 - <<'P'
+import struct
+b = open("s1.nii", "rb").read()
+open("nan.nii", "wb").write(b[:352] + struct.pack("<f", float("nan")) * 4080)
+P
+exits 1 clvox atlas -q -o x $fast s1.nii nan.nii s2.nii; one_sentence; says 'nan.nii: no value of the image is a finite number'
 mkdir -p kept && cp t.nii kept/template.nii.gz
 exits 1 clvox atlas -o kept $fast --template kept/template.nii.gz s1.nii; one_sentence; says 'template.nii.gz'
 cmp -s t.nii kept/template.nii.gz || complain "the image it begins with was overwritten"

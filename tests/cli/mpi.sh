@@ -55,6 +55,11 @@ for file in chan/*; do
 done
 json chan3/report.json 'j["inputs"] == json.load(open("chan/report.json"))["inputs"]'
 exists chan3/template_channel2.nii.gz
+exits 0 clvox atlas -o chan1 $fast --list two.tsv --template t.nii
+exits 0 together 2 atlas -o chan2 $fast --list two.tsv --template t.nii
+for file in chan1/*; do
+    [ "${file#chan1/}" = report.json ] || cmp "$file" "chan2/${file#chan1/}" || complain "${file#chan1/} differs"
+done
 
 begin "a template to begin with; more processes than subjects"
 exits 0 clvox atlas -o begun $fast --template t.nii --margin 3 s1.nii s2.nii s3.nii

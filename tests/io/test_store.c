@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sched.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,6 +136,86 @@ static void full(void **state)
     clvox_store_destroy(&store);
 }
 
+/* The bytes of the files without names in the folder that this process has open. */
+static off_t bytes_in_files(void)
+{
+    off_t sum = 0;
+    struct stat of;
+    for (int fd = 0; fd < 256; fd++) {
+        char link[64], at[300];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        const ssize_t length = readlink(link, at, sizeof at - 1);
+        at[length > 0 ? length : 0] = 0;
+        if (length > 0 && !strncmp(at, folder, strlen(folder)) && !fstat(fd, &of))
+            sum += of.st_size;
+    }
+    return sum;
+}
+
+static void used_again(void **state)
+{
+    static const int small[3] = {8, 8, 8}, large[3] = {16, 16, 32};
+    clvox_store *store = NULL;
+    clvox_volume *v[2] = {NULL};
+    (void)state;
+    assert_ok(clvox_store_create(folder, 0, &store));
+    for (int i = 0; i < 30; i++) {
+        clvox_volume_destroy(&v[0]);
+        v[0] = numbered(i % 2 ? small : large, 1, i);
+        assert_ok(clvox_store_keep(store, v[0]));
+        assert_numbered(v[0], i);
+        if (!i) { /* has its place while others come and go */
+            v[1] = numbered(large, 1, 77);
+            assert_ok(clvox_store_keep(store, v[1]));
+        }
+    }
+    assert_numbered(v[1], 77);
+    assert_int_equal(bytes_in_files(), 2 * 32768 + 2048);
+    clvox_volume_destroy(&v[0]);
+    clvox_volume_destroy(&v[1]);
+    clvox_store_destroy(&store);
+    assert_int_equal(bytes_in_files(), 0);
+}
+
+static void *come_and_go(void *user)
+{
+    static const int size[3][3] = {{8, 8, 8}, {16, 16, 16}, {9, 7, 5}};
+    clvox_store *store = user;
+    clvox_volume *v[3] = {NULL};
+    bool right = true;
+    for (int i = 0; i < 300; i++) {
+        const int k = i % 3, seed = i + (int)(size_t)pthread_self() % 1000;
+        clvox_volume_destroy(&v[k]);
+        v[k] = numbered(size[(i + i / 3) % 3], 1, seed);
+        right &= clvox_store_keep(store, v[k]) >= 0;
+        const size_t n = clvox_grid_voxels(&v[k]->grid);
+        sched_yield();
+        for (size_t j = 1; j < n; j++)
+            right &= v[k]->data[j] == (float)(j * 7 + (size_t)seed) / 3;
+    }
+    for (int k = 0; k < 3; k++)
+        clvox_volume_destroy(&v[k]);
+    return right ? user : NULL;
+}
+
+static void by_threads(void **state)
+{
+    pthread_t thread[6];
+    clvox_store *store = NULL;
+    (void)state;
+    assert_ok(clvox_store_create(folder, 20000, &store));
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, store), 0);
+    for (int i = 0; i < 6; i++) {
+        void *right = NULL;
+        pthread_join(thread[i], &right);
+        assert_non_null(right);
+    }
+    const clvox_store_bytes left = clvox_store_measure(store);
+    assert_true(left.memory == 0 && left.disk == 0);
+    clvox_store_destroy(&store);
+}
+
 static void killed(void **state)
 {
     int ended = 0;
@@ -199,5 +281,7 @@ int main(void)
     test_case(full, "a full disk and a missing folder are one sentence, and the volume is as it was");
     test_case(killed, "a program that is killed leaves nothing");
     test_case(threads, "threads keep and destroy volumes at once");
+    test_case(used_again, "places of volumes that are gone are used again");
+    test_case(by_threads, "places wander between threads, and values stay those of their volumes");
     return test_run("store", tear_down);
 }

@@ -161,8 +161,58 @@ static void the_same_head_in_any_order_of_its_axes(void **state)
     clvox_volume_destroy(&shared.volume);
 }
 
+/* What a figure cuts at is all that it needs of a log-Jacobian, in any storage. */
+static void planes_are_enough(void **state)
+{
+    (void)state;
+    clvox_volume *head = make((const int[]){25, 29, 27}, 2, 2, 2),
+                 *turned = make((const int[]){27, 25, 29}, 1, 1, 1);
+    double to_ras[4][4] = {{0, -2, 0, 48}, {0, 0, 2, 0}, {2, 0, 0, 0}, {0, 0, 0, 1}};
+    memcpy(turned->grid.to_ras, to_ras, sizeof to_ras);
+    for (int z = 0; z < 27; z++)
+        for (int y = 0; y < 29; y++)
+            for (int x = 0; x < 25; x++)
+                turned->data[(y * 25 + 24 - x) * 27 + z] = head->data[(z * 29 + y) * 25 + x] =
+                    x > 3 && x < 16 && y > 8 && y < 20 && z > 9 && z < 25 ? (float)(100 + x + 2 * y) : 0;
+    int found[2][3];
+    for (int i = 0; i < 2; i++) {
+        const clvox_volume *v = i ? turned : head;
+        const int *size = v->grid.size;
+        int *at = found[i];
+        assert_ok(clvox_figure_planes(v, NULL, at));
+        clvox_volume *whole = make(size, 1, 1, 1), *part = make(size, 1, 1, 1);
+        whole->grid = part->grid = v->grid;
+        for (int k = 0; k < size[0] * size[1] * size[2]; k++) {
+            const int x = k % size[0], y = k / size[0] % size[1], z = k / size[0] / size[1];
+            whole->data[k] = (float)sin(k * .1);
+            part->data[k] =
+                abs(x - at[0]) < 2 || abs(y - at[1]) < 2 || abs(z - at[2]) < 2 ? whole->data[k] : 1e6f;
+        }
+        char *png[2] = {NULL};
+        size_t length[2] = {0};
+        for (int k = 0; k < 2; k++) {
+            char path[] = "/tmp/clvox-figure-XXXXXX";
+            close(mkstemp(path));
+            assert_ok(clvox_figure_registration(v, v, NULL, k ? part : whole, NULL, path));
+            assert_ok(clvox_file_read(path, 1 << 24, &png[k], &length[k]));
+            unlink(path);
+        }
+        assert_true(length[0] == length[1] && !memcmp(png[0], png[1], length[0]));
+        free(png[0]);
+        free(png[1]);
+        clvox_volume_destroy(&whole);
+        clvox_volume_destroy(&part);
+    }
+    /* The same places: S, L and A are axes 0, 1 and 2 there. */
+    assert_true(found[1][0] == found[0][2] && found[1][1] == 24 - found[0][0] && found[1][2] == found[0][1]);
+    assert_true(abs(found[0][0] - 9) < 3 && abs(found[0][1] - 14) < 3 && abs(found[0][2] - 17) < 3);
+    clvox_volume_destroy(&head);
+    clvox_volume_destroy(&turned);
+}
+
 static void check_sides(void)
 {
+    test_case(planes_are_enough, "of a log-Jacobian three planes are enough, in any storage");
     test_case(the_patients_left_is_on_the_right, "the patient's left is on the right");
     test_case(the_same_head_in_any_order_of_its_axes,
               "the same head in any order of its axes is the same picture");

@@ -503,8 +503,52 @@ static void folded_voxels_are_counted(void **state)
     clvox_volume_destroy(&shared.warp);
 }
 
+/* Of warps that are noise, on thin grids too; size: of each axis. */
+static void planes_alone(void **state)
+{
+    static const int grids[][3] = {{23, 11, 17}, {40, 1, 3}, {2, 9, 5}};
+    const int *size = grids[*(const int *)*state];
+    clvox_grid grid = {{size[0], size[1], size[2]}, {{-2, .3}, {.4, 1.5}, {0, 0, 1, 7}, {0, 0, 0, 1}}};
+    clvox_volume *warp, *whole, *part;
+    uint64_t seed = 5;
+    assert_ok(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &warp));
+    for (size_t i = 0; i < 3 * clvox_grid_voxels(&grid); i++) {
+        seed = seed * UINT64_C(6364136223846793005) + 1;
+        warp->data[i] = (float)(seed >> 40) * 0x1p-25f;
+    }
+    assert_ok(clvox_jacobian(ctx, warp, NULL, 1, &whole, NULL));
+    for (int at_end = 0; at_end < 5; at_end++) {
+        int at[3], i = 0;
+        for (int k = 0; k < 3; k++) { /* at either end, one before it, and in the middle */
+            const int from = at_end % 2 ? at_end / 2 : size[k] - 1 - at_end / 2,
+                      place = at_end < 4 ? from : size[k] / 2;
+            at[k] = place < 0 ? 0 : place >= size[k] ? size[k] - 1 : place;
+        }
+        assert_ok(clvox_jacobian_planes(ctx, warp, at, 1, &part));
+        assert_true(clvox_grid_equal(&part->grid, &grid));
+        for (int z = 0; z < size[2]; z++)
+            for (int y = 0; y < size[1]; y++)
+                for (int x = 0; x < size[0]; x++, i++) {
+                    const bool near = abs(x - at[0]) < 2 || abs(y - at[1]) < 2 || abs(z - at[2]) < 2;
+                    const float want = near ? whole->data[i] : 0;
+                    assert_that(!memcmp(&part->data[i], &want, sizeof want), "%d %d %d: %g, not %g", x, y, z,
+                                (double)part->data[i], (double)want);
+                }
+        clvox_volume_destroy(&part);
+    }
+    assert_int_equal(clvox_jacobian_planes(ctx, warp, (const int[3]){0, 0, size[2]}, 1, &part),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_true(!part && strstr(clvox_message(), "plane"));
+    assert_int_equal(clvox_jacobian_planes(ctx, whole, (const int[3]){0, 0, 0}, 1, &part),
+                     CLVOX_ERROR_ARGUMENT);
+    clvox_volume_destroy(&whole);
+    clvox_volume_destroy(&warp);
+}
+
 static void jacobians(void)
 {
+    for (int i = 0; i < 3; i++)
+        test_case_at(planes_alone, TEST_AT(i), "Jacobian in three planes alone, grid %d", i);
     test_case(jacobian_of_a_linear_map_on_an_oblique_grid, "Jacobian of a linear map on an oblique grid");
     test_case(a_mask_on_another_grid_restricts,
               "a mask on another grid restricts the summary; an empty one is refused");

@@ -48,6 +48,8 @@ static int take(void *user, int at, const clvox_atlas_result *result)
         cJSON_AddItemToArray(o->log, to = cJSON_CreateObject());
     cli_atlas_report(to, o->r, at, result, o->lines);
     cli_atlas_doubts(o->cli, o->r, at, result);
+    if (*result->unkept)
+        cli_note(o->cli, "%s: the result is whole, but no run could have gone on from there", result->unkept);
     for (int i = 0; i < o->r->count; i++)
         if (*result->map[i].left_out && !o->left_out[i]) {
             cli_atlas_leave_out(o->cli, &o->r->entry[i], result->map[i].left_out);
@@ -120,10 +122,11 @@ static int build(output *out, const clvox_atlas_subject *subjects, const clvox_a
         covariate[i] = r->entry[i].covariate;
     if (r->ats) {
         out->log = cJSON_AddArrayToObject(to, "templates");
-        CLI_TRY(clvox_atlas_regress(out->cli->ctx, subjects, r->count, r->start_volume, o,
-                                    &(clvox_atlas_regression){covariate, r->at, r->ats, r->bandwidth, take, out}));
+        CLI_TRY(clvox_atlas_regress(
+            out->cli->ctx, subjects, r->count, r->start[0], o,
+            &(clvox_atlas_regression){covariate, r->at, r->ats, r->bandwidth, take, out}));
     } else {
-        CLI_TRY(clvox_atlas(out->cli->ctx, subjects, r->count, r->start_volume, o, &result));
+        CLI_TRY(clvox_atlas(out->cli->ctx, subjects, r->count, r->start[0], o, &result));
         CLI_TRY(take(out, 0, &result));
     }
     for (int i = 0; i < r->count; i++)
@@ -167,13 +170,35 @@ typedef struct loading {
     char message[2048];
 } loading;
 
+static int load_templates(command *cli, cli_atlas_request *r)
+{
+    int status = CLVOX_OK;
+    clvox_grid first, grid;
+    for (int c = 0; c < r->templates.count; c++) {
+        const char *path = r->templates.item[c];
+        CLI_TRY(cli_read_volume(cli, path, &r->start[c]));
+        if (r->start[c]->frames != 1 || r->start[c]->kind != CLVOX_KIND_SCALAR)
+            return clvox_fail(CLVOX_ERROR_DATA, "%s: a template begins with a 3-D image of one value a voxel",
+                              path);
+        clvox_grid_canonical(&r->start[c]->grid, &grid);
+        if (!c)
+            first = grid;
+        if (!clvox_grid_equal(&first, &grid))
+            return clvox_fail(CLVOX_ERROR_DATA,
+                              "%s: not on the grid of %s; bring it there with clvox apply -i %s -r %s", path,
+                              r->templates.item[0], path, r->templates.item[0]);
+    }
+end:
+    return status;
+}
+
 static void *load(void *user)
 {
     loading *l = user;
     const double mark = cli_seconds();
     l->status = cli_atlas_load(&l->cli, l->r, l->skip_bad);
-    if (l->status >= 0 && l->r->start)
-        l->status = cli_read_volume(&l->cli, l->r->start, &l->r->start_volume);
+    if (l->status >= 0)
+        l->status = load_templates(&l->cli, l->r);
     if (l->status < 0) /* the sentence belongs to this thread: take it along */
         snprintf(l->message, sizeof l->message, "%s", clvox_message());
     l->r->read_seconds = cli_seconds() - mark;
@@ -227,7 +252,9 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     if (r->derivatives)
         CLI_TRY(clvox_team_agree(cli->team, cli_atlas_check_names(r)));
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_open_store(r)));
-    if (!r->memory)
+    if (r->memory)
+        cli_give_memory_back();
+    else
         cli_keep_memory(cli);
     CLI_TRY(clvox_team_agree(cli->team, load_and_open(cli, r, o->skip_bad)));
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_settle(cli, r, o->skip_bad)));
@@ -253,6 +280,8 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_claim(cli, r)));
     o->team = cli->team;
     o->store = r->store;
+    for (int c = 1; c < r->channels; c++)
+        o->further_start[c - 1] = r->start[c];
     o->more = cli->more + 1;
     o->more_count = cli->more_count - 1;
     cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s", r->count,
@@ -367,7 +396,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "with a BIDS folder: use the images that end in _SUFFIX; T1w,T2w: two channels (default: T1w)"},
         {"channel-weights", 0, CLI_TEXT, &r.channel_weights, "W,W...",
          "weights of the channels in registrations, in order (default: equal)"},
-        {"template", 0, CLI_TEXT, &r.start, "FILE", "start from this image and its grid (default: the mean)"},
+        {"template", 0, CLI_REPEAT, &r.templates, "FILE",
+         "start from this image and its grid (default: the mean); repeat for further channels"},
         {"weights", 0, CLI_TEXT, &r.weights, "W,W...",
          "weights of the images in the averages, in order (default: 1)"},
         {"regress", 0, CLI_TEXT, &r.regress, "COLUMN",
@@ -380,7 +410,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "keep at most this much of the images and warps in memory (8G, 500M) and the rest in temporary "
          "files in DIR"},
         {"device-memory", 0, CLI_TEXT, &r.device_memory, "BYTES",
-         "keep at most this much of the warps on each device and the rest in host memory (default: on GPUs half of "
+         "keep at most this much of the warps on each device and the rest in host memory (default: on GPUs "
+         "half of "
          "what the registrations leave free, on CPUs 0)"},
         {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL,
          "register a few subjects, print the time and memory that the run would take, and stop"},
@@ -507,8 +538,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
     o.channels = r.channels;
     if (r.channel_weights)
         CLI_TRY(read_channel_weights(&r, &o));
-    if (r.start && r.channels > 1)
-        CLI_TRY(cli_misuse("--template is of one channel; a template of several begins with their means"));
+    if (r.templates.count > r.channels)
+        CLI_TRY(cli_misuse("--template: %d files, one for each channel at most, of which there %s",
+                           r.templates.count, r.channels > 1 ? "are fewer" : "is one"));
     status = run(cli, &r, &o);
 end:
     cli_atlas_free(&r);

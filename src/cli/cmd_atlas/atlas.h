@@ -32,7 +32,8 @@ typedef struct cli_atlas_request {
     const char *folder;              /* of -o, or of the derivatives */
     const char *derivatives, *space; /* names as in BIDS */
     char template_suffix[CLVOX_ATLAS_CHANNELS][NAME_MAX + 1];
-    const char *list, *start, *weights, *regress, *at_list;
+    cli_texts templates; /* to start from, one a channel */
+    const char *list, *weights, *regress, *at_list;
     const char *suffix; /* of the images of a BIDS folder, as typed: of every channel */
     int channels;       /* images of a subject */
     const char *channel_weights;
@@ -44,7 +45,7 @@ typedef struct cli_atlas_request {
     int count;
     char **column; /* of the list or participants.tsv, those that are taken over into subjects.tsv */
     int columns;
-    clvox_volume *start_volume;
+    clvox_volume *start[CLVOX_ATLAS_CHANNELS]; /* of templates */
     double at[CLI_ATLAS_VALUES];           /* of the covariate */
     const char *at_name[CLI_ATLAS_VALUES]; /* as typed, in at_text */
     char *at_text;
@@ -113,6 +114,9 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
 /* Subjects whose files are written side by side: more would not be faster, as each file is compressed by
  * many threads. */
 enum { CLI_ATLAS_TOGETHER = 4 };
+/* How many of them; one where memory is limited and their scratch, two MiB for each thread of each, would be
+ * more than a sixteenth of it. Bytes of that scratch. */
+int cli_atlas_writers(const cli_atlas_request *r, double *scratch);
 
 /* Files of a template, and those of the run, whose `at` is -1. */
 typedef enum cli_atlas_file {

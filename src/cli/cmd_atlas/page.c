@@ -50,8 +50,13 @@ static int put_images(sheet *s)
 {
     int status = CLVOX_OK, count = 0, subjects = 0;
     char path[PATH_MAX];
-    clvox_report_layer layer[3 + SHOWN];
+    static const char *const channels[CLVOX_ATLAS_CHANNELS - 1] = {
+        "template, channel 2", "template, channel 3", "template, channel 4"};
+    clvox_report_layer layer[3 + CLVOX_ATLAS_CHANNELS - 1 + SHOWN];
     layer[count++] = (clvox_report_layer){"template", s->result->average, CLVOX_REPORT_GREY, 0};
+    for (int c = 1; c < s->r->channels; c++)
+        layer[count++] =
+            (clvox_report_layer){channels[c - 1], s->result->further[c - 1], CLVOX_REPORT_GREY, 0};
     for (int k = 0; k < s->r->count && subjects < SHOWN; k++) {
         const clvox_atlas_map *m = &s->result->map[s->order[k]];
         const cli_atlas_entry *e = &s->r->entry[s->order[k]];

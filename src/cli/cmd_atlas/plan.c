@@ -102,13 +102,16 @@ end:
 }
 
 /* Of a subject where as many are written side by side as in a run. */
-static int time_writing(const command *cli, const clvox_atlas_result *result, double *seconds)
+static int time_writing(const command *cli, const cli_atlas_request *r, const clvox_atlas_result *result,
+                        double *seconds)
 {
     int status = CLVOX_OK, count = 0;
+    double scratch;
+    const int most = cli_atlas_writers(r, &scratch);
     writing w = {.map = {NULL}};
     clvox_jacobian_summary unused;
     const double mark = cli_seconds();
-    for (int i = 0; i < result->subjects && count < CLI_ATLAS_TOGETHER; i++)
+    for (int i = 0; i < result->subjects && count < most; i++)
         if (result->map[i].warp) {
             w.map[count] = &result->map[i];
             CLI_TRY(clvox_jacobian(cli->ctx, result->map[i].warp, NULL, 1, &w.log[count++], &unused));
@@ -199,7 +202,12 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                         (double)m->voxels * ((deforms ? 28 : 4) * all_own +
                                              (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
                  within = r->store ? fmin(kept, (double)r->limit) : kept;
-    e->host_bytes = within + (60 + 8 * (o->channels - 1)) * (double)m->voxels;
+    /* Of the state up to three files on their way, or one that each registration fills. */
+    const double at_once = (double)e->devices / e->processes * m->at_once, further = o->channels - 1,
+                 state = 24 * fmax(at_once, 3);
+    double scratch;
+    cli_atlas_writers(r, &scratch);
+    e->host_bytes = within + (60 + 8 * further + (deforms ? state : 0)) * (double)m->voxels + scratch;
     e->disk_bytes = kept - within;
 }
 
@@ -233,6 +241,8 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     o.linear_rounds = o.linear_rounds < 2 ? o.linear_rounds : 2;
     o.rounds = o.rounds < 1 ? o.rounds : 1;
     o.store = r->store;
+    for (int c = 1; c < r->channels; c++)
+        o.further_start[c - 1] = r->start[c];
     o.more = cli->more + 1;
     o.more_count = cli->more_count - 1;
     o.timed = note;
@@ -240,7 +250,7 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     o.user = m;
     cli_bar_begin(&m->bar, cli);
     const double mark = cli_seconds();
-    status = clvox_atlas(cli->ctx, few, samples, r->start_volume, &o, &result);
+    status = clvox_atlas(cli->ctx, few, samples, r->start[0], &o, &result);
     cli_bar_end(&m->bar);
     CLI_TRY(status);
     divide(m, samples);
@@ -255,7 +265,7 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
                 2 * clvox_grid_voxels(&subjects[i].further[c - 1]->grid) * sizeof(float) / (size_t)r->count;
         m->label_bytes += share * (size_t)(subjects[i].labels != NULL);
     }
-    status = time_writing(cli, &result, &m->writing);
+    status = time_writing(cli, r, &result, &m->writing);
 end:
     clvox_atlas_result_destroy(&result);
     return status;

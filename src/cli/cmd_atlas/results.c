@@ -108,12 +108,12 @@ static void print_summary(FILE *to, const void *what)
     }
 }
 
-/* Subjects whose files are written at once. Where memory is limited those that compress, two MiB for each
- * thread of each file, are to take little of it. */
-static size_t writers(const cli_atlas_request *r)
+int cli_atlas_writers(const cli_atlas_request *r, double *scratch)
 {
-    const double scratch = (double)(2 << 20) * clvox_threads() * CLI_ATLAS_TOGETHER;
-    return r->memory && scratch > (double)r->limit / 16 ? 1 : CLI_ATLAS_TOGETHER;
+    const double each = (double)(2 << 20) * clvox_threads();
+    const int count = r->memory && CLI_ATLAS_TOGETHER * each > (double)r->limit / 16 ? 1 : CLI_ATLAS_TOGETHER;
+    *scratch = count * each;
+    return count;
 }
 
 int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result)
@@ -275,11 +275,12 @@ static int write_subjects(command *cli, const cli_atlas_request *r, int at, cons
     const bool there = !result->average, mine = !there && cli_is_first(cli);
     const size_t n = there ? 0 : clvox_grid_voxels(&result->average->grid);
     char path[PATH_MAX];
+    double scratch;
     writing w = {.cli = cli, .r = r, .at = at, .result = result, .lock = PTHREAD_MUTEX_INITIALIZER};
     if (r->warps && !(w.sum = calloc(n + 1, sizeof *w.sum)))
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     if (status >= 0 && !there)
-        status = clvox_parallel(writers(r), write_next, &w);
+        status = clvox_parallel((size_t)cli_atlas_writers(r, &scratch), write_next, &w);
     CLI_TRY(clvox_team_agree(cli->team, status));
     log_subjects(cli, r, at, result);
     if (!r->warps)

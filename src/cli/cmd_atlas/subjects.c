@@ -314,6 +314,13 @@ static bool is_own(const command *cli, int place)
     return !cli->team || place % cli->team->size == cli->team->rank;
 }
 
+/* Of a mask that cannot be read, whose it is. */
+static int name_subject(const cli_atlas_entry *e, int status)
+{
+    const bool named = !strncmp(clvox_message(), e->image, strlen(e->image));
+    return status < 0 && !named ? clvox_fail_in(status, e->image) : status;
+}
+
 /* Reads its own subjects; or the labels of the others, which every process counts the votes of. */
 static int load_some(command *cli, cli_atlas_request *r, bool skip_bad, bool labels)
 {
@@ -328,7 +335,7 @@ static int load_some(command *cli, cli_atlas_request *r, bool skip_bad, bool lab
                 group[count++] = &r->entry[next];
         const bool together = count > 1 && load_group(cli, group, count, labels) >= 0;
         for (int i = 0; i < count; i++) {
-            status = together ? CLVOX_OK : load_group(cli, &group[i], 1, labels);
+            status = together ? CLVOX_OK : name_subject(group[i], load_group(cli, &group[i], 1, labels));
             if (status >= 0)
                 status = check_loaded(r, group[i]);
             if (status >= 0)
@@ -458,6 +465,7 @@ void cli_atlas_free(cli_atlas_request *r)
     cli_table_free_names(r->column, r->columns);
     free(r->at_text);
     free(r->why);
-    clvox_volume_destroy(&r->start_volume);
+    for (int c = 0; c < CLVOX_ATLAS_CHANNELS; c++)
+        clvox_volume_destroy(&r->start[c]);
     clvox_store_destroy(&r->store);
 }

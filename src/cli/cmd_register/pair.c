@@ -68,6 +68,19 @@ end:
     return status;
 }
 
+/* For the picture what it shows, for the page all. */
+static int find_log_jacobian(cli_pair *p)
+{
+    int status = CLVOX_OK, at[3];
+    const clvox_volume *warp = p->result.warp, *fixed = p->fixed[0];
+    if (p->request.report || p->request.alone || !fixed || !clvox_grid_equal(&warp->grid, &fixed->grid))
+        return clvox_jacobian(p->cli->ctx, warp, NULL, 1, &p->log_jacobian, NULL);
+    CLI_TRY(clvox_figure_planes(fixed, p->fixed_mask, at));
+    status = clvox_jacobian_planes(p->cli->ctx, warp, at, 1, &p->log_jacobian);
+end:
+    return status;
+}
+
 /* What is written needs the device no more. */
 static int prepare_outputs(cli_pair *p)
 {
@@ -84,7 +97,7 @@ static int prepare_outputs(cli_pair *p)
     if (p->labels)
         CLI_TRY(clvox_register_labels(cli->ctx, p->labels, &result->grid, result, &p->carried));
     if (result->warp && (!r->no_picture || r->report))
-        CLI_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &p->log_jacobian, NULL));
+        CLI_TRY(find_log_jacobian(p));
     p->shown.labels = p->carried;
     p->shown.log_jacobian = p->log_jacobian;
     for (int i = 0; i < r->shape_count; i++)

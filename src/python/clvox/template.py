@@ -48,7 +48,7 @@ class _Run:
     """What both functions give the library; alive as long as this."""
 
     def __init__(self, images, masks, labels, weights, names, presets, state, progress, options, further=None,
-                 channel_weights=None):
+                 channel_weights=None, further_start=None):
         self.count = count = len(images)
         self.further = further = [] if further is None else list(further)
         self.struct = struct = _abi.clvox_atlas_options()
@@ -68,6 +68,12 @@ class _Run:
         struct.channels = len(further) + 1
         for place, one in enumerate(channel_weights):
             struct.channel_weight[place] = one
+        self.starts = [optional(one) for one in further_start or ()]
+        if len(self.starts) > len(further):
+            raise Error(f"atlas: {len(self.starts)} images in further_start for {len(further)} further channels")
+        for place, one in enumerate(self.starts):
+            if one is not None:
+                struct.further_start[place] = ctypes.pointer(one)
         self.subjects, self.held, self.others = (_abi.clvox_atlas_subject * max(count, 1))(), [], []
         for subject, image, mask, label, weight, name in zip(
                 self.subjects, images, _each("masks", masks, count), _each("label maps", labels, count),
@@ -110,6 +116,7 @@ def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[Imag
           labels: Optional[Sequence[Optional[ImageLike]]] = None, weights: Optional[Sequence[float]] = None,
           names: Optional[Sequence[str]] = None, start: Optional[ImageLike] = None,
           further: Optional[Sequence[Sequence[ImageLike]]] = None, channel_weights: Optional[Sequence[float]] = None,
+          further_start: Optional[Sequence[Optional[ImageLike]]] = None,
           quick: bool = False, regular: bool = False, best: bool = False,
           state: Union[str, os.PathLike[str], None] = None, progress: Watcher = None,
           context: Optional[Context] = None, **options: Any) -> Atlas:
@@ -119,11 +126,12 @@ def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[Imag
     images: one a subject, on any grids. masks, labels, weights, names: lists with one for each, or None.
     start: an image to begin with, whose grid the template has (None: the mean of the subjects).
     further: a list for each further channel, with an image for each subject; all channels are registered together, by
-    channel_weights (None: equal).
+    channel_weights (None: equal). further_start: an image to begin with for each of them, or None, on the grid of start.
     quick, regular, best: presets of the registrations. state: a folder from which a run that was stopped goes on.
     progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
     Takes the options of register(), too. Returns an Atlas."""
-    run = _Run(images, masks, labels, weights, names, (quick, regular, best), state, progress, options, further, channel_weights)
+    run = _Run(images, masks, labels, weights, names, (quick, regular, best), state, progress, options, further, channel_weights,
+               further_start)
     result = _abi.clvox_atlas_result()
     run.callback.call(lib.clvox_atlas, context_or_own(context), run.subjects, run.count, optional(start), run.struct, result)
     try:
@@ -140,7 +148,8 @@ def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at
                      labels: Optional[Sequence[Optional[ImageLike]]] = None, weights: Optional[Sequence[float]] = None,
                      names: Optional[Sequence[str]] = None, start: Optional[ImageLike] = None,
                      further: Optional[Sequence[Sequence[ImageLike]]] = None,
-                     channel_weights: Optional[Sequence[float]] = None, quick: bool = False,
+                     channel_weights: Optional[Sequence[float]] = None,
+                     further_start: Optional[Sequence[Optional[ImageLike]]] = None, quick: bool = False,
                      regular: bool = False, best: bool = False, progress: Watcher = None, context: Optional[Context] = None,
                      **options: Any) -> List[Atlas]:
     """Templates along a covariate (age, say) by kernel regression: as atlas(), a template for each value of `at`, in which a
@@ -149,7 +158,7 @@ def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at
     covariate: a number for each image. bandwidth: in its unit. The other parameters are atlas()'s.
     Returns a list of Atlas, in the order of `at`; subjects of too little weight for a template have share 0 there."""
     run = _Run(images, masks, labels, weights, names, (quick, regular, best), None, progress, options, further,
-               channel_weights)
+               channel_weights, further_start)
     numbers = np.ascontiguousarray(_each("values of the covariate", covariate, run.count), dtype=np.float64)
     wanted = np.ascontiguousarray(at, dtype=np.float64).ravel()
     double = ctypes.POINTER(ctypes.c_double)
