@@ -127,7 +127,7 @@ int cli_open_all(command *cli, int at_once, int most);
 /* For many pairs or subjects: a part of the memory that the process may take stays with it from one to the
  * next. */
 void cli_keep_memory(const command *cli);
-/* The opposite: volumes that are released do not stay with the process, in a heap that they leave holes in. */
+/* The opposite: volumes that are released go back to the system, not into a heap that they leave holes in. */
 void cli_give_memory_back(void);
 /* Devices that cli_open_all has opened. */
 int cli_devices(const command *cli);
