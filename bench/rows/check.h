@@ -50,9 +50,10 @@ int bench_check_warp(const clvox_context *ctx, const char *name, const clvox_vol
 
 /* Weights of the row that adds gradients, small enough to be added again and again. */
 #define BENCH_GRADIENT ((const float[3]){1e-3f, 2e-3f, 3e-3f})
-/* Of velocity_sum: the weight, and whole numbers a mm. */
+/* Of velocity_sum and weighted_sum: the weight, and whole numbers a mm and of images. */
 #define BENCH_WEIGHT .3f
 #define BENCH_UNIT 0x1p20f
+#define BENCH_UNITS ((const clv_weighted_units){0x1p24f, 0x1p20f, 0x1p26f})
 
 /* Total variation: in the unit of the images, and the iterations before the one that is timed. */
 #define BENCH_TV_RADIUS 0.1f
@@ -93,6 +94,7 @@ int check_warp_label(bench_check *c);
 int check_compose(bench_check *c);
 int check_compositive_step(bench_check *c);
 int check_velocity_sum(bench_check *c);
+int check_weighted_sum(bench_check *c);
 int check_divergence(bench_check *c);
 int check_add_gradient(bench_check *c);
 int check_metric_force(bench_check *c);

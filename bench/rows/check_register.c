@@ -7,11 +7,13 @@
 #include "bench/rows/check.h"
 #include "op/fluid/fluid_step.h"
 #include "op/field/velocity_sum.h"
+#include "op/image/weighted_sum.h"
 #include "op/match/lncc.h"
 #include "ref/field/compositive_step.h"
 #include "ref/field/compose.h"
 #include "ref/field/divergence.h"
 #include "ref/field/velocity_sum.h"
+#include "ref/image/weighted_sum.h"
 #include "ref/fluid/fluid_step.h"
 #include "ref/fluid/force.h"
 #include "ref/image/gaussian.h"
@@ -109,6 +111,31 @@ int check_velocity_sum(bench_check *c)
     for (size_t i = 0; i < sums; i++)
         wrong = fmax(wrong, fabs((double)got[i] - c->want[i]));
     status = check_number(c, wrong / (double)BENCH_UNIT, 0, 1e-6 * check_largest(c->more, 2 * sums));
+end:
+    free(got);
+    return status;
+}
+
+int check_weighted_sum(bench_check *c)
+{
+    int status = CLVOX_OK;
+    const size_t n = c->n;
+    int32_t *got = malloc(2 * n * sizeof *got);
+    double wrong = 0, light = 0;
+    if (!got)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clv_buffer_read(c->data->ctx, c->data->field[0], 0, got, 2 * n * sizeof *got));
+    for (size_t i = 0; i < n; i++)
+        c->more[i] = (double)c->in[0][i];
+    for (size_t i = 0; i < 2 * n; i++)
+        c->want[i] = 0;
+    ref_weighted_sum(c->more, (double)BENCH_WEIGHT, n, c->want);
+    for (size_t i = 0; i < n; i++) {
+        wrong = fmax(wrong, fabs((double)got[2 * i] / (double)BENCH_UNITS.value - c->want[2 * i]));
+        light = fmax(light, fabs((double)got[2 * i + 1] / (double)BENCH_UNITS.weight - c->want[2 * i + 1]));
+    }
+    CLV_TRY(check_number(c, wrong, 0, 1e-6));
+    status = check_number(c, light, 0, 1e-6);
 end:
     free(got);
     return status;

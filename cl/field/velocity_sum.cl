@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mean of many velocities, a subject at a time: sum += weight (u - back) / 2 as whole numbers, `unit` of them a mm, whose
- * sums do not depend on their order. The host adds the same whole numbers (velocity_sum.h): each step rounds once. */
+/* The mean of many velocities, a subject at a time: sum += weight (u - back) / 2 as whole numbers, `unit`
+ * of them a mm, whose sums do not depend on their order. The host adds the same whole numbers
+ * (velocity_sum.h): each step rounds once. */
 #define MOST 256.0f
 
 /* V, I: float and int, or vectors of them. What is not finite adds nothing. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The weighted mean of many images, one at a time: of each voxel weight x and the weight are added to a pair of whole
- * numbers, whose sums do not depend on their order. What is not finite adds neither. */
+/* The weighted mean of many images, one at a time: of each voxel weight x and the weight are added to a
+ * pair of whole numbers, whose sums do not depend on their order. What is not finite adds neither. */
 
 /* Of one voxel. */
 static inline int2 whole(float x, float weight, int whole_weight, float unit, float most)
@@ -11,8 +11,8 @@ static inline int2 whole(float x, float weight, int whole_weight, float unit, fl
 }
 
 /* MARCH numbers a work-item. */
-__kernel void weighted_sum_lanes(__global const float *x, float weight, int whole_weight, float unit, float most,
-                                 __global int2 *sums, int n)
+__kernel void weighted_sum_lanes(__global const float *x, float weight, int whole_weight, float unit,
+                                 float most, __global int2 *sums, int n)
 {
     uint first = get_group_id(0) * TILE_X * MARCH + get_local_id(0);
     for (int step = 0; step < MARCH; step++) {
@@ -23,8 +23,8 @@ __kernel void weighted_sum_lanes(__global const float *x, float weight, int whol
 }
 
 /* A long run of memory for each work-item, eight numbers at a time. */
-__kernel void weighted_sum_runs(__global const float *x, float weight, int whole_weight, float unit, float most,
-                                __global int2 *sums, int n)
+__kernel void weighted_sum_runs(__global const float *x, float weight, int whole_weight, float unit,
+                                float most, __global int2 *sums, int n)
 {
     int i = get_global_id(0) * MARCH, end = min(i + MARCH, n);
     for (; i + 8 <= end; i += 8) {

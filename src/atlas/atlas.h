@@ -179,8 +179,8 @@ double clv_atlas_edge(const clvox_grid *grid);
 
 /* ---- sums over subjects (sums.c) ---- */
 
-/* Takes what all subjects have summed, numbers `from` to from + count - 1: from several threads, each number once; from
- * and count are even, but for an odd last count. */
+/* Takes what all subjects have summed, numbers `from` to from + count - 1: from several threads, each
+ * number once; from and count are even, but for an odd last count. */
 typedef void (*clv_atlas_sums_taker)(void *user, const int32_t *sum, size_t from, size_t count);
 typedef struct clv_atlas_sums {
     clv_atlas_run *a;
@@ -247,7 +247,8 @@ int clv_atlas_label(clv_atlas_run *a, clv_atlas_member *s, int device);
 int clv_atlas_state_open(clv_atlas_run *a);
 /* The maps of a subject that this round has registered, unless that takes too much of the time. */
 int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s);
-/* 1 where an earlier run had them: then they are the subject's now, as if this device had found them; else 0. */
+/* 1 where an earlier run had them: then they are the subject's now, as if this device had found them;
+ * else 0. */
 int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device);
 /* A round is over, and another follows. */
 int clv_atlas_state_advance(clv_atlas_run *a);

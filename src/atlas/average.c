@@ -92,10 +92,11 @@ end:
 typedef struct averaging {
     clv_atlas_run *a;
     int channel;
-    clvox_volume **warped; /* of a median or to compare; NULL: it takes no part, or another member of the team has it */
-    bool compares;         /* how like the average they are */
-    pair *room;            /* of a median: count of them for each worker */
-    clv_atlas_sums sums;   /* of the mean: a pair for each voxel */
+    clvox_volume *
+        *warped; /* of a median or to compare; NULL: it takes no part, or another member of the team has it */
+    bool compares;       /* how like the average they are */
+    pair *room;          /* of a median: count of them for each worker */
+    clv_atlas_sums sums; /* of the mean: a pair for each voxel */
     clv_weighted_units units;
     int from; /* the first one of the group that is compared */
 } averaging;
@@ -116,8 +117,8 @@ static int together(const clv_atlas_run *a)
     return a->o->store ? CLV_ATLAS_TOGETHER : a->count;
 }
 
-/* On the device, without the image's way to the host and back unless it is wanted there: of a subject's image through its
- * whole map, sampled once, to the sum. */
+/* On the device, without the image's way to the host and back unless it is wanted there: of a subject's
+ * image through its whole map, sampled once, to the sum. */
 static int sum_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
@@ -256,8 +257,7 @@ static int take_mean(averaging *w)
     int status = CLVOX_OK;
     clv_atlas_run *a = w->a;
     w->units = clv_weighted_units_of(a->largest[w->channel], clv_atlas_taking_part(a));
-    CLV_TRY(clvox_team_agree(a->o->team,
-                             clv_atlas_sums_open(a, 2 * clvox_grid_voxels(&a->grid), &w->sums)));
+    CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_sums_open(a, 2 * clvox_grid_voxels(&a->grid), &w->sums)));
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){sum_one, w, CLV_ATLAS_AVERAGING / a->o->channels,
                                                 CLVOX_ATLAS_PULL, CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
     const double mark = clv_seconds();
@@ -275,8 +275,8 @@ static int take_middle(averaging *w)
     int status = CLVOX_OK;
     clv_atlas_run *a = w->a;
     w->room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w->room);
-    CLV_TRY(clvox_team_agree(a->o->team, w->room ? CLVOX_OK
-                                                 : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    CLV_TRY(clvox_team_agree(a->o->team,
+                             w->room ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, w, CLV_ATLAS_AVERAGING / a->o->channels,
                                                 CLVOX_ATLAS_PULL, CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
     const double mark = clv_seconds();

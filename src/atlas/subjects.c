@@ -106,10 +106,10 @@ static bool is_same(const clv_atlas_run *a, const clv_atlas_member *s, const clv
 static int by_contents(const void *a, const void *b)
 {
     const clv_atlas_member *x = a, *y = b;
-    return x->hash != y->hash                   ? (x->hash > y->hash) - (x->hash < y->hash)
-           : x->further_hash != y->further_hash ? (x->further_hash > y->further_hash) -
-                                                      (x->further_hash < y->further_hash)
-                                                : x->place - y->place;
+    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash)
+           : x->further_hash != y->further_hash
+               ? (x->further_hash > y->further_hash) - (x->further_hash < y->further_hash)
+               : x->place - y->place;
 }
 
 static int hash_one(void *user, size_t index, int worker)
@@ -448,7 +448,9 @@ static void find_twins(clv_atlas_run *a)
     for (int i = 0; i < a->count; i++) {
         clv_atlas_member *s = &a->s[i];
         s->first = i;
-        for (int k = i - 1; k >= 0 && a->s[k].hash == s->hash && a->s[k].further_hash == s->further_hash && s->first == i; k--)
+        for (int k = i - 1;
+             k >= 0 && a->s[k].hash == s->hash && a->s[k].further_hash == s->further_hash && s->first == i;
+             k--)
             if (is_same(a, &a->s[k], s))
                 s->first = a->s[k].first;
         a->s[s->first].base += s->own;

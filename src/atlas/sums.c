@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over subjects, whole numbers of 32 bits: of those that each device has on the device, and of all piece by piece on
- * the host. */
+/* Sums over subjects, whole numbers of 32 bits: of those that each device has on the device, and of all
+ * piece by piece on the host. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "base/spares.h"
 #include "clvox/threads.h"
 
-/* PIECE: of a sum, as many numbers as come from a device at once, into one of SLOTS places, for which a thread each adds up
- * the devices' pieces, in PARTs that stay in a cache. */
+/* PIECE: of a sum, as many numbers as come from a device at once, into one of SLOTS places, for which a
+ * thread each adds up the devices' pieces, in PARTs that stay in a cache. */
 enum { PART = 4096, PIECE = 1 << 18, SLOTS = 16 };
 
 int clv_atlas_sums_open(clv_atlas_run *a, size_t count, clv_atlas_sums *s)
@@ -69,7 +69,8 @@ static int make_room(clv_atlas_run *a, int device, void *user)
     return clv_pinned_create(a->ctx[device], numbers * sizeof(int32_t), &place->pieces);
 }
 
-/* One piece, which the devices' rooms have in this slot: all in one pass, as the host's memory is what limits it. */
+/* One piece, which the devices' rooms have in this slot: all in one pass, as the host's memory is what
+ * limits it. */
 static void add_piece(const clv_atlas_sums *s, size_t slot, size_t from, size_t count)
 {
     int32_t sum[PART];
@@ -124,7 +125,8 @@ static size_t part_end(const clv_atlas_sums *s, size_t index)
     return (index + 1) * PART < s->count ? (index + 1) * PART : s->count;
 }
 
-/* Two numbers of 32 bits as one of 64, whose upper one lacks 1 where the lower one is below 0, as in a sum of such. */
+/* Two numbers of 32 bits as one of 64, whose upper one lacks 1 where the lower one is below 0, as in a
+ * sum of such. */
 static int pair_part(void *user, size_t index, int worker)
 {
     const clv_atlas_sums *s = user;

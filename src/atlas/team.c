@@ -96,8 +96,9 @@ int clv_atlas_share_contents(clv_atlas_run *a)
         const clv_atlas_member *s = &a->s[i];
         if (!s->given->image)
             continue;
-        c[i] =
-            (contents){.there = 1, .owner = a->o->team->rank, .hash = {(int64_t)s->hash, (int64_t)s->further_hash, (int64_t)s->second}};
+        c[i] = (contents){.there = 1,
+                          .owner = a->o->team->rank,
+                          .hash = {(int64_t)s->hash, (int64_t)s->further_hash, (int64_t)s->second}};
         for (int k = 0; k < 3; k++)
             c[i].size[k] = s->grid.size[k];
         clv_matrix_copy(CLV_MATRIX(s->grid.to_ras), c[i].to_ras);

@@ -39,13 +39,13 @@ static void run(clvox_context *ctx, int n, float largest)
         const double value = (double)got[2 * i] / (double)units.value,
                      weight = (double)got[2 * i + 1] / (double)units.weight,
                      mean = want[2 * i + 1] > 0 ? want[2 * i] / want[2 * i + 1] : 0;
-        assert_that(fabs(value - want[2 * i]) <= 3e-7 * (double)largest, "%d values, %zu: %g, not %g", n, i, value,
-                    want[2 * i]);
-        assert_that(fabs(weight - want[2 * i + 1]) <= 1.6 / (double)units.weight, "%d values, weight %zu: %g, not %g",
-                    n, i, weight, want[2 * i + 1]);
+        assert_that(fabs(value - want[2 * i]) <= 3e-7 * (double)largest, "%d values, %zu: %g, not %g", n, i,
+                    value, want[2 * i]);
+        assert_that(fabs(weight - want[2 * i + 1]) <= 1.6 / (double)units.weight,
+                    "%d values, weight %zu: %g, not %g", n, i, weight, want[2 * i + 1]);
         const double of = (double)clv_weighted_mean(got + 2 * i, &units);
-        assert_that(want[2 * i + 1] < .1 || fabs(of - mean) <= 1e-6 * (double)largest, "mean %zu: %g, not %g", i, of,
-                    mean);
+        assert_that(want[2 * i + 1] < .1 || fabs(of - mean) <= 1e-6 * (double)largest, "mean %zu: %g, not %g",
+                    i, of, mean);
     }
     clv_buffer_destroy(&sums);
     free(x);
@@ -69,8 +69,9 @@ static void vast(void **state)
 {
     const float x[5] = {1e30f, -1e30f, 3.9f, 4, NAN};
     const clv_weighted_units units = clv_weighted_units_of(.99, 2);
-    const int32_t most = 1 << 30, want[10] = {most, 1 << 25, -most, 1 << 25, (int32_t)(3.9 * (1 << 28) + .5), 1 << 25,
-                                              most, 1 << 25, 0,     0};
+    const int32_t most = 1 << 30,
+                  want[10] = {most,    1 << 25, -most,   1 << 25, (int32_t)(3.9 * (1 << 28) + .5),
+                              1 << 25, most,    1 << 25, 0,       0};
     int32_t got[10];
     clvox_context *ctx = harness_context();
     (void)state;
