@@ -10,6 +10,7 @@
 #include "mesh/meshes.h"
 #include "register/pair.h"
 #include "runtime/program/ahead.h"
+#include "runtime/program/idle.h"
 #include "runtime/device/context.h"
 #include "runtime/kernel/kernel.h"
 
@@ -310,6 +311,28 @@ static void same_bits(void **state)
     clvox_context_destroy(&when_asked);
 }
 
+/* Processes that compile launch kernels so (runtime/program/idle.h), and must come back from it. */
+static void sizes_of_0(void **state)
+{
+    (void)state;
+    static clv_ahead_line lines[MOST_LISTS * MOST_ASKED];
+    const int size[3] = {41, 37, 35};
+    int count = clv_ahead_read(ctx->limits.type, NULL, lines, MOST_LISTS * MOST_ASKED), launched = 0;
+    if (ctx->limits.type != CLVOX_DEVICE_CPU)
+        test_skip("no CPU device");
+    for (int i = 0; i < count; i++) {
+        const clv_kernel *kernel;
+        assert_ok(clv_kernel_get(ctx, lines[i].entry, lines[i].extra, size, lines[i].local_extra, &kernel));
+        for (int k = 0; k < ctx->built_count; k++)
+            if (&ctx->built[k]->kernel == kernel) {
+                assert_that(clv_launch_idle(ctx, ctx->built[k]->program), "%s %s", kernel->label,
+                            lines[i].extra);
+                launched++;
+            }
+    }
+    assert_that(launched == count && count > 100, "%d of %d", launched, count);
+}
+
 /* ---- surfaces ---- */
 
 /* A sphere's distance with a step of noise from voxel to voxel. */
@@ -423,6 +446,7 @@ int main(int argc, char **argv)
         test_case_at(registration_is_listed, TEST_AT(i),
                      "registration, %s: all that it asks for is listed and built ahead", settings[i].name);
     test_case(same_bits, "built ahead or when they are asked for: the same bits");
+    test_case(sizes_of_0, "with sizes of 0 all that is listed for CPU devices does nothing, and ends");
     for (int i = 0; i < FORMS; i++)
         test_case_at(denoising_is_listed, TEST_AT(i), "%s: all that it asks for is listed and built ahead",
                      forms[i].lists[0]);
