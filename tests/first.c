@@ -59,25 +59,6 @@ static void no_kernel_is_compiled_by_who_launches(void **state)
                 "%d programs, %d kernels afterwards", ctx->compiled, compiled_kernels());
 }
 
-/* PoCL reads its own declarations for what cl/common/declared.clh lacks. */
-static void all_is_declared(void **state)
-{
-    (void)state;
-    clvox_context *here;
-    if (!ctx)
-        test_skip("no device");
-    assert_ok(clvox_context_create(&(clvox_context_options){.no_cache = true, .verbosity = 2}, &here));
-    if (!here->two_steps) {
-        clvox_context_destroy(&here);
-        test_skip("no PoCL that keeps what it compiles");
-    }
-    const char *const lists[] = {NULL};
-    assert_ok(clv_build_ahead(here, lists, 1, (const int[3]){41, 37, 35}));
-    assert_that(here->declared > 100 && here->undeclared == 0, "%d with declarations of clvox, %d without",
-                here->declared, here->undeclared);
-    clvox_context_destroy(&here);
-}
-
 static int tear_down(void **state)
 {
     (void)state;
@@ -100,6 +81,5 @@ int main(int argc, char **argv)
         ctx = NULL;
     test_case(no_kernel_is_compiled_by_who_launches,
               "what processes have built ahead is compiled for the work-groups that are launched");
-    test_case(all_is_declared, "what is listed needs no other declarations than those of clvox");
     return test_run("first", tear_down);
 }

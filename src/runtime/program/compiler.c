@@ -25,6 +25,7 @@ typedef struct lengths {
 } lengths;
 
 enum { MOST_BYTES = 1 << 28 };
+enum { MOST_OF_GPUS = 4 }; /* their drivers gain nothing beyond */
 
 static bool send_all(int to, const void *data, size_t bytes)
 {
@@ -81,14 +82,24 @@ static bool send_two(int to, const void *first, const void *second, lengths size
 
 /* ---- who asks ---- */
 
+/* PoCL's do all of it: this process only waits, and its core is theirs. Each takes 150 MB of what is the device's
+ * memory, too. One alone would be no gain. */
+static int pocl_compilers(const clvox_context *ctx, int most)
+{
+    const size_t room = ctx->limits.global_bytes >> 30;
+    int count = most > 0 ? most + 1 : 0;
+    count = count < CLV_MOST_COMPILERS ? count : CLV_MOST_COMPILERS;
+    count = (size_t)count < room ? count : (int)room;
+    return count > 1 ? count : 0;
+}
+
 int clvox_context_compilers(clvox_context *ctx, const char *program, int most)
 {
     clv_compilers_free(ctx);
     ctx->compiler_program = strdup(program);
-    /* Where they do all of it this process only waits, and its core is theirs. */
-    const int room = ctx->two_steps ? CLV_MOST_COMPILERS : CLV_MOST_GPU_COMPILERS;
-    const int asked = ctx->two_steps && most > 0 ? most + 1 : most;
-    ctx->compilers_allowed = asked < room ? asked : room;
+    ctx->compilers_allowed = ctx->two_steps        ? pocl_compilers(ctx, most)
+                             : most < MOST_OF_GPUS ? most
+                                                   : MOST_OF_GPUS;
     return ctx->compiler_program ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 

@@ -12,8 +12,7 @@
 
 #include "clvox/device.h"
 
-/* Drivers of GPUs gain nothing beyond four. */
-enum { CLV_MOST_COMPILERS = 8, CLV_MOST_GPU_COMPILERS = 4 };
+enum { CLV_MOST_COMPILERS = 8 };
 
 typedef struct clv_code clv_code; /* runtime/program.h */
 
