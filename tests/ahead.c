@@ -311,8 +311,8 @@ static void same_bits(void **state)
     clvox_context_destroy(&when_asked);
 }
 
-/* Processes that compile launch kernels so (runtime/program/idle.h), and must come back from it; and PoCL reads its
- * own declarations for a kernel of which cl/common/declared.clh lacks one. */
+/* Processes that compile launch kernels so (runtime/program/idle.h), and must come back from it; and PoCL
+ * reads its own declarations for a kernel of which cl/common/declared.clh lacks one. */
 static void launched_for_nothing(void **state)
 {
     (void)state;

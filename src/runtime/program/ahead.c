@@ -196,8 +196,8 @@ static void compile_here(work *w)
             complain(w, i);
 }
 
-/* Processes and this thread compile, or processes alone: PoCL's. What one of them fails at is built when it is
- * asked for, here, where it says why. */
+/* Processes and this thread compile, or processes alone: PoCL's. What one of them fails at is built when it
+ * is asked for, here, where it says why. */
 static void compile_all(work *w)
 {
     worker workers[CLV_MOST_COMPILERS];

@@ -82,8 +82,8 @@ static bool send_two(int to, const void *first, const void *second, lengths size
 
 /* ---- who asks ---- */
 
-/* PoCL's do all of it: this process only waits, and its core is theirs. Each takes 150 MB of what is the device's
- * memory, too. One alone would be no gain. */
+/* PoCL's do all of it: this process only waits, and its core is theirs. Each takes 150 MB of what is the
+ * device's memory, too. One alone would be no gain. */
 static int pocl_compilers(const clvox_context *ctx, int most)
 {
     const size_t room = ctx->limits.global_bytes >> 30;

@@ -5,10 +5,12 @@
 
 #include "runtime/device/context.h"
 
-/* All numbers of a launch, be they sizes, counts or bins: of 1 to 3 bins some kernels go beyond, and by 0 some divide.
- * With 4 and 8 oclgrind finds no access out of bounds in any kernel that is listed for CPU devices. */
+/* All numbers of a launch, be they sizes, counts or bins: of 1 to 3 bins some kernels go beyond, and by 0
+ * some divide. With 4 and 8 oclgrind finds no access out of bounds in any kernel that is listed for CPU
+ * devices. */
 enum { NUMBER = 4 };
-/* One buffer of zeros is all buffers, with room before it. Local memory is that of a work-group of any size. */
+/* One buffer of zeros is all buffers, with room before it. Local memory is that of a work-group of any
+ * size. */
 enum { REACH = 1 << 20, LOCAL = 1 << 14, MOST_BYTES = 1 << 10 };
 
 /* Divide by what a table on the device holds. */
@@ -19,8 +21,8 @@ static bool divides(cl_kernel kernel)
     return !strncmp(name, "fft_", 4);
 }
 
-/* The size of its type is not to be had. PoCL refuses another one but for structures, whose bytes it copies: it gets
- * the whole of any. */
+/* The size of its type is not to be had. PoCL refuses another one but for structures, whose bytes it
+ * copies: it gets the whole of any. */
 static bool set_number(cl_kernel kernel, cl_uint index)
 {
     cl_int numbers[MOST_BYTES / sizeof(cl_int)];

@@ -140,8 +140,9 @@ int clv_compiler_check(const clvox_context *ctx)
                                                                                       : CLVOX_OK;
 }
 
-/* PoCL's header of declarations begins with a guard: where that is defined it is left out, for clvox's own in front
- * of the text. Its compiler counts its warnings on the terminal, but for -w. Neither changes code or a key. */
+/* PoCL's header of declarations begins with a guard: where that is defined it is left out, for clvox's own
+ * in front of the text. Its compiler counts its warnings on the terminal, but for -w. Neither changes code
+ * or a key. */
 static char *pocl_options(const char *options, bool declared)
 {
     char *given = NULL;
