@@ -10,6 +10,7 @@
 #include "mesh/meshes.h"
 #include "register/pair.h"
 #include "runtime/program/ahead.h"
+#include "runtime/program/idle.h"
 #include "runtime/device/context.h"
 #include "runtime/kernel/kernel.h"
 
@@ -310,6 +311,28 @@ static void same_bits(void **state)
     clvox_context_destroy(&when_asked);
 }
 
+/* Processes that compile launch kernels so (runtime/program/idle.h), and must come back from it; and PoCL
+ * reads its own declarations for a kernel of which cl/common/declared.clh lacks one. */
+static void launched_for_nothing(void **state)
+{
+    (void)state;
+    const char *const all = NULL;
+    clvox_context *here;
+    if (ctx->limits.type != CLVOX_DEVICE_CPU)
+        test_skip("no CPU device");
+    assert_ok(clvox_context_create(&(clvox_context_options){.no_cache = true}, &here));
+    assert_ok(clv_build_ahead(here, &all, 1, (const int[3]){41, 37, 35}));
+    assert_that(here->ready_count > 100, "%d", here->ready_count);
+    for (int i = 0; i < here->ready_count; i++) {
+        char names[64] = "";
+        clGetProgramInfo(here->ready[i].program, CL_PROGRAM_KERNEL_NAMES, sizeof names, names, NULL);
+        assert_that(clv_launch_idle(here, here->ready[i].program) || !strncmp(names, "fft_", 4), "%s", names);
+    }
+    assert_that(!here->two_steps || here->undeclared == 0, "%d kernels use what is not declared",
+                here->undeclared);
+    clvox_context_destroy(&here);
+}
+
 /* ---- surfaces ---- */
 
 /* A sphere's distance with a step of noise from voxel to voxel. */
@@ -423,6 +446,8 @@ int main(int argc, char **argv)
         test_case_at(registration_is_listed, TEST_AT(i),
                      "registration, %s: all that it asks for is listed and built ahead", settings[i].name);
     test_case(same_bits, "built ahead or when they are asked for: the same bits");
+    test_case(launched_for_nothing,
+              "all that is listed for CPU devices is declared, and can be launched for nothing");
     for (int i = 0; i < FORMS; i++)
         test_case_at(denoising_is_listed, TEST_AT(i), "%s: all that it asks for is listed and built ahead",
                      forms[i].lists[0]);

@@ -84,9 +84,10 @@ typedef void (*clvox_building)(void *user, const char *device, int kernels, cons
 /* From now on building is called; NULL: nothing is. */
 CLVOX_API void clvox_context_announce(clvox_context *context, clvox_building building, void *user);
 
-/* Lets up to `most` processes compile for this one (4 at most are taken): drivers' compilers work on one
- * program at a time in a process. They run `program`, which has to begin with clvox_compiler_main: mostly
- * "/proc/self/exe". They end with the context. CLVOX_ERROR_MEMORY. */
+/* Lets up to `most` processes compile beside this one (4 at most are taken): drivers' compilers work on one
+ * program at a time in a process. With PoCL they do all of it: one more is started, 8 at most. They run
+ * `program`, which has to begin with clvox_compiler_main: mostly "/proc/self/exe". They end with the
+ * context. CLVOX_ERROR_MEMORY. */
 CLVOX_API int clvox_context_compilers(clvox_context *context, const char *program, int most);
 
 /* Call this first in main of such a program, and return its result at once unless that is -1, which means

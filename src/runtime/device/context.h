@@ -71,6 +71,8 @@ struct clvox_context {
     bool packed;
     char *cache_dir; /* NULL: no cache */
     bool two_steps;  /* clv_two_steps */
+    int declared,
+        undeclared;  /* programs that PoCL compiled with declarations of clvox, and that needed its own */
     int relinked;    /* programs whose linked binary this context has put into the cache */
     char *build_identity; /* what, beside source and options, a built program depends on */
     clv_wisdom *wisdom; /* NULL: the planner goes by its own order alone */

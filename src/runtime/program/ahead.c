@@ -65,8 +65,12 @@ typedef struct work {
     clv_program_request *request;
     clv_program *program; /* of each request, where it was built here */
     clv_code *code;       /* where a process compiled it */
+    bool *settled;        /* that process has given what it will */
     int count;
     atomic_int next;
+    pthread_mutex_t lock; /* of what processes have settled */
+    pthread_cond_t news;
+    int at_work; /* threads that ask processes */
 } work;
 
 static bool is_there(const clvox_context *ctx, const clv_program_request *request)
@@ -142,43 +146,79 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
+static void settle(work *w, int index)
+{
+    pthread_mutex_lock(&w->lock);
+    if (index >= 0)
+        w->settled[index] = true;
+    else
+        w->at_work--;
+    pthread_cond_signal(&w->news);
+    pthread_mutex_unlock(&w->lock);
+}
+
 static void *let_compile(void *argument)
 {
     worker *self = argument;
     work *w = self->work;
+    clv_compiler *process = &w->ctx->compilers[self->number];
     /* Until a process is there the others take what there is. */
     while (!clv_compiler_ready(w->ctx, self->number))
         if (atomic_load(&w->next) >= w->count)
-            return NULL;
-    for (int i; (i = next_of(w)) >= 0;) {
+            goto end;
+    for (int i; !process->ended && (i = next_of(w)) >= 0;) {
         char *text = clv_program_text(w->ctx, &w->request[i]);
         if (text)
             clv_compiler_compile(w->ctx, self->number, w->request[i].options, text, &w->code[i]);
         free(text);
+        settle(w, i);
     }
+end:
+    settle(w, -1);
     return NULL;
 }
 
-/* This thread compiles here, the others let processes do it. What one of these
- * fails at is built when it is asked for, here, where it says why. */
+/* Until a process has settled one, or none is at work any more. */
+static bool wait_for(work *w, int index)
+{
+    pthread_mutex_lock(&w->lock);
+    while (!w->settled[index] && w->at_work > 0)
+        pthread_cond_wait(&w->news, &w->lock);
+    bool settled = w->settled[index];
+    pthread_mutex_unlock(&w->lock);
+    return settled;
+}
+
+static void compile_here(work *w)
+{
+    for (int i; (i = next_of(w)) >= 0; settle(w, i))
+        if (clv_program_from_text(w->ctx, &w->request[i], &w->program[i]) < 0)
+            complain(w, i);
+}
+
+/* Processes and this thread compile, or processes alone: PoCL's. What one of them fails at is built when it
+ * is asked for, here, where it says why. */
 static void compile_all(work *w)
 {
     worker workers[CLV_MOST_COMPILERS];
     int started = 0;
     int others = w->count >= WORTH_PROCESSES ? clv_compilers_start(w->ctx) : 0;
+    w->at_work = others;
     for (; started < others; started++) {
         workers[started] = (worker){.work = w, .number = started};
         if (pthread_create(&workers[started].thread, NULL, let_compile, &workers[started]))
             break;
     }
-    for (int i; (i = next_of(w)) >= 0;)
-        if (clv_program_from_text(w->ctx, &w->request[i], &w->program[i]) < 0)
-            complain(w, i);
+    for (int i = started; i < others; i++)
+        settle(w, -1);
+    if (!started || !w->ctx->two_steps)
+        compile_here(w);
+    for (int i = 0; i < w->count; i++)
+        if (!w->program[i].program && wait_for(w, i) && w->code[i].data)
+            clv_program_from_code(w->ctx, &w->request[i], &w->code[i], &w->program[i]);
     for (int i = 0; i < started; i++)
         pthread_join(workers[i].thread, NULL);
-    for (int i = 0; i < w->count; i++)
-        if (w->code[i].data)
-            clv_program_from_code(w->ctx, &w->request[i], &w->code[i], &w->program[i]);
+    compile_here(w); /* what is left where all processes have ended */
 }
 
 /* Processes hold some 300 MiB of a GPU each. Where these are not missed they
@@ -210,12 +250,13 @@ int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, con
 {
     int status = CLVOX_OK, lock = -1, lines = 0;
     double start = clv_seconds();
-    work w = {.ctx = ctx};
+    work w = {.ctx = ctx, .lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
     clv_ahead_line *line = calloc(MOST_LINES, sizeof *line);
     w.request = calloc(MOST_LINES, sizeof *w.request);
     w.program = calloc(MOST_LINES, sizeof *w.program);
     w.code = calloc(MOST_LINES, sizeof *w.code);
-    if (!line || !w.request || !w.program || !w.code) {
+    w.settled = calloc(MOST_LINES, sizeof *w.settled);
+    if (!line || !w.request || !w.program || !w.code || !w.settled) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
@@ -249,6 +290,7 @@ end:
     free(w.request);
     free(w.program);
     free(w.code);
+    free(w.settled);
     return status;
 }
 

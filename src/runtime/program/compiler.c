@@ -25,6 +25,7 @@ typedef struct lengths {
 } lengths;
 
 enum { MOST_BYTES = 1 << 28 };
+enum { MOST_OF_GPUS = 4 }; /* their drivers gain nothing beyond */
 
 static bool send_all(int to, const void *data, size_t bytes)
 {
@@ -81,11 +82,24 @@ static bool send_two(int to, const void *first, const void *second, lengths size
 
 /* ---- who asks ---- */
 
+/* PoCL's do all of it: this process only waits, and its core is theirs. Each takes 150 MB of what is the
+ * device's memory, too. One alone would be no gain. */
+static int pocl_compilers(const clvox_context *ctx, int most)
+{
+    const size_t room = ctx->limits.global_bytes >> 30;
+    int count = most > 0 ? most + 1 : 0;
+    count = count < CLV_MOST_COMPILERS ? count : CLV_MOST_COMPILERS;
+    count = (size_t)count < room ? count : (int)room;
+    return count > 1 ? count : 0;
+}
+
 int clvox_context_compilers(clvox_context *ctx, const char *program, int most)
 {
     clv_compilers_free(ctx);
     ctx->compiler_program = strdup(program);
-    ctx->compilers_allowed = most < CLV_MOST_COMPILERS ? most : CLV_MOST_COMPILERS;
+    ctx->compilers_allowed = ctx->two_steps        ? pocl_compilers(ctx, most)
+                             : most < MOST_OF_GPUS ? most
+                                                   : MOST_OF_GPUS;
     return ctx->compiler_program ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
@@ -108,7 +122,7 @@ static bool start_one(clvox_context *ctx, clv_compiler *compiler)
     if (!started)
         close(pair[0]);
     compiler->socket = pair[0];
-    compiler->ready = false;
+    compiler->ready = compiler->ended = false;
     return started;
 }
 
@@ -147,7 +161,7 @@ bool clv_compiler_ready(clvox_context *ctx, int number)
     char greeting;
     if (!h->ready && poll(&waits, 1, 10) != 0) {
         h->ready = true;
-        receive_all(h->socket, &greeting, 1);
+        h->ended = !receive_all(h->socket, &greeting, 1);
     }
     return h->ready;
 }
@@ -161,8 +175,10 @@ bool clv_compiler_compile(clvox_context *ctx, int number, const char *options, c
     while (!clv_compiler_ready(ctx, number))
         ;
     if (!send_two(socket, options, text, (lengths){strlen(options) + 1, strlen(text) + 1}) ||
-        !receive_two(socket, &code->log, &code->data, &size))
+        !receive_two(socket, &code->log, &code->data, &size)) {
+        ctx->compilers[number].ended = true;
         return false;
+    }
     code->bytes = size.second;
     if (size.second > 0)
         return true;
@@ -184,7 +200,8 @@ int clv_compiler_serve(const char *device)
     bool answered = send_all(STDIN_FILENO, "", 1); /* the greeting: ready */
     while (answered && receive_two(STDIN_FILENO, &options, &text, &size)) {
         clv_code code;
-        clv_code_compile(ctx, (const char *)text, options, &code);
+        if (clv_code_compile(ctx, (const char *)text, options, &code) == CLVOX_OK && code.to_link)
+            clv_code_launch(ctx, options, &code);
         answered = send_two(STDIN_FILENO, code.log ? code.log : "", code.data ? (const void *)code.data : "",
                             (lengths){code.log ? strlen(code.log) + 1 : 1, code.data ? code.bytes : 0});
         clv_code_free(&code);

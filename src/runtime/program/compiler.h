@@ -2,7 +2,8 @@
 /* Processes that compile for this one. Compilers of OpenCL drivers work on one
  * program at a time in a process, however many threads ask them: on an H200 56
  * kernels took 5.8 s one by one, no less in several threads, and 1.5 s in four
- * processes. */
+ * processes. PoCL compiles most of a kernel when it is first launched, which only
+ * another process can do ahead: there this one leaves everything to the others. */
 #ifndef CLV_RUNTIME_COMPILER_H
 #define CLV_RUNTIME_COMPILER_H
 
@@ -11,7 +12,7 @@
 
 #include "clvox/device.h"
 
-enum { CLV_MOST_COMPILERS = 4 };
+enum { CLV_MOST_COMPILERS = 8 };
 
 typedef struct clv_code clv_code; /* runtime/program.h */
 
@@ -20,6 +21,7 @@ typedef struct clv_compiler {
     pid_t process;
     int socket;
     bool ready;
+    bool ended; /* nothing more is to be had from it */
 } clv_compiler;
 
 /* What the programs of clvox_context_compilers are started with, beside a device's number: they call

@@ -9,6 +9,7 @@
 
 #include "base/limit.h"
 #include "runtime/plan/codeobject.h"
+#include "runtime/program/idle.h"
 #include "runtime/program/source.h"
 
 char *clv_build_identity(const clvox_device_limits *limits)
@@ -139,26 +140,72 @@ int clv_compiler_check(const clvox_context *ctx)
                                                                                       : CLVOX_OK;
 }
 
+/* PoCL's header of declarations begins with a guard: where that is defined it is left out, for clvox's own
+ * in front of the text. Its compiler counts its warnings on the terminal, but for -w. Neither changes code
+ * or a key. */
+static char *pocl_options(const char *options, bool declared)
+{
+    char *given = NULL;
+    int length = asprintf(&given, "%s -w%s", options, declared ? " -D_OPENCL_H_" : "");
+    return length < 0 ? NULL : given;
+}
+
+/* *out is there even where it does not compile, for its log; NULL: no program at all. */
+static cl_int compile_texts(clvox_context *ctx, const char **texts, cl_uint count, const char *options,
+                            bool to_link, cl_program *out)
+{
+    cl_int error;
+    *out = clCreateProgramWithSource(ctx->context, count, texts, NULL, &error);
+    if (error != CL_SUCCESS)
+        return error;
+    return to_link ? clCompileProgram(*out, 1, &ctx->device, options, 0, NULL, NULL, NULL, NULL)
+                   : clBuildProgram(*out, 1, &ctx->device, options, NULL, NULL);
+}
+
+/* With clvox's declarations. A PoCL that does not take them is not asked again and again. */
+static bool compile_declared(clvox_context *ctx, const char *text, const char *options, bool to_link,
+                             cl_program *out)
+{
+    enum { MOST_REFUSALS = 2 };
+    *out = NULL;
+    if (ctx->declared == 0 && ctx->undeclared >= MOST_REFUSALS)
+        return false;
+    char *declarations = clv_source_text("common/declared.clh"), *given = pocl_options(options, true);
+    bool compiled =
+        declarations && given &&
+        compile_texts(ctx, (const char *[]){declarations, text}, 2, given, to_link, out) == CL_SUCCESS;
+    if (!compiled && *out) {
+        char *log = build_log(*out, ctx->device);
+        clv_say(ctx, 2, "not with cl/common/declared.clh: %.500s", log ? log : "");
+        free(log);
+        clReleaseProgram(*out);
+    }
+    *(compiled ? &ctx->declared : &ctx->undeclared) += 1;
+    free(declarations);
+    free(given);
+    return compiled;
+}
+
 static int compile(clvox_context *ctx, const char *file, const char *text, const char *options, bool to_link,
                    cl_program *out, char **log)
 {
     int status = CLVOX_OK;
-    cl_int error;
     uint64_t limit, left;
+    bool pocl = is_pocl(&ctx->limits);
     char *silent = NULL;
+    cl_program program = NULL;
     *log = NULL;
-    cl_program program = clCreateProgramWithSource(ctx->context, 1, &text, NULL, &error);
-    CLV_CL(error, "clCreateProgramWithSource", file);
-    /* PoCL's compiler counts its warnings on the terminal. The option changes no code and no key. */
-    if (is_pocl(&ctx->limits) && asprintf(&silent, "%s -w", options) < 0)
-        silent = NULL;
-    const char *given = silent ? silent : options;
-    if (to_link)
-        error = clCompileProgram(program, 1, &ctx->device, given, 0, NULL, NULL, NULL, NULL);
-    else
-        error = clBuildProgram(program, 1, &ctx->device, given, NULL, NULL);
+    if (pocl && compile_declared(ctx, text, options, to_link, out)) {
+        *log = build_log(*out, ctx->device);
+        return CLVOX_OK;
+    }
+    if (pocl)
+        silent = pocl_options(options, false);
+    cl_int error = compile_texts(ctx, &text, 1, silent ? silent : options, to_link, &program);
+    if (!program)
+        CLV_CL(error, "clCreateProgramWithSource", file);
     *log = build_log(program, ctx->device);
-    if (is_pocl(&ctx->limits) && error != CL_SUCCESS && clv_address_space(&limit, &left) && left < BUILDING) {
+    if (pocl && error != CL_SUCCESS && clv_address_space(&limit, &left) && left < BUILDING) {
         status = short_of_addresses(ctx, limit);
         goto end;
     }
@@ -276,6 +323,15 @@ static cl_program load(clvox_context *ctx, const char *options, const unsigned c
         error = refused;
     }
     return error != CL_SUCCESS ? NULL : to_link ? linked(ctx, program) : program;
+}
+
+void clv_code_launch(clvox_context *ctx, const char *options, const clv_code *code)
+{
+    cl_program program = load(ctx, options, code->data, code->bytes, code->to_link);
+    if (!program)
+        return;
+    clv_launch_idle(ctx, program);
+    clReleaseProgram(program);
 }
 
 bool clv_program_from_code(clvox_context *ctx, const clv_program_request *request, const clv_code *code,

@@ -55,6 +55,10 @@ void clv_program_request_free(clv_program_request *request);
 int clv_code_compile(clvox_context *ctx, const char *text, const char *options, clv_code *code);
 void clv_code_free(clv_code *code);
 
+/* PoCL's second compiler makes a kernel a function of work-groups when it is first launched, and keeps that
+ * on disk for all processes: launches what was compiled, so that others need not wait for it. */
+void clv_code_launch(clvox_context *ctx, const char *options, const clv_code *code);
+
 /* The text that a compiler gets for a request; the caller frees it. NULL without memory. */
 char *clv_program_text(const clvox_context *ctx, const clv_program_request *request);
 
