@@ -218,8 +218,7 @@ static int check_recast(const pipeline *p)
         before += fabs((double)p->moving->data[i] - mean);
         after += fabs((double)p->moving->data[i] - (double)p->recast[i]);
     }
-    return after < .5 * before ? CLVOX_OK
-                               : bench_wrong(p->ctx, p->name, "%.4g of %.4g left", after, before);
+    return after < .5 * before ? CLVOX_OK : bench_wrong(p->ctx, p->name, "%.4g of %.4g left", after, before);
 }
 
 /* The host's work alone: it reads two volumes and writes one. */

@@ -572,8 +572,14 @@ int clv_recast_again(clv_registration *run, double sigma, const clvox_grid *at, 
     for (int k = 0; k < 2; k++) {
         const size_t voxels = clvox_grid_voxels(grid[k]);
         bool made;
-        recast r = {.grid = grid[k], .samples = at, .image = there[k], .other = there[!k], .values = own_values,
-                    .out = out, .map = &map[k], .field = field[k] ? vectors : NULL};
+        recast r = {.grid = grid[k],
+                    .samples = at,
+                    .image = there[k],
+                    .other = there[!k],
+                    .values = own_values,
+                    .out = out,
+                    .map = &map[k],
+                    .field = field[k] ? vectors : NULL};
         if (field[k])
             CLV_TRY(clv_field_read(run->ctx, field[k], n, 0, n, vectors, r.strides));
         CLV_TRY(clv_buffer_read(run->ctx, image[k], 0, own_values, voxels * sizeof *own_values));
