@@ -240,7 +240,8 @@ static void displacements_count(void **state)
                     k ? "moving" : "fixed", error[k], blind[k]);
 }
 
-/* Meanings belong to places of the image, wherever the middle has them: here they turn round at X / 2 of the fixed one. */
+/* Meanings belong to places of the image, wherever the middle has them: here they turn round at X / 2 of the
+ * fixed one. */
 static void places_follow(void **state)
 {
     (void)state;
