@@ -206,8 +206,8 @@ end:
     return status;
 }
 
-/* Of what the other contrast's values deviate from their mean at most half is left: they are a function of the
- * image's but for the noise of both. */
+/* Of what the other contrast's values deviate from their mean at most half is left: they are a function of
+ * the image's but for the noise of both. */
 static int check_recast(const pipeline *p)
 {
     const size_t n = clvox_grid_voxels(&p->grid);

@@ -585,8 +585,8 @@ static double litres(const clv_registration *run)
     return least;
 }
 
-/* What values mean in an image of another contrast is known better once the images lie on one another: then all
- * is done again. Crops have too few tissues for that, and end no better. */
+/* What values mean in an image of another contrast is known better once the images lie on one another: then
+ * all is done again. Crops have too few tissues for that, and end no better. */
 int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *last)
 {
     static const double LEAST = 1;
