@@ -304,7 +304,8 @@ static int watch(void *user, const clvox_step *step)
     return 0;
 }
 
-/* Heads are registered twice, crops once; either way exchanged images give the same map there and back. */
+/* Heads are registered twice, crops once; either way a second call gives the same bits, and exchanged images the
+ * inverse affine and as many starts. */
 static void heads_are_registered_twice(void **state)
 {
     const bool head = *(const int *)*state;
@@ -330,6 +331,15 @@ static void heads_are_registered_twice(void **state)
     o.progress = NULL;
     assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &again));
     assert_true(pair_same(r.warp, again.warp));
+    clvox_register_result_destroy(&again);
+    s = (seen){0, 0};
+    o.progress = watch;
+    assert_ok(pair_register(ctx, p.moving, p.fixed, NULL, NULL, &o, &again));
+    assert_int_equal(s.starts, head ? 2 : 1);
+    double product[4][4];
+    clv_matrix_multiply(CLV_MATRIX(r.matrix), CLV_MATRIX(again.matrix), product);
+    for (int i = 0; i < 16; i++)
+        assert_true(fabs(product[i / 4][i % 4] - (i % 5 == 0)) < 1e-12);
     const double error = pair_error(&p, &r, NULL, &largest), start = pair_start(&p, NULL);
     assert_that(error < .7 * start, "%g voxels of %g", error, start);
     assert_true(r.metric_after > r.metric_linear);
