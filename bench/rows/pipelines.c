@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole pipelines on phantoms, from host memory to host memory. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench_table.h"
@@ -13,6 +14,7 @@
 #include "phantom/surface.h"
 #include "surface/denoise.h"
 #include "phantom/tensor.h"
+#include "register/recast.h"
 
 /* A pipeline with what it works on, and what the phantom says of its result. */
 typedef struct pipeline {
@@ -26,6 +28,7 @@ typedef struct pipeline {
     clv_phantom_warp warp;
     clvox_volume *fixed, *moving;
     clvox_register_options options;
+    float *recast;
     /* Tensors. */
     clvox_volume *dwi, *mask, *truth, *fa;
     clvox_gradients *gradients;
@@ -40,6 +43,7 @@ static void release(pipeline *p)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clvox_volume_destroy(all[i]);
     clvox_gradients_destroy(&p->gradients);
+    free(p->recast);
 }
 
 static int wrong(const pipeline *p, double got, double limit, const char *what)
@@ -196,6 +200,58 @@ static int registrations(bench_run *run)
             snprintf(p.name, sizeof p.name, "register %s %s", models[m].name, presets[k]);
             CLV_TRY(time_pipeline(run, &p, call_register, "deformation", bytes));
         }
+end:
+    release(&p);
+    clv_phantom_free(&phantom);
+    return status;
+}
+
+/* Of what the other contrast's values deviate from their mean at most half is left: they are a function of
+ * the image's but for the noise of both. */
+static int check_recast(const pipeline *p)
+{
+    const size_t n = clvox_grid_voxels(&p->grid);
+    double mean = 0, before = 0, after = 0;
+    for (size_t i = 0; i < n; i++)
+        mean += (double)p->moving->data[i] / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        before += fabs((double)p->moving->data[i] - mean);
+        after += fabs((double)p->moving->data[i] - (double)p->recast[i]);
+    }
+    return after < .5 * before ? CLVOX_OK : bench_wrong(p->ctx, p->name, "%.4g of %.4g left", after, before);
+}
+
+/* The host's work alone: it reads two volumes and writes one. */
+static int call_recast(void *what)
+{
+    static const double NEARBY = 20;
+    pipeline *p = what;
+    bool made;
+    int status = clv_recast_image(&p->grid, p->fixed->data, p->moving->data, NEARBY, p->recast, &made);
+    p->bytes = 3 * (double)clvox_grid_voxels(&p->grid) * sizeof(float);
+    return status >= 0 && p->check ? check_recast(p) : status;
+}
+
+static int recasts(bench_run *run)
+{
+    int status = CLVOX_OK;
+    const double spacing[3] = {1, 1, 1};
+    pipeline p = {.ctx = run->ctx, .name = "recast nearby"};
+    clv_phantom phantom = {0};
+    clvox_phantom_grid(run->size, spacing, false, &p.grid);
+    const size_t n = clvox_grid_voxels(&p.grid);
+    CLV_TRY(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &p.grid, 1, 0, &phantom));
+    CLV_TRY(clv_phantom_image(&phantom, &p.grid, NULL, NULL, 1, &p.fixed));
+    CLV_TRY(clv_phantom_image(&phantom, &p.grid, NULL, NULL, 2, &p.moving));
+    p.recast = malloc(n * sizeof *p.recast);
+    if (!p.recast) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        goto end;
+    }
+    for (size_t i = 0; i < n; i++)
+        p.moving->data[i] = fminf(5 * p.moving->data[i], 300 - p.moving->data[i]);
+    CLV_TRY(bench_host_limit(run));
+    CLV_TRY(time_pipeline(run, &p, call_recast, NULL, 0));
 end:
     release(&p);
     clv_phantom_free(&phantom);
@@ -382,6 +438,7 @@ int bench_pipelines(bench_run *run)
     CLV_TRY(bench_limits(run));
     bench_heading(run, "pipeline");
     CLV_TRY(registrations(run));
+    CLV_TRY(recasts(run));
     CLV_TRY(tensors(run));
     CLV_TRY(surfaces(run));
 end:

@@ -29,6 +29,7 @@
 #include "register/compositive.h"
 #include "register/metric/metric.h"
 #include "register/pyramid.h"
+#include "register/recast.h"
 #include "register/shapes.h"
 #include "transform/invert.h"
 
@@ -509,7 +510,8 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     return count;
 }
 
-int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *last)
+/* All levels from the start on, which are a part of the whole run. */
+static int run_levels(clv_registration *run, double part, clvox_register_result *result, clvox_grid *last)
 {
     int status = CLVOX_OK;
     clv_compositive *own = clv_compositive_of(run);
@@ -541,12 +543,61 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
         clv_solver_options how;
         if (operator_of(run, &at, &op, &how))
             CLV_TRY(clv_solver_create(run->ctx, &op, &how, &own->solver_workspace, &own->solver));
-        CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? share[i] / total : 0, &result->iterations[i]));
+        CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? part * share[i] / total : 0,
+                          &result->iterations[i]));
         clv_solver_destroy(&own->solver);
     }
     *last = at;
-    result->solver = own->solves;
 end:
     clv_solver_destroy(&own->solver);
+    return status;
+}
+
+/* Recasts the images again where the displacements on grid `from` lead, which are lost. */
+static int recast_again(clv_registration *run, const clvox_grid *from)
+{
+    /* mm: of what values are looked at together, and from one place looked at to the next. */
+    static const double NEARBY = 10, APART = 2;
+    int status = CLVOX_OK;
+    clv_compositive *own = clv_compositive_of(run);
+    clv_buffer *halves[2] = {run->u, own->u_fixed};
+    double edge[3], factor[3];
+    clvox_grid at;
+    clvox_grid_spacing(&run->domain, edge);
+    for (int i = 0; i < 3; i++)
+        factor[i] = fmax(1, APART / edge[i]);
+    clv_pyramid_grid(&run->domain, factor, &at);
+    for (int k = 0; k < 2 && halves[k]; k++)
+        CLV_TRY(clv_pyramid_carry(run, halves[k], from, &at, own->velocity));
+    CLV_TRY(clv_recast_again(run, NEARBY, &at, run->u, own->u_fixed));
+end:
+    return status;
+}
+
+/* Litres of the smaller image. */
+static double litres(const clv_registration *run)
+{
+    const clvox_grid *grids[2] = {&run->fixed_grid, &run->moving_grid};
+    double least = INFINITY;
+    for (int i = 0; i < 2; i++)
+        least = fmin(least, 1e-6 * (double)clvox_grid_voxels(grids[i]) *
+                                fabs(clv_matrix_determinant(CLV_MATRIX(grids[i]->to_ras))));
+    return least;
+}
+
+/* What values mean in an image of another contrast is known better once the images lie on one another: then
+ * all is done again. Crops have too few tissues for that, and end no better. */
+int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *last)
+{
+    static const double LEAST = 1;
+    int status = CLVOX_OK;
+    const bool again = run->recast && litres(run) >= LEAST;
+    CLV_TRY(run_levels(run, again ? .5 : 1, result, last));
+    if (again) {
+        CLV_TRY(recast_again(run, last));
+        CLV_TRY(run_levels(run, .5, result, last));
+    }
+    result->solver = clv_compositive_of(run)->solves;
+end:
     return status;
 }

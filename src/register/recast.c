@@ -8,6 +8,7 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "op/image/resample.h"
+#include "transform/field.h"
 
 /* Sums are kept by cells of space, CELLS of them a sigma, and by bins of the value: an item of a cell
  * is, for all bins, how many voxels there are, and then the sum of the other image over them. */
@@ -21,14 +22,21 @@ static const double TAIL = 1e-3;
 static const float PRIOR = 6;
 
 typedef struct recast {
-    const clvox_grid *grid;
-    const float *image, *other;
+    const clvox_grid *grid, *samples; /* of what is recast, and of what is known of both images */
+    const float *image, *other;       /* at samples */
+    const float *values;              /* what is recast, on grid */
     float *out;
+    /* Where samples lie on grid, its voxels; field NULL: there where they are, and samples is grid. */
+    const clv_map *map;
+    const float *field; /* mm along the axes of samples, strides of voxels and of components */
+    size_t strides[2];
     int step[3];         /* from one sampled voxel to the next */
     double low, per_bin; /* bin of a value: (value - low) * per_bin */
     int cells[3];
     double per_cell[3]; /* cells a voxel */
     float *sums, *next; /* [z][y][x][WIDE] */
+    int axis;           /* that is blurred, by a Gaussian of sigma cells */
+    double sigma;
     double all[WIDE];   /* over the whole image: floats do not add up so many */
     float mean[BINS];
 } recast;
@@ -38,14 +46,14 @@ static bool known(const recast *r, size_t i)
     return isfinite(r->image[i]) && isfinite(r->other[i]);
 }
 
-#define EACH_SAMPLE(r, x, y, z)                                    \
-    for (int z = 0; z < (r)->grid->size[2]; z += (r)->step[2])     \
-        for (int y = 0; y < (r)->grid->size[1]; y += (r)->step[1]) \
-            for (int x = 0; x < (r)->grid->size[0]; x += (r)->step[0])
+#define EACH_SAMPLE(r, x, y, z)                                       \
+    for (int z = 0; z < (r)->samples->size[2]; z += (r)->step[2])     \
+        for (int y = 0; y < (r)->samples->size[1]; y += (r)->step[1]) \
+            for (int x = 0; x < (r)->samples->size[0]; x += (r)->step[0])
 
-static size_t at_of(const recast *r, int x, int y, int z)
+static size_t at_of(const clvox_grid *grid, int x, int y, int z)
 {
-    const int *size = r->grid->size;
+    const int *size = grid->size;
     return ((size_t)z * (size_t)size[1] + (size_t)y) * (size_t)size[0] + (size_t)x;
 }
 
@@ -56,7 +64,7 @@ static bool range_of(recast *r)
     double counts[FINE] = {0};
     EACH_SAMPLE(r, x, y, z)
     {
-        size_t i = at_of(r, x, y, z);
+        size_t i = at_of(r->samples, x, y, z);
         if (!known(r, i))
             continue;
         low = fmin(low, (double)r->image[i]);
@@ -69,7 +77,7 @@ static bool range_of(recast *r)
         return false;
     EACH_SAMPLE(r, x, y, z)
     {
-        size_t i = at_of(r, x, y, z);
+        size_t i = at_of(r->samples, x, y, z);
         if (known(r, i))
             counts[(int)fmin(FINE - 1, ((double)r->image[i] - low) / (high - low) * FINE)]++;
     }
@@ -112,15 +120,17 @@ static void spread(float *item)
     memcpy(item, out, sizeof out);
 }
 
-/* Sums along an axis of cells, into r->next, which changes places with r->sums. */
-static void blur(recast *r, int axis, double sigma)
+/* A plane of cells, blurred along the axis. */
+static int blur_plane(void *user, size_t index, int worker)
 {
+    const recast *r = user;
     float weight[LONGEST + 1];
-    int reach = weights_of(sigma, weight), n[3] = {r->cells[0], r->cells[1], r->cells[2]};
-    size_t step = WIDE * (size_t)(axis > 0 ? n[0] : 1) * (size_t)(axis > 1 ? n[1] : 1),
-           items = (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
-    for (size_t i = 0; i < items; i++) {
-        int at = (int)(i * WIDE / step % (size_t)n[axis]);
+    const int reach = weights_of(r->sigma, weight), *n = r->cells, axis = r->axis;
+    const size_t step = WIDE * (size_t)(axis > 0 ? n[0] : 1) * (size_t)(axis > 1 ? n[1] : 1),
+                 items = (size_t)n[0] * (size_t)n[1];
+    (void)worker;
+    for (size_t i = index * items; i < (index + 1) * items; i++) {
+        const int at = (int)(i * WIDE / step % (size_t)n[axis]);
         float *to = r->next + i * WIDE;
         memset(to, 0, WIDE * sizeof *to);
         for (int k = at < reach ? -at : -reach; k <= reach && at + k < n[axis]; k++) {
@@ -129,9 +139,19 @@ static void blur(recast *r, int axis, double sigma)
                 to[b] += w * from[b];
         }
     }
+    return 0;
+}
+
+/* Sums along an axis of cells, into r->next, which changes places with r->sums. */
+static int blur(recast *r, int axis, double sigma)
+{
+    r->axis = axis;
+    r->sigma = sigma;
+    int status = clvox_parallel((size_t)r->cells[2], blur_plane, r);
     float *swap = r->sums;
     r->sums = r->next;
     r->next = swap;
+    return status;
 }
 
 /* Means of the whole image by bin; where it has none, those of the nearest bin that has. */
@@ -150,6 +170,21 @@ static void whole(recast *r)
     }
 }
 
+/* The means of a plane of cells, where their sums were. */
+static int means(void *user, size_t index, int worker)
+{
+    const recast *r = user;
+    const size_t items = (size_t)r->cells[0] * (size_t)r->cells[1];
+    (void)worker;
+    for (size_t i = index * items; i < (index + 1) * items; i++) {
+        float *item = r->sums + i * WIDE;
+        spread(item);
+        for (int b = 0; b < BINS; b++)
+            item[b] = (item[BINS + b] + PRIOR * r->mean[b]) / (item[b] + PRIOR);
+    }
+    return 0;
+}
+
 /* A plane of the result: the cells' means, linearly between cells and between bins. */
 static int plane(void *user, size_t index, int worker)
 {
@@ -158,13 +193,13 @@ static int plane(void *user, size_t index, int worker)
     (void)worker;
     for (int y = 0; y < size[1]; y++)
         for (int x = 0; x < size[0]; x++) {
-            const size_t i = at_of(r, x, y, (int)index);
+            const size_t i = at_of(r->grid, x, y, (int)index);
             const double place[3] = {x * r->per_cell[0], y * r->per_cell[1], (double)index * r->per_cell[2]};
-            if (!isfinite(r->image[i])) {
-                r->out[i] = r->image[i];
+            if (!isfinite(r->values[i])) {
+                r->out[i] = r->values[i];
                 continue;
             }
-            const double bin = bin_of(r, r->image[i]);
+            const double bin = bin_of(r, r->values[i]);
             const int b = (int)fmin(BINS - 2, bin);
             float part[3], mean = 0, up = (float)(bin - b);
             int low[3];
@@ -191,62 +226,84 @@ static int plane(void *user, size_t index, int worker)
     return 0;
 }
 
-int clv_recast_image(const clvox_grid *grid, const float *image, const float *other, double sigma, float *out,
-                     bool *made)
+/* Which cell a sample is in; false where it is not on the grid. */
+static bool cell_of(const recast *r, int x, int y, int z, size_t i, size_t *item)
+{
+    double at[3] = {x, y, z};
+    if (r->map) {
+        const double from[4] = {x, y, z, 1};
+        for (int a = 0; a < 3; a++) {
+            at[a] = 0;
+            for (int k = 0; k < 4; k++)
+                at[a] += (double)r->map->linear[a][k] * from[k];
+            for (int k = 0; k < 3 && r->field; k++)
+                at[a] += (double)r->map->shift[a][k] *
+                         (double)r->field[i * r->strides[0] + (size_t)k * r->strides[1]];
+            if (!(at[a] >= 0 && at[a] <= r->grid->size[a] - 1))
+                return false;
+        }
+    }
+    *item = ((size_t)(at[2] * r->per_cell[2] + .5) * (size_t)r->cells[1] +
+             (size_t)(at[1] * r->per_cell[1] + .5)) *
+                (size_t)r->cells[0] +
+            (size_t)(at[0] * r->per_cell[0] + .5);
+    return true;
+}
+
+static int make(recast *r, double sigma, bool *made)
 {
     int status = CLVOX_OK;
-    recast r = {.grid = grid, .image = image, .other = other, .out = out};
     double edge[3], cell = CELL * sigma, reach[3];
     size_t items = 1;
-    clvox_grid_spacing(grid, edge);
     *made = false;
+    clvox_grid_spacing(r->samples, edge);
+    for (int a = 0; a < 3; a++)
+        r->step[a] = (int)fmax(1, fmin(8, SAMPLE / edge[a] + .01));
+    clvox_grid_spacing(r->grid, edge);
     for (int a = 0; a < 3; a++) {
-        r.step[a] = (int)fmax(1, fmin(8, SAMPLE / edge[a] + .01));
-        r.per_cell[a] = isfinite(sigma) ? edge[a] / fmax(cell, edge[a]) : 0;
-        reach[a] = isfinite(sigma) ? sigma / edge[a] * r.per_cell[a] : 0;
-        r.cells[a] = (int)((grid->size[a] - 1) * r.per_cell[a] + .5) + 1;
-        items *= (size_t)r.cells[a];
+        r->per_cell[a] = isfinite(sigma) ? edge[a] / fmax(cell, edge[a]) : 0;
+        reach[a] = isfinite(sigma) ? sigma / edge[a] * r->per_cell[a] : 0;
+        r->cells[a] = (int)((r->grid->size[a] - 1) * r->per_cell[a] + .5) + 1;
+        items *= (size_t)r->cells[a];
     }
-    if (!range_of(&r))
+    if (!range_of(r))
         return CLVOX_OK;
-    r.sums = calloc(2 * items * WIDE, sizeof *r.sums);
-    float *all = r.sums;
+    r->sums = calloc(2 * items * WIDE, sizeof *r->sums);
+    float *all = r->sums;
     if (!all)
         return clvox_fail(CLVOX_ERROR_MEMORY, "registration: out of host memory");
-    r.next = r.sums + items * WIDE;
-    EACH_SAMPLE(&r, x, y, z)
+    r->next = r->sums + items * WIDE;
+    EACH_SAMPLE(r, x, y, z)
     {
-        size_t i = at_of(&r, x, y, z);
-        if (!known(&r, i))
+        size_t item, i = at_of(r->samples, x, y, z);
+        if (!known(r, i) || !cell_of(r, x, y, z, i, &item))
             continue;
-        size_t item =
-            ((size_t)(z * r.per_cell[2] + .5) * (size_t)r.cells[1] + (size_t)(y * r.per_cell[1] + .5)) *
-                (size_t)r.cells[0] +
-            (size_t)(x * r.per_cell[0] + .5);
-        const int bin = (int)(bin_of(&r, image[i]) + .5);
-        float *to = r.sums + item * WIDE + bin;
+        const int bin = (int)(bin_of(r, r->image[i]) + .5);
+        float *to = r->sums + item * WIDE + bin;
         to[0]++;
-        to[BINS] += other[i];
-        r.all[bin]++;
-        r.all[BINS + bin] += (double)other[i];
+        to[BINS] += r->other[i];
+        r->all[bin]++;
+        r->all[BINS + bin] += (double)r->other[i];
     }
     for (int b = 0; b < WIDE && items == 1; b++)
-        r.sums[b] = (float)r.all[b];
-    whole(&r);
+        r->sums[b] = (float)r->all[b];
+    whole(r);
     for (int a = 0; a < 3 && isfinite(sigma); a++)
-        if (reach[a] > 0 && r.cells[a] > 1)
-            blur(&r, a, reach[a]);
-    for (size_t i = 0; i < items; i++) {
-        float *item = r.sums + i * WIDE;
-        spread(item);
-        for (int b = 0; b < BINS; b++)
-            item[b] = (item[BINS + b] + PRIOR * r.mean[b]) / (item[b] + PRIOR);
-    }
-    CLV_TRY(clvox_parallel((size_t)grid->size[2], plane, &r));
+        if (reach[a] > 0 && r->cells[a] > 1)
+            CLV_TRY(blur(r, a, reach[a]));
+    CLV_TRY(clvox_parallel((size_t)r->cells[2], means, r));
+    CLV_TRY(clvox_parallel((size_t)r->grid->size[2], plane, r));
     *made = true;
 end:
     free(all);
     return status;
+}
+
+int clv_recast_image(const clvox_grid *grid, const float *image, const float *other, double sigma, float *out,
+                     bool *made)
+{
+    recast r = {.grid = grid, .samples = grid, .image = image, .other = other, .values = image, .out = out};
+    return make(&r, sigma, made);
 }
 
 /* Two images of a run, of one side and of the other, on grids of their own. */
@@ -334,7 +391,7 @@ double clv_recast_agreement(const clvox_grid *grid, const float *a, const float 
     double least[2], sum = 0;
     int count = 0;
     for (int k = 0; k < 2; k++) {
-        recast r = {.grid = grid, .image = k ? b : a, .other = k ? a : b, .step = {1, 1, 1}};
+        recast r = {.samples = grid, .image = k ? b : a, .other = k ? a : b, .step = {1, 1, 1}};
         if (!range_of(&r))
             return NAN;
         least[k] = CONTENT * pow((BINS - 1) / r.per_bin, 2);
@@ -467,6 +524,72 @@ int clv_recast_run(clv_registration *run, double sigma, bool *made)
         CLV_TRY(clv_recast_undo(run));
 end:
     return status;
+}
+
+/* An image's values on a grid that map and u lead from, NaN outside of the image and of its mask. */
+static int look_up(clv_registration *run, const clv_buffer *image, const clv_buffer *mask,
+                   const clvox_grid *grid, const clvox_grid *to, const clv_map *map, const clv_buffer *u,
+                   float *values, float *scratch)
+{
+    int status = CLVOX_OK;
+    const size_t n = clvox_grid_voxels(to);
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(image, grid->size), map, u, CLV_LINEAR, NAN,
+                     CLV_VOLUME(run->scratch_a, to->size)));
+    CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, values, n * sizeof *values));
+    if (!mask)
+        return CLVOX_OK;
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(mask, grid->size), map, u, CLV_NEAREST, 0,
+                     CLV_VOLUME(run->scratch_a, to->size)));
+    CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, scratch, n * sizeof *scratch));
+    for (size_t i = 0; i < n; i++)
+        if (!(scratch[i] > 0))
+            values[i] = NAN;
+end:
+    return status;
+}
+
+int clv_recast_again(clv_registration *run, double sigma, const clvox_grid *at, const clv_buffer *u,
+                     const clv_buffer *u_fixed)
+{
+    int status = CLVOX_OK;
+    const int own = own_of(run);
+    /* With the fixed image as it is, and with the moving one. */
+    const clv_channel *channel[2] = {&run->channels[own], &run->channels[!own]};
+    const clvox_grid *grid[2] = {&run->fixed_grid, &run->moving_grid};
+    const clv_buffer *image[2] = {channel[0]->fixed, channel[1]->moving}, *field[2] = {u_fixed, u},
+                     *mask[2] = {run->fixed_mask, run->moving_mask};
+    clv_buffer *to[2] = {channel[1]->fixed, channel[0]->moving};
+    const size_t n = clvox_grid_voxels(at), most = (size_t)(run->n > run->m ? run->n : run->m);
+    clv_map map[2];
+    float *values = malloc((5 * n + 2 * most) * sizeof *values), *there[2] = {values, values + n},
+          *vectors = values + 2 * n, *own_values = values + 5 * n, *out = own_values + most;
+    if (!values)
+        return CLVOX_OK;
+    clv_map_between(at, grid[0], NULL, 1, &map[0]);
+    clv_map_between(at, grid[1], CLV_MATRIX(run->matrix), 1, &map[1]);
+    for (int k = 0; k < 2; k++)
+        CLV_TRY(look_up(run, image[k], mask[k], grid[k], at, &map[k], field[k], there[k], vectors));
+    for (int k = 0; k < 2; k++) {
+        const size_t voxels = clvox_grid_voxels(grid[k]);
+        bool made;
+        recast r = {.grid = grid[k],
+                    .samples = at,
+                    .image = there[k],
+                    .other = there[!k],
+                    .values = own_values,
+                    .out = out,
+                    .map = &map[k],
+                    .field = field[k] ? vectors : NULL};
+        if (field[k])
+            CLV_TRY(clv_field_read(run->ctx, field[k], n, 0, n, vectors, r.strides));
+        CLV_TRY(clv_buffer_read(run->ctx, image[k], 0, own_values, voxels * sizeof *own_values));
+        CLV_TRY(make(&r, sigma, &made));
+        if (made)
+            CLV_TRY(clv_buffer_write(run->ctx, to[k], 0, out, voxels * sizeof *out));
+    }
+end:
+    free(values);
+    return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
 }
 
 int clv_recast_undo(clv_registration *run)

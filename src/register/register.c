@@ -354,6 +354,10 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
         result->exchanged = run.exchanged;
         CLV_TRY(deform->run(&run, result));
         clv_shapes_report(&run, result);
+        if (run.recast) { /* as they were recast last */
+            CLV_TRY(clv_register_measure(&run, false, NULL, &before));
+            CLV_TRY(clv_register_measure(&run, true, NULL, &linear));
+        }
         CLV_TRY(clv_register_measure(&run, true, run.u, &after));
     }
     state_metric(&before, &linear, &after, result);

@@ -14,7 +14,7 @@ prints '^copy  '; prints '^fluid iteration'; prints '^register syn default'
 names log/b.json kernels '"warp linear", "force", "gaussian 1.7 field", "energy", "mppca 64 volumes", "level distance 8",
     "flow forward, 10 steps", "flow adjoint, 10 steps", "lddmm iteration, 10 steps", "shooting iteration, 10 steps"'
 names log/b.json nlm '"patch average", "pruned, noise 0.3"'
-names log/b.json pipelines '"register syn quick", "register unbiased default", "tensor fit, denoise, measures", "surface denoise"'
+names log/b.json pipelines '"register syn quick", "register unbiased default", "recast nearby", "tensor fit, denoise, measures", "surface denoise"'
 json log/b.json '{"copy", "multiply-add fp32", "local memory", "atomics, one counter", "launch", "upload, pinned"} <= {c["name"] for c in j["ceilings"]}'
 json log/b.json 'all(r["verified"] and len(r["samples"]) >= 3 for r in j["rows"])'
 json log/b.json 'all("device_seconds" in r for r in j["rows"] if r["group"] == "kernels")'

@@ -2,6 +2,7 @@
 /* Images given one another's contrast: means against sums over all voxels, known answers, and a run's
  * channels. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/matrix.h"
@@ -12,7 +13,7 @@
 enum { X = 32, Y = 30, Z = 28, N = X * Y * Z };
 
 static clvox_context *ctx;
-static float image[N], other[N], out[N];
+static float image[N], inward[N], other[N], out[N];
 static const clvox_grid grid = {{X, Y, Z}, {{2, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 2, 0}, {0, 0, 0, 1}}};
 
 /* Smooth waves from 0 to 1, more than two of them along each axis. */
@@ -149,6 +150,204 @@ static void agreement_has_a_sign(void **state)
     assert_true(isnan(clv_recast_agreement(&grid, image, other)));
 }
 
+/* A run of an image and of another contrast of it that lies SHIFT mm away along x, as its two channels. */
+static const float SHIFT = 12;
+typedef struct shifted {
+    clv_registration run;
+    clv_buffer *u, *u_fixed;
+} shifted;
+
+static void make_shifted(shifted *s, float to_moving, float to_fixed)
+{
+    static float field[3 * N];
+    const size_t bytes = N * sizeof(float);
+    waves(image);
+    for (int i = 0; i < N; i++) {
+        const double x = i % X - (double)SHIFT / 2, y = i / X % Y, z = i / X / Y;
+        other[i] = 3 - 2 * (float)(.5 + .5 * sin(.45 * x + .2 * z) * cos(.4 * y - .3 * z));
+    }
+    *s = (shifted){.run = {.ctx = ctx,
+                           .fixed_grid = grid,
+                           .moving_grid = grid,
+                           .domain = grid,
+                           .n = N,
+                           .m = N,
+                           .channel_count = 2,
+                           .recast = true}};
+    clv_matrix_identity(s->run.matrix);
+    s->run.channels[0].fixed = harness_upload(ctx, image, bytes);
+    s->run.channels[0].moving = harness_output(ctx, bytes);
+    s->run.channels[1].fixed = harness_output(ctx, bytes);
+    s->run.channels[1].moving = harness_upload(ctx, other, bytes);
+    s->run.scratch_a = harness_output(ctx, bytes);
+    for (int i = 0; i < 3 * N; i++)
+        field[i] = i < N ? to_moving : 0;
+    s->u = harness_upload_field(ctx, field, N);
+    for (int i = 0; i < 3 * N; i++)
+        field[i] = i < N ? to_fixed : 0;
+    s->u_fixed = harness_upload_field(ctx, field, N);
+}
+
+static void free_shifted(shifted *s)
+{
+    clv_buffer **all[] = {&s->run.channels[0].fixed,
+                          &s->run.channels[0].moving,
+                          &s->run.channels[1].fixed,
+                          &s->run.channels[1].moving,
+                          &s->run.scratch_a,
+                          &s->run.fixed_mask,
+                          &s->run.moving_mask,
+                          &s->u,
+                          &s->u_fixed};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        clv_buffer_destroy(all[i]);
+}
+
+/* Mean error of the recast fixed and of the recast moving image, away from what does not meet. */
+static void errors_of(const shifted *s, double error[2])
+{
+    enum { EDGE = 8 };
+    int count = 0;
+    error[0] = error[1] = 0;
+    harness_download(ctx, s->run.channels[1].fixed, out, sizeof out);
+    harness_download(ctx, s->run.channels[0].moving, inward, sizeof inward);
+    for (int i = 0; i < N; i++)
+        if (i % X >= EDGE && i % X < X - EDGE && i / X % Y < Y / 2) {
+            error[0] += fabs((double)out[i] - (3 - 2 * (double)image[i]));
+            error[1] += fabs((double)inward[i] - (3 - (double)other[i]) / 2);
+            count++;
+        }
+    error[0] /= count;
+    error[1] /= count;
+}
+
+/* Where the displacements from a middle lead, and not where the voxels lie, tells what a value means. */
+static void displacements_count(void **state)
+{
+    const float share = *(const int *)*state / 10.f; /* of the shift that is the fixed image's half */
+    double error[2], blind[2];
+    shifted s;
+    make_shifted(&s, (1 - share) * SHIFT, -share * SHIFT);
+    assert_ok(clv_recast_again(&s.run, 20, &grid, s.u, share > 0 ? s.u_fixed : NULL));
+    errors_of(&s, error);
+    free_shifted(&s);
+    make_shifted(&s, 0, 0);
+    assert_ok(clv_recast_again(&s.run, 20, &grid, s.u, s.u_fixed));
+    errors_of(&s, blind);
+    free_shifted(&s);
+    for (int k = 0; k < 2; k++)
+        assert_that(error[k] < .04 && blind[k] > .1, "%s: %g, without displacements %g",
+                    k ? "moving" : "fixed", error[k], blind[k]);
+}
+
+/* Meanings belong to places of the image, wherever the middle has them: here they turn round at X / 2 of the
+ * fixed one. */
+static void places_follow(void **state)
+{
+    (void)state;
+    double error = 0;
+    int count = 0;
+    shifted s;
+    make_shifted(&s, 0, -SHIFT);
+    for (int i = 0; i < N; i++)
+        if (i % X - SHIFT / 2 >= X / 2)
+            other[i] = 4 - other[i];
+    clv_buffer_destroy(&s.run.channels[1].moving);
+    s.run.channels[1].moving = harness_upload(ctx, other, sizeof other);
+    assert_ok(clv_recast_again(&s.run, 5, &grid, s.u, s.u_fixed));
+    harness_download(ctx, s.run.channels[1].fixed, out, sizeof out);
+    free_shifted(&s);
+    for (int i = 0; i < N; i++) {
+        const int from = i % X - X / 2;
+        if (abs(from) > 6 || abs(from) < 3)
+            continue;
+        error += fabs((double)out[i] - (from < 0 ? 3 - 2 * (double)image[i] : 1 + 2 * (double)image[i]));
+        count++;
+    }
+    assert_that(error / count < .15, "%g", error / count);
+}
+
+/* Nothing is learned where a mask, of either image, says that its values mean nothing. */
+static void masks_count(void **state)
+{
+    const bool moving = *(const int *)*state;
+    static float mask[N];
+    double error[2];
+    shifted s;
+    make_shifted(&s, SHIFT, 0);
+    for (int i = 0; i < N; i++) {
+        mask[i] = i / X % Y < Y / 2;
+        if (!(mask[i] > 0))
+            (moving ? other : image)[i] = (float)(i % 13) / 13 + (moving ? 1 : 0);
+    }
+    clv_buffer **garbled = moving ? &s.run.channels[1].moving : &s.run.channels[0].fixed;
+    clv_buffer_destroy(garbled);
+    *garbled = harness_upload(ctx, moving ? other : image, sizeof other);
+    *(moving ? &s.run.moving_mask : &s.run.fixed_mask) = harness_upload(ctx, mask, sizeof mask);
+    assert_ok(clv_recast_again(&s.run, INFINITY, &grid, s.u, NULL));
+    errors_of(&s, error);
+    free_shifted(&s);
+    assert_that(error[0] < .04 && error[1] < .04, "%g and %g", error[0], error[1]);
+}
+
+typedef struct seen {
+    int starts;
+    double fraction;
+} seen;
+
+static int watch(void *user, const clvox_step *step)
+{
+    seen *s = user;
+    s->starts += step->level == 0 && step->iteration == 0;
+    assert_true(step->fraction >= s->fraction && step->fraction <= 1 + 1e-9);
+    s->fraction = step->fraction;
+    return 0;
+}
+
+/* Heads are registered twice, crops once; either way a second call gives the same bits, and exchanged images
+ * the inverse affine and as many starts. */
+static void heads_are_registered_twice(void **state)
+{
+    const bool head = *(const int *)*state;
+    const double edge = head ? 4 : 2;
+    pair p;
+    clvox_register_options o;
+    clvox_register_result r, again;
+    seen s = {0, 0};
+    double largest;
+    pair_make(&p, (int[]){36, 32, 30}, (double[]){edge, edge, edge}, false, 1.75 * edge, 5);
+    size_t n = clvox_grid_voxels(&p.moving->grid);
+    for (size_t i = 0; i < n; i++)
+        p.moving->data[i] = fminf(5 * p.moving->data[i], 300 - p.moving->data[i]);
+    clvox_register_defaults(&o);
+    o.linear = CLVOX_LINEAR_RIGID;
+    o.by_contrast = 1;
+    o.progress = watch;
+    o.user = &s;
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    assert_int_equal(r.metric, CLVOX_METRIC_MIND);
+    assert_int_equal(s.starts, head ? 2 : 1);
+    assert_true(s.fraction > .999);
+    o.progress = NULL;
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &again));
+    assert_true(pair_same(r.warp, again.warp));
+    clvox_register_result_destroy(&again);
+    s = (seen){0, 0};
+    o.progress = watch;
+    assert_ok(pair_register(ctx, p.moving, p.fixed, NULL, NULL, &o, &again));
+    assert_int_equal(s.starts, head ? 2 : 1);
+    double product[4][4];
+    clv_matrix_multiply(CLV_MATRIX(r.matrix), CLV_MATRIX(again.matrix), product);
+    for (int i = 0; i < 16; i++)
+        assert_true(fabs(product[i / 4][i % 4] - (i % 5 == 0)) < 1e-12);
+    const double error = pair_error(&p, &r, NULL, &largest), start = pair_start(&p, NULL);
+    assert_that(error < .7 * start, "%g voxels of %g", error, start);
+    assert_true(r.metric_after > r.metric_linear);
+    clvox_register_result_destroy(&r);
+    clvox_register_result_destroy(&again);
+    pair_free(&p);
+}
+
 /* A pair of other contrasts ends as near to the truth as by self-similarity alone, exchanged images
  * give the inverse affine, and what comes back has its own values. */
 static void pairs_gain(void **state)
@@ -201,6 +400,15 @@ int main(void)
     test_case_at(constants_are_left, TEST_AT(1), "an image of one value is left");
     test_case(nothing_known_is_left, "images that do not meet are left");
     test_case(agreement_has_a_sign, "agreement is 1 in one contrast and -1 where it is inverted");
+    test_case_at(displacements_count, TEST_AT(0), "images are recast again where a displacement leads");
+    test_case_at(displacements_count, TEST_AT(5), "images are recast again from a middle between them");
+    test_case(places_follow, "recast again, values mean what they mean at their place");
+    test_case_at(masks_count, TEST_AT(0), "recast again, what lies outside of the fixed mask does not count");
+    test_case_at(masks_count, TEST_AT(1),
+                 "recast again, what lies outside of the moving mask does not count");
+    test_case_at(heads_are_registered_twice, TEST_AT(1),
+                 "heads of other contrasts are registered twice, to the same bits");
+    test_case_at(heads_are_registered_twice, TEST_AT(0), "crops of other contrasts are registered once");
     test_case(pairs_gain, "a pair of other contrasts ends near the truth, exchanged by the inverse affine");
     return test_run("recast", harness_close);
 }
