@@ -117,12 +117,16 @@ def main():
             fixed_files[k] = os.path.join(folder, f"fixed{k}.nii")
             head.image.write(fixed_files[k])
         with open(table, "w", encoding="utf-8") as lines:
-            lines.write("fixed\tmoving\toutput\n")
+            lines.write("fixed\tmoving\tmoving_mask\toutput\n")
             for harm, (f, m) in itertools.product(harms, pairs):
                 moving = HARMS[harm](heads[m], np.random.default_rng(1000 * f + m))
                 path = os.path.join(folder, f"moving{len(jobs)}.nii")
                 moving.image.write(path)
-                lines.write(f"{fixed_files[f]}\t{path}\tpair{len(jobs)}\n")
+                mask = ""
+                if moving.mask is not None:
+                    mask = os.path.join(folder, f"mask{len(jobs)}.nii")
+                    moving.mask.write(mask)
+                lines.write(f"{fixed_files[f]}\t{path}\t{mask}\tpair{len(jobs)}\n")
                 jobs.append((harm, f, m, moving))
         out = os.path.join(folder, "out")
         done = subprocess.run([options.clvox, "register", "-q", "--list", table, "-o", out, "--no-picture",

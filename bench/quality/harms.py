@@ -11,18 +11,19 @@ from quality.measures import Volume
 
 class Head:
     """An image in [0, 1] of its brightest tissue, and its labels; moved: where a harm took what was at a place (4x4;
-    None: it is nowhere)."""
+    None: it is nowhere). mask: where the image counts; None: everywhere."""
 
     def __init__(self, image, labels):
         self.name = os.path.basename(image).split("_")[0].split(".")[0]
         self.image, self.labels, self.moved = Volume.read(image), Volume.read(labels, int), np.eye(4)
+        self.mask = None
         x = self.image.data - np.percentile(self.image.data, 2)
         self.image.data = np.clip(x / np.percentile(x[x > .2 * x.max()], 99), 0, 1.2).astype(np.float32)
 
     def again(self, data=None, affine=None, labels=None):
         """The same head with some of it replaced; labels and voxels stay together when the header changes."""
         other = object.__new__(Head)
-        other.name, other.moved = self.name, np.eye(4)
+        other.name, other.moved, other.mask = self.name, np.eye(4), None
         other.image = Volume(self.image.data if data is None else data, self.image.affine if affine is None else affine)
         other.labels = Volume(self.labels.data if labels is None else labels, self.labels.affine)
         if affine is not None:
@@ -135,6 +136,16 @@ def lesion(head, random):
     return head.again(data)
 
 
+def masked_lesion(head, random):
+    """The same lesion, left out by a mask."""
+    gone = ball(head, random, 25)
+    data = head.image.data.copy()
+    data[gone] = .15
+    other = head.again(data)
+    other.mask = Volume((~gone).astype(np.float32), head.image.affine)
+    return other
+
+
 def half(head, _):
     """Everything to the left of the middle of the brain is empty."""
     at = int(np.argmax(np.abs(head.image.affine[0, :3])))
@@ -175,6 +186,7 @@ HARMS = {
     "bias field": biased,
     "noise": noisy,
     "resection, 25 mm": lesion,
+    "resection, 25 mm, masked": masked_lesion,
     "half missing": half,
     "header in tenths": unitless,
     "unrelated image": unrelated,
