@@ -3,6 +3,7 @@
 
 enum {
     MARCH_RADIUS = 4, /* the largest of the kernels that are built for one */
+    ROW_RADIUS = 8,   /* on CPU devices */
     MOST_TALL = 8,    /* TALL of the widest windows */
     MOST_GROUPS = CLV_LNCC_PARTIALS / 2
 };
@@ -29,27 +30,45 @@ static const char *const terms_builds[] = {
 };
 static const char *const derivative_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
 
+#define WIDE(options) "-DRADIUS=5" options, "-DRADIUS=6" options, "-DRADIUS=7" options, "-DRADIUS=8" options
+static const char *const wide_terms_builds[] = {
+    WIDE(" -DLOCAL=0 -DBOTH=0"),
+    WIDE(" -DLOCAL=0 -DBOTH=1"),
+    WIDE(" -DLOCAL=1 -DBOTH=0"),
+    WIDE(" -DLOCAL=1 -DBOTH=1"),
+    NULL,
+};
+static const char *const wide_derivative_builds[] = {WIDE(" -DBOTH=0"), WIDE(" -DBOTH=1"), NULL};
+
 /* Launched over voxels. A group of a march takes tiles as the volume asks for them
  * (tile_of): the row says the smallest, and with it the most groups. */
 #define MARCH(more, sums)                                                                              \
     .name = "march", .function = "lncc_march", .defines = more, .item = {1, 4, 4},                     \
     .rim = {MARCH_RADIUS}, .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU,                          \
     .cell_bytes = 4 * (sums)*MOST_TALL, .planes = 1
-#define ROW(more)                                                                                      \
-    .name = "row", .function = "lncc_row", .defines = "-DROWS=1" more, .item = {256, 64, CLV_MARCH},   \
-    .most_groups = MOST_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}
+#define ROW(more, rows, march)                                                                         \
+    .name = "row", .function = "lncc_row", .defines = "-DROWS=1" more, .item = {256, rows, CLV_MARCH}, \
+    .most_groups = MOST_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, march}}
 
 static const clv_variant terms_variants[] = {
     {MARCH(NULL, 6), .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
-    {ROW("")},
+    {ROW("", 32, 16)},
 };
 ENTRY(clv_entry_lncc_terms, "lncc_terms", terms_variants, terms_builds);
 
 static const clv_variant derivative_variants[] = {
     {MARCH("-DDERIVATIVE=1", 5), .tiles = {{64, 1, 1, 16}, {128, 1, 1, 16}}},
-    {ROW(" -DDERIVATIVE=1")},
+    {ROW(" -DDERIVATIVE=1", 32, 16)},
 };
 ENTRY(clv_entry_lncc_derivative, "lncc_derivative", derivative_variants, derivative_builds);
+
+/* Larger tiles, of which wider margins are less. */
+static const clv_variant wide_terms_variants[] = {{ROW("", 64, 32)}};
+ENTRY(clv_entry_lncc_wide_terms, "lncc_wide_terms", wide_terms_variants, wide_terms_builds);
+
+static const clv_variant wide_derivative_variants[] = {{ROW(" -DDERIVATIVE=1", 64, 32)}};
+ENTRY(clv_entry_lncc_wide_derivative, "lncc_wide_derivative", wide_derivative_variants,
+      wide_derivative_builds);
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "lncc_total", .defines = "-DTOTAL=1", .group = {1, 1, 1},
@@ -312,13 +331,33 @@ static int march_passes(clvox_context *ctx, const clv_metric_args *a, int *group
 {
     int status = CLVOX_OK, unused;
     int both = a->derivative_fixed != NULL, derivatives = 1 + both, terms = 3 + 2 * both;
-    CLV_TRY(launch(ctx, &clv_entry_lncc_terms, terms_builds[8 * a->local + 4 * both + a->parameter - 1], a,
+    bool wide = a->parameter > MARCH_RADIUS;
+    int build = wide ? a->parameter - MARCH_RADIUS - 1 : a->parameter - 1;
+    CLV_TRY(launch(ctx, wide ? &clv_entry_lncc_wide_terms : &clv_entry_lncc_terms,
+                   (wide ? wide_terms_builds : terms_builds)[8 * a->local + 4 * both + build], a,
                    8 + 4 * (a->local ? derivatives : terms), groups));
     if (!a->local)
-        CLV_TRY(launch(ctx, &clv_entry_lncc_derivative, derivative_builds[4 * both + a->parameter - 1], a,
+        CLV_TRY(launch(ctx, wide ? &clv_entry_lncc_wide_derivative : &clv_entry_lncc_derivative,
+                       (wide ? wide_derivative_builds : derivative_builds)[4 * both + build], a,
                        8 + 4 * terms + 4 * derivatives, &unused));
 end:
     return status;
+}
+
+/* Whether windows are summed by passes along each axis, which any radius can be. */
+static bool by_boxes(clvox_context *ctx, int radius)
+{
+    static const clv_entry *const boxes[] = {
+        &clv_entry_lncc_box_x,          &clv_entry_lncc_box_x_terms,  &clv_entry_lncc_box_y,
+        &clv_entry_lncc_box_xy,         &clv_entry_lncc_box_xy_terms, &clv_entry_lncc_box_terms,
+        &clv_entry_lncc_box_derivative,
+    };
+    if (radius <= MARCH_RADIUS)
+        return false;
+    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
+        if (clv_forced_variant(ctx, boxes[i]->name))
+            return true;
+    return radius > ROW_RADIUS || clvox_context_limits(ctx)->type != CLVOX_DEVICE_CPU;
 }
 
 int clv_lncc(clvox_context *ctx, const clv_metric_args *a)
@@ -326,7 +365,7 @@ int clv_lncc(clvox_context *ctx, const clv_metric_args *a)
     int status = CLVOX_OK, groups = 0;
     const clv_kernel *total;
     CLV_TRY(check(a));
-    CLV_TRY((a->parameter > MARCH_RADIUS ? box_passes : march_passes)(ctx, a, &groups));
+    CLV_TRY((by_boxes(ctx, a->parameter) ? box_passes : march_passes)(ctx, a, &groups));
     if (a->out) {
         CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_total, NULL, (int[3]){1, 1, 1}, 0, &total));
         CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 8.0 * groups, CLV_BUF(a->partial),
@@ -336,7 +375,16 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_match_lncc[] = {
-    &clv_entry_lncc_terms, &clv_entry_lncc_derivative, &clv_entry_lncc_total, &clv_entry_lncc_box_x,
-    &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_xy, &clv_entry_lncc_box_xy_terms,
-    &clv_entry_lncc_box_y, &clv_entry_lncc_box_terms, &clv_entry_lncc_box_derivative, NULL};
+const clv_entry *const clv_operation_match_lncc[] = {&clv_entry_lncc_terms,
+                                                     &clv_entry_lncc_derivative,
+                                                     &clv_entry_lncc_wide_terms,
+                                                     &clv_entry_lncc_wide_derivative,
+                                                     &clv_entry_lncc_total,
+                                                     &clv_entry_lncc_box_x,
+                                                     &clv_entry_lncc_box_x_terms,
+                                                     &clv_entry_lncc_box_xy,
+                                                     &clv_entry_lncc_box_xy_terms,
+                                                     &clv_entry_lncc_box_y,
+                                                     &clv_entry_lncc_box_terms,
+                                                     &clv_entry_lncc_box_derivative,
+                                                     NULL};

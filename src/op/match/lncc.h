@@ -5,6 +5,8 @@
 #include "op/match/metric.h"
 
 extern const clv_entry clv_entry_lncc_terms, clv_entry_lncc_derivative, clv_entry_lncc_total;
+/* Of radii 5 to 8 on CPU devices. */
+extern const clv_entry clv_entry_lncc_wide_terms, clv_entry_lncc_wide_derivative;
 /* Of any radius: along x from the images and from the terms, and along y, or along both at once, and along
  * z to the terms and to the derivatives. */
 extern const clv_entry clv_entry_lncc_box_x, clv_entry_lncc_box_x_terms, clv_entry_lncc_box_y,
