@@ -77,34 +77,30 @@ static const clv_variant total_variants[] = {
 ENTRY(clv_entry_lncc_total, "lncc_total", total_variants, NULL);
 
 /* Any radius, launched over voxels along two axes and stretches of stretch() voxels
- * along the one that is summed: an item takes one line, on CPU devices eight. */
-#define BOX(kernel, more, across)                                                             \
-    .name = (across) == 8 ? "vector" : "item", .function = kernel, .defines = "-DBOX=1" more, \
-    .item = {across}, .devices = (across) == 8 ? CLV_ON_CPU : CLV_ON_GPU
-#define BOX_Z(more, across) \
-    BOX("lncc_box_z", more, across), .most_groups = MOST_GROUPS, .cell_bytes = 8, .planes = 1
+ * along the one that is summed: an item takes one line, on CPU devices a row of them. */
+#define BOX(kernel, more) .name = "item", .function = kernel, .defines = "-DBOX=1" more, .devices = CLV_ON_GPU
+#define BOX_ROW(kernel, more)                                                                           \
+    .name = "row", .function = kernel, .defines = "-DBOX=1" more, .item = {256}, .devices = CLV_ON_CPU, \
+    .tiles = {{1, 1, 1, 1}}
+#define BOX_Z(more) BOX("lncc_box_z", more), .most_groups = MOST_GROUPS, .cell_bytes = 8, .planes = 1
+#define BOX_Z_ROW(more) BOX_ROW("lncc_box_z", more), .most_groups = MOST_GROUPS
 
 static const char *const box_builds[] = {"-DLOCAL=0 -DBOTH=0", "-DLOCAL=0 -DBOTH=1", "-DLOCAL=1 -DBOTH=0",
                                          "-DLOCAL=1 -DBOTH=1", NULL};
 static const char *const both_builds[] = {"-DBOTH=0", "-DBOTH=1", NULL};
 
 static const clv_variant box_x_variants[] = {
-    {BOX("lncc_box_x", "", 1), .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "lncc_box_x", .defines = "-DBOX=1", .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {BOX("lncc_box_x", ""), .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_x, "lncc_box_x", box_x_variants, NULL);
 
 static const clv_variant box_x_terms_variants[] = {
-    {BOX("lncc_box_x", " -DDERIVATIVE=1", 1), .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "lncc_box_x", .defines = "-DBOX=1 -DDERIVATIVE=1", .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {BOX("lncc_box_x", " -DDERIVATIVE=1"), .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_x_terms, "lncc_box_x_terms", box_x_terms_variants, both_builds);
 
 static const clv_variant box_y_variants[] = {
-    {BOX("lncc_box_y", "", 1), .tiles = {{64, 2, 1, 1}, {1, 1, 1, 1}}},
-    {BOX("lncc_box_y", "", 8), .tiles = {{1, 1, 1, 1}}},
+    {BOX("lncc_box_y", ""), .tiles = {{64, 2, 1, 1}, {1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_y, "lncc_box_y", box_y_variants, NULL);
 
@@ -114,21 +110,24 @@ ENTRY(clv_entry_lncc_box_y, "lncc_box_y", box_y_variants, NULL);
     .group = {1, 1, 1}, .devices = CLV_ON_GPU, .cell_bytes = 4 * 2 * (sums), .planes = 1,      \
     .tiles = {{128, 1, 1, 1}, {256, 1, 1, 1}, {64, 1, 1, 1}}
 
-static const clv_variant box_xy_variants[] = {{BOX_XY("", 6)}};
+#define BOX_XY_ROW(more) BOX_ROW("lncc_box_xy", more), .group = {1, 1, 1}
+
+static const clv_variant box_xy_variants[] = {{BOX_XY("", 6)}, {BOX_XY_ROW("")}};
 ENTRY(clv_entry_lncc_box_xy, "lncc_box_xy", box_xy_variants, NULL);
 
-static const clv_variant box_xy_terms_variants[] = {{BOX_XY(" -DDERIVATIVE=1", 5)}};
+static const clv_variant box_xy_terms_variants[] = {{BOX_XY(" -DDERIVATIVE=1", 5)},
+                                                    {BOX_XY_ROW(" -DDERIVATIVE=1")}};
 ENTRY(clv_entry_lncc_box_xy_terms, "lncc_box_xy_terms", box_xy_terms_variants, both_builds);
 
 static const clv_variant box_terms_variants[] = {
-    {BOX_Z("", 1), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {BOX_Z("", 8), .tiles = {{1, 1, 1, 1}}},
+    {BOX_Z(""), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {BOX_Z_ROW("")},
 };
 ENTRY(clv_entry_lncc_box_terms, "lncc_box_terms", box_terms_variants, box_builds);
 
 static const clv_variant box_derivative_variants[] = {
-    {BOX_Z(" -DDERIVATIVE=1", 1), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {BOX_Z(" -DDERIVATIVE=1", 8), .tiles = {{1, 1, 1, 1}}},
+    {BOX_Z(" -DDERIVATIVE=1"), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {BOX_Z_ROW(" -DDERIVATIVE=1")},
 };
 ENTRY(clv_entry_lncc_box_derivative, "lncc_box_derivative", box_derivative_variants, both_builds);
 
@@ -269,8 +268,8 @@ end:
     return status;
 }
 
-/* Columns that a group makes which sums along x and y at once; 0: one axis at a time, as CPU devices do,
- * which have no lanes to share a window by, and GPUs where a group is hardly wider than the window. */
+/* Columns that a group makes which sums along x and y at once; 0: one axis at a time, as GPUs do where a group
+ * is hardly wider than the window. */
 static int box_tile(clvox_context *ctx, const clv_metric_args *a, bool derivative, const clv_kernel **kernel,
                     int *tile)
 {
@@ -278,13 +277,13 @@ static int box_tile(clvox_context *ctx, const clv_metric_args *a, bool derivativ
     const clv_entry *entry = derivative ? &clv_entry_lncc_box_xy_terms : &clv_entry_lncc_box_xy;
     const clv_entry *along_x = derivative ? &clv_entry_lncc_box_x_terms : &clv_entry_lncc_box_x;
     const char *build = derivative ? both_builds[a->derivative_fixed != NULL] : NULL;
-    const bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
     *tile = 0;
-    if ((cpu && !clv_forced_variant(ctx, entry->name)) || clv_forced_variant(ctx, along_x->name) ||
-        clv_forced_variant(ctx, clv_entry_lncc_box_y.name))
+    if (clv_forced_variant(ctx, along_x->name) || clv_forced_variant(ctx, clv_entry_lncc_box_y.name))
         return CLVOX_OK;
     CLV_TRY(clv_kernel_get(ctx, entry, build, a->fixed.size, 0, kernel));
-    if ((*kernel)->tile.x >= 3 * a->parameter)
+    if ((*kernel)->item[0] > 1)
+        *tile = (*kernel)->item[0];
+    else if ((*kernel)->tile.x >= 3 * a->parameter)
         *tile = (*kernel)->tile.x - 2 * a->parameter;
 end:
     return status;
