@@ -2,9 +2,8 @@
 #include "op/match/lncc.h"
 
 enum {
-    MARCH_RADIUS = 4, /* the largest of the kernels that are built for one */
-    ROW_RADIUS = 8,   /* on CPU devices */
-    MOST_TALL = 8,    /* TALL of the widest windows */
+    NARROW_RADIUS = 2, /* the largest of kernels that keep a window's rows in registers */
+    WIDE_RADIUS = 8,   /* the largest of the kernels that are built for one */
     MOST_GROUPS = CLV_LNCC_PARTIALS / 2
 };
 
@@ -12,25 +11,20 @@ enum {
     const clv_entry variable = {"match/lncc", entry_name, variants, sizeof variants / sizeof *variants,      \
                                 builds}
 
-/* TALL: rows of a march's column (H200, radius 2: 4 rows 0.32, 8 rows 0.48 ms at
- * 182x218x182; radius 4: 8 rows 0.52, 4 rows 0.74). */
-static int tall(int radius)
-{
-    return radius <= 2 ? 4 : 8;
-}
-
-#define RADII(options)                                                       \
-    "-DRADIUS=1 -DTALL=4" options, "-DRADIUS=2 -DTALL=4" options,            \
-        "-DRADIUS=3 -DTALL=8" options, "-DRADIUS=4 -DTALL=8" options
+#define NARROW(options) "-DRADIUS=1" options, "-DRADIUS=2" options
+#define WIDE(options)                                                                       \
+    "-DRADIUS=3" options, "-DRADIUS=4" options, "-DRADIUS=5" options, "-DRADIUS=6" options, \
+        "-DRADIUS=7" options, "-DRADIUS=8" options
 
 /* By local, both and radius. */
 static const char *const terms_builds[] = {
-    RADII(" -DLOCAL=0 -DBOTH=0"), RADII(" -DLOCAL=0 -DBOTH=1"), RADII(" -DLOCAL=1 -DBOTH=0"),
-    RADII(" -DLOCAL=1 -DBOTH=1"), NULL,
+    NARROW(" -DLOCAL=0 -DBOTH=0"),
+    NARROW(" -DLOCAL=0 -DBOTH=1"),
+    NARROW(" -DLOCAL=1 -DBOTH=0"),
+    NARROW(" -DLOCAL=1 -DBOTH=1"),
+    NULL,
 };
-static const char *const derivative_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
-
-#define WIDE(options) "-DRADIUS=5" options, "-DRADIUS=6" options, "-DRADIUS=7" options, "-DRADIUS=8" options
+static const char *const derivative_builds[] = {NARROW(" -DBOTH=0"), NARROW(" -DBOTH=1"), NULL};
 static const char *const wide_terms_builds[] = {
     WIDE(" -DLOCAL=0 -DBOTH=0"),
     WIDE(" -DLOCAL=0 -DBOTH=1"),
@@ -40,33 +34,37 @@ static const char *const wide_terms_builds[] = {
 };
 static const char *const wide_derivative_builds[] = {WIDE(" -DBOTH=0"), WIDE(" -DBOTH=1"), NULL};
 
-/* Launched over voxels. A group of a march takes tiles as the volume asks for them
- * (tile_of): the row says the smallest, and with it the most groups. */
-#define MARCH(more, sums)                                                                              \
-    .name = "march", .function = "lncc_march", .defines = more, .item = {1, 4, 4},                     \
-    .rim = {MARCH_RADIUS}, .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU,                          \
-    .cell_bytes = 4 * (sums)*MOST_TALL, .planes = 1
+/* Launched over voxels. A group takes tiles as the volume asks for them (tile_of): the
+ * row says the smallest, and with it the most groups. */
+#define QUAD(more, sums)                                                                    \
+    .name = "quad", .function = "lncc_quad", .defines = "-DQUAD=1" more, .item = {1, 4, 4}, \
+    .rim = {NARROW_RADIUS}, .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU,              \
+    .cell_bytes = 4 * 2 * 4 * (sums), .planes = 1, .tiles = {{96, 1, 1, 16}, {64, 1, 1, 16}}
+#define CELLED(more, sums)                                                                                 \
+    .name = "cells", .function = "lncc_cells", .defines = "-DCELLED=1" more, .item = {1, 4, 4},            \
+    .rim = {WIDE_RADIUS}, .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU, .cell_bytes = 4 * 8 * (sums), \
+    .planes = 1, .tiles = {{64, 4, 1, 16}}
 #define ROW(more, rows, march)                                                                         \
     .name = "row", .function = "lncc_row", .defines = "-DROWS=1" more, .item = {256, rows, CLV_MARCH}, \
     .most_groups = MOST_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, march}}
 
-static const clv_variant terms_variants[] = {
-    {MARCH(NULL, 6), .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
-    {ROW("", 32, 16)},
-};
+static const clv_variant terms_variants[] = {{QUAD("", 6)}, {ROW("", 32, 16)}};
 ENTRY(clv_entry_lncc_terms, "lncc_terms", terms_variants, terms_builds);
 
 static const clv_variant derivative_variants[] = {
-    {MARCH("-DDERIVATIVE=1", 5), .tiles = {{64, 1, 1, 16}, {128, 1, 1, 16}}},
+    {QUAD(" -DDERIVATIVE=1 -DAHEAD=1", 5)},
     {ROW(" -DDERIVATIVE=1", 32, 16)},
 };
 ENTRY(clv_entry_lncc_derivative, "lncc_derivative", derivative_variants, derivative_builds);
 
-/* Larger tiles, of which wider margins are less. */
-static const clv_variant wide_terms_variants[] = {{ROW("", 64, 32)}};
+/* Rows: larger tiles, of which wider margins are less. */
+static const clv_variant wide_terms_variants[] = {{CELLED("", 6)}, {ROW("", 64, 32)}};
 ENTRY(clv_entry_lncc_wide_terms, "lncc_wide_terms", wide_terms_variants, wide_terms_builds);
 
-static const clv_variant wide_derivative_variants[] = {{ROW(" -DDERIVATIVE=1", 64, 32)}};
+static const clv_variant wide_derivative_variants[] = {
+    {CELLED(" -DDERIVATIVE=1 -DAHEAD=1", 5)},
+    {ROW(" -DDERIVATIVE=1", 64, 32)},
+};
 ENTRY(clv_entry_lncc_wide_derivative, "lncc_wide_derivative", wide_derivative_variants,
       wide_derivative_builds);
 
@@ -145,16 +143,17 @@ static int ceil_div(int n, int by)
 enum { TILES_A_UNIT = 8 };
 
 /* Equal strips of at most as many columns as a group makes, in whole vectors where
- * an item makes a strip; a march of fewer planes, as many as its row says at
+ * an item makes a strip, else in whole quads or pairs; fewer planes, as many as the row says at
  * least, where there would be fewer tiles than keep the device busy. */
 static void tile_of(const clvox_context *ctx, const clv_kernel *kernel, const clv_metric_args *a, int tile[3])
 {
     const int *item = kernel->item, *size = a->fixed.size;
     bool strip = item[0] > 1;
-    int most = strip ? item[0] : kernel->tile.x - 2 * a->parameter;
+    int unit = strip ? 8 : kernel->tile.y > 1 ? 2 : 4;
+    int most = strip ? item[0] : (kernel->tile.x - 2 * a->parameter) / unit * unit;
     int width = ceil_div(size[0], ceil_div(size[0], most));
-    tile[0] = strip ? ceil_div(width, 8) * 8 : width;
-    tile[1] = strip ? item[1] : tall(a->parameter);
+    tile[0] = ceil_div(width, unit) * unit;
+    tile[1] = item[1] * kernel->tile.y;
     tile[2] = kernel->tile.march;
     double across = (double)ceil_div(size[0], tile[0]) * ceil_div(size[1], tile[1]);
     int wanted = TILES_A_UNIT * clvox_context_limits(ctx)->compute_units;
@@ -182,7 +181,7 @@ end:
 size_t clv_lncc_scratch(const int size[3], int radius, bool local, bool both)
 {
     int terms = local ? 0 : both ? 5 : 3;
-    return (size_t)voxels(size) * (size_t)(radius > MARCH_RADIUS ? (local ? 7 : 6 + terms) : terms);
+    return (size_t)voxels(size) * (size_t)(radius > WIDE_RADIUS ? (local ? 7 : 6 + terms) : terms);
 }
 
 static int check(const clv_metric_args *a)
@@ -326,37 +325,22 @@ end:
     return status;
 }
 
-static int march_passes(clvox_context *ctx, const clv_metric_args *a, int *groups)
+static int tile_passes(clvox_context *ctx, const clv_metric_args *a, int *groups)
 {
     int status = CLVOX_OK, unused;
     int both = a->derivative_fixed != NULL, derivatives = 1 + both, terms = 3 + 2 * both;
-    bool wide = a->parameter > MARCH_RADIUS;
-    int build = wide ? a->parameter - MARCH_RADIUS - 1 : a->parameter - 1;
+    bool wide = a->parameter > NARROW_RADIUS;
+    int build = a->parameter - (wide ? NARROW_RADIUS + 1 : 1),
+        radii = wide ? WIDE_RADIUS - NARROW_RADIUS : NARROW_RADIUS;
     CLV_TRY(launch(ctx, wide ? &clv_entry_lncc_wide_terms : &clv_entry_lncc_terms,
-                   (wide ? wide_terms_builds : terms_builds)[8 * a->local + 4 * both + build], a,
+                   (wide ? wide_terms_builds : terms_builds)[radii * (2 * a->local + both) + build], a,
                    8 + 4 * (a->local ? derivatives : terms), groups));
     if (!a->local)
         CLV_TRY(launch(ctx, wide ? &clv_entry_lncc_wide_derivative : &clv_entry_lncc_derivative,
-                       (wide ? wide_derivative_builds : derivative_builds)[4 * both + build], a,
+                       (wide ? wide_derivative_builds : derivative_builds)[radii * both + build], a,
                        8 + 4 * terms + 4 * derivatives, &unused));
 end:
     return status;
-}
-
-/* Whether windows are summed by passes along each axis, which any radius can be. */
-static bool by_boxes(clvox_context *ctx, int radius)
-{
-    static const clv_entry *const boxes[] = {
-        &clv_entry_lncc_box_x,          &clv_entry_lncc_box_x_terms,  &clv_entry_lncc_box_y,
-        &clv_entry_lncc_box_xy,         &clv_entry_lncc_box_xy_terms, &clv_entry_lncc_box_terms,
-        &clv_entry_lncc_box_derivative,
-    };
-    if (radius <= MARCH_RADIUS)
-        return false;
-    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
-        if (clv_forced_variant(ctx, boxes[i]->name))
-            return true;
-    return radius > ROW_RADIUS || clvox_context_limits(ctx)->type != CLVOX_DEVICE_CPU;
 }
 
 int clv_lncc(clvox_context *ctx, const clv_metric_args *a)
@@ -364,7 +348,7 @@ int clv_lncc(clvox_context *ctx, const clv_metric_args *a)
     int status = CLVOX_OK, groups = 0;
     const clv_kernel *total;
     CLV_TRY(check(a));
-    CLV_TRY((by_boxes(ctx, a->parameter) ? box_passes : march_passes)(ctx, a, &groups));
+    CLV_TRY((a->parameter > WIDE_RADIUS ? box_passes : tile_passes)(ctx, a, &groups));
     if (a->out) {
         CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_total, NULL, (int[3]){1, 1, 1}, 0, &total));
         CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 8.0 * groups, CLV_BUF(a->partial),
