@@ -412,9 +412,9 @@ const bench_row bench_rows_register[] = {
     {"metric NCC", "metric_ncc", 24, 0, row_ncc, check_ncc, NULL, NULL},
     {"metric MI 32", "metric_counts", 24, 0, row_mi, check_mi, NULL, NULL},
     {"metric MI derivative", "metric_table_derivatives", 24, 0, row_mi, check_mi, NULL, NULL},
-    /* Terms 20 bytes and derivative 24; with both derivatives 28 and 36. Operations: differences and products
-     * 5, six sums along three axes, one voxel in and one out, 36, the window 35 (with both derivatives 44, without
-     * terms 33); three or five sums of terms 18 or 30, the derivative 6 or 12. */
+    /* Terms 20 bytes and derivative 24; with both derivatives 28 and 36. Operations: differences and
+     * products 5, six sums along three axes, one voxel in and one out, 36, the window 35 (with both
+     * derivatives 44, without terms 33); three or five sums of terms 18 or 30, the derivative 6 or 12. */
     {"lncc 2", "lncc_terms", 44, 100, row_lncc, check_lncc, NULL, NULL},
     {"lncc 2 derivative", "lncc_derivative", 44, 100, row_lncc, check_lncc, NULL, NULL},
     {"lncc 4", "lncc_wide_terms", 44, 100, row_lncc_wide, check_lncc_4, NULL, NULL},

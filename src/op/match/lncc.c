@@ -267,8 +267,8 @@ end:
     return status;
 }
 
-/* Columns that a group makes which sums along x and y at once; 0: one axis at a time, as GPUs do where a group
- * is hardly wider than the window. */
+/* Columns that a group makes which sums along x and y at once; 0: one axis at a time, as GPUs do
+ * where a group is hardly wider than the window. */
 static int box_tile(clvox_context *ctx, const clv_metric_args *a, bool derivative, const clv_kernel **kernel,
                     int *tile)
 {
