@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Squared correlation in windows. BOX: of any radius; else of 2 RADIUS + 1
- * voxels, RADIUS being at most 8. */
+ * voxels, RADIUS being at most 7. */
 #include "common/group_reduce.clh"
 
 #if BOX

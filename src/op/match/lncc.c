@@ -3,7 +3,7 @@
 
 enum {
     NARROW_RADIUS = 2, /* the largest of kernels that keep a window's rows in registers */
-    WIDE_RADIUS = 8,   /* the largest of the kernels that are built for one */
+    WIDE_RADIUS = 7,   /* the largest of the kernels that are built for one */
     MOST_GROUPS = CLV_LNCC_PARTIALS / 2
 };
 
@@ -14,7 +14,7 @@ enum {
 #define NARROW(options) "-DRADIUS=1" options, "-DRADIUS=2" options
 #define WIDE(options)                                                                       \
     "-DRADIUS=3" options, "-DRADIUS=4" options, "-DRADIUS=5" options, "-DRADIUS=6" options, \
-        "-DRADIUS=7" options, "-DRADIUS=8" options
+        "-DRADIUS=7" options
 
 /* By local, both and radius. */
 static const char *const terms_builds[] = {
@@ -63,7 +63,7 @@ ENTRY(clv_entry_lncc_wide_terms, "lncc_wide_terms", wide_terms_variants, wide_te
 
 static const clv_variant wide_derivative_variants[] = {
     {CELLED(" -DDERIVATIVE=1 -DAHEAD=1", 5)},
-    {ROW(" -DDERIVATIVE=1", 64, 32)},
+    {ROW(" -DDERIVATIVE=1", 32, 32)},
 };
 ENTRY(clv_entry_lncc_wide_derivative, "lncc_wide_derivative", wide_derivative_variants,
       wide_derivative_builds);
