@@ -2,8 +2,8 @@
 #include "op/match/lncc.h"
 
 enum {
-    MARCH_RADIUS = 4, /* the largest of the kernels that are built for one */
-    MOST_TALL = 8,    /* TALL of the widest windows */
+    NARROW_RADIUS = 2, /* the largest of kernels that keep a window's rows in registers */
+    WIDE_RADIUS = 7,   /* the largest of the kernels that are built for one */
     MOST_GROUPS = CLV_LNCC_PARTIALS / 2
 };
 
@@ -11,45 +11,62 @@ enum {
     const clv_entry variable = {"match/lncc", entry_name, variants, sizeof variants / sizeof *variants,      \
                                 builds}
 
-/* TALL: rows of a march's column (H200, radius 2: 4 rows 0.32, 8 rows 0.48 ms at
- * 182x218x182; radius 4: 8 rows 0.52, 4 rows 0.74). */
-static int tall(int radius)
-{
-    return radius <= 2 ? 4 : 8;
-}
-
-#define RADII(options)                                                       \
-    "-DRADIUS=1 -DTALL=4" options, "-DRADIUS=2 -DTALL=4" options,            \
-        "-DRADIUS=3 -DTALL=8" options, "-DRADIUS=4 -DTALL=8" options
+#define NARROW(options) "-DRADIUS=1" options, "-DRADIUS=2" options
+#define WIDE(options)                                                                       \
+    "-DRADIUS=3" options, "-DRADIUS=4" options, "-DRADIUS=5" options, "-DRADIUS=6" options, \
+        "-DRADIUS=7" options
 
 /* By local, both and radius. */
 static const char *const terms_builds[] = {
-    RADII(" -DLOCAL=0 -DBOTH=0"), RADII(" -DLOCAL=0 -DBOTH=1"), RADII(" -DLOCAL=1 -DBOTH=0"),
-    RADII(" -DLOCAL=1 -DBOTH=1"), NULL,
+    NARROW(" -DLOCAL=0 -DBOTH=0"),
+    NARROW(" -DLOCAL=0 -DBOTH=1"),
+    NARROW(" -DLOCAL=1 -DBOTH=0"),
+    NARROW(" -DLOCAL=1 -DBOTH=1"),
+    NULL,
 };
-static const char *const derivative_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
-
-/* Launched over voxels. A group of a march takes tiles as the volume asks for them
- * (tile_of): the row says the smallest, and with it the most groups. */
-#define MARCH(more, sums)                                                                              \
-    .name = "march", .function = "lncc_march", .defines = more, .item = {1, 4, 4},                     \
-    .rim = {MARCH_RADIUS}, .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU,                          \
-    .cell_bytes = 4 * (sums)*MOST_TALL, .planes = 1
-#define ROW(more)                                                                                      \
-    .name = "row", .function = "lncc_row", .defines = "-DROWS=1" more, .item = {256, 64, CLV_MARCH},   \
-    .most_groups = MOST_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}
-
-static const clv_variant terms_variants[] = {
-    {MARCH(NULL, 6), .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
-    {ROW("")},
+static const char *const derivative_builds[] = {NARROW(" -DBOTH=0"), NARROW(" -DBOTH=1"), NULL};
+static const char *const wide_terms_builds[] = {
+    WIDE(" -DLOCAL=0 -DBOTH=0"),
+    WIDE(" -DLOCAL=0 -DBOTH=1"),
+    WIDE(" -DLOCAL=1 -DBOTH=0"),
+    WIDE(" -DLOCAL=1 -DBOTH=1"),
+    NULL,
 };
+static const char *const wide_derivative_builds[] = {WIDE(" -DBOTH=0"), WIDE(" -DBOTH=1"), NULL};
+
+/* Launched over voxels. A group takes tiles as the volume asks for them (tile_of): the
+ * row says the smallest, and with it the most groups. */
+#define QUAD(more, sums)                                                                    \
+    .name = "quad", .function = "lncc_quad", .defines = "-DQUAD=1" more, .item = {1, 4, 4}, \
+    .rim = {NARROW_RADIUS}, .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU,              \
+    .cell_bytes = 4 * 2 * 4 * (sums), .planes = 1, .tiles = {{96, 1, 1, 16}, {64, 1, 1, 16}}
+#define CELLED(more, sums)                                                                                 \
+    .name = "cells", .function = "lncc_cells", .defines = "-DCELLED=1" more, .item = {1, 4, 4},            \
+    .rim = {WIDE_RADIUS}, .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU, .cell_bytes = 4 * 8 * (sums), \
+    .planes = 1, .tiles = {{64, 4, 1, 16}}
+#define ROW(more, rows, march)                                                                         \
+    .name = "row", .function = "lncc_row", .defines = "-DROWS=1" more, .item = {256, rows, CLV_MARCH}, \
+    .most_groups = MOST_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, march}}
+
+static const clv_variant terms_variants[] = {{QUAD("", 6)}, {ROW("", 32, 16)}};
 ENTRY(clv_entry_lncc_terms, "lncc_terms", terms_variants, terms_builds);
 
 static const clv_variant derivative_variants[] = {
-    {MARCH("-DDERIVATIVE=1", 5), .tiles = {{64, 1, 1, 16}, {128, 1, 1, 16}}},
-    {ROW(" -DDERIVATIVE=1")},
+    {QUAD(" -DDERIVATIVE=1 -DAHEAD=1", 5)},
+    {ROW(" -DDERIVATIVE=1", 32, 16)},
 };
 ENTRY(clv_entry_lncc_derivative, "lncc_derivative", derivative_variants, derivative_builds);
+
+/* Rows: larger tiles, of which wider margins are less. */
+static const clv_variant wide_terms_variants[] = {{CELLED("", 6)}, {ROW("", 64, 32)}};
+ENTRY(clv_entry_lncc_wide_terms, "lncc_wide_terms", wide_terms_variants, wide_terms_builds);
+
+static const clv_variant wide_derivative_variants[] = {
+    {CELLED(" -DDERIVATIVE=1 -DAHEAD=1", 5)},
+    {ROW(" -DDERIVATIVE=1", 32, 32)},
+};
+ENTRY(clv_entry_lncc_wide_derivative, "lncc_wide_derivative", wide_derivative_variants,
+      wide_derivative_builds);
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "lncc_total", .defines = "-DTOTAL=1", .group = {1, 1, 1},
@@ -58,34 +75,30 @@ static const clv_variant total_variants[] = {
 ENTRY(clv_entry_lncc_total, "lncc_total", total_variants, NULL);
 
 /* Any radius, launched over voxels along two axes and stretches of stretch() voxels
- * along the one that is summed: an item takes one line, on CPU devices eight. */
-#define BOX(kernel, more, across)                                                             \
-    .name = (across) == 8 ? "vector" : "item", .function = kernel, .defines = "-DBOX=1" more, \
-    .item = {across}, .devices = (across) == 8 ? CLV_ON_CPU : CLV_ON_GPU
-#define BOX_Z(more, across) \
-    BOX("lncc_box_z", more, across), .most_groups = MOST_GROUPS, .cell_bytes = 8, .planes = 1
+ * along the one that is summed: an item takes one line, on CPU devices a row of them. */
+#define BOX(kernel, more) .name = "item", .function = kernel, .defines = "-DBOX=1" more, .devices = CLV_ON_GPU
+#define BOX_ROW(kernel, more)                                                                           \
+    .name = "row", .function = kernel, .defines = "-DBOX=1" more, .item = {256}, .devices = CLV_ON_CPU, \
+    .tiles = {{1, 1, 1, 1}}
+#define BOX_Z(more) BOX("lncc_box_z", more), .most_groups = MOST_GROUPS, .cell_bytes = 8, .planes = 1
+#define BOX_Z_ROW(more) BOX_ROW("lncc_box_z", more), .most_groups = MOST_GROUPS
 
 static const char *const box_builds[] = {"-DLOCAL=0 -DBOTH=0", "-DLOCAL=0 -DBOTH=1", "-DLOCAL=1 -DBOTH=0",
                                          "-DLOCAL=1 -DBOTH=1", NULL};
 static const char *const both_builds[] = {"-DBOTH=0", "-DBOTH=1", NULL};
 
 static const clv_variant box_x_variants[] = {
-    {BOX("lncc_box_x", "", 1), .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "lncc_box_x", .defines = "-DBOX=1", .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {BOX("lncc_box_x", ""), .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_x, "lncc_box_x", box_x_variants, NULL);
 
 static const clv_variant box_x_terms_variants[] = {
-    {BOX("lncc_box_x", " -DDERIVATIVE=1", 1), .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "lncc_box_x", .defines = "-DBOX=1 -DDERIVATIVE=1", .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {BOX("lncc_box_x", " -DDERIVATIVE=1"), .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_x_terms, "lncc_box_x_terms", box_x_terms_variants, both_builds);
 
 static const clv_variant box_y_variants[] = {
-    {BOX("lncc_box_y", "", 1), .tiles = {{64, 2, 1, 1}, {1, 1, 1, 1}}},
-    {BOX("lncc_box_y", "", 8), .tiles = {{1, 1, 1, 1}}},
+    {BOX("lncc_box_y", ""), .tiles = {{64, 2, 1, 1}, {1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_y, "lncc_box_y", box_y_variants, NULL);
 
@@ -95,21 +108,24 @@ ENTRY(clv_entry_lncc_box_y, "lncc_box_y", box_y_variants, NULL);
     .group = {1, 1, 1}, .devices = CLV_ON_GPU, .cell_bytes = 4 * 2 * (sums), .planes = 1,      \
     .tiles = {{128, 1, 1, 1}, {256, 1, 1, 1}, {64, 1, 1, 1}}
 
-static const clv_variant box_xy_variants[] = {{BOX_XY("", 6)}};
+#define BOX_XY_ROW(more) BOX_ROW("lncc_box_xy", more), .group = {1, 1, 1}
+
+static const clv_variant box_xy_variants[] = {{BOX_XY("", 6)}, {BOX_XY_ROW("")}};
 ENTRY(clv_entry_lncc_box_xy, "lncc_box_xy", box_xy_variants, NULL);
 
-static const clv_variant box_xy_terms_variants[] = {{BOX_XY(" -DDERIVATIVE=1", 5)}};
+static const clv_variant box_xy_terms_variants[] = {{BOX_XY(" -DDERIVATIVE=1", 5)},
+                                                    {BOX_XY_ROW(" -DDERIVATIVE=1")}};
 ENTRY(clv_entry_lncc_box_xy_terms, "lncc_box_xy_terms", box_xy_terms_variants, both_builds);
 
 static const clv_variant box_terms_variants[] = {
-    {BOX_Z("", 1), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {BOX_Z("", 8), .tiles = {{1, 1, 1, 1}}},
+    {BOX_Z(""), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {BOX_Z_ROW("")},
 };
 ENTRY(clv_entry_lncc_box_terms, "lncc_box_terms", box_terms_variants, box_builds);
 
 static const clv_variant box_derivative_variants[] = {
-    {BOX_Z(" -DDERIVATIVE=1", 1), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {BOX_Z(" -DDERIVATIVE=1", 8), .tiles = {{1, 1, 1, 1}}},
+    {BOX_Z(" -DDERIVATIVE=1"), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {BOX_Z_ROW(" -DDERIVATIVE=1")},
 };
 ENTRY(clv_entry_lncc_box_derivative, "lncc_box_derivative", box_derivative_variants, both_builds);
 
@@ -127,16 +143,17 @@ static int ceil_div(int n, int by)
 enum { TILES_A_UNIT = 8 };
 
 /* Equal strips of at most as many columns as a group makes, in whole vectors where
- * an item makes a strip; a march of fewer planes, as many as its row says at
+ * an item makes a strip, else in whole quads or pairs; fewer planes, as many as the row says at
  * least, where there would be fewer tiles than keep the device busy. */
 static void tile_of(const clvox_context *ctx, const clv_kernel *kernel, const clv_metric_args *a, int tile[3])
 {
     const int *item = kernel->item, *size = a->fixed.size;
     bool strip = item[0] > 1;
-    int most = strip ? item[0] : kernel->tile.x - 2 * a->parameter;
+    int unit = strip ? 8 : kernel->tile.y > 1 ? 2 : 4;
+    int most = strip ? item[0] : (kernel->tile.x - 2 * a->parameter) / unit * unit;
     int width = ceil_div(size[0], ceil_div(size[0], most));
-    tile[0] = strip ? ceil_div(width, 8) * 8 : width;
-    tile[1] = strip ? item[1] : tall(a->parameter);
+    tile[0] = ceil_div(width, unit) * unit;
+    tile[1] = item[1] * kernel->tile.y;
     tile[2] = kernel->tile.march;
     double across = (double)ceil_div(size[0], tile[0]) * ceil_div(size[1], tile[1]);
     int wanted = TILES_A_UNIT * clvox_context_limits(ctx)->compute_units;
@@ -164,7 +181,7 @@ end:
 size_t clv_lncc_scratch(const int size[3], int radius, bool local, bool both)
 {
     int terms = local ? 0 : both ? 5 : 3;
-    return (size_t)voxels(size) * (size_t)(radius > MARCH_RADIUS ? (local ? 7 : 6 + terms) : terms);
+    return (size_t)voxels(size) * (size_t)(radius > WIDE_RADIUS ? (local ? 7 : 6 + terms) : terms);
 }
 
 static int check(const clv_metric_args *a)
@@ -250,8 +267,8 @@ end:
     return status;
 }
 
-/* Columns that a group makes which sums along x and y at once; 0: one axis at a time, as CPU devices do,
- * which have no lanes to share a window by, and GPUs where a group is hardly wider than the window. */
+/* Columns that a group makes which sums along x and y at once; 0: one axis at a time, as GPUs do
+ * where a group is hardly wider than the window. */
 static int box_tile(clvox_context *ctx, const clv_metric_args *a, bool derivative, const clv_kernel **kernel,
                     int *tile)
 {
@@ -259,13 +276,13 @@ static int box_tile(clvox_context *ctx, const clv_metric_args *a, bool derivativ
     const clv_entry *entry = derivative ? &clv_entry_lncc_box_xy_terms : &clv_entry_lncc_box_xy;
     const clv_entry *along_x = derivative ? &clv_entry_lncc_box_x_terms : &clv_entry_lncc_box_x;
     const char *build = derivative ? both_builds[a->derivative_fixed != NULL] : NULL;
-    const bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
     *tile = 0;
-    if ((cpu && !clv_forced_variant(ctx, entry->name)) || clv_forced_variant(ctx, along_x->name) ||
-        clv_forced_variant(ctx, clv_entry_lncc_box_y.name))
+    if (clv_forced_variant(ctx, along_x->name) || clv_forced_variant(ctx, clv_entry_lncc_box_y.name))
         return CLVOX_OK;
     CLV_TRY(clv_kernel_get(ctx, entry, build, a->fixed.size, 0, kernel));
-    if ((*kernel)->tile.x >= 3 * a->parameter)
+    if ((*kernel)->item[0] > 1)
+        *tile = (*kernel)->item[0];
+    else if ((*kernel)->tile.x >= 3 * a->parameter)
         *tile = (*kernel)->tile.x - 2 * a->parameter;
 end:
     return status;
@@ -308,14 +325,19 @@ end:
     return status;
 }
 
-static int march_passes(clvox_context *ctx, const clv_metric_args *a, int *groups)
+static int tile_passes(clvox_context *ctx, const clv_metric_args *a, int *groups)
 {
     int status = CLVOX_OK, unused;
     int both = a->derivative_fixed != NULL, derivatives = 1 + both, terms = 3 + 2 * both;
-    CLV_TRY(launch(ctx, &clv_entry_lncc_terms, terms_builds[8 * a->local + 4 * both + a->parameter - 1], a,
+    bool wide = a->parameter > NARROW_RADIUS;
+    int build = a->parameter - (wide ? NARROW_RADIUS + 1 : 1),
+        radii = wide ? WIDE_RADIUS - NARROW_RADIUS : NARROW_RADIUS;
+    CLV_TRY(launch(ctx, wide ? &clv_entry_lncc_wide_terms : &clv_entry_lncc_terms,
+                   (wide ? wide_terms_builds : terms_builds)[radii * (2 * a->local + both) + build], a,
                    8 + 4 * (a->local ? derivatives : terms), groups));
     if (!a->local)
-        CLV_TRY(launch(ctx, &clv_entry_lncc_derivative, derivative_builds[4 * both + a->parameter - 1], a,
+        CLV_TRY(launch(ctx, wide ? &clv_entry_lncc_wide_derivative : &clv_entry_lncc_derivative,
+                       (wide ? wide_derivative_builds : derivative_builds)[radii * both + build], a,
                        8 + 4 * terms + 4 * derivatives, &unused));
 end:
     return status;
@@ -326,7 +348,7 @@ int clv_lncc(clvox_context *ctx, const clv_metric_args *a)
     int status = CLVOX_OK, groups = 0;
     const clv_kernel *total;
     CLV_TRY(check(a));
-    CLV_TRY((a->parameter > MARCH_RADIUS ? box_passes : march_passes)(ctx, a, &groups));
+    CLV_TRY((a->parameter > WIDE_RADIUS ? box_passes : tile_passes)(ctx, a, &groups));
     if (a->out) {
         CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_total, NULL, (int[3]){1, 1, 1}, 0, &total));
         CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 8.0 * groups, CLV_BUF(a->partial),
@@ -336,7 +358,16 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_match_lncc[] = {
-    &clv_entry_lncc_terms, &clv_entry_lncc_derivative, &clv_entry_lncc_total, &clv_entry_lncc_box_x,
-    &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_xy, &clv_entry_lncc_box_xy_terms,
-    &clv_entry_lncc_box_y, &clv_entry_lncc_box_terms, &clv_entry_lncc_box_derivative, NULL};
+const clv_entry *const clv_operation_match_lncc[] = {&clv_entry_lncc_terms,
+                                                     &clv_entry_lncc_derivative,
+                                                     &clv_entry_lncc_wide_terms,
+                                                     &clv_entry_lncc_wide_derivative,
+                                                     &clv_entry_lncc_total,
+                                                     &clv_entry_lncc_box_x,
+                                                     &clv_entry_lncc_box_x_terms,
+                                                     &clv_entry_lncc_box_xy,
+                                                     &clv_entry_lncc_box_xy_terms,
+                                                     &clv_entry_lncc_box_y,
+                                                     &clv_entry_lncc_box_terms,
+                                                     &clv_entry_lncc_box_derivative,
+                                                     NULL};

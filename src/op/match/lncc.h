@@ -5,7 +5,9 @@
 #include "op/match/metric.h"
 
 extern const clv_entry clv_entry_lncc_terms, clv_entry_lncc_derivative, clv_entry_lncc_total;
-/* Of any radius: along x from the images and from the terms, and along y, or along both at once, and along
+/* Of radii 3 to 7. */
+extern const clv_entry clv_entry_lncc_wide_terms, clv_entry_lncc_wide_derivative;
+/* Above: along x from the images and from the terms, and along y, or along both at once, and along
  * z to the terms and to the derivatives. */
 extern const clv_entry clv_entry_lncc_box_x, clv_entry_lncc_box_x_terms, clv_entry_lncc_box_y,
     clv_entry_lncc_box_xy, clv_entry_lncc_box_xy_terms, clv_entry_lncc_box_terms,
@@ -33,7 +35,7 @@ int clv_lncc(clvox_context *ctx, const clv_metric_args *args);
 
 enum { CLV_LNCC_PARTIALS = 8192 };
 
-/* Floats that scratch holds for such a call. Up to radius 4: 3 n, with derivative_fixed
+/* Floats that scratch holds for such a call. Up to radius 7: 3 n, with derivative_fixed
  * 5 n, local 0. Above, where sums along each axis are stored: 9 n, 11 n, 7 n. */
 size_t clv_lncc_scratch(const int size[3], int radius, bool local, bool both);
 

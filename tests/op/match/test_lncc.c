@@ -120,7 +120,6 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
         clv_buffer_destroy(&all[i]);
 }
 
-/* Radii up to 4 have their own kernels. */
 static const setup small[] = {
     {{1, 1, 1}, 2, 1e-5f, 0, 1, 0, 1e-5},     {{3, 1, 1}, 1, 1e-3f, 0, 1, 0, 1e-5},
     {{1, 7, 3}, 3, 1e-4f, 0, 1, 0, 1e-5},     {{9, 8, 1}, 2, 1e-5f, 0, 1, 7, 1e-5},
@@ -137,12 +136,20 @@ static const setup large[] = {
     {{131, 10, 18}, 3, 1e-3f, 0, 1, 0, 1e-5},  {{37, 19, 21}, 4, 1e-4f, 0, 1, 31, 1e-5},
     {{1, 1, MANY}, 1, 1e-3f, 0, 1, 0, 1e-4},
 };
-/* Any radius. */
+/* Radii 3 to 7, across the borders of tiles. */
 static const setup wide[] = {
-    {{1, 1, 1}, 64, 1e-5f, 0, 1, 0, 1e-5},     {{7, 9, 5}, 5, 1e-4f, 0, 1, 9, 1e-5},
-    {{8, 1, 12}, 40, 1e-4f, 0, 1, 0, 1e-5},    {{5, 70, 3}, 7, 1e-4f, 0, 1, 11, 1e-5},
-    {{71, 17, 19}, 7, 1e-5f, 0, 1, 0, 1e-5},   {{19, 23, 75}, 5, 1e-3f, 0, 1, 17, 1e-5},
-    {{21, 22, 23}, 6, 1e-5f, 0.9f, 0.01f, 0, 2e-4},
+    {{1, 7, 3}, 3, 1e-4f, 0, 1, 0, 1e-5},     {{7, 9, 5}, 5, 1e-4f, 0, 1, 9, 1e-5},
+    {{17, 9, 13}, 3, 1e-4f, 0, 1, 13, 1e-5},  {{14, 9, 11}, 4, 1e-3f, 0, 1, 5, 1e-5},
+    {{5, 70, 3}, 7, 1e-4f, 0, 1, 11, 1e-5},   {{71, 17, 19}, 7, 1e-5f, 0, 1, 0, 1e-5},
+    {{19, 23, 75}, 5, 1e-3f, 0, 1, 17, 1e-5}, {{263, 9, 10}, 7, 1e-4f, 0, 1, 19, 1e-5},
+    {{9, 70, 34}, 7, 1e-5f, 0, 1, 0, 1e-5},   {{21, 22, 23}, 6, 1e-5f, 0.9f, 0.01f, 0, 2e-4},
+};
+/* Any radius. */
+static const setup any[] = {
+    {{1, 1, 1}, 64, 1e-5f, 0, 1, 0, 1e-5},    {{7, 9, 5}, 8, 1e-4f, 0, 1, 9, 1e-5},
+    {{8, 1, 12}, 40, 1e-4f, 0, 1, 0, 1e-5},   {{5, 70, 3}, 11, 1e-4f, 0, 1, 11, 1e-5},
+    {{71, 17, 19}, 10, 1e-5f, 0, 1, 0, 1e-5}, {{19, 23, 75}, 9, 1e-3f, 0, 1, 17, 1e-5},
+    {{263, 5, 6}, 9, 1e-4f, 0, 1, 19, 1e-5},  {{21, 22, 23}, 9, 1e-5f, 0.9f, 0.01f, 0, 2e-4},
 };
 
 /* An image and itself: derivatives are 0 to the last bit on every device, also where
@@ -177,8 +184,8 @@ static void equal(clvox_context *ctx, const problem *p, bool local)
 
 /* What cases leave to those after them. */
 static struct {
-    int count, any_count;
-    problem problems[32], any[8];
+    int count, wide_count, any_count;
+    problem problems[32], wide[16], any[16];
 } shared;
 
 typedef struct all_given {
@@ -323,6 +330,8 @@ static int tear_down(void **state)
 {
     for (int i = 0; i < shared.count; i++)
         drop(&shared.problems[i]);
+    for (int i = 0; i < shared.wide_count; i++)
+        drop(&shared.wide[i]);
     for (int i = 0; i < shared.any_count; i++)
         drop(&shared.any[i]);
     return harness_close(state);
@@ -340,11 +349,14 @@ int main(void)
                      "reference against differences, radius %d", radius);
     all(&clv_entry_lncc_terms, true, shared.problems, shared.count);
     all(&clv_entry_lncc_derivative, false, shared.problems, shared.count);
-    shared.any_count = add(shared.any, wide, tiny ? 2 : sizeof wide / sizeof *wide);
+    shared.wide_count = add(shared.wide, wide, tiny ? 2 : sizeof wide / sizeof *wide);
+    all(&clv_entry_lncc_wide_terms, true, shared.wide, shared.wide_count);
+    all(&clv_entry_lncc_wide_derivative, false, shared.wide, shared.wide_count);
+    shared.any_count = add(shared.any, any, tiny ? 2 : sizeof any / sizeof *any);
     static const clv_entry *const boxes[] = {
-        &clv_entry_lncc_box_x,     &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_y,
-        &clv_entry_lncc_box_xy,    &clv_entry_lncc_box_xy_terms,
-        &clv_entry_lncc_box_terms, &clv_entry_lncc_box_derivative,
+        &clv_entry_lncc_wide_terms,   &clv_entry_lncc_wide_derivative, &clv_entry_lncc_box_x,
+        &clv_entry_lncc_box_x_terms,  &clv_entry_lncc_box_y,           &clv_entry_lncc_box_xy,
+        &clv_entry_lncc_box_xy_terms, &clv_entry_lncc_box_terms,       &clv_entry_lncc_box_derivative,
     };
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
         all(boxes[i], true, shared.any, shared.any_count);
