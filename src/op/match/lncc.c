@@ -48,7 +48,7 @@ static const char *const wide_derivative_builds[] = {WIDE(" -DBOTH=0"), WIDE(" -
     .name = "row", .function = "lncc_row", .defines = "-DROWS=1" more, .item = {256, rows, CLV_MARCH}, \
     .most_groups = MOST_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, march}}
 
-static const clv_variant terms_variants[] = {{QUAD("", 6)}, {ROW("", 32, 16)}};
+static const clv_variant terms_variants[] = {{QUAD("", 6)}, {ROW("", 32, 8)}};
 ENTRY(clv_entry_lncc_terms, "lncc_terms", terms_variants, terms_builds);
 
 static const clv_variant derivative_variants[] = {
