@@ -107,10 +107,9 @@ CLVOX_API int clvox_jacobian(clvox_context *context, const clvox_volume *warp,
                              const clvox_volume *mask, int log, clvox_volume **out,
                              clvox_jacobian_summary *summary);
 
-/* The same bits in the three planes of voxels at[k] along each axis and the planes next to these, for
- * pictures; 0 elsewhere. Takes a hundredth of the time for heads. */
-CLVOX_API int clvox_jacobian_planes(clvox_context *context, const clvox_volume *warp, const int at[3],
-                                    int log, clvox_volume **out);
+/* The same, to rounding, in the three planes of voxels at[k] along each axis and the planes next to
+ * these, for pictures; 0 elsewhere. By the host's threads: no device, and little time. */
+CLVOX_API int clvox_jacobian_planes(const clvox_volume *warp, const int at[3], int log, clvox_volume **out);
 
 /* Moves points (RAS mm, n x 3, in place) through a chain in clvox_apply's
  * order, on the host. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/matrix.h"
 #include "clvox/threads.h"
 #include "clvox/apply.h"
 #include "io/volume.h"
@@ -132,54 +133,68 @@ end:
 
 /* ---- three planes alone ---------------------------------------------------- */
 
-static size_t row_of(const clvox_grid *grid, int y, int z)
+typedef struct planes {
+    const clvox_volume *warp;
+    const int *at;
+    int log;
+    double from_ras[3][3], spacing[3]; /* the matrix: from RAS mm to mm along the axes */
+    float *out;
+} planes;
+
+/* At a voxel: det(1 + Du) by the differences of cl/common/difference.clh. */
+static double determinant_at(const planes *p, const int at[3])
 {
-    return ((size_t)z * (size_t)grid->size[1] + (size_t)y) * (size_t)grid->size[0];
+    const int *size = p->warp->grid.size;
+    const size_t n = clvox_grid_voxels(&p->warp->grid);
+    const size_t stride[3] = {1, (size_t)size[0], (size_t)size[0] * (size_t)size[1]};
+    const size_t here = (size_t)at[0] + (size_t)at[1] * stride[1] + (size_t)at[2] * stride[2];
+    double m[3][3];
+    for (int k = 0; k < 3; k++) {
+        const size_t below = at[k] > 0 ? here - stride[k] : here,
+                     above = at[k] + 1 < size[k] ? here + stride[k] : here;
+        const int width = (above > here) + (below < here);
+        double along[3];
+        for (int r = 0; r < 3; r++)
+            along[r] = width ? ((double)p->warp->data[(size_t)r * n + above] -
+                                (double)p->warp->data[(size_t)r * n + below]) /
+                                   (width * p->spacing[k])
+                             : 0;
+        for (int r = 0; r < 3; r++)
+            m[r][k] = (r == k) + p->from_ras[r][0] * along[0] + p->from_ras[r][1] * along[1] +
+                      p->from_ras[r][2] * along[2];
+    }
+    return clv_matrix3_determinant(CLV_MATRIX3(m));
 }
 
-/* The part of a warp within two voxels of a plane: what the determinants within one need. */
-static int slab_of(const clvox_volume *warp, int axis, int at, clvox_volume **out, int *first)
+static bool is_near(int place, int plane)
 {
-    const int *size = warp->grid.size;
-    clvox_grid grid = warp->grid;
-    const int last = at + 2 < size[axis] ? at + 2 : size[axis] - 1;
-    *first = at > 2 ? at - 2 : 0;
-    grid.size[axis] = last - *first + 1;
-    const int status = clvox_volume_create(&grid, 3, warp->kind, out);
-    if (status < 0)
-        return status;
-    const size_t voxels = clvox_grid_voxels(&warp->grid), part = clvox_grid_voxels(&grid),
-                 x = axis == 0 ? (size_t)*first : 0;
-    const int y = axis == 1 ? *first : 0, z = axis == 2 ? *first : 0;
-    for (size_t frame = 0; frame < 3; frame++)
-        for (int k = 0; k < grid.size[2]; k++)
-            for (int j = 0; j < grid.size[1]; j++)
-                memcpy((*out)->data + frame * part + row_of(&grid, j, k),
-                       warp->data + frame * voxels + row_of(&warp->grid, j + y, k + z) + x,
-                       (size_t)grid.size[0] * sizeof *warp->data);
+    return abs(place - plane) <= 1;
+}
+
+/* What of plane z is in one of the three, or next to it. */
+static int find_plane(void *user, size_t z, int worker)
+{
+    const planes *p = user;
+    const int *size = p->warp->grid.size;
+    int at[3] = {0, 0, (int)z};
+    (void)worker;
+    for (at[1] = 0; at[1] < size[1]; at[1]++) {
+        const bool all = is_near(at[2], p->at[2]) || is_near(at[1], p->at[1]);
+        const int end = all || p->at[0] + 2 > size[0] ? size[0] : p->at[0] + 2;
+        float *row = p->out + ((size_t)at[1] + z * (size_t)size[1]) * (size_t)size[0];
+        for (at[0] = all || p->at[0] < 1 ? 0 : p->at[0] - 1; at[0] < end; at[0]++) {
+            const double d = determinant_at(p, at);
+            row[at[0]] = (float)(p->log && isfinite(d) ? log(fmax(d, least_determinant)) : d);
+        }
+    }
     return CLVOX_OK;
 }
 
-/* Back to where the slab was cut from, without its outer layers inside of the warp. */
-static void place_slab(const clvox_volume *slab, int axis, int at, int first, clvox_volume *to)
+int clvox_jacobian_planes(const clvox_volume *warp, const int at[3], int log, clvox_volume **out)
 {
-    const int *size = slab->grid.size;
-    int from[3] = {0}, end[3] = {size[0], size[1], size[2]}, shift[3] = {0};
-    shift[axis] = first;
-    from[axis] = at > 1 ? at - 1 - first : 0;
-    end[axis] = at + 2 < to->grid.size[axis] ? at + 2 - first : to->grid.size[axis] - first;
-    for (int z = from[2]; z < end[2]; z++)
-        for (int y = from[1]; y < end[1]; y++)
-            memcpy(to->data + row_of(&to->grid, y + shift[1], z + shift[2]) + from[0] + shift[0],
-                   slab->data + row_of(&slab->grid, y, z) + from[0],
-                   (size_t)(end[0] - from[0]) * sizeof *to->data);
-}
-
-int clvox_jacobian_planes(clvox_context *context, const clvox_volume *warp, const int at[3], int log,
-                          clvox_volume **out)
-{
-    int status = CLVOX_OK, first;
-    clvox_volume *slab = NULL, *map = NULL;
+    int status = CLVOX_OK;
+    double frame[3][3];
+    planes p = {.warp = warp, .at = at, .log = log};
     *out = NULL;
     for (int axis = 0; axis < 3; axis++)
         if (at[axis] < 0 || at[axis] >= warp->grid.size[axis])
@@ -188,17 +203,14 @@ int clvox_jacobian_planes(clvox_context *context, const clvox_volume *warp, cons
     if (warp->frames != 3)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this volume has %d; give a warp",
                           warp->frames);
+    CLV_TRY(clv_field_check(&warp->grid));
+    clvox_grid_spacing(&warp->grid, p.spacing);
+    clv_field_frame(&warp->grid, frame);
+    CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(frame), p.from_ras));
     CLV_TRY(clvox_volume_create(&warp->grid, 1, CLVOX_KIND_SCALAR, out));
-    for (int axis = 0; axis < 3; axis++) {
-        CLV_TRY(slab_of(warp, axis, at[axis], &slab, &first));
-        CLV_TRY(clvox_jacobian(context, slab, NULL, log, &map, NULL));
-        place_slab(map, axis, at[axis], first, *out);
-        clvox_volume_destroy(&map);
-        clvox_volume_destroy(&slab);
-    }
+    p.out = (*out)->data;
+    status = clvox_parallel((size_t)warp->grid.size[2], find_plane, &p);
 end:
-    clvox_volume_destroy(&map);
-    clvox_volume_destroy(&slab);
     if (status < 0)
         clvox_volume_destroy(out);
     return status;

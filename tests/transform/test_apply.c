@@ -524,22 +524,23 @@ static void planes_alone(void **state)
                       place = at_end < 4 ? from : size[k] / 2;
             at[k] = place < 0 ? 0 : place >= size[k] ? size[k] - 1 : place;
         }
-        assert_ok(clvox_jacobian_planes(ctx, warp, at, 1, &part));
+        assert_ok(clvox_jacobian_planes(warp, at, 1, &part));
         assert_true(clvox_grid_equal(&part->grid, &grid));
         for (int z = 0; z < size[2]; z++)
             for (int y = 0; y < size[1]; y++)
                 for (int x = 0; x < size[0]; x++, i++) {
                     const bool near = abs(x - at[0]) < 2 || abs(y - at[1]) < 2 || abs(z - at[2]) < 2;
                     const float want = near ? whole->data[i] : 0;
-                    assert_that(!memcmp(&part->data[i], &want, sizeof want), "%d %d %d: %g, not %g", x, y, z,
+                    const double apart = fabs((double)part->data[i] - (double)want);
+                    assert_that(apart <= (near ? 2e-6 : 0), "%d %d %d: %g, not %g", x, y, z,
                                 (double)part->data[i], (double)want);
                 }
         clvox_volume_destroy(&part);
     }
-    assert_int_equal(clvox_jacobian_planes(ctx, warp, (const int[3]){0, 0, size[2]}, 1, &part),
+    assert_int_equal(clvox_jacobian_planes(warp, (const int[3]){0, 0, size[2]}, 1, &part),
                      CLVOX_ERROR_ARGUMENT);
     assert_true(!part && strstr(clvox_message(), "plane"));
-    assert_int_equal(clvox_jacobian_planes(ctx, whole, (const int[3]){0, 0, 0}, 1, &part),
+    assert_int_equal(clvox_jacobian_planes(whole, (const int[3]){0, 0, 0}, 1, &part),
                      CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&whole);
     clvox_volume_destroy(&warp);

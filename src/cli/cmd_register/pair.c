@@ -14,9 +14,19 @@
 
 static int write_picture(const void *what, int how, const char *path)
 {
+    int status = CLVOX_OK, at[3];
     const cli_picture *p = what;
+    clvox_volume *planes = NULL;
     (void)how;
-    return clvox_figure_registration(p->fixed, p->warped, p->labels, p->log_jacobian, p->mask, path);
+    if (!p->log_jacobian && p->warp) {
+        CLI_TRY(clvox_figure_planes(p->fixed, p->mask, at));
+        CLI_TRY(clvox_jacobian_planes(p->warp, at, 1, &planes));
+    }
+    status = clvox_figure_registration(p->fixed, p->warped, p->labels, planes ? planes : p->log_jacobian, p->mask,
+                                       path);
+end:
+    clvox_volume_destroy(&planes);
+    return status;
 }
 
 static int write_affine(const void *what, int how, const char *path)
@@ -68,17 +78,14 @@ end:
     return status;
 }
 
-/* For the picture what it shows, for the page all. */
+/* For the page all of it; for the picture what it shows, once it is written, if its planes are the warp's. */
 static int find_log_jacobian(cli_pair *p)
 {
-    int status = CLVOX_OK, at[3];
     const clvox_volume *warp = p->result.warp, *fixed = p->fixed[0];
     if (p->request.report || p->request.alone || !fixed || !clvox_grid_equal(&warp->grid, &fixed->grid))
         return clvox_jacobian(p->cli->ctx, warp, NULL, 1, &p->log_jacobian, NULL);
-    CLI_TRY(clvox_figure_planes(fixed, p->fixed_mask, at));
-    status = clvox_jacobian_planes(p->cli->ctx, warp, at, 1, &p->log_jacobian);
-end:
-    return status;
+    p->shown.warp = warp;
+    return CLVOX_OK;
 }
 
 /* What is written needs the device no more. */

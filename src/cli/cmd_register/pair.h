@@ -13,7 +13,8 @@
 
 /* What the picture shows. */
 typedef struct cli_picture {
-    const clvox_volume *fixed, *warped, *labels, *log_jacobian, *mask;
+    const clvox_volume *fixed, *warped, *labels, *mask;
+    const clvox_volume *log_jacobian, *warp; /* without the first what is seen of it comes from the second */
 } cli_picture;
 
 typedef enum cli_pair_file {

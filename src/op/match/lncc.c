@@ -58,7 +58,7 @@ static const clv_variant derivative_variants[] = {
 ENTRY(clv_entry_lncc_derivative, "lncc_derivative", derivative_variants, derivative_builds);
 
 /* Rows: larger tiles, of which wider margins are less. */
-static const clv_variant wide_terms_variants[] = {{CELLED("", 6)}, {ROW("", 64, 32)}};
+static const clv_variant wide_terms_variants[] = {{CELLED("", 6)}, {ROW("", 48, 16)}};
 ENTRY(clv_entry_lncc_wide_terms, "lncc_wide_terms", wide_terms_variants, wide_terms_builds);
 
 static const clv_variant wide_derivative_variants[] = {
