@@ -540,8 +540,7 @@ static void planes_alone(void **state)
     assert_int_equal(clvox_jacobian_planes(warp, (const int[3]){0, 0, size[2]}, 1, &part),
                      CLVOX_ERROR_ARGUMENT);
     assert_true(!part && strstr(clvox_message(), "plane"));
-    assert_int_equal(clvox_jacobian_planes(whole, (const int[3]){0, 0, 0}, 1, &part),
-                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_jacobian_planes(whole, (const int[3]){0, 0, 0}, 1, &part), CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&whole);
     clvox_volume_destroy(&warp);
 }

@@ -22,8 +22,8 @@ static int write_picture(const void *what, int how, const char *path)
         CLI_TRY(clvox_figure_planes(p->fixed, p->mask, at));
         CLI_TRY(clvox_jacobian_planes(p->warp, at, 1, &planes));
     }
-    status = clvox_figure_registration(p->fixed, p->warped, p->labels, planes ? planes : p->log_jacobian, p->mask,
-                                       path);
+    status = clvox_figure_registration(p->fixed, p->warped, p->labels, planes ? planes : p->log_jacobian,
+                                       p->mask, path);
 end:
     clvox_volume_destroy(&planes);
     return status;
