@@ -190,6 +190,7 @@ static void no_more(clv_atlas_run *a, int device)
     a->places[place->first].room = 0;
     while (place->spares)
         clv_buffer_destroy(&place->spare[--place->spares]);
+    clv_pinned_destroy(&place->pieces);
 }
 
 void clv_atlas_fields_no_more(clv_atlas_run *a, int device)
@@ -226,7 +227,7 @@ int clv_atlas_fields_leave(clv_atlas_run *a, int device)
             left++;
         }
     }
-    left += a->places[device].spares;
+    left += a->places[device].spares + (a->places[device].pieces != NULL);
     no_more(a, device);
     pthread_mutex_unlock(&a->lock);
     return status < 0 ? status : left > 0;
