@@ -98,7 +98,7 @@ int clv_splat(clvox_context *ctx, const clv_splat_args *a)
     const clv_arg most = CLV_FLOAT(a->ones ? 1 : a->most), scale = CLV_FLOAT(ldexpf(1, unit_power(a)));
     const clv_arg size = CLV_INT4(a->size[0], a->size[1], a->size[2], 0);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat, build, a->in.size, 0, &kernel));
-    if (kernel->variant->before && a->boxes && from >= LEAST_BOXED) {
+    if (kernel->variant->before && a->boxes && clv_splat_box_bytes(ctx) > 0 && from >= LEAST_BOXED) {
         CLV_TRY(clv_kernel_get(ctx, kernel->variant->before, build, a->in.size, 0, &box));
         CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_boxes, boxes_builds[0], cells, 0, &boxes));
         CLV_TRY(CLV_LAUNCH(ctx, box, a->in.size, from * (a->field ? 16 : 4), CLV_BUF(a->in.buffer),
