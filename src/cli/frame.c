@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the programs clvox and clvox-bench do around a verb: signals, help, log, exit code. */
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -68,6 +69,10 @@ static void watch_signals(void)
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ, SIGABRT};
     struct rlimit addresses;
     limited = !getrlimit(RLIMIT_AS, &addresses) && addresses.rlim_cur != RLIM_INFINITY;
+#ifdef M_ARENA_MAX
+    if (limited) /* else each thread may reserve 128 MiB of addresses */
+        mallopt(M_ARENA_MAX, 1);
+#endif
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct sigaction old, action = {.sa_handler = ends[i] == SIGABRT ? on_abort : on_signal};
         /* What the caller ignores (nohup) stays ignored. */
