@@ -92,8 +92,7 @@ end:
 typedef struct averaging {
     clv_atlas_run *a;
     int channel;
-    clvox_volume *
-        *warped; /* of a median or to compare; NULL: it takes no part, or another member of the team has it */
+    clvox_volume **warped; /* of a median or to compare; NULL: it takes no part, or is another member's */
     bool compares;       /* how like the average they are */
     pair *room;          /* of a median: count of them for each worker */
     clv_atlas_sums sums; /* of the mean: a pair for each voxel */

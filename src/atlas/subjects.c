@@ -441,6 +441,11 @@ static double rounded(double weight)
     return (double)digits;
 }
 
+static bool hashes_alike(const clv_atlas_member *s, const clv_atlas_member *t)
+{
+    return s->hash == t->hash && s->further_hash == t->further_hash;
+}
+
 /* Brings those of the same contents together: they are registered once, with the sum of their weights. */
 static void find_twins(clv_atlas_run *a)
 {
@@ -448,9 +453,7 @@ static void find_twins(clv_atlas_run *a)
     for (int i = 0; i < a->count; i++) {
         clv_atlas_member *s = &a->s[i];
         s->first = i;
-        for (int k = i - 1;
-             k >= 0 && a->s[k].hash == s->hash && a->s[k].further_hash == s->further_hash && s->first == i;
-             k--)
+        for (int k = i - 1; k >= 0 && s->first == i && hashes_alike(&a->s[k], s); k--)
             if (is_same(a, &a->s[k], s))
                 s->first = a->s[k].first;
         a->s[s->first].base += s->own;

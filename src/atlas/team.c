@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the members of a team tell each other. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -110,19 +109,12 @@ static void take_off(job *j)
     j->wanted = 0;
 }
 
-/* A thread that waits keeps its stack and up to 128 MiB of malloc's addresses from others. */
-static bool is_limited(void)
-{
-    struct rlimit most;
-    return !getrlimit(RLIMIT_AS, &most) && most.rlim_cur != RLIM_INFINITY;
-}
-
 /* NULL: none came for a while. */
 static job *wait_for_job(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += is_limited() ? 0 : PATIENCE;
+    until.tv_sec += PATIENCE;
     while (!pool.jobs)
         if (pthread_cond_timedwait(&pool.called, &pool.lock, &until) && !pool.jobs)
             return NULL;

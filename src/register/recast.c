@@ -312,17 +312,16 @@ typedef struct meeting {
     const clv_buffer *image[2];
 } meeting;
 
-/* Leaves out of values what lies outside of a mask. */
-static int leave_out(clv_registration *run, const clv_buffer *mask, const clvox_grid *mask_grid,
-                     const clvox_grid *grid, const double matrix[4][4], float *scratch, float *values)
+/* Leaves out of values what map and u (NULL: the map alone) lead to outside of a mask. */
+static int leave_out_by(clv_registration *run, const clv_buffer *mask, const clvox_grid *mask_grid,
+                        const clvox_grid *grid, const clv_map *map, const clv_buffer *u, float *scratch,
+                        float *values)
 {
     int status = CLVOX_OK;
     const size_t n = clvox_grid_voxels(grid);
-    clv_map map;
     if (!mask)
         return CLVOX_OK;
-    clv_map_between(grid, mask_grid, matrix, 0, &map);
-    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(mask, mask_grid->size), &map, NULL, CLV_NEAREST, 0,
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(mask, mask_grid->size), map, u, CLV_NEAREST, 0,
                      CLV_VOLUME(run->scratch_a, grid->size)));
     CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, scratch, n * sizeof *scratch));
     for (size_t i = 0; i < n; i++)
@@ -330,6 +329,14 @@ static int leave_out(clv_registration *run, const clv_buffer *mask, const clvox_
             values[i] = NAN;
 end:
     return status;
+}
+
+static int leave_out(clv_registration *run, const clv_buffer *mask, const clvox_grid *mask_grid,
+                     const clvox_grid *grid, const double matrix[4][4], float *scratch, float *values)
+{
+    clv_map map;
+    clv_map_between(grid, mask_grid, matrix, 0, &map);
+    return leave_out_by(run, mask, mask_grid, grid, &map, NULL, scratch, values);
 }
 
 /* On the grid of a side its image and, under the linear part, the other one, NaN where that does not
@@ -536,14 +543,7 @@ static int look_up(clv_registration *run, const clv_buffer *image, const clv_buf
     CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(image, grid->size), map, u, CLV_LINEAR, NAN,
                      CLV_VOLUME(run->scratch_a, to->size)));
     CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, values, n * sizeof *values));
-    if (!mask)
-        return CLVOX_OK;
-    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(mask, grid->size), map, u, CLV_NEAREST, 0,
-                     CLV_VOLUME(run->scratch_a, to->size)));
-    CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, scratch, n * sizeof *scratch));
-    for (size_t i = 0; i < n; i++)
-        if (!(scratch[i] > 0))
-            values[i] = NAN;
+    status = leave_out_by(run, mask, grid, to, map, u, scratch, values);
 end:
     return status;
 }
