@@ -10,6 +10,7 @@
 
 #include "atlas/options.h"
 #include "base/matrix.h"
+#include "base/spares.h"
 #include "io/labels.h"
 #include "io/orientation.h"
 #include "register/register.h"
@@ -66,16 +67,64 @@ static int take_over(clv_atlas_run *a, clv_atlas_member *s, const clvox_register
     return deformable ? clv_atlas_fields_keep(a, s) : CLVOX_OK;
 }
 
-static int register_into(clv_atlas_run *a, const clv_atlas_member *s, int device,
+/* Maps that are on the device, to the mean, unless the subject is lost. */
+static int add_to_mean(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *const maps[2],
+                       const clvox_register_result *r)
+{
+    return r->suspicions & CLVOX_SUSPECT_OVERLAP ? CLVOX_OK : clv_atlas_center_add(a, s, device, maps);
+}
+
+static int register_on(clv_atlas_run *a, clv_atlas_member *s, int device, const clvox_register_images *images,
+                       const clvox_register_options *o, clvox_register_result *r)
+{
+    const clv_register_fields to = {.buffer = {s->fields.buffer[0], s->fields.buffer[1]}};
+    const int status = clv_register_to(a->ctx[device], images, o, &to, r);
+    return status < 0 ? status : add_to_mean(a, s, device, to.buffer, r);
+}
+
+/* By way of buffers of the device, from where maps go to disk, or across a bus, faster. */
+static int register_away(clv_atlas_run *a, clv_atlas_member *s, int device,
                          const clvox_register_images *images, const clvox_register_options *o,
                          clvox_register_result *r)
 {
-    const clv_atlas_fields *f = &s->fields;
-    const clv_register_fields to = {
-        {f->buffer[0], f->buffer[1]},
-        {f->kept[0] ? f->kept[0]->data : NULL, f->kept[1] ? f->kept[1]->data : NULL},
-    };
-    return clv_register_to(a->ctx[device], images, o, &to, r);
+    int status = CLVOX_OK;
+    clv_register_fields to = {.buffer = {NULL, NULL}};
+    const size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&a->grid);
+    const clv_request wanted[2] = {{&to.buffer[0], bytes, "map of a subject"},
+                                   {&to.buffer[1], bytes, "inverse map of a subject"}};
+    CLV_TRY(clv_pool_take(a->ctx[device], wanted, 2));
+    CLV_TRY(clv_register_to(a->ctx[device], images, o, &to, r));
+    CLV_TRY(clv_atlas_fields_fetch(a, s, device, to.buffer));
+    status = add_to_mean(a, s, device, to.buffer, r);
+end:
+    clv_pool_release(wanted, 2);
+    return status;
+}
+
+/* Without room of its own on the device. */
+static int register_kept(clv_atlas_run *a, clv_atlas_member *s, int device,
+                         const clvox_register_images *images, const clvox_register_options *o,
+                         clvox_register_result *r)
+{
+    int status = CLVOX_OK;
+    clvox_volume *const *kept = s->fields.kept;
+    const size_t count = 3 * clvox_grid_voxels(&a->grid);
+    float *values[2] = {NULL, NULL};
+    clv_register_fields to = {.buffer = {NULL, NULL}};
+    for (int i = 0; i < 2 && status >= 0; i++) {
+        if (kept[i]->on_disk && !(values[i] = clv_large(count * sizeof(float))))
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        to.values[i] = kept[i]->on_disk ? values[i] : kept[i]->data;
+    }
+    CLV_TRY(status);
+    CLV_TRY(clv_register_to(a->ctx[device], images, o, &to, r));
+    for (int i = 0; i < 2; i++)
+        if (values[i])
+            CLV_TRY(clv_atlas_fields_write(a, s, i, values[i]));
+end:
+    clv_large_free(values[0]);
+    clv_large_free(values[1]);
+    return status;
 }
 
 /* Its maps go to where the subject has room for them. Where the device has less memory than it said, as
@@ -87,19 +136,27 @@ static int deform(clv_atlas_run *a, clv_atlas_member *s, int device, const clvox
     int status = clv_atlas_fields_make(a, s, device);
     if (status < 0)
         return status;
-    status = register_into(a, s, device, images, o, r);
-    if (status == CLVOX_ERROR_MEMORY && clv_atlas_fields_resident(s)) {
+    if (clv_atlas_fields_resident(s)) {
+        status = register_on(a, s, device, images, o, r);
+        if (status != CLVOX_ERROR_MEMORY)
+            goto end;
+        clvox_register_result_destroy(r);
         CLV_TRY(clv_atlas_fields_make_kept(a, s));
         clv_atlas_fields_no_more(a, device);
-        clvox_register_result_destroy(r);
-        status = register_into(a, s, device, images, o, r);
     }
+    if (clv_atlas_fields_away(a, s)) {
+        status = register_away(a, s, device, images, o, r);
+        if (status != CLVOX_ERROR_MEMORY)
+            goto end;
+        clvox_register_result_destroy(r);
+    }
+    status = register_kept(a, s, device, images, o, r);
     if (status == CLVOX_ERROR_MEMORY) {
         const int left = clv_atlas_fields_leave(a, device);
         if (left > 0)
             clvox_register_result_destroy(r);
         if (left)
-            status = left < 0 ? left : register_into(a, s, device, images, o, r);
+            status = left < 0 ? left : register_kept(a, s, device, images, o, r);
     }
 end:
     if (status < 0)
@@ -208,6 +265,8 @@ static int run_round(clv_atlas_run *a)
     const clvox_atlas_work name = deformable            ? CLVOX_ATLAS_DEFORMABLE
                                   : a->out->rounds == 0 ? CLVOX_ATLAS_FIRST_LINEAR
                                                         : CLVOX_ATLAS_LINEAR;
+    if (deformable)
+        CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_center_begin(a)));
     CLV_TRY(clv_atlas_each(
         a, &(clv_atlas_step){.take = register_subject, .work = 1, .name = name, .reads = CLV_ATLAS_IMAGE}));
     CLV_TRY(clv_atlas_share(a));
@@ -432,7 +491,7 @@ static int to_volumes(clv_atlas_run *a, clv_atlas_member *s, int device, void *u
         clv_atlas_fields_drop(a, s);
         return CLVOX_OK;
     }
-    const int status = clv_atlas_fields_volumes(a, s);
+    const int status = clv_atlas_fields_volumes(a, s, device);
     return status < 0 ? status : clv_atlas_label(a, s, device);
 }
 
@@ -545,6 +604,7 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     if (o->state && finals && (!o->team || !o->team->rank))
         clvox_atlas_forget(o->state);
 end:
+    clv_atlas_center_end(a);
     clv_atlas_fields_close(a);
     for (int i = 0; a->s && i < a->count; i++) {
         clvox_volume_destroy(&a->s[i].image);

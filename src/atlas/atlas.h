@@ -16,6 +16,9 @@ typedef struct clv_atlas_fields {
     int device; /* of those of the run, whose context has the buffers; -1: none has */
     clv_buffer *buffer[2];
     clvox_volume *kept[2]; /* where there are no buffers: their values are not RAS mm, but the fields' */
+    int moved[2];          /* each has been moved by the first so many of the round's means (center.c) */
+    bool summed;           /* in the round's first mean */
+    int measured;          /* 1 and the moves after which its length is known; 0: it is not */
 } clv_atlas_fields;
 
 typedef struct clv_atlas_member {
@@ -47,7 +50,7 @@ typedef struct clv_atlas_place {
     long room;          /* of that first one: subjects whose maps the device still takes */
     clv_buffer **spare; /* buffers that are left over */
     int spares;
-    clv_pinned *pieces; /* of its sums, on their way to the host (sums.c) */
+    clv_pinned *pieces; /* of its sums and maps, on their way to the host and back */
 } clv_atlas_place;
 
 typedef struct clv_atlas_run {
@@ -75,6 +78,8 @@ typedef struct clv_atlas_run {
     clvox_atlas_result *out;
     char *key;              /* what a state has to be of; NULL: none is kept */
     double opened, keeping; /* seconds: when the state was opened, and what devices have spent on it since */
+    struct clv_atlas_center *center; /* of a deformable round (center.c); NULL: before the first */
+    int moves;                       /* of its maps by a mean */
     struct clv_atlas_keeper *keeper; /* writes the state beside the run; NULL: nothing has been kept */
     const char *stage;
     double done, all;
@@ -115,29 +120,45 @@ int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, 
 /* How many subjects' maps the devices take, once the grid is known; and the end of all. */
 int clv_atlas_fields_open(clv_atlas_run *a);
 void clv_atlas_fields_close(clv_atlas_run *a);
-/* Room for the maps of a subject that this device finds, which replace those it has. They are written once: a
- * clv_register_to fills fields.buffer or fields.kept. */
+/* Room for the maps of a subject that this device finds, which replace those it has. They are written once: into
+ * fields.buffer, or by one of the next three. */
 int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device);
-/* The same in host memory. */
+/* The same in host memory or on disk. */
 int clv_atlas_fields_make_kept(clv_atlas_run *a, clv_atlas_member *s);
+/* All values of one of them from host memory, and to there. */
+int clv_atlas_fields_write(clv_atlas_run *a, clv_atlas_member *s, int which, const float *values);
+int clv_atlas_fields_read(const clv_atlas_run *a, const clv_atlas_member *s, int which, float *values);
+/* Both of them from the device, to host memory or disk. */
+int clv_atlas_fields_fetch(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *const from[2]);
+/* What has been written is not changed any more by others. */
+int clv_atlas_fields_keep(const clv_atlas_run *a, const clv_atlas_member *s);
 /* The device takes no further maps, and what it holds for none is gone: by its own thread. */
 void clv_atlas_fields_no_more(clv_atlas_run *a, int device);
 /* The same, and those of subjects move to host memory: 1 where that gave memory back, else 0. */
 int clv_atlas_fields_leave(clv_atlas_run *a, int device);
 void clv_atlas_fields_drop(clv_atlas_run *a, clv_atlas_member *s);
 bool clv_atlas_fields_resident(const clv_atlas_member *s);
-/* All values of one of them from host memory, and to there. */
-int clv_atlas_fields_write(clv_atlas_run *a, clv_atlas_member *s, int which, const float *values);
-int clv_atlas_fields_read(const clv_atlas_run *a, const clv_atlas_member *s, int which, float *values);
-/* What has been written is not changed any more: it goes where options->store has room. */
-int clv_atlas_fields_keep(const clv_atlas_run *a, const clv_atlas_member *s);
-/* One of them on the device: where it is, or in room, a buffer of as many bytes. */
-int clv_atlas_fields_on(const clv_atlas_run *a, const clv_atlas_member *s, int device, int which,
-                        clv_buffer *room, clv_buffer **field);
-/* *made, a buffer of the device, takes the place of one of them; *made may be another buffer then. */
-int clv_atlas_fields_replace(clv_atlas_run *a, clv_atlas_member *s, int device, int which, clv_buffer **made);
+/* Whether they lie away from the device, on disk or across a bus: then they are moved each time that they are read,
+ * which is less work than to write them again. */
+bool clv_atlas_fields_away(const clv_atlas_run *a, const clv_atlas_member *s);
+/* One of them on the device, after all moves: where it is, or in room[0]; two buffers of as many bytes, which may have
+ * changed places. */
+int clv_atlas_fields_on(clv_atlas_run *a, const clv_atlas_member *s, int device, int which,
+                        clv_buffer *room[2], clv_buffer **field);
+/* The same of both, with three buffers; what is not away has been moved then. */
+int clv_atlas_fields_move(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *room[3],
+                          clv_buffer *field[2]);
 /* They become the warps of the result. */
-int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s);
+int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s, int device);
+/* ---- values between a device and the host (transfer.c): by the device's own thread ---- */
+
+/* places[device].pieces have so many bytes at least. */
+int clv_atlas_pieces(clv_atlas_run *a, int device, size_t bytes);
+/* All values of a volume to a buffer, and from there; of one on disk, and of all on a GPU, in pieces that several threads
+ * read or write while others are under way. */
+int clv_atlas_send(clv_atlas_run *a, int device, const clvox_volume *volume, clv_buffer *to);
+int clv_atlas_fetch(clv_atlas_run *a, int device, const clv_buffer *from, clvox_volume *volume);
+
 /* A volume on the run's grid as the caller's images are stored: a new one, and in the place of that. */
 int clv_atlas_shown(const clv_atlas_run *a, const clvox_volume *volume, clvox_volume **out);
 int clv_atlas_show(const clv_atlas_run *a, clvox_volume **volume);
@@ -147,7 +168,7 @@ int clv_atlas_show(const clv_atlas_run *a, clvox_volume **volume);
 enum { CLV_ATLAS_IMAGE = 1, CLV_ATLAS_WARPS = 2, CLV_ATLAS_LABELS = 4 };
 void clv_atlas_expect(const clv_atlas_run *a, const clv_atlas_member *s, unsigned reads);
 void clv_atlas_rest(const clv_atlas_run *a, const clv_atlas_member *s);
-/* Subjects that are summed at once: a group's memory is given back before the next one's is read. */
+/* Subjects that are looked at together: a group's memory is given back before the next one's is read. */
 enum { CLV_ATLAS_TOGETHER = 8 };
 
 /* What is done for each subject on its own. */
@@ -187,13 +208,13 @@ typedef struct clv_atlas_sums {
     size_t count;         /* of numbers */
     clv_buffer **of;      /* each device's; NULL: it has none */
     pthread_mutex_t *own; /* of each device */
-    int32_t *all;         /* on the host; where `kept` is set, with the sum of what the host itself adds */
-    bool kept;
+    int32_t *all;         /* of a team, on the host; else NULL */
     clv_atlas_sums_taker take;
     void *user;
 } clv_atlas_sums;
 int clv_atlas_sums_open(clv_atlas_run *a, size_t count, clv_atlas_sums *s);
-void clv_atlas_sums_close(clv_atlas_sums *s); /* also of what failed to open */
+void clv_atlas_sums_close(clv_atlas_sums *s); /* also of what failed to open, and twice */
+void clv_atlas_sums_clear(clv_atlas_sums *s); /* to 0 */
 /* The device's own sum, 0 at first: for kernels, by its thread. */
 int clv_atlas_sums_on(clv_atlas_sums *s, int device, clv_buffer **sum);
 /* What all devices and members of the team have summed; the sums are 0 again. */
@@ -222,7 +243,7 @@ int clv_atlas_spread_volume(const clv_atlas_run *a, int from, int frames, clvox_
 enum { CLV_ATLAS_MOST = 65536 };
 
 /* A volume of a subject through its whole map (warp, affine), sampled once; outside it is NaN, labels 0. */
-int clv_atlas_pull(const clv_atlas_run *a, int device, const clv_atlas_member *s, const clvox_volume *volume,
+int clv_atlas_pull(clv_atlas_run *a, int device, const clv_atlas_member *s, const clvox_volume *volume,
                    clvox_interpolation interpolation, clvox_volume **out);
 /* a->next from the images through their maps; and how like it they are, unless so many rounds to come will
  * tell anew. */
@@ -232,9 +253,18 @@ int clv_atlas_average_further(clv_atlas_run *a, int channel);
 /* The new template takes the place of the old one. */
 int clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round);
 
-/* Removes the mean of the affines, and of the warps. */
+/* Removes the mean of the affines. */
 int clv_atlas_center_affines(clv_atlas_run *a, clvox_atlas_round *round);
+/* Before the registrations of a deformable round: the moves of the one before are gone. */
+int clv_atlas_center_begin(clv_atlas_run *a);
+void clv_atlas_center_end(clv_atlas_run *a);
+/* Maps that have just been found and are on the device: the mean need not fetch them. */
+int clv_atlas_center_add(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *const field[2]);
+/* Removes the mean of the warps. */
 int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round);
+/* One of a subject's maps after move `number`, from 0 on. */
+int clv_atlas_center_follow(const clv_atlas_run *a, int device, int which, int number, clv_buffer *field,
+                            clv_buffer *out);
 
 /* The labels of the result; none where no subject has labels. */
 int clv_atlas_vote(clv_atlas_run *a);

@@ -70,22 +70,24 @@ static float middle_of(const clv_atlas_run *a, clvox_volume *const *warped, size
                                                     : (float)median(p, count);
 }
 
-int clv_atlas_pull(const clv_atlas_run *a, int device, const clv_atlas_member *s, const clvox_volume *volume,
+int clv_atlas_pull(clv_atlas_run *a, int device, const clv_atlas_member *s, const clvox_volume *volume,
                    clvox_interpolation interpolation, clvox_volume **out)
 {
     int status = CLVOX_OK;
-    clv_buffer *room = NULL, *field = NULL;
+    clv_buffer *room[2] = {NULL, NULL}, *field = NULL;
     const clvox_apply_options options = {.interpolation = interpolation,
                                          .outside = interpolation == CLVOX_INTERPOLATE_LABEL ? 0 : NAN};
-    const clv_request request = {&room, 3 * sizeof(float) * clvox_grid_voxels(&a->grid), "map of a subject"};
-    if (s->fields.there && !clv_atlas_fields_resident(s))
-        CLV_TRY(clv_pool_take(a->ctx[device], &request, 1));
+    const size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&a->grid);
+    const clv_request requests[2] = {{&room[0], bytes, "map of a subject"},
+                                     {&room[1], bytes, "moved map of a subject"}};
+    const int count = s->fields.there && !clv_atlas_fields_resident(s) ? 2 : 0;
+    CLV_TRY(clv_pool_take(a->ctx[device], requests, count));
     if (s->fields.there)
         CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &field));
     status =
         clv_apply_field(a->ctx[device], volume, &a->grid, field, CLV_MATRIX(s->map.matrix), &options, out);
 end:
-    clv_pool_release(&request, 1);
+    clv_pool_release(requests, count);
     return status;
 }
 
@@ -127,11 +129,13 @@ static int sum_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user
     clvox_volume **to = &w->warped[s - a->s];
     const size_t from = clvox_grid_voxels(&image->grid) * sizeof(float),
                  bytes = clvox_grid_voxels(&a->grid) * sizeof(float);
-    clv_buffer *in = NULL, *out = NULL, *room = NULL, *field = NULL, *sum;
+    clv_buffer *in = NULL, *out = NULL, *room[2] = {NULL, NULL}, *field = NULL, *sum;
     clv_map map;
-    const clv_request requests[] = {
-        {&in, from, "image"}, {&out, bytes, "resampled image"}, {&room, 3 * bytes, "map of a subject"}};
-    const int count = s->fields.there && !clv_atlas_fields_resident(s) ? 3 : 2;
+    const clv_request requests[] = {{&in, from, "image"},
+                                    {&out, bytes, "resampled image"},
+                                    {&room[0], 3 * bytes, "map of a subject"},
+                                    {&room[1], 3 * bytes, "moved map of a subject"}};
+    const int count = s->fields.there && !clv_atlas_fields_resident(s) ? 4 : 2;
     CLV_TRY(clv_atlas_sums_on(&w->sums, device, &sum));
     CLV_TRY(clv_pool_take(ctx, requests, count));
     if (s->fields.there)

@@ -89,103 +89,128 @@ end:
 
 /* ---- the mean velocity ---------------------------------------------------- */
 
-/* As many values as stay in a cache with one subject's. */
-enum { PART = 4096 };
+/* exp(-v) and exp(v) of each move, by a device. */
+typedef struct movement {
+    clv_buffer *to_middle[WARP_STEPS], *from_middle[WARP_STEPS];
+} movement;
 
-typedef struct velocities {
-    clv_atlas_run *a;
+typedef struct clv_atlas_center {
     size_t values; /* of a field */
     float unit;    /* of sums: so many whole numbers a mm */
     clv_atlas_sums sums;
-    int from;    /* the first one of the group that is summed on the host */
-    float *mean; /* as kernels hold it */
-} velocities;
+    float *mean;    /* as kernels hold it; during clv_atlas_center_warps */
+    movement *each; /* device */
+    bool away;      /* some maps need all moves, not the last one alone */
+} clv_atlas_center;
 
-static size_t part_end(const velocities *w, size_t index)
+static void release_move(clv_atlas_run *a, int number)
 {
-    return (index + 1) * PART < w->values ? (index + 1) * PART : w->values;
+    for (int i = 0; i < a->devices; i++) {
+        clv_buffer_destroy(&a->center->each[i].to_middle[number]);
+        clv_buffer_destroy(&a->center->each[i].from_middle[number]);
+    }
 }
 
-/* On its own device. */
-static int sum_resident(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+void clv_atlas_center_end(clv_atlas_run *a)
+{
+    clv_atlas_center *c = a->center;
+    if (!c)
+        return;
+    for (int i = 0; c->each && i < WARP_STEPS; i++)
+        release_move(a, i);
+    clv_atlas_sums_close(&c->sums);
+    clv_large_free(c->mean);
+    free(c->each);
+    free(c);
+    a->center = NULL;
+    a->moves = 0;
+}
+
+int clv_atlas_center_begin(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
-    velocities *w = user;
-    clv_buffer *sum;
-    if (!clv_atlas_fields_resident(s))
-        return CLVOX_OK;
-    CLV_TRY(clv_atlas_sums_on(&w->sums, device, &sum));
-    status = clv_velocity_sum(a->ctx[device], CLV_VECTORS(s->fields.buffer[0], a->grid.size),
-                              s->fields.buffer[1], (float)s->weight, w->unit, sum);
+    clv_atlas_center_end(a);
+    clv_atlas_center *c = a->center = calloc(1, sizeof *c);
+    if (!c)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    c->values = 3 * clvox_grid_voxels(&a->grid);
+    c->unit = clv_velocity_unit(clv_atlas_taking_part(a));
+    CLV_TRY(clv_atlas_sums_open(a, c->values, &c->sums));
+    c->each = calloc((size_t)a->devices, sizeof *c->each);
+    if (!c->each)
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 end:
     return status;
 }
 
-static bool is_kept(const clv_atlas_member *s)
-{
-    return s->weight > 0 && s->fields.there && !clv_atlas_fields_resident(s);
-}
-
-static int sum_part(void *user, size_t index, int worker)
-{
-    const velocities *w = user;
-    const clv_atlas_run *a = w->a;
-    int32_t *sum = w->sums.all;
-    (void)worker;
-    if (!w->from)
-        memset(sum + index * PART, 0, (part_end(w, index) - index * PART) * sizeof *sum);
-    for (int i = w->from; i < a->count && i < w->from + CLV_ATLAS_TOGETHER; i++) {
-        const clv_atlas_member *s = &a->s[i];
-        if (!is_kept(s))
-            continue;
-        const float *there = s->fields.kept[0]->data, *back = s->fields.kept[1]->data;
-        for (size_t k = index * PART; k < part_end(w, index); k++)
-            sum[k] += clv_velocity_whole(there[k], back[k], (float)s->weight, w->unit);
-    }
-    return CLVOX_OK;
-}
-
-static int sum_kept(velocities *w)
+static int add(clv_atlas_run *a, const clv_atlas_member *s, int device, clv_buffer *const field[2])
 {
     int status = CLVOX_OK;
-    const clv_atlas_run *a = w->a;
-    for (int i = 0; i < a->count; i++)
-        w->sums.kept = w->sums.kept || is_kept(&a->s[i]);
-    for (w->from = 0; w->sums.kept && w->from < a->count; w->from += CLV_ATLAS_TOGETHER) {
-        for (int i = w->from + CLV_ATLAS_TOGETHER; i < a->count && i < w->from + 2 * CLV_ATLAS_TOGETHER; i++)
-            clv_atlas_expect(a, &a->s[i], CLV_ATLAS_WARPS);
-        CLV_TRY(clvox_parallel((w->values + PART - 1) / PART, sum_part, w));
-        for (int i = w->from; i < a->count && i < w->from + CLV_ATLAS_TOGETHER; i++)
-            clv_atlas_rest(a, &a->s[i]);
-    }
+    clv_atlas_center *c = a->center;
+    clv_buffer *sum;
+    CLV_TRY(clv_atlas_sums_on(&c->sums, device, &sum));
+    status = clv_velocity_sum(a->ctx[device], CLV_VECTORS(field[0], a->grid.size), field[1], (float)s->weight,
+                              c->unit, sum);
 end:
+    return status;
+}
+
+int clv_atlas_center_add(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *const field[2])
+{
+    const int status = add(a, s, device, field);
+    s->fields.summed = status >= 0;
+    return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status; /* then it is added later */
+}
+
+static int measure_on(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *warp);
+
+/* Its maps after the moves until now, to the sum. Those that are away are measured as well while they are here. */
+static int move_and_add(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+{
+    int status = CLVOX_OK;
+    clv_buffer *room[3] = {NULL, NULL, NULL}, *field[2];
+    const size_t bytes = a->center->values * sizeof(float);
+    const clv_request wanted[3] = {{&room[0], bytes, "displacement field"},
+                                   {&room[1], bytes, "inverse displacement field"},
+                                   {&room[2], bytes, "composed displacement field"}};
+    (void)user;
+    if (!s->fields.there || s->fields.summed)
+        return CLVOX_OK;
+    CLV_TRY(clv_pool_take(a->ctx[device], wanted, 3));
+    CLV_TRY(clv_atlas_fields_move(a, s, device, room, field));
+    CLV_TRY(add(a, s, device, field));
+    if (clv_atlas_fields_away(a, s))
+        CLV_TRY(measure_on(a, s, device, field[0]));
+    status = clv_finish(a->ctx[device]); /* the time is this subject's */
+end:
+    clv_pool_release(wanted, 3);
     return status;
 }
 
 static void divide(void *user, const int32_t *sum, size_t from, size_t count)
 {
-    const velocities *w = user;
+    const clv_atlas_run *a = user;
     for (size_t k = 0; k < count; k++)
-        w->mean[from + k] = (float)((double)sum[k] / (double)w->unit / w->a->weights);
+        a->center->mean[from + k] = (float)((double)sum[k] / (double)a->center->unit / a->weights);
 }
 
-/* The mean of the logarithms (u - u~) / 2, u~ that of the inverse. */
-static int mean_velocity(velocities *w)
+/* The mean of the logarithms (u - u~) / 2, u~ that of the inverse, of the maps after `moves`. */
+static int mean_velocity(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
-    clv_atlas_run *a = w->a;
-    double mark = clv_seconds();
-    CLV_TRY(clv_atlas_each(
-        a, &(clv_atlas_step){
-               .take = sum_resident, .user = w, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS}));
-    CLV_TRY(clvox_team_agree(a->o->team, sum_kept(w)));
-    clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP, mark);
-    mark = clv_seconds();
-    CLV_TRY(clv_atlas_sums_take(&w->sums, divide, w));
+    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){.take = move_and_add,
+                                                .name = a->moves ? CLVOX_ATLAS_MOVE : CLVOX_ATLAS_MEAN_MAP,
+                                                .reads = CLV_ATLAS_WARPS}));
+    const double mark = clv_seconds();
+    CLV_TRY(clv_atlas_sums_take(&a->center->sums, divide, a));
+    for (int i = 0; i < a->count; i++)
+        a->s[i].fields.summed = false;
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP_ONCE, mark);
 end:
     return status;
 }
+
+enum { PART = 4096 };
 
 typedef struct squares {
     const float *mean;
@@ -212,14 +237,15 @@ static int square_part(void *user, size_t index, int worker)
 }
 
 /* rms over the grid of the mean velocity, mm. */
-static int length_of_mean(const velocities *w, double *length)
+static int length_of_mean(const clv_atlas_run *a, double *length)
 {
     int status = CLVOX_OK;
-    const bool packed = clv_fields_packed(w->a->ctx[0]);
-    const size_t voxels = w->values / 3, parts = (voxels + PART - 1) / PART;
-    squares q = {.mean = w->mean, .voxels = voxels, .voxel = packed ? 3 : 1, .part = packed ? 1 : voxels};
+    const bool packed = clv_fields_packed(a->ctx[0]);
+    const size_t voxels = a->center->values / 3, parts = (voxels + PART - 1) / PART;
+    squares q = {
+        .mean = a->center->mean, .voxels = voxels, .voxel = packed ? 3 : 1, .part = packed ? 1 : voxels};
     double sum = 0;
-    clv_field_frame(&w->a->grid, q.frame);
+    clv_field_frame(&a->grid, q.frame);
     q.of_part = malloc(parts * sizeof *q.of_part);
     if (!q.of_part)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -233,17 +259,6 @@ end:
 }
 
 /* ---- the mean map is taken out of each subject's -------------------------- */
-
-/* What a device holds meanwhile. */
-typedef struct movement {
-    clv_buffer *to_middle, *from_middle; /* exp(-v), exp(v) */
-    clv_buffer *given, *made;
-} movement;
-
-typedef struct movements {
-    const velocities *w;
-    movement *each; /* device */
-} movements;
 
 /* out = first, then second: u(x) + w(x + u(x)). */
 static int follow(clvox_context *ctx, const clvox_grid *grid, clv_buffer *first, clv_buffer *second,
@@ -284,98 +299,90 @@ end:
     return status;
 }
 
-static void release(movement *m)
-{
-    clv_buffer_destroy(&m->to_middle);
-    clv_buffer_destroy(&m->from_middle);
-    clv_buffer_destroy(&m->given);
-    clv_buffer_destroy(&m->made);
-}
-
-enum { MOVEMENT_BUFFERS = 4 };
 static int prepare(clv_atlas_run *a, int device, void *user)
 {
     int status = CLVOX_OK;
-    const movements *all = user;
-    movement *m = &all->each[device];
+    movement *m = &a->center->each[device];
+    clv_buffer *given = NULL, *made = NULL;
     clvox_context *ctx = a->ctx[device];
-    const size_t bytes = all->w->values * sizeof(float);
-    const clv_request wanted[MOVEMENT_BUFFERS] = {{&m->to_middle, bytes, "mean map"},
-                                                  {&m->from_middle, bytes, "inverse mean map"},
-                                                  {&m->given, bytes, "displacement field"},
-                                                  {&m->made, bytes, "composed displacement field"}};
-    CLV_TRY(clv_pool_take(ctx, wanted, MOVEMENT_BUFFERS));
-    CLV_TRY(clv_buffer_write(ctx, m->given, 0, all->w->mean, bytes));
-    CLV_TRY(exponential(ctx, &a->grid, m->given, -1, &m->to_middle, &m->made));
-    CLV_TRY(exponential(ctx, &a->grid, m->given, 1, &m->from_middle, &m->made));
+    const int number = *(const int *)user;
+    const size_t bytes = a->center->values * sizeof(float);
+    const clv_request moves[2] = {{&m->to_middle[number], bytes, "mean map"},
+                                  {&m->from_middle[number], bytes, "inverse mean map"}},
+                      rooms[2] = {{&given, bytes, "displacement field"},
+                                  {&made, bytes, "composed displacement field"}};
+    CLV_TRY(clv_pool_take(ctx, moves, 2));
+    CLV_TRY(clv_pool_take(ctx, rooms, 2));
+    CLV_TRY(clv_buffer_write(ctx, given, 0, a->center->mean, bytes));
+    CLV_TRY(exponential(ctx, &a->grid, given, -1, &m->to_middle[number], &made));
+    CLV_TRY(exponential(ctx, &a->grid, given, 1, &m->from_middle[number], &made));
     status = clv_finish(ctx);
 end:
+    clv_pool_release(rooms, 2);
     return status;
 }
 
-static int move_warp(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+int clv_atlas_center_follow(const clv_atlas_run *a, int device, int which, int number, clv_buffer *field,
+                            clv_buffer *out)
 {
-    int status = CLVOX_OK;
-    clvox_context *ctx = a->ctx[device];
-    movement *m = &((const movements *)user)->each[device];
-    clv_buffer *warp, *inverse;
-    CLV_TRY(clv_atlas_fields_on(a, s, device, 0, m->given, &warp));
-    CLV_TRY(follow(ctx, &a->grid, m->to_middle, warp, m->made));
-    CLV_TRY(clv_atlas_fields_replace(a, s, device, 0, &m->made));
-    CLV_TRY(clv_atlas_fields_on(a, s, device, 1, m->given, &inverse));
-    CLV_TRY(follow(ctx, &a->grid, inverse, m->from_middle, m->made));
-    CLV_TRY(clv_atlas_fields_replace(a, s, device, 1, &m->made));
-    status = clv_finish(ctx); /* the time is this subject's */
-end:
-    return status;
+    const movement *m = &a->center->each[device];
+    return which ? follow(a->ctx[device], &a->grid, field, m->from_middle[number], out)
+                 : follow(a->ctx[device], &a->grid, m->to_middle[number], field, out);
 }
 
-/* phi_i <- phi_i exp(-v), phi_i^-1 <- exp(v) phi_i^-1 */
-static int move_warps(velocities *w)
+/* phi_i <- phi_i exp(-v), phi_i^-1 <- exp(v) phi_i^-1, as soon as they are looked at. */
+static int add_move(clv_atlas_run *a)
 {
-    int status = CLVOX_OK;
-    clv_atlas_run *a = w->a;
+    int status = CLVOX_OK, number = a->moves;
     const double mark = clv_seconds();
-    movements all = {.w = w, .each = calloc((size_t)a->devices, sizeof *all.each)};
-    if (!all.each)
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clvox_team_agree(a->o->team, status));
-    CLV_TRY(clv_atlas_every(a, prepare, &all));
+    if (number && !a->center->away) /* all have taken the ones before */
+        release_move(a, number - 1);
+    CLV_TRY(clv_atlas_every(a, prepare, &number));
+    a->moves++;
     clv_atlas_timed(a, CLVOX_ATLAS_EXPONENTIAL, mark);
-    status = clv_atlas_each(
-        a, &(clv_atlas_step){
-               .take = move_warp, .user = &all, .name = CLVOX_ATLAS_MOVE, .reads = CLV_ATLAS_WARPS});
 end:
-    for (int i = 0; all.each && i < a->devices; i++)
-        release(&all.each[i]);
-    free(all.each);
     return status;
 }
 
 /* ---- what is left ---------------------------------------------------------- */
 
-/* rms over the grid of a subject's warp. */
-static int measure(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+/* rms over the grid of a subject's warp, which is on the device. */
+static int measure_on(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *warp)
 {
     int status = CLVOX_OK;
     clvox_context *ctx = a->ctx[device];
-    clv_buffer *room = NULL, *partial = NULL, *warp;
-    const size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&a->grid);
-    const clv_request wanted[] = {{&partial, CLV_STATISTICS_PARTIALS * sizeof(float), "partial sums"},
-                                  {&room, bytes, "map of a subject"}};
-    const int count = clv_atlas_fields_resident(s) ? 1 : 2;
+    clv_buffer *partial = NULL;
+    const clv_request wanted = {&partial, CLV_STATISTICS_PARTIALS * sizeof(float), "partial sums"};
     double frame[3][3];
     float reorient[3][3];
     clv_statistics lengths;
-    (void)user;
     clv_field_frame(&a->grid, frame);
     for (int i = 0; i < 9; i++)
         reorient[i / 3][i % 3] = (float)frame[i / 3][i % 3];
-    CLV_TRY(clv_pool_take(ctx, wanted, count));
-    CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &warp));
+    CLV_TRY(clv_pool_take(ctx, &wanted, 1));
     CLV_TRY(clv_statistics_lengths(ctx, CLV_VECTORS(warp, a->grid.size), CLV_MATRIX3F(reorient), NULL, NULL,
                                    partial, &lengths));
     s->map.displacement_mm = lengths.voxels ? sqrt(lengths.sum_squares / (double)lengths.voxels) : 0;
+    s->fields.measured = 1 + a->moves;
+end:
+    clv_pool_release(&wanted, 1);
+    return status;
+}
+
+static int measure(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+{
+    int status = CLVOX_OK;
+    clv_buffer *room[2] = {NULL, NULL}, *warp;
+    const size_t bytes = a->center->values * sizeof(float);
+    const clv_request wanted[2] = {{&room[0], bytes, "map of a subject"},
+                                   {&room[1], bytes, "moved map of a subject"}};
+    const int count = clv_atlas_fields_resident(s) ? 0 : 2;
+    (void)user;
+    if (s->fields.measured == 1 + a->moves)
+        return CLVOX_OK;
+    CLV_TRY(clv_pool_take(a->ctx[device], wanted, count));
+    CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &warp));
+    status = measure_on(a, s, device, warp);
 end:
     clv_pool_release(wanted, count);
     return status;
@@ -383,39 +390,53 @@ end:
 
 /* Removes the mean map until there is none, or interpolation keeps it from falling further: once leaves what is of
  * second order in the maps' lengths. */
-static int remove_mean(velocities *w, clvox_atlas_round *round)
+static int remove_mean(clv_atlas_run *a, clvox_atlas_round *round)
 {
     int status = CLVOX_OK;
-    clv_atlas_run *a = w->a;
     double before = INFINITY;
     for (int step = 0;; step++) {
-        CLV_TRY(mean_velocity(w));
-        CLV_TRY(clvox_team_agree(a->o->team, length_of_mean(w, &round->left_voxels)));
+        CLV_TRY(mean_velocity(a));
+        CLV_TRY(clvox_team_agree(a->o->team, length_of_mean(a, &round->left_voxels)));
         round->left_voxels /= clv_atlas_edge(&a->grid);
         if (step == 0)
             round->removed_voxels = round->left_voxels;
         if (round->left_voxels < ENOUGH || round->left_voxels > SLOW * before || step == WARP_STEPS)
             break;
         before = round->left_voxels;
-        CLV_TRY(move_warps(w));
+        CLV_TRY(add_move(a));
     }
 end:
     return status;
+}
+
+/* Where subjects have been left out since the registrations began, sums can have other units. */
+static void check_unit(clv_atlas_run *a)
+{
+    clv_atlas_center *c = a->center;
+    const float unit = clv_velocity_unit(clv_atlas_taking_part(a));
+    c->away = false;
+    for (int i = 0; i < a->count; i++)
+        c->away =
+            c->away || (a->s[i].weight > 0 && a->s[i].fields.there && clv_atlas_fields_away(a, &a->s[i]));
+    if (unit == c->unit)
+        return;
+    c->unit = unit;
+    clv_atlas_sums_clear(&c->sums);
+    for (int i = 0; i < a->count; i++)
+        a->s[i].fields.summed = false;
 }
 
 int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
 {
     int status = CLVOX_OK;
     double sum = 0;
-    velocities w = {.a = a,
-                    .values = 3 * clvox_grid_voxels(&a->grid),
-                    .unit = clv_velocity_unit(clv_atlas_taking_part(a))};
-    status = clv_atlas_sums_open(a, w.values, &w.sums);
-    w.mean = clv_large(w.values * sizeof *w.mean);
-    if (!w.mean)
+    clv_atlas_center *c = a->center;
+    check_unit(a);
+    c->mean = clv_large(c->values * sizeof *c->mean);
+    if (!c->mean)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_team_agree(a->o->team, status));
-    CLV_TRY(remove_mean(&w, round));
+    CLV_TRY(remove_mean(a, round));
     CLV_TRY(clv_atlas_each(
         a, &(clv_atlas_step){.take = measure, .name = CLVOX_ATLAS_DISPLACEMENT, .reads = CLV_ATLAS_WARPS}));
     CLV_TRY(clv_atlas_share(a));
@@ -425,7 +446,8 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     }
     round->spread_mm = sqrt(sum);
 end:
-    clv_atlas_sums_close(&w.sums);
-    clv_large_free(w.mean);
+    clv_atlas_sums_close(&c->sums);
+    clv_large_free(c->mean);
+    c->mean = NULL;
     return status;
 }

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "atlas/atlas.h"
-#include "io/volume.h"
+#include "base/spares.h"
+#include "io/store.h"
 #include "runtime/device/gate.h"
 #include "transform/field.h"
 
@@ -17,17 +18,18 @@ static size_t bytes_of(const clv_atlas_run *a)
 
 /* ---- room on devices ------------------------------------------------------ */
 
-/* Fields that a device holds at most while the mean map is removed: exp(-v), exp(v), one that is read, one that is made. */
-enum { OWN_FIELDS = 4 };
+/* Fields that a context holds at most while the mean map is removed: a sum, exp(-v) and exp(v) of each move, two
+ * that are read and one that is made; and beside a registration: a sum, and the maps on their way to the host. */
+enum { OWN_FIELDS = 12, PASSING_FIELDS = 3 };
 /* Of what registrations leave: other processes may share the device. */
 static const double OF_WHAT_IS_LEFT = .5;
 
-/* What a registration of any subject takes. */
+/* What a registration of any subject takes, with what is beside it. */
 static double most_registering(const clv_atlas_run *a)
 {
     clvox_volume average = {.grid = a->grid, .frames = 1};
     clvox_register_options o = a->o->registration;
-    double most = OWN_FIELDS * (double)bytes_of(a);
+    double most = 0;
     o.linear = CLVOX_LINEAR_NONE;
     o.inverse = 1;
     for (int i = 0; i < a->count; i++) {
@@ -38,7 +40,7 @@ static double most_registering(const clv_atlas_run *a)
         if (s->image)
             most = fmax(most, (double)clvox_register_bytes(&images, &o));
     }
-    return most;
+    return fmax(most + PASSING_FIELDS * (double)bytes_of(a), OWN_FIELDS * (double)bytes_of(a));
 }
 
 /* What of a device's memory maps may take beside its registrations. Maps on a CPU device would lie in the host's memory
@@ -106,7 +108,8 @@ static void give_back(clv_atlas_run *a, clv_atlas_fields *f)
         f->buffer[i] = NULL;
     }
     pthread_mutex_unlock(&a->lock);
-    f->there = false;
+    f->there = f->summed = false;
+    f->moved[0] = f->moved[1] = f->measured = 0;
 }
 
 void clv_atlas_fields_drop(clv_atlas_run *a, clv_atlas_member *s)
@@ -134,13 +137,10 @@ static int claim(clv_atlas_run *a, int device, clv_buffer *pair[2])
     return claimed;
 }
 
-/* A volume to be written: the old one, unless the store has it, where nothing changes any more. */
+/* A volume to be written: the old one, if there is one. */
 static int fresh(const clv_atlas_run *a, clvox_volume **kept)
 {
-    if (*kept && !a->o->store)
-        return CLVOX_OK;
-    clvox_volume_destroy(kept);
-    return clv_volume_room(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, kept);
+    return *kept ? CLVOX_OK : clv_store_room(a->o->store, &a->grid, 3, CLVOX_KIND_DISPLACEMENT, kept);
 }
 
 int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device)
@@ -204,15 +204,19 @@ void clv_atlas_fields_no_more(clv_atlas_run *a, int device)
 static int to_memory(clv_atlas_run *a, clv_atlas_fields *f)
 {
     int status = CLVOX_OK;
+    float *values = clv_large(bytes_of(a));
+    if (!values)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < 2; i++) {
         CLV_TRY(fresh(a, &f->kept[i]));
-        CLV_TRY(clv_buffer_read(a->ctx[f->device], f->buffer[i], 0, f->kept[i]->data, bytes_of(a)));
-        CLV_TRY(clv_atlas_keep(a, f->kept[i]));
+        CLV_TRY(clv_buffer_read(a->ctx[f->device], f->buffer[i], 0, values, bytes_of(a)));
+        CLV_TRY(clv_store_put(f->kept[i], 0, values, bytes_of(a)));
     }
     clv_buffer_destroy(&f->buffer[0]);
     clv_buffer_destroy(&f->buffer[1]);
     f->device = -1;
 end:
+    clv_large_free(values);
     return status;
 }
 
@@ -238,22 +242,32 @@ bool clv_atlas_fields_resident(const clv_atlas_member *s)
     return s->fields.there && s->fields.buffer[0];
 }
 
+bool clv_atlas_fields_away(const clv_atlas_run *a, const clv_atlas_member *s)
+{
+    const clv_atlas_fields *f = &s->fields;
+    return f->kept[0] && f->kept[1] &&
+           (f->kept[0]->on_disk || f->kept[1]->on_disk ||
+            clvox_context_limits(a->ctx[0])->type == CLVOX_DEVICE_GPU);
+}
+
 int clv_atlas_fields_write(clv_atlas_run *a, clv_atlas_member *s, int which, const float *values)
 {
     clv_atlas_fields *f = &s->fields;
-    if (f->buffer[which])
-        return clv_buffer_write(a->ctx[f->device], f->buffer[which], 0, values, bytes_of(a));
-    memcpy(f->kept[which]->data, values, bytes_of(a));
-    return CLVOX_OK;
+    return f->buffer[which] ? clv_buffer_write(a->ctx[f->device], f->buffer[which], 0, values, bytes_of(a))
+                            : clv_store_put(f->kept[which], 0, values, bytes_of(a));
 }
 
 int clv_atlas_fields_read(const clv_atlas_run *a, const clv_atlas_member *s, int which, float *values)
 {
     const clv_atlas_fields *f = &s->fields;
-    if (f->buffer[which])
-        return clv_buffer_read(a->ctx[f->device], f->buffer[which], 0, values, bytes_of(a));
-    memcpy(values, f->kept[which]->data, bytes_of(a));
-    return CLVOX_OK;
+    return f->buffer[which] ? clv_buffer_read(a->ctx[f->device], f->buffer[which], 0, values, bytes_of(a))
+                            : clv_store_get(f->kept[which], 0, values, bytes_of(a));
+}
+
+int clv_atlas_fields_fetch(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *const from[2])
+{
+    const int status = clv_atlas_fetch(a, device, from[0], s->fields.kept[0]);
+    return status < 0 ? status : clv_atlas_fetch(a, device, from[1], s->fields.kept[1]);
 }
 
 int clv_atlas_fields_keep(const clv_atlas_run *a, const clv_atlas_member *s)
@@ -262,34 +276,79 @@ int clv_atlas_fields_keep(const clv_atlas_run *a, const clv_atlas_member *s)
     return status < 0 ? status : clv_atlas_keep(a, s->fields.kept[1]);
 }
 
-int clv_atlas_fields_on(const clv_atlas_run *a, const clv_atlas_member *s, int device, int which,
-                        clv_buffer *room, clv_buffer **field)
-{
-    const clv_atlas_fields *f = &s->fields;
-    *field = f->buffer[which] ? f->buffer[which] : room;
-    return f->buffer[which] ? CLVOX_OK
-                            : clv_buffer_write(a->ctx[device], room, 0, f->kept[which]->data, bytes_of(a));
-}
+/* ---- on the device ---------------------------------------------------------- */
 
-int clv_atlas_fields_replace(clv_atlas_run *a, clv_atlas_member *s, int device, int which, clv_buffer **made)
+/* Takes the moves that it lacks; the buffers change places at each. */
+static int catch_up(const clv_atlas_run *a, const clv_atlas_fields *f, int device, int which,
+                    clv_buffer **field, clv_buffer **room)
 {
-    clv_atlas_fields *f = &s->fields;
-    if (f->buffer[which]) {
-        clv_buffer *old = f->buffer[which];
-        f->buffer[which] = *made;
-        *made = old;
-        return CLVOX_OK;
+    int status = CLVOX_OK;
+    for (int number = f->moved[which]; number < a->moves; number++) {
+        clv_buffer *given = *field;
+        CLV_TRY(clv_atlas_center_follow(a, device, which, number, given, *room));
+        *field = *room;
+        *room = given;
     }
-    int status = fresh(a, &f->kept[which]);
-    CLV_TRY(status);
-    CLV_TRY(clv_buffer_read(a->ctx[device], *made, 0, f->kept[which]->data, bytes_of(a)));
-    status = clv_atlas_keep(a, f->kept[which]);
 end:
     return status;
 }
 
+int clv_atlas_fields_on(clv_atlas_run *a, const clv_atlas_member *s, int device, int which,
+                        clv_buffer *room[2], clv_buffer **field)
+{
+    int status = CLVOX_OK;
+    const clv_atlas_fields *f = &s->fields;
+    *field = f->buffer[which];
+    if (*field)
+        return CLVOX_OK;
+    CLV_TRY(clv_atlas_send(a, device, f->kept[which], room[0]));
+    CLV_TRY(catch_up(a, f, device, which, &room[0], &room[1]));
+    *field = room[0];
+end:
+    return status;
+}
+
+int clv_atlas_fields_move(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *room[3],
+                          clv_buffer *field[2])
+{
+    int status = CLVOX_OK;
+    clv_atlas_fields *f = &s->fields;
+    const bool away = clv_atlas_fields_away(a, s);
+    for (int i = 0; i < 2; i++) {
+        if (f->buffer[i]) {
+            CLV_TRY(catch_up(a, f, device, i, &f->buffer[i], &room[2]));
+            field[i] = f->buffer[i];
+        } else {
+            CLV_TRY(clv_atlas_send(a, device, f->kept[i], room[i]));
+            CLV_TRY(catch_up(a, f, device, i, &room[i], &room[2]));
+            field[i] = room[i];
+            if (!away && f->moved[i] < a->moves)
+                CLV_TRY(clv_atlas_fetch(a, device, field[i], f->kept[i]));
+        }
+        if (!away)
+            f->moved[i] = a->moves;
+    }
+end:
+    return status;
+}
+
+/* From there, after its moves. */
+static int to_volume(clv_atlas_run *a, const clv_atlas_member *s, int device, int which, clvox_volume **to)
+{
+    int status = CLVOX_OK;
+    clv_buffer *room[2] = {NULL, NULL}, *field;
+    const clv_request wanted[2] = {{&room[0], bytes_of(a), "map of a subject"},
+                                   {&room[1], bytes_of(a), "moved map of a subject"}};
+    CLV_TRY(clv_pool_take(a->ctx[device], wanted, 2));
+    CLV_TRY(clv_atlas_fields_on(a, s, device, which, room, &field));
+    status = clv_field_download_shown(a->ctx[device], field, &a->grid, &a->shown, to);
+end:
+    clv_pool_release(wanted, 2);
+    return status;
+}
+
 /* The warps of the result, in RAS mm on the grid that the caller knows; the fields are gone. */
-int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s)
+int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s, int device)
 {
     int status = CLVOX_OK;
     clv_atlas_fields *f = &s->fields;
@@ -297,6 +356,8 @@ int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s)
     for (int i = 0; f->there && i < 2; i++) {
         if (f->buffer[i]) {
             CLV_TRY(clv_field_download_shown(a->ctx[f->device], f->buffer[i], &a->grid, &a->shown, to[i]));
+        } else if (f->moved[i] < a->moves) {
+            CLV_TRY(to_volume(a, s, device, i, to[i]));
         } else {
             CLV_TRY(clv_field_unpack(a->ctx[0], f->kept[i]->data, &a->grid, to[i]));
             CLV_TRY(clv_atlas_show(a, to[i]));

@@ -19,19 +19,26 @@ int clv_atlas_sums_open(clv_atlas_run *a, size_t count, clv_atlas_sums *s)
     s->own = calloc((size_t)a->devices, sizeof *s->own);
     for (int i = 0; s->own && i < a->devices; i++)
         pthread_mutex_init(&s->own[i], NULL);
-    s->all = clv_large((count + 1) * sizeof *s->all);
-    return s->of && s->own && s->all ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    s->all = a->o->team ? clv_large((count + 1) * sizeof *s->all) : NULL;
+    return s->of && s->own && (s->all || !a->o->team) ? CLVOX_OK
+                                                      : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 void clv_atlas_sums_close(clv_atlas_sums *s)
 {
-    for (int i = 0; s->of && i < s->a->devices; i++)
-        clv_buffer_destroy(&s->of[i]);
+    clv_atlas_sums_clear(s);
     for (int i = 0; s->own && i < s->a->devices; i++)
         pthread_mutex_destroy(&s->own[i]);
     free(s->of);
     free(s->own);
     clv_large_free(s->all);
+    *s = (clv_atlas_sums){.a = s->a};
+}
+
+void clv_atlas_sums_clear(clv_atlas_sums *s)
+{
+    for (int i = 0; s->of && i < s->a->devices; i++)
+        clv_buffer_destroy(&s->of[i]);
 }
 
 int clv_atlas_sums_on(clv_atlas_sums *s, int device, clv_buffer **sum)
@@ -61,12 +68,8 @@ int clv_atlas_taking_part(const clv_atlas_run *a)
 static int make_room(clv_atlas_run *a, int device, void *user)
 {
     const clv_atlas_sums *s = user;
-    clv_atlas_place *place = &a->places[device];
     const size_t most = (size_t)SLOTS * PIECE, numbers = s->count < most ? s->count : most;
-    if (!s->of[device] || (place->pieces && place->pieces->bytes >= numbers * sizeof(int32_t)))
-        return CLVOX_OK;
-    clv_pinned_destroy(&place->pieces);
-    return clv_pinned_create(a->ctx[device], numbers * sizeof(int32_t), &place->pieces);
+    return s->of[device] ? clv_atlas_pieces(a, device, numbers * sizeof(int32_t)) : CLVOX_OK;
 }
 
 /* One piece, which the devices' rooms have in this slot: all in one pass, as the host's memory is what
@@ -76,10 +79,7 @@ static void add_piece(const clv_atlas_sums *s, size_t slot, size_t from, size_t 
     int32_t sum[PART];
     for (size_t at = 0; at < count; at += PART) {
         const size_t n = count - at < PART ? count - at : PART;
-        if (s->kept)
-            memcpy(sum, s->all + from + at, n * sizeof *sum);
-        else
-            memset(sum, 0, n * sizeof *sum);
+        memset(sum, 0, n * sizeof *sum);
         for (int i = 0; i < s->a->devices; i++) {
             const int32_t *piece =
                 s->of[i] ? (const int32_t *)s->a->places[i].pieces->data + slot * PIECE + at : NULL;
@@ -176,8 +176,6 @@ int clv_atlas_sums_take(clv_atlas_sums *s, clv_atlas_sums_taker take, void *user
     if (a->o->team)
         status = total(s);
 end:
-    for (int i = 0; i < a->devices; i++)
-        clv_buffer_destroy(&s->of[i]);
-    s->kept = false;
+    clv_atlas_sums_clear(s);
     return status;
 }

@@ -17,17 +17,19 @@
 
 #include "base/spares.h"
 #include "base/status.h"
+#include "io/volume.h"
 
-/* Where a volume lies in one of the files; data: its mapping, NULL while nobody has the place. */
+/* Where a part of a volume lies in one of the files; data: where that is mapped, NULL while nobody has the place. */
 typedef struct place {
     int file;
     off_t at;
     size_t bytes;
-    const void *data;
+    const char *data;
 } place;
 
-/* Threads that write one file wait for each other. */
-enum { FILES = 8 };
+/* Threads that write one file wait for each other. STRIPE: a volume with less of it is in one file; so is each once
+ * there are MANY places, as the system maps no more than 65,530. */
+enum { FILES = 8, STRIPE = 8 << 20, MANY = 16384 };
 
 struct clvox_store {
     char *folder;
@@ -109,9 +111,8 @@ static int refuse(const clvox_store *store, size_t bytes, int error)
                       full ? "; make room there, or raise the limit of memory" : "");
 }
 
-static bool write_all(int fd, off_t to, const float *data, size_t bytes)
+static bool write_all(int fd, off_t to, const char *from, size_t bytes)
 {
-    const char *from = (const char *)data;
     for (size_t at = 0; at < bytes;) {
         const ssize_t put = pwrite(fd, from + at, bytes - at, to + (off_t)at);
         if (put < 0 && errno == EINTR)
@@ -119,6 +120,21 @@ static bool write_all(int fd, off_t to, const float *data, size_t bytes)
         if (put <= 0)
             return false;
         at += (size_t)put;
+    }
+    return true;
+}
+
+static bool read_all(int fd, off_t from, char *to, size_t bytes)
+{
+    for (size_t at = 0; at < bytes;) {
+        const ssize_t got = pread(fd, to + at, bytes - at, from + (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            errno = got ? errno : EIO;
+            return false;
+        }
+        at += (size_t)got;
     }
     return true;
 }
@@ -143,8 +159,8 @@ static int add_place(clvox_store *store, size_t bytes)
     return store->count++;
 }
 
-/* Its number; it is nobody else's from then on. */
-static int take_place(clvox_store *store, size_t bytes, const float *data)
+/* For what will be mapped at data; it is nobody else's from then on. */
+static int take_place(clvox_store *store, size_t bytes, const char *data)
 {
     int found = 0;
     pthread_mutex_lock(&store->lock);
@@ -155,6 +171,18 @@ static int take_place(clvox_store *store, size_t bytes, const float *data)
         store->places[found].data = data;
     pthread_mutex_unlock(&store->lock);
     return found;
+}
+
+/* Those of a volume are nobody's again. */
+static void leave_places(clvox_store *store, const char *data, size_t bytes)
+{
+    pthread_mutex_lock(&store->lock);
+    for (int i = 0; i < store->count; i++) {
+        place *p = &store->places[i];
+        if (p->data && p->data >= data && p->data < data + bytes)
+            p->data = NULL;
+    }
+    pthread_mutex_unlock(&store->lock);
 }
 
 /* Of places that nobody has the disk gets its blocks back. */
@@ -169,37 +197,145 @@ static void give_blocks_back(clvox_store *store)
     pthread_mutex_unlock(&store->lock);
 }
 
+/* Where the byte of a volume at `data` lies: its file and place there, and the bytes that follow it. */
+static size_t find_bytes(clvox_store *store, const char *data, int *fd, off_t *at)
+{
+    size_t bytes = 0;
+    pthread_mutex_lock(&store->lock);
+    for (int i = 0; i < store->count && !bytes; i++) {
+        const place *p = &store->places[i];
+        if (!p->data || data < p->data || data >= p->data + p->bytes)
+            continue;
+        *fd = store->fd[p->file];
+        *at = p->at + (data - p->data);
+        bytes = p->bytes - (size_t)(data - p->data);
+    }
+    pthread_mutex_unlock(&store->lock);
+    return bytes;
+}
+
+/* Places for so many bytes, which *out shows one after another. */
+static int map_places(clvox_store *store, size_t bytes, char **out)
+{
+    int status = CLVOX_OK, fd = -1;
+    off_t at = 0;
+    const bool one = bytes < (size_t)CLV_STORE_STRIPES * STRIPE || store->count > MANY;
+    const size_t stripe = one ? bytes : (bytes / CLV_STORE_STRIPES + STRIPE - 1) / STRIPE * STRIPE;
+    char *data = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED)
+        return refuse(store, bytes, errno);
+    for (size_t from = 0; from < bytes; from += stripe) {
+        const size_t part = bytes - from < stripe ? bytes - from : stripe;
+        CLV_TRY(take_place(store, part, data + from));
+        find_bytes(store, data + from, &fd, &at);
+        if (mmap(data + from, part, PROT_READ, MAP_SHARED | MAP_FIXED, fd, at) == MAP_FAILED)
+            CLV_TRY(refuse(store, bytes, errno));
+    }
+    *out = data;
+    return CLVOX_OK;
+end:
+    leave_places(store, data, bytes);
+    munmap(data, bytes);
+    return status;
+}
+
+int clv_store_put(clvox_volume *volume, size_t at, const void *from, size_t bytes)
+{
+    char *to = (char *)volume->data + at;
+    if (!volume->on_disk) {
+        memcpy(to, from, bytes);
+        return CLVOX_OK;
+    }
+    for (size_t done = 0, part; done < bytes; done += part) {
+        int fd = -1;
+        off_t there = 0;
+        part = find_bytes(volume->store, to + done, &fd, &there);
+        part = part < bytes - done ? part : bytes - done;
+        bool written = write_all(fd, there, (const char *)from + done, part);
+        if (!written && (errno == ENOSPC || errno == EDQUOT)) {
+            give_blocks_back(volume->store);
+            written = write_all(fd, there, (const char *)from + done, part);
+        }
+        if (!written)
+            return refuse(volume->store, bytes_of(volume), errno);
+    }
+    return CLVOX_OK;
+}
+
+int clv_store_get(const clvox_volume *volume, size_t at, void *to, size_t bytes)
+{
+    const char *from = (const char *)volume->data + at;
+    if (!volume->on_disk) {
+        memcpy(to, from, bytes);
+        return CLVOX_OK;
+    }
+    for (size_t done = 0, part; done < bytes; done += part) {
+        int fd = -1;
+        off_t there = 0;
+        part = find_bytes(volume->store, from + done, &fd, &there);
+        part = part < bytes - done ? part : bytes - done;
+        if (!read_all(fd, there, (char *)to + done, part))
+            return clvox_fail(CLVOX_ERROR_FILE, "%s: what memory had no room for cannot be read again (%s)",
+                              volume->store->folder, strerror(errno));
+    }
+    return CLVOX_OK;
+}
+
+/* A network file system may find only when a file is closed that there is no room. */
+static int settle(const clvox_volume *volume)
+{
+    int fd = -1;
+    off_t at = 0;
+    const char *data = (const char *)volume->data;
+    for (size_t from = 0, part; from < bytes_of(volume); from += part) {
+        part = find_bytes(volume->store, data + from, &fd, &at);
+        const int again = dup(fd);
+        if (again >= 0 && close(again))
+            return refuse(volume->store, bytes_of(volume), errno);
+    }
+    return CLVOX_OK;
+}
+
+/* Whether memory has room, which is taken then. */
+static bool claim_memory(clvox_store *store, size_t bytes)
+{
+    pthread_mutex_lock(&store->lock);
+    const bool fits = bytes <= store->limit && store->bytes.memory <= store->limit - bytes;
+    if (fits)
+        count(&store->bytes.memory, &store->bytes.most_memory, bytes);
+    pthread_mutex_unlock(&store->lock);
+    return fits;
+}
+
+static void claim_disk(clvox_store *store, size_t bytes)
+{
+    pthread_mutex_lock(&store->lock);
+    count(&store->bytes.disk, &store->bytes.most_disk, bytes);
+    pthread_mutex_unlock(&store->lock);
+}
+
 static int to_disk(clvox_store *store, clvox_volume *v, size_t bytes)
 {
-    int status = CLVOX_OK;
-    const int number = take_place(store, bytes, v->data);
-    if (number < 0)
-        return number;
-    pthread_mutex_lock(&store->lock);
-    const place p = store->places[number];
-    const int fd = store->fd[p.file];
-    pthread_mutex_unlock(&store->lock);
-    void *mapped = MAP_FAILED;
-    bool written = write_all(fd, p.at, v->data, bytes);
-    if (!written && (errno == ENOSPC || errno == EDQUOT)) {
-        give_blocks_back(store);
-        written = write_all(fd, p.at, v->data, bytes);
-    }
-    /* A network file system may find only when a file is closed that there is no room. */
-    const int again = written ? dup(fd) : -1;
-    if (again >= 0 && close(again))
-        written = false;
-    if (!written || (mapped = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, p.at)) == MAP_FAILED)
-        status = refuse(store, bytes, errno);
-    pthread_mutex_lock(&store->lock);
-    store->places[number].data = status < 0 ? NULL : mapped;
-    pthread_mutex_unlock(&store->lock);
+    char *mapped = NULL;
+    clvox_volume there = *v;
+    int status = map_places(store, bytes, &mapped);
     if (status < 0)
         return status;
+    there.store = store;
+    there.data = (float *)(void *)mapped;
+    there.on_disk = 1;
+    status = clv_store_put(&there, 0, v->data, bytes);
+    if (status >= 0)
+        status = settle(&there);
+    if (status < 0) {
+        leave_places(store, mapped, bytes);
+        munmap(mapped, bytes);
+        return status;
+    }
     if (!v->borrowed)
         clv_large_free(v->data);
     v->borrowed = 0;
-    v->data = mapped;
+    v->data = there.data;
     v->on_disk = 1;
     return CLVOX_OK;
 }
@@ -208,21 +344,45 @@ int clvox_store_keep(clvox_store *store, clvox_volume *volume)
 {
     int status = CLVOX_OK;
     if (!store || volume->store)
-        return CLVOX_OK;
+        return volume->on_disk ? settle(volume) : CLVOX_OK;
     const size_t bytes = bytes_of(volume);
-    pthread_mutex_lock(&store->lock);
-    const bool fits = bytes <= store->limit && store->bytes.memory <= store->limit - bytes;
-    if (fits)
-        count(&store->bytes.memory, &store->bytes.most_memory, bytes);
-    pthread_mutex_unlock(&store->lock);
-    if (!fits) {
+    if (!claim_memory(store, bytes)) {
         CLV_TRY(to_disk(store, volume, bytes));
-        pthread_mutex_lock(&store->lock);
-        count(&store->bytes.disk, &store->bytes.most_disk, bytes);
-        pthread_mutex_unlock(&store->lock);
+        claim_disk(store, bytes);
     }
     volume->store = store;
 end:
+    return status;
+}
+
+int clv_store_room(clvox_store *store, const clvox_grid *grid, int frames, clvox_kind kind,
+                   clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    char *mapped = NULL;
+    const size_t bytes = clvox_grid_voxels(grid) * (size_t)frames * sizeof(float);
+    const bool memory = !store || claim_memory(store, bytes);
+    *out = NULL;
+    if (memory) {
+        CLV_TRY(clv_volume_room(grid, frames, kind, out));
+    } else {
+        CLV_TRY(map_places(store, bytes, &mapped));
+        CLV_TRY(clvox_volume_wrap((float *)(void *)mapped, grid, frames, kind, out));
+        (*out)->borrowed = 0;
+        (*out)->on_disk = 1;
+        claim_disk(store, bytes);
+    }
+    (*out)->store = store;
+end:
+    if (status < 0 && mapped) {
+        leave_places(store, mapped, bytes);
+        munmap(mapped, bytes);
+    }
+    if (status < 0 && memory && store) {
+        pthread_mutex_lock(&store->lock);
+        store->bytes.memory -= bytes;
+        pthread_mutex_unlock(&store->lock);
+    }
     return status;
 }
 
@@ -230,13 +390,8 @@ void clv_store_release(clvox_volume *volume)
 {
     clvox_store *store = volume->store;
     const size_t bytes = bytes_of(volume);
-    pthread_mutex_lock(&store->lock); /* before its address may become another one's */
-    for (int i = 0; volume->on_disk && i < store->count; i++)
-        if (store->places[i].data == volume->data) {
-            store->places[i].data = NULL;
-            break;
-        }
-    pthread_mutex_unlock(&store->lock);
+    if (volume->on_disk) /* before its address may become another one's */
+        leave_places(store, (const char *)volume->data, bytes);
     if (volume->on_disk)
         munmap(volume->data, bytes);
     else if (!volume->borrowed)

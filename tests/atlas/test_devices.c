@@ -127,8 +127,11 @@ static void room_of_a_gpu(void **state)
     o.registration.linear = CLVOX_LINEAR_NONE;
     o.registration.inverse = 1;
     const clvox_register_images images = {.fixed = {all.own[0]}, .moving = {all.own[1]}, .channels = 1};
-    const size_t of_subject = 24 * clvox_grid_voxels(&all.own[0]->grid),
-                 registering = clvox_register_bytes(&images, &o.registration);
+    /* Beside a registration there are three fields, the maps on their way to the host and a sum; and twelve while
+     * maps are moved. */
+    const size_t of_subject = 24 * clvox_grid_voxels(&all.own[0]->grid), moving = 6 * of_subject,
+                 beside = clvox_register_bytes(&images, &o.registration) + of_subject * 3 / 2,
+                 registering = beside > moving ? beside : moving;
     ctx->limits.type = CLVOX_DEVICE_GPU;
     for (int subjects = 1; subjects <= 3; subjects += 2) {
         /* Of a device's memory a tenth stays free. */

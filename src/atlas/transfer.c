@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Volumes between a device and host memory or disk. One thread copies less than a bus carries, and a driver that is
+ * given memory of the program copies with one: pieces go by way of pinned memory, which several threads fill
+ * or empty while another one's is on the bus. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "atlas/atlas.h"
+#include "clvox/threads.h"
+#include "io/store.h"
+
+/* Two of them are on disk in one file at a time as a rule (CLV_STORE_STRIPES). */
+enum { SLOTS = 8, PIECE = 2 << 20 };
+
+int clv_atlas_pieces(clv_atlas_run *a, int device, size_t bytes)
+{
+    clv_atlas_place *place = &a->places[device];
+    if (place->pieces && place->pieces->bytes >= bytes)
+        return CLVOX_OK;
+    clv_pinned_destroy(&place->pieces);
+    return clv_pinned_create(a->ctx[device], bytes, &place->pieces);
+}
+
+typedef struct transfer {
+    clvox_context *ctx;
+    clv_buffer *to; /* NULL: from there to the volume */
+    const clv_buffer *from;
+    clvox_volume *volume;
+    size_t bytes, pieces;
+    char *slots;
+    atomic_size_t next;
+    pthread_mutex_t lock; /* of the device: one thread's piece at a time */
+} transfer;
+
+/* The next piece to be taken is of another file than the one before; PIECE after PIECE of each. */
+static size_t piece_of(const transfer *t, size_t turn)
+{
+    const size_t each = (t->pieces + CLV_STORE_STRIPES - 1) / CLV_STORE_STRIPES;
+    return turn % CLV_STORE_STRIPES * each + turn / CLV_STORE_STRIPES;
+}
+
+static int pass_piece(transfer *t, char *slot, size_t at, size_t count)
+{
+    int status = t->to ? clv_store_get(t->volume, at, slot, count) : CLVOX_OK;
+    if (status < 0)
+        return status;
+    pthread_mutex_lock(&t->lock);
+    status = t->to ? clv_buffer_write(t->ctx, t->to, at, slot, count)
+                   : clv_buffer_read(t->ctx, t->from, at, slot, count);
+    pthread_mutex_unlock(&t->lock);
+    return status < 0 || t->to ? status : clv_store_put(t->volume, at, slot, count);
+}
+
+static int pass_pieces(void *user, size_t slot, int worker)
+{
+    int status = CLVOX_OK;
+    transfer *t = user;
+    const size_t each = (t->pieces + CLV_STORE_STRIPES - 1) / CLV_STORE_STRIPES;
+    (void)worker;
+    for (size_t turn; (turn = atomic_fetch_add(&t->next, 1)) < each * CLV_STORE_STRIPES;) {
+        const size_t at = piece_of(t, turn) * PIECE;
+        if (at < t->bytes)
+            CLV_TRY(
+                pass_piece(t, t->slots + slot * PIECE, at, t->bytes - at < PIECE ? t->bytes - at : PIECE));
+    }
+end:
+    return status;
+}
+
+static int pass(clv_atlas_run *a, int device, transfer *t)
+{
+    int status = CLVOX_OK;
+    clvox_context *ctx = a->ctx[device];
+    t->ctx = ctx;
+    t->bytes = clvox_grid_voxels(&t->volume->grid) * (size_t)t->volume->frames * sizeof(float);
+    t->pieces = (t->bytes + PIECE - 1) / PIECE;
+    if (!t->volume->on_disk && (clvox_context_limits(ctx)->type != CLVOX_DEVICE_GPU || t->pieces < 2))
+        return t->to ? clv_buffer_write(ctx, t->to, 0, t->volume->data, t->bytes)
+                     : clv_buffer_read(ctx, t->from, 0, t->volume->data, t->bytes);
+    const size_t slots = t->pieces < SLOTS ? t->pieces : SLOTS;
+    pthread_mutex_init(&t->lock, NULL);
+    CLV_TRY(clv_atlas_pieces(a, device, slots * PIECE));
+    t->slots = a->places[device].pieces->data;
+    status = clvox_parallel(slots, pass_pieces, t);
+end:
+    pthread_mutex_destroy(&t->lock);
+    return status;
+}
+
+int clv_atlas_send(clv_atlas_run *a, int device, const clvox_volume *volume, clv_buffer *to)
+{
+    clvox_volume same = *volume; /* nothing is written to it */
+    return pass(a, device, &(transfer){.to = to, .volume = &same});
+}
+
+int clv_atlas_fetch(clv_atlas_run *a, int device, const clv_buffer *from, clvox_volume *volume)
+{
+    return pass(a, device, &(transfer){.from = from, .volume = volume});
+}
