@@ -26,23 +26,27 @@ typedef enum clvox_vote {
     CLVOX_VOTE_LOCAL         /* by weight and local similarity to the template */
 } clvox_vote;
 
-/* The steps of a run, for one subject on a device, but MEAN_MAP, MEAN_IMAGE, LIKENESS and GATHER: for all
- * subjects of a process, and MEAN_MAP_ONCE and EXPONENTIAL, which do not depend on their number. */
+/* The steps of a run, for one subject on a device, but MEAN_IMAGE, LIKENESS and GATHER: for all subjects of a
+ * process, and MEAN_MAP_ONCE and EXPONENTIAL, which do not depend on their number. Then parts of these: maps that
+ * pass between a device and the host. */
 typedef enum clvox_atlas_work {
     CLVOX_ATLAS_FIRST_LINEAR = 0, /* linear registration of the first round, with the search for a start */
     CLVOX_ATLAS_LINEAR,           /* linear registration in a later round */
     CLVOX_ATLAS_DEFORMABLE,       /* deformable registration */
     CLVOX_ATLAS_PULL,             /* resampling its image to the template */
-    CLVOX_ATLAS_MOVE,             /* removing the mean map from its maps: about twice a round */
+    CLVOX_ATLAS_MOVE,             /* its maps without the mean map, to their next mean: about twice a round */
     CLVOX_ATLAS_VOTER,            /* resampling its labels to the template */
-    CLVOX_ATLAS_MEAN_MAP,         /* adding maps up: once more than MOVE */
+    CLVOX_ATLAS_MEAN_MAP,         /* adding its maps up, where its registration did not: once a round */
     CLVOX_ATLAS_MEAN_IMAGE,       /* averaging images: once a round, and once before */
     CLVOX_ATLAS_EXPONENTIAL,      /* of the mean map, on each device, each time that maps are moved */
     CLVOX_ATLAS_DISPLACEMENT,     /* the rms length of its map: once a deformable round */
     CLVOX_ATLAS_HAND_OVER,        /* its maps become volumes of the result: once */
     CLVOX_ATLAS_GATHER,           /* telling subjects apart, scaling and placing them: once */
-    CLVOX_ATLAS_MEAN_MAP_ONCE,    /* the mean of the sums of maps: as often as MEAN_MAP */
+    CLVOX_ATLAS_MEAN_MAP_ONCE,    /* the mean of the sums of maps: once more than MOVE */
     CLVOX_ATLAS_LIKENESS,         /* how like the template subjects are: once, with `until` in every round */
+    CLVOX_ATLAS_PASSING,          /* one of its maps between the device and host memory or disk */
+    CLVOX_ATLAS_IDLE,       /* while one passes no other subject is at work on the device, in registrations */
+    CLVOX_ATLAS_IDLE_AFTER, /* the same in the other steps */
     CLVOX_ATLAS_WORKS
 } clvox_atlas_work;
 

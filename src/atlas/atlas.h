@@ -50,6 +50,8 @@ typedef struct clv_atlas_place {
     long room;          /* of that first one: subjects whose maps the device still takes */
     clv_buffer **spare; /* buffers that are left over */
     int spares;
+    int busy, passing;  /* of that first one: contexts with a subject, and those of which a map passes by */
+    double idle_since;  /* all of them do */
     clv_pinned *pieces; /* of its sums and maps, on their way to the host and back */
 } clv_atlas_place;
 
@@ -82,6 +84,7 @@ typedef struct clv_atlas_run {
     int moves;                       /* of its maps by a mean */
     struct clv_atlas_keeper *keeper; /* writes the state beside the run; NULL: nothing has been kept */
     const char *stage;
+    bool registering; /* a deformable round's subjects */
     double done, all;
     double *under_way; /* of a registration, for each device */
     bool stopped;      /* by the caller, or a failure */
@@ -151,6 +154,10 @@ int clv_atlas_fields_move(clv_atlas_run *a, clv_atlas_member *s, int device, clv
 /* They become the warps of the result. */
 int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s, int device);
 /* ---- values between a device and the host (transfer.c): by the device's own thread ---- */
+
+/* So many more of the contexts on a device have a subject, and of so many more a map passes by: seconds while none is
+ * at work are told. Nothing before clv_atlas_fields_open. */
+void clv_atlas_busy(clv_atlas_run *a, int device, int busy, int passing);
 
 /* places[device].pieces have so many bytes at least. */
 int clv_atlas_pieces(clv_atlas_run *a, int device, size_t bytes);

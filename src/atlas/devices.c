@@ -208,7 +208,9 @@ static void *work(void *argument)
         expect_next(q, self->device);
         pthread_mutex_unlock(&a->lock);
         const double mark = clv_seconds();
+        clv_atlas_busy(a, self->device, 1, 0);
         int status = q->step->take(a, s, self->device, q->step->user);
+        clv_atlas_busy(a, self->device, -1, 0);
         clv_atlas_rest(a, s);
         if (status >= 0 && q->step->name != CLVOX_ATLAS_WORKS)
             clv_atlas_timed(a, q->step->name, mark);
@@ -250,6 +252,7 @@ int clv_atlas_each(clv_atlas_run *a, const clv_atlas_step *step)
     int status = CLVOX_OK, mine = 0;
     queue q = {.a = a, .step = step};
     const double before = a->done;
+    a->registering = step->name == CLVOX_ATLAS_DEFORMABLE;
     q.next = calloc((size_t)a->devices, sizeof *q.next);
     q.own = calloc((size_t)a->devices, sizeof *q.own);
     q.taken = calloc((size_t)a->count, sizeof *q.taken);

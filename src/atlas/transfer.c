@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "atlas/atlas.h"
+#include "base/clock.h"
 #include "clvox/threads.h"
 #include "io/store.h"
 
@@ -19,6 +20,26 @@ int clv_atlas_pieces(clv_atlas_run *a, int device, size_t bytes)
         return CLVOX_OK;
     clv_pinned_destroy(&place->pieces);
     return clv_pinned_create(a->ctx[device], bytes, &place->pieces);
+}
+
+void clv_atlas_busy(clv_atlas_run *a, int device, int busy, int passing)
+{
+    double idle = 0;
+    if (!a->places)
+        return;
+    pthread_mutex_lock(&a->lock);
+    clv_atlas_place *place = &a->places[a->places[device].first];
+    const bool before = place->busy && place->passing == place->busy;
+    place->busy += busy;
+    place->passing += passing;
+    const bool now = place->busy && place->passing == place->busy;
+    if (now && !before)
+        place->idle_since = clv_seconds();
+    else if (before && !now)
+        idle = place->idle_since;
+    pthread_mutex_unlock(&a->lock);
+    if (idle > 0)
+        clv_atlas_timed(a, a->registering ? CLVOX_ATLAS_IDLE : CLVOX_ATLAS_IDLE_AFTER, idle);
 }
 
 typedef struct transfer {
@@ -67,16 +88,9 @@ end:
     return status;
 }
 
-static int pass(clv_atlas_run *a, int device, transfer *t)
+static int pass_all(clv_atlas_run *a, int device, transfer *t)
 {
     int status = CLVOX_OK;
-    clvox_context *ctx = a->ctx[device];
-    t->ctx = ctx;
-    t->bytes = clvox_grid_voxels(&t->volume->grid) * (size_t)t->volume->frames * sizeof(float);
-    t->pieces = (t->bytes + PIECE - 1) / PIECE;
-    if (!t->volume->on_disk && (clvox_context_limits(ctx)->type != CLVOX_DEVICE_GPU || t->pieces < 2))
-        return t->to ? clv_buffer_write(ctx, t->to, 0, t->volume->data, t->bytes)
-                     : clv_buffer_read(ctx, t->from, 0, t->volume->data, t->bytes);
     const size_t slots = t->pieces < SLOTS ? t->pieces : SLOTS;
     pthread_mutex_init(&t->lock, NULL);
     CLV_TRY(clv_atlas_pieces(a, device, slots * PIECE));
@@ -84,6 +98,25 @@ static int pass(clv_atlas_run *a, int device, transfer *t)
     status = clvox_parallel(slots, pass_pieces, t);
 end:
     pthread_mutex_destroy(&t->lock);
+    return status;
+}
+
+static int pass(clv_atlas_run *a, int device, transfer *t)
+{
+    clvox_context *ctx = t->ctx = a->ctx[device];
+    t->bytes = clvox_grid_voxels(&t->volume->grid) * (size_t)t->volume->frames * sizeof(float);
+    t->pieces = (t->bytes + PIECE - 1) / PIECE;
+    if (!t->volume->on_disk && clvox_context_limits(ctx)->type != CLVOX_DEVICE_GPU)
+        return t->to ? clv_buffer_write(ctx, t->to, 0, t->volume->data, t->bytes)
+                     : clv_buffer_read(ctx, t->from, 0, t->volume->data, t->bytes);
+    const int before = clv_finish(ctx); /* else the time would be that of a kernel */
+    if (before < 0)
+        return before;
+    const double mark = clv_seconds();
+    clv_atlas_busy(a, device, 0, 1);
+    const int status = pass_all(a, device, t);
+    clv_atlas_busy(a, device, 0, -1);
+    clv_atlas_timed(a, CLVOX_ATLAS_PASSING, mark);
     return status;
 }
 

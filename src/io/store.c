@@ -17,6 +17,7 @@
 
 #include "base/spares.h"
 #include "base/status.h"
+#include "clvox/threads.h"
 #include "io/volume.h"
 
 /* Where a part of a volume lies in one of the files; data: where that is mapped, NULL while nobody has the place. */
@@ -214,13 +215,21 @@ static size_t find_bytes(clvox_store *store, const char *data, int *fd, off_t *a
     return bytes;
 }
 
+/* A volume's bytes in one file. */
+static size_t stripe_of(clvox_store *store, size_t bytes)
+{
+    pthread_mutex_lock(&store->lock);
+    const bool one = bytes < (size_t)CLV_STORE_STRIPES * STRIPE || store->count > MANY;
+    pthread_mutex_unlock(&store->lock);
+    return one ? bytes : (bytes / CLV_STORE_STRIPES + STRIPE - 1) / STRIPE * STRIPE;
+}
+
 /* Places for so many bytes, which *out shows one after another. */
 static int map_places(clvox_store *store, size_t bytes, char **out)
 {
     int status = CLVOX_OK, fd = -1;
     off_t at = 0;
-    const bool one = bytes < (size_t)CLV_STORE_STRIPES * STRIPE || store->count > MANY;
-    const size_t stripe = one ? bytes : (bytes / CLV_STORE_STRIPES + STRIPE - 1) / STRIPE * STRIPE;
+    const size_t stripe = stripe_of(store, bytes);
     char *data = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED)
         return refuse(store, bytes, errno);
@@ -314,6 +323,20 @@ static void claim_disk(clvox_store *store, size_t bytes)
     pthread_mutex_unlock(&store->lock);
 }
 
+typedef struct copying {
+    clvox_volume *to;
+    const char *from;
+    size_t bytes, part;
+} copying;
+
+static int copy_part(void *user, size_t index, int worker)
+{
+    const copying *c = user;
+    const size_t at = index * c->part, left = c->bytes - at;
+    (void)worker;
+    return clv_store_put(c->to, at, c->from + at, left < c->part ? left : c->part);
+}
+
 static int to_disk(clvox_store *store, clvox_volume *v, size_t bytes)
 {
     char *mapped = NULL;
@@ -324,7 +347,8 @@ static int to_disk(clvox_store *store, clvox_volume *v, size_t bytes)
     there.store = store;
     there.data = (float *)(void *)mapped;
     there.on_disk = 1;
-    status = clv_store_put(&there, 0, v->data, bytes);
+    copying c = {&there, (const char *)v->data, bytes, stripe_of(store, bytes)};
+    status = clvox_parallel((bytes + c.part - 1) / c.part, copy_part, &c);
     if (status >= 0)
         status = settle(&there);
     if (status < 0) {

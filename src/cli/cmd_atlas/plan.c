@@ -129,10 +129,11 @@ static void divide(measured *m, int samples)
 {
     const int threads = clvox_threads(),
               turns = (samples + threads - 1) / threads; /* of which each scales a subject */
-    const int of[CLVOX_ATLAS_WORKS] = {
-        [CLVOX_ATLAS_MEAN_MAP] = samples,         [CLVOX_ATLAS_MEAN_IMAGE] = samples,
-        [CLVOX_ATLAS_LIKENESS] = turns * threads, [CLVOX_ATLAS_GATHER] = turns * threads,
-        [CLVOX_ATLAS_MEAN_MAP_ONCE] = 1,          [CLVOX_ATLAS_EXPONENTIAL] = 1};
+    const int of[CLVOX_ATLAS_WORKS] = {[CLVOX_ATLAS_MEAN_IMAGE] = samples,
+                                       [CLVOX_ATLAS_LIKENESS] = turns * threads,
+                                       [CLVOX_ATLAS_GATHER] = turns * threads,
+                                       [CLVOX_ATLAS_MEAN_MAP_ONCE] = 1,
+                                       [CLVOX_ATLAS_EXPONENTIAL] = 1};
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
         m->work[k] =
             of[k] ? middle(m->time[k], m->count[k]) / of[k] : mean(m->time[k], m->count[k], m->contexts);
@@ -185,11 +186,10 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
     for (int at = 0; at < templates; at++) {
         const double own = most_of(r, at, e), turns = turns_of(m, e, own);
         e->deformable += turns * rounds * work[CLVOX_ATLAS_DEFORMABLE];
-        e->centring +=
-            rounds *
-            (turns * work[CLVOX_ATLAS_DISPLACEMENT] +
-             STEPS * (turns * work[CLVOX_ATLAS_MOVE] + work[CLVOX_ATLAS_EXPONENTIAL]) +
-             (STEPS + 1) * (own * work[CLVOX_ATLAS_MEAN_MAP] + work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
+        e->centring += rounds * (turns * work[CLVOX_ATLAS_DISPLACEMENT] +
+                                 STEPS * (turns * work[CLVOX_ATLAS_MOVE] + work[CLVOX_ATLAS_EXPONENTIAL]) +
+                                 turns * work[CLVOX_ATLAS_MEAN_MAP] +
+                                 (STEPS + 1) * (work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
         e->averaging += o->channels * (rounds + (r->ats > 0)) * (turns * work[CLVOX_ATLAS_PULL] +
                                                    own * work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
                         (o->until > 0 ? rounds : 1) * own * work[CLVOX_ATLAS_LIKENESS] +
@@ -288,6 +288,9 @@ const char *const cli_atlas_works[CLVOX_ATLAS_WORKS] = {
     "scaling and placing",
     "mean map, once",
     "likeness",
+    "maps on their way",
+    "idle meanwhile, registering",
+    "idle meanwhile, after that",
 };
 
 static const char *duration(double seconds, char out[32])
@@ -335,7 +338,7 @@ static void tell_speeds(const command *cli, cJSON *to, const measured *m)
 {
     char text[32];
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
-        if (m->work[k] > 1e-6) { /* less: there is nothing of it to do */
+        if (m->work[k] > 1e-6 && k < CLVOX_ATLAS_PASSING) { /* less: there is nothing of it to do */
             cli_print(cli, "%-28s %s\n", cli_atlas_works[k], duration(m->work[k], text));
             cJSON_AddNumberToObject(to, cli_atlas_works[k], m->work[k]);
         }

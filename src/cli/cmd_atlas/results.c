@@ -110,8 +110,9 @@ static void print_summary(FILE *to, const void *what)
 
 int cli_atlas_writers(const cli_atlas_request *r, double *scratch)
 {
-    const double each = (double)(2 << 20) * clvox_threads();
-    const int count = r->memory && CLI_ATLAS_TOGETHER * each > (double)r->limit / 16 ? 1 : CLI_ATLAS_TOGETHER;
+    const double each = (double)(2 << 20) * clvox_threads(),
+                 room = r->memory ? (double)r->limit / 4 : INFINITY;
+    const int count = (int)fmin(fmax(room / each, 1), CLI_ATLAS_TOGETHER);
     *scratch = count * each;
     return count;
 }
