@@ -159,7 +159,7 @@ typedef struct clvox_atlas_result {
     int resumed;         /* registrations that options.state had */
     size_t device_bytes; /* the most that a registration held */
     int resident;        /* subjects of this process whose maps were on a device in the end */
-    char unkept[256];    /* why the last files of options.state could not be written; else "" */
+    char unkept[256]; /* why the last files of options.state could not be written, by any member; else "" */
 } clvox_atlas_result;
 
 /* Builds the template of count subjects, at most 65536. Its grid is that of start, else the subjects'

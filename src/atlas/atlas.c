@@ -601,6 +601,8 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     for (int c = 1; c < o->channels; c++)
         result->further[c - 1] = a->further[c - 1];
     status = end_state(a, status);
+    if (status >= 0 && !a->along)
+        status = clv_atlas_state_share_end(a);
     if (o->state && finals && (!o->team || !o->team->rank))
         clvox_atlas_forget(o->state);
 end:

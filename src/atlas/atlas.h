@@ -292,6 +292,8 @@ int clv_atlas_state_advance(clv_atlas_run *a);
 /* Waits for what is being written: no function of a state may follow but clvox_atlas_forget. What cannot be
  * written now is told in the result. */
 void clv_atlas_state_end(clv_atlas_run *a);
+/* After the end of a run that has succeeded: what the first member that could not write has to tell, all tell. */
+int clv_atlas_state_share_end(clv_atlas_run *a);
 /* The figures of a template of a regression: kept once it has been taken, and found again. */
 int clv_atlas_state_keep_template(const clv_atlas_run *a);
 int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_result *r);

@@ -78,8 +78,10 @@ static int finish(clv_atlas_run *a)
     CLV_TRY(clv_atlas_vote(a));
     r->subjects = a->count;
     CLV_TRY(clvox_team_agree(a->o->team, hand_over_all(a)));
-    if (a->at + 1 == a->along->count)
+    if (a->at + 1 == a->along->count) {
         clv_atlas_state_end(a);
+        CLV_TRY(clv_atlas_state_share_end(a));
+    }
     status = a->along->ready(a->along->user, a->at, r);
 end:
     clvox_volume_destroy(&r->average);

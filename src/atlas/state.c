@@ -264,6 +264,26 @@ void clv_atlas_state_end(clv_atlas_run *a)
     a->keeper = NULL;
 }
 
+int clv_atlas_state_share_end(clv_atlas_run *a)
+{
+    int status = CLVOX_OK, from = 0;
+    int64_t *has = NULL;
+    if (!a->o->state || !a->o->team)
+        return CLVOX_OK;
+    has = calloc((size_t)a->o->team->size, sizeof *has);
+    CLV_TRY(
+        clvox_team_agree(a->o->team, has ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    has[a->o->team->rank] = *a->out->unkept != 0;
+    CLV_TRY(clv_atlas_total(a, has, (size_t)a->o->team->size));
+    while (from < a->o->team->size && !has[from])
+        from++;
+    if (from < a->o->team->size)
+        status = clv_atlas_spread(a, from, a->out->unkept, sizeof a->out->unkept);
+end:
+    free(has);
+    return status;
+}
+
 /* ---- what a run is of ---------------------------------------------------- */
 
 /* Options that a run which goes on may change: they decide what becomes of rounds, not what these are. */

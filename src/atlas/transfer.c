@@ -10,8 +10,7 @@
 #include "clvox/threads.h"
 #include "io/store.h"
 
-/* Two of them are on disk in one file at a time as a rule (CLV_STORE_STRIPES). */
-enum { SLOTS = 8, PIECE = 2 << 20 };
+enum { SLOTS = 16, PIECE = 1 << 20 };
 
 int clv_atlas_pieces(clv_atlas_run *a, int device, size_t bytes)
 {

@@ -30,7 +30,7 @@ typedef struct place {
 
 /* Threads that write one file wait for each other. STRIPE: a volume with less of it is in one file; so is each once
  * there are MANY places, as the system maps no more than 65,530. */
-enum { FILES = 8, STRIPE = 8 << 20, MANY = 16384 };
+enum { FILES = 8, STRIPE = 2 << 20, MANY = 16384 };
 
 struct clvox_store {
     char *folder;

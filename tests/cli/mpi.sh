@@ -88,6 +88,15 @@ exits 1 together 2 atlas --bids-derivatives refused $fast --list list.tsv
 [ "$(grep -c 'the images give' log/err)" = 1 ] || complain "it is not said once"
 absent refused
 
+begin "a file of the state that any process cannot write is told once"
+for k in 0 1 2; do
+    mkdir -p lost/state/subject_$k
+    exits 0 together 3 atlas -o lost $fast --linear none --rounds 1 s1.nii s2.nii s3.nii; says "lost/state/subject_$k.*: the result is whole"
+    [ "$(grep -c 'the result is whole' log/err)" = 1 ] || complain "it is not said once"
+    json lost/report.json "[r for r in j['remarks'] if 'subject_$k' in r]"
+    exists lost/s3_warp.nii.gz; rm -r lost
+done
+
 begin "the page shows the subjects of all processes through their warps"
 exits 0 clvox atlas -o paged $fast --list list.tsv --report
 exits 0 together 2 atlas -o paged2 $fast --list list.tsv --report

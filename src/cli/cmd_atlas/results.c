@@ -111,7 +111,7 @@ static void print_summary(FILE *to, const void *what)
 int cli_atlas_writers(const cli_atlas_request *r, double *scratch)
 {
     const double each = (double)(2 << 20) * clvox_threads(),
-                 room = r->memory ? (double)r->limit / 4 : INFINITY;
+                 room = r->memory ? (double)r->limit / 3 : INFINITY;
     const int count = (int)fmin(fmax(room / each, 1), CLI_ATLAS_TOGETHER);
     *scratch = count * each;
     return count;
