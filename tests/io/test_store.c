@@ -11,6 +11,8 @@
 
 #include "check.h"
 #include "clvox/store.h"
+#include "clvox/threads.h"
+#include "io/store.h"
 
 static char folder[] = "/tmp/store-XXXXXX";
 
@@ -177,6 +179,101 @@ static void used_again(void **state)
     assert_int_equal(bytes_in_files(), 0);
 }
 
+/* Pieces that end nowhere near the ends of files. */
+enum { PIECE = 777777 };
+
+typedef struct pieces {
+    clvox_volume *to;
+    const clvox_volume *from;
+    size_t bytes, count;
+} pieces;
+
+static int pass_piece(void *user, size_t index, int worker)
+{
+    int status = CLVOX_OK;
+    const pieces *p = user;
+    const size_t at = (p->count - 1 - index) * PIECE, left = p->bytes - at,
+                 size = left < PIECE ? left : PIECE;
+    char *back = malloc(size);
+    (void)worker;
+    status = clv_store_put(p->to, at, (const char *)p->from->data + at, size);
+    if (status >= 0)
+        status = clv_store_get(p->to, at, back, size);
+    if (status >= 0 && memcmp(back, (const char *)p->from->data + at, size))
+        status = clvox_fail(CLVOX_ERROR_DATA, "piece %zu came back otherwise", index);
+    free(back);
+    return status;
+}
+
+/* In memory without a store, in memory and on disk; twice, over what was there. */
+static void in_pieces(void **state)
+{
+    static const int size[2][3] = {{64, 60, 220}, {50, 40, 30}}; /* four files, and one */
+    (void)state;
+    for (int k = 0; k < 6; k++) {
+        clvox_store *store = NULL;
+        clvox_volume *v = NULL, *from = numbered(size[k % 2], 3, k);
+        const size_t bytes = clvox_grid_voxels(&from->grid) * 3 * sizeof(float);
+        pieces p = {.from = from, .bytes = bytes, .count = (bytes + PIECE - 1) / PIECE};
+        assert_ok(clvox_store_create(folder, k < 4 ? SIZE_MAX : bytes - 1, &store));
+        assert_ok(clv_store_room(k < 2 ? NULL : store, &from->grid, 3, CLVOX_KIND_SCALAR, &v));
+        assert_int_equal(v->on_disk, k >= 4);
+        const clvox_store_bytes now = clvox_store_measure(store);
+        assert_true(now.memory == (k / 2 == 1 ? bytes : 0) && now.disk == (k >= 4 ? bytes : 0));
+        p.to = v;
+        for (int turn = 0; turn < 2; turn++) {
+            assert_ok(clvox_parallel(p.count, pass_piece, &p));
+            assert_ok(clvox_store_keep(store, v));
+            assert_numbered(v, k);
+            clvox_store_rest(v);
+        }
+        assert_ok(clvox_store_keep(store, from)); /* the same through memory, beside it */
+        assert_numbered(from, k);
+        assert_numbered(v, k);
+        clvox_volume_destroy(&v);
+        clvox_volume_destroy(&from);
+        assert_true(clvox_store_measure(store).disk == 0 && clvox_store_measure(store).memory == 0);
+        clvox_store_destroy(&store);
+    }
+}
+
+/* A full disk is found where a piece is written; the volume can go, and what is there stays. */
+static void full_in_pieces(void **state)
+{
+    clvox_store *store = NULL;
+    clvox_volume *v = NULL, *from = numbered((const int[3]){64, 64, 64}, 1, 3);
+    struct rlimit before, small;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    small = before;
+    small.rlim_cur = 500000;
+    assert_ok(clvox_store_create(folder, 0, &store));
+    assert_ok(clv_store_room(store, &from->grid, 1, CLVOX_KIND_SCALAR, &v));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const int fits = clv_store_put(v, 0, from->data, 400000),
+              status = clv_store_put(v, 400000, from->data, 400000);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    assert_ok(fits);
+    assert_int_equal(status, CLVOX_ERROR_FILE);
+    assert_non_null(strstr(clvox_message(), folder));
+    assert_non_null(strstr(clvox_message(), "make room there, or raise the limit of memory"));
+    char *more = malloc(1 << 20); /* not yet written */
+    assert_int_equal(clv_store_get(v, 0, more, 1 << 20), CLVOX_ERROR_FILE);
+    free(more);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&from);
+    assert_true(clvox_store_measure(store).disk == 0);
+    clvox_store_destroy(&store);
+    assert_ok(clvox_store_create("/nowhere/at/all", 0, &store));
+    clvox_grid grid = {.size = {4, 3, 2}, .to_ras = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}};
+    assert_int_equal(clv_store_room(store, &grid, 1, CLVOX_KIND_SCALAR, &v), CLVOX_ERROR_FILE);
+    assert_null(v);
+    assert_true(clvox_store_measure(store).disk == 0);
+    clvox_store_destroy(&store);
+}
+
 static void *come_and_go(void *user)
 {
     static const int size[3][3] = {{8, 8, 8}, {16, 16, 16}, {9, 7, 5}};
@@ -281,6 +378,10 @@ int main(void)
     test_case(full, "a full disk and a missing folder are one sentence, and the volume is as it was");
     test_case(killed, "a program that is killed leaves nothing");
     test_case(threads, "threads keep and destroy volumes at once");
+    test_case(in_pieces,
+              "values come and go in pieces, by several threads, where the volume lies in several files");
+    test_case(full_in_pieces,
+              "a disk that is full for a piece is one sentence; what was not written cannot be read");
     test_case(used_again, "places of volumes that are gone are used again");
     test_case(by_threads, "places wander between threads, and values stay those of their volumes");
     return test_run("store", tear_down);
