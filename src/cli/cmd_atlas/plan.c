@@ -31,6 +31,8 @@ typedef struct measured {
     int at_once, contexts;                    /* on a device, and on all that were measured */
     size_t voxels, device_bytes;              /* of the template */
     size_t image_bytes, label_bytes;          /* of an image with its mask; of labels */
+    size_t image_voxels;                      /* of the largest one */
+    bool in_memory;                           /* the device is a CPU: what it holds lies there */
 } measured;
 
 typedef struct expected {
@@ -167,6 +169,29 @@ static double turns_of(const measured *m, const expected *e, double own)
     return ceil(own / ((double)e->devices / e->processes * m->at_once) - 1e-9);
 }
 
+/* What a process holds at most beside the subjects' volumes, which have `own` subjects: where it reads and scales them,
+ * in rounds, where it hands maps over and where it writes them. */
+static double bytes_beside(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m,
+                           const expected *e, double own)
+{
+    enum { READ_TOGETHER = 8, WRITTEN = 4, MOVING = 12 * 12, PASSING = 3 * 12 };
+    const bool deforms = o->registration.deform != CLVOX_DEFORM_NONE;
+    const double voxels = (double)m->voxels, contexts = (double)e->devices / e->processes * m->at_once,
+                 threads = fmin(clvox_threads(), own), averages = 8. * o->channels;
+    double scratch;
+    const double scaling = (8 * threads + 4 * fmin(threads, READ_TOGETHER)) * (double)m->image_voxels;
+    /* The mean map, and of a team the sum of all; of the state up to three files on their way, or one that each
+     * registration fills. */
+    const double rounds = deforms ? (e->processes > 1 ? 24 : 12) : 0, state = deforms ? 24 * fmax(contexts, 3) : 0,
+                 handing = deforms && r->warps ? 12 * contexts : 0;
+    const double on_device =
+        m->in_memory ? contexts * fmax((double)m->device_bytes + PASSING * voxels, deforms ? MOVING * voxels : 0) : 0;
+    const double working = (averages + state + fmax(rounds, handing + 4)) * voxels + on_device;
+    const int writers = cli_atlas_writers(r, &scratch);
+    const double files = (averages + 16 + (r->warps ? WRITTEN * writers : 0)) * voxels + scratch;
+    return fmax(scaling, fmax(working, files));
+}
+
 static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m, expected *e)
 {
     const bool moves = o->registration.linear != CLVOX_LINEAR_NONE,
@@ -202,12 +227,7 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                         (double)m->voxels * ((deforms ? 28 : 4) * all_own +
                                              (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
                  within = r->store ? fmin(kept, (double)r->limit) : kept;
-    /* Of the state up to three files on their way, or one that each registration fills. */
-    const double at_once = (double)e->devices / e->processes * m->at_once, further = o->channels - 1,
-                 state = 24 * fmax(at_once, 3);
-    double scratch;
-    cli_atlas_writers(r, &scratch);
-    e->host_bytes = within + (60 + 8 * further + (deforms ? state : 0)) * (double)m->voxels + scratch;
+    e->host_bytes = within + bytes_beside(r, o, m, e, all_own);
     e->disk_bytes = kept - within;
 }
 
@@ -257,8 +277,11 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     find_between(r, &o, m, samples, cli_seconds() - mark);
     m->voxels = clvox_grid_voxels(&result.average->grid);
     m->device_bytes = result.device_bytes;
+    m->in_memory = clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU;
     for (int i = 0; i < r->count; i++) {
-        const size_t share = clvox_grid_voxels(&subjects[i].image->grid) * sizeof(float) / (size_t)r->count;
+        const size_t voxels = clvox_grid_voxels(&subjects[i].image->grid),
+                     share = voxels * sizeof(float) / (size_t)r->count;
+        m->image_voxels = voxels > m->image_voxels ? voxels : m->image_voxels;
         m->image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL) + r->own_labels);
         for (int c = 1; c < o.channels; c++)
             m->image_bytes +=
