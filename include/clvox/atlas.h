@@ -26,9 +26,9 @@ typedef enum clvox_vote {
     CLVOX_VOTE_LOCAL         /* by weight and local similarity to the template */
 } clvox_vote;
 
-/* The steps of a run, for one subject on a device, but MEAN_IMAGE, LIKENESS and GATHER: for all subjects of a
- * process, and MEAN_MAP_ONCE and EXPONENTIAL, which do not depend on their number. Then parts of these: maps that
- * pass between a device and the host. */
+/* The steps of a run, for one subject on a device, but MEAN_IMAGE, LIKENESS and GATHER: for all subjects of
+ * a process, and MEAN_MAP_ONCE and EXPONENTIAL, which do not depend on their number. Then parts of these:
+ * maps that pass between a device and the host. */
 typedef enum clvox_atlas_work {
     CLVOX_ATLAS_FIRST_LINEAR = 0, /* linear registration of the first round, with the search for a start */
     CLVOX_ATLAS_LINEAR,           /* linear registration in a later round */
@@ -151,7 +151,8 @@ typedef struct clvox_atlas_map {
 typedef struct clvox_atlas_result {
     clvox_volume *average; /* the template, float32 */
     clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* those of channels 2 to options.channels */
-    /* Each voxel's label by the vote of the subjects that have labels, of equals the smallest; NULL where none has. */
+    /* Each voxel's label by the vote of the subjects that have labels, of equals the smallest; NULL where
+     * none has. */
     clvox_volume *labels;
     clvox_atlas_map *map; /* one a subject, in the order given */
     clvox_atlas_round *round;

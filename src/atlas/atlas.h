@@ -123,8 +123,8 @@ int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, 
 /* How many subjects' maps the devices take, once the grid is known; and the end of all. */
 int clv_atlas_fields_open(clv_atlas_run *a);
 void clv_atlas_fields_close(clv_atlas_run *a);
-/* Room for the maps of a subject that this device finds, which replace those it has. They are written once: into
- * fields.buffer, or by one of the next three. */
+/* Room for the maps of a subject that this device finds, which replace those it has. They are written once:
+ * into fields.buffer, or by one of the next three. */
 int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device);
 /* The same in host memory or on disk. */
 int clv_atlas_fields_make_kept(clv_atlas_run *a, clv_atlas_member *s);
@@ -141,11 +141,11 @@ void clv_atlas_fields_no_more(clv_atlas_run *a, int device);
 int clv_atlas_fields_leave(clv_atlas_run *a, int device);
 void clv_atlas_fields_drop(clv_atlas_run *a, clv_atlas_member *s);
 bool clv_atlas_fields_resident(const clv_atlas_member *s);
-/* Whether they lie away from the device, on disk or across a bus: then they are moved each time that they are read,
- * which is less work than to write them again. */
+/* Whether they lie away from the device, on disk or across a bus: then they are moved each time that they
+ * are read, which is less work than to write them again. */
 bool clv_atlas_fields_away(const clv_atlas_run *a, const clv_atlas_member *s);
-/* One of them on the device, after all moves: where it is, or in room[0]; two buffers of as many bytes, which may have
- * changed places. */
+/* One of them on the device, after all moves: where it is, or in room[0]; two buffers of as many bytes,
+ * which may have changed places. */
 int clv_atlas_fields_on(clv_atlas_run *a, const clv_atlas_member *s, int device, int which,
                         clv_buffer *room[2], clv_buffer **field);
 /* The same of both, with three buffers; what is not away has been moved then. */
@@ -155,14 +155,14 @@ int clv_atlas_fields_move(clv_atlas_run *a, clv_atlas_member *s, int device, clv
 int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s, int device);
 /* ---- values between a device and the host (transfer.c): by the device's own thread ---- */
 
-/* So many more of the contexts on a device have a subject, and of so many more a map passes by: seconds while none is
- * at work are told. Nothing before clv_atlas_fields_open. */
+/* So many more of the contexts on a device have a subject, and of so many more a map passes by: seconds
+ * while none is at work are told. Nothing before clv_atlas_fields_open. */
 void clv_atlas_busy(clv_atlas_run *a, int device, int busy, int passing);
 
 /* places[device].pieces have so many bytes at least. */
 int clv_atlas_pieces(clv_atlas_run *a, int device, size_t bytes);
-/* All values of a volume to a buffer, and from there; of one on disk, and of all on a GPU, in pieces that several threads
- * read or write while others are under way. */
+/* All values of a volume to a buffer, and from there; of one on disk, and of all on a GPU, in pieces that
+ * several threads read or write while others are under way. */
 int clv_atlas_send(clv_atlas_run *a, int device, const clvox_volume *volume, clv_buffer *to);
 int clv_atlas_fetch(clv_atlas_run *a, int device, const clv_buffer *from, clvox_volume *volume);
 
@@ -292,7 +292,8 @@ int clv_atlas_state_advance(clv_atlas_run *a);
 /* Waits for what is being written: no function of a state may follow but clvox_atlas_forget. What cannot be
  * written now is told in the result. */
 void clv_atlas_state_end(clv_atlas_run *a);
-/* After the end of a run that has succeeded: what the first member that could not write has to tell, all tell. */
+/* After the end of a run that has succeeded: what the first member that could not write has to tell, all
+ * tell. */
 int clv_atlas_state_share_end(clv_atlas_run *a);
 /* The figures of a template of a regression: kept once it has been taken, and found again. */
 int clv_atlas_state_keep_template(const clv_atlas_run *a);

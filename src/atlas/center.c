@@ -16,8 +16,9 @@
 #include "op/image/statistics.h"
 #include "transform/field.h"
 
-/* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS, WARP_STEPS: at most, until the mean of the logarithms
- * of the affines is 0, that of the warps below ENOUGH voxels or falls by less than to SLOW of itself. */
+/* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS, WARP_STEPS: at most, until the mean of the
+ * logarithms of the affines is 0, that of the warps below ENOUGH voxels or falls by less than to SLOW of
+ * itself. */
 enum { SQUARINGS = 6, LOG_STEPS = 20, WARP_STEPS = 4 };
 static const double ENOUGH = 5e-4, SLOW = .25;
 
@@ -164,7 +165,8 @@ int clv_atlas_center_add(clv_atlas_run *a, clv_atlas_member *s, int device, clv_
 
 static int measure_on(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *warp);
 
-/* Its maps after the moves until now, to the sum. Those that are away are measured as well while they are here. */
+/* Its maps after the moves until now, to the sum. Those that are away are measured as well while they are
+ * here. */
 static int move_and_add(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
@@ -388,8 +390,8 @@ end:
     return status;
 }
 
-/* Removes the mean map until there is none, or interpolation keeps it from falling further: once leaves what is of
- * second order in the maps' lengths. */
+/* Removes the mean map until there is none, or interpolation keeps it from falling further: once leaves
+ * what is of second order in the maps' lengths. */
 static int remove_mean(clv_atlas_run *a, clvox_atlas_round *round)
 {
     int status = CLVOX_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the maps of subjects are during deformable rounds: fields as kernels hold them, on the device that found them as
- * long as it has room, else in host memory or options->store. Their bits do not depend on it. */
+/* Where the maps of subjects are during deformable rounds: fields as kernels hold them, on the device that
+ * found them as long as it has room, else in host memory or options->store. Their bits do not depend on it.
+ * */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,9 @@ static size_t bytes_of(const clv_atlas_run *a)
 
 /* ---- room on devices ------------------------------------------------------ */
 
-/* Fields that a context holds at most while the mean map is removed: a sum, exp(-v) and exp(v) of each move, two
- * that are read and one that is made; and beside a registration: a sum, and the maps on their way to the host. */
+/* Fields that a context holds at most while the mean map is removed: a sum, exp(-v) and exp(v) of each
+ * move, two that are read and one that is made; and beside a registration: a sum, and the maps on their way
+ * to the host. */
 enum { OWN_FIELDS = 12, PASSING_FIELDS = 3 };
 /* Of what registrations leave: other processes may share the device. */
 static const double OF_WHAT_IS_LEFT = .5;
@@ -43,8 +45,8 @@ static double most_registering(const clv_atlas_run *a)
     return fmax(most + PASSING_FIELDS * (double)bytes_of(a), OWN_FIELDS * (double)bytes_of(a));
 }
 
-/* What of a device's memory maps may take beside its registrations. Maps on a CPU device would lie in the host's memory
- * as well. */
+/* What of a device's memory maps may take beside its registrations. Maps on a CPU device would lie in the
+ * host's memory as well. */
 static double room_of(const clv_atlas_run *a, int device, double registering)
 {
     const double asked = (double)a->o->device_bytes;
@@ -72,7 +74,8 @@ int clv_atlas_fields_open(clv_atlas_run *a)
         if (!a->places[i].spare)
             return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
-    /* More than there are subjects: their maps wander from context to context, which keep what buffers they had. */
+    /* More than there are subjects: their maps wander from context to context, which keep what buffers they
+     * had. */
     const double most = (double)a->count * a->devices, registering = most_registering(a);
     for (int i = 0; i < a->devices; i++)
         if (a->places[i].first == i)

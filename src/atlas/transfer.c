@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Volumes between a device and host memory or disk. One thread copies less than a bus carries, and a driver that is
- * given memory of the program copies with one: pieces go by way of pinned memory, which several threads fill
- * or empty while another one's is on the bus. */
+/* Volumes between a device and host memory or disk. One thread copies less than a bus carries, and a driver
+ * that is given memory of the program copies with one: pieces go by way of pinned memory, which several
+ * threads fill or empty while another one's is on the bus. */
 #include <stdatomic.h>
 #include <stdlib.h>
 

@@ -20,7 +20,8 @@
 #include "clvox/threads.h"
 #include "io/volume.h"
 
-/* Where a part of a volume lies in one of the files; data: where that is mapped, NULL while nobody has the place. */
+/* Where a part of a volume lies in one of the files; data: where that is mapped, NULL while nobody has the
+ * place. */
 typedef struct place {
     int file;
     off_t at;
@@ -28,8 +29,8 @@ typedef struct place {
     const char *data;
 } place;
 
-/* Threads that write one file wait for each other. STRIPE: a volume with less of it is in one file; so is each once
- * there are MANY places, as the system maps no more than 65,530. */
+/* Threads that write one file wait for each other. STRIPE: a volume with less of it is in one file; so is
+ * each once there are MANY places, as the system maps no more than 65,530. */
 enum { FILES = 8, STRIPE = 2 << 20, MANY = 16384 };
 
 struct clvox_store {

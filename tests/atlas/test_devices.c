@@ -12,8 +12,8 @@
 
 static clvox_context *ctx;
 
-/* A run that is stopped again and again, on one, two and three devices in turn and with rooms for maps in turn, ends with
- * the bits of one that is not. */
+/* A run that is stopped again and again, on one, two and three devices in turn and with rooms for maps in
+ * turn, ends with the bits of one that is not. */
 static void assert_ends_elsewhere(const population *all, clvox_atlas_options o, const size_t *room, int rooms,
                                   const clvox_atlas_result *want)
 {
@@ -62,8 +62,8 @@ static void several_devices(void **state)
     population_release(&all);
 }
 
-/* Maps on devices, one subject's of them, or in memory: the same bits, for any number of devices, and for a run
- * that goes on with them elsewhere. */
+/* Maps on devices, one subject's of them, or in memory: the same bits, for any number of devices, and for a
+ * run that goes on with them elsewhere. */
 static void maps_on_devices(void **state)
 {
     enum { ROOMS = 3 };
@@ -114,8 +114,8 @@ static void maps_on_devices(void **state)
     population_release(&all);
 }
 
-/* A GPU takes maps by itself, in half of what a registration leaves it, and never more than that. The others lie across
- * a bus and are moved whenever they are read: the same bits. */
+/* A GPU takes maps by itself, in half of what a registration leaves it, and never more than that. The
+ * others lie across a bus and are moved whenever they are read: the same bits. */
 static void room_of_a_gpu(void **state)
 {
     population all = {.count = 0};
@@ -128,8 +128,8 @@ static void room_of_a_gpu(void **state)
     o.registration.linear = CLVOX_LINEAR_NONE;
     o.registration.inverse = 1;
     const clvox_register_images images = {.fixed = {all.own[0]}, .moving = {all.own[1]}, .channels = 1};
-    /* Beside a registration there are three fields, the maps on their way to the host and a sum; and twelve while
-     * maps are moved. */
+    /* Beside a registration there are three fields, the maps on their way to the host and a sum; and twelve
+     * while maps are moved. */
     const size_t of_subject = 24 * clvox_grid_voxels(&all.own[0]->grid), moving = 6 * of_subject,
                  beside = clvox_register_bytes(&images, &o.registration) + of_subject * 3 / 2,
                  registering = beside > moving ? beside : moving;

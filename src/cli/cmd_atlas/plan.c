@@ -169,8 +169,8 @@ static double turns_of(const measured *m, const expected *e, double own)
     return ceil(own / ((double)e->devices / e->processes * m->at_once) - 1e-9);
 }
 
-/* What a process holds at most beside the subjects' volumes, which have `own` subjects: where it reads and scales them,
- * in rounds, where it hands maps over and where it writes them. */
+/* What a process holds at most beside the subjects' volumes, which have `own` subjects: where it reads and
+ * scales them, in rounds, where it hands maps over and where it writes them. */
 static double bytes_beside(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m,
                            const expected *e, double own)
 {
@@ -180,12 +180,13 @@ static double bytes_beside(const cli_atlas_request *r, const clvox_atlas_options
                  threads = fmin(clvox_threads(), own), averages = 8. * o->channels;
     double scratch;
     const double scaling = (8 * threads + 4 * fmin(threads, READ_TOGETHER)) * (double)m->image_voxels;
-    /* The mean map, and of a team the sum of all; of the state up to three files on their way, or one that each
-     * registration fills. */
-    const double rounds = deforms ? (e->processes > 1 ? 24 : 12) : 0, state = deforms ? 24 * fmax(contexts, 3) : 0,
+    /* The mean map, and of a team the sum of all; of the state up to three files on their way, or one that
+     * each registration fills. */
+    const double rounds = deforms ? (e->processes > 1 ? 24 : 12) : 0,
+                 state = deforms ? 24 * fmax(contexts, 3) : 0,
                  handing = deforms && r->warps ? 12 * contexts : 0;
-    const double on_device =
-        m->in_memory ? contexts * fmax((double)m->device_bytes + PASSING * voxels, deforms ? MOVING * voxels : 0) : 0;
+    const double registering = (double)m->device_bytes + PASSING * voxels,
+                 on_device = m->in_memory ? contexts * fmax(registering, deforms ? MOVING * voxels : 0) : 0;
     const double working = (averages + state + fmax(rounds, handing + 4)) * voxels + on_device;
     const int writers = cli_atlas_writers(r, &scratch);
     const double files = (averages + 16 + (r->warps ? WRITTEN * writers : 0)) * voxels + scratch;
