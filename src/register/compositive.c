@@ -569,7 +569,7 @@ static int recast_again(clv_registration *run, const clvox_grid *from)
     clv_pyramid_grid(&run->domain, factor, &at);
     for (int k = 0; k < 2 && halves[k]; k++)
         CLV_TRY(clv_pyramid_carry(run, halves[k], from, &at, own->velocity));
-    CLV_TRY(clv_recast_again(run, NEARBY, &at, run->u, own->u_fixed));
+    CLV_TRY(clv_recast_again(run, NEARBY, true, &at, run->u, own->u_fixed));
 end:
     return status;
 }

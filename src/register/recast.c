@@ -8,6 +8,8 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "op/image/resample.h"
+#include "register/around.h"
+#include "register/trees.h"
 #include "transform/field.h"
 
 /* Sums are kept by cells of space, CELLS of them a sigma, and by bins of the value: an item of a cell
@@ -226,23 +228,31 @@ static int plane(void *user, size_t index, int worker)
     return 0;
 }
 
-/* Which cell a sample is in; false where it is not on the grid. */
+/* Where a sample lies on the grid, voxels; false where it does not. */
+static bool place_of(const recast *r, int x, int y, int z, size_t i, double at[3])
+{
+    const double from[4] = {x, y, z, 1};
+    for (int a = 0; a < 3; a++)
+        at[a] = from[a];
+    for (int a = 0; a < 3 && r->map; a++) {
+        at[a] = 0;
+        for (int k = 0; k < 4; k++)
+            at[a] += (double)r->map->linear[a][k] * from[k];
+        for (int k = 0; k < 3 && r->field; k++)
+            at[a] += (double)r->map->shift[a][k] *
+                     (double)r->field[i * r->strides[0] + (size_t)k * r->strides[1]];
+        if (!(at[a] >= 0 && at[a] <= r->grid->size[a] - 1))
+            return false;
+    }
+    return true;
+}
+
+/* Which cell that is in. */
 static bool cell_of(const recast *r, int x, int y, int z, size_t i, size_t *item)
 {
-    double at[3] = {x, y, z};
-    if (r->map) {
-        const double from[4] = {x, y, z, 1};
-        for (int a = 0; a < 3; a++) {
-            at[a] = 0;
-            for (int k = 0; k < 4; k++)
-                at[a] += (double)r->map->linear[a][k] * from[k];
-            for (int k = 0; k < 3 && r->field; k++)
-                at[a] += (double)r->map->shift[a][k] *
-                         (double)r->field[i * r->strides[0] + (size_t)k * r->strides[1]];
-            if (!(at[a] >= 0 && at[a] <= r->grid->size[a] - 1))
-                return false;
-        }
-    }
+    double at[3];
+    if (!place_of(r, x, y, z, i, at))
+        return false;
     *item = ((size_t)(at[2] * r->per_cell[2] + .5) * (size_t)r->cells[1] +
              (size_t)(at[1] * r->per_cell[1] + .5)) *
                 (size_t)r->cells[0] +
@@ -304,6 +314,65 @@ int clv_recast_image(const clvox_grid *grid, const float *image, const float *ot
 {
     recast r = {.grid = grid, .samples = grid, .image = image, .other = other, .values = image, .out = out};
     return make(&r, sigma, made);
+}
+
+/* Adds to what was recast by the value alone what the surroundings tell beyond it. level: as large as the
+ * image, overwritten. */
+static int look_around(clv_registration *run, const recast *r, const clv_buffer *image, clv_buffer *level)
+{
+    /* Samples, at most about so many; trees, and the share that each takes of what is left. */
+    enum { MOST = 100000, TREES = 50 };
+    static const double SHARE = .1;
+    int status = CLVOX_OK;
+    const size_t n = clvox_grid_voxels(r->grid);
+    size_t count = 0, taken = 0, every = 1;
+    clv_buffer *const scratch[3] = {run->scratch_b, run->scratch_a, level};
+    clv_around around;
+    uint32_t *at = NULL;
+    float *value = NULL, *said = NULL;
+    CLV_TRY(clv_around_make(run->ctx, r->grid, image, r->values, (BINS - 1) / r->per_bin, r->out, scratch,
+                            &around));
+    for (int pass = 0; pass < 2; pass++) {
+        size_t seen = 0;
+        EACH_SAMPLE(r, x, y, z)
+        {
+            const size_t i = at_of(r->samples, x, y, z);
+            double p[3];
+            if (!known(r, i) || !place_of(r, x, y, z, i, p))
+                continue;
+            const size_t v = at_of(r->grid, (int)(p[0] + .5), (int)(p[1] + .5), (int)(p[2] + .5));
+            if (around.row[v] == CLV_NO_ROW)
+                continue;
+            if (pass == 0)
+                count++;
+            else if (seen++ % every == 0) {
+                at[taken] = around.row[v];
+                value[taken++] = r->other[i] - r->out[v];
+            }
+        }
+        if (pass == 1)
+            break;
+        every = count / MOST + 1;
+        at = malloc((count / every + 1) * sizeof *at);
+        value = malloc((count / every + 1) * sizeof *value);
+        said = malloc((around.rows + 1) * sizeof *said);
+        if (!at || !value || !said) {
+            status = clvox_fail(CLVOX_ERROR_MEMORY, "registration: out of host memory");
+            goto end;
+        }
+    }
+    const clv_trees trees = {.rows = around.rows, .bins = around.bins, .samples = taken, .at = at,
+                             .value = value, .count = TREES, .rate = SHARE};
+    CLV_TRY(clv_trees_say(&trees, said));
+    for (size_t i = 0; i < n; i++)
+        if (around.row[i] != CLV_NO_ROW)
+            r->out[i] += said[around.row[i]];
+end:
+    clv_around_free(&around);
+    free(at);
+    free(value);
+    free(said);
+    return status;
 }
 
 /* Two images of a run, of one side and of the other, on grids of their own. */
@@ -548,8 +617,8 @@ end:
     return status;
 }
 
-int clv_recast_again(clv_registration *run, double sigma, const clvox_grid *at, const clv_buffer *u,
-                     const clv_buffer *u_fixed)
+int clv_recast_again(clv_registration *run, double sigma, bool around, const clvox_grid *at,
+                     const clv_buffer *u, const clv_buffer *u_fixed)
 {
     int status = CLVOX_OK;
     const int own = own_of(run);
@@ -584,6 +653,8 @@ int clv_recast_again(clv_registration *run, double sigma, const clvox_grid *at, 
             CLV_TRY(clv_field_read(run->ctx, field[k], n, 0, n, vectors, r.strides));
         CLV_TRY(clv_buffer_read(run->ctx, image[k], 0, own_values, voxels * sizeof *own_values));
         CLV_TRY(make(&r, sigma, &made));
+        if (made && around)
+            CLV_TRY(look_around(run, &r, image[k], k ? channel[1]->level_moving : channel[0]->level_fixed));
         if (made)
             CLV_TRY(clv_buffer_write(run->ctx, to[k], 0, out, voxels * sizeof *out));
     }

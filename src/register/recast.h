@@ -23,10 +23,11 @@ int clv_recast_image(const clvox_grid *grid, const float *image, const float *ot
 int clv_recast_run(clv_registration *run, double sigma, bool *made);
 
 /* Recasts the images of such a run again, as its channels have them, under the displacements from a
- * middle that lies on `at`: u to the moving image, u_fixed (NULL: 0) to the fixed one. Without memory for
- * it they stay as they are. */
-int clv_recast_again(clv_registration *run, double sigma, const clvox_grid *at, const clv_buffer *u,
-                     const clv_buffer *u_fixed);
+ * middle that lies on `at`: u to the moving image, u_fixed (NULL: 0) to the fixed one. around: by what lies
+ * around a place, too (around.h), which tells tissues of one value apart. Without memory for it they stay as
+ * they are. */
+int clv_recast_again(clv_registration *run, double sigma, bool around, const clvox_grid *at,
+                     const clv_buffer *u, const clv_buffer *u_fixed);
 
 /* How far two images on a grid become brighter in the same places: the mean, over windows of 5 voxels
  * that have content in both, of the squared correlation with its sign. NaN where there are few. */

@@ -179,7 +179,10 @@ static void make_shifted(shifted *s, float to_moving, float to_fixed)
     s->run.channels[0].moving = harness_output(ctx, bytes);
     s->run.channels[1].fixed = harness_output(ctx, bytes);
     s->run.channels[1].moving = harness_upload(ctx, other, bytes);
+    s->run.channels[0].level_fixed = harness_output(ctx, bytes);
+    s->run.channels[1].level_moving = harness_output(ctx, bytes);
     s->run.scratch_a = harness_output(ctx, bytes);
+    s->run.scratch_b = harness_output(ctx, bytes);
     for (int i = 0; i < 3 * N; i++)
         field[i] = i < N ? to_moving : 0;
     s->u = harness_upload_field(ctx, field, N);
@@ -194,7 +197,10 @@ static void free_shifted(shifted *s)
                           &s->run.channels[0].moving,
                           &s->run.channels[1].fixed,
                           &s->run.channels[1].moving,
+                          &s->run.channels[0].level_fixed,
+                          &s->run.channels[1].level_moving,
                           &s->run.scratch_a,
+                          &s->run.scratch_b,
                           &s->run.fixed_mask,
                           &s->run.moving_mask,
                           &s->u,
@@ -228,11 +234,11 @@ static void displacements_count(void **state)
     double error[2], blind[2];
     shifted s;
     make_shifted(&s, (1 - share) * SHIFT, -share * SHIFT);
-    assert_ok(clv_recast_again(&s.run, 20, &grid, s.u, share > 0 ? s.u_fixed : NULL));
+    assert_ok(clv_recast_again(&s.run, 20, false, &grid, s.u, share > 0 ? s.u_fixed : NULL));
     errors_of(&s, error);
     free_shifted(&s);
     make_shifted(&s, 0, 0);
-    assert_ok(clv_recast_again(&s.run, 20, &grid, s.u, s.u_fixed));
+    assert_ok(clv_recast_again(&s.run, 20, false, &grid, s.u, s.u_fixed));
     errors_of(&s, blind);
     free_shifted(&s);
     for (int k = 0; k < 2; k++)
@@ -254,7 +260,7 @@ static void places_follow(void **state)
             other[i] = 4 - other[i];
     clv_buffer_destroy(&s.run.channels[1].moving);
     s.run.channels[1].moving = harness_upload(ctx, other, sizeof other);
-    assert_ok(clv_recast_again(&s.run, 5, &grid, s.u, s.u_fixed));
+    assert_ok(clv_recast_again(&s.run, 5, false, &grid, s.u, s.u_fixed));
     harness_download(ctx, s.run.channels[1].fixed, out, sizeof out);
     free_shifted(&s);
     for (int i = 0; i < N; i++) {
@@ -284,10 +290,53 @@ static void masks_count(void **state)
     clv_buffer_destroy(garbled);
     *garbled = harness_upload(ctx, moving ? other : image, sizeof other);
     *(moving ? &s.run.moving_mask : &s.run.fixed_mask) = harness_upload(ctx, mask, sizeof mask);
-    assert_ok(clv_recast_again(&s.run, INFINITY, &grid, s.u, NULL));
+    assert_ok(clv_recast_again(&s.run, INFINITY, false, &grid, s.u, NULL));
     errors_of(&s, error);
     free_shifted(&s);
     assert_that(error[0] < .04 && error[1] < .04, "%g and %g", error[0], error[1]);
+}
+
+/* Thin dark sheets and thick bright ones that have one value in the other contrast: what lies around tells
+ * them apart, where the displacement leads. */
+static void surroundings_count(void **state)
+{
+    (void)state;
+    static const char sheets[] = "111001111222222111001112222221";
+    static float noise[N];
+    double error[2];
+    for (int k = 0; k < 2; k++) {
+        shifted s;
+        int count = 0;
+        make_shifted(&s, 0, 0);
+        harness_random(noise, N, 3, -.01f, .01f);
+        for (int i = 0; i < N; i++) {
+            const int at = i / X % Y;
+            image[i] = .2f + .3f * (float)(sheets[at] - '0');
+            other[i] = tent(.2f + .3f * (float)(sheets[at < Y - 1 ? at + 1 : at] - '0')) + noise[i];
+        }
+        clv_buffer_destroy(&s.run.channels[0].fixed);
+        clv_buffer_destroy(&s.run.channels[1].moving);
+        s.run.channels[0].fixed = harness_upload(ctx, image, sizeof image);
+        s.run.channels[1].moving = harness_upload(ctx, other, sizeof other);
+        clv_buffer_destroy(&s.u);
+        static float field[3 * N];
+        for (int i = 0; i < 3 * N; i++)
+            field[i] = i / N == 1 ? -2 : 0;
+        s.u = harness_upload_field(ctx, field, N);
+        assert_ok(clv_recast_again(&s.run, 20, k > 0, &grid, s.u, NULL));
+        harness_download(ctx, s.run.channels[0].moving, inward, sizeof inward);
+        free_shifted(&s);
+        error[k] = 0;
+        for (int i = 0; i < N; i++) {
+            const int at = i / X % Y;
+            if (at > 3 && at < Y - 4) {
+                error[k] += fabs((double)inward[i] - (.2 + .3 * (sheets[at + 1] - '0')));
+                count++;
+            }
+        }
+        error[k] /= count;
+    }
+    assert_that(error[0] > .1 && error[1] < .35 * error[0], "%g, by the value alone %g", error[1], error[0]);
 }
 
 typedef struct seen {
@@ -406,6 +455,7 @@ int main(void)
     test_case_at(masks_count, TEST_AT(0), "recast again, what lies outside of the fixed mask does not count");
     test_case_at(masks_count, TEST_AT(1),
                  "recast again, what lies outside of the moving mask does not count");
+    test_case(surroundings_count, "recast again, what lies around tells apart what has one value");
     test_case_at(heads_are_registered_twice, TEST_AT(1),
                  "heads of other contrasts are registered twice, to the same bits");
     test_case_at(heads_are_registered_twice, TEST_AT(0), "crops of other contrasts are registered once");
