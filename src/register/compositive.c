@@ -382,7 +382,8 @@ end:
     return status;
 }
 
-/* before_level: the grid of own->kept. removed: the share of the metric's first value that the level took away. */
+/* before_level: the grid of own->kept. removed: the share of the metric's first value that the level took
+ * away. */
 static int run_level(clv_registration *run, int index, const clv_pyramid_level *l, const clvox_grid *before_level,
                      double share, int *done, double *removed)
 {
@@ -578,17 +579,6 @@ end:
     return status;
 }
 
-/* Litres of the smaller image. */
-static double litres(const clv_registration *run)
-{
-    const clvox_grid *grids[2] = {&run->fixed_grid, &run->moving_grid};
-    double least = INFINITY;
-    for (int i = 0; i < 2; i++)
-        least = fmin(least, 1e-6 * (double)clvox_grid_voxels(grids[i]) *
-                                fabs(clv_matrix_determinant(CLV_MATRIX(grids[i]->to_ras))));
-    return least;
-}
-
 /* What the deformation compares the recast images by. */
 static void compare_by(clv_registration *run, clvox_metric metric)
 {
@@ -597,18 +587,17 @@ static void compare_by(clv_registration *run, clvox_metric metric)
 }
 
 /* What values mean in an image of another contrast is known better once the images lie on one another: then
- * all is done again, twice, and by LNCC, to which recast images are like enough by then. Crops have too few tissues
- * for that, and end no better. */
+ * all is done again, twice, and by LNCC, for which recast images are alike enough by then. Crops have too few
+ * tissues for that, and end no better. */
 int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *last)
 {
-    static const double LEAST = 1;
     enum { RUNS = 3 };
-    /* Where tissues of random brightness meet, recast images have borders that are not there, which LNCC follows; they
-     * also have more borders that MIND sees: of its energy the coarsest level removes .60 to .72, of one between
-     * contrasts of one head .45 to .55. */
+    /* Where tissues of random brightness meet, recast images have borders that are not there, which LNCC
+     * follows. They also have more borders that MIND sees: of its energy the coarsest level removes .60 to .72
+     * there, of that of altered T1 heads .45 to .55. */
     static const double RANDOM = .58;
     int status = CLVOX_OK;
-    const int runs = run->recast && litres(run) >= LEAST ? RUNS : 1;
+    const int runs = run->recast && clv_recast_heads(run) ? RUNS : 1;
     const clvox_metric metric = run->channels[0].metric;
     double removed = 0;
     CLV_TRY(run_levels(run, 1. / runs, result, last, &removed));

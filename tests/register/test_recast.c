@@ -353,8 +353,8 @@ static int watch(void *user, const clvox_step *step)
     return 0;
 }
 
-/* Heads are registered three times, crops once; either way a second call gives the same bits, and exchanged images
- * the inverse affine and as many starts. */
+/* Heads are registered three times, crops once; either way a second call gives the same bits, and exchanged
+ * images the inverse affine and as many starts. */
 static void heads_are_registered_thrice(void **state)
 {
     const bool head = *(const int *)*state;
