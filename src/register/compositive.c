@@ -593,8 +593,8 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
 {
     enum { RUNS = 3 };
     /* Where tissues of random brightness meet, recast images have borders that are not there, which LNCC
-     * follows. They also have more borders that MIND sees: of its energy the coarsest level removes .60 to .72
-     * there, of that of altered T1 heads .45 to .55. */
+     * follows. They also have more borders that MIND sees: of its energy the coarsest level removes .60 to
+     * .72 there, of that of altered T1 heads .45 to .55. */
     static const double RANDOM = .58;
     int status = CLVOX_OK;
     const int runs = run->recast && clv_recast_heads(run) ? RUNS : 1;

@@ -612,8 +612,10 @@ int clv_recast_run(clv_registration *run, double sigma, bool around, bool *made)
         return CLVOX_OK;
     clv_channel *with_fixed = &run->channels[own], *with_moving = &run->channels[!own];
     const meeting m = {{&run->fixed_grid, &run->moving_grid}, {with_fixed->fixed, with_moving->moving}};
-    CLV_TRY(side(run, &m, true, sigma, around ? with_moving->level_moving : NULL, with_fixed->moving, &moving));
-    CLV_TRY(side(run, &m, false, sigma, around ? with_fixed->level_fixed : NULL, with_moving->fixed, &fixed));
+    clv_buffer *level_fixed = around ? with_fixed->level_fixed : NULL;
+    clv_buffer *level_moving = around ? with_moving->level_moving : NULL;
+    CLV_TRY(side(run, &m, true, sigma, level_moving, with_fixed->moving, &moving));
+    CLV_TRY(side(run, &m, false, sigma, level_fixed, with_moving->fixed, &fixed));
     *made = fixed && moving;
     if (!*made)
         CLV_TRY(clv_recast_undo(run));
