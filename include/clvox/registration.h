@@ -89,8 +89,9 @@ typedef struct clvox_register_options {
     int linear_bins, bins;     /* of MI's histogram, 8 to 128 */
     int linear_patch, patch;   /* of MIND's patches: 2 patch + 1 voxels along each axis, 0 to 4 */
     int by_contrast;           /* 1: greedy and syn of one channel recast images of different contrasts as
-                                  one another, and use MIND instead of LNCC, if the linear part looks for
-                                  that and the device has the memory; `clvox register` sets it */
+                                  one another, and use MIND instead of LNCC (of heads, before it), if the
+                                  linear part looks for that and the device has the memory; `clvox
+                                  register` sets it */
     int local_gradient;        /* 1: LNCC uses the usual local approximation of the gradient; 0: the exact
                                   gradient */
     clvox_force force;

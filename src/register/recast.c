@@ -442,24 +442,16 @@ end:
     return status;
 }
 
-/* The recast image of a side into `to`. level: by what lies around, too, with this for scratch; NULL: not. */
-static int side(clv_registration *run, const meeting *m, bool moving, double sigma, clv_buffer *level,
-                clv_buffer *to, bool *made)
+/* The recast image of a side into `to`. */
+static int side(clv_registration *run, const meeting *m, bool moving, double sigma, clv_buffer *to,
+                bool *made)
 {
     int status = CLVOX_OK;
     const size_t n = clvox_grid_voxels(m->grid[moving]);
     float *values = NULL;
     *made = false;
     CLV_TRY(meet(run, m, moving, &values));
-    recast r = {.grid = m->grid[moving],
-                .samples = m->grid[moving],
-                .image = values,
-                .other = values + n,
-                .values = values,
-                .out = values + 2 * n};
-    CLV_TRY(make(&r, sigma, made));
-    if (*made && level)
-        CLV_TRY(look_around(run, &r, m->image[moving], level));
+    CLV_TRY(clv_recast_image(m->grid[moving], values, values + n, sigma, values + 2 * n, made));
     if (*made)
         CLV_TRY(clv_buffer_write(run->ctx, to, 0, values + 2 * n, n * sizeof *values));
 end:
@@ -600,7 +592,7 @@ bool clv_recast_heads(const clv_registration *run)
     return heads;
 }
 
-int clv_recast_run(clv_registration *run, double sigma, bool around, bool *made)
+int clv_recast_run(clv_registration *run, double sigma, bool *made)
 {
     int status = CLVOX_OK;
     const int own = own_of(run);
@@ -612,10 +604,8 @@ int clv_recast_run(clv_registration *run, double sigma, bool around, bool *made)
         return CLVOX_OK;
     clv_channel *with_fixed = &run->channels[own], *with_moving = &run->channels[!own];
     const meeting m = {{&run->fixed_grid, &run->moving_grid}, {with_fixed->fixed, with_moving->moving}};
-    clv_buffer *level_fixed = around ? with_fixed->level_fixed : NULL;
-    clv_buffer *level_moving = around ? with_moving->level_moving : NULL;
-    CLV_TRY(side(run, &m, true, sigma, level_moving, with_fixed->moving, &moving));
-    CLV_TRY(side(run, &m, false, sigma, level_fixed, with_moving->fixed, &fixed));
+    CLV_TRY(side(run, &m, true, sigma, with_fixed->moving, &moving));
+    CLV_TRY(side(run, &m, false, sigma, with_moving->fixed, &fixed));
     *made = fixed && moving;
     if (!*made)
         CLV_TRY(clv_recast_undo(run));

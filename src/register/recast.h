@@ -20,14 +20,15 @@ int clv_recast_image(const clvox_grid *grid, const float *image, const float *ot
 bool clv_recast_heads(const clv_registration *run);
 
 /* Gives a run of one channel, uploaded and with a linear part, a second one, which together compare
- * either image with the other one recast under that linear part. sigma: as above. around: by what lies around
- * a place, too (around.h), which tells tissues of one value apart. Again: from the images as they were. *made
- * false: all is as it was, as either image is constant or the device has no room. */
-int clv_recast_run(clv_registration *run, double sigma, bool around, bool *made);
+ * either image with the other one recast under that linear part. sigma: as above. Again: from the
+ * images as they were. *made false: all is as it was, as either image is constant or the device has no
+ * room. */
+int clv_recast_run(clv_registration *run, double sigma, bool *made);
 
 /* Recasts the images of such a run again, as its channels have them, under the displacements from a
- * middle that lies on `at`: u to the moving image, u_fixed (NULL: 0) to the fixed one. Without memory for
- * it they stay as they are. */
+ * middle that lies on `at`: u to the moving image, u_fixed (NULL: 0) to the fixed one. around: by what lies
+ * around a place, too (around.h), which tells tissues of one value apart. Without memory for it they stay as
+ * they are. */
 int clv_recast_again(clv_registration *run, double sigma, bool around, const clvox_grid *at,
                      const clv_buffer *u, const clv_buffer *u_fixed);
 

@@ -204,8 +204,7 @@ static int optional(int status)
 static const double NEARBY = 20;
 
 /* Images of different contrasts are recast, each as the other, so that the linear part finds where
- * they lie, and recast again under that, of what is nearby; heads once in between by what lies around, for a
- * better linear part. suspicions: from before the linear part.
+ * they lie, and recast again under that, of what is nearby. suspicions: from before the linear part.
  * Where either is constant or the device has no room they stay as they are. */
 static int recast(clv_registration *run, const clvox_register_images *images, unsigned suspicions)
 {
@@ -214,18 +213,13 @@ static int recast(clv_registration *run, const clvox_register_images *images, un
     double matrix[4][4];
     bool made;
     clv_matrix_copy(CLV_MATRIX(run->matrix), matrix);
-    CLV_TRY(clv_recast_run(run, INFINITY, false, &made));
+    CLV_TRY(clv_recast_run(run, INFINITY, &made));
     if (!made)
         return CLVOX_OK;
     run->suspicions = suspicions;
     CLV_TRY(align(run, images));
     run->contrasts_differ = true;
-    if (clv_recast_heads(run)) {
-        CLV_TRY(clv_recast_run(run, NEARBY, true, &made));
-        run->suspicions = suspicions;
-        CLV_TRY(align(run, images));
-    }
-    CLV_TRY(clv_recast_run(run, NEARBY, false, &made));
+    CLV_TRY(clv_recast_run(run, NEARBY, &made));
 end:
     if (status == CLVOX_ERROR_MEMORY) {
         run->contrasts_differ = true;
