@@ -384,8 +384,8 @@ end:
 
 /* before_level: the grid of own->kept. removed: the share of the metric's first value that the level took
  * away. */
-static int run_level(clv_registration *run, int index, const clv_pyramid_level *l, const clvox_grid *before_level,
-                     double share, int *done, double *removed)
+static int run_level(clv_registration *run, int index, const clv_pyramid_level *l,
+                     const clvox_grid *before_level, double share, int *done, double *removed)
 {
     int status = CLVOX_OK, iteration = 0;
     const clvox_register_options *o = run->options;

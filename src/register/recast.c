@@ -239,8 +239,8 @@ static bool place_of(const recast *r, int x, int y, int z, size_t i, double at[3
         for (int k = 0; k < 4; k++)
             at[a] += (double)r->map->linear[a][k] * from[k];
         for (int k = 0; k < 3 && r->field; k++)
-            at[a] += (double)r->map->shift[a][k] *
-                     (double)r->field[i * r->strides[0] + (size_t)k * r->strides[1]];
+            at[a] +=
+                (double)r->map->shift[a][k] * (double)r->field[i * r->strides[0] + (size_t)k * r->strides[1]];
         if (!(at[a] >= 0 && at[a] <= r->grid->size[a] - 1))
             return false;
     }
@@ -361,8 +361,13 @@ static int look_around(clv_registration *run, const recast *r, const clv_buffer 
             goto end;
         }
     }
-    const clv_trees trees = {.rows = around.rows, .bins = around.bins, .samples = taken, .at = at,
-                             .value = value, .count = TREES, .rate = SHARE};
+    const clv_trees trees = {.rows = around.rows,
+                             .bins = around.bins,
+                             .samples = taken,
+                             .at = at,
+                             .value = value,
+                             .count = TREES,
+                             .rate = SHARE};
     CLV_TRY(clv_trees_say(&trees, said));
     for (size_t i = 0; i < n; i++)
         if (around.row[i] != CLV_NO_ROW)
@@ -588,7 +593,8 @@ bool clv_recast_heads(const clv_registration *run)
     bool heads = true;
     for (int i = 0; i < 2; i++)
         heads = heads && (double)clvox_grid_voxels(grids[i]) *
-                                 fabs(clv_matrix_determinant(CLV_MATRIX(grids[i]->to_ras))) >= LITRE;
+                                 fabs(clv_matrix_determinant(CLV_MATRIX(grids[i]->to_ras))) >=
+                             LITRE;
     return heads;
 }
 
