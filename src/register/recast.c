@@ -69,10 +69,11 @@ static bool range_of(recast *r)
         size_t i = at_of(r->samples, x, y, z);
         if (!known(r, i))
             continue;
-        low = fmin(low, (double)r->image[i]);
-        high = fmax(high, (double)r->image[i]);
-        other_low = fmin(other_low, (double)r->other[i]);
-        other_high = fmax(other_high, (double)r->other[i]);
+        const double here = (double)r->image[i], there = (double)r->other[i];
+        low = here < low ? here : low;
+        high = here > high ? here : high;
+        other_low = there < other_low ? there : other_low;
+        other_high = there > other_high ? there : other_high;
         all++;
     }
     if (!(high > low && other_high > other_low))
@@ -464,38 +465,72 @@ end:
     return status;
 }
 
+/* Windows of two images, and of each plane of them how alike they are. */
+typedef struct windows {
+    const clvox_grid *grid;
+    const float *image[2];
+    double least[2]; /* variance from which on a window has content */
+    double *sum;     /* by plane */
+    int *count;
+} windows;
+
+enum { RADIUS = 2, EVERY = 2, SIDE = 2 * RADIUS + 1 };
+
+static int agreement_of_plane(void *user, size_t index, int worker)
+{
+    static const double N = SIDE * SIDE * SIDE;
+    const windows *w = user;
+    const int *size = w->grid->size, z = RADIUS + EVERY * (int)index;
+    double sum = 0;
+    int count = 0;
+    (void)worker;
+    for (int y = RADIUS; y < size[1] - RADIUS; y += EVERY)
+        for (int x = RADIUS; x < size[0] - RADIUS; x += EVERY) {
+            double sa = 0, sb = 0, aa = 0, bb = 0, ab = 0;
+            for (int k = 0; k < SIDE * SIDE; k++) {
+                const size_t i = at_of(w->grid, x - RADIUS, y - RADIUS + k % SIDE, z - RADIUS + k / SIDE);
+                for (int s = 0; s < SIDE; s++) {
+                    const double u = (double)w->image[0][i + (size_t)s],
+                                 v = (double)w->image[1][i + (size_t)s];
+                    sa += u, sb += v, aa += u * u, bb += v * v, ab += u * v;
+                }
+            }
+            const double va = (aa - sa * sa / N) / N, vb = (bb - sb * sb / N) / N, c = (ab - sa * sb / N) / N;
+            if (!(va > w->least[0] && vb > w->least[1] && va < INFINITY &&
+                  vb < INFINITY)) /* NaN among them */
+                continue;
+            sum += c * fabs(c) / va / vb;
+            count++;
+        }
+    w->sum[index] = sum;
+    w->count[index] = count;
+    return 0;
+}
+
 double clv_recast_agreement(const clvox_grid *grid, const float *a, const float *b)
 {
-    enum { RADIUS = 2, EVERY = 2, SIDE = 2 * RADIUS + 1, FEWEST = 50 };
-    static const double CONTENT = 1e-3, N = SIDE * SIDE * SIDE;
-    const int *size = grid->size;
-    double least[2], sum = 0;
+    enum { FEWEST = 50 };
+    static const double CONTENT = 1e-3;
+    windows w = {.grid = grid, .image = {a, b}};
+    const int planes = (grid->size[2] - 2 * RADIUS + EVERY - 1) / EVERY;
+    double sum = 0;
     int count = 0;
     for (int k = 0; k < 2; k++) {
         recast r = {.samples = grid, .image = k ? b : a, .other = k ? a : b, .step = {1, 1, 1}};
         if (!range_of(&r))
             return NAN;
-        least[k] = CONTENT * pow((BINS - 1) / r.per_bin, 2);
+        w.least[k] = CONTENT * pow((BINS - 1) / r.per_bin, 2);
     }
-    for (int z = RADIUS; z < size[2] - RADIUS; z += EVERY)
-        for (int y = RADIUS; y < size[1] - RADIUS; y += EVERY)
-            for (int x = RADIUS; x < size[0] - RADIUS; x += EVERY) {
-                double sa = 0, sb = 0, aa = 0, bb = 0, ab = 0;
-                for (int k = 0; k < SIDE * SIDE * SIDE; k++) {
-                    const size_t i = ((size_t)(z - RADIUS + k / SIDE / SIDE) * (size_t)size[1] +
-                                      (size_t)(y - RADIUS + k / SIDE % SIDE)) *
-                                         (size_t)size[0] +
-                                     (size_t)(x - RADIUS + k % SIDE);
-                    const double u = (double)a[i], v = (double)b[i];
-                    sa += u, sb += v, aa += u * u, bb += v * v, ab += u * v;
-                }
-                const double va = (aa - sa * sa / N) / N, vb = (bb - sb * sb / N) / N,
-                             c = (ab - sa * sb / N) / N;
-                if (!(va > least[0] && vb > least[1] && va < INFINITY && vb < INFINITY)) /* NaN among them */
-                    continue;
-                sum += c * fabs(c) / va / vb;
-                count++;
-            }
+    w.sum = planes > 0 ? malloc((size_t)planes * (sizeof *w.sum + sizeof *w.count)) : NULL;
+    if (!w.sum)
+        return NAN;
+    w.count = (int *)(w.sum + planes);
+    if (clvox_parallel((size_t)planes, agreement_of_plane, &w) == 0)
+        for (int z = 0; z < planes; z++) {
+            sum += w.sum[z];
+            count += w.count[z];
+        }
+    free(w.sum);
     return count < FEWEST ? NAN : sum / count;
 }
 
