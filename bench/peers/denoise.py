@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """clvox filter nlm and tv beside ANTs, DIPY and scikit-image on a phantom of known truth.
 
-denoise.py CLVOX LABELS.nii.gz [varying]: a Markdown table of PSNR, SSIM and user CPU seconds. LABELS is a whole-head label map
-of FreeSurfer's numbers; varying: the noise is .18 to 1.65 times as strong from place to place, its mean square the same. Each peer is told the true noise and shows the best (by PSNR) of the parameters listed in
-peers(); what takes one number gets the root of the mean square. clvox runs with its defaults, or --local-noise, and measures
-the noise itself. Wants antspyx (left out where it is missing), dipy, scikit-image, nibabel."""
+denoise.py CLVOX LABELS.nii.gz [varying] [ours|theirs]: a Markdown table of PSNR, SSIM and user CPU seconds. LABELS is a
+whole-head label map of FreeSurfer's numbers; varying: the noise is .18 to 1.65 times as strong from place to place, its mean
+square the same; ours, theirs: the rows of clvox, or of the peers, alone. Each peer is told the true noise and shows the best
+(by PSNR) of the parameters listed in peers(); what takes one number gets the root of the mean square. clvox runs with its
+defaults, or --local-noise, and measures the noise itself. Wants antspyx (left out where it is missing), dipy, scikit-image, nibabel."""
 import os
 import resource
 import subprocess
@@ -115,7 +116,8 @@ def measure(truth, make, who):
     return (*score(truth, image), seconds)
 
 
-def main(clvox, labels, varying=""):
+def main(clvox, labels, *words):
+    varying, whose = "varying" in words, [w for w in words if w != "varying"]
     truth = phantom(labels)
     own = OURS + ((("clvox filter nlm", "--local-noise", ("nlm", "--local-noise")),) if varying else ())
     for _, _, words in own:
@@ -126,10 +128,10 @@ def main(clvox, labels, varying=""):
             sigma = WHITE / snr * (pattern(truth.shape) if varying else 1)
             image = add_noise(truth, sigma, rician)
             best = {}
-            for name, parameters, words in own:
+            for name, parameters, words in own if whose != ["theirs"] else ():
                 best[name, parameters] = (name, parameters, *measure(
                     truth, lambda: ours(clvox, image, rician, words), resource.RUSAGE_CHILDREN))
-            for name, parameters, make in peers(image, sigma, rician):
+            for name, parameters, make in peers(image, sigma, rician) if whose != ["ours"] else ():
                 found = (name, parameters, *measure(truth, make, resource.RUSAGE_SELF))
                 if name not in best or found[2] > best[name][2]:
                     best[name] = found

@@ -6,6 +6,10 @@
  * structure is turned (Manjon et al. 2012). The weight (1 - q/8)^8, 0 from q = 8
  * on, stands for exp(-q).
  *
+ * Frames that share their weights (SHARED): nlm_distances adds up the squared
+ * differences of one frame after the other, over its noise, and makes weights of
+ * their sum; nlm_gather averages a frame by them.
+ *
  * Images are padded (nlm_pad), so that no read needs a test; neighbours beyond
  * the border have no weight. An item makes ITEM_Y x ITEM_Z rows: the squares of a
  * column serve all sums along y and z that they belong to, and only sums along x
@@ -18,12 +22,29 @@
 #ifndef GUIDED
 #define GUIDED 0
 #endif
+#ifndef SHARED
+#define SHARED 0
+#endif
 
 /* What there is around the volume: margin.xyz before each axis; w: the radius of the search. */
 typedef struct padded {
     int4 size; /* w: voxels of a plane */
     int4 margin;
 } padded;
+
+/* The voxels of some planes and some of their neighbours, whose weights are in memory at a time: those of
+ * a row of voxels one after the other, row.x floats for each neighbour. */
+typedef struct batch {
+    int4 begin; /* x: the first plane; neighbours are y planes and z and more rows away; w: how many such
+                   rows */
+    int4 row;   /* y: whether it is the first frame of the batch (nlm_gather: the first batch of the voxels);
+                   z: the last; w: the plane after the last */
+} batch;
+
+static inline int weight_index(batch b, int4 size, int4 search, int y, int z)
+{
+    return ((z - b.begin.x) * size.y + y) * (2 * search.x + 1) * b.begin.w * b.row.x;
+}
 
 #define MOST_PATCH 2
 #define FAR (-1e30f)
@@ -113,28 +134,63 @@ __kernel void nlm_pad(__global const float *in, __global float *out, int4 size, 
             sum[r] += shared[r % ITEM_Y];                        \
     } while (0)
 
+/* (1 - q/8)^8; inside: weight.x, or FAR. */
+static inline float weight_of(float inside, float distance)
+{
+    float w = fmin(fmax(inside - distance, 0.0f), 1.0f);
+    w *= w;
+    w *= w;
+    return w * w;
+}
+
 /* weight.x - distance weight.y / sigma^2 is 1 - q/8. weight.z: 1 for Rician noise:
- * squares are averaged, and 2 sigma^2 is taken off. A sigma of 0: the voxel stays. */
+ * squares are averaged. A sigma of 0: the voxel stays. */
 static inline float finished(float num, float den, float own, float sigma, float4 weight)
 {
     float mean = num / den;
     if (weight.z > 0.0f)
-        mean = sqrt(fmax(mean - 2.0f * sigma * sigma, 0.0f));
+        mean = sqrt(mean);
     return sigma > 0.0f ? mean : own;
 }
 
+#if SHARED
+/* weights: sums so far; with the last frame, weights. */
+#define KERNEL                                                                                       \
+    __kernel void nlm_distances(__global const float *guide, __global const float *mean,             \
+                                __global const float *sigma, __global float *weights, int4 size,     \
+                                padded p, int4 search, float4 weight, batch part)
+#define FIRST_Z part.begin.x
+#define END_Z part.row.w
+#define FIRST_C part.begin.y
+#define LAST_C part.begin.y
+#define FIRST_B part.begin.z
+#define LAST_B (part.begin.z + part.begin.w - 1)
+#else
+#define KERNEL                                                                                       \
+    __kernel void nlm_means(__global const float *value, __global const float *guide,                \
+                            __global const float *mean, __global const float *sigma,                 \
+                            __global float *out, int4 size, padded p, int4 search, float4 weight)
+#define FIRST_Z 0
+#define END_Z size.z
+#define FIRST_C (-search.z)
+#define LAST_C search.z
+#define FIRST_B (-search.y)
+#define LAST_B search.y
+#endif
+
 #if !ROW_FORM
-__kernel void nlm_means(__global const float *value, __global const float *guide, __global const float *mean,
-                        __global const float *sigma, __global float *out, int4 size, padded p, int4 search,
-                        float4 weight)
+KERNEL
 {
     __local float line[2][ROWS][TILE_X];
     int lane = get_local_id(0), x = (int)get_group_id(0) * GROUP_X + lane - MOST_PATCH;
-    int y = get_global_id(1) * ITEM_Y, z = get_global_id(2) * ITEM_Z;
+    int y = get_global_id(1) * ITEM_Y, z = FIRST_Z + get_global_id(2) * ITEM_Z;
     bool mine = lane >= MOST_PATCH && lane < TILE_X - MOST_PATCH && x < size.x;
     /* Columns beyond the border are there as far as a patch reaches. */
     int column = min(x, size.x - 1 + MOST_PATCH), turn = 0;
-    float own[HIGH_Z][HIGH_Y], num[ROWS], den[ROWS], scale[ROWS];
+    float own[HIGH_Z][HIGH_Y], scale[ROWS];
+#if !SHARED
+    float num[ROWS], den[ROWS];
+#endif
 #if GUIDED
     float own_mean[HIGH_Z][HIGH_Y];
 #endif
@@ -150,17 +206,19 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
         int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
+        float s = mine && ry < size.y && rz < END_Z ? sigma[(rz * size.y + ry) * size.x + x] : 0.0f;
+#if !SHARED
         float v = *voxel_of(value, p, column, ry, rz);
-        float s = mine && ry < size.y && rz < size.z ? sigma[(rz * size.y + ry) * size.x + x] : 0.0f;
         num[r] = weight.z > 0.0f ? v * v : v;
         den[r] = 1.0f;
+#endif
         scale[r] = s > 0.0f ? weight.y / (s * s) : 0.0f;
     }
-    for (int c = -search.z; c <= search.z; c++)
+    for (int c = FIRST_C; c <= LAST_C; c++)
         for (int a = -search.x; a <= search.x; a++) {
             /* From one b to the next all rows of the neighbours but one are those that there were. */
             int corner = (z + c - PATCH + p.margin.z) * p.size.w + column + a + p.margin.x +
-                         (y - search.y - PATCH + p.margin.y) * p.size.x;
+                         (y + FIRST_B - PATCH + p.margin.y) * p.size.x;
             float inside = x + a >= 0 && x + a < size.x ? weight.x : FAR;
             float near[HIGH_Z][HIGH_Y];
 #if GUIDED
@@ -176,7 +234,7 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
 #endif
                 }
             corner += (HIGH_Y - 1) * p.size.x;
-            for (int b = -search.y; b <= search.y; b++, corner += p.size.x) {
+            for (int b = FIRST_B; b <= LAST_B; b++, corner += p.size.x) {
                 float sum[ROWS], shared[ITEM_Y];
 #pragma unroll
                 for (int k = 0; k < HIGH_Z; k++) {
@@ -196,8 +254,10 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
                     ALONG_Z(k, along, sum, shared);
                 }
                 JOIN_Z(sum, shared);
+#if !SHARED
                 if (a == 0 && b == 0 && c == 0)
                     continue;
+#endif
 #if PATCH > 0
                 /* Two lines in turn: who writes to one has seen all read from it. */
                 for (int r = 0; r < ROWS; r++)
@@ -205,7 +265,7 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
                 barrier(CLK_LOCAL_MEM_FENCE);
 #endif
                 if (mine) {
-#if GUIDED
+#if GUIDED && !SHARED
                     __global const float *centre = voxel_of(value, p, column + a, y + b, z + c);
 #endif
 #pragma unroll
@@ -219,10 +279,20 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
                             d += line[turn][r][lane + i];
 #endif
                         bool there = y + ry + b >= 0 && y + ry + b < size.y && z + rz + c >= 0 && z + rz + c < size.z;
-                        float w = fmin(fmax((there ? inside : FAR) - d * scale[r], 0.0f), 1.0f);
-                        w *= w;
-                        w *= w;
-                        w *= w;
+#if SHARED
+                        if (y + ry >= size.y || z + rz >= END_Z)
+                            continue;
+                        int s = (b - FIRST_B) * (2 * search.x + 1) + a + search.x;
+                        __global float *to =
+                            weights + weight_index(part, size, search, y + ry, z + rz) + s * part.row.x + x;
+                        d *= scale[r];
+                        if (!part.row.y)
+                            d += *to;
+                        if (part.row.z)
+                            d = weight_of(there && (a || b || c) ? inside : FAR, d);
+                        *to = d;
+#else
+                        float w = weight_of(there ? inside : FAR, d * scale[r]);
 #if GUIDED
                         float v = centre[rz * p.size.w + ry * p.size.x];
 #else
@@ -230,11 +300,13 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
 #endif
                         num[r] += w * (weight.z > 0.0f ? v * v : v);
                         den[r] += w;
+#endif
                     }
                 }
                 turn = 1 - turn;
             }
         }
+#if !SHARED
     if (mine)
         for (int r = 0; r < ROWS; r++) {
             int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
@@ -243,17 +315,34 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
                 out[i] = finished(num[r], den[r], *voxel_of(value, p, x, ry, rz), sigma[i], weight);
             }
         }
+#endif
 }
 #else
 /* Lanes of a chunk; the outermost ones help only. */
 #define LANES 64
+#if SHARED
+#define CHUNK (LANES - 8) /* of weights, eight of which are written at once */
+#else
 #define CHUNK (LANES - 2 * MOST_PATCH)
+#endif
 
 /* Of one chunk: what every row has so far. */
 typedef struct chunk {
-    float num[ROWS][LANES], den[ROWS][LANES], scale[ROWS][LANES];
-    float sum[ROWS][LANES + 8];
+#if !SHARED
+    float num[ROWS][LANES], den[ROWS][LANES];
+#endif
+    float scale[ROWS][LANES], sum[ROWS][LANES + 8];
 } chunk;
+
+static inline float8 weights_of(float8 inside, float8 distance)
+{
+    float8 w = inside - distance;
+    w = w > 0.0f ? w : (float8)(0.0f);
+    w = w < 1.0f ? w : (float8)(1.0f);
+    w *= w;
+    w *= w;
+    return w * w;
+}
 
 static inline float8 squares(__global const float *own, __global const float *other)
 {
@@ -286,35 +375,55 @@ static inline void columns(chunk *k, int l, __global const float *guide, __globa
         PUT8(sum[r], &k->sum[r][l + 4]);
 }
 
+/* weight.x for the neighbours from x on that are inside a row of n. */
+static inline float8 inside_row(int x, int n, float4 weight)
+{
+    int8 at = x + (int8)(0, 1, 2, 3, 4, 5, 6, 7);
+    return select((float8)(FAR), (float8)(weight.x), at >= 0 & at < (int8)(n));
+}
+
+/* What is between patches, over the noise, from lane l on. */
+static inline float8 distances(const chunk *k, int r, int l)
+{
+    float8 d = GET8(&k->sum[r][l + 4 - PATCH]);
+#pragma unroll
+    for (int i = 1 - PATCH; i <= PATCH; i++)
+        d += GET8(&k->sum[r][l + 4 + i]);
+    return d * GET8(&k->scale[r][l]);
+}
+
+#if SHARED
+/* Adds what is between the voxels of a row, from `first` on, and those `a` voxels on. */
+static inline void add_up(const chunk *k, int r, __global float *to, int first, int lanes, int a,
+                          bool there, int n, float4 weight, batch part)
+{
+    for (int l = MOST_PATCH; l < lanes; l += 8) {
+        float8 d = distances(k, r, l);
+        if (!part.row.y)
+            d += LOAD8(to + l - MOST_PATCH);
+        if (part.row.z)
+            d = weights_of(there ? inside_row(first + l + a, n, weight) : (float8)(FAR), d);
+        STORE8(d, to + l - MOST_PATCH);
+    }
+}
+#else
 /* Adds the neighbours `a` voxels on along a row. */
 static inline void gather(chunk *k, int r, __global const float *centre, int first, int n, float4 weight)
 {
     for (int l = 0; l < LANES; l += 8) {
-        int8 x = first + l + (int8)(0, 1, 2, 3, 4, 5, 6, 7);
-        float8 inside = select((float8)(FAR), (float8)(weight.x), x >= 0 & x < (int8)(n));
-        float8 d = GET8(&k->sum[r][l + 4 - PATCH]);
-#pragma unroll
-        for (int i = 1 - PATCH; i <= PATCH; i++)
-            d += GET8(&k->sum[r][l + 4 + i]);
-        float8 w = inside - d * GET8(&k->scale[r][l]), v = LOAD8(centre + l);
-        w = w > 0.0f ? w : (float8)(0.0f);
-        w = w < 1.0f ? w : (float8)(1.0f);
-        w *= w;
-        w *= w;
-        w *= w;
+        float8 w = weights_of(inside_row(first + l, n, weight), distances(k, r, l)), v = LOAD8(centre + l);
         if (weight.z > 0.0f)
             v *= v;
         PUT8(GET8(&k->num[r][l]) + w * v, &k->num[r][l]);
         PUT8(GET8(&k->den[r][l]) + w, &k->den[r][l]);
     }
 }
+#endif
 
-__kernel void nlm_means(__global const float *value, __global const float *guide, __global const float *mean,
-                        __global const float *sigma, __global float *out, int4 size, padded p, int4 search,
-                        float4 weight)
+KERNEL
 {
-    int y = get_global_id(1) * ITEM_Y, z = get_global_id(2) * ITEM_Z;
-    if (y >= size.y || z >= size.z)
+    int y = get_global_id(1) * ITEM_Y, z = FIRST_Z + get_global_id(2) * ITEM_Z;
+    if (y >= size.y || z >= END_Z)
         return;
     chunk k;
     for (int r = 0; r < ROWS; r++)
@@ -324,31 +433,49 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
         int first = x - MOST_PATCH;
         for (int r = 0; r < ROWS; r++) {
             int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
-            __global const float *here = voxel_of(value, p, first, ry, rz);
             for (int l = 0; l < LANES; l++) {
-                bool there = first + l >= 0 && first + l < size.x && ry < size.y && rz < size.z;
-                float s = there ? sigma[(rz * size.y + ry) * size.x + first + l] : 0.0f, v = here[l];
-                k.num[r][l] = weight.z > 0.0f ? v * v : v;
-                k.den[r][l] = 1.0f;
+                bool there = first + l >= 0 && first + l < size.x && ry < size.y && rz < END_Z;
+                float s = there ? sigma[(rz * size.y + ry) * size.x + first + l] : 0.0f;
                 k.scale[r][l] = s > 0.0f ? weight.y / (s * s) : 0.0f;
             }
+#if !SHARED
+            __global const float *here = voxel_of(value, p, first, ry, rz);
+            for (int l = 0; l < LANES; l++) {
+                k.num[r][l] = weight.z > 0.0f ? here[l] * here[l] : here[l];
+                k.den[r][l] = 1.0f;
+            }
+#endif
         }
         __global const float *corner = voxel_of(guide, p, first, y - PATCH, z - PATCH);
         __global const float *corner_mean = voxel_of(mean, p, first, y - PATCH, z - PATCH);
-        for (int c = -search.z; c <= search.z; c++)
-            for (int b = -search.y; b <= search.y; b++)
+        for (int c = FIRST_C; c <= LAST_C; c++)
+            for (int b = FIRST_B; b <= LAST_B; b++)
                 for (int a = -search.x; a <= search.x; a++) {
-                    if (a == 0 && b == 0 && c == 0)
+                    bool self = a == 0 && b == 0 && c == 0;
+                    if (!SHARED && self)
                         continue;
                     int shift = c * p.size.w + b * p.size.x + a;
                     for (int l = 0; l < LANES; l += 8)
                         columns(&k, l, corner, corner_mean, shift, p);
                     for (int r = 0; r < ROWS; r++) {
-                        int ry = y + r % ITEM_Y + b, rz = z + r / ITEM_Y + c;
-                        if (ry >= 0 && ry < size.y && rz >= 0 && rz < size.z)
-                            gather(&k, r, voxel_of(value, p, first + a, ry, rz), first + a, size.x, weight);
+                        int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
+                        bool there = ry + b >= 0 && ry + b < size.y && rz + c >= 0 && rz + c < size.z;
+#if SHARED
+                        int s = (b - FIRST_B) * (2 * search.x + 1) + a + search.x;
+                        if (ry >= size.y || rz >= END_Z)
+                            continue;
+                        __global float *to =
+                            weights + weight_index(part, size, search, ry, rz) + s * part.row.x + x;
+                        add_up(&k, r, to, first, min(CHUNK, size.x - x) + MOST_PATCH, a, there && !self,
+                               size.x, weight, part);
+#else
+                        __global const float *centre = voxel_of(value, p, first + a, ry + b, rz + c);
+                        if (there)
+                            gather(&k, r, centre, first + a, size.x, weight);
+#endif
                     }
                 }
+#if !SHARED
         int count = min(CHUNK, size.x - x);
         for (int r = 0; r < ROWS; r++) {
             int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
@@ -359,6 +486,63 @@ __kernel void nlm_means(__global const float *value, __global const float *guide
             for (int l = 0; l < count; l++)
                 out[i + l] = finished(k.num[r][l + MOST_PATCH], k.den[r][l + MOST_PATCH], here[l], sigma[i + l], weight);
         }
+#endif
     }
 }
 #endif
+
+/* Adds the neighbours of a batch to num, by weights and squared where noise is Rician; to den (of all
+ * frames, where `own` says so) the weights. After the last batch num is the result. */
+__kernel void nlm_gather(__global const float *weights, __global const float *value,
+                         __global const float *sigma, __global float *num, __global float *den, int4 size,
+                         padded p, int4 search, float4 weight, batch part, int own)
+{
+    int y = get_global_id(1), z = part.begin.x + get_global_id(2), wide = 2 * search.x + 1;
+    if (y >= size.y || z >= part.row.w)
+        return;
+    __global const float *from = weights + weight_index(part, size, search, y, z);
+    __global const float *near = voxel_of(value, p, -search.x, y + part.begin.z, z + part.begin.y);
+    __global const float *here = voxel_of(value, p, 0, y, z);
+    int row = (z * size.y + y) * size.x;
+    bool squares = weight.z > 0.0f;
+#if ROW_FORM
+    for (int x = 0; x < size.x; x += 8) {
+        float8 sum = 0.0f, all = 0.0f;
+        for (int b = 0; b < part.begin.w; b++)
+            for (int a = 0; a < wide; a++) {
+                float8 w = LOAD8(from + (b * wide + a) * part.row.x + x);
+                float8 v = LOAD8(near + b * p.size.x + a + x);
+                sum += w * (squares ? v * v : v);
+                all += w;
+            }
+        float sums[8], alls[8];
+        PUT8(sum, sums);
+        PUT8(all, alls);
+        for (int l = 0; l < min(8, size.x - x); l++) {
+            int i = row + x + l;
+            float v = here[x + l];
+            sums[l] += part.row.y ? (squares ? v * v : v) : num[i];
+            if (own)
+                den[i] = alls[l] + (part.row.y ? 1.0f : den[i]);
+            num[i] = part.row.z ? finished(sums[l], den[i], v, sigma[i], weight) : sums[l];
+        }
+    }
+#else
+    int x = get_global_id(0), i = row + x;
+    if (x >= size.x)
+        return;
+    float v = here[x], sum = part.row.y ? (squares ? v * v : v) : num[i];
+    float all = own ? (part.row.y ? 1.0f : den[i]) : 0.0f;
+    for (int b = 0; b < part.begin.w; b++)
+        for (int a = 0; a < wide; a++) {
+            float w = from[(b * wide + a) * part.row.x + x], u = near[b * p.size.x + a + x];
+            sum += w * (squares ? u * u : u);
+            all += w;
+        }
+    if (own)
+        den[i] = all;
+    else if (part.row.z)
+        all = den[i];
+    num[i] = part.row.z ? finished(sum, all, v, sigma[i], weight) : sum;
+#endif
+}

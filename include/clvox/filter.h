@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Filters of whole volumes. All of them process each frame separately and repeat
+/* Filters of whole volumes. All of them process each frame separately, unless they say otherwise, and repeat
  * the edge value beyond the border; an axis of one voxel has nothing to
  * smooth and no slope. The result lies on the same grid, is to be written as
  * float32, and is the caller's on success, NULL on failure. The frames of
@@ -79,6 +79,7 @@ typedef struct clvox_nlm_options {
     const clvox_volume *noise_map; /* standard deviation of the noise in each voxel, one frame on the volume's
                                       grid, instead of sigma; voxels where it is not above 0 stay unchanged.
                                       NULL: none */
+    int joint;                     /* 1: the frames together, alike in the same places */
 } clvox_nlm_options;
 
 typedef struct clvox_nlm_report {
@@ -87,7 +88,7 @@ typedef struct clvox_nlm_report {
     double sigma[2]; /* of the frame, or the voxel, with the least noise, and with the most */
 } clvox_nlm_report;
 
-/* Auto, -1, 1, 1, 3, 0, 0, NULL. */
+/* Auto, -1, 1, 1, 3, 0, 0, NULL, 0. */
 CLVOX_API void clvox_nlm_defaults(clvox_nlm_options *options);
 
 /* The options by name (clvox/options.h). Static. */
@@ -99,7 +100,9 @@ CLVOX_API const clvox_option_table *clvox_nlm_table(void);
  * sigma^2), d and m the differences of the first result and of its mean over 27 voxels (Manjon
  * et al. 2012). In the weights sigma is the noise multiplied by the ratio of the median
  * difference between neighbours to the one that noise alone would cause, because patches of one
- * tissue differ by fine anatomy, too. Frames are taken one by one. Voxels outside the
+ * tissue differ by fine anatomy, too, and of magnitude images narrower where there is little signal.
+ * Frames are taken one by one; joint: they share their weights, where all have finite values: q is the
+ * mean over the n frames of what it is in each, in the first pass times n^0.75. Voxels outside the
  * mask (above 0, on the volume's grid; NULL: everywhere) stay and serve as neighbours; so do
  * values that are not finite, which count for others as the mean of those around them. options
  * NULL: the defaults; report may be NULL. CLVOX_ERROR_ARGUMENT for labels, options out of range

@@ -44,6 +44,10 @@ static const clv_option rows[] = {
      FIELD(local),
      .help = "the noise varies over the volume: measured around each voxel",
      .idle = idle_local},
+    {.name = "joint",
+     .type = CLVOX_OPTION_FLAG,
+     FIELD(joint),
+     .help = "4-D: all frames are alike in the same places, and share their weights"},
     {.name = "single", .type = CLVOX_OPTION_FLAG, FIELD(single), .help = "first pass only"},
 };
 
@@ -73,10 +77,24 @@ typedef struct nlm {
     const float *mask;
     bool rician;
     double texture; /* what patches of one tissue differ by, over the noise */
-    float *filled, *deviation; /* on the host: the frame without what is not finite; sigma of each voxel */
+    /* On the host: the frame without what is not finite; of each voxel, the noise, and by how much those
+     * alike differ. */
+    float *filled, *sigma, *deviation, *sigmas; /* sigmas: of all frames that are taken together */
+    clv_magnitudes magnitudes;
+    bool *inside; /* where all frames that are taken together have values; NULL: one by one */
     clv_nlm_padding padding;
-    clv_buffer *frame, *sigmas, *value, *guide, *mean;
+    int together; /* frames at a time */
+    struct buffers {
+        clv_buffer *frame, *sigmas, *value, *guide, *mean;
+    } * own; /* of each of them */
+    clv_buffer *total, *weights;
+    clv_nlm_frame *shared;
 } nlm;
+
+/* On phantoms, of SNR 5 to 30. */
+static const float PATCHES = 0.6f, GUIDED = 1.0f;
+/* Frames together: differences of patches are averages over more values, and can be taken more strictly. */
+static const float STRICTER = -0.75f;
 
 /* What is not finite counts for its neighbours as the mean of the finite ones around it, or 0. */
 static float fill(const nlm *r, const float *v, size_t i)
@@ -98,13 +116,28 @@ static float fill(const nlm *r, const float *v, size_t i)
     return count ? (float)(sum / count) : 0;
 }
 
-/* deviation: the noise of each voxel. */
+/* The mean of the voxels around one, itself included. */
+static double around(const nlm *r, size_t i)
+{
+    const int *n = r->size;
+    const int x = (int)(i % (size_t)n[0]), y = (int)(i / (size_t)n[0] % (size_t)n[1]);
+    const int z = (int)(i / (size_t)n[0] / (size_t)n[1]);
+    double sum = 0;
+    int count = 0;
+    for (int c = z > 0 ? z - 1 : 0; c <= z + 1 && c < n[2]; c++)
+        for (int b = y > 0 ? y - 1 : 0; b <= y + 1 && b < n[1]; b++)
+            for (int a = x > 0 ? x - 1 : 0; a <= x + 1 && a < n[0]; a++, count++)
+                sum += (double)r->filled[((size_t)c * (size_t)n[1] + (size_t)b) * (size_t)n[0] + (size_t)a];
+    return sum / count;
+}
+
+/* sigma: the noise of each voxel. */
 static int measure(nlm *r, const float *v)
 {
     int status = CLVOX_OK;
     const clvox_nlm_options *o = r->options;
     double sigma = o->sigma, level, rough = 0;
-    const bool given = o->sigma > 0 || o->noise_map;
+    const bool given = o->sigma > 0 || o->noise_map, varies = o->noise_map || (!given && o->local);
     if (given) {
         if (clv_image_noise(v, r->size, r->mask, r->rician, &level, &rough) < 0)
             level = rough = 1; /* of what is known nothing has to be measured */
@@ -114,56 +147,143 @@ static int measure(nlm *r, const float *v)
     }
     r->texture = rough / level;
     for (size_t i = 0; i < r->voxels; i++)
-        r->deviation[i] = o->noise_map ? o->noise_map->data[i] : (float)sigma;
-    if (!given && o->local)
-        CLV_TRY(clv_image_noise_map(v, r->size, r->mask, r->rician, r->deviation));
+        r->sigma[i] = o->noise_map ? o->noise_map->data[i] : (float)sigma;
+    if (varies && !given)
+        CLV_TRY(clv_image_noise_map(v, r->size, r->mask, r->rician, r->sigma));
+    if (varies)
+        CLV_TRY(clv_image_texture(v, r->size, r->mask, r->rician, r->sigma, &r->texture));
 end:
     return status;
 }
 
-/* Where the noise is known and above 0; noted, and with what fine anatomy adds to it: by so much
- * patches of one tissue differ. */
+/* Where the noise is known and above 0; noted. By it, narrower where a magnitude image has little signal,
+ * and by what fine anatomy adds, voxels of one tissue differ. */
 static void prepare(nlm *r, const float *v, clvox_nlm_report *report)
 {
+    for (size_t i = 0; i < r->voxels; i++)
+        r->filled[i] = isfinite(v[i]) ? v[i] : fill(r, v, i);
     for (size_t i = 0; i < r->voxels; i++) {
-        const bool finite = isfinite(v[i]);
-        const double sigma = (double)r->deviation[i];
-        const bool in = finite && (!r->mask || r->mask[i] > 0) && sigma > 0 && isfinite(sigma);
-        r->filled[i] = finite ? v[i] : fill(r, v, i);
+        const double sigma = (double)r->sigma[i];
+        const bool in = isfinite(v[i]) && (!r->mask || r->mask[i] > 0) && (!r->inside || r->inside[i]) &&
+                        sigma > 0 && isfinite(sigma);
+        r->sigma[i] = in ? r->sigma[i] : 0;
         r->deviation[i] = in ? (float)(sigma * r->texture) : 0;
         if (!in)
             continue;
+        if (r->rician)
+            r->deviation[i] *= (float)clv_magnitudes_deviation(&r->magnitudes, around(r, i) / sigma);
         report->sigma[0] = report->voxels ? fmin(report->sigma[0], sigma) : sigma;
         report->sigma[1] = fmax(report->sigma[1], sigma);
         report->voxels++;
     }
 }
 
-/* By patches, then by what that gave: it has little noise left, and tells better which voxels are alike. */
-static int denoise(nlm *r, int frame, int frames, float *out)
+/* Where the noise of all frames is known. */
+static void choose(nlm *r, const clvox_volume *volume)
 {
-    /* On phantoms, of SNR 5 to 30. */
-    static const float PATCHES = 0.6f, GUIDED = 1.0f;
+    for (size_t i = 0; i < r->voxels; i++) {
+        r->inside[i] = true;
+        for (int f = 0; f < volume->frames && r->inside[i]; f++)
+            r->inside[i] = isfinite(volume->data[(size_t)f * r->voxels + i]);
+    }
+}
+
+/* A frame and its noise to the device, padded. */
+static int upload(nlm *r, const struct buffers *to)
+{
+    int status = CLVOX_OK;
+    const clv_image image = clv_image_of(to->frame, r->size, NULL, 1);
+    CLV_TRY(clv_buffer_write(r->ctx, to->frame, 0, r->filled, r->voxels * sizeof(float)));
+    CLV_TRY(clv_buffer_write(r->ctx, to->sigmas, 0, r->deviation, r->voxels * sizeof(float)));
+    CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, false, to->value));
+end:
+    return status;
+}
+
+/* What the first pass gave, as the second compares it. */
+static int guide(nlm *r, const struct buffers *own)
+{
+    int status = CLVOX_OK;
+    const clv_image image = clv_image_of(own->frame, r->size, NULL, 1);
+    CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, false, own->guide));
+    CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, true, own->mean));
+end:
+    return status;
+}
+
+/* By patches, then by what that gave: it has little noise left, and tells better which voxels are alike. */
+static int denoise(nlm *r, int frame, int frames)
+{
     int status = CLVOX_OK;
     const clvox_nlm_options *o = r->options;
-    const clv_image image = clv_image_of(r->frame, r->size, NULL, 1);
+    const struct buffers *own = r->own;
+    const clv_image image = clv_image_of(own->frame, r->size, NULL, 1);
     const float strength = (float)o->strength;
-    clv_nlm_means_args args = {.padding = r->padding, .value = r->value, .patch = o->patch, .search = o->search,
-                               .strength = PATCHES * strength, .rician = r->rician, .sigma = r->sigmas};
-    CLV_TRY(clv_buffer_write(r->ctx, r->frame, 0, r->filled, r->voxels * sizeof(float)));
-    CLV_TRY(clv_buffer_write(r->ctx, r->sigmas, 0, r->deviation, r->voxels * sizeof(float)));
-    CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, false, r->value));
-    CLV_TRY(clv_nlm_means(r->ctx, &image, &args, r->frame));
+    clv_nlm_means_args args = {.padding = r->padding,
+                               .value = own->value,
+                               .patch = o->patch,
+                               .search = o->search,
+                               .strength = PATCHES * strength,
+                               .rician = r->rician,
+                               .sigma = own->sigmas};
+    CLV_TRY(clv_nlm_means(r->ctx, &image, &args, own->frame));
     if (!o->single) {
         CLV_TRY(clv_watch_told(r->ctx, (frame + .5) / frames));
-        CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, false, r->guide));
-        CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, true, r->mean));
-        args.guide = r->guide;
-        args.mean = r->mean;
+        CLV_TRY(guide(r, own));
+        args.guide = own->guide;
+        args.mean = own->mean;
         args.strength = GUIDED * strength;
-        CLV_TRY(clv_nlm_means(r->ctx, &image, &args, r->frame));
+        CLV_TRY(clv_nlm_means(r->ctx, &image, &args, own->frame));
     }
-    CLV_TRY(clv_buffer_read(r->ctx, r->frame, 0, out, r->voxels * sizeof(float)));
+end:
+    return status;
+}
+
+/* The same of all frames, by the weights of all. */
+static int denoise_together(nlm *r)
+{
+    int status = CLVOX_OK;
+    const clvox_nlm_options *o = r->options;
+    const clv_image image = clv_image_of(r->own[0].frame, r->size, NULL, 1);
+    const int passes = o->single ? 1 : 2;
+    clv_nlm_joint_args args = {.padding = r->padding,
+                               .frame = r->shared,
+                               .frames = r->together,
+                               .patch = o->patch,
+                               .search = o->search,
+                               .rician = r->rician,
+                               .total = r->total,
+                               .weights = r->weights,
+                               .weights_bytes = clv_nlm_weights_bytes(r->ctx, r->size, o->search)};
+    for (int pass = 0; pass < passes; pass++) {
+        args.guided = pass;
+        const float frames = (float)r->together; /* the second pass compares their mean as one frame's */
+        args.strength = (pass ? GUIDED * frames : PATCHES * powf(frames, STRICTER)) * (float)o->strength;
+        const int steps = clv_nlm_joint_steps(&image, &args);
+        CLV_TRY(steps);
+        for (int k = 0; k < steps; k++) {
+            CLV_TRY(clv_nlm_joint_step(r->ctx, &image, &args, k));
+            CLV_TRY(clv_watch_told(r->ctx, (pass + (k + 1.) / steps) / passes));
+        }
+        for (int f = 0; f < r->together && pass + 1 < passes; f++)
+            CLV_TRY(guide(r, &r->own[f]));
+    }
+end:
+    return status;
+}
+
+/* The mean of squares of a magnitude image is by 2 sigma^2 larger than that of the signal. */
+static int download(nlm *r, const struct buffers *from, const float *in, const float *sigma, float *out)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_buffer_read(r->ctx, from->frame, 0, out, r->voxels * sizeof(float)));
+    for (size_t i = 0; i < r->voxels; i++) {
+        const double s = (double)sigma[i], mean = (double)out[i];
+        if (!(s > 0))
+            out[i] = in[i];
+        else if (r->rician)
+            out[i] = (float)sqrt(fmax(mean * mean - 2 * s * s, 0));
+    }
 end:
     return status;
 }
@@ -173,20 +293,89 @@ static int frames(nlm *r, const clvox_volume *volume, clvox_volume *made, clvox_
     int status = CLVOX_OK;
     for (int f = 0; f < volume->frames; f++) {
         const float *in = volume->data + (size_t)f * r->voxels;
-        float *out = made->data + (size_t)f * r->voxels;
+        const struct buffers *own = &r->own[f % r->together];
+        r->sigma = r->sigmas + (size_t)(f % r->together) * r->voxels;
         CLV_TRY(measure(r, in));
         prepare(r, in, report);
-        CLV_TRY(denoise(r, f, volume->frames, out));
-        for (size_t i = 0; i < r->voxels; i++)
-            if (!(r->deviation[i] > 0))
-                out[i] = in[i];
+        CLV_TRY(upload(r, own));
+        if (r->together > 1)
+            continue;
+        CLV_TRY(denoise(r, f, volume->frames));
+        CLV_TRY(download(r, own, in, r->sigma, made->data + (size_t)f * r->voxels));
         CLV_TRY(clv_watch_told(r->ctx, (f + 1.) / volume->frames));
     }
-    if (!report->voxels)
-        status = clvox_fail(CLVOX_ERROR_DATA, "no voxel of the mask is finite%s",
+    if (!report->voxels) {
+        status = clvox_fail(CLVOX_ERROR_DATA, "no voxel of the mask is finite%s%s",
+                            r->together > 1 ? " in all frames" : "",
                             r->options->noise_map ? " and has noise above 0" : "");
+        goto end;
+    }
+    if (r->together > 1) {
+        CLV_TRY(denoise_together(r));
+        for (int f = 0; f < volume->frames; f++) {
+            const size_t at = (size_t)f * r->voxels;
+            CLV_TRY(download(r, &r->own[f], volume->data + at, r->sigmas + at, made->data + at));
+        }
+    }
 end:
     return status;
+}
+
+/* All device memory; *list and the number of requests are the caller's to release. */
+static int take(nlm *r, clv_request **list, int *count)
+{
+    const size_t plane = r->voxels * sizeof(float), padded = clv_nlm_padded_bytes(&r->padding);
+    const int each = r->options->single ? 3 : 5;
+    int k = 0, status = CLVOX_OK;
+    clv_request *requests = calloc((size_t)r->together * 5 + 2, sizeof *requests);
+    if (!requests)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int f = 0; f < r->together; f++) {
+        struct buffers *b = &r->own[f];
+        const clv_request own[] = {
+            {&b->frame, plane, "volume"},          {&b->sigmas, plane, "noise of each voxel"},
+            {&b->value, padded, "padded volume"},  {&b->guide, padded, "padded volume without noise"},
+            {&b->mean, padded, "its local means"},
+        };
+        for (int i = 0; i < each; i++)
+            requests[k++] = own[i];
+    }
+    if (r->together > 1) {
+        requests[k++] = (clv_request){&r->total, plane, "sum of weights"};
+        requests[k++] =
+            (clv_request){&r->weights, clv_nlm_weights_bytes(r->ctx, r->size, r->options->search), "weights"};
+    }
+    status = clv_pool_take(r->ctx, requests, k);
+    if (status < 0) {
+        free(requests);
+        return status;
+    }
+    for (int f = 0; r->together > 1 && f < r->together; f++) {
+        const struct buffers *b = &r->own[f];
+        r->shared[f] = (clv_nlm_frame){b->value, b->guide, b->mean, b->sigmas, b->frame};
+    }
+    *list = requests;
+    *count = k;
+    return CLVOX_OK;
+}
+
+static int create(nlm *r, const clvox_volume *volume)
+{
+    r->together = r->options->joint ? volume->frames : 1;
+    const size_t count = (size_t)r->together;
+    r->filled = malloc(r->voxels * sizeof(float));
+    r->deviation = malloc(r->voxels * sizeof(float));
+    r->sigmas = malloc(count * r->voxels * sizeof(float));
+    r->own = calloc(count, sizeof *r->own);
+    r->shared = calloc(count, sizeof *r->shared);
+    if (r->together > 1)
+        r->inside = malloc(r->voxels * sizeof *r->inside);
+    if (!r->filled || !r->deviation || !r->sigmas || !r->own || !r->shared || (r->together > 1 && !r->inside))
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (r->inside)
+        choose(r, volume);
+    clv_magnitudes_make(&r->magnitudes);
+    return CLVOX_OK;
 }
 
 int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
@@ -194,24 +383,18 @@ int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const c
 {
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "denoising");
-    int status = CLVOX_OK;
+    int status = CLVOX_OK, taken = 0;
     clvox_nlm_options standard;
     clvox_nlm_report found = {.voxels = 0};
     clvox_volume *made = NULL;
+    clv_request *requests = NULL;
     *out = NULL;
     clvox_nlm_defaults(&standard);
-    nlm r = {.ctx = context, .options = options ? options : &standard, .size = volume->grid.size,
-             .voxels = clvox_grid_voxels(&volume->grid), .mask = mask ? mask->data : NULL};
-    r.padding = clv_nlm_padding_of(r.size, r.options->search);
-    const size_t bytes = r.voxels * sizeof(float), padded = clv_nlm_padded_bytes(&r.padding);
-    const clv_request requests[] = {
-        {&r.frame, bytes, "volume"},
-        {&r.sigmas, bytes, "noise of each voxel"},
-        {&r.value, padded, "padded volume"},
-        {&r.guide, padded, "padded volume without noise"},
-        {&r.mean, padded, "its local means"},
-    };
-    const int buffers = r.options->single ? 3 : 5;
+    nlm r = {.ctx = context,
+             .options = options ? options : &standard,
+             .size = volume->grid.size,
+             .voxels = clvox_grid_voxels(&volume->grid),
+             .mask = mask ? mask->data : NULL};
     CLV_TRY(clv_noise_check(volume, mask, &clv_nlm_table, r.options));
     if (r.options->noise_map && (r.options->noise_map->frames != 1 ||
                                  !clvox_grid_equal(&r.options->noise_map->grid, &volume->grid))) {
@@ -219,25 +402,27 @@ int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const c
                             "the noise map is not on the grid of the image; resample it there");
         goto end;
     }
+    r.padding = clv_nlm_padding_of(r.size, r.options->search);
     found.rician = r.rician = clv_noise_rician(r.options->noise, volume);
     CLV_TRY(clvox_volume_create(&volume->grid, volume->frames, volume->kind, &made));
     made->frame_seconds = volume->frame_seconds;
-    r.filled = malloc(bytes);
-    r.deviation = malloc(bytes);
-    if (!r.filled || !r.deviation) {
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
-    CLV_TRY(clv_pool_take(context, requests, buffers));
+    CLV_TRY(create(&r, volume));
+    CLV_TRY(take(&r, &requests, &taken));
     CLV_TRY(frames(&r, volume, made, &found));
     *out = made;
     made = NULL;
     if (report)
         *report = found;
 end:
-    clv_pool_release(requests, buffers);
+    if (requests)
+        clv_pool_release(requests, taken);
+    free(requests);
     free(r.filled);
     free(r.deviation);
+    free(r.sigmas);
+    free(r.inside);
+    free(r.own);
+    free(r.shared);
     clvox_volume_destroy(&made);
     return status;
 }

@@ -117,6 +117,7 @@ typedef struct image {
     int cells[3]; /* cubes along each axis */
     bool flat[3];
     const clv_magnitudes *magnitudes; /* NULL: of Gaussian noise */
+    const float *sigma;               /* not NULL: differences and means are over it */
 } image;
 
 static image image_of(const float *values, const int size[3], const float *mask)
@@ -148,13 +149,17 @@ static void look(const image *g, const int x[3], places *p)
         sum += value[corners++];
     }
     const double mean = sum / corners, own = mixed * mixed / corners;
+    const double unit =
+        g->sigma
+            ? (double)g->sigma[((size_t)x[2] * (size_t)n[1] + (size_t)x[1]) * (size_t)n[0] + (size_t)x[0]]
+            : 1;
     for (int k = 0; k < corners; k++)
         square += (value[k] - mean) * (value[k] - mean);
-    if (corners < 2 || !(square > 0))
+    if (corners < 2 || !(square > 0) || !(unit > 0))
         return;
-    p->difference[p->count] = (float)sqrt(own);
-    p->rest[p->count] = corners > 2 ? (float)(fmax(0, square - own) / (corners - 2)) : 0;
-    p->mean[p->count++] = (float)mean;
+    p->difference[p->count] = (float)(sqrt(own) / unit);
+    p->rest[p->count] = corners > 2 ? (float)(fmax(0, square - own) / (corners - 2) / (unit * unit)) : 0;
+    p->mean[p->count++] = (float)(mean / unit);
 }
 
 /* Every `stride`th cube of a box of them. */
@@ -238,6 +243,29 @@ int clv_image_noise(const float *values, const int size[3], const float *mask, b
         status = clvox_fail(CLVOX_ERROR_DATA,
                             "no noise can be measured: most neighbours are alike; give its standard "
                             "deviation");
+end:
+    places_free(&p);
+    return status;
+}
+
+int clv_image_texture(const float *values, const int size[3], const float *mask, bool rician,
+                      const float *sigma, double *ratio)
+{
+    int status = CLVOX_OK;
+    static const int begin[3] = {0, 0, 0};
+    image g = image_of(values, size, mask);
+    clv_magnitudes m;
+    places p;
+    size_t count;
+    CLV_TRY(places_create(MOST_PLACES, &p));
+    if (rician) {
+        clv_magnitudes_make(&m);
+        g.magnitudes = &m;
+    }
+    g.sigma = sigma;
+    const double cells = (double)g.cells[0] * g.cells[1] * g.cells[2];
+    collect(&g, begin, g.cells, ((size_t)(cells / MOST_PLACES) + 1) | 1, &p);
+    *ratio = p.count < 2 ? 1 : fmax(1, spread(&g, &p, 1, false, &count));
 end:
     places_free(&p);
     return status;

@@ -46,6 +46,11 @@ int clv_image_noise(const float *values, const int size[3], const float *mask, b
  * and interpolated. sigma: one for each voxel; above 0. */
 int clv_image_noise_map(const float *values, const int size[3], const float *mask, bool rician, float *sigma);
 
+/* By what voxels of one tissue differ over the noise of each voxel, fine anatomy included: clv_image_noise's
+ * rough for noise that varies; 1 where there is nothing to measure. */
+int clv_image_texture(const float *values, const int size[3], const float *mask, bool rician,
+                      const float *sigma, double *ratio);
+
 /* Of magnitude images with noise 1: mean and standard deviation, at signals from 0 to 6. */
 enum { CLV_MAGNITUDES = 64 };
 typedef struct clv_magnitudes {

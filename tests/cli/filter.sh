@@ -92,6 +92,12 @@ exits 2 clvox filter nlm noisy.nii -o x.nii --noise 3 --local-noise; says '--loc
 exits 1 clvox filter nlm noisy.nii -o x.nii --noise-map t.nii.gz; one_sentence; says 't.nii.gz: lies on another grid'
 exits 0 clvox filter nlm k.nii -o same.nii --noise 5 --search 1 --patch 2 --single --noise-kind gaussian
 exits 0 clvox compare k.nii same.nii; below largest_difference 1e-3
+exits 0 clvox filter nlm d_dwi.nii.gz -o joint.nii.gz --joint --noise 50 --mask d_mask.nii.gz --json log/joint.json
+json log/joint.json 'j["options"]["joint"] and j["filter"]["noise"] == [50, 50] and j["filter"]["voxels"] > 0'
+exits 0 clvox info joint.nii.gz --json log/joint.json; prints '11 x 9 x 7'
+json log/joint.json 'j["files"][0]["frames"] > 20'
+exits 0 clvox filter nlm noisy.nii -o alone.nii --joint
+exits 0 clvox compare nlm.nii alone.nii; near largest_difference 0 0
 exits 1 clvox filter nlm k.nii -o x.nii; one_sentence; says 'k.nii: .*noise'
 exits 1 clvox filter nlm labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz'
 exits 2 clvox filter nlm t.nii.gz; says '-o OUT is missing'

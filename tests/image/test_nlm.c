@@ -181,6 +181,94 @@ static void noise_that_varies(void **state)
     }
 }
 
+/* Frames of other contrasts and noise, a faint step in the same place: together they keep it, and lose more
+ * noise than alone. Where one is not finite all stay. */
+static void frames_together(void **state)
+{
+    (void)state;
+    enum { FRAMES = 4 };
+    clvox_nlm_options o;
+    clvox_nlm_report found;
+    clvox_nlm_defaults(&o);
+    for (int rician = 0; rician < 2; rician++) {
+        clvox_volume *in = volume(23, 19, 11, FRAMES), *alone, *joint, *mask = volume(23, 19, 11, 1);
+        const size_t n = count_of(in);
+        double error[2] = {0};
+        unsigned seed = 5;
+        for (size_t i = 0; i < n * FRAMES; i++) {
+            const float sd = 4 + (float)(i / n);
+            const float a = 30 * sd + (i % 23 < 11 ? 0 : 1.7f) * sd + sd * normal(&seed);
+            const float b = rician ? sd * normal(&seed) : 0;
+            in->data[i] = rician ? sqrtf(a * a + b * b) : a;
+        }
+        in->data[2 * n + 77] = NAN;
+        for (size_t i = 0; i < n; i++)
+            mask->data[i] = i >= 50;
+        o.noise = rician ? CLVOX_NOISE_RICIAN : CLVOX_NOISE_GAUSSIAN;
+        o.joint = 0;
+        assert_ok(clvox_filter_nlm(ctx, in, mask, &o, &alone, NULL));
+        o.joint = 1;
+        assert_ok(clvox_filter_nlm(ctx, in, mask, &o, &joint, &found));
+        assert_that(fabs(found.sigma[0] - 4) < 0.5 && fabs(found.sigma[1] - 7) < 0.8 &&
+                        found.voxels == FRAMES * (n - 51),
+                    "%g to %g, %zu", found.sigma[0], found.sigma[1], found.voxels);
+        for (size_t i = 0; i < n * FRAMES; i++) {
+            const float sd = 4 + (float)(i / n);
+            const double truth = 30 * (double)sd + (i % 23 < 11 ? 0 : 1.7) * (double)sd;
+            if (i % n < 50 || i % n == 77) {
+                assert_true(memcmp(&in->data[i], &joint->data[i], sizeof(float)) == 0);
+                continue;
+            }
+            error[0] += pow(((double)alone->data[i] - truth) / (double)sd, 2) / (double)(n * FRAMES);
+            error[1] += pow(((double)joint->data[i] - truth) / (double)sd, 2) / (double)(n * FRAMES);
+        }
+        assert_that(sqrt(error[1]) < 0.25 && error[1] < 0.5 * error[0], "rician %d: errors %g, together %g",
+                    rician, sqrt(error[0]), sqrt(error[1]));
+        clvox_volume_destroy(&in);
+        clvox_volume_destroy(&mask);
+        clvox_volume_destroy(&alone);
+        clvox_volume_destroy(&joint);
+    }
+}
+
+/* Stripes below and above the noise, which varies: what is found is the signal, not a mean of magnitudes,
+ * nor too little, and stripes are told apart though both have narrower noise. */
+static void little_signal(void **state)
+{
+    (void)state;
+    clvox_volume *in = volume(47, 31, 23, 1), *map = volume(47, 31, 23, 1), *out;
+    clvox_nlm_options o;
+    clvox_nlm_defaults(&o);
+    o.noise = CLVOX_NOISE_RICIAN;
+    const size_t n = count_of(in);
+    for (int given = 0; given < 2; given++) {
+        double bias[2] = {0}, square = 0, count[2] = {0};
+        unsigned seed = 11;
+        for (size_t i = 0; i < n; i++) {
+            const float sd = 20 + 15 * (float)(i % 47) / 46, truth = i / 47 % 31 / 5 % 2 ? 65 : 10;
+            const float a = truth + sd * normal(&seed), b = sd * normal(&seed);
+            in->data[i] = sqrtf(a * a + b * b);
+            map->data[i] = sd;
+        }
+        o.local = !given;
+        o.noise_map = given ? map : NULL;
+        assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out, NULL));
+        for (size_t i = 0; i < n; i++) {
+            const int bright = i / 47 % 31 / 5 % 2;
+            const double d = (double)out->data[i] - (bright ? 65 : 10);
+            bias[bright] += d;
+            count[bright]++;
+            square += d * d / (double)n;
+        }
+        assert_that(fabs(bias[0] / count[0]) < 6 && fabs(bias[1] / count[1]) < 4 && sqrt(square) < 12.5,
+                    "given %d: bias %g and %g, rms %g", given, bias[0] / count[0], bias[1] / count[1],
+                    sqrt(square));
+        clvox_volume_destroy(&out);
+    }
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&map);
+}
+
 /* A constant stays where sigma is given, and has no noise to measure; so does an image outside of the mask. */
 static void a_constant_and_a_mask(void **state)
 {
@@ -253,6 +341,9 @@ int main(void)
     test_case(noise_that_is_measured, "noise is measured, Gaussian and Rician");
     test_case(anatomy_is_no_noise, "fine anatomy is no noise");
     test_case(noise_that_varies, "noise that varies, measured and given");
+    test_case(frames_together, "frames together: by the weights of all");
+    test_case(little_signal,
+              "the signal of magnitude images is found where it is below the noise, and varies");
     test_case(a_constant_and_a_mask, "a constant stays, and what lies outside of the mask");
     test_case(nan_stays_where_it_is, "NaN and infinity stay, and harm nobody");
     test_case(what_is_refused, "labels, options out of range and masks on other grids are refused");

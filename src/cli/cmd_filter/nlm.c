@@ -30,13 +30,17 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
     };
     const cli_usage usage = {
         .synopsis = "IN -o OUT [--mask FILE] [options]",
-        .about = "Denoises by non-local means, 4-D volumes frame by frame: a voxel becomes the mean of those around\n"
-                 "it, weighted by the similarity of their patches. A second pass takes its weights from the "
-                 "first\n"
-                 "result. The strength follows from the noise level, which is estimated from the image; "
-                 "Rician bias is removed.",
+        .about =
+            "Denoises by non-local means: a voxel becomes the mean of those around it, weighted by the "
+            "similarity\n"
+            "of their patches. A second pass takes its weights from the first result. 4-D volumes are "
+            "denoised\n"
+            "frame by frame, or together with --joint. The strength follows from the noise level, which is\n"
+            "estimated from the image; Rician bias is removed.",
         .example = "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz\n"
-                   "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz --mask brain.nii.gz --search 5 --noise-kind rician",
+                   "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz --mask brain.nii.gz --local-noise "
+                   "--noise-kind rician\n"
+                   "  clvox filter nlm echoes.nii.gz -o echoes_denoised.nii.gz --joint",
         .options = options,
         .table = clvox_nlm_table(),
         .given = given,

@@ -29,7 +29,7 @@ typedef struct clv_nlm_means_args {
     float strength;          /* of a weight exp(-q): q = (D - 2 sigma^2) / (strength sigma^2), at least 0, D the
                                 mean squared difference of patches; guided: q = (d^2 + 3 m^2) / (strength
                                 sigma^2), d and m the differences of guide and mean */
-    bool rician;             /* squares are averaged and 2 sigma^2 is taken off */
+    bool rician;             /* squares are averaged; the root of their mean is larger than the signal */
     const clv_buffer *sigma; /* standard deviation of the noise in each voxel; 0: it stays */
 } clv_nlm_means_args;
 
@@ -38,6 +38,36 @@ typedef struct clv_nlm_means_args {
  * fixed order. */
 int clv_nlm_means(clvox_context *ctx, const clv_image *grid, const clv_nlm_means_args *args, clv_buffer *out);
 
+/* ---- frames that share their weights ------------------------------------- */
+
+typedef struct clv_nlm_frame {
+    const clv_buffer *value, *guide, *mean, *sigma; /* as above; where sigma is 0 in one frame it is in all */
+    clv_buffer *out;                                /* n floats */
+} clv_nlm_frame;
+
+typedef struct clv_nlm_joint_args {
+    clv_nlm_padding padding;
+    const clv_nlm_frame *frame;
+    int frames;
+    bool guided; /* by guide and mean; else by patches of value */
+    int patch, search;
+    float strength; /* q is the mean over the frames of what it is in each; guided: the sum */
+    bool rician;
+    const clv_buffer *total;   /* n floats: the sum of weights */
+    const clv_buffer *weights; /* of some neighbours of some voxels */
+    size_t weights_bytes;      /* clv_nlm_weights_bytes; by it the sums are divided, and rounded */
+} clv_nlm_joint_args;
+
+/* Room for weights that serves well on the device. */
+size_t clv_nlm_weights_bytes(const clvox_context *ctx, const int size[3], int search);
+/* How many steps the weights' room makes of it; CLVOX_ERROR_ARGUMENT as clv_nlm_means, or where there is too
+ * little room. After all steps, in order, each frame's out is its mean by weights of the sums over all
+ * frames. */
+int clv_nlm_joint_steps(const clv_image *grid, const clv_nlm_joint_args *args);
+int clv_nlm_joint_step(clvox_context *ctx, const clv_image *grid, const clv_nlm_joint_args *args, int step);
+
+extern const clv_entry clv_entry_nlm_distances;
+extern const clv_entry clv_entry_nlm_gather;
 extern const clv_entry clv_entry_nlm_means;
 extern const clv_entry clv_entry_nlm_pad;
 

@@ -65,7 +65,7 @@ def median(image: ImageLike, radius: Union[int, Sequence[int]] = 1, *,
 @with_options("filter nlm")
 def nlm(image: ImageLike, mask: Optional[ImageLike] = None, noise_map: Optional[ImageLike] = None, *, progress: Watcher = None,
         context: Optional[Context] = None, **options: Any) -> Volume:
-    """Non-local means, by the noise that it measures, or by its standard deviation in each voxel."""
+    """Non-local means, by the noise that it measures, or by its standard deviation in each voxel; joint: of all frames."""
     struct, out = _abi.clvox_nlm_options(), ctypes.POINTER(_abi.clvox_volume)()
     lib.clvox_nlm_defaults(struct)
     set_options("filter nlm", options, struct)

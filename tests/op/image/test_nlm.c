@@ -68,6 +68,111 @@ static void nlm_is_the_reference_s(void **state)
         compare(harness_context(), &trials[k], 11 + (unsigned)k);
 }
 
+enum { FRAMES = 3 };
+
+/* One frame of several on the device and on the host. */
+typedef struct frame {
+    float *host[3]; /* value, guide, sigma */
+    clv_buffer *plain[4], *wide[3];
+} frame;
+
+static void make_frame(clvox_context *ctx, frame *f, const int size[3], const clv_nlm_padding *padding,
+                       unsigned seed)
+{
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    for (int k = 0; k < 3; k++) {
+        f->host[k] = malloc(n * sizeof(float));
+        harness_random(f->host[k], n, seed + (unsigned)k, k < 2 ? 0 : 2, k < 2 ? 10 : 5);
+        for (size_t i = 0; k == 2 && i < n; i += 7)
+            f->host[k][i] = 0;
+        f->plain[k] = harness_upload(ctx, f->host[k], n * sizeof(float));
+        f->wide[k] = harness_output(ctx, clv_nlm_padded_bytes(padding));
+    }
+    f->plain[3] = harness_output(ctx, n * sizeof(float));
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(clv_nlm_pad(ctx, CLV_VOLUME(f->plain[k > 0], size), padding, k == 2, f->wide[k]),
+                         CLVOX_OK);
+}
+
+static void drop_frame(frame *f)
+{
+    for (int k = 0; k < 3; k++) {
+        free(f->host[k]);
+        clv_buffer_destroy(&f->wide[k]);
+    }
+    for (int k = 0; k < 4; k++)
+        clv_buffer_destroy(&f->plain[k]);
+}
+
+/* Frames together; room: how many of the rows of neighbours fit, 0: as many as serve well. */
+static void compare_joint(clvox_context *ctx, const trial *t, int frames, size_t rooms, unsigned seed)
+{
+    const int *s = t->size;
+    const int reach = t->search < s[0] ? t->search : s[0] - 1;
+    size_t n = (size_t)s[0] * (size_t)s[1] * (size_t)s[2];
+    const size_t row =
+        sizeof(float) * (size_t)((s[0] + 7) / 8 * 8) * (size_t)(2 * reach + 1) * (size_t)s[1] * 2;
+    const clv_nlm_padding padding = clv_nlm_padding_of(s, t->search);
+    float *got = malloc(n * sizeof *got);
+    double *want = malloc((size_t)frames * n * sizeof *want);
+    frame f[FRAMES];
+    clv_nlm_frame on[FRAMES];
+    ref_nlm ref[FRAMES];
+    for (int k = 0; k < frames; k++) {
+        make_frame(ctx, &f[k], s, &padding, seed + 3 * (unsigned)k);
+        on[k] = (clv_nlm_frame){f[k].wide[0], f[k].wide[1], f[k].wide[2], f[k].plain[2], f[k].plain[3]};
+        ref[k] = (ref_nlm){.value = f[k].host[0],
+                           .guide = t->patch ? NULL : f[k].host[1],
+                           .sigma = f[k].host[2],
+                           .size = {s[0], s[1], s[2]},
+                           .patch = t->patch,
+                           .search = t->search,
+                           .strength = (double)0.7f,
+                           .rician = t->rician};
+    }
+    const size_t bytes = rooms ? rooms * row : clv_nlm_weights_bytes(ctx, s, t->search);
+    clv_buffer *total = harness_output(ctx, n * sizeof(float)), *weights = harness_output(ctx, bytes);
+    const clv_nlm_joint_args args = {.padding = padding,
+                                     .frame = on,
+                                     .frames = frames,
+                                     .guided = !t->patch,
+                                     .patch = t->patch,
+                                     .search = t->search,
+                                     .strength = 0.7f,
+                                     .rician = t->rician,
+                                     .total = total,
+                                     .weights = weights,
+                                     .weights_bytes = bytes};
+    const clv_image *grid = CLV_VOLUME(total, s);
+    const int steps = clv_nlm_joint_steps(grid, &args);
+    assert_true(steps >= 1 && (rooms != 1 || s[1] == 1 || steps > 2 * reach));
+    for (int k = 0; k < steps; k++)
+        assert_int_equal(clv_nlm_joint_step(ctx, grid, &args, k), CLVOX_OK);
+    ref_nlm_joint(ref, frames, want);
+    for (int k = 0; k < frames; k++) {
+        harness_download(ctx, f[k].plain[3], got, n * sizeof(float));
+        double error = harness_error(got, want + (size_t)k * n, n, 2e-4, 1e-5);
+        assert_that(error <= 1, "%dx%dx%d, patch %d, frame %d of %d, %zu rows: error %g of what is allowed",
+                    s[0], s[1], s[2], t->patch, k, frames, rooms, error);
+        drop_frame(&f[k]);
+    }
+    clv_buffer_destroy(&total);
+    clv_buffer_destroy(&weights);
+    free(got);
+    free(want);
+}
+
+static void frames_that_share_their_weights(void **state)
+{
+    (void)state;
+    int count = harness_problems(3, 8);
+    for (int k = 0; k < count; k++) {
+        compare_joint(harness_context(), &trials[k], 1 + k % FRAMES, 0, 31 + (unsigned)k);
+        compare_joint(harness_context(), &trials[k], 1 + (k + 1) % FRAMES, 1 + (size_t)k % 4,
+                      41 + (unsigned)k);
+    }
+}
+
 static void parameters_out_of_range(void **state)
 {
     (void)state;
@@ -79,6 +184,14 @@ static void parameters_out_of_range(void **state)
     args.patch = 1;
     args.search = 3;
     assert_int_equal(clv_nlm_means(ctx, CLV_VOLUME(out, size), &args, out), CLVOX_ERROR_ARGUMENT);
+    clv_nlm_joint_args joint = {
+        .padding = args.padding, .patch = 3, .search = 2, .strength = 1, .weights_bytes = 1 << 20};
+    assert_int_equal(clv_nlm_joint_steps(CLV_VOLUME(out, size), &joint), CLVOX_ERROR_ARGUMENT);
+    joint.patch = 2;
+    joint.weights_bytes = 8;
+    assert_int_equal(clv_nlm_joint_steps(CLV_VOLUME(out, size), &joint), CLVOX_ERROR_ARGUMENT);
+    joint.weights_bytes = 1 << 20;
+    assert_true(clv_nlm_joint_steps(CLV_VOLUME(out, size), &joint) > 0);
     clv_buffer_destroy(&out);
 }
 
@@ -86,6 +199,9 @@ int main(void)
 {
     harness_open();
     harness_cases(&clv_entry_nlm_means, nlm_is_the_reference_s, NULL, 0, "against the reference");
+    harness_cases(&clv_entry_nlm_distances, frames_that_share_their_weights, NULL, 0,
+                  "against the reference");
+    harness_cases(&clv_entry_nlm_gather, frames_that_share_their_weights, NULL, 0, "against the reference");
     harness_cases(&clv_entry_nlm_pad, nlm_is_the_reference_s, NULL, 0, "against the reference");
     test_case(parameters_out_of_range, "parameters out of range are refused");
     return test_run("nlm", harness_close);

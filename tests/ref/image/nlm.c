@@ -2,6 +2,7 @@
 #include "ref/image/nlm.h"
 
 #include <math.h>
+#include <stddef.h>
 
 static int clamp(int i, int n)
 {
@@ -33,45 +34,68 @@ static double means(const float *v, const int *n, const int x[3], const int y[3]
     return box(v, n, x, y, 1, false) / 27;
 }
 
-static double weight(const ref_nlm *r, const int x[3], const int y[3], double sigma)
+/* q of one frame. */
+static double unlike(const ref_nlm *r, const int x[3], const int y[3])
 {
-    double q, side = 2 * r->patch + 1;
+    double side = 2 * r->patch + 1, sigma = at(r->sigma, r->size, x);
     if (r->guide) {
         double d = at(r->guide, r->size, x) - at(r->guide, r->size, y), m = means(r->guide, r->size, x, y);
-        q = (d * d + 3 * m * m) / (r->strength * sigma * sigma);
-    } else {
-        q = (box(r->value, r->size, x, y, r->patch, true) / (side * side * side) - 2 * sigma * sigma) /
-            (r->strength * sigma * sigma);
+        return (d * d + 3 * m * m) / (r->strength * sigma * sigma);
     }
+    return (box(r->value, r->size, x, y, r->patch, true) / (side * side * side) - 2 * sigma * sigma) /
+           (r->strength * sigma * sigma);
+}
+
+/* By the mean of all frames of q, guided: by the sum. */
+static double weight(const ref_nlm *r, int frames, const int x[3], const int y[3])
+{
+    double q = 0;
+    for (int f = 0; f < frames; f++)
+        q += unlike(&r[f], x, y) / (r->guide ? 1 : frames);
     return q >= 8 ? 0 : pow(1 - fmax(q, 0) / 8, 8);
 }
 
-static double voxel(const ref_nlm *r, const int x[3], double sigma)
+/* Of each frame, n values apart. */
+static void voxel(const ref_nlm *r, int frames, const int x[3], double *out, size_t n)
 {
-    const int *n = r->size, s = r->search;
-    double own = at(r->value, n, x), num = r->rician ? own * own : own, den = 1;
-    if (!(sigma > 0))
-        return own;
-    for (int z = clamp(x[2] - s, n[2]); z <= clamp(x[2] + s, n[2]); z++)
-        for (int y = clamp(x[1] - s, n[1]); y <= clamp(x[1] + s, n[1]); y++)
-            for (int k = clamp(x[0] - s, n[0]); k <= clamp(x[0] + s, n[0]); k++) {
+    const int *size = r->size, s = r->search;
+    double den = 1;
+    if (!(at(r->sigma, size, x) > 0)) {
+        for (int f = 0; f < frames; f++)
+            out[(size_t)f * n] = at(r[f].value, size, x);
+        return;
+    }
+    for (int f = 0; f < frames; f++)
+        out[(size_t)f * n] = pow(at(r[f].value, size, x), r->rician ? 2 : 1);
+    for (int z = clamp(x[2] - s, size[2]); z <= clamp(x[2] + s, size[2]); z++)
+        for (int y = clamp(x[1] - s, size[1]); y <= clamp(x[1] + s, size[1]); y++)
+            for (int k = clamp(x[0] - s, size[0]); k <= clamp(x[0] + s, size[0]); k++) {
                 const int to[3] = {k, y, z};
                 if (k == x[0] && y == x[1] && z == x[2])
                     continue;
-                double w = weight(r, x, to, sigma), v = at(r->value, n, to);
-                num += w * (r->rician ? v * v : v);
+                double w = weight(r, frames, x, to);
+                for (int f = 0; f < frames; f++)
+                    out[(size_t)f * n] += w * pow(at(r[f].value, size, to), r->rician ? 2 : 1);
                 den += w;
             }
-    return r->rician ? sqrt(fmax(num / den - 2 * sigma * sigma, 0)) : num / den;
+    for (int f = 0; f < frames; f++) {
+        double *mean = &out[(size_t)f * n];
+        *mean = r->rician ? sqrt(*mean / den) : *mean / den;
+    }
+}
+
+void ref_nlm_joint(const ref_nlm *frame, int frames, double *out)
+{
+    const int *size = frame->size;
+    const size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    int x[3];
+    for (x[2] = 0; x[2] < size[2]; x[2]++)
+        for (x[1] = 0; x[1] < size[1]; x[1]++)
+            for (x[0] = 0; x[0] < size[0]; x[0]++)
+                voxel(frame, frames, x, out++, n);
 }
 
 void ref_nlm_means(const ref_nlm *r, double *out)
 {
-    int x[3];
-    for (x[2] = 0; x[2] < r->size[2]; x[2]++)
-        for (x[1] = 0; x[1] < r->size[1]; x[1]++)
-            for (x[0] = 0; x[0] < r->size[0]; x[0]++) {
-                double sigma = at(r->sigma, r->size, x);
-                *out++ = voxel(r, x, sigma);
-            }
+    ref_nlm_joint(r, 1, out);
 }

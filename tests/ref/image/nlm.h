@@ -12,6 +12,9 @@ typedef struct ref_nlm {
     bool rician;
 } ref_nlm;
 
+/* Frames (of one size, patch, search and strength, guided or not) by the weights of all; out: n of each. */
+void ref_nlm_joint(const ref_nlm *frame, int frames, double *out);
+
 void ref_nlm_means(const ref_nlm *args, double *out);
 
 #endif
