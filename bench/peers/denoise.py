@@ -62,11 +62,11 @@ def pattern(shape):
     return gain / np.sqrt(np.mean(gain ** 2))
 
 
-def peers(image, noise, rician):
+def peers(image, noise, rician, ants_sizes=((1, 1), (1, 2), (1, 3), (2, 2))):
     """Name, parameters, function."""
     wide, kind = image.astype(float), "Rician" if rician else "Gaussian"
     sigma = float(np.sqrt(np.mean(noise ** 2)))
-    for p, r in ((1, 1), (1, 2), (1, 3), (2, 2)) if ants else ():
+    for p, r in ants_sizes if ants else ():
         yield "ANTs DenoiseImage", f"p {p} r {r}", lambda: ants.denoise_image(
             ants.from_numpy(image), p=p, r=r, noise_model=kind).numpy()
 

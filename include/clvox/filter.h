@@ -115,7 +115,8 @@ typedef struct clvox_tv_options {
     clvox_noise noise;
     double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
     double strength; /* 1: as the noise requires */
-    double weight;   /* of total variation, in the image's unit; -1: 0.58 strength sigma */
+    double weight;   /* of total variation, in the image's unit; -1: 0.62 strength sigma, over the
+                        ratio of the median difference between neighbours to that of noise alone */
     int joint;       /* 1: the frames together, edges in the same places */
     double tolerance; /* it stops at this RMS distance from the minimiser, over the weight (joint: over
                          weight / sqrt(frames)) */
@@ -131,7 +132,7 @@ typedef struct clvox_tv_report {
     double error;     /* the distance, as tolerance has it, that the gap of the energies allows at most */
 } clvox_tv_report;
 
-/* Auto, -1, 1, -1, 0, 0.05, 500. */
+/* Auto, -1, 1, -1, 0, 0.02, 500. */
 CLVOX_API void clvox_tv_defaults(clvox_tv_options *options);
 
 /* The options by name (clvox/options.h). Static. */

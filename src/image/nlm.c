@@ -93,6 +93,8 @@ typedef struct nlm {
 
 /* On phantoms, of SNR 5 to 30. */
 static const float PATCHES = 0.6f, GUIDED = 1.0f;
+/* Where voxels of one tissue differ by more than this times the noise, they differ by anatomy to be kept. */
+static const double MOST_TEXTURE = 1.2;
 /* Frames together: differences of patches are averages over more values, and can be taken more strictly. */
 static const float STRICTER = -0.75f;
 
@@ -152,6 +154,7 @@ static int measure(nlm *r, const float *v)
         CLV_TRY(clv_image_noise_map(v, r->size, r->mask, r->rician, r->sigma));
     if (varies)
         CLV_TRY(clv_image_texture(v, r->size, r->mask, r->rician, r->sigma, &r->texture));
+    r->texture = fmin(r->texture, MOST_TEXTURE);
 end:
     return status;
 }

@@ -194,7 +194,7 @@ static double spread(const image *g, places *p, double before, bool quiet, size_
     return kept ? clv_median(p->work, kept) / 0.6745 : 0;
 }
 
-/* Of the places: by all, which is rough, then by the quiet ones, as long as there are some; how many. */
+/* Of the places: by all, which is rough, then by the quiet ones, as long as there are some; how many, 0: all. */
 static double settle(const image *g, places *p, size_t *count, double *rough)
 {
     size_t quiet;
@@ -202,6 +202,7 @@ static double settle(const image *g, places *p, size_t *count, double *rough)
     for (int round = 0; g->magnitudes && round < ROUNDS && sigma > 0; round++)
         sigma = spread(g, p, sigma, false, count);
     *rough = sigma;
+    *count = 0;
     for (int round = 0; round < ROUNDS && sigma > 0; round++) {
         const double next = spread(g, p, sigma, true, &quiet);
         if (quiet < FEWEST || quiet < p->count / 50 || !(next > 0))
@@ -297,7 +298,8 @@ static int measure_box(void *user, size_t index, int worker)
     collect(&l->g, begin, end, 1, p);
     const double sigma = p->count < FEWEST ? 0 : settle(&l->g, p, &count, &rough);
     l->sigma[index] = sigma > 0 ? log(sigma) : 0;
-    l->weight[index] = sigma > 0 ? (double)count : 0;
+    /* What no quiet place tells counts where nothing else is known. */
+    l->weight[index] = sigma > 0 ? (count ? (double)count : 1e-3 * (double)p->count) : 0;
     return CLVOX_OK;
 }
 

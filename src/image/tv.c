@@ -14,8 +14,10 @@
 
 enum { CHECK_EVERY = 10, MOST_ITERATIONS = 100000 };
 
-/* Of the noise, for one channel; on phantoms of SNR 5 to 30. */
-static const double WEIGHT = 0.58;
+/* Of the noise, for one channel, over the ratio of what neighbours differ by to what noise alone makes of it: the
+ * more anatomy there is, the less is smoothed. On four phantoms of SNR 5 to 50 the best by PSNR is up to .05 less, by
+ * SSIM up to .1 more. */
+static const double WEIGHT = 0.62;
 
 static const clv_option rows[] = {
     CLV_NOISE_ROWS(clvox_tv_options),
@@ -32,7 +34,7 @@ static const clv_option rows[] = {
      .unset = true,
      .automatic = "auto",
      .argument = "W|auto",
-     .help = "of total variation, in units of the image (auto: .58 of the noise, times --strength)"},
+     .help = "of total variation, in units of the image (auto: about .6 of the noise, times --strength)"},
     {.name = "joint",
      .type = CLVOX_OPTION_FLAG,
      FIELD(joint),
@@ -57,7 +59,7 @@ void clvox_tv_defaults(clvox_tv_options *o)
                             .sigma = -1,
                             .strength = 1,
                             .weight = -1,
-                            .tolerance = 0.05,
+                            .tolerance = 0.02,
                             .iterations = 500};
 }
 
@@ -111,16 +113,23 @@ static int measure(variation *r, const float *frames)
 {
     int status = CLVOX_OK;
     const clvox_tv_options *o = r->options;
+    double texture = 0;
     for (int c = 0; c < r->tv.channels; c++) {
-        double *sigma = &r->sigma[c];
-        *sigma = o->sigma > 0 ? o->sigma : 0;
-        if (!(*sigma > 0) && (o->weight <= 0 || r->rician))
-            CLV_TRY(clv_image_noise(frames + (size_t)c * r->voxels, r->tv.grid.size, r->inside, r->rician,
-                                    sigma, NULL));
+        const float *in = frames + (size_t)c * r->voxels;
+        const bool given = o->sigma > 0;
+        double *sigma = &r->sigma[c], level = 0, rough = 0;
+        if (o->weight <= 0 || (r->rician && !given)) {
+            if (!given)
+                CLV_TRY(clv_image_noise(in, r->tv.grid.size, r->inside, r->rician, &level, &rough));
+            else if (clv_image_noise(in, r->tv.grid.size, r->inside, r->rician, &level, &rough) < 0)
+                level = rough = 1; /* of what is known nothing has to be measured */
+            texture += fmax(1, rough / level) / r->tv.channels;
+        }
+        *sigma = given ? o->sigma : level;
         r->scale[c] = o->weight > 0 ? o->weight : *sigma;
     }
     /* The gradient of noise in many channels is longer by the root of their number. */
-    r->tv.radius = (float)(o->weight > 0 ? 1 : WEIGHT * o->strength * sqrt(r->tv.channels));
+    r->tv.radius = (float)(o->weight > 0 ? 1 : WEIGHT / texture * o->strength * sqrt(r->tv.channels));
 end:
     return status;
 }
