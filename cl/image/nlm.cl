@@ -108,7 +108,7 @@ __kernel void nlm_pad(__global const float *in, __global float *out, int4 size, 
 #else
 #define ALONG_Y(real, s, to)                                     \
     do {                                                         \
-        for (int j = 0; j < ITEM_Y; j++) {                       \
+        EACH_ROW (j, ITEM_Y) {                                   \
             to[j] = s[j];                                        \
             for (int i = 1; i <= 2 * PATCH; i++)                 \
                 to[j] += s[j + i];                               \
@@ -116,10 +116,13 @@ __kernel void nlm_pad(__global const float *in, __global float *out, int4 size, 
     } while (0)
 #endif
 
+/* Loops over rows, which stay in registers. */
+#define EACH_ROW(j, count) _Pragma("unroll") for (int j = 0; j < (count); j++)
+
 /* Plane k of the sums along z: an item's two rows share all but their own end. */
 #define ALONG_Z(k, along, sum, shared)                           \
     do {                                                         \
-        for (int j = 0; j < ITEM_Y; j++) {                       \
+        EACH_ROW (j, ITEM_Y) {                                   \
             if (k == 0)                                          \
                 sum[j] = along[j];                               \
             else if (k > 2 * PATCH)                              \
@@ -130,7 +133,7 @@ __kernel void nlm_pad(__global const float *in, __global float *out, int4 size, 
     } while (0)
 #define JOIN_Z(sum, shared)                                      \
     do {                                                         \
-        for (int r = 0; PATCH > 0 && r < ROWS; r++)              \
+        EACH_ROW (r, PATCH > 0 ? ROWS : 0)                       \
             sum[r] += shared[r % ITEM_Y];                        \
     } while (0)
 
@@ -407,15 +410,26 @@ static inline void add_up(const chunk *k, int r, __global float *to, int first, 
     }
 }
 #else
-/* Adds the neighbours `a` voxels on along a row. */
-static inline void gather(chunk *k, int r, __global const float *centre, int first, int n, float4 weight)
+/* Adds eight neighbours by their weights. */
+static inline void add(chunk *k, int r, int l, __global const float *centre, float8 w, bool squares)
 {
-    for (int l = 0; l < LANES; l += 8) {
-        float8 w = weights_of(inside_row(first + l, n, weight), distances(k, r, l)), v = LOAD8(centre + l);
-        if (weight.z > 0.0f)
-            v *= v;
-        PUT8(GET8(&k->num[r][l]) + w * v, &k->num[r][l]);
-        PUT8(GET8(&k->den[r][l]) + w, &k->den[r][l]);
+    float8 v = LOAD8(centre + l);
+    PUT8(GET8(&k->num[r][l]) + w * (squares ? v * v : v), &k->num[r][l]);
+    PUT8(GET8(&k->den[r][l]) + w, &k->den[r][l]);
+}
+
+/* Adds the neighbours `a` voxels on along a row; those of a chunk's inner lanes are all inside. */
+static inline void gather(chunk *k, int r, __global const float *centre, int first, int lanes, int n,
+                          float4 weight, bool squares)
+{
+    int inner = max(0, min(lanes, n - first) - 7);
+    for (int l = 0; l < lanes; l += 8) {
+        float8 d = distances(k, r, l), w;
+        if (first + l >= 0 && l < inner)
+            w = weights_of((float8)(weight.x), d);
+        else
+            w = weights_of(inside_row(first + l, n, weight), d);
+        add(k, r, l, centre, w, squares);
     }
 }
 #endif
@@ -430,7 +444,7 @@ KERNEL
         for (int l = 0; l < LANES + 8; l++)
             k.sum[r][l] = 0.0f;
     for (int x = 0; x < size.x; x += CHUNK) {
-        int first = x - MOST_PATCH;
+        int first = x - MOST_PATCH, lanes = min(LANES, size.x - x + 2 * MOST_PATCH);
         for (int r = 0; r < ROWS; r++) {
             int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
             for (int l = 0; l < LANES; l++) {
@@ -455,7 +469,7 @@ KERNEL
                     if (!SHARED && self)
                         continue;
                     int shift = c * p.size.w + b * p.size.x + a;
-                    for (int l = 0; l < LANES; l += 8)
+                    for (int l = 0; l < lanes; l += 8)
                         columns(&k, l, corner, corner_mean, shift, p);
                     for (int r = 0; r < ROWS; r++) {
                         int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
@@ -470,8 +484,10 @@ KERNEL
                                size.x, weight, part);
 #else
                         __global const float *centre = voxel_of(value, p, first + a, ry + b, rz + c);
-                        if (there)
-                            gather(&k, r, centre, first + a, size.x, weight);
+                        if (there && weight.z > 0.0f)
+                            gather(&k, r, centre, first + a, lanes, size.x, weight, true);
+                        else if (there)
+                            gather(&k, r, centre, first + a, lanes, size.x, weight, false);
 #endif
                     }
                 }
