@@ -56,28 +56,53 @@ static inline __global const float *voxel_of(__global const float *in, padded p,
     return in + (z + p.margin.z) * p.size.w + (y + p.margin.y) * p.size.x + x + p.margin.x;
 }
 
+static inline int row_of(int4 size, int y, int z)
+{
+    return (min(max(z, 0), size.z - 1) * size.y + min(max(y, 0), size.y - 1)) * size.x;
+}
+
+/* The value at x, or with box 1 the mean of 27 around it, the edge value repeated. */
+static inline float repeated(__global const float *in, int4 size, int x, int y, int z, int box)
+{
+    float sum = 0.0f;
+    for (int c = -box; c <= box; c++)
+        for (int b = -box; b <= box; b++)
+            for (int a = -box; a <= box; a++)
+                sum += in[row_of(size, y + b, z + c) + min(max(x + a, 0), size.x - 1)];
+    return box ? sum / 27.0f : sum;
+}
+
 /* Copies, the edge value repeated; box 1: the mean of 27 voxels. */
 __kernel void nlm_pad(__global const float *in, __global float *out, int4 size, padded p, int box)
 {
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= p.size.y || z >= p.size.z)
         return;
+    int ay = min(max(y - p.margin.y, 0), size.y - 1), az = min(max(z - p.margin.z, 0), size.z - 1);
+    __global float *to = out + z * p.size.w + y * p.size.x;
 #if ROW_FORM
-    for (int x = 0; x < p.size.x; x++) {
+    /* Eight voxels at once where all that they read is inside. */
+    for (int x = 0, step; x < p.size.x; x += step) {
+        int ax = min(max(x - p.margin.x, 0), size.x - 1);
+        step = x - p.margin.x >= box && x - p.margin.x + 8 + box <= size.x ? 8 : 1;
+        if (step == 1) {
+            to[x] = x > p.margin.x + size.x ? to[x - 1] : repeated(in, size, ax, ay, az, box);
+            continue;
+        }
+        float8 sum = 0.0f;
+        for (int c = -box; c <= box; c++)
+            for (int b = -box; b <= box; b++) {
+                __global const float *row = in + row_of(size, ay + b, az + c) + ax;
+                for (int a = -box; a <= box; a++)
+                    sum += LOAD8(row + a);
+            }
+        STORE8(box ? sum / 27.0f : sum, to + x);
+    }
 #else
     int x = get_global_id(0);
-    if (x < p.size.x) {
+    if (x < p.size.x)
+        to[x] = repeated(in, size, min(max(x - p.margin.x, 0), size.x - 1), ay, az, box);
 #endif
-        int ax = min(max(x - p.margin.x, 0), size.x - 1), ay = min(max(y - p.margin.y, 0), size.y - 1);
-        int az = min(max(z - p.margin.z, 0), size.z - 1);
-        float sum = 0.0f;
-        for (int c = -box; c <= box; c++)
-            for (int b = -box; b <= box; b++)
-                for (int a = -box; a <= box; a++)
-                    sum += in[(min(max(az + c, 0), size.z - 1) * size.y + min(max(ay + b, 0), size.y - 1)) * size.x +
-                              min(max(ax + a, 0), size.x - 1)];
-        out[z * p.size.w + y * p.size.x + x] = box ? sum / 27.0f : sum;
-    }
 }
 
 #define HIGH_Y (ITEM_Y + 2 * PATCH)
