@@ -115,7 +115,7 @@ typedef struct clvox_tv_options {
     clvox_noise noise;
     double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
     double strength; /* 1: as the noise requires */
-    double weight;   /* of total variation, in the image's unit; -1: 0.62 strength sigma, over the
+    double weight;   /* of total variation, in the image's unit; -1: 0.61 strength sigma, over the
                         ratio of the median difference between neighbours to that of noise alone */
     int joint;       /* 1: the frames together, edges in the same places */
     double tolerance; /* it stops at this RMS distance from the minimiser, over the weight (joint: over

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "image/noise.h"
 #include "op/image/nlm.h"
@@ -133,27 +134,36 @@ static double around(const nlm *r, size_t i)
     return sum / count;
 }
 
+static void constant(nlm *r, double sigma)
+{
+    for (size_t i = 0; i < r->voxels; i++)
+        r->sigma[i] = (float)sigma;
+}
+
 /* sigma: the noise of each voxel. */
 static int measure(nlm *r, const float *v)
 {
     int status = CLVOX_OK;
     const clvox_nlm_options *o = r->options;
-    double sigma = o->sigma, level, rough = 0;
-    const bool given = o->sigma > 0 || o->noise_map, varies = o->noise_map || (!given && o->local);
-    if (given) {
+    double level, rough;
+    clv_noise_found found;
+    if (o->noise_map) {
+        memcpy(r->sigma, o->noise_map->data, r->voxels * sizeof(float));
+        CLV_TRY(clv_image_texture(v, r->size, r->mask, r->rician, r->sigma, &r->texture));
+    } else if (o->sigma > 0) {
         if (clv_image_noise(v, r->size, r->mask, r->rician, &level, &rough) < 0)
             level = rough = 1; /* of what is known nothing has to be measured */
-    } else {
-        CLV_TRY(clv_image_noise(v, r->size, r->mask, r->rician, &level, &rough));
-        sigma = level;
-    }
-    r->texture = rough / level;
-    for (size_t i = 0; i < r->voxels; i++)
-        r->sigma[i] = o->noise_map ? o->noise_map->data[i] : (float)sigma;
-    if (varies && !given)
+        constant(r, o->sigma);
+        r->texture = rough / level;
+    } else if (o->local) {
         CLV_TRY(clv_image_noise_map(v, r->size, r->mask, r->rician, r->sigma));
-    if (varies)
         CLV_TRY(clv_image_texture(v, r->size, r->mask, r->rician, r->sigma, &r->texture));
+    } else {
+        CLV_TRY(clv_image_noise_find(v, r->size, r->mask, r->rician, r->sigma, &found));
+        if (!found.varies)
+            constant(r, found.sigma);
+        r->texture = found.texture;
+    }
     r->texture = fmin(r->texture, MOST_TEXTURE);
 end:
     return status;

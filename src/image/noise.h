@@ -51,6 +51,19 @@ int clv_image_noise_map(const float *values, const int size[3], const float *mas
 int clv_image_texture(const float *values, const int size[3], const float *mask, bool rician,
                       const float *sigma, double *ratio);
 
+/* What the noise of an image is. */
+typedef struct clv_noise_found {
+    bool varies;
+    double sigma;   /* where it varies, the root of its mean square */
+    double texture; /* what neighbours differ by over it */
+} clv_noise_found;
+
+/* clv_image_noise and, where neighbours differ by much more than quiet places, whether they differ by no more than
+ * the noise around them, which then varies: map (one for each voxel) is clv_image_noise_map's where it does, and
+ * nothing else. Elsewhere there is much anatomy. */
+int clv_image_noise_find(const float *values, const int size[3], const float *mask, bool rician, float *map,
+                         clv_noise_found *found);
+
 /* Of magnitude images with noise 1: mean and standard deviation, at signals from 0 to 6. */
 enum { CLV_MAGNITUDES = 64 };
 typedef struct clv_magnitudes {
