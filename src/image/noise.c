@@ -194,7 +194,8 @@ static double spread(const image *g, places *p, double before, bool quiet, size_
     return kept ? clv_median(p->work, kept) / 0.6745 : 0;
 }
 
-/* Of the places: by all, which is rough, then by the quiet ones, as long as there are some; how many, 0: all. */
+/* Of the places: by all, which is rough, then by the quiet ones, as long as there are some; how many, 0:
+ * all. */
 static double settle(const image *g, places *p, size_t *count, double *rough)
 {
     size_t quiet;

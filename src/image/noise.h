@@ -58,9 +58,9 @@ typedef struct clv_noise_found {
     double texture; /* what neighbours differ by over it */
 } clv_noise_found;
 
-/* clv_image_noise and, where neighbours differ by much more than quiet places, whether they differ by no more than
- * the noise around them, which then varies: map (one for each voxel) is clv_image_noise_map's where it does, and
- * nothing else. Elsewhere there is much anatomy. */
+/* clv_image_noise and, where neighbours differ by much more than quiet places, whether they differ by no more
+ * than the noise around them, which then varies: map (one for each voxel) is clv_image_noise_map's where it
+ * does, and nothing else. Elsewhere there is much anatomy. */
 int clv_image_noise_find(const float *values, const int size[3], const float *mask, bool rician, float *map,
                          clv_noise_found *found);
 

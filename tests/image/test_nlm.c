@@ -151,7 +151,8 @@ static void noise_that_varies(void **state)
         assert_true(found.sigma[0] == found.sigma[1]);
         o.sigma = -1;
         assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out[1], &found));
-        assert_that(found.sigma[0] < 6 && found.sigma[1] > 12, "of itself %g to %g", found.sigma[0], found.sigma[1]);
+        assert_that(found.sigma[0] < 6 && found.sigma[1] > 12, "of itself %g to %g", found.sigma[0],
+                    found.sigma[1]);
         clvox_volume_destroy(&out[1]);
         o.local = 1;
         assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out[1], &found));
