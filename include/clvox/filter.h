@@ -75,7 +75,8 @@ typedef struct clvox_nlm_options {
     int patch;       /* radius of the patches: 1 or 2 voxels */
     int search;      /* radius of the box that is searched: 1 to 10 voxels, less along shorter axes */
     int single;      /* 1: first pass only */
-    int local;       /* 1: the noise varies over the volume and is measured around each voxel (sigma -1) */
+    int local;       /* 1: the noise varies over the volume and is measured around each voxel (sigma -1);
+                        0: it is measured so where it is found to vary */
     const clvox_volume *noise_map; /* standard deviation of the noise in each voxel, one frame on the volume's
                                       grid, instead of sigma; voxels where it is not above 0 stay unchanged.
                                       NULL: none */
@@ -99,8 +100,8 @@ CLVOX_API const clvox_option_table *clvox_nlm_table(void);
  * patches around both (Buades et al. 2005); and then again by q = (d^2 + 3 m^2) / (strength
  * sigma^2), d and m the differences of the first result and of its mean over 27 voxels (Manjon
  * et al. 2012). In the weights sigma is the noise multiplied by the ratio of the median
- * difference between neighbours to the one that noise alone would cause, because patches of one
- * tissue differ by fine anatomy, too, and of magnitude images narrower where there is little signal.
+ * difference between neighbours to the one that noise alone would cause, 1.2 at most, because patches
+ * of one tissue differ by fine anatomy, too, and of magnitude images narrower where there is little signal.
  * Frames are taken one by one; joint: they share their weights, where all have finite values: q is the
  * mean over the n frames of what it is in each, in the first pass times n^0.75. Voxels outside the
  * mask (above 0, on the volume's grid; NULL: everywhere) stay and serve as neighbours; so do

@@ -43,7 +43,7 @@ static const clv_option rows[] = {
     {.name = "local-noise",
      .type = CLVOX_OPTION_FLAG,
      FIELD(local),
-     .help = "the noise varies over the volume: measured around each voxel",
+     .help = "measure the noise around each voxel; by default where it is found to vary",
      .idle = idle_local},
     {.name = "joint",
      .type = CLVOX_OPTION_FLAG,
