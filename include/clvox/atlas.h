@@ -60,6 +60,22 @@ typedef struct clvox_atlas_subject {
     const clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1];
 } clvox_atlas_subject;
 
+typedef struct clvox_atlas_map {
+    double matrix[4][4]; /* template -> subject, RAS mm, after the warp */
+    /* On the template's grid, as of clvox_register; NULL without deformation, and where another member of
+     * options.team has them or options.template_only is set. */
+    clvox_volume *warp, *inverse_warp;
+    /* result.labels through the map's inverse on the grid of its image, 0 outside of the template;
+     * NULL where that is NULL, and as the warps where another member has them or
+     * options.template_only is set. */
+    clvox_volume *labels;
+    double likeness;        /* squared correlation with the template where both have values */
+    double displacement_mm; /* rms of the warp */
+    unsigned suspicions;    /* CLVOX_SUSPECT_... of its last registration */
+    double share;           /* its weight over the sum of all weights; 0: it takes no part and has no map */
+    char left_out[256];     /* why options.skip_bad left it out; else "" */
+} clvox_atlas_map;
+
 typedef struct clvox_atlas_options {
     /* How subjects are registered to the template. init is ignored: the first linear round begins with AUTO,
      * each other one where the one before ended. */
@@ -112,6 +128,12 @@ typedef struct clvox_atlas_options {
     clvox_team *team;
     /* Receives the time of each step; one call at a time. May be NULL. */
     void (*timed)(void *user, clvox_atlas_work work, double seconds);
+    /* Takes the map of a subject (its place among those given) as soon as it is a volume, while others still
+     * come from the devices, in the threads of several contexts at once: what it sets to NULL in the map is
+     * its own from then on, the other volumes are released. The result then has figures alone. context: that
+     * of the thread; at: the template of a regression, else 0. A negative status ends the run with it. NULL:
+     * the maps of all subjects are in the result. */
+    int (*map)(void *user, clvox_context *context, int at, int subject, clvox_atlas_map *map);
     /* May be NULL. With more contexts it is called in their threads, one at a time. */
     clvox_progress progress;
     void *user;
@@ -131,22 +153,6 @@ typedef struct clvox_atlas_round {
     double change;         /* rms change of the template over its rms */
     double sharpness;      /* rms gradient of the template over its rms, 1/mm */
 } clvox_atlas_round;
-
-typedef struct clvox_atlas_map {
-    double matrix[4][4]; /* template -> subject, RAS mm, after the warp */
-    /* On the template's grid, as of clvox_register; NULL without deformation, and where another member of
-     * options.team has them or options.template_only is set. */
-    clvox_volume *warp, *inverse_warp;
-    /* result.labels through the map's inverse on the grid of its image, 0 outside of the template;
-     * NULL where that is NULL, and as the warps where another member has them or
-     * options.template_only is set. */
-    clvox_volume *labels;
-    double likeness;        /* squared correlation with the template where both have values */
-    double displacement_mm; /* rms of the warp */
-    unsigned suspicions;    /* CLVOX_SUSPECT_... of its last registration */
-    double share;           /* its weight over the sum of all weights; 0: it takes no part and has no map */
-    char left_out[256];     /* why options.skip_bad left it out; else "" */
-} clvox_atlas_map;
 
 typedef struct clvox_atlas_result {
     clvox_volume *average; /* the template, float32 */

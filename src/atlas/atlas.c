@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "atlas/options.h"
+#include "base/clock.h"
 #include "base/matrix.h"
 #include "base/spares.h"
 #include "io/labels.h"
@@ -481,18 +482,11 @@ end:
     return status;
 }
 
-static int to_volumes(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+static void release(clvox_atlas_map *map)
 {
-    (void)user;
-    pthread_mutex_lock(&a->lock);
-    a->out->resident += clv_atlas_fields_resident(s);
-    pthread_mutex_unlock(&a->lock);
-    if (a->o->template_only) {
-        clv_atlas_fields_drop(a, s);
-        return CLVOX_OK;
-    }
-    const int status = clv_atlas_fields_volumes(a, s, device);
-    return status < 0 ? status : clv_atlas_label(a, s, device);
+    clvox_volume_destroy(&map->warp);
+    clvox_volume_destroy(&map->inverse_warp);
+    clvox_volume_destroy(&map->labels);
 }
 
 /* Of a subject that is given twice, what the first one has. */
@@ -515,19 +509,66 @@ end:
     return status;
 }
 
+/* The figures of a subject's map, without volumes. */
+static clvox_atlas_map figures_of(const clv_atlas_run *a, const clv_atlas_member *s)
+{
+    const clv_atlas_member *first = &a->s[s->first];
+    clvox_atlas_map map = first->map;
+    map.share = first->weight > 0 ? s->own * first->kernel / a->weights : 0;
+    map.warp = map.inverse_warp = map.labels = NULL;
+    return map;
+}
+
+/* To the caller: of those given more often the first one last, as copies are made of its volumes. */
+static int give(clv_atlas_run *a, clv_atlas_member *s, int device)
+{
+    int status = CLVOX_OK;
+    const clvox_atlas_options *o = a->o;
+    for (int i = a->count - 1; i >= s->first && status >= 0; i--) {
+        if (a->s[i].first != s->first)
+            continue;
+        clvox_atlas_map map = figures_of(a, &a->s[i]);
+        if (i == s->first) {
+            map.warp = s->map.warp, map.inverse_warp = s->map.inverse_warp, map.labels = s->map.labels;
+            s->map.warp = s->map.inverse_warp = s->map.labels = NULL;
+        } else {
+            status = copy_volumes(a, &s->map, &map);
+        }
+        if (status >= 0)
+            status = o->map(o->user, a->ctx[device], a->at, a->s[i].place, &map);
+        release(&map);
+    }
+    return status;
+}
+
+static int to_volumes(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
+{
+    int status = CLVOX_OK;
+    const double mark = clv_seconds();
+    (void)user;
+    pthread_mutex_lock(&a->lock);
+    a->out->resident += clv_atlas_fields_resident(s);
+    pthread_mutex_unlock(&a->lock);
+    if (a->o->template_only) {
+        clv_atlas_fields_drop(a, s);
+        return CLVOX_OK;
+    }
+    CLV_TRY(clv_atlas_fields_volumes(a, s, device));
+    CLV_TRY(clv_atlas_label(a, s, device));
+    clv_atlas_timed(a, CLVOX_ATLAS_HAND_OVER, mark);
+    status = a->o->map ? give(a, s, device) : CLVOX_OK;
+end:
+    return status;
+}
+
 int clv_atlas_hand_over(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     a->out->resident = 0;
     CLV_TRY(clv_atlas_each(
-        a, &(clv_atlas_step){.take = to_volumes, .name = CLVOX_ATLAS_HAND_OVER, .reads = CLV_ATLAS_WARPS}));
-    for (int i = 0; i < a->count; i++) {
-        const clv_atlas_member *s = &a->s[i], *first = &a->s[s->first];
-        clvox_atlas_map *to = &a->out->map[s->place];
-        *to = first->map;
-        to->share = first->weight > 0 ? s->own * first->kernel / a->weights : 0;
-        to->warp = to->inverse_warp = to->labels = NULL;
-    }
+        a, &(clv_atlas_step){.take = to_volumes, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS}));
+    for (int i = 0; i < a->count; i++)
+        a->out->map[a->s[i].place] = figures_of(a, &a->s[i]);
     for (int i = 0; i < a->count; i++) {
         clvox_atlas_map *from = &a->s[i].map, *to = &a->out->map[a->s[i].place];
         to->warp = from->warp, to->inverse_warp = from->inverse_warp, to->labels = from->labels;
@@ -612,9 +653,7 @@ end:
         clvox_volume_destroy(&a->s[i].image);
         for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
             clvox_volume_destroy(&a->s[i].further[c - 1]);
-        clvox_volume_destroy(&a->s[i].map.warp);
-        clvox_volume_destroy(&a->s[i].map.inverse_warp);
-        clvox_volume_destroy(&a->s[i].map.labels);
+        release(&a->s[i].map);
     }
     clvox_volume_destroy(&a->next);
     free(a->s);

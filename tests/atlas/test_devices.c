@@ -553,6 +553,87 @@ static void team_that_fails(void **state)
     population_release(&all);
 }
 
+/* ---- maps that are given as they come -------------------------------------- */
+
+typedef struct takes {
+    pthread_mutex_t lock;
+    const population *all;
+    const clvox_atlas_result *want;
+    int taken[POPULATION_MOST], calls;
+    int fail_at; /* the call that fails; 0: none */
+    bool keeps;  /* the warp of each, for a while */
+} takes;
+
+static void assert_same_values(const clvox_volume *a, const clvox_volume *b)
+{
+    assert_true(!a == !b);
+    if (a)
+        assert_memory_equal(a->data, b->data,
+                            clvox_grid_voxels(&a->grid) * (size_t)a->frames * sizeof(float));
+}
+
+static int take(void *user, clvox_context *context, int at, int subject, clvox_atlas_map *map)
+{
+    takes *t = user;
+    int status = CLVOX_OK;
+    pthread_mutex_lock(&t->lock);
+    const clvox_atlas_map *want = &t->want->map[subject];
+    assert_non_null(context);
+    assert_int_equal(at, 0);
+    t->taken[subject]++;
+    if (++t->calls == t->fail_at)
+        status = clvox_fail(CLVOX_ERROR_FILE, "no room for the map of %d", subject);
+    assert_memory_equal(map->matrix, want->matrix, sizeof map->matrix);
+    assert_true(map->share == want->share && map->likeness == want->likeness);
+    assert_same_values(map->warp, want->warp);
+    assert_same_values(map->inverse_warp, want->inverse_warp);
+    assert_same_values(map->labels, want->labels);
+    if (t->keeps) {
+        clvox_volume_destroy(&map->warp);
+        assert_null(map->warp);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return status;
+}
+
+/* The maps, those of a subject given twice too, are those of a result, which has figures alone then. */
+static void maps_as_they_come(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    (void)state;
+    population_make_three(&all);
+    population_add(&all, population_copy(all.own[0]));
+    all.s[1].labels = all.own[1];
+    population_options_of_bits(&o);
+    population_build(&all, &o, &want);
+    takes t = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = &all, .want = &want};
+    o.map = take;
+    o.user = &t;
+    o.more = population_open_others();
+    for (o.more_count = 0; o.more_count <= 2; o.more_count++) {
+        t.keeps = o.more_count == 1;
+        memset(t.taken, 0, sizeof t.taken);
+        population_build(&all, &o, &r);
+        assert_same_values(r.average, want.average);
+        for (int i = 0; i < all.count; i++) {
+            assert_int_equal(t.taken[i], 1);
+            assert_true(r.map[i].share == want.map[i].share);
+            assert_true(!r.map[i].warp && !r.map[i].inverse_warp && !r.map[i].labels);
+        }
+        clvox_atlas_result_destroy(&r);
+    }
+    o.more_count = 1;
+    t.calls = 0;
+    t.fail_at = 2;
+    assert_int_equal(clvox_atlas(ctx, all.s, all.count, NULL, &o, &r), CLVOX_ERROR_FILE);
+    assert_non_null(strstr(clvox_message(), "no room for the map of"));
+    assert_null(r.average);
+    clvox_atlas_result_destroy(&want);
+    population_release(&all);
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -563,6 +644,8 @@ int main(void)
     test_case(room_of_a_gpu, "a GPU takes maps in half of what a registration leaves");
     test_case(room_in_common,
               "contexts on one device share its room for maps, also with a store and a subject left out");
+    test_case(maps_as_they_come,
+              "maps that are given as they come are those of the result; a refusal ends the run");
     test_case(failures_on_several_devices,
               "a failure on one device ends all; devices that differ are refused");
     test_case(teams,

@@ -20,6 +20,7 @@ typedef struct output {
     const cli_atlas_request *r;
     cJSON *log;  /* the result; for a regression its list of templates */
     FILE *lines; /* what is printed at the end */
+    cli_atlas_maps maps;
     size_t device_bytes;
     int resident, resumed;
     double write_seconds;
@@ -42,8 +43,9 @@ static int take(void *user, int at, const clvox_atlas_result *result)
     output *o = user;
     cJSON *to = o->log;
     int status = CLVOX_OK;
-    const double mark = cli_seconds();
-    CLI_TRY(cli_atlas_write(o->cli, o->r, at, result));
+    /* Files are written from the first map on, beside others that still come. */
+    const double mark = o->maps.since > 0 ? o->maps.since : cli_seconds();
+    CLI_TRY(cli_atlas_write(o->cli, o->r, at, result, &o->maps));
     if (o->r->ats)
         cJSON_AddItemToArray(o->log, to = cJSON_CreateObject());
     cli_atlas_report(to, o->r, at, result, o->lines);
@@ -64,13 +66,15 @@ static int take(void *user, int at, const clvox_atlas_result *result)
     o->resident = result->resident > o->resident ? result->resident : o->resident;
     o->resumed = result->resumed > o->resumed ? result->resumed : o->resumed;
 end:
+    o->maps.since = 0;
     o->write_seconds += cli_seconds() - mark;
     return status;
 }
 
-/* Where the time goes. */
+/* Where the time goes, and maps. */
 typedef struct times {
     cli_bar bar;
+    cli_atlas_maps *maps;
     double steps[CLVOX_ATLAS_WORKS]; /* over all subjects and devices */
 } times;
 
@@ -81,7 +85,15 @@ static int show(void *user, const clvox_step *step)
 
 static void add_time(void *user, clvox_atlas_work work, double seconds)
 {
-    ((times *)user)->steps[work] += seconds;
+    times *t = user;
+    t->steps[work] += seconds;
+    if (work == CLVOX_ATLAS_HAND_OVER)
+        cli_atlas_maps_came(t->maps, seconds);
+}
+
+static int take_map(void *user, clvox_context *ctx, int at, int subject, clvox_atlas_map *map)
+{
+    return cli_atlas_maps_take(((times *)user)->maps, ctx, at, subject, map);
 }
 
 static void report_times(command *cli, const cli_atlas_request *r, const times *t, double building,
@@ -301,9 +313,13 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     cli_bar_begin(&t.bar, cli);
     o->progress = show;
     o->timed = add_time;
+    o->map = take_map;
     o->user = &t;
+    cli_atlas_maps_begin(&out.maps, r);
+    t.maps = &out.maps;
     const double mark = cli_seconds();
     status = build(&out, subjects, o);
+    cli_atlas_maps_end(&out.maps);
     cli_bar_end(&t.bar);
     if (status == CLVOX_ERROR_STOPPED && !access(begun, F_OK))
         cli_remark(cli, 0, "%s keeps what has been done: the same command continues from there%s\n", state,

@@ -4,6 +4,8 @@
 #define CLI_CMD_ATLAS_ATLAS_H
 
 #include <limits.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -109,14 +111,42 @@ extern const char *const cli_atlas_works[CLVOX_ATLAS_WORKS];
 int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
                    const clvox_atlas_options *o);
 
-/* ---- results ---- */
+/* ---- files of subjects ---- */
 
 /* Subjects whose files are written side by side: more would not be faster, as each file is compressed by
  * many threads. */
 enum { CLI_ATLAS_TOGETHER = 4 };
-/* How many of them; one where memory is limited and their scratch, two MiB for each thread of each, would be
- * more than a sixteenth of it. Bytes of that scratch. */
+/* How many of them; fewer where memory is limited and their scratch, two MiB for each thread of each, would be
+ * more than a third of it. Bytes of that scratch. */
 int cli_atlas_writers(const cli_atlas_request *r, double *scratch);
+
+/* Subjects' maps on their way to files, and the sum of log J. */
+typedef struct cli_atlas_maps {
+    const cli_atlas_request *r;
+    bool measuring;       /* for the plan: in temporary files that go again */
+    pthread_mutex_t lock; /* guards all but the sum */
+    pthread_cond_t done;
+    int room, busy; /* subjects that are written side by side, at most and now */
+    double since;   /* when the first one was on its way from a device; 0: none has been */
+    int status;     /* of the first failure, with its sentence */
+    char message[2048];
+    pthread_mutex_t adding;
+    int64_t *sum; /* of log J by their shares, a voxel each; NULL: there is none yet */
+} cli_atlas_maps;
+
+void cli_atlas_maps_begin(cli_atlas_maps *m, const cli_atlas_request *r);
+/* The first map took so long to come: files are written since. */
+void cli_atlas_maps_came(cli_atlas_maps *m, double seconds);
+/* As clvox_atlas_options.map: finds log J and lets a thread write the files, once fewer than `room` are
+ * being written. A failure of any of them is told here or at the end. */
+int cli_atlas_maps_take(cli_atlas_maps *m, clvox_context *ctx, int at, int subject, clvox_atlas_map *map);
+/* Until all that came are written. */
+int cli_atlas_maps_wait(cli_atlas_maps *m);
+/* After that: the mean of log J over the team, by its first process into a file; the next sum is 0. */
+int cli_atlas_maps_mean(cli_atlas_maps *m, command *cli, const clvox_grid *grid, const char *path);
+void cli_atlas_maps_end(cli_atlas_maps *m);
+
+/* ---- results ---- */
 
 /* Files of a template, and those of the run, whose `at` is -1. */
 typedef enum cli_atlas_file {
@@ -164,9 +194,10 @@ int cli_atlas_write_sidecars(command *cli, const cli_atlas_request *r, int at,
                              const clvox_atlas_result *result);
 /* The files of all templates. */
 int cli_atlas_claim(command *cli, const cli_atlas_request *r);
-/* Writes a template with all that belongs to it; enters its figures into the log object `to` and prints them
- * on `lines`. What an earlier run has written has no average: it is entered alone. */
-int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
+/* Writes a template with all that belongs to it, and waits for the files of its subjects. What an earlier run
+ * has written has no average: it is entered into the log alone. */
+int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result,
+                    cli_atlas_maps *maps);
 /* Places of the subjects, the least like the template first; the caller's to free, NULL without memory. */
 int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result);
 /* Writes the page of a template; its rounds are in the log. */

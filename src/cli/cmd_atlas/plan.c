@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a template will take: a few subjects go through the steps on the devices, and the rest is counted. */
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/bar.h"
 #include "cli/cmd_atlas/atlas.h"
@@ -23,11 +21,13 @@ static const double LEAST_LOG = 6.907755278982137;
 
 typedef struct measured {
     cli_bar bar;
+    cli_atlas_maps maps;
     double time[CLVOX_ATLAS_WORKS][MOST_TIMES];
     int count[CLVOX_ATLAS_WORKS];
     double work[CLVOX_ATLAS_WORKS];           /* of one subject */
     double writing;                           /* its files */
     double between;                           /* of a round, besides all of these */
+    double once;                              /* what each device does the first time: loading kernels */
     int at_once, contexts;                    /* on a device, and on all that were measured */
     size_t voxels, device_bytes;              /* of the template */
     size_t image_bytes, label_bytes;          /* of an image with its mask; of labels */
@@ -37,7 +37,7 @@ typedef struct measured {
 
 typedef struct expected {
     int devices, processes, subjects;
-    double reading, linear, deformable, centring, averaging, waiting, writing, all;
+    double reading, once, linear, deformable, centring, averaging, waiting, writing, all;
     double host_bytes, disk_bytes; /* of a process */
 } expected;
 
@@ -46,6 +46,8 @@ typedef struct expected {
 static void note(void *user, clvox_atlas_work work, double seconds)
 {
     measured *m = user;
+    if (work == CLVOX_ATLAS_HAND_OVER)
+        cli_atlas_maps_came(&m->maps, seconds);
     if (m->count[work] < MOST_TIMES)
         m->time[work][m->count[work]++] = seconds;
 }
@@ -80,50 +82,10 @@ static double mean(const double *time, int count, int first)
     return count ? sum / (count - first) : 0;
 }
 
-typedef struct writing {
-    const clvox_atlas_map *map[CLI_ATLAS_TOGETHER];
-    clvox_volume *log[CLI_ATLAS_TOGETHER];
-} writing;
-
-/* The files of one subject, into a file that goes again. */
-static int write_one(void *user, size_t index, int worker)
+static int take_map(void *user, clvox_context *ctx, int at, int subject, clvox_atlas_map *map)
 {
-    int status = CLVOX_OK;
-    const writing *w = user;
-    char path[PATH_MAX];
-    const char *folder = getenv("TMPDIR");
-    (void)worker;
-    snprintf(path, sizeof path, "%s/clvox-plan-%d-%d.nii.gz", folder && *folder ? folder : "/tmp",
-             (int)getpid(), (int)index);
-    CLI_TRY(clvox_warp_write(w->map[index]->warp, path));
-    CLI_TRY(clvox_warp_write(w->map[index]->inverse_warp, path));
-    status = clvox_volume_write(w->log[index], path);
-end:
-    unlink(path);
-    return status;
-}
-
-/* Of a subject where as many are written side by side as in a run. */
-static int time_writing(const command *cli, const cli_atlas_request *r, const clvox_atlas_result *result,
-                        double *seconds)
-{
-    int status = CLVOX_OK, count = 0;
-    double scratch;
-    const int most = cli_atlas_writers(r, &scratch);
-    writing w = {.map = {NULL}};
-    clvox_jacobian_summary unused;
-    const double mark = cli_seconds();
-    for (int i = 0; i < result->subjects && count < most; i++)
-        if (result->map[i].warp) {
-            w.map[count] = &result->map[i];
-            CLI_TRY(clvox_jacobian(cli->ctx, result->map[i].warp, NULL, 1, &w.log[count++], &unused));
-        }
-    CLI_TRY(clvox_parallel((size_t)count, write_one, &w));
-    *seconds = count ? (cli_seconds() - mark) / count : 0;
-end:
-    for (int i = 0; i < count; i++)
-        clvox_volume_destroy(&w.log[i]);
-    return status;
+    measured *m = user;
+    return cli_atlas_maps_take(&m->maps, ctx, at, subject, map);
 }
 
 /* A subject's share of work that a process does for all its subjects at once. */
@@ -220,10 +182,12 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                                                    own * work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
                         (o->until > 0 ? rounds : 1) * own * work[CLVOX_ATLAS_LIKENESS] +
                         (r->with_labels ? turns * work[CLVOX_ATLAS_VOTER] : 0);
-        e->writing += own * m->writing + turns * work[CLVOX_ATLAS_HAND_OVER];
+        e->writing += own * m->writing;
     }
+    e->once = m->once;
     e->waiting = (linear + rounds * templates) * m->between;
-    e->all = e->reading + e->linear + e->deformable + e->centring + e->averaging + e->waiting + e->writing;
+    e->all = e->reading + e->once + e->linear + e->deformable + e->centring + e->averaging + e->waiting +
+             e->writing;
     const double kept = (double)m->image_bytes * all_own + (double)m->label_bytes * e->subjects +
                         (double)m->voxels * ((deforms ? 28 : 4) * all_own +
                                              (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
@@ -232,20 +196,64 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
     e->disk_bytes = kept - within;
 }
 
-/* What measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more than a
- * quarter of them: the rest was building kernels. */
-static void find_between(const cli_atlas_request *given, const clvox_atlas_options *o, measured *m,
-                         int samples, double seconds)
+/* What subjects that went through the rounds take by what is known up to here, without their files. */
+static double counted(const cli_atlas_request *given, const clvox_atlas_options *o, const measured *m,
+                      int subjects)
 {
     cli_atlas_request r = *given;
-    expected e = {.devices = m->contexts / m->at_once, .processes = 1, .subjects = samples};
-    const int rounds = (o->registration.linear != CLVOX_LINEAR_NONE ? o->linear_rounds : 0) +
-                       (o->registration.deform != CLVOX_DEFORM_NONE ? o->rounds : 0);
+    measured known = *m;
+    expected e = {.devices = m->contexts / m->at_once, .processes = 1, .subjects = subjects};
     r.ats = 0;
     r.read_seconds = 0;
-    expect(&r, o, m, &e);
-    const double counted = e.all - m->writing * samples; /* files: not yet measured */
-    m->between = rounds ? fmin(fmax(seconds - counted, 0), .25 * counted) / rounds : 0;
+    known.writing = 0;
+    expect(&r, o, &known, &e);
+    return e.all;
+}
+
+static int rounds_of(const clvox_atlas_options *o)
+{
+    return (o->registration.linear != CLVOX_LINEAR_NONE ? o->linear_rounds : 0) +
+           (o->registration.deform != CLVOX_DEFORM_NONE ? o->rounds : 0);
+}
+
+/* What measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more than a
+ * quarter of them. */
+static void find_between(const cli_atlas_request *r, const clvox_atlas_options *o, measured *m, int samples,
+                         double seconds)
+{
+    const double known = counted(r, o, m, samples);
+    m->between = rounds_of(o) ? fmin(fmax(seconds - known, 0), .25 * known) / rounds_of(o) : 0;
+}
+
+/* Takes subjects through the rounds; seconds: without the writing of their files, which begins with the
+ * first map and is measured by m->maps. */
+static int go_through(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
+                      int count, const clvox_atlas_options *o, measured *m, clvox_atlas_result *result,
+                      double *seconds)
+{
+    int status = CLVOX_OK;
+    const double mark = cli_seconds();
+    cli_atlas_maps_begin(&m->maps, r);
+    m->maps.measuring = true;
+    CLI_TRY(clvox_atlas(cli->ctx, subjects, count, r->start[0], o, result));
+    CLI_TRY(cli_atlas_maps_wait(&m->maps));
+    const double end = cli_seconds();
+    *seconds = (m->maps.since > 0 ? m->maps.since : end) - mark;
+    m->writing = m->maps.since > 0 ? (end - m->maps.since) / count : 0;
+end:
+    cli_atlas_maps_end(&m->maps);
+    return status;
+}
+
+/* One subject for each device, once around: they build or load kernels. Their seconds. */
+static int warm_up(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects, int count,
+                   const clvox_atlas_options *o, measured *m, double *seconds)
+{
+    clvox_atlas_result result = {.average = NULL};
+    const int status = go_through(cli, r, subjects, count, o, m, &result, seconds);
+    clvox_atlas_result_destroy(&result);
+    memset(m->count, 0, sizeof m->count);
+    return status;
 }
 
 static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
@@ -253,29 +261,35 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
 {
     int status = CLVOX_OK;
     const int several = m->contexts < MOST_SAMPLES / 4 ? 4 * m->contexts : MOST_SAMPLES,
-              enough = m->contexts > 1 ? several : SAMPLES, samples = r->count < enough ? r->count : enough;
+              enough = m->contexts > 1 ? several : SAMPLES, samples = r->count < enough ? r->count : enough,
+              first = m->contexts < samples ? m->contexts : samples;
     clvox_atlas_subject few[MOST_SAMPLES];
     clvox_atlas_options o = *asked;
     clvox_atlas_result result = {.average = NULL};
+    double cold = 0, seconds;
     for (int i = 0; i < samples; i++)
         few[i] = subjects[(r->count - 1) * i / (samples > 1 ? samples - 1 : 1)];
-    o.linear_rounds = o.linear_rounds < 2 ? o.linear_rounds : 2;
-    o.rounds = o.rounds < 1 ? o.rounds : 1;
     o.store = r->store;
     for (int c = 1; c < r->channels; c++)
         o.further_start[c - 1] = r->start[c];
     o.more = cli->more + 1;
     o.more_count = cli->more_count - 1;
     o.timed = note;
+    o.map = take_map;
     o.progress = show;
     o.user = m;
     cli_bar_begin(&m->bar, cli);
-    const double mark = cli_seconds();
-    status = clvox_atlas(cli->ctx, few, samples, r->start[0], &o, &result);
-    cli_bar_end(&m->bar);
-    CLI_TRY(status);
+    /* One device by itself loads few kernels for what a registration takes there. */
+    o.linear_rounds = o.linear_rounds < 1 ? o.linear_rounds : 1;
+    o.rounds = o.rounds < 1 ? o.rounds : 1;
+    if (m->contexts > 1)
+        CLI_TRY(warm_up(cli, r, few, first, &o, m, &cold));
+    o.linear_rounds = asked->linear_rounds < 2 ? asked->linear_rounds : 2;
+    CLI_TRY(go_through(cli, r, few, samples, &o, m, &result, &seconds));
     divide(m, samples);
-    find_between(r, &o, m, samples, cli_seconds() - mark);
+    find_between(r, &o, m, samples, seconds);
+    o.linear_rounds = o.linear_rounds < 1 ? o.linear_rounds : 1;
+    m->once = m->contexts > 1 ? fmax(cold - counted(r, &o, m, first), 0) : 0;
     m->voxels = clvox_grid_voxels(&result.average->grid);
     m->device_bytes = result.device_bytes;
     m->in_memory = clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU;
@@ -289,8 +303,8 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
                 2 * clvox_grid_voxels(&subjects[i].further[c - 1]->grid) * sizeof(float) / (size_t)r->count;
         m->label_bytes += share * (size_t)(subjects[i].labels != NULL);
     }
-    status = time_writing(cli, r, &result, &m->writing);
 end:
+    cli_bar_end(&m->bar);
     clvox_atlas_result_destroy(&result);
     return status;
 }
@@ -345,6 +359,7 @@ static void tell(const command *cli, cJSON *to, const expected *e, double alone)
     cJSON_AddNumberToObject(row, "disk_bytes", e->disk_bytes);
     cJSON *parts = cJSON_AddObjectToObject(row, "parts");
     cJSON_AddNumberToObject(parts, "reading", e->reading);
+    cJSON_AddNumberToObject(parts, "once", e->once);
     cJSON_AddNumberToObject(parts, "linear", e->linear);
     cJSON_AddNumberToObject(parts, "deformable", e->deformable);
     cJSON_AddNumberToObject(parts, "centring", e->centring);
@@ -367,6 +382,8 @@ static void tell_speeds(const command *cli, cJSON *to, const measured *m)
             cJSON_AddNumberToObject(to, cli_atlas_works[k], m->work[k]);
         }
     cli_print(cli, "%-28s %s\n", "files", duration(m->writing, text));
+    if (m->once > 0)
+        cli_print(cli, "%-28s %s\n", "kernels, once", duration(m->once, text));
     cJSON_AddNumberToObject(to, "files", m->writing);
 }
 

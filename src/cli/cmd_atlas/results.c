@@ -3,9 +3,6 @@
 #include "cli/cmd_atlas/atlas.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +13,6 @@
 #include "cli/matrix.h"
 #include "cli/table.h"
 #include "clvox/files.h"
-#include "clvox/threads.h"
 
 /* A file, and its sidecar. kind: as of cli_atlas_sidecar. */
 static int claim(command *cli, const cli_atlas_request *r, int kind, bool of_subject, const char *path)
@@ -108,15 +104,6 @@ static void print_summary(FILE *to, const void *what)
     }
 }
 
-int cli_atlas_writers(const cli_atlas_request *r, double *scratch)
-{
-    const double each = (double)(2 << 20) * clvox_threads(),
-                 room = r->memory ? (double)r->limit / 3 : INFINITY;
-    const int count = (int)fmin(fmax(room / each, 1), CLI_ATLAS_TOGETHER);
-    *scratch = count * each;
-    return count;
-}
-
 int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result)
 {
     int *order = malloc((size_t)r->count * sizeof *order);
@@ -140,7 +127,7 @@ static int write_summary(const cli_atlas_request *r, const clvox_atlas_result *r
     return status;
 }
 
-/* ---- the list, and the mean of log J ---------------------------------------- */
+/* ---- the list -------------------------------------------------------------- */
 
 typedef struct subjects {
     const cli_atlas_request *r;
@@ -171,90 +158,18 @@ static void print_subjects(FILE *to, const void *what)
     }
 }
 
-/* Of whole numbers, so that the order of subjects changes no bit: 2^40 is a logarithm of 1. */
-static const double one = 0x1p40;
-
-static int write_mean(const clvox_grid *grid, const int64_t *sum, const char *path)
-{
-    clvox_volume *mean = NULL;
-    int status = clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &mean);
-    for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(grid); i++)
-        mean->data[i] = (float)((double)sum[i] / one);
-    if (status >= 0)
-        status = clvox_volume_write(mean, path);
-    clvox_volume_destroy(&mean);
-    return status;
-}
-
 /* ---- files of subjects ---------------------------------------------------- */
 
-typedef struct writing {
-    command *cli;
-    const cli_atlas_request *r;
-    int at;
-    const clvox_atlas_result *result;
-    atomic_int next;      /* subject */
-    pthread_mutex_t lock; /* guards the device and sum */
-    int64_t *sum;         /* of log J by their shares, a voxel each; NULL: no warps are written */
-} writing;
-
-static int log_jacobian(writing *w, const clvox_volume *warp, clvox_volume **log)
-{
-    clvox_jacobian_summary unused;
-    pthread_mutex_lock(&w->lock);
-    const int status = clvox_jacobian(w->cli->ctx, warp, NULL, 1, log, &unused);
-    pthread_mutex_unlock(&w->lock);
-    return status;
-}
-
-static void add_share(writing *w, double share, const clvox_volume *log)
-{
-    pthread_mutex_lock(&w->lock);
-    for (size_t i = 0; i < clvox_grid_voxels(&log->grid); i++)
-        w->sum[i] += llrint(one * share * (double)log->data[i]);
-    pthread_mutex_unlock(&w->lock);
-}
-
-/* Its warps and log J, by the process that has them, whose share goes into the mean; its affine by the
- * first process. */
-static int write_subject(writing *w, int subject)
+/* Their affines: the other files are on their way since the maps came. */
+static int write_affines(const cli_atlas_request *r, int at, const clvox_atlas_result *result)
 {
     int status = CLVOX_OK;
-    const clvox_atlas_map *m = &w->result->map[subject];
-    clvox_volume *log = NULL;
-    char path[CLI_ATLAS_MAPS][PATH_MAX];
-    for (int k = 0; k < CLI_ATLAS_MAPS; k++)
-        cli_atlas_map_path(w->r, subject, (cli_atlas_map)k, w->at, path[k]);
-    if (w->result->average && cli_is_first(w->cli))
-        CLI_TRY(clvox_affine_write(CLI_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path[CLI_ATLAS_AFFINE]));
-    if (m->labels) {
-        CLI_TRY(clvox_volume_write(m->labels, path[CLI_ATLAS_OWN_LABELS]));
-        clvox_store_rest(m->labels);
-    }
-    if (!w->sum || !m->warp)
-        goto end;
-    CLI_TRY(clvox_warp_write(m->warp, path[CLI_ATLAS_WARP]));
-    CLI_TRY(log_jacobian(w, m->warp, &log));
-    clvox_store_rest(m->warp);
-    CLI_TRY(clvox_warp_write(m->inverse_warp, path[CLI_ATLAS_INVERSE]));
-    clvox_store_rest(m->inverse_warp);
-    add_share(w, m->share, log);
-    status = clvox_volume_write(log, path[CLI_ATLAS_LOG_JACOBIAN]);
+    char path[PATH_MAX];
+    for (int i = 0; i < r->count; i++)
+        if (result->map[i].share > 0)
+            CLI_TRY(clvox_affine_write(CLI_MATRIX(result->map[i].matrix), CLVOX_AFFINE_ITK,
+                                       cli_atlas_map_path(r, i, CLI_ATLAS_AFFINE, at, path)));
 end:
-    clvox_volume_destroy(&log);
-    return status;
-}
-
-static int write_next(void *user, size_t index, int worker)
-{
-    int status = CLVOX_OK;
-    writing *w = user;
-    (void)index, (void)worker;
-    for (int i; status >= 0 && (i = atomic_fetch_add(&w->next, 1)) < w->r->count;)
-        if (w->result->map[i].share > 0)
-            status = write_subject(w, i);
-    if (status < 0) /* the other threads need not go on */
-        atomic_store(&w->next, w->r->count);
     return status;
 }
 
@@ -270,35 +185,29 @@ static void log_subjects(command *cli, const cli_atlas_request *r, int at, const
 }
 
 /* Of every subject; with warps also the mean of log J over the team, and the list of all. */
-static int write_subjects(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+static int write_subjects(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result,
+                          cli_atlas_maps *maps)
 {
     int status = CLVOX_OK;
     const bool there = !result->average, mine = !there && cli_is_first(cli);
-    const size_t n = there ? 0 : clvox_grid_voxels(&result->average->grid);
     char path[PATH_MAX];
-    double scratch;
-    writing w = {.cli = cli, .r = r, .at = at, .result = result, .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (r->warps && !(w.sum = calloc(n + 1, sizeof *w.sum)))
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    if (status >= 0 && !there)
-        status = clvox_parallel((size_t)cli_atlas_writers(r, &scratch), write_next, &w);
+    if (mine)
+        status = write_affines(r, at, result);
+    if (status >= 0)
+        status = cli_atlas_maps_wait(maps);
     CLI_TRY(clvox_team_agree(cli->team, status));
     log_subjects(cli, r, at, result);
     if (!r->warps)
         goto end;
-    if (cli->team && !there)
-        CLI_TRY(cli->team->sum(cli->team->user, w.sum, n));
     cli_atlas_path(r, CLI_ATLAS_MEAN_LOG_JACOBIAN, at, path);
-    status = mine ? write_mean(&result->average->grid, w.sum, path) : CLVOX_OK;
-    CLI_TRY(clvox_team_agree(cli->team, status));
+    if (!there)
+        CLI_TRY(cli_atlas_maps_mean(maps, cli, &result->average->grid, path));
     cli_log_output(cli, path);
     cli_atlas_path(r, CLI_ATLAS_SUBJECTS, at, path);
     status = mine ? cli_table_write(path, print_subjects, &(subjects){r, at, result}) : CLVOX_OK;
     CLI_TRY(clvox_team_agree(cli->team, status));
     cli_log_output(cli, path);
 end:
-    pthread_mutex_destroy(&w.lock);
-    free(w.sum);
     return status;
 }
 
@@ -337,10 +246,11 @@ end:
     return status;
 }
 
-int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result,
+                    cli_atlas_maps *maps)
 {
     int status = CLVOX_OK;
-    CLI_TRY(write_subjects(cli, r, at, result));
+    CLI_TRY(write_subjects(cli, r, at, result, maps));
     CLI_TRY(clvox_team_agree(cli->team, cli_is_first(cli) ? write_template(cli, r, at, result) : CLVOX_OK));
     if (r->derivatives)
         status = clvox_team_agree(cli->team, cli_is_first(cli) ? cli_atlas_write_sidecars(cli, r, at, result)
