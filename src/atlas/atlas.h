@@ -38,6 +38,7 @@ typedef struct clv_atlas_member {
     clvox_volume *image; /* on one scale; NULL: its base was 0 from the start, or another member has it */
     clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* of the other channels */
     double largest[CLVOX_ATLAS_CHANNELS];            /* absolute values in these */
+    double took;                                     /* seconds of its last deformable registration */
     double affine[4][4]; /* of the linear rounds */
     /* Its matrix is that, or for a template of a regression centred anew; no warps before the end. */
     clvox_atlas_map map;
@@ -117,6 +118,10 @@ int clv_atlas_devices_open(clv_atlas_run *a, clvox_context *first);
 void clv_atlas_devices_close(clv_atlas_run *a);
 /* The same for each device, on a thread of its own. A failure is told as of clv_atlas_each. */
 int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, void *user), void *user);
+
+/* Writes a buffer of the device, by its thread: ordinary host memory goes through pinned pieces by several
+ * threads, as one thread of the driver takes three times as long. */
+int clv_atlas_upload(clv_atlas_run *a, int device, const void *from, size_t bytes, clv_buffer *to);
 
 /* ---- maps during deformable rounds (fields.c): of one subject only one thread at a time ---- */
 

@@ -315,7 +315,7 @@ static int prepare(clv_atlas_run *a, int device, void *user)
                                   {&made, bytes, "composed displacement field"}};
     CLV_TRY(clv_pool_take(ctx, moves, 2));
     CLV_TRY(clv_pool_take(ctx, rooms, 2));
-    CLV_TRY(clv_buffer_write(ctx, given, 0, a->center->mean, bytes));
+    CLV_TRY(clv_atlas_upload(a, device, a->center->mean, bytes, given));
     CLV_TRY(exponential(ctx, &a->grid, given, -1, &m->to_middle[number], &made));
     CLV_TRY(exponential(ctx, &a->grid, given, 1, &m->from_middle[number], &made));
     status = clv_finish(ctx);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "runtime/device/host.h"
 #include "base/progress.h"
+#include "clvox/threads.h"
 
 /* ---- devices ------------------------------------------------------------- */
 
@@ -120,6 +121,7 @@ void clv_atlas_rest(const clv_atlas_run *a, const clv_atlas_member *s)
 typedef struct queue {
     clv_atlas_run *a;
     const clv_atlas_step *step;
+    int *order;      /* of subjects: those that took longest before are the first */
     int *next, *own; /* of each device: it has taken or left those before, and of those whose maps it has */
     bool *taken;     /* of each subject */
     double factor;   /* of all subjects against those that take the step here */
@@ -158,14 +160,14 @@ static clv_atlas_member *next_of(queue *q, int device)
 {
     clv_atlas_run *a = q->a;
     while (q->status >= 0 && q->own[device] < a->count) { /* their new maps can lie where the old ones are */
-        const int i = q->own[device]++;
+        const int i = q->order[q->own[device]++];
         if (!q->taken[i] && takes_part(q, &a->s[i]) && has_maps(q, &a->s[i], device)) {
             q->taken[i] = true;
             return &a->s[i];
         }
     }
     while (q->status >= 0 && q->next[device] < a->count) {
-        const int i = q->next[device]++;
+        const int i = q->order[q->next[device]++];
         if (!q->taken[i] && may_take(q, &a->s[i], device)) {
             q->taken[i] = true;
             return &a->s[i];
@@ -179,9 +181,11 @@ static void expect_next(const queue *q, int device)
 {
     const clv_atlas_run *a = q->a;
     int ahead = a->devices;
-    for (int i = q->next[device]; i < a->count && ahead; i++)
+    for (int k = q->next[device]; k < a->count && ahead; k++) {
+        const int i = q->order[k];
         if (!q->taken[i] && may_take(q, &a->s[i], device) && !--ahead)
             clv_atlas_expect(a, &a->s[i], q->step->reads);
+    }
 }
 
 /* A failure of what stands at place; others are stopped for it, which hides none. With the lock held. */
@@ -215,6 +219,8 @@ static void *work(void *argument)
         if (status >= 0 && q->step->name != CLVOX_ATLAS_WORKS)
             clv_atlas_timed(a, q->step->name, mark);
         pthread_mutex_lock(&a->lock);
+        if (q->step->name == CLVOX_ATLAS_DEFORMABLE)
+            s->took = clv_seconds() - mark;
         a->under_way[self->device] = 0;
         a->done += q->factor * q->step->work;
         if (status >= 0)
@@ -247,25 +253,58 @@ static int run_threads(queue *q, void *(*part)(void *))
     return q->status < 0 ? clvox_fail((clvox_status)q->status, "%s", q->sentence) : CLVOX_OK;
 }
 
+typedef struct lengthy {
+    double seconds;
+    int subject;
+} lengthy;
+
+static int longer_first(const void *a, const void *b)
+{
+    const lengthy *x = a, *y = b;
+    return x->seconds != y->seconds ? (x->seconds < y->seconds) - (x->seconds > y->seconds)
+                                    : x->subject - y->subject;
+}
+
+/* So that devices end together. Where volumes are on disk they stay in one order, as the first ones are in
+ * memory. */
+static int put_in_order(queue *q)
+{
+    const clv_atlas_run *a = q->a;
+    const bool known = q->step->name == CLVOX_ATLAS_DEFORMABLE && !a->o->store;
+    lengthy *all = calloc((size_t)a->count, sizeof *all);
+    if (!all)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int i = 0; i < a->count; i++)
+        all[i] = (lengthy){known ? a->s[i].took : 0, i};
+    qsort(all, (size_t)a->count, sizeof *all, longer_first);
+    for (int i = 0; i < a->count; i++)
+        q->order[i] = all[i].subject;
+    free(all);
+    return CLVOX_OK;
+}
+
 int clv_atlas_each(clv_atlas_run *a, const clv_atlas_step *step)
 {
     int status = CLVOX_OK, mine = 0;
     queue q = {.a = a, .step = step};
     const double before = a->done;
+    q.order = calloc((size_t)a->count, sizeof *q.order);
     a->registering = step->name == CLVOX_ATLAS_DEFORMABLE;
     q.next = calloc((size_t)a->devices, sizeof *q.next);
     q.own = calloc((size_t)a->devices, sizeof *q.own);
     q.taken = calloc((size_t)a->count, sizeof *q.taken);
-    if (!q.next || !q.own || !q.taken) {
+    if (!q.order || !q.next || !q.own || !q.taken) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
+    CLV_TRY(put_in_order(&q));
     for (int i = 0; i < a->count; i++)
         mine += takes_part(&q, &a->s[i]);
     q.factor = mine ? (double)a->count / mine : 1;
     status = run_threads(&q, work);
     a->done = before + a->count * step->work;
 end:
+    free(q.order);
     free(q.next);
     free(q.own);
     free(q.taken);
@@ -289,4 +328,46 @@ int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, 
 {
     queue q = {.a = a, .every = take, .user = user};
     return clvox_team_agree(a->o->team, run_threads(&q, work_once));
+}
+
+/* ---- from the host ---------------------------------------------------------- */
+
+enum { PIECE = 1 << 20 }; /* bytes */
+
+typedef struct upload {
+    clvox_context *ctx;
+    const char *from;
+    char *room; /* of pieces, as many as slots */
+    clv_buffer *to;
+    size_t bytes, slots;
+    pthread_mutex_t lock; /* one thread sends at a time */
+} upload;
+
+/* Every slots-th piece from `slot` on. */
+static int send(void *user, size_t slot, int unused)
+{
+    int status = CLVOX_OK;
+    upload *u = user;
+    char *piece = u->room + slot * PIECE;
+    (void)unused;
+    for (size_t at = slot * PIECE; at < u->bytes && status >= 0; at += u->slots * PIECE) {
+        const size_t bytes = u->bytes - at < PIECE ? u->bytes - at : PIECE;
+        memcpy(piece, u->from + at, bytes);
+        pthread_mutex_lock(&u->lock);
+        status = clv_buffer_write(u->ctx, u->to, at, piece, bytes);
+        pthread_mutex_unlock(&u->lock);
+    }
+    return status;
+}
+
+int clv_atlas_upload(clv_atlas_run *a, int device, const void *from, size_t bytes, clv_buffer *to)
+{
+    const clv_pinned *room = a->places[device].pieces;
+    const size_t slots = room ? room->bytes / PIECE : 0;
+    if (slots < 2 || clvox_context_limits(a->ctx[device])->type != CLVOX_DEVICE_GPU)
+        return clv_buffer_write(a->ctx[device], to, 0, from, bytes);
+    upload u = {a->ctx[device], from, room->data, to, bytes, slots, PTHREAD_MUTEX_INITIALIZER};
+    const int status = clvox_parallel(slots, send, &u);
+    pthread_mutex_destroy(&u.lock);
+    return status;
 }

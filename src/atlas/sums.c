@@ -38,7 +38,7 @@ void clv_atlas_sums_close(clv_atlas_sums *s)
 void clv_atlas_sums_clear(clv_atlas_sums *s)
 {
     for (int i = 0; s->of && i < s->a->devices; i++)
-        clv_buffer_destroy(&s->of[i]);
+        clv_pool_release(&(clv_request){&s->of[i], 0, ""}, 1);
 }
 
 int clv_atlas_sums_on(clv_atlas_sums *s, int device, clv_buffer **sum)
