@@ -22,10 +22,12 @@ typedef struct header {
 } header;
 
 /* FNV-1a; the two words of a key differ in their start. */
+static const uint64_t PRIME = 0x100000001b3ull;
+
 static uint64_t hash(uint64_t h, const unsigned char *data, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
-        h = (h ^ data[i]) * 0x100000001b3ull;
+        h = (h ^ data[i]) * PRIME;
     return h;
 }
 
@@ -36,9 +38,14 @@ clv_cache_key clv_cache_key_start(void)
 
 void clv_cache_key_add(clv_cache_key *key, const char *text)
 {
-    size_t bytes = strlen(text) + 1; /* with its end, so that "ab","c" is not "a","bc" */
-    for (int i = 0; i < 2; i++)
-        key->word[i] = hash(key->word[i], (const unsigned char *)text, bytes);
+    const size_t bytes = strlen(text) + 1;                /* with its end, so that "ab","c" is not "a","bc" */
+    uint64_t first = key->word[0], second = key->word[1]; /* neither waits for the other */
+    for (size_t i = 0; i < bytes; i++) {
+        const unsigned char one = (unsigned char)text[i];
+        first = (first ^ one) * PRIME;
+        second = (second ^ one) * PRIME;
+    }
+    key->word[0] = first, key->word[1] = second;
 }
 
 char *clv_cache_dir(void)

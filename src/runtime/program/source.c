@@ -72,7 +72,9 @@ static int paste(const char *name, FILE *to, int depth)
     for (const char *line = text; *line; line += line_length(line)) {
         char inner[64];
         number++;
-        if (sscanf(line, "#include \"%63[^\"\n]\"", inner) == 1) {
+        /* sscanf looks for the end of all that follows. */
+        if (line[0] == '#' && !strncmp(line, "#include \"", 10) &&
+            sscanf(line, "#include \"%63[^\"\n]\"", inner) == 1) {
             CLV_TRY(paste(inner, to, depth + 1));
             fprintf(to, "\n#line %d \"%s\"\n", number + 1, name);
         } else {
