@@ -14,6 +14,9 @@
 /* Voxels that travel at once, and voxels of one piece of work. */
 enum { CHUNK = 1 << 20, PIECE = 1 << 14 };
 
+/* Pinning memory for a chunk takes as long as the driver's own copies of so many. */
+enum { WORTH_PINNING = 4 };
+
 void clv_field_frame(const clvox_grid *grid, double to_ras[3][3])
 {
     double spacing[3];
@@ -286,10 +289,12 @@ static int download(clvox_context *ctx, const clv_buffer *field, const clvox_gri
     int status = CLVOX_OK;
     size_t voxels = clvox_grid_voxels(grid), chunk = voxels < CHUNK ? voxels : CHUNK, strides[2];
     clvox_volume *made = NULL;
-    float *values = NULL;
+    float *values = NULL, *own = NULL;
     *out = NULL;
     CLV_TRY(clv_volume_room(shown, 3, CLVOX_KIND_DISPLACEMENT, &made));
-    if (field && !(values = clv_large(3 * chunk * sizeof *values))) {
+    if (field && voxels >= (size_t)WORTH_PINNING * CHUNK)
+        values = clv_staging(ctx, 3 * chunk * sizeof *values);
+    if (field && !values && !(values = own = clv_large(3 * chunk * sizeof *values))) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
         goto end;
     }
@@ -312,7 +317,7 @@ static int download(clvox_context *ctx, const clv_buffer *field, const clvox_gri
     made = NULL;
 end:
     clvox_volume_destroy(&made);
-    clv_large_free(values);
+    clv_large_free(own);
     return status;
 }
 

@@ -303,6 +303,7 @@ void clvox_context_destroy(clvox_context **context)
     if (ctx->queue)
         clFinish(ctx->queue);
     clv_pool_spare(ctx, 0);
+    clv_pinned_destroy(&ctx->staging);
     clv_timing_drop(ctx);
     clv_compilers_free(ctx);
     clv_ahead_release(ctx);

@@ -80,6 +80,7 @@ struct clvox_context {
     clv_spare spare[CLV_MOST_SPARES]; /* the oldest first */
     int spares;
     size_t spare_bytes, spare_most; /* of device memory */
+    struct clv_pinned *staging;     /* as clv_staging gives it; NULL: nobody has asked */
     clv_built **built;
     int built_count, built_room;
     clv_memo *memo;

@@ -305,6 +305,15 @@ void clv_pinned_destroy(clv_pinned **pinned)
     *pinned = NULL;
 }
 
+void *clv_staging(clvox_context *ctx, size_t bytes)
+{
+    if (ctx->limits.type != CLVOX_DEVICE_GPU)
+        return NULL;
+    if (ctx->staging && ctx->staging->bytes < bytes)
+        clv_pinned_destroy(&ctx->staging);
+    return ctx->staging || clv_pinned_create(ctx, bytes, &ctx->staging) >= 0 ? ctx->staging->data : NULL;
+}
+
 size_t clv_peak_start(clvox_context *ctx)
 {
     ctx->peak = ctx->allocated;

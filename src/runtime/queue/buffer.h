@@ -53,6 +53,10 @@ typedef struct clv_pinned {
 int clv_pinned_create(clvox_context *ctx, size_t bytes, clv_pinned **out);
 void clv_pinned_destroy(clv_pinned **pinned); /* NULL is legal */
 
+/* So many bytes of pinned memory, which the context keeps: for a function that is done with it before it
+ * returns. NULL: on CPU devices, and where there is none. */
+void *clv_staging(clvox_context *ctx, size_t bytes);
+
 /* Starts to watch the device memory that buffers take, and returns what they
  * take now; clv_peak_bytes says the most since then. */
 size_t clv_peak_start(clvox_context *ctx);
