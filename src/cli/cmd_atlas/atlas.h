@@ -116,8 +116,8 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
 /* Subjects whose files are written side by side: more would not be faster, as each file is compressed by
  * many threads. */
 enum { CLI_ATLAS_TOGETHER = 4 };
-/* How many of them; fewer where memory is limited and their scratch, two MiB for each thread of each, would be
- * more than a third of it. Bytes of that scratch. */
+/* How many of them; fewer where memory is limited and their scratch, two MiB for each thread of each, would
+ * be more than a third of it. Bytes of that scratch. */
 int cli_atlas_writers(const cli_atlas_request *r, double *scratch);
 
 /* Subjects' maps on their way to files, and the sum of log J. */
