@@ -108,6 +108,10 @@ json k.json '"scale" in j["result"]["suspicions"]'
 rm -f k_affine.txt
 exits 1 clvox register $doubtful -o k --strict; says 'looks wrong'; exists k_affine.txt; exists k.json
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --strict -q; quiet
+printf -- '-1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' > mirror.txt
+exits 0 clvox apply -i p_moving.nii.gz -r p_moving.nii.gz -t mirror.txt -o mirrored.nii
+exits 1 clvox register -f p_fixed.nii.gz -m mirrored.nii -o k --deform none --strict -q; says 'are left and right exchanged'
+json k.json 'j["result"]["suspicions"] == ["mirrored"]'
 
 begin "an orientation that is assumed is said"
 exits 0 clvox apply -i p_moving.nii.gz -r p_moving.nii.gz -o unplaced.nii

@@ -159,6 +159,103 @@ static void a_part(void **state)
     clvox_volume_destroy(&part);
 }
 
+/* An image with its first axis, from right to left, the other way round in the voxels. */
+static clvox_volume *other_way_round(const clvox_volume *from)
+{
+    clvox_volume *to;
+    const int n = from->grid.size[0];
+    assert_ok(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &to));
+    for (size_t i = 0; i < clvox_grid_voxels(&from->grid); i++)
+        to->data[i] = from->data[i / (size_t)n * (size_t)n + (size_t)(n - 1) - i % (size_t)n];
+    return to;
+}
+
+static double in_place(double value)
+{
+    return value;
+}
+
+static double in_another_contrast(double value)
+{
+    return value > .05 ? 1.1 - value : value;
+}
+
+static void recolour(clvox_volume *volume, double (*of)(double))
+{
+    for (size_t i = 0; i < clvox_grid_voxels(&volume->grid); i++)
+        volume->data[i] = (float)of((double)volume->data[i]);
+}
+
+/* Left and right exchanged in the voxels, of whatever contrast and by whatever linear part with rotations, or by the
+ * header, turned as well or not. */
+static void exchanged_sides(void **state)
+{
+    (void)state;
+    static double (*const contrasts[])(double) = {in_place, in_another_contrast};
+    static const clvox_linear kinds[] = {CLVOX_LINEAR_AFFINE, CLVOX_LINEAR_RIGID};
+    static const double headers[2][3][3] = {{{-1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+                                            {{0, 1, 0}, {1, 0, 0}, {0, 0, 1}}};
+    double found[4][4], moved[4][4];
+    for (int k = 0; k < 4; k++) {
+        clvox_register_options o;
+        clvox_volume *as_is = other_way_round(shared.moving), *exchanged = other_way_round(as_is),
+                     *swap = as_is;
+        as_is = exchanged;
+        exchanged = swap;
+        recolour(as_is, contrasts[k / 2]);
+        recolour(exchanged, contrasts[k / 2]);
+        clvox_register_defaults(&o);
+        o.deform = CLVOX_DEFORM_NONE;
+        o.linear = kinds[k % 2];
+        for (int side = 0; side < 2; side++) {
+            clvox_register_result r;
+            assert_ok(pair_register(ctx, shared.fixed, side ? exchanged : as_is, NULL, NULL, &o, &r));
+            assert_that(!!(r.suspicions & CLVOX_SUSPECT_MIRRORED) == side, "%d, %d: %#x", k, side,
+                        r.suspicions);
+            clvox_register_result_destroy(&r);
+        }
+        clvox_volume_destroy(&as_is);
+        clvox_volume_destroy(&exchanged);
+    }
+    clv_matrix_identity(moved);
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < 9; i++)
+            moved[i / 3][i % 3] = headers[k][i / 3][i % 3];
+        assert_int_equal(through(shared.moving, CLVOX_METRIC_MI, CLV_MATRIX(moved), found),
+                         CLVOX_SUSPECT_MIRRORED);
+    }
+}
+
+/* Images whose halves are alike, and those too small to tell, are no mirror images. */
+static void alike_sides(void **state)
+{
+    (void)state;
+    static const int tiny[3] = {9, 10, 8};
+    static const double edge[3] = {4, 4, 4};
+    clvox_register_options o;
+    clvox_volume *image[2];
+    clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_NONE;
+    for (int k = 0; k < 2; k++) {
+        const clvox_volume *from = k ? shared.moving : shared.fixed;
+        image[k] = other_way_round(from);
+        for (size_t i = 0; i < clvox_grid_voxels(&from->grid); i++)
+            image[k]->data[i] = .5f * (image[k]->data[i] + from->data[i]);
+    }
+    clvox_register_result r;
+    assert_ok(pair_register(ctx, image[0], image[1], NULL, NULL, &o, &r));
+    assert_int_equal(r.suspicions & CLVOX_SUSPECT_MIRRORED, 0);
+    clvox_register_result_destroy(&r);
+    for (int k = 0; k < 2; k++)
+        clvox_volume_destroy(&image[k]);
+    pair small;
+    pair_make(&small, tiny, edge, false, 1, 5);
+    image[0] = other_way_round(small.moving);
+    assert_int_equal(suspicions(small.fixed, image[0], CLVOX_DEFORM_NONE, 1, 1) & CLVOX_SUSPECT_MIRRORED, 0);
+    clvox_volume_destroy(&image[0]);
+    pair_free(&small);
+}
+
 static void one_voxel(void **state)
 {
     (void)state;
@@ -248,6 +345,8 @@ int main(void)
     test_case(a_turned_header, "a header that is turned by 180 degrees is found");
     test_case(other_units, "a header in other units is found and said");
     test_case(a_part, "a small part of a head is no head in other units");
+    test_case(exchanged_sides, "left and right exchanged are said, and only then");
+    test_case(alike_sides, "symmetric images and tiny ones are not called mirrored");
     test_case(one_voxel, "an image with one voxel is called too little");
     test_case(too_few_voxels, "too few voxels at the finest level are called too few");
     test_case(levels_undone, "levels that were all undone are said");

@@ -15,7 +15,9 @@ static const struct {
     const char *name, *sentence;
 } all_doubts[] = {
     {CLVOX_SUSPECT_OVERLAP, "overlap", "less than a tenth of the smaller image lies in the other"},
-    {CLVOX_SUSPECT_SCALE, "scale", "the linear part scales by less than 1/2 or more than 2, or one axis 1.28 times as much as another, or mirrors: "
+    {CLVOX_SUSPECT_SCALE, "scale",
+     "the linear part scales by less than 1/2 or more than 2, or one axis 1.28 times as much as another, or "
+     "mirrors: "
      "check the headers, and whether both images show the same"},
     {CLVOX_SUSPECT_METRIC, "metric", "the images are less alike at the end than before"},
     {CLVOX_SUSPECT_FOLDS, "folds", "the deformation folds"},
@@ -30,6 +32,8 @@ static const struct {
     {CLVOX_SUSPECT_STILL, "still", "the deformation moved nothing: its steps made the images less alike"},
     {CLVOX_SUSPECT_UNLIKE, "unlike",
      "measures that were not optimised say that the images became less alike; look at the picture"},
+    {CLVOX_SUSPECT_MIRRORED, "mirrored",
+     "the mirrored moving image fits better: are left and right exchanged in a header, or in the voxels?"},
 };
 enum { DOUBTS = sizeof all_doubts / sizeof *all_doubts };
 

@@ -102,12 +102,14 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
     clvox_metric metric = stage->metric, coarse = clv_metric_find(metric)->coarse;
     const linear_level *level = stage->level;
     bool done = false;
+    stage->detailed = false;
     CLV_TRY(linear_optimise(stage, &(linear_climb){{2, coarse, stage->bins, stiff}, 8, .05 * level[2].mm},
                             states, count));
     CLV_TRY(linear_sort(stage, states, &count, level[2].mm));
     count = count < 5 ? count : 5;
     if (clv_metric_find(metric)->detail && count > 0) {
         CLV_TRY(linear_refine_detail(stage, start, states, count, &done));
+        stage->detailed = done;
         if (done)
             goto end;
     }
@@ -152,15 +154,18 @@ static int turn(linear_stage *stage, linear_state *state)
     if (count == 0)
         return CLVOX_OK;
     both[0] = *state;
-    bool differ = stage->run->contrasts_differ;
+    bool differ = stage->run->contrasts_differ, detailed = stage->detailed;
     CLV_TRY(refine(stage, state, turned, count));
     bool turned_differ = stage->run->contrasts_differ;
     stage->run->contrasts_differ = differ;
+    bool turned_detailed = stage->detailed;
+    stage->detailed = detailed;
     both[1] = turned[0];
     CLV_TRY(look_at(stage, both, 2));
     if (both[1].value > MARGIN * both[0].value) {
         *state = both[1];
         stage->run->contrasts_differ = turned_differ;
+        stage->detailed = turned_detailed;
     } else {
         stage->run->suspicions |= CLVOX_SUSPECT_TURNED;
     }
@@ -193,6 +198,7 @@ static int find(clv_registration *run, double *value)
     linear_stage stage = {.run = run, .metric = o->linear_metric, .bins = o->linear_bins};
     linear_state start, states[ROOM], given[4];
     int count = 0;
+    bool mirrored;
     if (o->init == CLVOX_INIT_MATRIX && run->exchanged)
         CLV_TRY(clv_matrix_invert(o->matrix, run->matrix));
     else if (o->init == CLVOX_INIT_MATRIX)
@@ -232,6 +238,9 @@ static int find(clv_registration *run, double *value)
     if (count > 0 && isfinite(states[0].value)) {
         if (searches(o))
             CLV_TRY(turn(&stage, &states[0]));
+        CLV_TRY(linear_mirrored(&stage, &states[0], &mirrored));
+        if (mirrored)
+            run->suspicions |= CLVOX_SUSPECT_MIRRORED;
         linear_to_matrix(&stage, &states[0], run->matrix);
     }
     if (value && count > 0) {

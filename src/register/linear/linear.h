@@ -44,6 +44,7 @@ typedef struct linear_stage {
     linear_level level[LINEAR_LEVELS + 2];
     clv_buffer *fixed_masks[LINEAR_LEVELS], *moving_masks[LINEAR_LEVELS];
     linear_shape fixed, moving;
+    bool detailed;         /* level LINEAR_DETAIL + 1 has been filled, and is what a state was refined by */
     bool flat;             /* an image is constant: there is nothing to align */
     bool thin;             /* an image of one slice: no rotation out of its plane is known */
     double thin_axis[3];   /* its normal in the fixed world */
@@ -124,6 +125,9 @@ double linear_rotation(int i, int count, double rotation[3][3]);
  * better than where state leads, by the search's own measure and clearly: at most room states in falling order,
  * *found of them (orientation.c). */
 int linear_turned(linear_stage *stage, const linear_state *state, linear_state *better, int room, int *found);
+
+/* Whether the moving image, mirrored, fits the fixed one clearly better than by state (mirror.c). */
+int linear_mirrored(linear_stage *stage, const linear_state *state, bool *mirrored);
 
 /* Where the start is as good already, nothing has been gained: it stays
  * (linear.c). */

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Headers that mirror: an image whose left and right are exchanged is aligned as well as any, as heads are nearly
+ * symmetric. What is not symmetric tells: the moving image is mirrored, aligned as well as it goes, and both are
+ * compared with the fixed image window by window. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "op/image/resample.h"
+#include "register/linear/linear.h"
+
+/* Planes to mirror in, their normals about 20 degrees apart; of them so many are improved at 12 mm, and of those at 8 mm,
+ * in at most so many steps. */
+enum { PLANES = 48, IMPROVED = 8, LAST = 2, FIRST_STEPS = 5, STIFF_STEPS = 8, STEPS = 12, FINE_STEPS = 20 };
+/* The level that is compared, of 4 mm; its images, and their sums. */
+enum { LEVEL = 1, IMAGES = 3, SUMS = 10 };
+/* Windows reach so many mm of the level to either side: of 28 mm, heads differ most from their mirror images. */
+static const double REACH = 3;
+/* A window counts where half of the fixed image is brighter than BRIGHT of its range and varies by SHOWS. */
+static const double BRIGHT = .25, SHOWS = .05;
+/* A variance that counts as none, and a difference of squared correlations that counts in full, so that a few windows do
+ * not decide. */
+static const double NONE = 1e-3, CLEAR = .05;
+/* So many windows have to be seen side by side, and so much better the mirrored image has to be, of -1 to 1. Right results
+ * have -.66 (the same head) to .05 (77 pairs of heads and of brains). */
+static const double LEAST_WINDOWS = 27, MARGIN = .065;
+
+/* The state after a reflection in the plane through the fixed centre with this normal. */
+static void reflect(const linear_state *from, const double normal[3], linear_state *to)
+{
+    *to = *from;
+    for (int i = 0; i < 3; i++) {
+        double along = 0;
+        for (int k = 0; k < 3; k++)
+            along += from->linear[i][k] * normal[k];
+        for (int j = 0; j < 3; j++)
+            to->linear[i][j] -= 2 * along * normal[j];
+    }
+}
+
+/* Half of a sphere, evenly: a spiral by the golden angle. */
+static void normal_of(int i, double normal[3])
+{
+    const double z = (i + .5) / PLANES, angle = i * M_PI * (3 - sqrt(5)), r = sqrt(1 - z * z);
+    normal[0] = r * cos(angle);
+    normal[1] = r * sin(angle);
+    normal[2] = z;
+}
+
+/* A part of the way from coarse to fine. */
+typedef struct stretch {
+    linear_climb climb;
+    int kept;     /* of the states, before the climb */
+    double apart; /* mm, of those that are kept */
+} stretch;
+
+/* The best map of the mirrored moving image goes to *best; its value is -INFINITY where there is none. */
+static int fit(linear_stage *stage, const linear_state *state, linear_state *best)
+{
+    int status = CLVOX_OK, coarsest = LINEAR_LEVELS - 1, count = PLANES;
+    const clv_metric_row *metric = clv_metric_find(stage->metric);
+    const clvox_linear kind = stage->run->options->linear;
+    const clvox_linear stiff = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
+    const bool detail = stage->detailed;
+    const clvox_metric coarse = detail ? CLVOX_METRIC_NCC : metric->coarse,
+                       fine = detail ? CLVOX_METRIC_NCC : stage->metric;
+    const int bins = detail ? 8 : stage->bins, above = detail ? LINEAR_DETAIL : 0;
+    const double far = stage->level[coarsest].mm, near = stage->level[LEVEL + 1].mm,
+                 mm = stage->level[LEVEL].mm;
+    const linear_measure search = {coarsest, metric->search, LINEAR_SEARCH_BINS, stiff};
+    const stretch way[] = {
+        {{search, FIRST_STEPS, .1 * far}, IMPROVED, 0},
+        {{{above + LEVEL + 1, coarse, bins, stiff}, STIFF_STEPS, .05 * near}, IMPROVED, far},
+        {{{above + LEVEL + 1, coarse, bins, kind}, STEPS, .02 * near}, LAST, .5 * near},
+        {{{above + LEVEL, fine, bins, kind}, FINE_STEPS, .02 * mm}, 1, .25 * near},
+    };
+    linear_state *states = malloc(sizeof *states * PLANES);
+    best->value = -INFINITY;
+    if (!states)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+    for (int i = 0; i < PLANES; i++) {
+        double normal[3];
+        normal_of(i, normal);
+        reflect(state, normal, &states[i]);
+    }
+    CLV_TRY(linear_evaluate(stage, &search, states, count, false));
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        CLV_TRY(linear_sort(stage, states, &count, way[i].apart));
+        count = count < way[i].kept ? count : way[i].kept;
+        if (count > 0)
+            CLV_TRY(linear_optimise(stage, &way[i].climb, states, count));
+    }
+    if (count > 0)
+        *best = states[0];
+end:
+    free(states);
+    return status;
+}
+
+/* Sums over 2 reach + 1 values along an axis, in place; beyond the border there are none. */
+static void box(float *values, const int size[3], int axis, int reach, float *line)
+{
+    const int n = size[axis];
+    const size_t stride = axis == 0 ? 1 : axis == 1 ? (size_t)size[0] : (size_t)size[0] * (size_t)size[1];
+    const size_t voxels = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    if (axis == 0) {
+        for (size_t start = 0; start < voxels; start += (size_t)n) {
+            double sum = 0;
+            for (int i = 0; i < n && i < reach; i++)
+                sum += (double)values[start + (size_t)i];
+            for (int i = 0; i < n; i++) {
+                sum += i + reach < n ? (double)values[start + (size_t)(i + reach)] : 0;
+                line[i] = (float)sum;
+                sum -= i - reach >= 0 ? (double)values[start + (size_t)(i - reach)] : 0;
+            }
+            memcpy(values + start, line, sizeof *line * (size_t)n);
+        }
+        return;
+    }
+    /* Rows that lie side by side in memory together. */
+    float *sum = line, *plane = line + stride;
+    for (size_t start = 0; start < voxels; start += stride * (size_t)n) {
+        float *from = values + start;
+        memcpy(plane, from, sizeof *plane * stride * (size_t)n);
+        memset(sum, 0, sizeof *sum * stride);
+        for (int i = -reach; i < n; i++) {
+            const float *in = i + reach < n ? plane + stride * (size_t)(i + reach) : NULL;
+            const float *out = i - reach - 1 >= 0 ? plane + stride * (size_t)(i - reach - 1) : NULL;
+            for (size_t k = 0; k < stride; k++)
+                sum[k] += (in ? in[k] : 0) - (out ? out[k] : 0);
+            if (i >= 0)
+                memcpy(from + stride * (size_t)i, sum, sizeof *sum * stride);
+        }
+    }
+}
+
+static double squared_correlation(double n, double f, double m, double ff, double mm, double fm)
+{
+    const double c = fm / n - f / n * m / n, vf = ff / n - f / n * f / n, vm = mm / n - m / n * m / n;
+    return c * c / ((fmax(vf, 0) + NONE) * (fmax(vm, 0) + NONE));
+}
+
+/* A quarter, a half and a quarter of three neighbours along each axis: 4 mm are noisier than what is compared. */
+static void smooth(float *values, const int size[3])
+{
+    const size_t voxels = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    size_t stride = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        const size_t line = stride * (size_t)size[axis];
+        for (size_t start = 0; start < voxels; start += line)
+            for (size_t k = 0; k < stride; k++) {
+                float before = values[start + k];
+                for (size_t i = start + k; i < start + line; i += stride) {
+                    const float here = values[i],
+                                after = i + stride < start + line ? values[i + stride] : here;
+                    values[i] = .25f * (before + after) + .5f * here;
+                    before = here;
+                }
+            }
+        stride = line;
+    }
+}
+
+/* How much better the third image fits the first than the second does, -1 to 1, and by how many windows. Their places
+ * are those that all show. */
+static void compare(float *image, size_t n, const int size[3], const int reach[3], float *sums,
+                    float *scratch, double *better, double *windows)
+{
+    const float *f = image, *a = image + n, *b = image + 2 * n;
+    const double volume = (2. * reach[0] + 1) * (2. * reach[1] + 1) * (2. * reach[2] + 1);
+    double sum = 0, count = 0;
+    for (size_t k = 0; k < IMAGES; k++)
+        smooth(image + k * n, size);
+    for (size_t i = 0; i < n; i++) {
+        const bool known = isfinite(f[i]) && isfinite(a[i]) && isfinite(b[i]);
+        const float v[SUMS] = {1,           f[i],        a[i],        b[i],        f[i] * f[i],
+                               a[i] * a[i], b[i] * b[i], f[i] * a[i], f[i] * b[i], (double)f[i] > BRIGHT};
+        for (size_t k = 0; k < SUMS; k++)
+            sums[k * n + i] = known ? v[k] : 0;
+    }
+    for (size_t k = 0; k < SUMS; k++)
+        for (int axis = 0; axis < 3; axis++)
+            box(sums + k * n, size, axis, reach[axis], scratch);
+    for (size_t i = 0; i < n; i++) {
+        double s[SUMS];
+        for (size_t k = 0; k < SUMS; k++)
+            s[k] = (double)sums[k * n + i];
+        if (s[0] < .5 * volume || s[9] < .5 * s[0] || s[4] / s[0] - s[1] / s[0] * s[1] / s[0] < SHOWS * SHOWS)
+            continue;
+        const double first = squared_correlation(s[0], s[1], s[2], s[4], s[5], s[7]);
+        const double second = squared_correlation(s[0], s[1], s[3], s[4], s[6], s[8]);
+        sum += tanh((second - first) / CLEAR);
+        count++;
+    }
+    *better = count > 0 ? sum / count : 0;
+    *windows = count / volume;
+}
+
+static int warp(linear_stage *stage, const linear_state *state, clv_buffer *out)
+{
+    const linear_level *level = &stage->level[LEVEL];
+    double matrix[4][4];
+    clv_map map;
+    linear_to_matrix(stage, state, matrix);
+    clv_map_between(&level->fixed_grid, &level->moving_grid, CLV_MATRIX(matrix), 0, &map);
+    return clv_warp(stage->run->ctx, CLV_VOLUME(level->moving[0], level->moving_grid.size), &map, NULL,
+                    CLV_LINEAR, NAN, CLV_VOLUME(out, level->fixed_grid.size));
+}
+
+int linear_mirrored(linear_stage *stage, const linear_state *state, bool *mirrored)
+{
+    int status = CLVOX_OK, reach[3];
+    clvox_context *ctx = stage->run->ctx;
+    const linear_level *level = &stage->level[LEVEL];
+    const int *size = level->fixed_grid.size;
+    size_t n = clvox_grid_voxels(&level->fixed_grid), bytes = n * sizeof(float);
+    float *image = NULL;
+    linear_state other;
+    double edge[3], better, windows;
+    *mirrored = false;
+    if (stage->thin || linear_parameters(stage->run->options->linear) < linear_parameters(CLVOX_LINEAR_RIGID))
+        return CLVOX_OK;
+    CLV_TRY(fit(stage, state, &other));
+    if (!isfinite(other.value) || other.overlap < .5 * state->overlap)
+        goto end;
+    image = malloc((IMAGES + SUMS + 2) * bytes);
+    if (!image)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+    CLV_TRY(warp(stage, state, stage->warped));
+    CLV_TRY(warp(stage, &other, stage->derivatives));
+    CLV_TRY(clv_buffer_read(ctx, level->fixed[0], 0, image, bytes));
+    CLV_TRY(clv_buffer_read(ctx, stage->warped, 0, image + n, bytes));
+    CLV_TRY(clv_buffer_read(ctx, stage->derivatives, 0, image + 2 * n, bytes));
+    clvox_grid_spacing(&level->fixed_grid, edge);
+    for (int i = 0; i < 3; i++)
+        reach[i] = (int)fmax(1, round(REACH * level->mm / edge[i]));
+    compare(image, n, size, reach, image + IMAGES * n, image + (IMAGES + SUMS) * n, &better, &windows);
+    *mirrored = windows >= LEAST_WINDOWS && better > MARGIN;
+end:
+    free(image);
+    return status;
+}
