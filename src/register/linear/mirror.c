@@ -24,7 +24,7 @@ static const double BRIGHT = .25, SHOWS = .05;
 static const double NONE = 1e-3, CLEAR = .05;
 /* So many windows have to be seen side by side, and so much better the mirrored image has to be, of -1 to 1. Right results
  * have -.66 (the same head) to .05 (77 pairs of heads and of brains). */
-static const double LEAST_WINDOWS = 27, MARGIN = .065;
+static const double LEAST_WINDOWS = 12, MARGIN = .065;
 
 /* The state after a reflection in the plane through the fixed centre with this normal. */
 static void reflect(const linear_state *from, const double normal[3], linear_state *to)
