@@ -186,8 +186,8 @@ static void recolour(clvox_volume *volume, double (*of)(double))
         volume->data[i] = (float)of((double)volume->data[i]);
 }
 
-/* Left and right exchanged in the voxels, of whatever contrast and by whatever linear part with rotations, or by the
- * header, turned as well or not. */
+/* Left and right exchanged in the voxels, of whatever contrast and by whatever linear part with rotations, or
+ * by the header, turned as well or not. */
 static void exchanged_sides(void **state)
 {
     (void)state;

@@ -262,8 +262,8 @@ end:
 void cli_atlas_doubts(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
 {
     /* The others are of the template, or of the options. */
-    const unsigned lost = CLVOX_SUSPECT_SCALE | CLVOX_SUSPECT_FOLDS | CLVOX_SUSPECT_SPARSE | CLVOX_SUSPECT_TURNED |
-                          CLVOX_SUSPECT_UNLIKE | CLVOX_SUSPECT_MIRRORED;
+    const unsigned lost = CLVOX_SUSPECT_SCALE | CLVOX_SUSPECT_FOLDS | CLVOX_SUSPECT_SPARSE |
+                          CLVOX_SUSPECT_TURNED | CLVOX_SUSPECT_UNLIKE | CLVOX_SUSPECT_MIRRORED;
     char names[128];
     for (int i = 0; i < r->count; i++)
         if (result->map[i].share > 0 && result->map[i].suspicions & lost)

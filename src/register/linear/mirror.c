@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers that mirror: an image whose left and right are exchanged is aligned as well as any, as heads are nearly
- * symmetric. What is not symmetric tells: the moving image is mirrored, aligned as well as it goes, and both are
+/* Headers that mirror: an image whose left and right are exchanged is aligned as well as any, as heads are
+ * nearly symmetric. What is not symmetric tells: the moving image is mirrored and aligned again, and both are
  * compared with the fixed image window by window. */
 #include <math.h>
 #include <stdlib.h>
@@ -10,20 +10,20 @@
 #include "op/image/resample.h"
 #include "register/linear/linear.h"
 
-/* Planes to mirror in, their normals about 20 degrees apart; of them so many are improved at 12 mm, and of those at 8 mm,
- * in at most so many steps. */
+/* Planes to mirror in, their normals about 20 degrees apart; of them so many are improved at 12 and 8 mm, and
+ * the last at 4 mm, in at most so many steps. */
 enum { PLANES = 48, IMPROVED = 8, LAST = 2, FIRST_STEPS = 5, STIFF_STEPS = 8, STEPS = 12, FINE_STEPS = 20 };
 /* The level that is compared, of 4 mm; its images, and their sums. */
 enum { LEVEL = 1, IMAGES = 3, SUMS = 10 };
-/* Windows reach so many mm of the level to either side: of 28 mm, heads differ most from their mirror images. */
+/* Windows reach so many mm of the level to either side: 28 mm tell heads from their mirror images best. */
 static const double REACH = 3;
 /* A window counts where half of the fixed image is brighter than BRIGHT of its range and varies by SHOWS. */
 static const double BRIGHT = .25, SHOWS = .05;
-/* A variance that counts as none, and a difference of squared correlations that counts in full, so that a few windows do
- * not decide. */
+/* A variance that counts as none, and a difference of squared correlations that counts in full, so that a few
+ * windows do not decide. */
 static const double NONE = 1e-3, CLEAR = .05;
-/* So many windows have to be seen side by side, and so much better the mirrored image has to be, of -1 to 1. Right results
- * have -.66 (the same head) to .05 (77 pairs of heads and of brains). */
+/* So many windows have to be seen side by side, and so much better the mirrored image has to be, of -1 to 1.
+ * Right results have -.63 (the same head) to .05 (60 pairs of heads and of brains). */
 static const double LEAST_WINDOWS = 12, MARGIN = .065;
 
 /* The state after a reflection in the plane through the fixed centre with this normal. */
@@ -141,7 +141,8 @@ static double squared_correlation(double n, double f, double m, double ff, doubl
     return c * c / ((fmax(vf, 0) + NONE) * (fmax(vm, 0) + NONE));
 }
 
-/* A quarter, a half and a quarter of three neighbours along each axis: 4 mm are noisier than what is compared. */
+/* A quarter, a half and a quarter of three neighbours along each axis: what differs between two heads at 4 mm
+ * says nothing of sides. */
 static void smooth(float *values, const int size[3])
 {
     const size_t voxels = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
@@ -162,8 +163,8 @@ static void smooth(float *values, const int size[3])
     }
 }
 
-/* How much better the third image fits the first than the second does, -1 to 1, and by how many windows. Their places
- * are those that all show. */
+/* How much better the third image fits the first than the second does, -1 to 1, and by how many windows, of
+ * places that all three show. */
 static void compare(float *image, size_t n, const int size[3], const int reach[3], float *sums,
                     float *scratch, double *better, double *windows)
 {
