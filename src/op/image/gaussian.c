@@ -93,24 +93,43 @@ void clv_gaussian_weights(float sigma, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1
         weights[i] = (float)(exact[i] / total);
 }
 
-/* As a kernel's argument: bytes. */
-static size_t set_weights(float sigma, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1])
+/* A filter: its width, and the radius that its kernel is compiled for, of at least that of the width. */
+typedef struct width {
+    float sigma;
+    int radius;
+} width;
+
+/* As a kernel's argument: bytes. Weights beyond the width are 0, and come last in the sums. */
+static size_t set_weights(width w, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1])
 {
-    clv_gaussian_weights(sigma, weights);
-    return (size_t)(clv_gaussian_radius(sigma) + 1) * sizeof(float);
+    clv_gaussian_weights(w.sigma, weights);
+    for (int i = clv_gaussian_radius(w.sigma) + 1; i <= w.radius; i++)
+        weights[i] = 0;
+    return (size_t)(w.radius + 1) * sizeof(float);
 }
 
-static int filter_x(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
-                    float sigma, clv_buffer *out)
+static width width_of(bool few, float sigma)
+{
+    static const int radii[] = {6, 12, 20, 28, 40, CLV_GAUSSIAN_MAX_RADIUS};
+    width w = {sigma, clv_gaussian_radius(sigma)};
+    int k = 0;
+    while (few && radii[k] < w.radius)
+        k++;
+    w.radius = few ? radii[k] : w.radius;
+    return w;
+}
+
+static int filter_x(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors, width by,
+                    clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     char build[32];
     float weights[CLV_GAUSSIAN_MAX_RADIUS + 1];
-    size_t bytes = set_weights(sigma, weights);
+    size_t bytes = set_weights(by, weights);
     lines l = lines_along(ctx, size, vectors, 0);
     int planes = l.outer / size[1];
-    snprintf(build, sizeof build, "-DRADIUS=%d", clv_gaussian_radius(sigma));
+    snprintf(build, sizeof build, "-DRADIUS=%d", by.radius);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_x, build, size, 0, &kernel));
     const int launch[3] = {l.inner * l.n, size[1], planes};
     CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in), CLV_BUF(out),
@@ -119,16 +138,16 @@ end:
     return status;
 }
 
-static int filter_axis(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
-                       int axis, float sigma, clv_buffer *out)
+static int filter_axis(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors, int axis,
+                       width by, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     char build[32];
     float weights[CLV_GAUSSIAN_MAX_RADIUS + 1];
-    size_t bytes = set_weights(sigma, weights);
+    size_t bytes = set_weights(by, weights);
     lines l = lines_along(ctx, size, vectors, axis);
-    snprintf(build, sizeof build, "-DRADIUS=%d", clv_gaussian_radius(sigma));
+    snprintf(build, sizeof build, "-DRADIUS=%d", by.radius);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_axis, build, size, 0, &kernel));
     const int launch[3] = {l.inner, l.n, l.outer};
     CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in), CLV_BUF(out),
@@ -138,17 +157,16 @@ end:
 }
 
 static int filter_xy(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
-                     const float sigma[2], clv_buffer *out)
+                     const width by[2], clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     char build[48];
     float weights[2][CLV_GAUSSIAN_MAX_RADIUS + 1];
-    size_t bytes[2] = {set_weights(sigma[0], weights[0]), set_weights(sigma[1], weights[1])};
+    size_t bytes[2] = {set_weights(by[0], weights[0]), set_weights(by[1], weights[1])};
     lines l = lines_along(ctx, size, vectors, 0);
     int planes = l.outer / size[1], length = l.inner * l.n;
-    snprintf(build, sizeof build, "-DRADIUS=%d -DRADIUS_X=%d", clv_gaussian_radius(sigma[1]),
-             clv_gaussian_radius(sigma[0]));
+    snprintf(build, sizeof build, "-DRADIUS=%d -DRADIUS_X=%d", by[1].radius, by[0].radius);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_xy, build, size, 0, &kernel));
     const int launch[3] = {length, size[1], planes};
     CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * length * l.outer, CLV_BUF(in), CLV_BUF(out),
@@ -180,7 +198,9 @@ int clv_gaussian(clvox_context *ctx, const clv_image *in, const float sigma[3], 
     int status = CLVOX_OK;
     const int *size = in->size;
     const bool vectors = in->components == 3;
+    const bool few = method == CLV_GAUSSIAN_FINITE && is_cpu(ctx);
     bool axes[3], recursive[3];
+    width by[3];
     for (int a = 0; a < 3; a++) {
         if (!(sigma[a] >= 0) || isinf(sigma[a]))
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
@@ -188,12 +208,12 @@ int clv_gaussian(clvox_context *ctx, const clv_image *in, const float sigma[3], 
                               (double)sigma[a], a);
         axes[a] = sigma[a] > 0 && size[a] > 1;
         recursive[a] = is_recursive(ctx, method, a, sigma[a]);
+        by[a] = width_of(few, sigma[a]);
     }
     bool fused = is_cpu(ctx) && axes[0] && axes[1] && !recursive[0] && !recursive[1] &&
-                 clv_gaussian_radius(sigma[0]) <= MAX_FUSED_RADIUS &&
-                 clv_gaussian_radius(sigma[1]) <= MAX_FUSED_RADIUS;
+                 by[0].radius <= MAX_FUSED_RADIUS && by[1].radius <= MAX_FUSED_RADIUS;
     int passes = axes[0] + axes[1] + axes[2] - fused;
-    if (method == CLV_GAUSSIAN_AUTO && passes > 1 && clv_smooth_takes(sigma))
+    if (method <= CLV_GAUSSIAN_FINITE && passes > 1 && clv_smooth_takes(sigma))
         return clv_smooth(ctx, in, sigma, out, NULL);
     if (!passes)
         return clv_buffer_copy(ctx, in->buffer, 0, out, 0, (size_t)clv_image_floats(in) * sizeof(float));
@@ -206,11 +226,11 @@ int clv_gaussian(clvox_context *ctx, const clv_image *in, const float sigma[3], 
         if (recursive[a])
             CLV_TRY(clv_recursive(ctx, from, size, vectors, a, sigma[a], to));
         else if (a == 0 && fused)
-            CLV_TRY(filter_xy(ctx, from, size, vectors, sigma, to));
+            CLV_TRY(filter_xy(ctx, from, size, vectors, by, to));
         else if (a == 0)
-            CLV_TRY(filter_x(ctx, from, size, vectors, sigma[0], to));
+            CLV_TRY(filter_x(ctx, from, size, vectors, by[0], to));
         else
-            CLV_TRY(filter_axis(ctx, from, size, vectors, a, sigma[a], to));
+            CLV_TRY(filter_axis(ctx, from, size, vectors, a, by[a], to));
         from = to;
     }
 end:

@@ -417,14 +417,15 @@ static int localise(linear_stage *stage, const clvox_grid *grid, clv_buffer *ima
     CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(known, grid->size), image, NULL, NULL,
                           (float[4]){-1, 1, 0, 0}));
     CLV_TRY(
-        clv_gaussian(ctx, CLV_VOLUME(known, grid->size), sigma, CLV_GAUSSIAN_AUTO, between, stage->share));
+        clv_gaussian(ctx, CLV_VOLUME(known, grid->size), sigma, CLV_GAUSSIAN_FINITE, between, stage->share));
     CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(known, grid->size), image, NULL, NULL,
                           (float[4]){0, 0, 0, 0}));
-    CLV_TRY(clv_gaussian(ctx, CLV_VOLUME(known, grid->size), sigma, CLV_GAUSSIAN_AUTO, between, stage->mean));
+    CLV_TRY(
+        clv_gaussian(ctx, CLV_VOLUME(known, grid->size), sigma, CLV_GAUSSIAN_FINITE, between, stage->mean));
     CLV_TRY(
         clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(known, grid->size), known, known, NULL, keep));
     CLV_TRY(
-        clv_gaussian(ctx, CLV_VOLUME(known, grid->size), sigma, CLV_GAUSSIAN_AUTO, between, stage->square));
+        clv_gaussian(ctx, CLV_VOLUME(known, grid->size), sigma, CLV_GAUSSIAN_FINITE, between, stage->square));
     const clv_image local = {.buffer = image, .size = {grid->size[0], grid->size[1], grid->size[2]}};
     const clv_surroundings surroundings = {stage->mean, stage->square, stage->share};
     CLV_TRY(clv_affine_localise(ctx, &local, &surroundings, rim, LOCAL_EPSILON, out));

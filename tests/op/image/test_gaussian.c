@@ -137,6 +137,35 @@ static void gaussian_no_width_copies(void **state)
     assert_true(harness_error(shared.values, shared.want, shared.voxels, 0, 0x1p-30) <= 1);
 }
 
+/* By kernels for wider filters, along all axes and of axes that are short, the same bits. */
+static void gaussian_of_finite_values(void **state)
+{
+    (void)state;
+    enum { WIDTHS = 5 };
+    static const int size[3] = {53, 9, 31};
+    static const float widths[WIDTHS][3] = {
+        {1.4f, 1.3f, 1.9f}, {2.4f, 2.2f, 2.6f}, {3.1f, 1.2f, .9f}, {4.9f, 3.9f, 4.1f}, {.5f, .7f, .6f}};
+    clvox_context *ctx = harness_context();
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    float *values = malloc(3 * n * sizeof *values), *one = values + n, *other = one + n;
+    assert_non_null(values);
+    for (size_t i = 0; i < n; i++)
+        values[i] = (float)sin((double)(i * i % 977)) * 100;
+    clv_buffer *in = harness_upload(ctx, values, n * 4), *tmp = harness_output(ctx, n * 4),
+               *out = harness_output(ctx, n * 4);
+    for (int k = 0; k < WIDTHS; k++) {
+        assert_ok(clv_gaussian(ctx, CLV_VOLUME(in, size), widths[k], CLV_GAUSSIAN_AUTO, tmp, out));
+        harness_download(ctx, out, one, n * 4);
+        assert_ok(clv_gaussian(ctx, CLV_VOLUME(in, size), widths[k], CLV_GAUSSIAN_FINITE, tmp, out));
+        harness_download(ctx, out, other, n * 4);
+        assert_memory_equal(one, other, n * 4);
+    }
+    clv_buffer_destroy(&in);
+    clv_buffer_destroy(&tmp);
+    clv_buffer_destroy(&out);
+    free(values);
+}
+
 static void gaussian_a_width_that_is_no_length(void **state)
 {
     (void)state;
@@ -155,6 +184,7 @@ static void gaussian_a_width_that_is_no_length(void **state)
 static void constants(void)
 {
     test_case(gaussian_a_constant_image_stays_constant, "gaussian: a constant image stays constant");
+    test_case(gaussian_of_finite_values, "gaussian: finite values by few kernels, the same bits");
     test_case(gaussian_no_width_copies, "gaussian: no width copies");
     test_case(gaussian_a_width_that_is_no_length, "gaussian: a width that is no length is refused");
 }
