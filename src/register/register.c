@@ -365,12 +365,13 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
 
     mark = clv_seconds();
     CLV_TRY(clv_register_finish(&run, requests, count, coarse ? NULL : &full, result));
+    const bool recast = run.recast;
     release(&run, requests, count);
     if (coarse)
         CLV_TRY(clv_register_enlarge(&run, &full, result));
     if (coarse && fields)
         CLV_TRY(pass_on(context, fields, result));
-    clv_register_judge(&run, after.content, result);
+    clv_register_judge(&run, after.content, recast, result);
     result->device_bytes = clv_peak_bytes(context) - held;
     result->seconds_finish = clv_seconds() - mark;
 end:

@@ -225,8 +225,8 @@ size_t clv_register_measure_floats(const clvox_register_options *options, const 
 
 /* Fills parts, overlap and suspicions of a result whose numbers are known
  * (judge.c). content: of the report. */
-void clv_register_judge(const clv_registration *run, double content, clvox_register_result *result);
-
+void clv_register_judge(const clv_registration *run, double content, bool recast,
+                        clvox_register_result *result);
 
 /* Sum of squared differences (mean over the weights) and normalised
  * correlation of a and b under weight (NULL: 1). Blocking. */

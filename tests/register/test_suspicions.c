@@ -282,7 +282,8 @@ static void levels_undone(void **state)
 }
 
 /* Of numbers alone: the correlation, and what a deformation costs. */
-static unsigned judged(clvox_metric metric, const double ncc[3], double gain, double sd_log, double content)
+static unsigned judged_as(bool recast, clvox_metric metric, const double ncc[3], double gain, double sd_log,
+                          double content)
 {
     const clvox_register_options o = {.linear = CLVOX_LINEAR_AFFINE, .deform = CLVOX_DEFORM_SYN, .metric = metric};
     clv_registration run = {.options = &o, .fixed_grid = shared.fixed_grid, .moving_grid = shared.fixed_grid};
@@ -290,8 +291,13 @@ static unsigned judged(clvox_metric metric, const double ncc[3], double gain, do
                                .ncc_before = ncc[0], .ncc_linear = ncc[1], .ncc_after = ncc[2],
                                .jacobian = {.sd_log = sd_log}, .largest_mm = 3};
     clv_matrix_identity(run.matrix);
-    clv_register_judge(&run, content, &r);
+    clv_register_judge(&run, content, recast, &r);
     return r.suspicions;
+}
+
+static unsigned judged(clvox_metric metric, const double ncc[3], double gain, double sd_log, double content)
+{
+    return judged_as(false, metric, ncc, gain, sd_log, content);
 }
 
 static void measures_that_were_not_optimised(void **state)
@@ -309,6 +315,18 @@ static void measures_that_were_not_optimised(void **state)
     assert_true(judged(CLVOX_METRIC_MIND, rises, .001, .05, .33) == 0);
 }
 
+/* Recasting makes what is unrelated look alike, but not as alike as two heads. */
+static void unrelated_images(void **state)
+{
+    (void)state;
+    static const double unrelated[3] = {.1, .77, .85}, heads[3] = {.1, .8, .93};
+    assert_true(judged_as(true, CLVOX_METRIC_MIND, unrelated, .0105, .26, .9) == CLVOX_SUSPECT_UNLIKE);
+    assert_true(judged_as(false, CLVOX_METRIC_MIND, unrelated, .0105, .26, .9) == 0);
+    assert_true(judged_as(true, CLVOX_METRIC_MIND, unrelated, .018, .26, .9) == 0);
+    assert_true(judged_as(true, CLVOX_METRIC_MIND, unrelated, .001, .1, .9) == 0);
+    assert_true(judged_as(true, CLVOX_METRIC_MIND, heads, .0105, .26, .9) == 0);
+}
+
 /* Of the affine's scales alone. */
 static void uneven_scales(void **state)
 {
@@ -321,7 +339,7 @@ static void uneven_scales(void **state)
         clv_matrix_identity(run.matrix);
         for (int i = 0; i < 3; i++)
             run.matrix[i][i] = scales[k][i];
-        clv_register_judge(&run, 1, &r);
+        clv_register_judge(&run, 1, false, &r);
         assert_that(!!(r.suspicions & CLVOX_SUSPECT_SCALE) == (k > 0), "%d: %#x", k, r.suspicions);
     }
 }
@@ -340,6 +358,7 @@ int main(void)
         return test_skip_all("%s", clvox_message());
     test_set_up(pair_set_up);
     test_case(measures_that_were_not_optimised, "measures that were not optimised speak against a result");
+    test_case(unrelated_images, "unrelated images that were recast are said");
     test_case(uneven_scales, "scales that no two heads have are suspicious");
     test_case(a_good_pair, "nothing is said of a good pair, nor of an image and itself");
     test_case(a_turned_header, "a header that is turned by 180 degrees is found");

@@ -108,6 +108,7 @@ static size_t set_weights(width w, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1])
     return (size_t)(w.radius + 1) * sizeof(float);
 }
 
+/* few: compiling a kernel for each width takes longer than their runs on small images. */
 static width width_of(bool few, float sigma)
 {
     static const int radii[] = {6, 12, 20, 28, 40, CLV_GAUSSIAN_MAX_RADIUS};

@@ -5,9 +5,8 @@
 #include "op/image.h"
 
 typedef enum clv_gaussian_method {
-    CLV_GAUSSIAN_AUTO,   /* by sigma and device, as measured; clv_smooth where it takes sigma */
-    CLV_GAUSSIAN_FINITE, /* the same with the same bits, of finite values: on CPU devices by a few kernels for
-                               all widths, as compiling one for each takes longer than its run on small images */
+    CLV_GAUSSIAN_AUTO,      /* by sigma and device, as measured; clv_smooth where it takes sigma */
+    CLV_GAUSSIAN_FINITE,    /* the same, bit for bit, of finite values: by few kernels on CPU devices */
     CLV_GAUSSIAN_SEPARABLE, /* sampled kernel cut at 3 sigma (at least 1 voxel), normalised */
     CLV_GAUSSIAN_RECURSIVE  /* 4th-order Deriche, with the right border values */
 } clv_gaussian_method;
