@@ -98,9 +98,9 @@ static bool dear(const clv_metric_row *metric, double content, const clvox_regis
            r->metric_after - r->metric_linear < metric->yield * variance;
 }
 
-/* Whether images that were recast, which makes whatever lies one over the other alike, hardly become so, and at
- * a price: correlations of heads and unrelated images are .53 to .90 and their gains .11 to .21 of the variance;
- * heads of other contrasts that end well have .88 or more, or .25. */
+/* Whether images that were recast, which makes whatever lies one over the other alike, hardly become so, and
+ * at a price: of heads and unrelated images the correlations are .53 to .90, the gains .11 to .21 of the
+ * variance; heads of other contrasts that end well have .88 or more, or .25. */
 static bool unrelated(const clvox_register_result *r)
 {
     static const double ALIKE = .875, YIELD = .21, SHOWS = .035;
