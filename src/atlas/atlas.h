@@ -144,6 +144,8 @@ int clv_atlas_fields_keep(const clv_atlas_run *a, const clv_atlas_member *s);
 void clv_atlas_fields_no_more(clv_atlas_run *a, int device);
 /* The same, and those of subjects move to host memory: 1 where that gave memory back, else 0. */
 int clv_atlas_fields_leave(clv_atlas_run *a, int device);
+/* Buffers for a step on a device, before it looks at maps: where others have taken its memory, maps leave it. */
+int clv_atlas_take(clv_atlas_run *a, int device, const clv_request *requests, int count);
 void clv_atlas_fields_drop(clv_atlas_run *a, clv_atlas_member *s);
 bool clv_atlas_fields_resident(const clv_atlas_member *s);
 /* Whether they lie away from the device, on disk or across a bus: then they are moved each time that they
@@ -229,6 +231,8 @@ void clv_atlas_sums_close(clv_atlas_sums *s); /* also of what failed to open, an
 void clv_atlas_sums_clear(clv_atlas_sums *s); /* to 0 */
 /* The device's own sum, 0 at first: for kernels, by its thread. */
 int clv_atlas_sums_on(clv_atlas_sums *s, int device, clv_buffer **sum);
+/* That there is one, before a step looks at maps: where others have taken its memory, maps leave it. */
+int clv_atlas_sums_make(clv_atlas_sums *s, int device);
 /* What all devices and members of the team have summed; the sums are 0 again. */
 int clv_atlas_sums_take(clv_atlas_sums *s, clv_atlas_sums_taker take, void *user);
 /* Subjects that take part: sums hold that many. */
@@ -274,6 +278,8 @@ void clv_atlas_center_end(clv_atlas_run *a);
 int clv_atlas_center_add(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *const field[2]);
 /* Removes the mean of the warps. */
 int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round);
+/* Some maps lack moves from now on: none is given up. */
+void clv_atlas_center_stays(clv_atlas_run *a);
 /* One of a subject's maps after move `number`, from 0 on. */
 int clv_atlas_center_follow(const clv_atlas_run *a, int device, int which, int number, clv_buffer *field,
                             clv_buffer *out);

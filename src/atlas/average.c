@@ -81,7 +81,7 @@ int clv_atlas_pull(clv_atlas_run *a, int device, const clv_atlas_member *s, cons
     const clv_request requests[2] = {{&room[0], bytes, "map of a subject"},
                                      {&room[1], bytes, "moved map of a subject"}};
     const int count = s->fields.there && !clv_atlas_fields_resident(s) ? 2 : 0;
-    CLV_TRY(clv_pool_take(a->ctx[device], requests, count));
+    CLV_TRY(clv_atlas_take(a, device, requests, count));
     if (s->fields.there)
         CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &field));
     status =
@@ -131,13 +131,15 @@ static int sum_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user
                  bytes = clvox_grid_voxels(&a->grid) * sizeof(float);
     clv_buffer *in = NULL, *out = NULL, *room[2] = {NULL, NULL}, *field = NULL, *sum;
     clv_map map;
-    const clv_request requests[] = {{&in, from, "image"},
-                                    {&out, bytes, "resampled image"},
-                                    {&room[0], 3 * bytes, "map of a subject"},
-                                    {&room[1], 3 * bytes, "moved map of a subject"}};
-    const int count = s->fields.there && !clv_atlas_fields_resident(s) ? 4 : 2;
+    const clv_request images[2] = {{&in, from, "image"}, {&out, bytes, "resampled image"}},
+                      maps[2] = {{&room[0], 3 * bytes, "map of a subject"},
+                                 {&room[1], 3 * bytes, "moved map of a subject"}};
+    int count = 0;
+    CLV_TRY(clv_atlas_sums_make(&w->sums, device));
+    CLV_TRY(clv_atlas_take(a, device, images, 2));
+    count = s->fields.there && !clv_atlas_fields_resident(s) ? 2 : 0;
+    CLV_TRY(clv_atlas_take(a, device, maps, count));
     CLV_TRY(clv_atlas_sums_on(&w->sums, device, &sum));
-    CLV_TRY(clv_pool_take(ctx, requests, count));
     if (s->fields.there)
         CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &field));
     clv_map_between(&a->grid, &image->grid, CLV_MATRIX(s->map.matrix), 1, &map);
@@ -152,7 +154,8 @@ static int sum_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user
     }
     status = clv_finish(ctx); /* the time is this subject's */
 end:
-    clv_pool_release(requests, count);
+    clv_pool_release(images, 2);
+    clv_pool_release(maps, count);
     return status;
 }
 

@@ -112,6 +112,12 @@ static void release_move(clv_atlas_run *a, int number)
     }
 }
 
+void clv_atlas_center_stays(clv_atlas_run *a)
+{
+    if (a->center)
+        a->center->away = true;
+}
+
 void clv_atlas_center_end(clv_atlas_run *a)
 {
     clv_atlas_center *c = a->center;
@@ -178,7 +184,8 @@ static int move_and_add(clv_atlas_run *a, clv_atlas_member *s, int device, void 
     (void)user;
     if (!s->fields.there || s->fields.summed)
         return CLVOX_OK;
-    CLV_TRY(clv_pool_take(a->ctx[device], wanted, 3));
+    CLV_TRY(clv_atlas_sums_make(&a->center->sums, device));
+    CLV_TRY(clv_atlas_take(a, device, wanted, 3));
     CLV_TRY(clv_atlas_fields_move(a, s, device, room, field));
     CLV_TRY(add(a, s, device, field));
     if (clv_atlas_fields_away(a, s))
@@ -313,8 +320,8 @@ static int prepare(clv_atlas_run *a, int device, void *user)
                                   {&m->from_middle[number], bytes, "inverse mean map"}},
                       rooms[2] = {{&given, bytes, "displacement field"},
                                   {&made, bytes, "composed displacement field"}};
-    CLV_TRY(clv_pool_take(ctx, moves, 2));
-    CLV_TRY(clv_pool_take(ctx, rooms, 2));
+    CLV_TRY(clv_atlas_take(a, device, moves, 2));
+    CLV_TRY(clv_atlas_take(a, device, rooms, 2));
     CLV_TRY(clv_atlas_upload(a, device, a->center->mean, bytes, given));
     CLV_TRY(exponential(ctx, &a->grid, given, -1, &m->to_middle[number], &made));
     CLV_TRY(exponential(ctx, &a->grid, given, 1, &m->from_middle[number], &made));
@@ -382,7 +389,7 @@ static int measure(clv_atlas_run *a, clv_atlas_member *s, int device, void *user
     (void)user;
     if (s->fields.measured == 1 + a->moves)
         return CLVOX_OK;
-    CLV_TRY(clv_pool_take(a->ctx[device], wanted, count));
+    CLV_TRY(clv_atlas_take(a, device, wanted, count));
     CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &warp));
     status = measure_on(a, s, device, warp);
 end:

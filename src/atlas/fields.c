@@ -236,8 +236,20 @@ int clv_atlas_fields_leave(clv_atlas_run *a, int device)
     }
     left += a->places[device].spares + (a->places[device].pieces != NULL);
     no_more(a, device);
+    clv_atlas_center_stays(a);
     pthread_mutex_unlock(&a->lock);
     return status < 0 ? status : left > 0;
+}
+
+int clv_atlas_take(clv_atlas_run *a, int device, const clv_request *requests, int count)
+{
+    int status = clv_pool_take(a->ctx[device], requests, count);
+    if (status == CLVOX_ERROR_MEMORY) {
+        const int left = clv_atlas_fields_leave(a, device);
+        if (left)
+            status = left < 0 ? left : clv_pool_take(a->ctx[device], requests, count);
+    }
+    return status;
 }
 
 bool clv_atlas_fields_resident(const clv_atlas_member *s)

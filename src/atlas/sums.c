@@ -55,6 +55,18 @@ end:
     return status;
 }
 
+int clv_atlas_sums_make(clv_atlas_sums *s, int device)
+{
+    clv_buffer *sum;
+    int status = clv_atlas_sums_on(s, device, &sum);
+    if (status == CLVOX_ERROR_MEMORY) {
+        const int left = clv_atlas_fields_leave(s->a, device);
+        if (left)
+            status = left < 0 ? left : clv_atlas_sums_on(s, device, &sum);
+    }
+    return status;
+}
+
 int clv_atlas_taking_part(const clv_atlas_run *a)
 {
     int count = 0;
