@@ -14,7 +14,7 @@
 #include "phantom/surface.h"
 #include "surface/denoise.h"
 #include "phantom/tensor.h"
-#include "register/recast.h"
+#include "register/recast/recast.h"
 
 /* A pipeline with what it works on, and what the phantom says of its result. */
 typedef struct pipeline {

@@ -99,8 +99,8 @@ static const double MOST_TEXTURE = 1.2;
 /* Frames together: differences of patches are averages over more values, and can be taken more strictly. */
 static const float STRICTER = -0.75f;
 
-/* What is not finite counts for its neighbours as the mean of the finite ones around it, or 0. */
-static float fill(const nlm *r, const float *v, size_t i)
+/* The mean of the finite values around a voxel and there; 0 where there is none. */
+static double around(const nlm *r, const float *v, size_t i)
 {
     const int *n = r->size;
     const int x = (int)(i % (size_t)n[0]), y = (int)(i / (size_t)n[0] % (size_t)n[1]);
@@ -116,22 +116,7 @@ static float fill(const nlm *r, const float *v, size_t i)
                     count++;
                 }
             }
-    return count ? (float)(sum / count) : 0;
-}
-
-/* The mean of the voxels around one, itself included. */
-static double around(const nlm *r, size_t i)
-{
-    const int *n = r->size;
-    const int x = (int)(i % (size_t)n[0]), y = (int)(i / (size_t)n[0] % (size_t)n[1]);
-    const int z = (int)(i / (size_t)n[0] / (size_t)n[1]);
-    double sum = 0;
-    int count = 0;
-    for (int c = z > 0 ? z - 1 : 0; c <= z + 1 && c < n[2]; c++)
-        for (int b = y > 0 ? y - 1 : 0; b <= y + 1 && b < n[1]; b++)
-            for (int a = x > 0 ? x - 1 : 0; a <= x + 1 && a < n[0]; a++, count++)
-                sum += (double)r->filled[((size_t)c * (size_t)n[1] + (size_t)b) * (size_t)n[0] + (size_t)a];
-    return sum / count;
+    return count ? sum / count : 0;
 }
 
 static void constant(nlm *r, double sigma)
@@ -174,7 +159,7 @@ end:
 static void prepare(nlm *r, const float *v, clvox_nlm_report *report)
 {
     for (size_t i = 0; i < r->voxels; i++)
-        r->filled[i] = isfinite(v[i]) ? v[i] : fill(r, v, i);
+        r->filled[i] = isfinite(v[i]) ? v[i] : (float)around(r, v, i);
     for (size_t i = 0; i < r->voxels; i++) {
         const double sigma = (double)r->sigma[i];
         const bool in = isfinite(v[i]) && (!r->mask || r->mask[i] > 0) && (!r->inside || r->inside[i]) &&
@@ -184,7 +169,7 @@ static void prepare(nlm *r, const float *v, clvox_nlm_report *report)
         if (!in)
             continue;
         if (r->rician)
-            r->deviation[i] *= (float)clv_magnitudes_deviation(&r->magnitudes, around(r, i) / sigma);
+            r->deviation[i] *= (float)clv_magnitudes_deviation(&r->magnitudes, around(r, r->filled, i) / sigma);
         report->sigma[0] = report->voxels ? fmin(report->sigma[0], sigma) : sigma;
         report->sigma[1] = fmax(report->sigma[1], sigma);
         report->voxels++;

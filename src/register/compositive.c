@@ -29,7 +29,7 @@
 #include "register/compositive.h"
 #include "register/metric/metric.h"
 #include "register/pyramid.h"
-#include "register/recast.h"
+#include "register/recast/recast.h"
 #include "register/shapes.h"
 #include "transform/invert.h"
 

@@ -13,7 +13,7 @@
 #include "register/model.h"
 #include "register/options.h"
 #include "register/posteriors.h"
-#include "register/recast.h"
+#include "register/recast/recast.h"
 #include "register/shapes.h"
 #include "runtime/device/gate.h"
 #include "runtime/device/host.h"

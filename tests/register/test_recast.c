@@ -8,7 +8,7 @@
 #include "base/matrix.h"
 #include "op/harness.h"
 #include "register/pair.h"
-#include "register/recast.h"
+#include "register/recast/recast.h"
 
 enum { X = 32, Y = 30, Z = 28, N = X * Y * Z };
 

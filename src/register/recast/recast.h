@@ -3,8 +3,8 @@
  * where this one has about that value nearby (Guimond et al. 2001 alternate likewise between
  * intensities and displacements, over the whole image). Nearby, contrasts are nearly functions of one
  * another, even where tissues share values elsewhere. */
-#ifndef CLV_REGISTER_RECAST_H
-#define CLV_REGISTER_RECAST_H
+#ifndef CLV_REGISTER_RECAST_RECAST_H
+#define CLV_REGISTER_RECAST_RECAST_H
 
 #include "register/register.h"
 

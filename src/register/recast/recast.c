@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/recast.h"
+#include "register/recast/recast.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "op/image/resample.h"
-#include "register/around.h"
-#include "register/trees.h"
+#include "register/recast/around.h"
+#include "register/recast/trees.h"
 #include "transform/field.h"
 
 /* Sums are kept by cells of space, CELLS of them a sigma, and by bins of the value: an item of a cell
