@@ -60,8 +60,8 @@ static inline float3 search(__global const float *u, float3 at, float3 d, int4 s
 }
 
 /* A search that is not warm, or whose v is not a number, begins at -u. */
-static inline void inverse_voxel(__global const float *u, __global float *v, int4 size, float4 per_mm, int most,
-                                 int warm, int x, int y, int z)
+static inline void inverse_voxel(__global const float *u, __global float *v, int4 size, float4 per_mm,
+                                 int most, int warm, int x, int y, int z)
 {
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
     float3 at = (float3)((float)x, (float)y, (float)z), d = -load_vec(u, i, n);
@@ -221,7 +221,7 @@ __kernel void inverse_row(__global const float *u, __global float *v, grid on, i
         return;
     int n = size.x * size.y * size.z, row = (z * size.y + y) * size.x;
     for (int from = 0; from < size.x && size.x >= 8; from += 8) {
-        int x = min(from, size.x - 8); /* the last eight may overlap those before them, which stay as they are */
+        int x = min(from, size.x - 8); /* what the last eight share with those before stays as it is */
         vec8 d = load_vec8(u, row + x, n), before = d;
         d.x = -d.x;
         d.y = -d.y;
