@@ -11,8 +11,6 @@
  *   scale   the median of the residuals' sizes, for rejection
  *   finish  noise, positive definite tensors, S0
  * design: rows of ROW floats. state, planar: p, the reference, and more. */
-#include "tensor/fit.clh"
-
 #ifndef WEIGHT
 #define WEIGHT 1
 #endif
@@ -25,6 +23,8 @@
 #define STEP 1
 #define SCALES 2
 #define FINISH 3
+
+#include "tensor/fit.clh"
 
 /* Places in the state, after the unknowns. */
 #define REFERENCE PARAMETERS

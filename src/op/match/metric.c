@@ -68,13 +68,11 @@ const clv_entry clv_entry_metric_table = {"match/metric", "metric_table", table_
 static const clv_variant derivatives_variants[] = {
     {.name = "group", .function = "metric_table_derivatives_group", .defines = MI, .item = {CLV_MARCH},
      .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 16}, {64, 1, 1, 16}}},
-    {.name = "lanes", .function = "metric_table_derivatives", .defines = MI, .item = {CLV_MARCH},
-     .devices = CLV_ON_GPU, .no_local = true, .tiles = {{256, 1, 1, 1}}},
     {.name = "runs", .function = "metric_table_derivatives", .defines = MI, .item = {CLV_MARCH},
      .devices = CLV_ON_CPU, .no_local = true, .tiles = {{1, 1, 1, 4096}}},
 };
 const clv_entry clv_entry_metric_table_derivatives = {"match/metric", "metric_table_derivatives",
-                                                      derivatives_variants, 3, NULL};
+                                                      derivatives_variants, 2, NULL};
 
 static int at_least(int a, int b)
 {
@@ -145,7 +143,10 @@ static int from_counts(clvox_context *ctx, const clv_metric_args *a, int n)
     int rows = at_most(bins, MOST_LOCAL / bins);
     const int linear[3] = {n, 1, 1};
     int copy = rows * bins + 8, copies = at_least(1, at_most(MOST_COPIES, MOST_LOCAL / copy));
-    size_t local = ((size_t)copies * (size_t)copy + NOTES) * 4, own = (size_t)bins * (size_t)(bins | 1) * 4;
+    size_t local = ((size_t)copies * (size_t)copy + NOTES) * 4;
+    size_t own = (size_t)bins * (size_t)(bins | 1) * 4;
+    const bool kept = own <= MOST_LOCAL * 4;
+    own = kept ? own : 4;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_counts, NULL, a->fixed.size, local, &counts));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table, NULL, (int[3]){1, 1, 1}, 0, &table));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table_derivatives, NULL, linear, own, &derivatives));
@@ -161,7 +162,7 @@ static int from_counts(clvox_context *ctx, const clv_metric_args *a, int n)
                        CLV_INT(table_at), CLV_BUF(a->out), CLV_INT(a->slot)));
     CLV_TRY(CLV_LAUNCH(ctx, derivatives, linear, (a->derivative_fixed ? 16.0 : 12.0) * n,
                        CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving), CLV_INT(n), CLV_INT(bins),
-                       CLV_BUF(a->scratch), CLV_INT(table_at), CLV_BUF(a->derivative_moving),
+                       CLV_BUF(a->scratch), CLV_INT(table_at), CLV_INT(kept), CLV_BUF(a->derivative_moving),
                        CLV_BUF(a->derivative_fixed), CLV_LOCAL(own)));
 end:
     return status;
