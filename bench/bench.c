@@ -90,6 +90,7 @@ static int measure_chosen(bench_run *run, bench_data *data, const bench_row *row
     double voxels = (double)record.size[0] * record.size[1] * record.size[2];
     record.bytes = row->bytes * voxels;
     record.operations = row->operations * voxels;
+    record.reads = bench_reads_of(row->name) * voxels;
     bench_complete(run, &time, &record, tile);
     bench_line(run, label, &record);
     record_add(run->log, &record);

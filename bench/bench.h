@@ -30,6 +30,7 @@ typedef struct bench_run {
     FILE *out;         /* tables */
     cJSON *log;        /* the record */
     double copy, peak; /* ceilings: bytes, operations a second */
+    double reads;      /* and reads of 4 bytes from a cache, of GPUs; 0: not measured */
     double host_copy;  /* bytes a second, of the host's memory; 0: not measured yet */
 } bench_run;
 
@@ -52,7 +53,8 @@ int bench_measure(bench_run *run, int (*call)(void *what), void *what, const cha
 int bench_device_time(bench_run *run, int (*call)(void *what), void *what, const char *entry,
                       bench_time *out);
 
-/* Copy bandwidth and multiply-add rate into run and record, as the rows need. */
+/* Copy bandwidth, multiply-add rate and, on GPUs, reads from a cache into run and record, as the rows need. */
+#define BENCH_READS "reads from cache"
 int bench_limits(bench_run *run);
 /* The host's copy bandwidth, which bounds what the host does, likewise. */
 #define BENCH_HOST_COPY "copy, host"
@@ -166,6 +168,10 @@ typedef struct bench_row {
     int (*begin)(bench_data *data);                    /* before the first run; NULL: nothing */
     void (*size)(const bench_data *data, int size[3]); /* NULL: the data's */
 } bench_row;
+
+/* Reads of 4 bytes that a GPU's work-items make for each voxel of a row: a ceiling of its own where caches hold
+ * what neighbours read. 0: not counted. */
+double bench_reads_of(const char *row);
 
 /* By field; each ends with a NULL name. bench_fields are all of them. */
 extern const bench_row bench_rows_images[], bench_rows_register[], bench_rows_solvers[],

@@ -99,11 +99,16 @@ void bench_complete(const bench_run *run, const bench_time *time, record_row *ro
     double copying = run->copy > 0 ? row->bytes / run->copy : 0;
     double computing = run->peak > 0 ? row->operations / run->peak : 0;
     const clv_kernel *k = time->kernel;
+    double reading = run->reads > 0 ? row->reads / run->reads : 0;
     row->seconds = &time->seconds;
     row->device_seconds = time->device;
     if (copying > 0 || computing > 0) {
         row->ceiling = copying >= computing ? "copy" : "multiply-add fp32";
         row->share = fmax(copying, computing) / time->seconds.median;
+    }
+    if (reading > fmax(copying, computing)) {
+        row->ceiling = BENCH_READS;
+        row->share = reading / time->seconds.median;
     }
     if (!k)
         return;
@@ -126,12 +131,13 @@ void bench_line(const bench_run *run, const char *label, const record_row *row)
 {
     char device[16] = "-", rate[24] = "-", share[16] = "-", kernel[64] = "", registers[16] = "-",
          occupancy[16] = "-";
-    bool computes = row->ceiling && strncmp(row->ceiling, "copy", 4) != 0;
-    double amount = computes ? row->operations : row->bytes;
+    bool reads = row->ceiling && !strcmp(row->ceiling, BENCH_READS);
+    bool computes = row->ceiling && !reads && strncmp(row->ceiling, "copy", 4) != 0;
+    double amount = reads ? row->reads : computes ? row->operations : row->bytes;
     if (row->device_seconds > 0)
         snprintf(device, sizeof device, "%.3f", 1e3 * row->device_seconds);
     if (row->share > 0) {
-        snprintf(rate, sizeof rate, "%.1f %s", 1e-9 * amount / row->seconds->median, computes ? "GF" : "GB");
+        snprintf(rate, sizeof rate, "%.1f %s", 1e-9 * amount / row->seconds->median, reads ? "Gr" : computes ? "GF" : "GB");
         snprintf(share, sizeof share, "%.0f%%", 100 * row->share);
     }
     if (row->variant)

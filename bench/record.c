@@ -84,6 +84,7 @@ void record_add(cJSON *log, const record_row *r)
     put_number(row, "device_seconds", r->device_seconds);
     put_number(row, "bytes", r->bytes);
     put_number(row, "operations", r->operations);
+    put_number(row, "reads", r->reads);
     put_text(row, "ceiling", r->ceiling);
     put_number(row, "share", r->share);
     put_number(row, "registers", r->registers);

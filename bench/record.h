@@ -42,6 +42,7 @@ typedef struct record_row {
     const record_samples *seconds; /* of a call, by the wall clock */
     double device_seconds;         /* of a call, by the device's timers */
     double bytes, operations;      /* that a call must move, or do */
+    double reads;                  /* of 4 bytes, that its work-items make */
     const char *ceiling;           /* name of the ceiling that bounds it */
     double share;                  /* of that ceiling */
     int registers;

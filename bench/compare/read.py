@@ -134,7 +134,7 @@ def _row(part):
         variant=part.text("variant", False),
         tile=part.text("tile", False), seconds=part.number("seconds"), spread=part.number("spread", least=0))
     row.low, row.high, row.samples = part.quartiles("seconds", row.seconds)
-    for name in "device_seconds", "bytes", "operations":
+    for name in "device_seconds", "bytes", "operations", "reads":
         setattr(row, name, part.number(name, False))
     row.ceiling, row.share = part.text("ceiling", False), part.number("share", False)
     row.registers, row.occupancy = part.whole("registers", False, 1), part.number("occupancy", False)

@@ -159,6 +159,41 @@ end:
     return status;
 }
 
+/* ---- reads ---- */
+
+static int call_reads(void *what)
+{
+    bench_probe *p = what;
+    return clv_ceiling_reads(p->ctx, p->steps, p->in, p->out, &p->amount, &p->group);
+}
+
+static int reads(bench_run *run)
+{
+    enum { FEW = 24, CELLS = CLV_CEILING_CELLS + CLV_CEILING_BEYOND };
+    int status = CLVOX_OK;
+    bench_probe p = {.ctx = run->ctx, .steps = FEW};
+    float cells[CELLS], got;
+    for (int i = 0; i < CELLS; i++)
+        cells[i] = (float)(i * 7 % 32) / 32;
+    CLV_TRY(clv_buffer_create(run->ctx, sizeof cells, "bench data", &p.in));
+    CLV_TRY(clv_buffer_create(run->ctx, CLV_CEILING_ROOM * sizeof(float), "bench data", &p.out));
+    CLV_TRY(clv_buffer_write(run->ctx, p.in, 0, cells, sizeof cells));
+    CLV_TRY(call_reads(&p));
+    for (int l = 0; l < p.group; l++) {
+        CLV_TRY(clv_buffer_read(run->ctx, p.out, (size_t)l * sizeof got, &got, sizeof got));
+        double want = ref_ceiling_reads(cells, CLV_CEILING_CELLS, l, FEW);
+        if (!(fabs((double)got - want) < 1e-5)) {
+            status = bench_wrong(run->ctx, BENCH_READS, "%g should be %g", (double)got, want);
+            goto end;
+        }
+    }
+    p.steps = 4096;
+    CLV_TRY(probe(run, &p, call_reads, BENCH_READS, "1/s", &run->reads));
+end:
+    close_probe(&p);
+    return status;
+}
+
 /* ---- local memory, atomics, launches ---- */
 
 static int call_local(void *what)
@@ -347,6 +382,8 @@ int bench_limits(bench_run *run)
     CLV_TRY(open_copies(&p, bytes));
     CLV_TRY(copy_of(run, &p, bytes, 0, "copy", &run->copy));
     CLV_TRY(arithmetic(run, false, "multiply-add fp32", &run->peak));
+    if (clvox_context_limits(run->ctx)->type != CLVOX_DEVICE_CPU)
+        CLV_TRY(reads(run));
 end:
     close_probe(&p);
     return status;

@@ -158,7 +158,8 @@ static int row_pd(bench_data *d)
 #define PCA (.42 * (K * (K + 1.) * 125 + 4. / 3 * K * K * K))
 /* Operations of fits by the arithmetic that each method cannot do without, for K volumes and seven
  * parameters: a product with the pseudoinverse and the residuals, 28 K; weighted normal equations of
- * 22 different sums, 72 K each time; ten times for the nonlinear one; of PCA of K volumes in windows
+ * 22 different sums, 72 K each time; ten times for the nonlinear one; nine times for the robust one,
+ * with eight for a weight, behind as many medians: residuals, 14, and five rounds of seven bins, 70; of PCA of K volumes in windows
  * of N: the covariance, K (K + 1) N, and its tridiagonal form, 4/3 K^3. */
 const bench_row bench_rows_tensor[] = {
     {"tensor fit, plain", "tensor_fit_start", SCAN, 28. * K, row_ols, check_fit_ols, NULL, scan_size},
@@ -166,7 +167,7 @@ const bench_row bench_rows_tensor[] = {
      scan_size},
     {"tensor fit, nonlinear", "tensor_fit_finish", SCAN, (28. + 72 + 10 * 72) * K, row_nlls, check_fit_nlls,
      NULL, scan_size},
-    {"tensor fit, robust", "tensor_fit_scale", SCAN, 0, row_robust, check_fit_robust, NULL, scan_size},
+    {"tensor fit, robust", "tensor_fit_scale", SCAN, (28. + 72 + 9 * (80 + 84)) * K, row_robust, check_fit_robust, NULL, scan_size},
     {"mppca 64 volumes", "mppca_window", 8. * K + 4, PCA, row_mppca,
      check_mppca, NULL, mppca_size},
     {"tensor measures", "tensor_measures", 44, 0, row_measures, check_measures, NULL, NULL},

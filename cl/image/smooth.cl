@@ -212,7 +212,8 @@ void smooth_row(SMOOTH_ARGUMENTS)
 /* ---- for GPUs: a work-group walks up MARCH planes. Each plane of the tile and
  * its halo comes to local memory, is filtered along x there, four neighbours a
  * work-item, then along y into registers, ROWS neighbours a work-item; there
- * every value is added to all the outputs along z that it reaches. */
+ * every value is added to all the outputs along z that it reaches. The next plane is on
+ * its way meanwhile: without that half of the time is spent waiting. */
 
 #define ROWS ITEM_Y
 #define ITEMS (TILE_X * TILE_Y)
@@ -220,6 +221,7 @@ void smooth_row(SMOOTH_ARGUMENTS)
 #define WIDTH (TILE_X + 2 * RADIUS_X)
 #define PITCH ((WIDTH + 3) / 4 * 4)
 #define REACH (2 * RADIUS_Z)
+#define SLOTS ((HEIGHT * WIDTH + ITEMS - 1) / ITEMS) /* voxels of a plane that an item brings */
 
 #if COMPONENTS == 3
 #define AT(i, c, n) VEC_AT(i, c, n)
@@ -260,15 +262,30 @@ void smooth_march(SMOOTH_ARGUMENTS)
 #pragma unroll
                 for (int k = 0; k <= REACH; k++)
                     open[c][r][k] = 0.0f;
+        int from[SLOTS];
+        float ahead[COMPONENTS][SLOTS];
+#pragma unroll
+        for (int s = 0; s < SLOTS; s++) {
+            int i = item + s * ITEMS, row = i / WIDTH, column = i - row * WIDTH;
+            from[s] = min(max(y0 - RADIUS_Y + row, 0), size.y - 1) * size.x +
+                      min(max(x0 - RADIUS_X + column, 0), size.x - 1);
+        }
+#define BRING(k)                                                                   \
+    {                                                                              \
+        int base = min(max(k, 0), size.z - 1) * plane;                             \
+        _Pragma("unroll") for (int s = 0; s < SLOTS; s++)                          \
+            _Pragma("unroll") for (int c = 0; c < COMPONENTS; c++) ahead[c][s] =   \
+                in[AT(base + from[s], c, n)];                                      \
+    }
+        BRING(z0 - RADIUS_Z)
         for (int z = z0 - RADIUS_Z; z < z1 + RADIUS_Z; z++) {
-            int base = min(max(z, 0), size.z - 1) * plane;
-            for (int i = item; i < HEIGHT * WIDTH; i += ITEMS) {
-                int row = i / WIDTH, column = i - row * WIDTH;
-                int from = base + min(max(y0 - RADIUS_Y + row, 0), size.y - 1) * size.x +
-                           min(max(x0 - RADIUS_X + column, 0), size.x - 1);
+#pragma unroll
+            for (int s = 0; s < SLOTS; s++) {
+                int i = item + s * ITEMS, row = i / WIDTH, column = i - row * WIDTH;
 #pragma unroll
                 for (int c = 0; c < COMPONENTS; c++)
-                    raw[(c * HEIGHT + row) * PITCH + column] = in[AT(from, c, n)];
+                    if (i < HEIGHT * WIDTH)
+                        raw[(c * HEIGHT + row) * PITCH + column] = ahead[c][s];
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             for (int i = item; i < COMPONENTS * HEIGHT * (TILE_X / QUAD); i += ITEMS) {
@@ -303,6 +320,8 @@ void smooth_march(SMOOTH_ARGUMENTS)
 #endif
             }
             barrier(CLK_LOCAL_MEM_FENCE);
+            if (z + 1 < z1 + RADIUS_Z)
+                BRING(z + 1)
             float made[COMPONENTS][ROWS];
 #pragma unroll
             for (int c = 0; c < COMPONENTS; c++) {

@@ -69,6 +69,31 @@ __kernel void localise(__global const float *in, __global const float *mean, __g
 #define ROW_Y(row) ((row) % LATTICE_ROWS_Y * lattice.x)
 #define ROW_Z(row) ((row) / LATTICE_ROWS_Y * lattice.y)
 
+/* A sample of a block of rows, found without a division for each. */
+typedef struct place {
+    int x, y, z;
+} place;
+
+static inline place place_of(int i, int first, int4 size, int4 lattice)
+{
+    int row = first + i / size.x;
+    place at = {i % size.x, ROW_Y(row), ROW_Z(row)};
+    return at;
+}
+
+static inline void walk_on(place *at, int by, int4 size, int4 lattice)
+{
+    at->x += by;
+    while (at->x >= size.x) {
+        at->x -= size.x;
+        at->y += lattice.x;
+        if (at->y >= size.y) {
+            at->y = 0;
+            at->z += lattice.y;
+        }
+    }
+}
+
 /* Without a field: nothing is shifted. */
 static inline map map_of(__global const float4 *maps, int which)
 {
@@ -100,8 +125,9 @@ histogram_groups(__global const float *fixed, int4 size, __global const float *m
     for (int i = lane; i < total; i += TILE_X)
         own[i] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = lane; i < count; i += TILE_X) {
-        int row = first + i / size.x, x = i % size.x, y = ROW_Y(row), z = ROW_Z(row);
+    place at_sample = place_of(lane, first, size, lattice);
+    for (int i = lane; i < count; i += TILE_X, walk_on(&at_sample, TILE_X, size, lattice)) {
+        int x = at_sample.x, y = at_sample.y, z = at_sample.z;
         float f = fixed[(z * size.y + y) * size.x + x];
         float4 m;
         float3 p = position_of(affine, x, y, z, (float3)(0.0f));
@@ -191,8 +217,9 @@ sums_groups(__global const float *fixed, int4 size, __global const float *moving
 #pragma unroll
     for (int i = 0; i < SUMS + 7; i++)
         sum[i] = 0.0f;
-    for (int i = lane; i < count; i += TILE_X) {
-        int row = first + i / size.x, x = i % size.x, y = ROW_Y(row), z = ROW_Z(row);
+    place at_sample = place_of(lane, first, size, lattice);
+    for (int i = lane; i < count; i += TILE_X, walk_on(&at_sample, TILE_X, size, lattice)) {
+        int x = at_sample.x, y = at_sample.y, z = at_sample.z;
         int at = (z * size.y + y) * size.x + x;
         float f = fixed[at], weight = 1.0f, s[3] = {1.0f, f, 0.0f};
         float4 m;
@@ -396,7 +423,25 @@ __kernel void sums_rows(__global const float *fixed, int4 size, __global const f
         out[i] = sum[i];
 }
 
-/* Adds up the blocks of each sum of each map, in their order. */
+/* Adds up the blocks of each sum of each map, in their order; as groups, first those that TILE_Y
+ * items of a sum take in turn. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, 1))) void
+join_groups(__global const float *partial, int blocks, int sums, int count, __global float *out)
+{
+    __local float part[TILE_X * TILE_Y];
+    int lane = get_local_id(0), turn = get_local_id(1), i = get_global_id(0);
+    __global const float *from = partial + i / sums * blocks * sums + i % sums;
+    float total = 0.0f;
+    for (int b = turn; b < blocks && i < count; b += TILE_Y)
+        total += from[b * sums];
+    part[turn * TILE_X + lane] = total;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int t = 1; t < TILE_Y && turn == 0; t++)
+        total += part[t * TILE_X + lane];
+    if (turn == 0 && i < count)
+        out[i] = total;
+}
+
 __kernel void join_blocks(__global const float *partial, int blocks, int sums, int count,
                           __global float *out)
 {

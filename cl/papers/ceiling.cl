@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a device can do at most beside streaming and multiplying (cl/papers/copy.cl, cl/papers/fma_rate.cl): copies by
- * accesses of WIDTH floats, reads of local memory, atomic additions, and nothing at all. */
+ * accesses of WIDTH floats, reads of a cache and of local memory, atomic additions, and nothing at all. */
 #if defined(WIDTH) && WIDTH == 1
 typedef float moved;
 #elif defined(WIDTH) && WIDTH == 2
@@ -41,6 +41,22 @@ ceiling_local(__global const float4 *in, int steps, __global float4 *out)
         d += cells[(l + i + 3) & (TILE_X - 1)];
     }
     out[get_global_id(0)] = a + b + c + d;
+}
+
+/* The sum of `steps` reads, 4 bytes each, of few cells: neighbours read neighbouring cells, from any on,
+ * as they do in a volume. */
+__kernel void ceiling_reads(__global const float *in, int steps, __global float *out)
+{
+    int l = (int)get_local_id(0);
+    float a = 0, b = 0, c = 0, d = 0;
+    for (int i = 0; i < steps; i += 8) {
+        __global const float *p = in + ((l + 37 * i) & (CELLS - 1));
+        a += p[0] + p[1];
+        b += p[33] + p[34];
+        c += p[66] + p[67];
+        d += p[99] + p[100];
+    }
+    out[get_global_id(0)] = (a + b) + (c + d);
 }
 
 /* `steps` additions of 1 by each work-item, to one counter after the other; mask + 1 counters. */

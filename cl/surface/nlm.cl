@@ -186,32 +186,70 @@ __kernel void nlm_plane_means(__global const int *neighbours, __global float *di
 /* ---- weights ------------------------------------------------------------ */
 
 /* w = exp(-|x - y|^2 far) exp(-D near), far and near 1/c1 and 1/c2; 0 where there
- * is no neighbour. weights may be distances. */
-__kernel void nlm_weights(__global const int *neighbours, __global const float *distances,
-                          __global const int *band, grid on, int count, int most, float far, float near,
-                          __global float *weights, __global float *sums)
+ * is no neighbour. weights may be distances. Where far is 0, as by default, nobody asks
+ * where voxels lie. */
+#define WEIGHTS_ARGUMENTS                                                                           \
+    __global const int *neighbours, __global const float *distances, __global const int *band, grid on, \
+        int count, int most, float far, float near, __global float *weights, __global float *sums
+
+static inline float weight_of(int j, int l, float distance, __global const int *band, grid on, float far,
+                              float near)
 {
     const int4 size = on.size;
     const float4 spacing = on.spacing;
+    if (l < 0)
+        return 0.0f;
+    float apart = 0.0f;
+    if (far != 0.0f) {
+        int a = band[j], b = band[l];
+        float dx = (b % size.x - a % size.x) * spacing.x;
+        float dy = (b / size.x % size.y - a / size.x % size.y) * spacing.y;
+        float dz = (b / (size.x * size.y) - a / (size.x * size.y)) * spacing.z;
+        apart = (dx * dx + dy * dy + dz * dz) * far;
+    }
+    return exp(-distance * near - apart);
+}
+
+__kernel void nlm_weights(WEIGHTS_ARGUMENTS)
+{
     int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
     for (int j = first; j < last; j++) {
-        int a = band[j];
         float sum = 0.0f;
         for (int k = j * most; k < (j + 1) * most; k++) {
-            int l = neighbours[k];
-            float w = 0.0f;
-            if (l >= 0) {
-                int b = band[l];
-                float dx = (b % size.x - a % size.x) * spacing.x;
-                float dy = (b / size.x % size.y - a / size.x % size.y) * spacing.y;
-                float dz = (b / (size.x * size.y) - a / (size.x * size.y)) * spacing.z;
-                w = exp(-distances[k] * near - (dx * dx + dy * dy + dz * dz) * far);
-            }
+            float w = weight_of(j, neighbours[k], distances[k], band, on, far, near);
             weights[k] = w;
             sum += w;
         }
         sums[j] = sum;
     }
+}
+
+/* Neighbouring items take neighbouring weights of a row; through local memory each
+ * item then adds up a row in its order. */
+#define ACROSS 32
+#define ACROSS_PITCH (ACROSS + 1)
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_weights_group(WEIGHTS_ARGUMENTS)
+{
+    __local float tile[TILE_X * ACROSS_PITCH];
+    int lane = get_local_id(0), first = get_group_id(0) * TILE_X, column = lane % ACROSS;
+    float sum = 0.0f;
+    for (int from = 0; from < most; from += ACROSS) {
+        for (int r = lane / ACROSS; r < TILE_X; r += TILE_X / ACROSS) {
+            int j = first + r, k = from + column, at = j * most + k;
+            if (j < count && k < most) {
+                float w = weight_of(j, neighbours[at], distances[at], band, on, far, near);
+                weights[at] = w;
+                tile[r * ACROSS_PITCH + column] = w;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = 0; k < min(ACROSS, most - from); k++)
+            sum += tile[lane * ACROSS_PITCH + k];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (first + lane < count)
+        sums[first + lane] = sum;
 }
 
 /* w / 2 (phi_l - phi_j)^2 summed over l, halved again as each pair counts once. */

@@ -11,8 +11,6 @@
  *   scale   the median of the residuals' sizes, for rejection
  *   finish  noise, positive definite tensors, S0
  * design: rows of ROW floats. state, planar: p, the reference, and more. */
-#include "tensor/fit.clh"
-
 #ifndef WEIGHT
 #define WEIGHT 1
 #endif
@@ -25,6 +23,8 @@
 #define STEP 1
 #define SCALES 2
 #define FINISH 3
+
+#include "tensor/fit.clh"
 
 /* Places in the state, after the unknowns. */
 #define REFERENCE PARAMETERS
@@ -106,8 +106,7 @@ static inline void begin_at(__global const float *dwi, __global const float *mas
 #pragma unroll
     for (int c = 0; c < PARAMETERS; c++)
         p[c] = 0.0f;
-    for (int k = 0; k < volumes; k++) {
-        real s = load(dwi + k * n, i, n);
+    EACH_VOLUME(s)
         finite &= fabs(s) <= FLT_MAX;
         s *= over;
         floored |= s < LEAST_SIGNAL;
@@ -115,7 +114,7 @@ static inline void begin_at(__global const float *dwi, __global const float *mas
 #pragma unroll
         for (int c = 0; c < PARAMETERS; c++)
             p[c] += inverse[ROW * k + c] * y;
-    }
+    END_VOLUMES
     flag good = inside & finite & lit;
 #pragma unroll
     for (int c = 0; c < PARAMETERS; c++)
@@ -156,9 +155,9 @@ static inline void improve_at(__global const float *dwi, __global const float *d
 #if ROBUST
     real scale = load(state + SCALE * n, i, n);
 #endif
-    for (int k = 0; k < volumes; k++) {
+    EACH_VOLUME(signal)
         __global const float *x = design + ROW * k;
-        real s = load(dwi + k * n, i, n) * over, y = along(p, x), e = exp_of(y);
+        real s = signal * over, y = along(p, x), e = exp_of(y);
         real share = 1.0f;
 #if ROBUST
         share = trust(residual(s, y), scale, hard);
@@ -180,7 +179,7 @@ static inline void improve_at(__global const float *dwi, __global const float *d
 #pragma unroll
         for (int c = 1; c < PARAMETERS; c++)
             gradient[c] += pull * x[c];
-    }
+    END_VOLUMES
     unfold(sums, normal);
     flag sound = good & factor(normal);
     substitute(normal, gradient);
@@ -213,9 +212,20 @@ __kernel void tensor_fit_step(__global const float *dwi, __global const float *d
 #endif
 
 #if PART == SCALES
-/* The median by counting: an eighth of the interval is kept in each round. */
+/* A work-item's own sizes of residuals, where they are kept. */
+#if LANES == 8
+#define KEEP(v, k) vstore8(v, (k) * TILE_X + (int)get_local_id(0), kept)
+#define KEPT(k) vload8((k) * TILE_X + (int)get_local_id(0), kept)
+#else
+#define KEEP(v, k) kept[(k) * TILE_X + (int)get_local_id(0)] = (v)
+#define KEPT(k) kept[(k) * TILE_X + (int)get_local_id(0)]
+#endif
+
+/* The median by counting: an eighth of the interval is kept in each round. keep: whether
+ * local memory has room for the sizes of all residuals, which else are found anew. */
 static inline void scale_at(__global const float *dwi, __global const float *design, int volumes, int n,
-                            __global float *state, __global const float *kind, float factor, int i)
+                            __global float *state, __global const float *kind, float factor, int keep,
+                            __local float *kept, int i)
 {
     real p[PARAMETERS], low = 0.0f, high = 0.0f;
     /* As many residuals as there are unknowns are 0, or nearly, whatever the noise. */
@@ -226,18 +236,23 @@ static inline void scale_at(__global const float *dwi, __global const float *des
     for (int c = 0; c < PARAMETERS; c++)
         p[c] = load(state + c * n, i, n);
     real over = 1.0f / load(state + REFERENCE * n, i, n);
-    for (int k = 0; k < volumes; k++) {
-        real s = load(dwi + k * n, i, n) * over;
-        high = fmax(high, fabs(residual(s, along(p, design + ROW * k))));
-    }
+    EACH_VOLUME(signal)
+        real size = fabs(residual(signal * over, along(p, design + ROW * k)));
+        high = fmax(high, size);
+        if (keep)
+            KEEP(size, k);
+    END_VOLUMES
     for (int round = 0; round < 5; round++) {
         real count[7], edge = 0.125f * (high - low), below = 0.0f;
 #pragma unroll
         for (int j = 0; j < 7; j++)
             count[j] = 0.0f;
         for (int k = 0; k < volumes; k++) {
-            real s = load(dwi + k * n, i, n) * over;
-            real size = fabs(residual(s, along(p, design + ROW * k)));
+            real size;
+            if (keep)
+                size = KEPT(k);
+            else
+                size = fabs(residual(load(dwi + k * n, i, n) * over, along(p, design + ROW * k)));
 #pragma unroll
             for (int j = 0; j < 7; j++)
                 count[j] += select((real)(0.0f), (real)(1.0f), size <= low + (float)(j + 1) * edge);
@@ -251,10 +266,12 @@ static inline void scale_at(__global const float *dwi, __global const float *des
     store(fmax(factor * 0.5f * (low + high), (real)(LEAST_SCALE)), state + SCALE * n, i, n);
 }
 
-__kernel void tensor_fit_scale(__global const float *dwi, __global const float *design, int volumes, int n,
-                               __global float *state, __global const float *kind, float factor)
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+tensor_fit_scale(__global const float *dwi, __global const float *design, int volumes, int n,
+                 __global float *state, __global const float *kind, float factor, int keep,
+                 __local float *kept)
 {
-    EACH(scale_at(dwi, design, volumes, n, state, kind, factor, i));
+    EACH(scale_at(dwi, design, volumes, n, state, kind, factor, keep, kept, i));
 }
 #endif
 
@@ -286,9 +303,9 @@ static inline void finish_at(__global const float *dwi, __global const float *de
 #if ROBUST
     real scale = load(state + SCALE * n, i, n);
 #endif
-    for (int k = 0; k < volumes; k++) {
+    EACH_VOLUME(signal)
         __global const float *x = design + ROW * k;
-        real s = load(dwi + k * n, i, n) * over, y = along(p, x), e = exp_of(y), share = 1.0f;
+        real s = signal * over, y = along(p, x), e = exp_of(y), share = 1.0f;
 #if ROBUST
         share = trust(residual(s, y), scale, 1);
 #endif
@@ -305,7 +322,7 @@ static inline void finish_at(__global const float *dwi, __global const float *de
 #if WEIGHT > 0 || ROBUST
         gather(w, x, sums);
 #endif
-    }
+    END_VOLUMES
     real size = 0.0f;
 #pragma unroll
     for (int c = 0; c < PARAMETERS; c++)

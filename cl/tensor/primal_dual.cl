@@ -132,18 +132,28 @@ static inline void project(real d[6], float least)
 __kernel void tensor_log(__global float *tensor, __global const uchar *links, int n, float least, int back)
 {
     int first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
-    for (int i = first; i < last; i++) {
-        if (!(links[i] & INSIDE))
+    for (int i = first; i < last; i += WIDE) {
+        whole inside = (bits_at(links, i, n) & INSIDE) != 0;
+        if (!ANY(inside))
             continue;
-        __global float *d = tensor + i;
-        eigen1 v = eigen_1(d[0], d[n], d[2 * n], d[3 * n], d[4 * n], d[5 * n]);
-        float p = back ? exp(v.l1) : log(fmax(v.l1, least));
-        float q = back ? exp(v.l2) : log(fmax(v.l2, least));
-        float r = back ? exp(v.l3) : log(fmax(v.l3, least));
-        float m[6];
-        eigen_compose_1(&v, p, q, r, m);
+        real d[6], made[6], p, q, r;
+#pragma unroll
         for (int c = 0; c < 6; c++)
-            d[c * n] = m[c];
+            d[c] = get(tensor + c * n, i, n);
+        eigen v = EIGEN(d[0], d[1], d[2], d[3], d[4], d[5]);
+        if (back) {
+            p = exp(v.l1);
+            q = exp(v.l2);
+            r = exp(v.l3);
+        } else {
+            p = log(fmax(v.l1, (real)(least)));
+            q = log(fmax(v.l2, (real)(least)));
+            r = log(fmax(v.l3, (real)(least)));
+        }
+        EIGEN_COMPOSE_OF(&v, p, q, r, made);
+#pragma unroll
+        for (int c = 0; c < 6; c++)
+            put(select(d[c], made[c], inside), tensor + c * n, i, n);
     }
 }
 

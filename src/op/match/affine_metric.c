@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/match/affine_metric.h"
 
+/* Blocks of a map and of all maps: a GPU is full with as many groups, a CPU's items each add up a block. */
 enum { MOST_BLOCKS = 128, BLOCK_SAMPLES = 2048, MOST_GROUPS = 1024 };
 
 /* Bytes of local memory that a work-group counts into: any device has them. */
@@ -48,10 +49,12 @@ static const char *const sums_builds[] = {"-DSOURCE=0", "-DSOURCE=1", "-DSOURCE=
 const clv_entry clv_entry_affine_sums = {"match/affine_metric", "affine_sums", sums_variants, 2, sums_builds};
 
 static const clv_variant join_variants[] = {
+    {.name = "groups", .function = "join_groups", .devices = CLV_ON_GPU,
+     .cell_bytes = 4, .tiles = {{32, 8, 1, 1}}},
     {.name = "item", .function = "join_blocks", .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_affine_join = {"match/affine_metric", "affine_join", join_variants, 1, NULL};
+const clv_entry clv_entry_affine_join = {"match/affine_metric", "affine_join", join_variants, 2, NULL};
 
 int clv_affine_sum_count(clv_affine_source source)
 {
@@ -92,7 +95,7 @@ typedef struct blocks {
     double samples;
 } blocks;
 
-static blocks blocks_of(const clv_affine_pair *pair)
+static blocks blocks_of(const clv_affine_pair *pair, bool gpu)
 {
     blocks b;
     const int *size = pair->fixed.size;
@@ -101,7 +104,7 @@ static blocks blocks_of(const clv_affine_pair *pair)
     b.rows = ny * nz;
     b.samples = (double)b.rows * size[0];
     int most = MOST_GROUPS / pair->count < 1 ? 1 : MOST_GROUPS / pair->count;
-    most = most > MOST_BLOCKS ? MOST_BLOCKS : most;
+    most = most > MOST_BLOCKS && !gpu ? MOST_BLOCKS : most;
     int wanted = (int)(b.samples / BLOCK_SAMPLES) + 1;
     wanted = wanted > most ? most : wanted;
     b.rows_each = (b.rows + wanted - 1) / wanted;
@@ -111,7 +114,7 @@ static blocks blocks_of(const clv_affine_pair *pair)
 
 size_t clv_affine_partials(const clv_affine_pair *pair)
 {
-    return (size_t)blocks_of(pair).count * (size_t)pair->count * CLV_AFFINE_MOST_SUMS;
+    return (size_t)blocks_of(pair, true).count * (size_t)pair->count * CLV_AFFINE_MOST_SUMS;
 }
 
 static double bytes_of(const clv_affine_pair *pair, const blocks *b)
@@ -130,7 +133,7 @@ int clv_affine_histogram(clvox_context *ctx, const clv_affine_pair *pair, int bi
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    blocks b = blocks_of(pair);
+    blocks b = blocks_of(pair, clvox_context_limits(ctx)->type != CLVOX_DEVICE_CPU);
     if (bins < 8 || bins > CLV_AFFINE_MOST_BINS)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "joint histogram: %d bins asked for; 8 to %d are possible",
                           bins, CLV_AFFINE_MOST_BINS);
@@ -154,7 +157,7 @@ int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair,
     const clv_buffer *by_voxel = source == CLV_AFFINE_IMAGE ? derivatives->values : pair->weights;
     int status = CLVOX_OK;
     const clv_kernel *kernel, *join;
-    blocks b = blocks_of(pair);
+    blocks b = blocks_of(pair, clvox_context_limits(ctx)->type != CLVOX_DEVICE_CPU);
     const int size[3] = {b.count, pair->count, 1};
     int sums = clv_affine_sum_count(source);
     const int line[3] = {sums * pair->count, 1, 1};

@@ -15,7 +15,7 @@ enum { MOST_CHUNK = 8192, LEAST_CHUNK = 2048, LEAST_BINS = 8 };
 
 /* Words of local memory that a work-group counts into at most: smaller than
  * any device's, and several groups fit a compute unit. */
-enum { MOST_LOCAL = 6144, MOST_OWN = 256 };
+enum { MOST_LOCAL = 6144, MOST_COPIES = 4, MOST_OWN = 256 };
 
 static const float LEAST_VARIANCE = 1e-10f;
 
@@ -66,10 +66,10 @@ static const clv_variant table_variants[] = {
 const clv_entry clv_entry_metric_table = {"match/metric", "metric_table", table_variants, 1, NULL};
 
 static const clv_variant derivatives_variants[] = {
-    {.name = "lanes", .function = "metric_table_derivatives", .defines = MI, .item = {CLV_MARCH},
-     .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}}},
+    {.name = "group", .function = "metric_table_derivatives_group", .defines = MI, .item = {CLV_MARCH},
+     .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 16}, {64, 1, 1, 16}}},
     {.name = "runs", .function = "metric_table_derivatives", .defines = MI, .item = {CLV_MARCH},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4096}}},
+     .devices = CLV_ON_CPU, .no_local = true, .tiles = {{1, 1, 1, 4096}}},
 };
 const clv_entry clv_entry_metric_table_derivatives = {"match/metric", "metric_table_derivatives",
                                                       derivatives_variants, 2, NULL};
@@ -142,23 +142,28 @@ static int from_counts(clvox_context *ctx, const clv_metric_args *a, int n)
     int bins = a->parameter, square = bins * bins, table_at = HEAD + 2 * square, own_at = HEAD + 3 * square;
     int rows = at_most(bins, MOST_LOCAL / bins);
     const int linear[3] = {n, 1, 1};
-    size_t local = ((size_t)rows * (size_t)bins + NOTES) * 4;
+    int copy = rows * bins + 8, copies = at_least(1, at_most(MOST_COPIES, MOST_LOCAL / copy));
+    size_t local = ((size_t)copies * (size_t)copy + NOTES) * 4;
+    size_t own = (size_t)bins * (size_t)(bins | 1) * 4;
+    const bool kept = own <= MOST_LOCAL * 4;
+    own = kept ? own : 4;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_counts, NULL, a->fixed.size, local, &counts));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table, NULL, (int[3]){1, 1, 1}, 0, &table));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table_derivatives, NULL, linear, 0, &derivatives));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table_derivatives, NULL, linear, own, &derivatives));
     int chunk = at_most(at_least(n / 256, LEAST_CHUNK), MOST_CHUNK), chunks = parts_of(n, chunk);
     int places = (CLV_METRIC_SCRATCH - own_at) / square;
     const int shares[3] = {chunks, parts_of(bins, rows), 1};
     CLV_TRY(clv_buffer_fill(ctx, a->scratch, 0, 0, (size_t)table_at * 4));
     CLV_TRY(CLV_LAUNCH(ctx, counts, shares, 8.0 * n, CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving), CLV_INT(n),
-                       CLV_INT(bins), CLV_INT(chunk), CLV_INT(rows), CLV_FLOAT(units_of_one(n, chunk)),
-                       CLV_INT(own_at), CLV_INT(places), CLV_BUF(a->scratch), CLV_LOCAL(local)));
+                       CLV_INT(bins), CLV_INT(chunk), CLV_INT(rows), CLV_INT(copies),
+                       CLV_FLOAT(units_of_one(n, chunk)), CLV_INT(own_at), CLV_INT(places),
+                       CLV_BUF(a->scratch), CLV_LOCAL(local)));
     CLV_TRY(CLV_LAUNCH(ctx, table, ((int[3]){1, 1, 1}), 12.0 * square, CLV_BUF(a->scratch), CLV_INT(bins),
                        CLV_INT(table_at), CLV_BUF(a->out), CLV_INT(a->slot)));
     CLV_TRY(CLV_LAUNCH(ctx, derivatives, linear, (a->derivative_fixed ? 16.0 : 12.0) * n,
                        CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving), CLV_INT(n), CLV_INT(bins),
-                       CLV_BUF(a->scratch), CLV_INT(table_at), CLV_BUF(a->derivative_moving),
-                       CLV_BUF(a->derivative_fixed)));
+                       CLV_BUF(a->scratch), CLV_INT(table_at), CLV_INT(kept), CLV_BUF(a->derivative_moving),
+                       CLV_BUF(a->derivative_fixed), CLV_LOCAL(own)));
 end:
     return status;
 }

@@ -16,6 +16,12 @@ static const clv_variant local_variants[] = {
 };
 const clv_entry clv_entry_ceiling_local = {"papers/ceiling", "ceiling_local", local_variants, 1, NULL};
 
+static const clv_variant reads_variants[] = {
+    {.name = "item", .function = "ceiling_reads", .defines = "-DCELLS=" CLV_TEXT(CLV_CEILING_CELLS),
+     .devices = CLV_ON_ANY, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
+};
+const clv_entry clv_entry_ceiling_reads = {"papers/ceiling", "ceiling_reads", reads_variants, 1, NULL};
+
 static const clv_variant atomic_variants[] = {
     {.name = "item", .function = "ceiling_atomics", .devices = CLV_ON_ANY,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
@@ -60,6 +66,19 @@ int clv_ceiling_local(clvox_context *ctx, int steps, const clv_buffer *in, clv_b
     return CLV_LAUNCH(ctx, kernel, size, 0, CLV_BUF(in), CLV_INT(steps), CLV_BUF(out));
 }
 
+int clv_ceiling_reads(clvox_context *ctx, int steps, const clv_buffer *in, clv_buffer *out, double *reads,
+                      int *group)
+{
+    const clv_kernel *kernel;
+    const int size[3] = {item_count(ctx, CLV_CEILING_ROOM), 1, 1};
+    int status = clv_kernel_get(ctx, &clv_entry_ceiling_reads, NULL, size, 0, &kernel);
+    if (status < 0)
+        return status;
+    *group = kernel->tile.x;
+    *reads = (double)steps * size[0];
+    return CLV_LAUNCH(ctx, kernel, size, 0, CLV_BUF(in), CLV_INT(steps), CLV_BUF(out));
+}
+
 int clv_ceiling_atomics(clvox_context *ctx, int count, int steps, clv_buffer *counters, double *additions)
 {
     const clv_kernel *kernel;
@@ -80,5 +99,5 @@ int clv_ceiling_empty(clvox_context *ctx, clv_buffer *any)
 }
 
 const clv_entry *const clv_operation_papers_ceiling[] = {
-    &clv_entry_ceiling_copy, &clv_entry_ceiling_local, &clv_entry_ceiling_atomics,
-    &clv_entry_ceiling_empty, NULL};
+    &clv_entry_ceiling_copy, &clv_entry_ceiling_local, &clv_entry_ceiling_reads,
+    &clv_entry_ceiling_atomics, &clv_entry_ceiling_empty, NULL};

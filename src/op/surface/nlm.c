@@ -20,12 +20,20 @@ LINE(band, "nlm_band", "nlm_list", 16);
 LINE(residual, "nlm_residual", "nlm_residual", 64);
 LINE(plane_means, "nlm_plane_means", "nlm_plane_means", 64);
 LINE(plane, "nlm_plane", "nlm_plane", 64);
-LINE(weights, "nlm_weights", "nlm_weights", 64);
 LINE(energy, "nlm_energy", "nlm_energy", 64);
 LINE(step, "nlm_step", "nlm_step", 64);
 LINE(scatter, "nlm_scatter", "nlm_scatter", 1024);
 LINE(overlap, "nlm_overlap", "nlm_overlap", 64);
 LINE(volume, "nlm_volume", "nlm_volume", 16);
+
+/* A row of the graph an item. */
+static const clv_variant weights_variants[] = {
+    {.name = "group", .function = "nlm_weights_group", .devices = CLV_ON_GPU, .cell_bytes = 33 * 4,
+     .tiles = {{64, 1, 1, 1}}},
+    {.name = "runs", .function = "nlm_weights", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 64}}},
+};
+const clv_entry clv_entry_nlm_weights = {"surface/nlm", "nlm_weights", weights_variants, 2, NULL};
 
 /* A work-group a patch, its samples side by side; on CPU devices a work-item. */
 static const clv_variant patches_variants[] = {

@@ -97,6 +97,29 @@ static void local_memory(void)
     test_tear_down(local_memory_tear_down);
 }
 
+static void ceiling_reads_sums_of_cells(void **state)
+{
+    (void)state;
+    enum { READS = 24, CELLS = CLV_CEILING_CELLS + CLV_CEILING_BEYOND };
+    double reads, worst = 0;
+    int group;
+    harness_random(shared.in, CELLS, 7, 0, 1);
+    clv_buffer *from = harness_upload(ctx, shared.in, CELLS * sizeof(float));
+    clv_buffer *to = harness_output(ctx, CLV_CEILING_ROOM * sizeof(float));
+    assert_int_equal(clv_ceiling_reads(ctx, READS, from, to, &reads, &group), CLVOX_OK);
+    int items = (int)(reads / READS);
+    assert_true(group <= N && items % group == 0 && items <= CLV_CEILING_ROOM);
+    for (int first = 0; first < items; first += items > group ? items - group : group) {
+        assert_ok(clv_buffer_read(ctx, to, (size_t)first * 4, shared.got, (size_t)group * 4));
+        for (int l = 0; l < group; l++)
+            worst = fmax(worst, fabs((double)shared.got[l] -
+                                     ref_ceiling_reads(shared.in, CLV_CEILING_CELLS, l, READS)));
+    }
+    assert_that(worst < 1e-5, "off by %g", worst);
+    clv_buffer_destroy(&from);
+    clv_buffer_destroy(&to);
+}
+
 static const int counts[] = {1, 64, CLV_CEILING_COUNTERS};
 
 static int atomics_set_up(void **state)
@@ -156,6 +179,7 @@ int main(void)
     ctx = harness_open();
     copies();
     local_memory();
+    harness_cases(&clv_entry_ceiling_reads, ceiling_reads_sums_of_cells, NULL, 0, "sums of cells, from a cache");
     atomics();
     test_case(nothing_is_launched, "nothing is launched");
     return test_run("ceiling", harness_close);
