@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "clvox/threads.h"
 #include "op/image/resample.h"
 #include "register/linear/linear.h"
 
@@ -163,39 +164,80 @@ static void smooth(float *values, const int size[3])
     }
 }
 
-/* How much better the third image fits the first than the second does, -1 to 1, and by how many windows, of
- * places that all three show. */
-static void compare(float *image, size_t n, const int size[3], const int reach[3], float *sums,
-                    float *scratch, double *better, double *windows)
+/* Three images, and their sums over windows. */
+typedef struct windows {
+    float *image, *sums; /* IMAGES and SUMS of n values */
+    float *scratch;      /* 2 n of each worker */
+    const int *size, *reach;
+    size_t n;
+    double volume;          /* voxels of a window */
+    double *better, *count; /* by plane: how much better the third image fits, and of how many windows */
+} windows;
+
+static int smooth_image(void *user, size_t k, int worker)
 {
-    const float *f = image, *a = image + n, *b = image + 2 * n;
-    const double volume = (2. * reach[0] + 1) * (2. * reach[1] + 1) * (2. * reach[2] + 1);
-    double sum = 0, count = 0;
-    for (size_t k = 0; k < IMAGES; k++)
-        smooth(image + k * n, size);
-    for (size_t i = 0; i < n; i++) {
-        const bool known = isfinite(f[i]) && isfinite(a[i]) && isfinite(b[i]);
+    const windows *w = user;
+    (void)worker;
+    smooth(w->image + k * w->n, w->size);
+    return 0;
+}
+
+static int sum_up(void *user, size_t k, int worker)
+{
+    const windows *w = user;
+    const float *f = w->image, *a = f + w->n, *b = a + w->n;
+    float *sum = w->sums + k * w->n;
+    for (size_t i = 0; i < w->n; i++) {
         const float v[SUMS] = {1,           f[i],        a[i],        b[i],        f[i] * f[i],
                                a[i] * a[i], b[i] * b[i], f[i] * a[i], f[i] * b[i], (double)f[i] > BRIGHT};
-        for (size_t k = 0; k < SUMS; k++)
-            sums[k * n + i] = known ? v[k] : 0;
+        sum[i] = isfinite(f[i]) && isfinite(a[i]) && isfinite(b[i]) ? v[k] : 0;
     }
-    for (size_t k = 0; k < SUMS; k++)
-        for (int axis = 0; axis < 3; axis++)
-            box(sums + k * n, size, axis, reach[axis], scratch);
-    for (size_t i = 0; i < n; i++) {
+    for (int axis = 0; axis < 3; axis++)
+        box(sum, w->size, axis, w->reach[axis], w->scratch + 2 * w->n * (size_t)worker);
+    return 0;
+}
+
+static int compare_plane(void *user, size_t z, int worker)
+{
+    const windows *w = user;
+    const size_t plane = (size_t)w->size[0] * (size_t)w->size[1];
+    double sum = 0, count = 0;
+    (void)worker;
+    for (size_t i = z * plane; i < (z + 1) * plane; i++) {
         double s[SUMS];
         for (size_t k = 0; k < SUMS; k++)
-            s[k] = (double)sums[k * n + i];
-        if (s[0] < .5 * volume || s[9] < .5 * s[0] || s[4] / s[0] - s[1] / s[0] * s[1] / s[0] < SHOWS * SHOWS)
+            s[k] = (double)w->sums[k * w->n + i];
+        if (s[0] < .5 * w->volume || s[9] < .5 * s[0] ||
+            s[4] / s[0] - s[1] / s[0] * s[1] / s[0] < SHOWS * SHOWS)
             continue;
         const double first = squared_correlation(s[0], s[1], s[2], s[4], s[5], s[7]);
         const double second = squared_correlation(s[0], s[1], s[3], s[4], s[6], s[8]);
         sum += tanh((second - first) / CLEAR);
         count++;
     }
+    w->better[z] = sum;
+    w->count[z] = count;
+    return 0;
+}
+
+/* How much better the third image fits the first than the second does, -1 to 1, and by how many windows side
+ * by side, of places that all three show. */
+static int compare(windows *w, double *better, double *side_by_side)
+{
+    int status = CLVOX_OK;
+    double sum = 0, count = 0;
+    w->volume = (2. * w->reach[0] + 1) * (2. * w->reach[1] + 1) * (2. * w->reach[2] + 1);
+    CLV_TRY(clvox_parallel(IMAGES, smooth_image, w));
+    CLV_TRY(clvox_parallel(SUMS, sum_up, w));
+    CLV_TRY(clvox_parallel((size_t)w->size[2], compare_plane, w));
+    for (int z = 0; z < w->size[2]; z++) {
+        sum += w->better[z];
+        count += w->count[z];
+    }
     *better = count > 0 ? sum / count : 0;
-    *windows = count / volume;
+    *side_by_side = count / w->volume;
+end:
+    return status;
 }
 
 static int warp(linear_stage *stage, const linear_state *state, clv_buffer *out)
@@ -216,29 +258,36 @@ int linear_mirrored(linear_stage *stage, const linear_state *state, bool *mirror
     const linear_level *level = &stage->level[LEVEL];
     const int *size = level->fixed_grid.size;
     size_t n = clvox_grid_voxels(&level->fixed_grid), bytes = n * sizeof(float);
-    float *image = NULL;
+    windows w = {.size = size, .reach = reach, .n = n};
     linear_state other;
-    double edge[3], better, windows;
+    double edge[3], better, seen;
     *mirrored = false;
     if (stage->thin || linear_parameters(stage->run->options->linear) < linear_parameters(CLVOX_LINEAR_RIGID))
         return CLVOX_OK;
     CLV_TRY(fit(stage, state, &other));
     if (!isfinite(other.value) || other.overlap < .5 * state->overlap)
         goto end;
-    image = malloc((IMAGES + SUMS + 2) * bytes);
-    if (!image)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+    w.image = malloc((IMAGES + SUMS + 2 * (size_t)clvox_threads()) * bytes);
+    w.better = calloc(2 * (size_t)size[2], sizeof *w.better);
+    if (!w.image || !w.better) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        goto end;
+    }
+    w.sums = w.image + IMAGES * n;
+    w.scratch = w.sums + SUMS * n;
+    w.count = w.better + size[2];
     CLV_TRY(warp(stage, state, stage->warped));
     CLV_TRY(warp(stage, &other, stage->derivatives));
-    CLV_TRY(clv_buffer_read(ctx, level->fixed[0], 0, image, bytes));
-    CLV_TRY(clv_buffer_read(ctx, stage->warped, 0, image + n, bytes));
-    CLV_TRY(clv_buffer_read(ctx, stage->derivatives, 0, image + 2 * n, bytes));
+    CLV_TRY(clv_buffer_read(ctx, level->fixed[0], 0, w.image, bytes));
+    CLV_TRY(clv_buffer_read(ctx, stage->warped, 0, w.image + n, bytes));
+    CLV_TRY(clv_buffer_read(ctx, stage->derivatives, 0, w.image + 2 * n, bytes));
     clvox_grid_spacing(&level->fixed_grid, edge);
     for (int i = 0; i < 3; i++)
         reach[i] = (int)fmax(1, round(REACH * level->mm / edge[i]));
-    compare(image, n, size, reach, image + IMAGES * n, image + (IMAGES + SUMS) * n, &better, &windows);
-    *mirrored = windows >= LEAST_WINDOWS && better > MARGIN;
+    CLV_TRY(compare(&w, &better, &seen));
+    *mirrored = seen >= LEAST_WINDOWS && better > MARGIN;
 end:
-    free(image);
+    free(w.image);
+    free(w.better);
     return status;
 }
