@@ -60,7 +60,7 @@ static int take_over(clv_atlas_run *a, clv_atlas_member *s, const clvox_register
 {
     if (!deformable)
         clv_matrix_copy(CLV_MATRIX(r->matrix), s->map.matrix);
-    s->map.suspicions = r->suspicions;
+    s->map.suspicions = r->suspicions | (deformable ? s->map.suspicions & CLVOX_SUSPECT_MIRRORED : 0);
     pthread_mutex_lock(&a->lock);
     a->out->device_bytes = r->device_bytes > a->out->device_bytes ? r->device_bytes : a->out->device_bytes;
     a->fresh[0]++;
@@ -230,6 +230,7 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
         o.linear = CLVOX_LINEAR_NONE;
     else
         o.deform = CLVOX_DEFORM_NONE;
+    o.sides = o.sides && a->out->rounds == a->linear - 1; /* the sharpest template before any deformation */
     o.inverse = deformable;
     o.progress = ticked;
     o.user = &of;

@@ -65,6 +65,7 @@ void clvox_register_defaults(clvox_register_options *options)
         .linear_metric = CLVOX_METRIC_MI,
         .linear_radius = 2,
         .linear_bins = 32,
+        .sides = 1,
         .deform = CLVOX_DEFORM_SYN,
         .consistency = 1,
         .winsorize_high = 1,

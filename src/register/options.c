@@ -365,6 +365,7 @@ static const clv_option rows[] = {
      FIELD(patch),
      .most = CLV_MIND_MOST_RADIUS},
     {.key = "by_contrast", .type = CLVOX_OPTION_FLAG, FIELD(by_contrast)},
+    {.key = "sides", .type = CLVOX_OPTION_FLAG, FIELD(sides)},
     {.name = "gradient",
      .preset = true,
      .type = CLVOX_OPTION_CHOICE,

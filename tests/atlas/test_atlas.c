@@ -39,6 +39,35 @@ static void identical_images(void **state)
     pair_free(&p);
 }
 
+/* A subject whose left and right are exchanged is said, though it deforms to the template as well as any. */
+static void exchanged_sides(void **state)
+{
+    pair p;
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    (void)state;
+    pair_make(&p, (int[3]){36, 44, 33}, (double[3]){4, 3.5, 4}, false, 4, 11);
+    for (int i = 0; i < 2; i++)
+        population_add(&all, population_copy(p.moving));
+    const int n = all.own[1]->grid.size[0];
+    for (size_t k = 0; k < clvox_grid_voxels(&p.moving->grid); k++)
+        all.own[1]->data[k] =
+            p.moving->data[k / (size_t)n * (size_t)n + (size_t)(n - 1) - k % (size_t)n];
+    all.s[1].weight = .01; /* else the template has equal sides */
+    population_options(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 4;
+    o.linear_rounds = 2;
+    o.rounds = 1;
+    assert_ok(clvox_atlas(ctx, all.s, all.count, p.fixed, &o, &r));
+    for (int i = 0; i < 2; i++)
+        assert_that(!!(r.map[i].suspicions & CLVOX_SUSPECT_MIRRORED) == i, "subject %d: %#x", i,
+                    r.map[i].suspicions);
+    clvox_atlas_result_destroy(&r);
+    population_release(&all);
+    pair_free(&p);
+}
+
 /* Images pulled through a map and through its inverse have the image itself in their middle. */
 static void mirrored_maps(void **state)
 {
@@ -412,6 +441,7 @@ int main(void)
     test_case(left_out, "a subject that cannot be registered is named, or left out");
     test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");
     test_case(identical_images, "the template of copies is the image, also after a hundred rounds");
+    test_case(exchanged_sides, "a subject with left and right exchanged is said");
     test_case(mirrored_maps, "images by a map and by its inverse have the image in their middle");
     test_case(sums_in_one_order, "values whose sum depends on its order are summed in one");
     test_case(order_and_weights, "order and scale of weights change no bit; twice is a weight of 2");

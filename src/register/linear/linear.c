@@ -198,7 +198,7 @@ static int find(clv_registration *run, double *value)
     linear_stage stage = {.run = run, .metric = o->linear_metric, .bins = o->linear_bins};
     linear_state start, states[ROOM], given[4];
     int count = 0;
-    bool mirrored;
+    bool mirrored = false;
     if (o->init == CLVOX_INIT_MATRIX && run->exchanged)
         CLV_TRY(clv_matrix_invert(o->matrix, run->matrix));
     else if (o->init == CLVOX_INIT_MATRIX)
@@ -238,7 +238,8 @@ static int find(clv_registration *run, double *value)
     if (count > 0 && isfinite(states[0].value)) {
         if (searches(o))
             CLV_TRY(turn(&stage, &states[0]));
-        CLV_TRY(linear_mirrored(&stage, &states[0], &mirrored));
+        if (o->sides)
+            CLV_TRY(linear_mirrored(&stage, &states[0], &mirrored));
         if (mirrored)
             run->suspicions |= CLVOX_SUSPECT_MIRRORED;
         linear_to_matrix(&stage, &states[0], run->matrix);
