@@ -92,8 +92,8 @@ typedef struct clvox_register_options {
                                   one another, and use MIND instead of LNCC (of heads, before it), if the
                                   linear part looks for that and the device has the memory; `clvox
                                   register` sets it */
-    int sides;                 /* 1: the linear part also aligns the mirrored moving image, and says where that
-                                  fits clearly better (CLVOX_SUSPECT_MIRRORED) */
+    int sides;                 /* 1: the linear part also aligns the mirrored moving image, and says where
+                                  that fits clearly better (CLVOX_SUSPECT_MIRRORED) */
     int local_gradient;        /* 1: LNCC uses the usual local approximation of the gradient; 0: the exact
                                   gradient */
     clvox_force force;

@@ -52,8 +52,7 @@ static void exchanged_sides(void **state)
         population_add(&all, population_copy(p.moving));
     const int n = all.own[1]->grid.size[0];
     for (size_t k = 0; k < clvox_grid_voxels(&p.moving->grid); k++)
-        all.own[1]->data[k] =
-            p.moving->data[k / (size_t)n * (size_t)n + (size_t)(n - 1) - k % (size_t)n];
+        all.own[1]->data[k] = p.moving->data[k / (size_t)n * (size_t)n + (size_t)(n - 1) - k % (size_t)n];
     all.s[1].weight = .01; /* else the template has equal sides */
     population_options(&o, CLVOX_DEFORM_GREEDY);
     o.registration.iterations[0] = o.registration.iterations[1] = 4;
