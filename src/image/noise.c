@@ -217,11 +217,18 @@ static double settle(const image *g, places *p, size_t *count, double *rough)
     return sigma;
 }
 
+/* Places all over the image, about MOST_PLACES: an odd stride along the cells as they lie meets all columns. */
+static void collect_all_over(const image *g, places *p)
+{
+    static const int begin[3] = {0, 0, 0};
+    const double cells = (double)g->cells[0] * g->cells[1] * g->cells[2];
+    collect(g, begin, g->cells, ((size_t)(cells / MOST_PLACES) + 1) | 1, p);
+}
+
 int clv_image_noise(const float *values, const int size[3], const float *mask, bool rician, double *sigma,
                     double *rough)
 {
     int status = CLVOX_OK;
-    static const int begin[3] = {0, 0, 0};
     image g = image_of(values, size, mask);
     clv_magnitudes m;
     places p;
@@ -232,9 +239,7 @@ int clv_image_noise(const float *values, const int size[3], const float *mask, b
         clv_magnitudes_make(&m);
         g.magnitudes = &m;
     }
-    /* An odd stride along the cells as they lie meets all columns. */
-    const double cells = (double)g.cells[0] * g.cells[1] * g.cells[2];
-    collect(&g, begin, g.cells, ((size_t)(cells / MOST_PLACES) + 1) | 1, &p);
+    collect_all_over(&g, &p);
     *sigma = p.count < 2 ? 0 : settle(&g, &p, &count, &all);
     if (rough)
         *rough = all;
@@ -254,7 +259,6 @@ int clv_image_texture(const float *values, const int size[3], const float *mask,
                       const float *sigma, double *ratio)
 {
     int status = CLVOX_OK;
-    static const int begin[3] = {0, 0, 0};
     image g = image_of(values, size, mask);
     clv_magnitudes m;
     places p;
@@ -265,8 +269,7 @@ int clv_image_texture(const float *values, const int size[3], const float *mask,
         g.magnitudes = &m;
     }
     g.sigma = sigma;
-    const double cells = (double)g.cells[0] * g.cells[1] * g.cells[2];
-    collect(&g, begin, g.cells, ((size_t)(cells / MOST_PLACES) + 1) | 1, &p);
+    collect_all_over(&g, &p);
     *ratio = p.count < 2 ? 1 : fmax(1, spread(&g, &p, 1, false, &count));
 end:
     places_free(&p);
