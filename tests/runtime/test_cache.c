@@ -94,20 +94,6 @@ static void an_entry_comes_back_as_it_was_stored_under(void **state)
     assert_true(!clv_cache_load(folder, other, &shared.got, &shared.bytes, &shared.read));
 }
 
-static void uses_of_an_entry_are_counted(void **state)
-{
-    (void)state;
-    clv_cache_key other = clv_cache_key_start();
-    for (int start = 0; start < 2; start++) {
-        clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
-        for (int use = 0; use < 5; use++)
-            assert_int_equal(clv_cache_use(folder, shared.key), use < CLV_CACHE_USES ? use : CLV_CACHE_USES);
-        assert_true(clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read));
-        free(shared.got);
-    }
-    assert_int_equal(clv_cache_use(folder, other), 0);
-}
-
 static void an_entry_with_any_byte_changed_cut_short(void **state)
 {
     (void)state;
@@ -144,13 +130,11 @@ static void check_entries(void)
 {
     test_case(an_entry_comes_back_as_it_was_stored_under,
               "an entry comes back as it was stored, under its key alone");
-    test_case(uses_of_an_entry_are_counted, "uses of an entry are counted");
     test_case(an_entry_with_any_byte_changed_cut_short,
               "an entry with any byte changed, cut short or made longer is not there");
 }
 
-/* Where linking is a step of its own, so many starts compile a program, link it, and keep it linked. */
-enum { STARTS = CLV_CACHE_USES + 2 };
+enum { STARTS = 2 };
 
 static unsigned char nonsense[300] = "POCLBIN no program at all";
 

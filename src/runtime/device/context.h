@@ -73,7 +73,7 @@ struct clvox_context {
     bool two_steps;  /* clv_two_steps */
     int declared,
         undeclared;  /* programs that PoCL compiled with declarations of clvox, and that needed its own */
-    int relinked;    /* programs whose linked binary this context has put into the cache */
+    int linked;      /* programs for which PoCL read its library of built-in functions (program.c) */
     char *build_identity; /* what, beside source and options, a built program depends on */
     clv_wisdom *wisdom; /* NULL: the planner goes by its own order alone */
     size_t allocated, peak;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[8] = "CLVOXP2";
+static const char magic[8] = "CLVOXP3";
 
 typedef struct header {
     char magic[8];
@@ -18,7 +18,7 @@ typedef struct header {
     uint64_t bytes;
     uint64_t checksum; /* of counts and data */
     clv_counts counts;
-    uint32_t uses;     /* as clv_cache_use counts them */
+    uint32_t none; /* 0, in the place of padding */
 } header;
 
 /* FNV-1a; the two words of a key differ in their start. */
@@ -88,7 +88,7 @@ bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, si
     char *path = entry_path(dir, key);
     FILE *file = path ? fopen(path, "rb") : NULL;
     if (!file || fread(&head, sizeof head, 1, file) != 1 || memcmp(head.magic, magic, sizeof magic) ||
-        memcmp(&head.key, &key, sizeof key) || head.uses > CLV_CACHE_USES || fstat(fileno(file), &info) < 0 ||
+        memcmp(&head.key, &key, sizeof key) || head.none || fstat(fileno(file), &info) < 0 ||
         head.bytes == 0 || (uint64_t)info.st_size != sizeof head + head.bytes)
         goto end;
     content = malloc(head.bytes);
@@ -162,32 +162,6 @@ void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *da
         unlink(temporary);
 end:
     free(temporary);
-    free(path);
-}
-
-int clv_cache_use(const char *dir, clv_cache_key key)
-{
-    header head;
-    char *path = entry_path(dir, key);
-    int before = 0, file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    if (file >= 0 && pread(file, &head, sizeof head, 0) == (ssize_t)sizeof head && head.uses <= CLV_CACHE_USES) {
-        const uint32_t uses = head.uses + 1;
-        before = (int)head.uses;
-        /* Where it cannot be written it is not counted. */
-        if (uses <= CLV_CACHE_USES && pwrite(file, &uses, sizeof uses, offsetof(header, uses)) < 0)
-            before = 0;
-    }
-    if (file >= 0)
-        close(file);
-    free(path);
-    return before;
-}
-
-void clv_cache_remove(const char *dir, clv_cache_key key)
-{
-    char *path = entry_path(dir, key);
-    if (path)
-        unlink(path);
     free(path);
 }
 

@@ -45,13 +45,6 @@ bool clv_cache_has(const char *dir, clv_cache_key key);
 void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
                      const clv_counts *counts);
 
-/* Counts a use of an entry, up to CLV_CACHE_USES; returns how many there were before. 0 where there is no entry. */
-enum { CLV_CACHE_USES = 2 };
-int clv_cache_use(const char *dir, clv_cache_key key);
-
-/* Takes an entry out, if it is there. */
-void clv_cache_remove(const char *dir, clv_cache_key key);
-
 /* Waits until no other process holds the lock of this name in the folder, so that
  * many processes started at once build each program once: the others find it in
  * the cache. Drivers' own caches have also been seen to break when several

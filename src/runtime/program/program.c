@@ -231,17 +231,24 @@ end:
     return status;
 }
 
-/* The second of two steps; takes over the reference. NULL: refused. */
-static cl_program linked(clvox_context *ctx, cl_program compiled)
+/* Within what PoCL gives of a compiled program: LLVM's bitcode, behind the name of its file and its length. NULL: not
+ * found. */
+static const unsigned char *bitcode_of(const unsigned char *data, size_t bytes, size_t *length)
 {
-    cl_int error = CL_SUCCESS;
-    cl_program program = clLinkProgram(ctx->context, 1, &ctx->device, NULL, 1, &compiled, NULL, NULL, &error);
-    clReleaseProgram(compiled);
-    if (program && error != CL_SUCCESS) {
-        clReleaseProgram(program);
-        program = NULL;
+    static const char name[] = "program.bc", magic[] = "BC\xc0\xde";
+    const size_t named = sizeof name - 1, starts = sizeof magic - 1;
+    const unsigned char *end = data + bytes, *at = memmem(data, bytes, name, named);
+    for (size_t wide = 4; at && wide <= 8; wide += 4) {
+        uint64_t count = 0;
+        if ((size_t)(end - at) < named + wide + starts || memcmp(at + named + wide, magic, starts) != 0)
+            continue;
+        memcpy(&count, at + named, wide);
+        if (count <= (size_t)(end - at) - named - wide) {
+            *length = count;
+            return at + named + wide;
+        }
     }
-    return program;
+    return NULL;
 }
 
 unsigned char *clv_program_binary(cl_program program, size_t *bytes)
@@ -310,24 +317,52 @@ static void take_note(clvox_context *ctx, const clv_program_request *request, co
         clv_cache_store(ctx->cache_dir, key_of(request, code->to_link), code->data, code->bytes, &out->counts);
 }
 
-static cl_program load(clvox_context *ctx, const char *options, const unsigned char *data, size_t bytes,
-                       bool to_link)
+/* NULL: refused. */
+static cl_program load(clvox_context *ctx, const char *options, const unsigned char *data, size_t bytes)
 {
     cl_int error, refused = CL_SUCCESS;
     cl_program program =
         clCreateProgramWithBinary(ctx->context, 1, &ctx->device, &bytes, &data, &refused, &error);
-    if (error == CL_SUCCESS && refused == CL_SUCCESS && !to_link)
+    if (error == CL_SUCCESS && refused == CL_SUCCESS)
         refused = clBuildProgram(program, 1, &ctx->device, options, NULL, NULL);
     if (error == CL_SUCCESS && refused != CL_SUCCESS) {
         clReleaseProgram(program);
         error = refused;
     }
-    return error != CL_SUCCESS ? NULL : to_link ? linked(ctx, program) : program;
+    return error == CL_SUCCESS ? program : NULL;
+}
+
+/* The second of two steps, NULL: refused. */
+static cl_program linked(clvox_context *ctx, const clv_code *code)
+{
+    size_t bytes;
+    cl_int error, refused = CL_SUCCESS;
+    const unsigned char *bitcode = bitcode_of(code->data, code->bytes, &bytes), *data = code->data;
+    cl_program program = bitcode ? load(ctx, NULL, bitcode, bytes) : NULL, compiled;
+    if (program)
+        return program;
+    ctx->linked++;
+    compiled = clCreateProgramWithBinary(ctx->context, 1, &ctx->device, &code->bytes, &data, &refused, &error);
+    if (error != CL_SUCCESS)
+        return NULL;
+    if (refused == CL_SUCCESS)
+        program = clLinkProgram(ctx->context, 1, &ctx->device, NULL, 1, &compiled, NULL, NULL, &error);
+    clReleaseProgram(compiled);
+    if (program && error != CL_SUCCESS) {
+        clReleaseProgram(program);
+        program = NULL;
+    }
+    return program;
+}
+
+static cl_program program_of(clvox_context *ctx, const char *options, const clv_code *code)
+{
+    return code->to_link ? linked(ctx, code) : load(ctx, options, code->data, code->bytes);
 }
 
 void clv_code_launch(clvox_context *ctx, const char *options, const clv_code *code)
 {
-    cl_program program = load(ctx, options, code->data, code->bytes, code->to_link);
+    cl_program program = program_of(ctx, options, code);
     if (!program)
         return;
     clv_launch_idle(ctx, program);
@@ -337,52 +372,26 @@ void clv_code_launch(clvox_context *ctx, const char *options, const clv_code *co
 bool clv_program_from_code(clvox_context *ctx, const clv_program_request *request, const clv_code *code,
                            clv_program *out)
 {
-    out->program = load(ctx, request->options, code->data, code->bytes, code->to_link);
+    out->program = program_of(ctx, request->options, code);
     if (out->program)
         take_note(ctx, request, code, out);
     return out->program != NULL;
 }
 
-/* What was linked takes the place of its code in the cache, so that later starts do not link it. Only what is
- * used often is worth that. */
-static void keep_linked(clvox_context *ctx, const clv_program_request *request, const clv_program *linked)
-{
-    enum { MOST_RELINKED = 2 }; /* some 0.3 s each */
-    size_t bytes;
-    uint64_t limit, left;
-    if (ctx->relinked >= MOST_RELINKED ||
-        clv_cache_use(ctx->cache_dir, key_of(request, true)) < CLV_CACHE_USES ||
-        access(ctx->cache_dir, W_OK) < 0 || (clv_address_space(&limit, &left) && left < BUILDING))
-        return;
-    unsigned char *data = clv_program_binary(linked->program, &bytes);
-    if (data) {
-        clv_cache_store(ctx->cache_dir, request->key, data, bytes, &linked->counts);
-        clv_cache_remove(ctx->cache_dir, key_of(request, true));
-        ctx->relinked++;
-    }
-    free(data);
-}
-
 bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *request, clv_program *out)
 {
-    unsigned char *data = NULL;
-    size_t bytes = 0;
+    clv_code code = {.to_link = ctx->two_steps};
     *out = (clv_program){.program = NULL};
-    for (int to_link = 0; ctx->cache_dir && to_link <= ctx->two_steps && !out->program; to_link++) {
-        if (!clv_cache_load(ctx->cache_dir, key_of(request, to_link), &data, &bytes, &out->counts))
-            continue;
-        out->program = load(ctx, request->options, data, bytes, to_link);
-        free(data);
-        if (out->program && to_link)
-            keep_linked(ctx, request, out);
-    }
+    if (!ctx->cache_dir || !clv_cache_load(ctx->cache_dir, key_of(request, code.to_link), &code.data, &code.bytes, &out->counts))
+        return false;
+    out->program = program_of(ctx, request->options, &code);
+    clv_code_free(&code);
     return out->program != NULL;
 }
 
 bool clv_program_in_cache(const clvox_context *ctx, const clv_program_request *request)
 {
-    return ctx->cache_dir && (clv_cache_has(ctx->cache_dir, request->key) ||
-                              (ctx->two_steps && clv_cache_has(ctx->cache_dir, key_of(request, true))));
+    return ctx->cache_dir && clv_cache_has(ctx->cache_dir, key_of(request, ctx->two_steps));
 }
 
 int clv_program_from_text(clvox_context *ctx, const clv_program_request *request, clv_program *out)
@@ -397,9 +406,14 @@ int clv_program_from_text(clvox_context *ctx, const clv_program_request *request
         goto end;
     }
     CLV_TRY(compile(ctx, request->file, text, request->options, code.to_link, &program, &code.log));
-    if (ctx->cache_dir || ctx->limits.amd_simds > 0)
+    if (ctx->cache_dir || code.to_link || ctx->limits.amd_simds > 0)
         code.data = clv_program_binary(program, &code.bytes);
-    out->program = code.to_link ? linked(ctx, program) : program;
+    if (code.to_link) {
+        out->program = code.data ? linked(ctx, &code) : NULL;
+        clReleaseProgram(program);
+    } else {
+        out->program = program;
+    }
     if (!out->program) {
         status = clvox_fail(CLVOX_ERROR_BUILD, "cl/%s.cl: %s does not link %s", request->file,
                             ctx->limits.name, request->function);
