@@ -27,6 +27,8 @@ static const double ASIDE = .2, STRETCH = .02;
 enum { RAMP = 3 };
 /* Samples that must be left where those at borders count less, as a share. */
 static const double ENOUGH = .25;
+/* Samples that tell which of several states is best, and where its summit is to a hundredth of a voxel. */
+static const double FEW = 60e3;
 
 static int list_around(const linear_stage *stage, clvox_linear kind, const linear_state *states, int count,
                        linear_state *trials)
@@ -147,6 +149,8 @@ static int climb(linear_stage *stage, int at, clvox_linear kind, linear_state *s
     linear_state trial = *state;
     CLV_TRY(make_ramps(stage, level));
     for (int round = 0; round < ROUNDS; round++) {
+        if (round == ROUNDS - 1)
+            linear_sample_all(level);
         CLV_TRY(settle_weights(stage, level, &trial));
         CLV_TRY(linear_optimise(stage,
                                 &(linear_climb){{at, CLVOX_METRIC_NCC, 8, kind}, most[round],
@@ -157,6 +161,7 @@ static int climb(linear_stage *stage, int at, clvox_linear kind, linear_state *s
     }
     *state = trial;
 end:
+    linear_sample_all(level);
     level->weights[0] = level->weights[1] = NULL;
     return status;
 }
@@ -171,6 +176,7 @@ static int finish(linear_stage *stage, clvox_linear kind, linear_state *states, 
     double mm = stage->level[level].mm;
     linear_state trials[LAST + STRETCHES];
     memcpy(trials, states, sizeof *trials * (size_t)count);
+    linear_sample(&stage->level[level], FEW);
     CLV_TRY(linear_localise(stage, 1, WIDE, &trials[0]));
     CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 8, .01 * mm}, trials,
                             count));
@@ -192,6 +198,7 @@ static int finish(linear_stage *stage, clvox_linear kind, linear_state *states, 
     CLV_TRY(climb(stage, level, kind, &trials[0]));
     states[0] = trials[0];
 end:
+    linear_sample_all(&stage->level[level]);
     return status;
 }
 

@@ -265,6 +265,17 @@ static bool is_whole(const clvox_grid *level, const clvox_grid *grid)
     return !memcmp(level->size, grid->size, sizeof level->size);
 }
 
+void linear_sample(linear_level *level, double most)
+{
+    const double all = (double)voxels(&level->fixed_grid);
+    level->step[0] = level->step[1] = all > most ? (int)ceil(sqrt(all / most)) : 1;
+}
+
+void linear_sample_all(linear_level *level)
+{
+    linear_sample(level, MOST_SAMPLES);
+}
+
 /* The grids of all levels and all that is to be taken. */
 static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
 {
@@ -281,9 +292,7 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
                      &level->moving_grid);
         size_t n = voxels(&level->fixed_grid) * sizeof(float),
                m = voxels(&level->moving_grid) * sizeof(float);
-        double samples = (double)n / sizeof(float);
-        level->step[0] = level->step[1] =
-            samples > MOST_SAMPLES ? (int)ceil(sqrt(samples / MOST_SAMPLES)) : 1;
+        linear_sample(level, MOST_SAMPLES);
         for (int c = 0; c < run->shown_count; c++) {
             if (k == 0 && is_whole(&level->fixed_grid, &run->fixed_grid))
                 level->fixed[c] = run->channels[c].level_fixed;

@@ -72,6 +72,9 @@ int linear_levels_fill(linear_stage *stage, bool is_moving);
  * radii of the head, which state says to be equally large in both. */
 int linear_localise(linear_stage *stage, int k, double sigma, const linear_state *state);
 void linear_levels_free(linear_stage *stage);
+/* Of a level as many rows as have about so many samples, or all that ever count (levels.c). */
+void linear_sample(linear_level *level, double most);
+void linear_sample_all(linear_level *level);
 
 /* What states are judged by: a metric of one level's images, and the maps whose
  * parameters (as many as linear_parameters says) it is derived by. */

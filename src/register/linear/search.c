@@ -10,6 +10,8 @@
 
 /* About 27 degrees apart; of them those that heads need. */
 enum { ROTATIONS = 1500, MOST_TRIALS = 4096, IMPROVED = 48 };
+/* Samples of the coarsest level by which trials are told apart. */
+static const double FEW = 5e3;
 static const double MOST_ANGLE = 80 * M_PI / 180;
 
 typedef struct trials {
@@ -131,7 +133,9 @@ int linear_search(linear_stage *stage, const linear_state *given, int given_coun
     if (!t.state)
         return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     list_trials(stage, kind, &t);
+    linear_sample(&stage->level[level], FEW);
     CLV_TRY(linear_evaluate(stage, &measure, t.state, t.count, false));
+    linear_sample_all(&stage->level[level]);
     doubt(t.state, t.count);
     CLV_TRY(linear_sort(stage, t.state, &t.count, 0));
     t.count = t.count < IMPROVED ? t.count : IMPROVED;
