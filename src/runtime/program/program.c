@@ -342,7 +342,8 @@ static cl_program linked(clvox_context *ctx, const clv_code *code)
     if (program)
         return program;
     ctx->linked++;
-    compiled = clCreateProgramWithBinary(ctx->context, 1, &ctx->device, &code->bytes, &data, &refused, &error);
+    compiled =
+        clCreateProgramWithBinary(ctx->context, 1, &ctx->device, &code->bytes, &data, &refused, &error);
     if (error != CL_SUCCESS)
         return NULL;
     if (refused == CL_SUCCESS)
@@ -382,7 +383,8 @@ bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *reque
 {
     clv_code code = {.to_link = ctx->two_steps};
     *out = (clv_program){.program = NULL};
-    if (!ctx->cache_dir || !clv_cache_load(ctx->cache_dir, key_of(request, code.to_link), &code.data, &code.bytes, &out->counts))
+    if (!ctx->cache_dir ||
+        !clv_cache_load(ctx->cache_dir, key_of(request, code.to_link), &code.data, &code.bytes, &out->counts))
         return false;
     out->program = program_of(ctx, request->options, &code);
     clv_code_free(&code);
