@@ -188,7 +188,7 @@ static void what_is_built_ahead_is_kept_and_found_again(void **state)
     clvox_context_destroy(&opened);
 }
 
-/* PoCL knows again what it has linked by its bitcode, where asked to link it it would read its library first. */
+/* PoCL knows what it has linked by its bitcode; asked to link it, it would read its library first. */
 static void a_later_start_links_nothing(void **state)
 {
     (void)state;

@@ -231,8 +231,8 @@ end:
     return status;
 }
 
-/* Within what PoCL gives of a compiled program: LLVM's bitcode, behind the name of its file and its length. NULL: not
- * found. */
+/* Within what PoCL gives of a compiled program: LLVM's bitcode, behind the name of its file and its
+ * length. NULL: not found. */
 static const unsigned char *bitcode_of(const unsigned char *data, size_t bytes, size_t *length)
 {
     static const char name[] = "program.bc", magic[] = "BC\xc0\xde";
