@@ -146,12 +146,6 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
     for (int i = 0; i < 2; i++)
         result->inverse_error_voxels[i] = result->inverse_error_mm[i] = NAN;
     if (o->deform != CLVOX_DEFORM_NONE) {
-        if (full) {
-            clv_field_survey survey;
-            CLV_TRY(clv_register_survey(run, run->u, &run->fixed_grid, run->fixed_mask, NULL, run->scratch_a,
-                                        &survey));
-            CLV_TRY(clv_register_state(&survey, result));
-        }
         CLV_TRY(give(run, run->u, 0, &result->warp));
         if (o->inverse || o->consistency)
             CLV_TRY(invert(run, held, count, result));

@@ -70,8 +70,8 @@ static double overlap(const clvox_grid *fixed, const clvox_grid *moving, const d
     return fmin(1, share * fmax(1, ratio));
 }
 
-/* Whether no two heads differ so much in size, or so unevenly: what is missing in one image is made up for by
- * stretching it. */
+/* Whether no two heads differ so much in size, or so unevenly: what is missing in one image is made up for
+ * by stretching it. */
 static bool squeezes(const double scale[3])
 {
     static const double MOST = 2, UNEVEN = 1.28;
@@ -88,19 +88,48 @@ static bool less_alike(const clv_metric_row *metric, double before, double ncc, 
     return before - r->metric_after > .03 * fabs(before) + 1e-12;
 }
 
-/* Whether the deformation costs more than it brings: noise and other contrasts are matched at the price of
- * volumes that change at random. */
-static bool dear(const clv_metric_row *metric, double content, const clvox_register_result *r)
+/* The variance of log J where there is content; 0 where it is too small to show anything. */
+static double changed(double content, const clvox_register_result *r)
 {
     static const double SHOWS = .035;
-    double variance = r->jacobian.sd_log * r->jacobian.sd_log / fmax(content, 1e-3);
-    return metric->yield > 0 && variance > SHOWS &&
-           r->metric_after - r->metric_linear < metric->yield * variance;
+    const double variance = r->jacobian.sd_log * r->jacobian.sd_log / fmax(content, 1e-3);
+    return variance > SHOWS ? variance : 0;
 }
 
-/* Whether images that were recast, which makes whatever lies one over the other alike, hardly become so, and
- * at a price: of heads and unrelated images the correlations are .53 to .90, the gains .11 to .21 of the
- * variance; heads of other contrasts that end well have .88 or more, or .25. */
+/* Whether the deformation gains little in the metric for what it changes. */
+static bool gains_little(const clv_metric_row *metric, double variance, const clvox_register_result *r)
+{
+    return metric->yield > 0 && variance > 0 && r->metric_after - r->metric_linear < metric->yield * variance;
+}
+
+/* Whether coarse images, where noise of single voxels has gone, are alike: by the linear part, as they are
+ * not where that is wrong, and by a deformation that brings much of what they lack for what it changes. */
+static bool alike_coarsely(const clv_register_coarse *coarse, double variance)
+{
+    static const double LINEAR = .27, YIELD = 1.6;
+    return coarse->linear >= LINEAR &&
+           coarse->after - coarse->linear >= YIELD * variance * (1 - coarse->linear);
+}
+
+/* Whether the deformation costs more than it brings: noise and other contrasts are matched at the price of
+ * volumes that change at random. That noise hides what is gained is no reproach. */
+static bool dear(const clv_metric_row *metric, const clv_register_evidence *e, const clvox_register_result *r)
+{
+    const double variance = changed(e->content, r);
+    return gains_little(metric, variance, r) && !alike_coarsely(&e->coarse, variance);
+}
+
+bool clv_register_coarse_counts(const clv_registration *run, double content, const clvox_register_result *r)
+{
+    /* A coarse run states the variance of the full grid, which differs a little, later. */
+    static const double ROOM = 1.2;
+    const clv_metric_row *metric = clv_metric_find(run->options->metric);
+    return metric->hides && gains_little(metric, ROOM * changed(content, r), r);
+}
+
+/* Whether images that were recast, which makes whatever lies one over the other alike, hardly become so,
+ * and at a price: of heads and unrelated images the correlations are .53 to .90, the gains .11 to .21 of
+ * the variance; heads of other contrasts that end well have .88 or more, or .25. */
 static bool unrelated(const clvox_register_result *r)
 {
     static const double ALIKE = .875, YIELD = .21, SHOWS = .035;
@@ -109,15 +138,17 @@ static bool unrelated(const clvox_register_result *r)
            r->metric_after - r->metric_linear < YIELD * variance;
 }
 
-/* By measures that were not optimised: the correlation over the whole image, and what a deformation costs. */
-static bool unlike(const clv_registration *run, double content, bool recast, const clvox_register_result *r)
+/* By measures that were not optimised: the correlation over the whole image, and what a deformation costs.
+ * */
+static bool unlike(const clv_registration *run, const clv_register_evidence *e,
+                   const clvox_register_result *r)
 {
     static const double FALL = .05;
     const clvox_register_options *o = run->options;
     bool linear = o->linear != CLVOX_LINEAR_NONE && fabs(r->ncc_linear) < fabs(r->ncc_before) - FALL;
     bool deform = o->deform != CLVOX_DEFORM_NONE &&
                   (fabs(r->ncc_after) < fabs(r->ncc_linear) - FALL ||
-                   dear(clv_metric_find(o->metric), content, r) || (recast && unrelated(r)));
+                   dear(clv_metric_find(o->metric), e, r) || (e->recast && unrelated(r)));
     return linear || deform;
 }
 
@@ -132,7 +163,8 @@ static bool still(const clv_registration *run, const clvox_register_result *r)
     return o->deform != CLVOX_DEFORM_NONE && iterations > 0 && r->largest_mm < MOVED && r->ncc_linear < SAME;
 }
 
-void clv_register_judge(const clv_registration *run, double content, bool recast, clvox_register_result *r)
+void clv_register_judge(const clv_registration *run, const clv_register_evidence *evidence,
+                        clvox_register_result *r)
 {
     r->suspicions = run->suspicions;
     r->overlap = overlap(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix));
@@ -152,7 +184,7 @@ void clv_register_judge(const clv_registration *run, double content, bool recast
         r->suspicions |= CLVOX_SUSPECT_METRIC;
     if (!(r->suspicions & CLVOX_SUSPECT_CONSTANT) && still(run, r))
         r->suspicions |= CLVOX_SUSPECT_STILL;
-    if (!(r->suspicions & CLVOX_SUSPECT_METRIC) && unlike(run, content, recast, r))
+    if (!(r->suspicions & CLVOX_SUSPECT_METRIC) && unlike(run, evidence, r))
         r->suspicions |= CLVOX_SUSPECT_UNLIKE;
     if (run->options->deform != CLVOX_DEFORM_NONE && r->jacobian.folded > 0)
         r->suspicions |= CLVOX_SUSPECT_FOLDS;

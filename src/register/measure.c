@@ -3,8 +3,12 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "image/distribution.h"
+#include "op/field/compose.h"
+#include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
 #include "op/image/resample.h"
+#include "op/match/lncc.h"
 #include "register/metric/metric.h"
 #include "register/posteriors.h"
 
@@ -113,6 +117,121 @@ int clv_register_measure(const clv_registration *run, bool linear, const clv_buf
     if (run->exchanged)
         CLV_TRY(clv_register_exchange(&view));
     CLV_TRY(measure(&view, linear, u, report));
+end:
+    return status;
+}
+
+/* ---- coarse images ------------------------------------------------------- */
+
+/* Voxels of the fixed image along each axis of one, and windows of 2 RADIUS + 1 of them: the noise of
+ * single voxels has gone, and what tells heads apart from what is unrelated has not. */
+enum { COARSE = 3, COARSE_RADIUS = 2 };
+
+/* The fixed image of a channel, in level_fixed: NaN outside of the mask, or where there is no tissue by
+ * Otsu's threshold, as magnitude images are not dark in the background. */
+static int coarse_fixed(clv_registration *run, const clv_channel *c, const clvox_grid *grid)
+{
+    int status = CLVOX_OK;
+    clv_buffer *const scratch[2] = {run->scratch_a, run->scratch_b};
+    const clv_buffer *inside = c->level_fixed;
+    float least = 0;
+    CLV_TRY(clv_downsample(run->ctx, c->fixed, &run->fixed_grid, scratch, c->level_fixed, grid));
+    if (run->fixed_mask) {
+        clv_map map;
+        clv_map_between(grid, &run->fixed_grid, NULL, 0, &map);
+        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->fixed_mask, run->fixed_grid.size), &map, NULL, CLV_NEAREST,
+                         0, CLV_VOLUME(run->scratch_a, grid->size)));
+        inside = run->scratch_a;
+    } else {
+        clv_distribution d;
+        CLV_TRY(clv_distribution_measure(run->ctx, CLV_VOLUME(c->level_fixed, grid->size), NULL, run->partial,
+                                         run->state, CLV_STATE_SUMS, &d));
+        least = (float)clv_distribution_otsu(&d);
+    }
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(run->scratch_a, grid->size), inside,
+                          NULL, NULL, (float[4]){least, 0, NAN, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(c->level_fixed, grid->size),
+                          c->level_fixed, run->scratch_a, NULL, (float[4]){1, 1, 0, 0}));
+end:
+    return status;
+}
+
+/* The moving image, in level_moving on its own grid: as smooth as voxels of such an edge in mm. */
+static int coarse_moving(clv_registration *run, const clv_channel *c, double edge)
+{
+    double own[3];
+    float sigma[3];
+    clvox_grid_spacing(&run->moving_grid, own);
+    for (int i = 0; i < 3; i++)
+        sigma[i] = (float)(.5 * sqrt(fmax(0, edge * edge - own[i] * own[i])) / own[i]);
+    return clv_gaussian(run->ctx, CLV_VOLUME(c->moving, run->moving_grid.size), sigma, CLV_GAUSSIAN_FINITE,
+                        run->scratch_a, c->level_moving);
+}
+
+/* u on a coarse grid, in scratch_b. */
+static int coarse_map(clv_registration *run, const clv_buffer *u, const clvox_grid *grid)
+{
+    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    clv_map map;
+    clv_map_between(grid, &run->fixed_grid, NULL, 0, &map);
+    return clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(u, run->fixed_grid.size),
+                                                     .map = &map,
+                                                     .reorient = one,
+                                                     .extend = true,
+                                                     .out = *CLV_VECTORS(run->scratch_b, grid->size)});
+}
+
+/* Mean LNCC of level_fixed and level_moving under the linear part and u (NULL: 0), which scratch_b may
+ * hold. */
+static int coarse_lncc(clv_registration *run, const clv_channel *c, const clvox_grid *grid,
+                       const clv_buffer *u, double *mean)
+{
+    int status = CLVOX_OK;
+    clv_map map;
+    float s[2];
+    const clv_metric_args args = {
+        .fixed = clv_image_of(c->level_fixed, grid->size, NULL, 1),
+        .moving = run->scratch_a,
+        .parameter = COARSE_RADIUS,
+        .epsilon = CLV_REGISTER_EPSILON,
+        .local = true,
+        .derivative_moving = run->scratch_b,
+        .partial = run->partial,
+        .out = run->state,
+        .slot = CLV_STATE_SUMS,
+    };
+    clv_map_between(grid, &run->moving_grid, CLV_MATRIX(run->matrix), 1, &map);
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_moving, run->moving_grid.size), &map, u, CLV_LINEAR, 0,
+                     CLV_VOLUME(run->scratch_a, grid->size)));
+    CLV_TRY(clv_lncc(run->ctx, &args));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
+    *mean = s[1] > 0 ? s[0] / (double)s[1] : 0;
+end:
+    return status;
+}
+
+int clv_register_measure_coarse(clv_registration *run, const clv_buffer *u, clv_register_coarse *coarse)
+{
+    int status = CLVOX_OK;
+    clvox_grid grid;
+    double edge[3];
+    *coarse = (clv_register_coarse){.linear = NAN};
+    clv_register_level(&run->fixed_grid, COARSE, &grid);
+    if (3 * clvox_grid_voxels(&grid) > (size_t)run->n) /* more than scratch_b holds */
+        return CLVOX_OK;
+    coarse->linear = 0;
+    clvox_grid_spacing(&grid, edge);
+    for (int i = 0; i < run->image_count; i++) {
+        const clv_channel *c = &run->channels[i];
+        double linear, after;
+        CLV_TRY(coarse_fixed(run, c, &grid));
+        CLV_TRY(coarse_moving(run, c, cbrt(edge[0] * edge[1] * edge[2])));
+        CLV_TRY(coarse_lncc(run, c, &grid, NULL, &linear));
+        CLV_TRY(coarse_map(run, u, &grid));
+        CLV_TRY(coarse_lncc(run, c, &grid, run->scratch_b, &after));
+        coarse->linear += c->share * linear;
+        coarse->after += c->share * after;
+    }
 end:
     return status;
 }

@@ -284,6 +284,18 @@ end:
     return status;
 }
 
+/* Statistics of the deformation, on the grid of the run. */
+static int survey(clv_registration *run, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    clv_field_survey found;
+    CLV_TRY(
+        clv_register_survey(run, run->u, &run->fixed_grid, run->fixed_mask, NULL, run->scratch_a, &found));
+    CLV_TRY(clv_register_state(&found, result));
+end:
+    return status;
+}
+
 /* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. shown: the fixed
  * grid as given. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
@@ -361,17 +373,22 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
         CLV_TRY(clv_register_measure(&run, true, run.u, &after));
     }
     state_metric(&before, &linear, &after, result);
+    clv_register_evidence evidence = {.content = after.content, .coarse.linear = NAN, .recast = run.recast};
+    if (deform) {
+        CLV_TRY(survey(&run, result));
+        if (clv_register_coarse_counts(&run, after.content, result))
+            CLV_TRY(clv_register_measure_coarse(&run, run.u, &evidence.coarse));
+    }
     result->seconds_deform = clv_seconds() - mark;
 
     mark = clv_seconds();
     CLV_TRY(clv_register_finish(&run, requests, count, coarse ? NULL : &full, result));
-    const bool recast = run.recast;
     release(&run, requests, count);
     if (coarse)
         CLV_TRY(clv_register_enlarge(&run, &full, result));
     if (coarse && fields)
         CLV_TRY(pass_on(context, fields, result));
-    clv_register_judge(&run, after.content, recast, result);
+    clv_register_judge(&run, &evidence, result);
     result->device_bytes = clv_peak_bytes(context) - held;
     result->seconds_finish = clv_seconds() - mark;
 end:

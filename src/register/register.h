@@ -223,9 +223,26 @@ int clv_register_measure(const clv_registration *run, bool linear, const clv_buf
 /* Floats of run->metric_scratch that it needs, on a grid. */
 size_t clv_register_measure_floats(const clvox_register_options *options, const clvox_grid *grid);
 
-/* Fills parts, overlap and suspicions of a result whose numbers are known
- * (judge.c). content: of the report. */
-void clv_register_judge(const clv_registration *run, double content, bool recast,
+/* LNCC of images three times as coarse as the fixed one, where noise of single voxels has gone, after the
+ * linear part and under u; linear NAN: they are too small for that (measure.c). */
+typedef struct clv_register_coarse {
+    double linear, after;
+} clv_register_coarse;
+int clv_register_measure_coarse(clv_registration *run, const clv_buffer *u, clv_register_coarse *coarse);
+
+/* What a result does not state and its judgement goes by. */
+typedef struct clv_register_evidence {
+    double content;             /* of the report */
+    clv_register_coarse coarse; /* linear NAN: not measured */
+    bool recast;
+} clv_register_evidence;
+
+/* Whether the judgement of a result whose numbers are known goes by the coarse images, too (judge.c). */
+bool clv_register_coarse_counts(const clv_registration *run, double content,
+                                const clvox_register_result *result);
+
+/* Fills parts, overlap and suspicions of a result whose numbers are known (judge.c). */
+void clv_register_judge(const clv_registration *run, const clv_register_evidence *evidence,
                         clvox_register_result *result);
 
 /* Sum of squared differences (mean over the weights) and normalised
@@ -241,10 +258,10 @@ void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out)
 enum { CLV_FINISH_FIELDS = 2 };
 int clv_register_finish_fields(const clvox_register_options *options, bool given);
 
-/* Statistics, inverse, warp and warped image into result, from run->u (and
+/* Inverse, warp and warped image into result, from run->u (and
  * run->inverse). held: the requests of the run, of which those not needed any
  * more are overwritten. full: the images as given; NULL on a grid that is not that of the
- * results: then statistics and warped image are left to clv_register_enlarge,
+ * results: then statistics of the full grid and warped image are left to clv_register_enlarge,
  * which brings the warps to the full grid, without folds, after the run's
  * memory has been given back (finish.c, enlarge.c). */
 int clv_register_finish(clv_registration *run, const clv_request *held, int count,

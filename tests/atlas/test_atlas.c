@@ -381,6 +381,16 @@ static void left_out(void **state)
     assert_ok(clvox_atlas(ctx, all.s, count, start, &o, &r));
     assert_non_null(strstr(r.map[2].left_out, "third: it is lost"));
     assert_int_equal(r.map[0].suspicions & CLVOX_SUSPECT_OVERLAP, 0);
+    /* It is lost when the maps of the others have been added up already, in a unit that three would need. */
+    o.state = NULL;
+    clvox_atlas_result_destroy(&want);
+    assert_ok(clvox_atlas(ctx, all.s, 2, start, &o, &want));
+    for (int k = 0; k < 2; k++)
+        assert_memory_equal(want.map[k].warp->data, r.map[k].warp->data,
+                            3 * clvox_grid_voxels(&want.map[k].warp->grid) * sizeof(float));
+    assert_memory_equal(want.average->data, r.average->data,
+                        clvox_grid_voxels(&r.average->grid) * sizeof(float));
+    o.state = place;
     clvox_atlas_result_destroy(&r);
     clvox_atlas_forget(place);
     all.s[2].mask = nowhere;

@@ -116,7 +116,7 @@ static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double 
                                .ncc_linear = like ? before : .5,
                                .ncc_after = like ? after : .5,
                                .jacobian = {.folded = folded}};
-    clv_register_judge(&run, 1, false, &r);
+    clv_register_judge(&run, &(clv_register_evidence){.content = 1, .coarse.linear = NAN}, &r);
     *overlap = r.overlap;
     return r.suspicions;
 }

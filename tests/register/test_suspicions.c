@@ -45,8 +45,8 @@ static void a_good_pair(void **state)
     assert_true(suspicions(shared.fixed, shared.fixed, CLVOX_DEFORM_GREEDY, 1, 1) == 0); /* nothing to gain */
 }
 
-/* The affine of a run on such headers, in the world of the moving image as it was before its header was multiplied by
- * moved, and the suspicions. */
+/* The affine of a run on such headers, in the world of the moving image as it was before its header was
+ * multiplied by moved, and the suspicions. */
 static unsigned through(const clvox_volume *moving, clvox_metric metric, const double moved[4][4],
                         double matrix[4][4])
 {
@@ -82,8 +82,8 @@ static double apart(const double a[4][4], const double b[4][4])
     return most;
 }
 
-/* Turned in the world about the centre of the grid, by 180 degrees about an axis of the world or an oblique one: found
- * all the same, and no reason for suspicion. */
+/* Turned in the world about the centre of the grid, by 180 degrees about an axis of the world or an oblique
+ * one: found all the same, and no reason for suspicion. */
 static void a_turned_header(void **state)
 {
     (void)state;
@@ -108,8 +108,8 @@ static void a_turned_header(void **state)
     }
 }
 
-/* A header in centimetres, or in inches: the affine scales by that, which is said. By metrics above and below
- * 0. */
+/* A header in centimetres, or in inches: the affine scales by that, which is said. By metrics above and
+ * below 0. */
 static void other_units(void **state)
 {
     (void)state;
@@ -186,8 +186,8 @@ static void recolour(clvox_volume *volume, double (*of)(double))
         volume->data[i] = (float)of((double)volume->data[i]);
 }
 
-/* Left and right exchanged in the voxels, of whatever contrast and by whatever linear part with rotations, or
- * by the header, turned as well or not. */
+/* Left and right exchanged in the voxels, of whatever contrast and by whatever linear part with rotations,
+ * or by the header, turned as well or not. */
 static void exchanged_sides(void **state)
 {
     (void)state;
@@ -282,8 +282,8 @@ static void levels_undone(void **state)
 }
 
 /* Of numbers alone: the correlation, and what a deformation costs. */
-static unsigned judged_as(bool recast, clvox_metric metric, const double ncc[3], double gain, double sd_log,
-                          double content)
+static unsigned judged_by(const clv_register_evidence *evidence, clvox_metric metric, const double ncc[3],
+                          double gain, double sd_log)
 {
     const clvox_register_options o = {.linear = CLVOX_LINEAR_AFFINE, .deform = CLVOX_DEFORM_SYN, .metric = metric};
     clv_registration run = {.options = &o, .fixed_grid = shared.fixed_grid, .moving_grid = shared.fixed_grid};
@@ -291,8 +291,15 @@ static unsigned judged_as(bool recast, clvox_metric metric, const double ncc[3],
                                .ncc_before = ncc[0], .ncc_linear = ncc[1], .ncc_after = ncc[2],
                                .jacobian = {.sd_log = sd_log}, .largest_mm = 3};
     clv_matrix_identity(run.matrix);
-    clv_register_judge(&run, content, recast, &r);
+    clv_register_judge(&run, evidence, &r);
     return r.suspicions;
+}
+
+static unsigned judged_as(bool recast, clvox_metric metric, const double ncc[3], double gain, double sd_log,
+                          double content)
+{
+    const clv_register_evidence evidence = {.content = content, .coarse.linear = NAN, .recast = recast};
+    return judged_by(&evidence, metric, ncc, gain, sd_log);
 }
 
 static unsigned judged(clvox_metric metric, const double ncc[3], double gain, double sd_log, double content)
@@ -327,6 +334,70 @@ static void unrelated_images(void **state)
     assert_true(judged_as(true, CLVOX_METRIC_MIND, heads, .0105, .26, .9) == 0);
 }
 
+/* What LNCC gains, noise of single voxels hides; coarse images, which it leaves as they are, tell by the
+ * linear part and by the deformation. */
+static void coarse_images(void **state)
+{
+    (void)state;
+    static const double ncc[3] = {.4, .6, .7};
+    static const struct {
+        clv_register_coarse coarse;
+        unsigned suspicions;
+    } cases[] = {{{.45, .75}, 0},
+                 {{.98, .995}, 0},
+                 {{.2, .75}, CLVOX_SUSPECT_UNLIKE},
+                 {{.45, .55}, CLVOX_SUSPECT_UNLIKE},
+                 {{NAN, NAN}, CLVOX_SUSPECT_UNLIKE}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const clv_register_evidence evidence = {.content = .33, .coarse = cases[k].coarse};
+        const unsigned found = judged_by(&evidence, CLVOX_METRIC_LNCC, ncc, .2, .27);
+        assert_that(found == cases[k].suspicions, "%d: %#x", (int)k, found);
+    }
+}
+
+/* A magnitude image of it, with Gaussian noise of sigma in either channel. */
+static clvox_volume *with_noise(const clvox_volume *from, double sigma, uint64_t seed)
+{
+    clvox_volume *to;
+    assert_ok(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &to));
+    for (size_t i = 0; i < clvox_grid_voxels(&from->grid); i++)
+        to->data[i] = (float)hypot((double)from->data[i] + sigma * clv_phantom_normal(seed, 2 * i),
+                                   sigma * clv_phantom_normal(seed, 2 * i + 1));
+    return to;
+}
+
+/* Noise on a head as it is, which hides what the deformation gains, and on one that lies elsewhere and
+ * stays there. */
+static void noise(void **state)
+{
+    (void)state;
+    static const struct {
+        double sigma, away;
+        bool mask;
+        unsigned suspicions;
+    } cases[] = {{12, 0, false, 0},
+                 {48, 0, false, 0},
+                 {0, 40, false, CLVOX_SUSPECT_UNLIKE},
+                 {24, 40, false, CLVOX_SUSPECT_UNLIKE},
+                 {24, 40, true, CLVOX_SUSPECT_UNLIKE}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        clvox_volume *image = with_noise(shared.moving, cases[k].sigma, 3);
+        clvox_register_options o;
+        clvox_register_result r;
+        clvox_register_defaults(&o);
+        o.by_contrast = 0;
+        o.linear = cases[k].away > 0 ? CLVOX_LINEAR_NONE : CLVOX_LINEAR_AFFINE;
+        o.init = cases[k].away > 0 ? CLVOX_INIT_HEADER : CLVOX_INIT_AUTO;
+        image->grid.to_ras[1][3] += cases[k].away;
+        image->grid.to_ras[2][3] += .75 * cases[k].away;
+        assert_ok(
+            pair_register(ctx, shared.fixed, image, cases[k].mask ? shared.labels : NULL, NULL, &o, &r));
+        assert_that(r.suspicions == cases[k].suspicions, "%d: %#x", (int)k, r.suspicions);
+        clvox_volume_destroy(&image);
+        clvox_register_result_destroy(&r);
+    }
+}
+
 /* Of the affine's scales alone. */
 static void uneven_scales(void **state)
 {
@@ -339,7 +410,7 @@ static void uneven_scales(void **state)
         clv_matrix_identity(run.matrix);
         for (int i = 0; i < 3; i++)
             run.matrix[i][i] = scales[k][i];
-        clv_register_judge(&run, 1, false, &r);
+        clv_register_judge(&run, &(clv_register_evidence){.content = 1, .coarse.linear = NAN}, &r);
         assert_that(!!(r.suspicions & CLVOX_SUSPECT_SCALE) == (k > 0), "%d: %#x", k, r.suspicions);
     }
 }
@@ -359,6 +430,8 @@ int main(void)
     test_set_up(pair_set_up);
     test_case(measures_that_were_not_optimised, "measures that were not optimised speak against a result");
     test_case(unrelated_images, "unrelated images that were recast are said");
+    test_case(coarse_images, "coarse images speak for a result that noise hides");
+    test_case(noise, "noise alone is no reason for suspicion");
     test_case(uneven_scales, "scales that no two heads have are suspicious");
     test_case(a_good_pair, "nothing is said of a good pair, nor of an image and itself");
     test_case(a_turned_header, "a header that is turned by 180 degrees is found");

@@ -17,16 +17,27 @@ enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW };
     " -DMADE_POSITIVE=" CLV_TEXT(CLV_TENSOR_MADE_POSITIVE)                                              \
     " -DSINGULAR=" CLV_TEXT(CLV_TENSOR_SINGULAR) " -DREJECTED=" CLV_TEXT(CLV_TENSOR_REJECTED)
 
-/* A voxel a work-item; on CPU devices runs of voxels, eight at a time. */
-#define LINE(symbol, part, builds, group)                                                                 \
-    static const clv_variant symbol##_variants[] = {                                                    \
-        {.name = "lanes", .function = "tensor_fit_" #symbol, .defines = "-DLANES=1 -DPART=" part SHARED, \
-         .item = {CLV_MARCH}, .devices = CLV_ON_GPU, .tiles = {{group, 1, 1, 1}}},                        \
-        {.name = "runs", .function = "tensor_fit_" #symbol, .defines = "-DLANES=8 -DPART=" part SHARED, \
-         .item = {CLV_MARCH}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 256}}},                        \
-    };                                                                                                  \
-    const clv_entry clv_entry_tensor_fit_##symbol = {"tensor/fit", "tensor_fit_" #symbol,               \
-                                                     symbol##_variants, 2, builds}
+/* A voxel a work-item; on CPU devices runs of voxels, eight at a time. kept: of each voxel and volume,
+ * floats in local memory; a cell's bytes are those of one volume. */
+#define LINE(symbol, part, builds, group, kept)                                                              \
+    static const clv_variant symbol##_variants[] = {                                                         \
+        {.name = "lanes",                                                                                    \
+         .function = "tensor_fit_" #symbol,                                                                  \
+         .defines = "-DLANES=1 -DPART=" part SHARED,                                                         \
+         .item = {CLV_MARCH},                                                                                \
+         .devices = CLV_ON_GPU,                                                                              \
+         .cell_bytes = 4 * (kept),                                                                           \
+         .tiles = {{group, 1, 1, 1}}},                                                                       \
+        {.name = "runs",                                                                                     \
+         .function = "tensor_fit_" #symbol,                                                                  \
+         .defines = "-DLANES=8 -DPART=" part SHARED,                                                         \
+         .item = {CLV_MARCH},                                                                                \
+         .devices = CLV_ON_CPU,                                                                              \
+         .cell_bytes = 8 * 4 * (kept),                                                                       \
+         .tiles = {{1, 1, 1, 256}}},                                                                         \
+    };                                                                                                       \
+    const clv_entry clv_entry_tensor_fit_##symbol = {"tensor/fit", "tensor_fit_" #symbol, symbol##_variants, \
+                                                     2, builds}
 
 static const char *const scale_builds[] = {"-DWEIGHT=0", "-DWEIGHT=1", NULL};
 static const char *const step_builds[] = {"-DWEIGHT=0 -DROBUST=1", "-DWEIGHT=1 -DROBUST=0",
@@ -34,10 +45,10 @@ static const char *const step_builds[] = {"-DWEIGHT=0 -DROBUST=1", "-DWEIGHT=1 -
                                           "-DWEIGHT=2 -DROBUST=1", NULL};
 static const char *const finish_builds[] = {"-DWEIGHT=0 -DROBUST=0", "-DWEIGHT=0 -DROBUST=1",
                                             "-DWEIGHT=1 -DROBUST=0", "-DWEIGHT=1 -DROBUST=1", NULL};
-LINE(start, "START", NULL, 128);
-LINE(scale, "SCALES", scale_builds, 64);
-LINE(step, "STEP", step_builds, 128);
-LINE(finish, "FINISH", finish_builds, 128);
+LINE(start, "START", NULL, 128, 0);
+LINE(scale, "SCALES", scale_builds, 64, 1);
+LINE(step, "STEP", step_builds, 128, 0);
+LINE(finish, "FINISH", finish_builds, 128, 0);
 
 /* ---- the design --------------------------------------------------------- */
 
@@ -287,8 +298,7 @@ static int scale(clvox_context *ctx, const clv_tensor_fit_args *a, int weight)
     const int line[3] = {a->voxels, 1, 1}, volumes = a->design->volumes;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_scale, scale_builds[weight > 0], line, 0, &kernel));
     /* Of all residuals that a work-group looks at together. */
-    const size_t lanes = kernel->variant->devices & CLV_ON_GPU ? 1 : 8;
-    const size_t local = (size_t)kernel->tile.x * lanes * (size_t)volumes * sizeof(float);
+    const size_t local = (size_t)kernel->tile.x * (size_t)kernel->variant->cell_bytes * (size_t)volumes;
     const bool keep = local <= clvox_context_limits(ctx)->local_bytes;
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, 10), CLV_BUF(a->dwi), CLV_BUF(a->design->rows),
                        CLV_INT(volumes), CLV_INT(a->voxels), CLV_BUF(a->state), CLV_BUF(a->kind),

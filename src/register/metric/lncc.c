@@ -28,6 +28,7 @@ const clv_metric_row clv_metric_lncc = {
     .scratch = clv_lncc_scratch,
     /* Pairs of T1 gain more; pairs of contrasts whose labels end no nearer than the affine brought them gain less. */
     .yield = 1.05,
+    .hides = true,
     .derivative = clv_lncc,
     .strength = 1,
     .approximates = true,

@@ -55,6 +55,7 @@ typedef struct clv_metric_row {
     /* What a deformation has to gain for the variance of log J where there is content, or it costs more than it brings;
      * 0: not known. */
     double yield;
+    bool hides; /* noise of single voxels hides that gain: coarse images count, too */
 
     /* ---- linear part: by a joint histogram, by sums over pairs, or where there is neither by the derivative
      * image, a map at a time ---- */
