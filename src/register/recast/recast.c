@@ -621,10 +621,10 @@ end:
     return status;
 }
 
-bool clv_recast_heads(const clv_registration *run)
+bool clv_recast_heads(const clvox_grid *fixed, const clvox_grid *moving)
 {
     static const double LITRE = 1e6; /* mm^3 */
-    const clvox_grid *grids[2] = {&run->fixed_grid, &run->moving_grid};
+    const clvox_grid *grids[2] = {fixed, moving};
     bool heads = true;
     for (int i = 0; i < 2; i++)
         heads = heads && (double)clvox_grid_voxels(grids[i]) *

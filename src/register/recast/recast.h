@@ -17,7 +17,7 @@ int clv_recast_image(const clvox_grid *grid, const float *image, const float *ot
                      bool *made);
 
 /* Whether both images cover a litre or more: crops have too few tissues to learn more than means from. */
-bool clv_recast_heads(const clv_registration *run);
+bool clv_recast_heads(const clvox_grid *fixed, const clvox_grid *moving);
 
 /* Gives a run of one channel, uploaded and with a linear part, a second one, which together compare
  * either image with the other one recast under that linear part. sigma: as above. Again: from the

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "clvox/threads.h"
 
-enum { DEPTH = 5, NODES = (1 << DEPTH) - 1, LEAVES = 1 << DEPTH, PIECE = 65536 };
+enum { DEPTH = 6, NODES = (1 << DEPTH) - 1, LEAVES = 1 << DEPTH, PIECE = 65536 };
 
 /* A leaf has at least so many samples; its mean is drawn to 0 as by so many samples of 0. */
 static const double FEWEST = 50, DRAWN = 20;
