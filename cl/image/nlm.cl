@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Non-local means of a volume: a voxel becomes the mean of the voxels of a search
- * box, weighted by how alike they are: by the squared differences of patches of
+/* Non-local means of a volume: a voxel becomes the mean of the voxels of a ball
+ * around it, weighted by how alike they are: by the squared differences of patches of
  * 2 PATCH + 1 voxels a side (Buades et al. 2005), or with GUIDED by those of a
  * volume that has less noise and of its local mean, which do not depend on how a
  * structure is turned (Manjon et al. 2012). The weight (1 - q/8)^8, 0 from q = 8
@@ -26,7 +26,7 @@
 #define SHARED 0
 #endif
 
-/* What there is around the volume: margin.xyz before each axis; w: the radius of the search. */
+/* What there is around the volume: margin.xyz before each axis. */
 typedef struct padded {
     int4 size; /* w: voxels of a plane */
     int4 margin;
@@ -54,6 +54,14 @@ static inline int weight_index(batch b, int4 size, int4 search, int y, int z)
 static inline __global const float *voxel_of(__global const float *in, padded p, int x, int y, int z)
 {
     return in + (z + p.margin.z) * p.size.w + (y + p.margin.y) * p.size.x + x + p.margin.x;
+}
+
+/* How far neighbours may be along an axis, of which `search` reaches `reach`, where they are b and c away
+ * along the others; below 0: there are none. */
+static inline int span_of(int4 search, int reach, int b, int c)
+{
+    int left = search.w - b * b - c * c;
+    return left < 0 ? -1 : min(reach, (int)sqrt((float)left + 0.5f));
 }
 
 static inline int row_of(int4 size, int y, int z)
@@ -244,9 +252,12 @@ KERNEL
     }
     for (int c = FIRST_C; c <= LAST_C; c++)
         for (int a = -search.x; a <= search.x; a++) {
+            int span = span_of(search, search.y, a, c), low = max(FIRST_B, -span), high = min(LAST_B, span);
+            if (low > high)
+                continue;
             /* From one b to the next all rows of the neighbours but one are those that there were. */
             int corner = (z + c - PATCH + p.margin.z) * p.size.w + column + a + p.margin.x +
-                         (y + FIRST_B - PATCH + p.margin.y) * p.size.x;
+                         (y + low - PATCH + p.margin.y) * p.size.x;
             float inside = x + a >= 0 && x + a < size.x ? weight.x : FAR;
             float near[HIGH_Z][HIGH_Y];
 #if GUIDED
@@ -262,7 +273,7 @@ KERNEL
 #endif
                 }
             corner += (HIGH_Y - 1) * p.size.x;
-            for (int b = FIRST_B; b <= LAST_B; b++, corner += p.size.x) {
+            for (int b = low; b <= high; b++, corner += p.size.x) {
                 float sum[ROWS], shared[ITEM_Y];
 #pragma unroll
                 for (int k = 0; k < HIGH_Z; k++) {
@@ -346,6 +357,113 @@ KERNEL
 #endif
 }
 #else
+static inline float8 weights_of(float8 inside, float8 distance)
+{
+    float8 w = inside - distance;
+    w = w > 0.0f ? w : (float8)(0.0f);
+#if !GUIDED /* where it is 1 at most */
+    w = w < 1.0f ? w : (float8)(1.0f);
+#endif
+    w *= w;
+    w *= w;
+    return w * w;
+}
+
+/* weight.x for the neighbours from x on that are inside a row of n. */
+static inline float8 inside_row(int x, int n, float4 weight)
+{
+    int8 at = x + (int8)(0, 1, 2, 3, 4, 5, 6, 7);
+    return select((float8)(FAR), (float8)(weight.x), at >= 0 & at < (int8)(n));
+}
+
+static inline float8 squares(float8 own, __global const float *other)
+{
+    float8 d = own - LOAD8(other);
+    return d * d;
+}
+
+#if GUIDED && !SHARED
+/* Those of a ball of the largest search. */
+#define MOST_NEIGHBOURS 4945
+
+/* Of a row of voxels, those in rows inside the volume: how far they are in the padded images, and along x. */
+typedef struct neighbours {
+    int count;
+    int shift[MOST_NEIGHBOURS];
+    char along[MOST_NEIGHBOURS];
+} neighbours;
+
+static inline void list(neighbours *to, int y, int z, int4 size, int4 search, padded p)
+{
+    to->count = 0;
+    for (int c = max(-search.z, -z); c <= min(search.z, size.z - 1 - z); c++)
+        for (int b = max(-search.y, -y); b <= min(search.y, size.y - 1 - y); b++) {
+            int span = span_of(search, search.x, b, c);
+            for (int a = -span; a <= span; a++)
+                if (a || b || c) {
+                    to->shift[to->count] = c * p.size.w + b * p.size.x + a;
+                    to->along[to->count++] = a;
+                }
+        }
+}
+
+/* Adds all neighbours of eight voxels from x on, of which the images begin at theirs; at an edge of the row some
+ * are outside. */
+static inline void add_all(const neighbours *n, __global const float *value, __global const float *guide,
+                           __global const float *mean, float8 scale, int x, bool edge, bool square, int width,
+                           float4 weight, float8 *num, float8 *den)
+{
+    float8 own = LOAD8(guide), own_mean = LOAD8(mean), sum = *num, all = *den;
+    for (int k = 0; k < n->count; k++) {
+        int shift = n->shift[k];
+        float8 d = squares(own, guide + shift) + MEANS * squares(own_mean, mean + shift);
+        float8 w = weights_of(edge ? inside_row(x + n->along[k], width, weight) : (float8)(weight.x), d * scale);
+        float8 v = LOAD8(value + shift);
+        sum += w * (square ? v * v : v);
+        all += w;
+    }
+    *num = sum;
+    *den = all;
+}
+
+/* What a weight takes of the voxel itself stays in registers while its neighbours pass by. */
+KERNEL
+{
+    neighbours n;
+    bool inner = false;
+    for (int r = 0; r < ROWS; r++) {
+        int y = get_global_id(1) * ITEM_Y + r % ITEM_Y, z = get_global_id(2) * ITEM_Z + r / ITEM_Y;
+        if (y >= size.y || z >= size.z)
+            continue;
+        /* Rows whose neighbours are all inside have one list. */
+        bool before = inner;
+        inner = y >= search.y && y + search.y < size.y && z >= search.z && z + search.z < size.z;
+        if (!(inner && before))
+            list(&n, y, z, size, search, p);
+        int row = (z * size.y + y) * size.x;
+        for (int x = 0; x < size.x; x += 8) {
+            int count = min(8, size.x - x), at = voxel_of(value, p, x, y, z) - value;
+            float8 own = LOAD8(value + at), num = weight.z > 0.0f ? own * own : own, den = 1.0f;
+            float noise[8] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}, nums[8], dens[8], owns[8];
+            for (int l = 0; l < count; l++)
+                noise[l] = sigma[row + x + l];
+            float8 s = GET8(noise), scale = s > 0.0f ? weight.y / (s * s) : (float8)(0.0f);
+            bool edge = x < search.x || x + 7 + search.x >= size.x;
+            if (edge)
+                add_all(&n, value + at, guide + at, mean + at, scale, x, true, weight.z > 0.0f, size.x, weight, &num, &den);
+            else if (weight.z > 0.0f)
+                add_all(&n, value + at, guide + at, mean + at, scale, x, false, true, size.x, weight, &num, &den);
+            else
+                add_all(&n, value + at, guide + at, mean + at, scale, x, false, false, size.x, weight, &num, &den);
+            PUT8(num, nums);
+            PUT8(den, dens);
+            PUT8(own, owns);
+            for (int l = 0; l < count; l++)
+                out[row + x + l] = finished(nums[l], dens[l], owns[l], noise[l], weight);
+        }
+    }
+}
+#else
 /* Lanes of a chunk; the outermost ones help only. */
 #define LANES 64
 #if SHARED
@@ -362,22 +480,6 @@ typedef struct chunk {
     float scale[ROWS][LANES], sum[ROWS][LANES + 8];
 } chunk;
 
-static inline float8 weights_of(float8 inside, float8 distance)
-{
-    float8 w = inside - distance;
-    w = w > 0.0f ? w : (float8)(0.0f);
-    w = w < 1.0f ? w : (float8)(1.0f);
-    w *= w;
-    w *= w;
-    return w * w;
-}
-
-static inline float8 squares(__global const float *own, __global const float *other)
-{
-    float8 d = LOAD8(own) - LOAD8(other);
-    return d * d;
-}
-
 /* Sums along y and z of the squared differences of eight columns. */
 static inline void columns(chunk *k, int l, __global const float *guide, __global const float *mean, int shift,
                            padded p)
@@ -389,9 +491,9 @@ static inline void columns(chunk *k, int l, __global const float *guide, __globa
 #pragma unroll
         for (int j = 0; j < HIGH_Y; j++) {
             int at = c * p.size.w + j * p.size.x + l;
-            square[j] = squares(guide + at, guide + at + shift);
+            square[j] = squares(LOAD8(guide + at), guide + at + shift);
 #if GUIDED
-            square[j] += MEANS * squares(mean + at, mean + at + shift);
+            square[j] += MEANS * squares(LOAD8(mean + at), mean + at + shift);
 #endif
         }
         ALONG_Y(float8, square, along);
@@ -401,13 +503,6 @@ static inline void columns(chunk *k, int l, __global const float *guide, __globa
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
         PUT8(sum[r], &k->sum[r][l + 4]);
-}
-
-/* weight.x for the neighbours from x on that are inside a row of n. */
-static inline float8 inside_row(int x, int n, float4 weight)
-{
-    int8 at = x + (int8)(0, 1, 2, 3, 4, 5, 6, 7);
-    return select((float8)(FAR), (float8)(weight.x), at >= 0 & at < (int8)(n));
 }
 
 /* What is between patches, over the noise, from lane l on. */
@@ -488,8 +583,9 @@ KERNEL
         __global const float *corner = voxel_of(guide, p, first, y - PATCH, z - PATCH);
         __global const float *corner_mean = voxel_of(mean, p, first, y - PATCH, z - PATCH);
         for (int c = FIRST_C; c <= LAST_C; c++)
-            for (int b = FIRST_B; b <= LAST_B; b++)
-                for (int a = -search.x; a <= search.x; a++) {
+            for (int b = FIRST_B; b <= LAST_B; b++) {
+                int span = span_of(search, search.x, b, c);
+                for (int a = -span; a <= span; a++) {
                     bool self = a == 0 && b == 0 && c == 0;
                     if (!SHARED && self)
                         continue;
@@ -516,6 +612,7 @@ KERNEL
 #endif
                     }
                 }
+            }
 #if !SHARED
         int count = min(CHUNK, size.x - x);
         for (int r = 0; r < ROWS; r++) {
@@ -531,6 +628,7 @@ KERNEL
     }
 }
 #endif
+#endif
 
 /* Adds the neighbours of a batch to num, by weights and squared where noise is Rician; to den (of all
  * frames, where `own` says so) the weights. After the last batch num is the result. */
@@ -541,21 +639,23 @@ __kernel void nlm_gather(__global const float *weights, __global const float *va
     int y = get_global_id(1), z = part.begin.x + get_global_id(2), wide = 2 * search.x + 1;
     if (y >= size.y || z >= part.row.w)
         return;
-    __global const float *from = weights + weight_index(part, size, search, y, z);
-    __global const float *near = voxel_of(value, p, -search.x, y + part.begin.z, z + part.begin.y);
+    __global const float *from = weights + weight_index(part, size, search, y, z) + search.x * part.row.x;
+    __global const float *near = voxel_of(value, p, 0, y + part.begin.z, z + part.begin.y);
     __global const float *here = voxel_of(value, p, 0, y, z);
     int row = (z * size.y + y) * size.x;
     bool squares = weight.z > 0.0f;
 #if ROW_FORM
     for (int x = 0; x < size.x; x += 8) {
         float8 sum = 0.0f, all = 0.0f;
-        for (int b = 0; b < part.begin.w; b++)
-            for (int a = 0; a < wide; a++) {
+        for (int b = 0; b < part.begin.w; b++) {
+            int span = span_of(search, search.x, b + part.begin.z, part.begin.y);
+            for (int a = -span; a <= span; a++) {
                 float8 w = LOAD8(from + (b * wide + a) * part.row.x + x);
                 float8 v = LOAD8(near + b * p.size.x + a + x);
                 sum += w * (squares ? v * v : v);
                 all += w;
             }
+        }
         float sums[8], alls[8];
         PUT8(sum, sums);
         PUT8(all, alls);
@@ -574,12 +674,14 @@ __kernel void nlm_gather(__global const float *weights, __global const float *va
         return;
     float v = here[x], sum = part.row.y ? (squares ? v * v : v) : num[i];
     float all = own ? (part.row.y ? 1.0f : den[i]) : 0.0f;
-    for (int b = 0; b < part.begin.w; b++)
-        for (int a = 0; a < wide; a++) {
+    for (int b = 0; b < part.begin.w; b++) {
+        int span = span_of(search, search.x, b + part.begin.z, part.begin.y);
+        for (int a = -span; a <= span; a++) {
             float w = from[(b * wide + a) * part.row.x + x], u = near[b * p.size.x + a + x];
             sum += w * (squares ? u * u : u);
             all += w;
         }
+    }
     if (own)
         den[i] = all;
     else if (part.row.z)

@@ -73,7 +73,7 @@ typedef struct clvox_nlm_options {
     double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
     double strength; /* 1: as the noise requires */
     int patch;       /* radius of the patches: 1 or 2 voxels */
-    int search;      /* radius of the box that is searched: 1 to 10 voxels, less along shorter axes */
+    int search;      /* radius of the ball that is searched, and half a voxel: 1 to 10 voxels */
     int single;      /* 1: first pass only */
     int local;       /* 1: the noise varies over the volume and is measured around each voxel (sigma -1);
                         0: it is measured so where it is found to vary */
@@ -96,10 +96,10 @@ CLVOX_API void clvox_nlm_defaults(clvox_nlm_options *options);
 CLVOX_API const clvox_option_table *clvox_nlm_table(void);
 
 /* Non-local means: a voxel becomes the mean of those around it by weights exp(-q), q =
- * (D - 2 sigma^2) / (0.6 strength sigma^2), at least 0, D the mean squared difference of the
- * patches around both (Buades et al. 2005); and then again by q = (d^2 + 3 m^2) / (strength
+ * (D - 2 sigma^2) / (0.78 strength sigma^2), at least 0, D the mean squared difference of the
+ * patches around both (Buades et al. 2005); and then again by q = (d^2 + 3 m^2) / (1.3 strength
  * sigma^2), d and m the differences of the first result and of its mean over 27 voxels (Manjon
- * et al. 2012). In the weights sigma is the noise multiplied by the ratio of the median
+ * et al. 2012). The first of the two searches a voxel less far, at least one. In the weights sigma is the noise multiplied by the ratio of the median
  * difference between neighbours to the one that noise alone would cause, 1.2 at most, because patches
  * of one tissue differ by fine anatomy, too, and of magnitude images narrower where there is little signal.
  * Frames are taken one by one; joint: they share their weights, where all have finite values: q is the
@@ -116,8 +116,9 @@ typedef struct clvox_tv_options {
     clvox_noise noise;
     double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
     double strength; /* 1: as the noise requires */
-    double weight;   /* of total variation, in the image's unit; -1: 0.61 strength sigma, over the
-                        ratio of the median difference between neighbours to that of noise alone */
+    double weight;   /* of total variation, in the image's unit; -1: 0.61 strength sigma, over
+                        1/1.07 of the ratio of the median difference between neighbours to that of
+                        noise alone where that is above 1 */
     int joint;       /* 1: the frames together, edges in the same places */
     double tolerance; /* it stops at this RMS distance from the minimiser, over the weight (joint: over
                          weight / sqrt(frames)) */

@@ -93,11 +93,18 @@ typedef struct nlm {
 } nlm;
 
 /* On phantoms, of SNR 5 to 30. */
-static const float PATCHES = 0.6f, GUIDED = 1.0f;
+static const float PATCHES = 0.78f, GUIDED = 1.3f;
 /* Where voxels of one tissue differ by more than this times the noise, they differ by anatomy to be kept. */
 static const double MOST_TEXTURE = 1.2;
 /* Frames together: differences of patches are averages over more values, and can be taken more strictly. */
 static const float STRICTER = -0.75f;
+
+/* The radius of the search: the first of two passes looks less far, as it tells less well which voxels are
+ * alike. */
+static int search_of(const clvox_nlm_options *o, bool first)
+{
+    return first && !o->single && o->search > 1 ? o->search - 1 : o->search;
+}
 
 /* The mean of the finite values around a voxel and there; 0 where there is none. */
 static double around(const nlm *r, const float *v, size_t i)
@@ -220,7 +227,7 @@ static int denoise(nlm *r, int frame, int frames)
     clv_nlm_means_args args = {.padding = r->padding,
                                .value = own->value,
                                .patch = o->patch,
-                               .search = o->search,
+                               .search = search_of(o, true),
                                .strength = PATCHES * strength,
                                .rician = r->rician,
                                .sigma = own->sigmas};
@@ -228,6 +235,7 @@ static int denoise(nlm *r, int frame, int frames)
     if (!o->single) {
         CLV_TRY(clv_watch_told(r->ctx, (frame + .5) / frames));
         CLV_TRY(guide(r, own));
+        args.search = search_of(o, false);
         args.guide = own->guide;
         args.mean = own->mean;
         args.strength = GUIDED * strength;
@@ -248,13 +256,13 @@ static int denoise_together(nlm *r)
                                .frame = r->shared,
                                .frames = r->together,
                                .patch = o->patch,
-                               .search = o->search,
                                .rician = r->rician,
                                .total = r->total,
                                .weights = r->weights,
                                .weights_bytes = clv_nlm_weights_bytes(r->ctx, r->size, o->search)};
     for (int pass = 0; pass < passes; pass++) {
         args.guided = pass;
+        args.search = search_of(o, pass == 0);
         const float frames = (float)r->together; /* the second pass compares their mean as one frame's */
         args.strength = (pass ? GUIDED * frames : PATCHES * powf(frames, STRICTER)) * (float)o->strength;
         const int steps = clv_nlm_joint_steps(&image, &args);

@@ -127,6 +127,12 @@ static int reach(const clv_image *grid, int search, int axis)
     return search < grid->size[axis] ? search : grid->size[axis] - 1;
 }
 
+/* The square of how far neighbours are at most, half a voxel more than `search`. */
+static int within(int search)
+{
+    return search * (search + 1);
+}
+
 /* (1 - q/8) = x - D y / sigma^2, D a sum over patches, and over frames. */
 static void scales(bool guided, int patch, int frames, float strength, float *x, float *y)
 {
@@ -146,13 +152,13 @@ int clv_nlm_means(clvox_context *ctx, const clv_image *grid, const clv_nlm_means
     CLV_TRY(check_parameters(&args->padding, guided, args->patch, args->search, args->strength));
     scales(guided, args->patch, 1, args->strength, &x, &y);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_means, builds[guided ? 0 : args->patch], grid->size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(
-        ctx, kernel, grid->size, (guided ? 20.0 : 12.0) * (double)clv_image_voxels(grid),
-        CLV_BUF(args->value), CLV_BUF(guided ? args->guide : args->value),
-        CLV_BUF(guided ? args->mean : args->value), CLV_BUF(args->sigma), CLV_BUF(out), CLV_SIZE(grid),
-        ((clv_arg){sizeof p, &p, NULL}),
-        CLV_INT4(reach(grid, args->search, 0), reach(grid, args->search, 1), reach(grid, args->search, 2), 0),
-        CLV_FLOAT4(x, y, args->rician ? 1 : 0, 0)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, grid->size, (guided ? 20.0 : 12.0) * (double)clv_image_voxels(grid),
+                       CLV_BUF(args->value), CLV_BUF(guided ? args->guide : args->value),
+                       CLV_BUF(guided ? args->mean : args->value), CLV_BUF(args->sigma), CLV_BUF(out),
+                       CLV_SIZE(grid), ((clv_arg){sizeof p, &p, NULL}),
+                       CLV_INT4(reach(grid, args->search, 0), reach(grid, args->search, 1),
+                                reach(grid, args->search, 2), within(args->search)),
+                       CLV_FLOAT4(x, y, args->rician ? 1 : 0, 0)));
 end:
     return status;
 }
@@ -243,22 +249,24 @@ int clv_nlm_joint_step(clvox_context *ctx, const clv_image *grid, const clv_nlm_
         const clv_nlm_frame *frame = &args->frame[f];
         at.row[1] = f == 0;
         at.row[2] = f == args->frames - 1;
-        CLV_TRY(CLV_LAUNCH(
-            ctx, distances, launch, voxels * 4 * ((args->guided ? 3 : 2) + neighbours * (f ? 2 : 1)),
-            CLV_BUF(args->guided ? frame->guide : frame->value),
-            CLV_BUF(args->guided ? frame->mean : frame->value), CLV_BUF(frame->sigma), CLV_BUF(args->weights),
-            CLV_SIZE(grid), ((clv_arg){sizeof p, &p, NULL}), CLV_INT4(b.reach[0], b.reach[1], b.reach[2], 0),
-            CLV_FLOAT4(x, y, 0, 0), ((clv_arg){sizeof at, &at, NULL})));
+        CLV_TRY(CLV_LAUNCH(ctx, distances, launch,
+                           voxels * 4 * ((args->guided ? 3 : 2) + neighbours * (f ? 2 : 1)),
+                           CLV_BUF(args->guided ? frame->guide : frame->value),
+                           CLV_BUF(args->guided ? frame->mean : frame->value), CLV_BUF(frame->sigma),
+                           CLV_BUF(args->weights), CLV_SIZE(grid), ((clv_arg){sizeof p, &p, NULL}),
+                           CLV_INT4(b.reach[0], b.reach[1], b.reach[2], within(args->search)),
+                           CLV_FLOAT4(x, y, 0, 0), ((clv_arg){sizeof at, &at, NULL})));
     }
     at.row[1] = part == 0;
     at.row[2] = part == b.per_slab - 1;
     for (int f = 0; f < args->frames; f++) {
         const clv_nlm_frame *frame = &args->frame[f];
-        CLV_TRY(CLV_LAUNCH(
-            ctx, gather, launch, voxels * 4 * (neighbours + 4), CLV_BUF(args->weights), CLV_BUF(frame->value),
-            CLV_BUF(frame->sigma), CLV_BUF(frame->out), CLV_BUF(args->total), CLV_SIZE(grid),
-            ((clv_arg){sizeof p, &p, NULL}), CLV_INT4(b.reach[0], b.reach[1], b.reach[2], 0),
-            CLV_FLOAT4(x, y, args->rician ? 1 : 0, 0), ((clv_arg){sizeof at, &at, NULL}), CLV_INT(f == 0)));
+        CLV_TRY(CLV_LAUNCH(ctx, gather, launch, voxels * 4 * (neighbours + 4), CLV_BUF(args->weights),
+                           CLV_BUF(frame->value), CLV_BUF(frame->sigma), CLV_BUF(frame->out),
+                           CLV_BUF(args->total), CLV_SIZE(grid), ((clv_arg){sizeof p, &p, NULL}),
+                           CLV_INT4(b.reach[0], b.reach[1], b.reach[2], within(args->search)),
+                           CLV_FLOAT4(x, y, args->rician ? 1 : 0, 0), ((clv_arg){sizeof at, &at, NULL}),
+                           CLV_INT(f == 0)));
     }
 end:
     return status;

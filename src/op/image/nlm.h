@@ -25,7 +25,7 @@ typedef struct clv_nlm_means_args {
     const clv_buffer *guide; /* padded: compared voxel by voxel, with */
     const clv_buffer *mean;  /* its padded means; NULL, both: patches of value are compared */
     int patch;               /* their radius, 1 to CLV_NLM_MAX_PATCH */
-    int search;              /* radius of the box of neighbours, in voxels; less along shorter axes */
+    int search;              /* radius of the ball of neighbours, in voxels: those within search + 1/2 */
     float strength;          /* of a weight exp(-q): q = (D - 2 sigma^2) / (strength sigma^2), at least 0, D the
                                 mean squared difference of patches; guided: q = (d^2 + 3 m^2) / (strength
                                 sigma^2), d and m the differences of guide and mean */
@@ -33,7 +33,7 @@ typedef struct clv_nlm_means_args {
     const clv_buffer *sigma; /* standard deviation of the noise in each voxel; 0: it stays */
 } clv_nlm_means_args;
 
-/* out (n floats): the weighted mean of the voxels of the search box inside the
+/* out (n floats): the weighted mean of the voxels of the ball inside the
  * volume, the voxel itself by 1. exp(-q) is (1 - q/8)^8, 0 from q = 8 on. In
  * fixed order. */
 int clv_nlm_means(clvox_context *ctx, const clv_image *grid, const clv_nlm_means_args *args, clv_buffer *out);

@@ -71,7 +71,8 @@ static void voxel(const ref_nlm *r, int frames, const int x[3], double *out, siz
         for (int y = clamp(x[1] - s, size[1]); y <= clamp(x[1] + s, size[1]); y++)
             for (int k = clamp(x[0] - s, size[0]); k <= clamp(x[0] + s, size[0]); k++) {
                 const int to[3] = {k, y, z};
-                if (k == x[0] && y == x[1] && z == x[2])
+                const int a = k - x[0], b = y - x[1], c = z - x[2], far = a * a + b * b + c * c;
+                if (far == 0 || far > s * (s + 1))
                     continue;
                 double w = weight(r, frames, x, to);
                 for (int f = 0; f < frames; f++)
