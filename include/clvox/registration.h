@@ -113,6 +113,7 @@ typedef struct clvox_register_options {
     double update_sigma;     /* of the fluid regulariser, in voxels of the level */
     double update_damping;   /* share of the updates' divergence that is removed, 0 to below 1: their local expansion and
                                 compression, on waves of about 11 voxels of the level the most (greedy and syn) */
+    double finer_damping;    /* the same of waves of about 5.5 voxels */
     double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
     double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy of a
                                 flow, sigma^2 (lddmm, shooting; 0: follows from the voxel size of the finest

@@ -53,8 +53,8 @@ static const float LAST = 0.1f;
 static const double STRONG = 1;
 static const float KEPT = 0.3f;
 
-/* Sigma of the smoothed divergence, voxels of the level. */
-static const float DAMPED = 2.5f;
+/* Sigma of the smoothed divergence, voxels of the level, of either number of --update-damping. */
+static const float DAMPED = 2.5f, DAMPED_FINER = 1.25f;
 
 /* Solvers that iterate end at this share of the force by default, or after so many iterations. Maps of two hippocampi by
  * different ones then differ by .005 voxels on average. */
@@ -172,25 +172,25 @@ static int invert(clv_registration *run, const clvox_grid *grid)
     return clv_compositive_of(run)->follows ? clv_invert_field(run->ctx, run->u, grid, run->inverse) : CLVOX_OK;
 }
 
-/* v += c grad G div v. Of a wave of wave vector k, what is along k, which expands and compresses, keeps the share
- * 1 - c |k|^2 G(k), which is least, 1 - --update-damping, where |k| DAMPED is the root of 2: a wave 4.4 DAMPED
- * long. What is across k, which slides, stays. The operator is symmetric and positive definite, so that v still
- * leads up. The images and the metric's derivative have been used by now: the divergence lies in their place. */
-static int damp(const work *w, clv_buffer *v, clv_buffer *scratch)
+/* v += c grad G div v. Of a wave of wave vector k, what is along k, which expands and compresses, keeps the
+ * part 1 - c |k|^2 G(k), which is least, 1 - share, where |k| sigma is the root of 2: a wave 4.4 sigma long.
+ * What is across k, which slides, stays. The operator is symmetric and positive definite, so that v still
+ * leads up, and so is that of one sigma after the other: they commute. The images and the metric's derivative
+ * have been used by now: the divergence lies in their place. */
+static int damp(const work *w, clv_buffer *v, float sigma, double share, clv_buffer *scratch)
 {
     int status = CLVOX_OK;
     clv_registration *run = w->run;
     const clv_pyramid_level *l = w->level;
     clv_buffer *divergence = run->scratch_a, *smooth = clv_compositive_of(run)->derivative;
     const clv_image velocity = clv_image_of(v, l->fixed.size, l->spacing, 3);
-    const float sigma[3] = {DAMPED, DAMPED, DAMPED},
-                edge = fminf(l->spacing[0], fminf(l->spacing[1], l->spacing[2]));
-    const float c = (float)(run->options->update_damping * M_E / 2) * DAMPED * DAMPED * edge * edge;
-    if (!(run->options->update_damping > 0))
+    const float edge = fminf(l->spacing[0], fminf(l->spacing[1], l->spacing[2]));
+    const float c = (float)(share * M_E / 2) * sigma * sigma * edge * edge;
+    if (!(share > 0))
         return CLVOX_OK;
     CLV_TRY(clv_divergence(run->ctx, &velocity, divergence));
-    CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(divergence, l->fixed.size), sigma, CLV_GAUSSIAN_AUTO, scratch,
-                         smooth));
+    CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(divergence, l->fixed.size),
+                         (const float[3]){sigma, sigma, sigma}, CLV_GAUSSIAN_AUTO, scratch, smooth));
     CLV_TRY(clv_add_gradient(run->ctx, smooth,
                              (const float[3]){c * w->axes[0], c * w->axes[1], c * w->axes[2]}, &velocity));
 end:
@@ -219,7 +219,8 @@ static int step(const work *w, const side *s)
     } else {
         CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(s->force, l->fixed.size), update, CLV_GAUSSIAN_AUTO, next,
                              v));
-        CLV_TRY(damp(w, v, next));
+        CLV_TRY(damp(w, v, DAMPED, o->update_damping, next));
+        CLV_TRY(damp(w, v, DAMPED_FINER, o->finer_damping, next));
     }
     CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(v, l->fixed.size), per_mm, w->hold, run->partial,
                                run->state, slot));

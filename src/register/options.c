@@ -233,6 +233,21 @@ static int read_step(const clv_option *row, const char *text, void *values)
     return CLVOX_OK;
 }
 
+/* On waves of about 11 voxels, and of half that length. */
+static int read_damping(const clv_option *row, const char *text, void *values)
+{
+    clvox_register_options *o = values;
+    clvox_numbers numbers;
+    (void)row;
+    if (!clvox_numbers_read(text, &numbers) || numbers.count > 2 || numbers.unit != CLVOX_UNIT_NONE)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "one fraction, as 0.9, or two, as 0.95x0.8");
+    o->update_damping = numbers.value[0];
+    o->finer_damping = numbers.count > 1 ? numbers.value[1] : 0;
+    if (!(fmin(o->update_damping, o->finer_damping) >= 0 && fmax(o->update_damping, o->finer_damping) < 1))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "fractions are 0 or more and below 1");
+    return CLVOX_OK;
+}
+
 /* "1,2,.5" */
 static int read_tissues(const clv_option *row, const char *text, void *values)
 {
@@ -439,8 +454,18 @@ static const clv_option rows[] = {
      FIELD(update_damping),
      .most = 1,
      .open = CLV_OPTION_BELOW,
-     .help = "fraction of the updates' divergence that is removed: more regular Jacobians",
+     .read = read_damping,
+     .argument = "N[xM]",
+     .help = "fraction of the updates' divergence that is removed, on waves of 11 and (without M: 0) of 5.5 "
+             "voxels: more "
+             "regular Jacobians",
      .idle = of_updates},
+    {.key = "finer_damping",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(finer_damping),
+     .most = 1,
+     .open = CLV_OPTION_BELOW},
     {.name = "total-sigma",
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,

@@ -147,6 +147,9 @@ exits 2 clvox register -f a.nii -m a.nii -o r --quick --best; says 'contradict'
 exits 2 clvox register -f a.nii -m a.nii -o r --regular --best; says 'regular and --best contradict'
 exits 2 clvox register -f a.nii -m a.nii -o r --regular --deform lddmm; says '--lambda'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric lncc:0,ssd; says '1 to 64'
+for damping in 1 0.9x1 0.9x 0.9x0.8x0.7 0.9vox; do
+    exits 2 clvox register -f a.nii -m a.nii -o r --update-damping $damping; says 'fraction'
+done
 exits 2 clvox register -f a.nii -m a.nii -o r --metric mi:4,ssd; says '8 to 128'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric ncc:3; says 'RADIUS'
 exits 2 clvox register -f a.nii -m a.nii -o r --gradient half; says 'true|local'
