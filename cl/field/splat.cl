@@ -566,8 +566,10 @@ __kernel void splat_ends(__global const uint *cells, __global const long *units,
 
 static inline float units_at(__global uint *sums, int i)
 {
-    long units = (long)((ulong)sums[2 * i + 1] << 32 | sums[2 * i]);
-    sums[2 * i] = sums[2 * i + 1] = 0;
+    /* Both words at once: one wide access each way. */
+    __global long *both = (__global long *)sums + i;
+    long units = *both;
+    *both = 0;
     return (float)units;
 }
 

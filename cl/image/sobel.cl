@@ -65,39 +65,73 @@ __kernel void sobel_item(__global const float *in, __global float *out, grid on)
     out[(z * size.y + y) * size.x + x] = sobel_at(in, &rows, x, size, inverse);
 }
 
-/* In one plane: smoothed along x and y, and the two derivatives in it. */
-static inline float3 plane_at(__global const float *p, int west, int east, int south, int north)
+/* Of ITEM_Y voxels of one plane, one after another along y: differentiated along x, along y, and smoothed
+ * along both. */
+typedef struct strip {
+    float along_x[ITEM_Y], along_y[ITEM_Y], smooth[ITEM_Y];
+} strip;
+
+/* What lies around them. */
+typedef struct cells {
+    float at[ITEM_Y + 2][3];
+} cells;
+
+static inline void read_cells(__global const float *plane, const int *rows, const int *columns, cells *to)
 {
-    float a = p[south + west], b = p[south], c = p[south + east];
-    float d = p[west], e = p[0], f = p[east];
-    float g = p[north + west], h = p[north], i = p[north + east];
-    float low = a + 2.0f * b + c, high = g + 2.0f * h + i;
-    return (float3)((c - a) + 2.0f * (f - d) + (i - g), high - low,
-                    low + 2.0f * (d + 2.0f * e + f) + high);
+    for (int j = 0; j < ITEM_Y + 2; j++)
+        for (int i = 0; i < 3; i++)
+            to->at[j][i] = plane[rows[j] + columns[i]];
 }
 
-/* Walks MARCH planes and keeps what it made of the last two. */
+static inline void make_strip(const cells *c, strip *to)
+{
+    float across[ITEM_Y + 2], smooth[ITEM_Y + 2];
+    for (int j = 0; j < ITEM_Y + 2; j++) {
+        across[j] = c->at[j][2] - c->at[j][0];
+        smooth[j] = c->at[j][0] + 2.0f * c->at[j][1] + c->at[j][2];
+    }
+    for (int j = 0; j < ITEM_Y; j++) {
+        to->along_x[j] = across[j] + 2.0f * across[j + 1] + across[j + 2];
+        to->along_y[j] = smooth[j + 2] - smooth[j];
+        to->smooth[j] = smooth[j] + 2.0f * smooth[j + 1] + smooth[j + 2];
+    }
+}
+
+/* Walks MARCH planes, keeps what it made of the last two, and asks for the next one before it needs it: a
+ * plane more on its way. */
 __kernel void sobel_march(__global const float *in, __global float *out, grid on)
 {
     const int4 size = on.size;
     const float4 inverse = on.inverse;
-    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2) * MARCH;
+    int x = get_global_id(0), y = get_global_id(1) * ITEM_Y, z = get_global_id(2) * MARCH;
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
-    int plane = size.x * size.y, i = z * plane + y * size.x + x;
-    int west = difference_below(x) - x, east = difference_above(x, size.x) - x;
-    int south = (difference_below(y) - y) * size.x, north = (difference_above(y, size.y) - y) * size.x;
-    float scale_x = difference_scale(x, size.x, inverse.x) / 16.0f;
-    float scale_y = difference_scale(y, size.y, inverse.y) / 16.0f;
-    float3 here = plane_at(in + i, west, east, south, north);
-    float3 below = z > 0 ? plane_at(in + i - plane, west, east, south, north) : here;
-    int end = min(z + MARCH, size.z);
-    for (; z < end; z++, i += plane) {
-        float3 above = z + 1 < size.z ? plane_at(in + i + plane, west, east, south, north) : here;
-        float dx = (below.x + 2.0f * here.x + above.x) * scale_x;
-        float dy = (below.y + 2.0f * here.y + above.y) * scale_y;
-        float dz = (above.z - below.z) * (difference_scale(z, size.z, inverse.z) / 16.0f);
-        out[i] = sqrt(dx * dx + dy * dy + dz * dz);
+    int plane = size.x * size.y, rows[ITEM_Y + 2];
+    const int columns[3] = {difference_below(x), x, difference_above(x, size.x)}, last = size.z - 1;
+    float scale_x = difference_scale(x, size.x, inverse.x) / 16.0f, scale_y[ITEM_Y];
+    for (int j = 0; j < ITEM_Y + 2; j++)
+        rows[j] = min(max(y + j - 1, 0), size.y - 1) * size.x;
+    for (int j = 0; j < ITEM_Y; j++)
+        scale_y[j] = difference_scale(min(y + j, size.y - 1), size.y, inverse.y) / 16.0f;
+    cells next;
+    strip below, here, above;
+    read_cells(in + difference_below(z) * plane, rows, columns, &next);
+    make_strip(&next, &below);
+    read_cells(in + z * plane, rows, columns, &next);
+    make_strip(&next, &here);
+    read_cells(in + min(z + 1, last) * plane, rows, columns, &next);
+    for (int m = 0; m < MARCH && z <= last; m++, z++) {
+        float scale_z = difference_scale(z, size.z, inverse.z) / 16.0f;
+        make_strip(&next, &above);
+        if (m + 1 < MARCH)
+            read_cells(in + min(z + 2, last) * plane, rows, columns, &next);
+        for (int j = 0; j < ITEM_Y; j++) {
+            float dx = (below.along_x[j] + 2.0f * here.along_x[j] + above.along_x[j]) * scale_x;
+            float dy = (below.along_y[j] + 2.0f * here.along_y[j] + above.along_y[j]) * scale_y[j];
+            float dz = (above.smooth[j] - below.smooth[j]) * scale_z;
+            if (y + j < size.y)
+                out[z * plane + rows[j + 1] + x] = sqrt(dx * dx + dy * dy + dz * dz);
+        }
         below = here;
         here = above;
     }

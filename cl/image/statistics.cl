@@ -54,6 +54,9 @@ statistics_groups(__global const float *a, __global const float *through, __glob
     int rows_each = rows_of_group(size);
     int last = min((group + 1) * rows_each, size.y * size.z) * size.x;
     float low = INFINITY, high = -INFINITY, sum = 0.0f, square = 0.0f, below = 0.0f, count = 0.0f;
+#ifdef UNROLL
+#pragma unroll UNROLL
+#endif
     for (int i = group * rows_each * size.x + lane; i < last; i += TILE_X) {
         int ok = weight ? weight[i] > 0.0f : 1;
 #if LENGTHS

@@ -21,14 +21,17 @@ static inline float along(float3 q, float3 e, float inverse)
     return dot(r, r);
 }
 
-static inline float triangle_squared(__global const float *r, float3 p)
+/* Records begin on boundaries of 16 bytes, and GPUs turn a cast into wide loads. */
+static inline float triangle_squared(__global const float *record, float3 p)
 {
-    float3 q = p - vload3(0, r), n = vload3(1, r), u3 = vload3(2, r), v3 = vload3(3, r);
-    float3 ab = vload3(0, r + 12), ac = vload3(0, r + 16);
+    __global const float4 *r = (__global const float4 *)record;
+    float4 first = r[0], second = r[1], third = r[2], fourth = r[3], fifth = r[4];
+    float3 q = p - first.xyz, n = (float3)(first.w, second.xy), u3 = (float3)(second.zw, third.x);
+    float3 v3 = third.yzw, ab = fourth.xyz, ac = fifth.xyz;
     float u = dot(q, u3), v = dot(q, v3), height = dot(q, n);
     if (u > 0.0f && v > 0.0f && u + v < 1.0f)
         return height * height;
-    return fmin(fmin(along(q, ab, r[15]), along(q, ac, r[19])), along(q - ab, ac - ab, r[20]));
+    return fmin(fmin(along(q, ab, fourth.w), along(q, ac, fifth.w)), along(q - ab, ac - ab, record[20]));
 }
 
 /* A work-item a voxel: eight neighbours share a list. */

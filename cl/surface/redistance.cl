@@ -10,6 +10,8 @@
 #include "surface/cells.clh"
 #include "surface/redistance.clh"
 
+#define UNROLLED _Pragma("unroll")
+
 /* ---- near --------------------------------------------------------------- */
 
 /* The distance, or NaN where no neighbour lies on the other side. A neighbour
@@ -239,6 +241,94 @@ __kernel void redistance_jump(__global float *points, int from, int to, int cell
         store_point(jump_at(points + from, at, size, spacing, step), points + to, index_of(at, size), n);
     else if (first)
         store_point(no_point(), points + to, index_of(at, size), n);
+}
+
+/* Whether rows that follow one another in a work-group lie a step apart. */
+static inline bool are_spread(int4 size, int step)
+{
+    return step > 1 && step * 2 * GROUP_Y <= size.y && step * 2 * GROUP_Z <= size.z;
+}
+
+/* As jump_at for ITEM_Y voxels a step apart along y, which share most of the places they look at. */
+static inline void jump_shared(__global const float *from, __global float *to, int4 at, int4 size,
+                               float4 spacing, int step, const bool *wanted)
+{
+    const int n = size.x * size.y * size.z;
+    const float4 unit = spacing / POINT_UNIT, here = (POINT_UNIT * convert_float4(at) + 4.0f) * unit;
+    const int columns[3] = {max(at.x - step, 0), at.x, min(at.x + step, size.x - 1)};
+    const float apart = POINT_UNIT * step * unit.y;
+    int best[ITEM_Y];
+    float least[ITEM_Y];
+    UNROLLED
+    for (int v = 0; v < ITEM_Y; v++) {
+        best[v] = index_of(at + (int4)(0, v * step, 0, 0), size);
+        float4 away = load_point(from, best[v], n) * unit - here;
+        away.y -= v * apart;
+        least[v] = away.y * away.y + (away.x * away.x + away.z * away.z);
+    }
+    for (int k = -1; k <= 1; k++) {
+        int plane = min(max(at.z + k * step, 0), size.z - 1) * size.y;
+        UNROLLED
+        for (int j = 0; j < ITEM_Y + 2; j++) {
+            int row = (plane + min(max(at.y + (j - 1) * step, 0), size.y - 1)) * size.x;
+            UNROLLED
+            for (int i = 0; i < 3; i++) {
+                int other = row + columns[i];
+                float4 away = load_point(from, other, n) * unit - here;
+                float rest = away.x * away.x + away.z * away.z;
+                UNROLLED
+                for (int v = max(j - 2, 0); v < min(j + 1, ITEM_Y); v++) {
+                    float along = away.y - v * apart, square = along * along + rest;
+                    best[v] = square < least[v] ? other : best[v];
+                    least[v] = fmin(square, least[v]);
+                }
+            }
+        }
+    }
+    UNROLLED
+    for (int v = 0; v < ITEM_Y; v++)
+        if (wanted[v])
+            store_point(load_point(from, best[v], n), to, index_of(at + (int4)(0, v * step, 0, 0), size), n);
+}
+
+/* first: only marked cells have points yet, and all others are made empty. */
+__kernel void redistance_jump_shared(__global float *points, int from, int to, int cells, grid on, int step,
+                                     int first)
+{
+    TAKE_GRID(on);
+    const int n = size.x * size.y * size.z, lowest = (int)get_global_id(1) * ITEM_Y;
+    int4 at = (int4)(get_global_id(0), 0, get_global_id(2), 0);
+    const bool spread = are_spread(size, step);
+    bool wanted[ITEM_Y], any_wanted = false, regular = true;
+    int rows[ITEM_Y];
+    if (at.x >= size.x || at.z >= size.z || lowest >= size.y)
+        return;
+    if (spread)
+        at.z = row_of(at.z, size.z, GROUP_Z, step);
+    UNROLLED
+    for (int v = 0; v < ITEM_Y; v++) {
+        rows[v] = lowest + v < size.y && spread ? row_of(lowest + v, size.y, GROUP_Y, step) : lowest + v;
+        at.y = rows[v];
+        regular = regular && rows[v] == rows[0] + v * step && rows[v] < size.y;
+        wanted[v] = rows[v] < size.y;
+        if (wanted[v])
+            wanted[v] = first ? is_marked(points, cells, at, size) : within_reach(points, cells, at, size);
+        any_wanted = any_wanted || wanted[v];
+        if (first && !wanted[v] && rows[v] < size.y)
+            store_point(no_point(), points + to, index_of(at, size), n);
+    }
+    if (!any_wanted)
+        return;
+    if (regular) {
+        at.y = rows[0];
+        jump_shared(points + from, points + to, at, size, spacing, step, wanted);
+        return;
+    }
+    for (int v = 0; v < ITEM_Y; v++) {
+        at.y = rows[v];
+        if (wanted[v])
+            store_point(jump_at(points + from, at, size, spacing, step), points + to, index_of(at, size), n);
+    }
 }
 
 /* Voxels x to x + 7 of a row; those beyond its ends are its ends. */

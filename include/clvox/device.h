@@ -95,6 +95,11 @@ typedef struct clvox_context_options {
      * function; its fraction is that of the stage. */
     clvox_progress progress;
     void *progress_user;
+    /* As of clvox_context_compilers, for a program that will need many kernels: where none is cached yet,
+     * these processes start before the device is opened, which takes them as long as this one. NULL: none.
+     * Not of clvox_contexts_create. */
+    const char *compiler_program;
+    int compilers;
 } clvox_context_options;
 
 /* Opens a device. options may be NULL. On success *out is the caller's, to be

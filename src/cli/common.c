@@ -157,6 +157,16 @@ static void say_building(void *user, const char *device, int count, const char *
             kept_in ? kept_in : "");
 }
 
+/* Whether it will need many kernels. */
+static bool needs_many(const command *cli)
+{
+    static const char *const verbs[] = {"register", "template", "series", "surface"};
+    bool many = false;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        many = many || !strncmp(cli->verb, verbs[i], strlen(verbs[i]));
+    return many;
+}
+
 static clvox_context_options options_of(const command *cli)
 {
     return (clvox_context_options){
@@ -165,6 +175,8 @@ static clvox_context_options options_of(const command *cli)
         .no_cache = cli->no_cache,
         .no_wisdom = cli->no_wisdom,
         .verbosity = cli->quiet ? 0 : cli->verbose,
+        .compiler_program = needs_many(cli) ? "/proc/self/exe" : NULL,
+        .compilers = clvox_threads() - 1,
     };
 }
 

@@ -15,12 +15,12 @@
 
 enum { MOST_PASSES = 100 };
 
-/* An image of the run, smoothed by sigma (its voxels) and sampled on a level. */
+/* An image of the run, which is finite, smoothed by sigma (its voxels) and sampled on a level. */
 static int shrink(clv_registration *run, const clv_buffer *image, const clvox_grid *grid,
                   const float sigma[3], clv_buffer *out, const clvox_grid *to)
 {
     clv_buffer *const scratch[2] = {run->scratch_a, run->scratch_b};
-    return clv_smooth_sample(run->ctx, image, grid, sigma, scratch, out, to);
+    return clv_smooth_sample(run->ctx, image, grid, sigma, CLV_GAUSSIAN_FINITE, scratch, out, to);
 }
 
 /* Sigma for an image that is sampled `factor` times coarser, in its voxels:

@@ -266,6 +266,28 @@ static void a_process_that_dies_and_one_that_cannot(void **state)
     clvox_context_destroy(&opened);
 }
 
+static void processes_start_before_the_device_is_open(void **state)
+{
+    (void)state;
+    char place[64], entry[256];
+    clvox_context_options o = {.compiler_program = program, .compilers = 2};
+    assert_int_equal(clvox_context_create(&o, &opened), CLVOX_OK);
+    assert_int_equal(opened->compiler_count, opened->compilers_allowed < 2 ? opened->compilers_allowed : 2);
+    assert_true(clv_build_ahead(opened, both, 3, size) == CLVOX_OK && opened->compiled == 11);
+    clvox_context_destroy(&opened);
+    o.device = "no such device";
+    assert_true(clvox_context_create(&o, &opened) == CLVOX_ERROR_DEVICE && !opened);
+    o.device = NULL;
+    snprintf(place, sizeof place, "%s/warm", folder);
+    snprintf(entry, sizeof entry, "mkdir -p %s && touch %s/0123456789abcdef0123456789abcdef", place, place);
+    assert_int_equal(system(entry), 0);
+    setenv("CLVOX_CACHE_DIR", place, 1);
+    assert_int_equal(clvox_context_create(&o, &opened), CLVOX_OK);
+    assert_int_equal(opened->compiler_count, 0);
+    clvox_context_destroy(&opened);
+    setenv("CLVOX_CACHE_DIR", "", 1);
+}
+
 static void check_processes(void)
 {
     test_case(processes_compile_and_their_programs_run, "processes compile, and their programs run");
@@ -275,6 +297,8 @@ static void check_processes(void)
               "what does not build comes back as nothing, and the process goes on");
     test_case(a_process_that_dies_and_one_that_cannot,
               "a process that dies, and one that cannot be started, are done without");
+    test_case(processes_start_before_the_device_is_open,
+              "where nothing is cached processes start before the device is open");
 }
 
 static void programs(void **state)

@@ -199,7 +199,7 @@ int clv_gaussian(clvox_context *ctx, const clv_image *in, const float sigma[3], 
     int status = CLVOX_OK;
     const int *size = in->size;
     const bool vectors = in->components == 3;
-    const bool few = method == CLV_GAUSSIAN_FINITE && is_cpu(ctx);
+    const bool few = method == CLV_GAUSSIAN_FINITE;
     bool axes[3], recursive[3];
     width by[3];
     for (int a = 0; a < 3; a++) {

@@ -6,7 +6,7 @@
 
 typedef enum clv_gaussian_method {
     CLV_GAUSSIAN_AUTO,      /* by sigma and device, as measured; clv_smooth where it takes sigma */
-    CLV_GAUSSIAN_FINITE,    /* the same, bit for bit, of finite values: by few kernels on CPU devices */
+    CLV_GAUSSIAN_FINITE,    /* the same, bit for bit, of finite values: by few kernels */
     CLV_GAUSSIAN_SEPARABLE, /* sampled kernel cut at 3 sigma (at least 1 voxel), normalised */
     CLV_GAUSSIAN_RECURSIVE  /* 4th-order Deriche, with the right border values */
 } clv_gaussian_method;

@@ -52,13 +52,13 @@ void clv_map_between(const clvox_grid *to, const clvox_grid *from, const double 
 }
 
 int clv_smooth_sample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *from, const float sigma[3],
-                      clv_buffer *const scratch[2], clv_buffer *out, const clvox_grid *to)
+                      clv_gaussian_method method, clv_buffer *const scratch[2], clv_buffer *out,
+                      const clvox_grid *to)
 {
     int status = CLVOX_OK;
     clv_map map;
     if (sigma[0] > 0 || sigma[1] > 0 || sigma[2] > 0) {
-        CLV_TRY(clv_gaussian(ctx, CLV_VOLUME(in, from->size), sigma, CLV_GAUSSIAN_AUTO, scratch[0],
-                             scratch[1]));
+        CLV_TRY(clv_gaussian(ctx, CLV_VOLUME(in, from->size), sigma, method, scratch[0], scratch[1]));
         in = scratch[1];
     }
     clv_map_between(to, from, NULL, 0, &map);
@@ -79,5 +79,5 @@ int clv_downsample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *f
         if (sigma[a] < 0.01f)
             sigma[a] = 0;
     }
-    return clv_smooth_sample(ctx, in, from, sigma, scratch, out, to);
+    return clv_smooth_sample(ctx, in, from, sigma, CLV_GAUSSIAN_AUTO, scratch, out, to);
 }

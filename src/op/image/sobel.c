@@ -2,14 +2,16 @@
 #include "op/image/sobel.h"
 
 static const clv_variant variants[] = {
-    {.name = "march", .function = "sobel_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
-     .tiles = {{64, 4, 1, 8}, {32, 2, 1, 4}}},
+    {.name = "march", .function = "sobel_march", .item = {1, 4, CLV_MARCH}, .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 1, 8}, {64, 2, 1, 16}, {32, 2, 1, 4}}},
+    {.name = "pair", .function = "sobel_march", .item = {1, 2, CLV_MARCH}, .devices = CLV_ON_GPU,
+     .tiles = {{64, 2, 1, 16}, {32, 4, 1, 8}}},
     {.name = "item", .function = "sobel_item", .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row", .function = "sobel_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_sobel = {"image/sobel", "sobel", variants, 3, NULL};
+const clv_entry clv_entry_sobel = {"image/sobel", "sobel", variants, 4, NULL};
 
 int clv_sobel(clvox_context *ctx, const clv_image *in, clv_buffer *out)
 {

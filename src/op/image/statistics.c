@@ -8,7 +8,7 @@
 enum { PARTS = 6, MOST_GROUPS = CLV_STATISTICS_PARTIALS / PARTS };
 
 static const clv_variant variants[] = {
-    {.name = "groups", .function = "statistics_groups", .group = {CLV_WHOLE, 1, 1},
+    {.name = "groups", .function = "statistics_groups", .defines = "-DUNROLL=4", .group = {CLV_WHOLE, 1, 1},
      .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU,
      .fixed_bytes = 6 * 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
     {.name = "rows", .function = "statistics_rows", .item = {CLV_WHOLE}, .most_groups = MOST_GROUPS, .devices = CLV_ON_ANY,

@@ -20,7 +20,15 @@ enum { LONGEST_AXIS = 2040, POINT_BYTES = 12, RUN = CLV_POINT_RUN, MARGIN = 2 };
 
 VARIANTS(near, 4);
 VARIANTS(seed, 4);
-VARIANTS(jump, 0);
+static const clv_variant jump_variants[] = {
+    {.name = "four", .function = "redistance_jump_shared", .defines = CLV_CLOSEST_POINTS, .item = {1, 4, 1},
+     .devices = CLV_ON_GPU, .tiles = {{32, 1, 4, 1}, {32, 2, 2, 1}}},
+    {.name = "item", .function = "redistance_jump", .defines = CLV_CLOSEST_POINTS, .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 2, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "redistance_jump_row", .defines = CLV_CLOSEST_POINTS, .item = {CLV_WHOLE},
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_redistance_jump = {"surface/redistance", "redistance_jump", jump_variants, 3, NULL};
 VARIANTS(finish, 0);
 static const clv_variant reach_variants[] = {
     {.name = "item", .function = "redistance_reach", .defines = CLV_CLOSEST_POINTS, .devices = CLV_ON_ANY,

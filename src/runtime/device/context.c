@@ -141,13 +141,20 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     int status = CLVOX_OK;
     clvox_device *devices = NULL;
     *out = NULL;
+    clv_compilers compilers;
+    clv_compilers_before(options, &compilers);
     int count = clvox_devices_list(&devices);
     CLV_TRY(count);
     int chosen = clv_device_select(devices, count, options ? options->device : NULL);
     CLV_TRY(chosen);
     CLV_TRY(open_device(options, devices, chosen, out));
     keep_spares(*out, 0);
+    CLV_TRY(clv_compilers_take(*out, options, &compilers));
 end:
+    if (status < 0) {
+        clv_compilers_take(NULL, options, &compilers);
+        clvox_context_destroy(out);
+    }
     clvox_devices_destroy(&devices);
     return status;
 }
@@ -305,7 +312,6 @@ void clvox_context_destroy(clvox_context **context)
     clv_pool_spare(ctx, 0);
     clv_pinned_destroy(&ctx->staging);
     clv_timing_drop(ctx);
-    clv_compilers_free(ctx);
     clv_ahead_release(ctx);
     clv_kernels_release(ctx);
     free(ctx->pending);
@@ -318,6 +324,7 @@ void clvox_context_destroy(clvox_context **context)
     if (ctx->context)
         clReleaseContext(ctx->context);
     clv_gate_release(&ctx->gate);
+    clv_compilers_free(ctx); /* last: a driver is slow to release what is here while processes leave it */
     free(ctx);
     *context = NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/program/cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -106,6 +107,18 @@ end:
         fclose(file);
     free(path);
     return whole;
+}
+
+bool clv_cache_empty(const char *dir)
+{
+    enum { NAME = 32 }; /* of an entry */
+    bool empty = true;
+    DIR *folder = dir ? opendir(dir) : NULL;
+    for (const struct dirent *entry; folder && empty && (entry = readdir(folder));)
+        empty = strlen(entry->d_name) != NAME;
+    if (folder)
+        closedir(folder);
+    return empty;
 }
 
 bool clv_cache_has(const char *dir, clv_cache_key key)

@@ -37,6 +37,9 @@ void clv_cache_key_add(clv_cache_key *key, const char *text);
 bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, size_t *bytes,
                     clv_counts *counts);
 
+/* Whether the folder has no entries, or is none; dir may be NULL. */
+bool clv_cache_empty(const char *dir);
+
 /* Whether an entry is there, whole or not. */
 bool clv_cache_has(const char *dir, clv_cache_key key);
 

@@ -95,27 +95,27 @@ static int pocl_compilers(const clvox_context *ctx, int most)
 
 int clvox_context_compilers(clvox_context *ctx, const char *program, int most)
 {
-    clv_compilers_free(ctx);
-    ctx->compiler_program = strdup(program);
+    if (!ctx->compiler_program || strcmp(ctx->compiler_program, program) != 0) {
+        clv_compilers_free(ctx);
+        ctx->compiler_program = strdup(program);
+    }
     ctx->compilers_allowed = ctx->two_steps        ? pocl_compilers(ctx, most)
                              : most < MOST_OF_GPUS ? most
                                                    : MOST_OF_GPUS;
     return ctx->compiler_program ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
-static bool start_one(clvox_context *ctx, clv_compiler *compiler)
+static bool start_one(const char *program, const char *device, clv_compiler *compiler)
 {
     int pair[2];
-    char device[16];
     posix_spawn_file_actions_t actions;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return false;
-    snprintf(device, sizeof device, "%d", ctx->device_number);
-    char *arguments[] = {ctx->compiler_program, (char *)CLV_COMPILER_VERB, device, NULL};
+    char *arguments[] = {(char *)program, (char *)CLV_COMPILER_VERB, (char *)device, NULL};
     bool started = posix_spawn_file_actions_init(&actions) == 0;
     if (started) {
         started = posix_spawn_file_actions_adddup2(&actions, pair[1], STDIN_FILENO) == 0 &&
-                  posix_spawn(&compiler->process, ctx->compiler_program, &actions, NULL, arguments, environ) == 0;
+                  posix_spawn(&compiler->process, program, &actions, NULL, arguments, environ) == 0;
         posix_spawn_file_actions_destroy(&actions);
     }
     close(pair[1]);
@@ -128,22 +128,58 @@ static bool start_one(clvox_context *ctx, clv_compiler *compiler)
 
 int clv_compilers_start(clvox_context *ctx)
 {
-    while (ctx->compiler_count < ctx->compilers_allowed && start_one(ctx, &ctx->compilers[ctx->compiler_count]))
+    char device[16];
+    snprintf(device, sizeof device, "%d", ctx->device_number);
+    while (ctx->compiler_count < ctx->compilers_allowed &&
+           start_one(ctx->compiler_program, device, &ctx->compilers[ctx->compiler_count]))
         ctx->compiler_count++;
     if (ctx->compiler_count < ctx->compilers_allowed)
         ctx->compilers_allowed = ctx->compiler_count; /* what could not be started once is not tried again */
     return ctx->compiler_count;
 }
 
+static void end_one(const clv_compiler *compiler)
+{
+    close(compiler->socket);
+    kill(compiler->process, SIGTERM); /* one that is busy has nothing to lose */
+    /* A driver takes its time to leave a process, for which nobody has to wait. */
+    waitpid(compiler->process, NULL, WNOHANG);
+}
+
 void clv_compilers_end(clvox_context *ctx)
 {
-    for (int i = 0; i < ctx->compiler_count; i++) {
-        close(ctx->compilers[i].socket);
-        kill(ctx->compilers[i].process, SIGTERM); /* one that is busy has nothing to lose */
-        /* A driver takes its time to leave a process, for which nobody has to wait. */
-        waitpid(ctx->compilers[i].process, NULL, WNOHANG);
-    }
+    for (int i = 0; i < ctx->compiler_count; i++)
+        end_one(&ctx->compilers[i]);
     ctx->compiler_count = 0;
+}
+
+void clv_compilers_before(const clvox_context_options *options, clv_compilers *out)
+{
+    out->count = 0;
+    if (!options || !options->compiler_program)
+        return;
+    char *dir = options->no_cache ? NULL : clv_cache_dir();
+    const int most = options->compilers < MOST_OF_GPUS ? options->compilers : MOST_OF_GPUS;
+    const char *device = options->device ? options->device : "";
+    while (clv_cache_empty(dir) && out->count < most &&
+           start_one(options->compiler_program, device, &out->one[out->count]))
+        out->count++;
+    free(dir);
+}
+
+int clv_compilers_take(clvox_context *ctx, const clvox_context_options *options, clv_compilers *from)
+{
+    int status = CLVOX_OK;
+    if (ctx && options && options->compiler_program)
+        status = clvox_context_compilers(ctx, options->compiler_program, options->compilers);
+    for (int i = 0; i < from->count; i++) {
+        if (ctx && status >= 0 && ctx->compiler_count < ctx->compilers_allowed)
+            ctx->compilers[ctx->compiler_count++] = from->one[i];
+        else
+            end_one(&from->one[i]);
+    }
+    from->count = 0;
+    return status;
 }
 
 void clv_compilers_free(clvox_context *ctx)

@@ -30,6 +30,15 @@ typedef struct clv_compiler {
 void clv_compilers_end(clvox_context *ctx); /* they may be started again */
 void clv_compilers_free(clvox_context *ctx);
 
+/* Those of a context that is still to be opened with such options, where its cache is empty. */
+typedef struct clv_compilers {
+    clv_compiler one[CLV_MOST_COMPILERS];
+    int count;
+} clv_compilers;
+void clv_compilers_before(const clvox_context_options *options, clv_compilers *out);
+/* Gives them to the context, which ends those that its device does not want; NULL: it was not opened. */
+int clv_compilers_take(clvox_context *ctx, const clvox_context_options *options, clv_compilers *from);
+
 /* Starts those that are allowed and not there yet; returns how many there are. */
 int clv_compilers_start(clvox_context *ctx);
 
