@@ -13,15 +13,15 @@ static const clv_variant pack_variants[] = {
 const clv_entry clv_entry_mppca_pack = {"tensor/mppca", "mppca_pack", pack_variants, 2, NULL};
 
 enum {
-    VECTORS = 7,      /* of a work-item's scratch, the last a little longer */
-    GROUP_VECTORS = 8 /* of what a work-group shares beside the covariance */
+    VECTORS = 7,       /* of a work-item's scratch, the last a little longer */
+    GROUP_VECTORS = 16 /* of what a work-group shares beside the covariance */
 };
 
 /* A window to a work-group as long as the covariance fits into local memory, else to a work-item; a row
  * of windows. */
 static const clv_variant window_variants[] = {
     {.name = "group", .function = "mppca_window_group",
-     .defines = "-DGROUP=1", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
+     .defines = "-DGROUP=1", .group = {1, 1, 1}, .fixed_bytes = 2 * 4 * 128, .devices = CLV_ON_GPU,
      .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
     {.name = "each", .function = "mppca_window", .no_local = true, .devices = CLV_ON_GPU,
      .tiles = {{32, 1, 1, 1}, {1, 1, 1, 1}}},
