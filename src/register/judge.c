@@ -70,8 +70,8 @@ static double overlap(const clvox_grid *fixed, const clvox_grid *moving, const d
     return fmin(1, share * fmax(1, ratio));
 }
 
-/* Whether no two heads differ so much in size, or so unevenly: what is missing in one image is made up for
- * by stretching it. */
+/* Whether no two heads differ so much in size, or so unevenly: what is missing in one image is made up for by
+ * stretching it. */
 static bool squeezes(const double scale[3])
 {
     static const double MOST = 2, UNEVEN = 1.28;
@@ -127,9 +127,9 @@ bool clv_register_coarse_counts(const clv_registration *run, double content, con
     return metric->hides && gains_little(metric, ROOM * changed(content, r), r);
 }
 
-/* Whether images that were recast, which makes whatever lies one over the other alike, hardly become so,
- * and at a price: of heads and unrelated images the correlations are .53 to .90, the gains .11 to .21 of
- * the variance; heads of other contrasts that end well have .88 or more, or .25. */
+/* Whether images that were recast, which makes whatever lies one over the other alike, hardly become so, and
+ * at a price: of heads and unrelated images the correlations are .53 to .90, the gains .11 to .21 of the
+ * variance; heads of other contrasts that end well have .88 or more, or .25. */
 static bool unrelated(const clvox_register_result *r)
 {
     static const double ALIKE = .875, YIELD = .21, SHOWS = .035;
@@ -138,8 +138,7 @@ static bool unrelated(const clvox_register_result *r)
            r->metric_after - r->metric_linear < YIELD * variance;
 }
 
-/* By measures that were not optimised: the correlation over the whole image, and what a deformation costs.
- * */
+/* By measures that were not optimised: the correlation over the whole image, and what a deformation costs. */
 static bool unlike(const clv_registration *run, const clv_register_evidence *e,
                    const clvox_register_result *r)
 {

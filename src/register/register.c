@@ -446,12 +446,9 @@ static int tell_of_end(void *user, const clvox_step *step)
     return first->progress(first->user, &end);
 }
 
-/* Heads whose deformation by LNCC cost more than it brought show other contrasts that were taken for one,
- * or noise: recast, they end better, which no measure of the images as they are tells, as LNCC makes these
- * more alike where it is wrong, too. */
-static int think_again(clvox_context *context, const clvox_register_images *images,
-                       const clv_register_canonical *canonical, const clvox_register_options *options,
-                       clvox_register_result *result)
+int clv_register_think_again(clvox_context *context, const clvox_register_images *images,
+                             const clv_register_canonical *canonical, const clvox_register_options *options,
+                             clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clvox_register_options again = *options;
@@ -502,7 +499,7 @@ int clv_register_to(clvox_context *context, const clvox_register_images *images,
     mark += clv_seconds() - waits;
     status = run_given(context, images, &canonical, options, fields, false, mark, result);
     if (status >= 0 && !fields)
-        status = think_again(context, images, &canonical, options, result);
+        status = clv_register_think_again(context, images, &canonical, options, result);
     clv_gate_leave(clv_context_gate(context), bytes);
     CLV_TRY(status);
     if (result->warped)

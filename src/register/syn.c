@@ -62,8 +62,8 @@ const clv_model clv_model_syn = {
             .update_sigma = 1.25, .update_damping = 0.95, .total_sigma = 1, .step = 0.7, .finest_step = 2,
             .momentum = 0.6, .tolerance = 1e-5},
         [CLVOX_PRESET_BEST] = {.metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK,
-            .levels = 3, .shrink = {4, 2, 1}, .iterations = {100, 80, 40},
-            .update_sigma = 1.25, .update_damping = 0.9, .total_sigma = 0.75, .step = 0.7, .finest_step = 2,
-            .momentum = 0.7, .tolerance = 1e-5},
+            .levels = 3, .shrink = {4, 2, 1}, .iterations = {200, 160, 100},
+            .update_sigma = 1.25, .update_damping = 0.9, .finer_damping = 0.4, .total_sigma = 0.8,
+            .step = 0.7, .finest_step = 2, .momentum = 0.5, .tolerance = 1e-5},
     },
 };

@@ -397,8 +397,8 @@ static void heads_are_registered_thrice(void **state)
     pair_free(&p);
 }
 
-/* A head whose deformation by LNCC costs more than it brings is registered once more, recast; a crop is
- * not. A second call gives the same bits. */
+/* Of noisy images that LNCC ends badly on, so to speak, a head is registered once more, recast; a crop, and what is not
+ * called unlike, are not. A second call gives the same bits. */
 static void doubts_are_looked_into(void **state)
 {
     const bool head = *(const int *)*state;
@@ -406,8 +406,8 @@ static void doubts_are_looked_into(void **state)
     static float noise[36 * 32 * 30];
     pair p;
     clvox_register_options o;
-    clvox_register_result first, r, again;
-    seen s = {0, 0};
+    clvox_register_result first, r[2];
+    clv_register_canonical canonical;
     pair_make(&p, (int[]){36, 32, 30}, (double[]){edge, edge, edge}, false, 1.75 * edge, 5);
     const size_t n = clvox_grid_voxels(&p.moving->grid);
     for (int k = 0; k < 2; k++) {
@@ -418,23 +418,28 @@ static void doubts_are_looked_into(void **state)
     }
     clvox_register_defaults(&o);
     o.linear = CLVOX_LINEAR_RIGID;
-    o.by_contrast = 0;
-    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &first));
-    assert_true(first.suspicions & CLVOX_SUSPECT_UNLIKE);
     o.by_contrast = 1;
-    o.progress = watch;
-    o.user = &s;
-    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-    assert_int_equal(s.starts, head ? 4 : 1);
-    o.progress = NULL;
-    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &again));
-    assert_true(pair_same(r.warp, again.warp) && r.metric == again.metric);
-    assert_int_equal(r.metric, head ? CLVOX_METRIC_MIND : CLVOX_METRIC_LNCC);
-    assert_true(head || pair_same(r.warp, first.warp));
-    assert_true(r.seconds_deform > 0 && (r.inverse_warp != NULL) == (first.inverse_warp != NULL));
+    const clvox_register_images images = {.fixed = {p.fixed}, .moving = {p.moving}, .channels = 1};
+    assert_ok(clv_register_canonical_make(&images, true, &canonical));
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &first));
+    assert_int_equal(first.metric, CLVOX_METRIC_LNCC);
+    assert_false(first.suspicions & CLVOX_SUSPECT_UNLIKE);
+    for (int k = 0; k < 2; k++) {
+        assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r[k]));
+        assert_true(pair_same(r[k].warp, first.warp));
+        assert_ok(clv_register_think_again(ctx, &images, &canonical, &o, &r[k]));
+        assert_true(r[k].metric == CLVOX_METRIC_LNCC && pair_same(r[k].warp, first.warp));
+        r[k].suspicions |= CLVOX_SUSPECT_UNLIKE;
+        assert_ok(clv_register_think_again(ctx, &images, &canonical, &o, &r[k]));
+        assert_int_equal(r[k].metric, head ? CLVOX_METRIC_MIND : CLVOX_METRIC_LNCC);
+        assert_true(pair_same(r[k].warp, first.warp) == !head);
+        assert_true((r[k].inverse_warp != NULL) == (first.inverse_warp != NULL));
+    }
+    assert_true(pair_same(r[0].warp, r[1].warp));
     clvox_register_result_destroy(&first);
-    clvox_register_result_destroy(&r);
-    clvox_register_result_destroy(&again);
+    for (int k = 0; k < 2; k++)
+        clvox_register_result_destroy(&r[k]);
+    clv_register_canonical_free(&canonical);
     pair_free(&p);
 }
 

@@ -14,7 +14,7 @@ typedef struct cli_presets {
 #define CLI_PRESET_OPTIONS(p) \
     {"quick", 0, CLI_FLAG, &(p)->quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"}, \
     {"regular", 0, CLI_FLAG, &(p)->regular, NULL, "more regular Jacobians, less overlap than the default (greedy, syn)"}, \
-    {"best", 0, CLI_FLAG, &(p)->best, NULL, "highest overlap, in about twice the time"}
+    {"best", 0, CLI_FLAG, &(p)->best, NULL, "highest overlap; several times as long as the default"}
 
 /* As typed. */
 typedef struct cli_register_request {
