@@ -566,10 +566,8 @@ __kernel void splat_ends(__global const uint *cells, __global const long *units,
 
 static inline float units_at(__global uint *sums, int i)
 {
-    /* Both words at once: one wide access each way. */
-    __global long *both = (__global long *)sums + i;
-    long units = *both;
-    *both = 0;
+    long units = (long)((ulong)sums[2 * i + 1] << 32 | sums[2 * i]);
+    sums[2 * i] = sums[2 * i + 1] = 0;
     return (float)units;
 }
 
