@@ -99,9 +99,10 @@ CLVOX_API const clvox_option_table *clvox_nlm_table(void);
  * (D - 2 sigma^2) / (0.78 strength sigma^2), at least 0, D the mean squared difference of the
  * patches around both (Buades et al. 2005); and then again by q = (d^2 + 3 m^2) / (1.3 strength
  * sigma^2), d and m the differences of the first result and of its mean over 27 voxels (Manjon
- * et al. 2012). The first of the two searches a voxel less far, at least one. In the weights sigma is the noise multiplied by the ratio of the median
- * difference between neighbours to the one that noise alone would cause, 1.2 at most, because patches
- * of one tissue differ by fine anatomy, too, and of magnitude images narrower where there is little signal.
+ * et al. 2012). The first of the two searches a voxel less far, at least one. In the weights sigma is the
+ * noise multiplied by the ratio of the median difference between neighbours to the one that noise alone
+ * would cause, 1.2 at most, because patches of one tissue differ by fine anatomy, too, and of magnitude
+ * images narrower where there is little signal.
  * Frames are taken one by one; joint: they share their weights, where all have finite values: q is the
  * mean over the n frames of what it is in each, in the first pass times n^0.75. Voxels outside the
  * mask (above 0, on the volume's grid; NULL: everywhere) stay and serve as neighbours; so do

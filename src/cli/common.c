@@ -157,14 +157,10 @@ static void say_building(void *user, const char *device, int count, const char *
             kept_in ? kept_in : "");
 }
 
-/* Whether it will need many kernels. */
+/* Whether it will need many kernels of one context. */
 static bool needs_many(const command *cli)
 {
-    static const char *const verbs[] = {"register", "template", "series", "surface"};
-    bool many = false;
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        many = many || !strncmp(cli->verb, verbs[i], strlen(verbs[i]));
-    return many;
+    return !strcmp(cli->verb, "register") || !strcmp(cli->verb, "surface denoise");
 }
 
 static clvox_context_options options_of(const command *cli)

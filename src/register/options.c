@@ -457,8 +457,7 @@ static const clv_option rows[] = {
      .read = read_damping,
      .argument = "N[xM]",
      .help = "fraction of the updates' divergence that is removed, on waves of 11 and (without M: 0) of 5.5 "
-             "voxels: more "
-             "regular Jacobians",
+             "voxels: more regular Jacobians",
      .idle = of_updates},
     {.key = "finer_damping",
      .preset = true,
