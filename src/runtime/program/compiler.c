@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/limit.h"
 #include "runtime/program/compiler.h"
 
 #include <errno.h>
@@ -155,8 +156,9 @@ void clv_compilers_end(clvox_context *ctx)
 
 void clv_compilers_before(const clvox_context_options *options, clv_compilers *out)
 {
+    uint64_t limit, left;
     out->count = 0;
-    if (!options || !options->compiler_program)
+    if (!options || !options->compiler_program || clv_address_space(&limit, &left))
         return;
     char *dir = options->no_cache ? NULL : clv_cache_dir();
     const int most = options->compilers < MOST_OF_GPUS ? options->compilers : MOST_OF_GPUS;

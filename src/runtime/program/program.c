@@ -332,28 +332,38 @@ static cl_program load(clvox_context *ctx, const char *options, const unsigned c
     return error == CL_SUCCESS ? program : NULL;
 }
 
-/* The second of two steps, NULL: refused. */
-static cl_program linked(clvox_context *ctx, const clv_code *code)
+/* Takes over the reference. NULL: refused. */
+static cl_program link_one(clvox_context *ctx, cl_program compiled)
 {
-    size_t bytes;
-    cl_int error, refused = CL_SUCCESS;
-    const unsigned char *bitcode = bitcode_of(code->data, code->bytes, &bytes), *data = code->data;
-    cl_program program = bitcode ? load(ctx, NULL, bitcode, bytes) : NULL, compiled;
-    if (program)
-        return program;
+    cl_int error = CL_SUCCESS;
     ctx->linked++;
-    compiled =
-        clCreateProgramWithBinary(ctx->context, 1, &ctx->device, &code->bytes, &data, &refused, &error);
-    if (error != CL_SUCCESS)
-        return NULL;
-    if (refused == CL_SUCCESS)
-        program = clLinkProgram(ctx->context, 1, &ctx->device, NULL, 1, &compiled, NULL, NULL, &error);
+    cl_program program = clLinkProgram(ctx->context, 1, &ctx->device, NULL, 1, &compiled, NULL, NULL, &error);
     clReleaseProgram(compiled);
     if (program && error != CL_SUCCESS) {
         clReleaseProgram(program);
         program = NULL;
     }
     return program;
+}
+
+/* The second of two steps. NULL: refused. Under a limit on addresses, by the linker, which says what it
+ * lacks: built from bitcode, LLVM ends the process. */
+static cl_program linked(clvox_context *ctx, const clv_code *code)
+{
+    uint64_t limit, left;
+    size_t bytes;
+    cl_int error, refused = CL_SUCCESS;
+    const unsigned char *bitcode = bitcode_of(code->data, code->bytes, &bytes), *data = code->data;
+    cl_program program =
+        bitcode && !clv_address_space(&limit, &left) ? load(ctx, NULL, bitcode, bytes) : NULL;
+    if (program)
+        return program;
+    program = clCreateProgramWithBinary(ctx->context, 1, &ctx->device, &code->bytes, &data, &refused, &error);
+    if (error == CL_SUCCESS && refused == CL_SUCCESS)
+        return link_one(ctx, program);
+    if (error == CL_SUCCESS)
+        clReleaseProgram(program);
+    return NULL;
 }
 
 static cl_program program_of(clvox_context *ctx, const char *options, const clv_code *code)
@@ -408,13 +418,15 @@ int clv_program_from_text(clvox_context *ctx, const clv_program_request *request
         goto end;
     }
     CLV_TRY(compile(ctx, request->file, text, request->options, code.to_link, &program, &code.log));
-    if (ctx->cache_dir || code.to_link || ctx->limits.amd_simds > 0)
+    uint64_t limit, left;
+    const bool by_bitcode = code.to_link && !clv_address_space(&limit, &left);
+    if (ctx->cache_dir || by_bitcode || ctx->limits.amd_simds > 0)
         code.data = clv_program_binary(program, &code.bytes);
-    if (code.to_link) {
-        out->program = code.data ? linked(ctx, &code) : NULL;
+    if (by_bitcode && code.data) {
+        out->program = linked(ctx, &code);
         clReleaseProgram(program);
-    } else {
-        out->program = program;
+    } else { /* where the driver gives no binaries, or under a limit on addresses, which asking for one exceeds */
+        out->program = code.to_link ? link_one(ctx, program) : program;
     }
     if (!out->program) {
         status = clvox_fail(CLVOX_ERROR_BUILD, "cl/%s.cl: %s does not link %s", request->file,
