@@ -19,8 +19,15 @@ enum { MOST_PASSES = 100 };
 static int shrink(clv_registration *run, const clv_buffer *image, const clvox_grid *grid,
                   const float sigma[3], clv_buffer *out, const clvox_grid *to)
 {
-    clv_buffer *const scratch[2] = {run->scratch_a, run->scratch_b};
-    return clv_smooth_sample(run->ctx, image, grid, sigma, CLV_GAUSSIAN_FINITE, scratch, out, to);
+    int status = CLVOX_OK;
+    if (sigma[0] > 0 || sigma[1] > 0 || sigma[2] > 0) {
+        CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(image, grid->size), sigma, CLV_GAUSSIAN_FINITE, run->scratch_a,
+                             run->scratch_b));
+        image = run->scratch_b;
+    }
+    status = clv_sample(run->ctx, image, grid, out, to);
+end:
+    return status;
 }
 
 /* Sigma for an image that is sampled `factor` times coarser, in its voxels:

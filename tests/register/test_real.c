@@ -142,10 +142,12 @@ static void nichart(void)
                      nichart_pairs[k][0], nichart_pairs[k][1]);
 }
 
-/* T1 made T2-like: bright cerebrospinal fluid, grey matter above white. */
-static void like_t2(clvox_volume *v)
+/* What background, skull, cerebrospinal fluid, grey and white matter and fat of T1 become. */
+static const double t2_like[6] = {0, .05, 1, .65, .4, .7}, density_like[6] = {0, .1, .85, .8, .65, .8};
+
+static void recolour(clvox_volume *v, const double to[6])
 {
-    static const double from[6] = {0, .08, .2, .5, .75, 1.2}, to[6] = {0, .05, 1, .65, .4, .7};
+    static const double from[6] = {0, .08, .2, .5, .75, 1.2};
     double high = 0;
     size_t n = clvox_grid_voxels(&v->grid), above = 0, head = 0;
     for (size_t i = 0; i < n; i++)
@@ -179,11 +181,36 @@ static void nichart_of_another_contrast(void **state)
         clvox_register_options o;
         clvox_register_result r;
         clvox_register_defaults(&o);
-        like_t2(v[1]);
+        recolour(v[1], t2_like);
         assert_ok(clvox_register(ctx, &images, &o, &r));
         double linear = carried(v[3], v[2], &r, false), all = carried(v[3], v[2], &r, true);
         printf("# Dice %.3f of the affine, %.3f, suspicions %#x\n", linear, all, r.suspicions);
         assert_that(r.suspicions || (linear > .35 && all > .5), "Dice %.3f, %.3f, and nothing is said", linear, all);
+        clvox_register_result_destroy(&r);
+    }
+    for (int i = 0; i < 4; i++)
+        clvox_volume_destroy(&v[i]);
+}
+
+/* Taken for one contrast, this pair ends UNLIKE by LNCC. */
+static void nichart_taken_for_one_contrast(void **state)
+{
+    (void)state;
+    clvox_volume *v[4];
+    if (!read_heads((const int[2]){7, 3}, v)) {
+        test_skip("no nichart_2mm_labelled in %s", folder);
+    } else {
+        const clvox_register_images images = {.fixed = {v[0]}, .moving = {v[1]}, .channels = 1};
+        clvox_register_options o;
+        clvox_register_result r;
+        clvox_register_defaults(&o);
+        o.by_contrast = 1;
+        recolour(v[1], density_like);
+        assert_ok(clvox_register(ctx, &images, &o, &r));
+        double linear = carried(v[3], v[2], &r, false), all = carried(v[3], v[2], &r, true);
+        printf("# Dice %.3f of the affine, %.3f, suspicions %#x\n", linear, all, r.suspicions);
+        assert_int_equal(r.metric, CLVOX_METRIC_MIND);
+        assert_that(all > linear + .1, "Dice %.3f, %.3f", linear, all);
         clvox_register_result_destroy(&r);
     }
     for (int i = 0; i < 4; i++)
@@ -489,6 +516,7 @@ int main(void)
     test_case(claire, "pair_claire: mismatch at most 0.15, nothing folded");
     nichart();
     test_case(nichart_of_another_contrast, "nichart Subj7 <- Subj8, made T2-like: right, or called suspicious");
+    test_case(nichart_taken_for_one_contrast, "nichart Subj7 <- Subj3, made like proton density: registered once more, recast");
     test_case(exchange, "nichart Subj6, Subj7: exchanged, and from a wrong header, the same affine");
     there();
     test_case(near_starts, "nichart Subj1 <- Subj2: a start that is 1e-5 mm away leads to the same map");

@@ -51,26 +51,18 @@ void clv_map_between(const clvox_grid *to, const clvox_grid *from, const double 
         }
 }
 
-int clv_smooth_sample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *from, const float sigma[3],
-                      clv_gaussian_method method, clv_buffer *const scratch[2], clv_buffer *out,
-                      const clvox_grid *to)
+int clv_sample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *from, clv_buffer *out,
+               const clvox_grid *to)
 {
-    int status = CLVOX_OK;
     clv_map map;
-    if (sigma[0] > 0 || sigma[1] > 0 || sigma[2] > 0) {
-        CLV_TRY(clv_gaussian(ctx, CLV_VOLUME(in, from->size), sigma, method, scratch[0], scratch[1]));
-        in = scratch[1];
-    }
     clv_map_between(to, from, NULL, 0, &map);
-    CLV_TRY(clv_warp(ctx, CLV_VOLUME(in, from->size), &map, NULL, CLV_LINEAR, 0,
-                     CLV_VOLUME(out, to->size)));
-end:
-    return status;
+    return clv_warp(ctx, CLV_VOLUME(in, from->size), &map, NULL, CLV_LINEAR, 0, CLV_VOLUME(out, to->size));
 }
 
 int clv_downsample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *from,
                    clv_buffer *const scratch[2], clv_buffer *out, const clvox_grid *to)
 {
+    int status = CLVOX_OK;
     float sigma[3];
     for (int a = 0; a < 3; a++) {
         double f = spacing_of(to, a) / spacing_of(from, a);
@@ -79,5 +71,12 @@ int clv_downsample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *f
         if (sigma[a] < 0.01f)
             sigma[a] = 0;
     }
-    return clv_smooth_sample(ctx, in, from, sigma, CLV_GAUSSIAN_AUTO, scratch, out, to);
+    if (sigma[0] > 0 || sigma[1] > 0 || sigma[2] > 0) {
+        CLV_TRY(clv_gaussian(ctx, CLV_VOLUME(in, from->size), sigma, CLV_GAUSSIAN_AUTO, scratch[0],
+                             scratch[1]));
+        in = scratch[1];
+    }
+    status = clv_sample(ctx, in, from, out, to);
+end:
+    return status;
 }

@@ -17,12 +17,9 @@ void clv_pyramid_grid(const clvox_grid *grid, const double factor[3], clvox_grid
 void clv_map_between(const clvox_grid *to, const clvox_grid *from, const double world[4][4],
                      float field_sign, clv_map *map);
 
-/* Smooths one scalar frame by sigma (voxels of `from`, 0 leaves an axis alone)
- * and samples it on another grid in the same world: trilinear, 0 outside. scratch:
- * each as large as in. */
-int clv_smooth_sample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *from, const float sigma[3],
-                      clv_gaussian_method method, clv_buffer *const scratch[2], clv_buffer *out,
-                      const clvox_grid *to);
+/* One scalar frame on another grid in the same world: trilinear, 0 outside. */
+int clv_sample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *from, clv_buffer *out,
+               const clvox_grid *to);
 
 /* Anti-aliased resampling of one scalar frame to a coarser grid of the same
  * extent: Gaussian of sigma = 0.5 sqrt(f^2 - 1) voxels an axis (f: ratio of
