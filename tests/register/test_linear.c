@@ -4,6 +4,7 @@
 #include "clvox/registration.h"
 #include "op/harness.h"
 #include "phantom/phantom.h"
+#include "register/linear/linear.h"
 
 static clvox_context *ctx;
 
@@ -449,6 +450,123 @@ static void small_slices(void)
     }
 }
 
+/* A turn about an axis that is none of the grid. */
+static void turn(double angle, double out[3][3])
+{
+    const double axis[3] = {.36, -.48, .8}, c = cos(angle), s = sin(angle);
+    const double cross[3][3] = {{0, -axis[2], axis[1]}, {axis[2], 0, -axis[0]}, {-axis[1], axis[0], 0}};
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            out[i][j] = (i == j) * c + (1 - c) * axis[i] * axis[j] + s * cross[i][j];
+}
+
+/* first diag(scale) second. */
+static void stretched(double first, const double scale[3], double second, double out[3][3])
+{
+    double a[3][3], b[3][3];
+    turn(first, a);
+    turn(second, b);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            a[i][j] *= scale[j];
+    clv_matrix3_multiply(CLV_MATRIX3(a), CLV_MATRIX3(b), out);
+}
+
+/* Of maps whose stretches are known, also of one that mirrors; what they lose, by a formula of its own. */
+static void stretch_of_known_maps(void **state)
+{
+    (void)state;
+    static const double scales[][3] = {{1, 1, 1},     {1.2, 1, 1},  {.7, .9, 1.05},
+                                       {3, 2.5, 2.6}, {-1, 1.3, 1}, {.01, .02, .015}};
+    for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
+        linear_state s = {.value = .5};
+        const double *v = scales[k];
+        stretched(.7, v, -1.9, s.linear);
+        double most = fmax(fmax(fabs(v[0]), fabs(v[1])), fabs(v[2])),
+               least = fmin(fmin(fabs(v[0]), fabs(v[1])), fabs(v[2])), ratio = most / least;
+        assert_that(fabs(linear_unevenness(&s) - ratio) < 1e-9 * ratio, "%.12f, not %.12f",
+                    linear_unevenness(&s), ratio);
+        linear_weigh_stretch(&s, 1);
+        double wanted = ratio > 1.22 ? .5 - .3 * (log(ratio) - log(1.22)) : .5;
+        assert_that(fabs(s.value - wanted) < 1e-9, "%.12f, not %.12f", s.value, wanted);
+    }
+    linear_state none = {.value = -INFINITY};
+    linear_weigh_stretch(&none, 1);
+    assert_true(isinf(none.value));
+}
+
+/* Maps that are rolled take the ellipsoid to where the map takes it; of a flat one few do without a large
+ * stretch. */
+static void rolled_maps_keep_the_outline(void **state)
+{
+    (void)state;
+    static const double radii[][3] = {{62, 80, 55}, {90, 90, 90}, {70, 85, 0}};
+    static const double stretch[3] = {1.25, .95, 1.02};
+    linear_state *rolled = malloc(sizeof *rolled * LINEAR_TURNS), s = {.shift = {3, -7, 11}};
+    stretched(.4, stretch, 1.1, s.linear);
+    for (size_t k = 0; k < sizeof radii / sizeof *radii; k++) {
+        double root[3][3], back[3][3], covariance[3][3], from[3][3], to[3][3];
+        stretched(.9, radii[k], 0, root);
+        for (int i = 0; i < 9; i++)
+            back[i % 3][i / 3] = root[i / 3][i % 3];
+        clv_matrix3_multiply(CLV_MATRIX3(root), CLV_MATRIX3(back), covariance);
+        int count = linear_list_rolled(CLV_MATRIX3(covariance), &s, rolled);
+        assert_that(k == 0 ? count > 10 : k == 1 ? count > 160 : count < 30, "%d maps", count);
+        for (int r = 0; r < count; r++) {
+            assert_memory_equal(rolled[r].shift, s.shift, sizeof s.shift);
+            assert_true(linear_unevenness(&rolled[r]) < 1.6);
+            double off = 0;
+            for (int way = 0; way < 2; way++) {
+                double(*out)[3] = way ? to : from, t[3][3];
+                const linear_state *m = way ? &rolled[r] : &s;
+                clv_matrix3_multiply(CLV_MATRIX3(m->linear), CLV_MATRIX3(covariance), out);
+                for (int i = 0; i < 9; i++)
+                    t[i % 3][i / 3] = m->linear[i / 3][i % 3];
+                clv_matrix3_multiply(CLV_MATRIX3(out), CLV_MATRIX3(t), out);
+            }
+            for (int i = 0; i < 9; i++)
+                off = fmax(off, fabs(from[i / 3][i % 3] - to[i / 3][i % 3]));
+            assert_that(off < (k < 2 ? 1e-8 : .1), "%g", off);
+        }
+    }
+    free(rolled);
+}
+
+/* A head that is a third wider than the other one, in another contrast and turned by 180 degrees about the
+ * long axis: by its outline alone it fits in many orientations. */
+static void a_wide_head_turned_by_180_degrees(void **state)
+{
+    (void)state;
+    pair p;
+    clvox_register_options o;
+    double turned[4][4] = {{-1.33, 0, 0, 6}, {0, -1, 0, -9}, {0, 0, 1, 5}, {0, 0, 0, 1}};
+    clvox_phantom_grid((int[3]){71, 83, 59}, (double[3]){2, 2, 2}, false, &p.fixed_grid);
+    clvox_phantom_grid((int[3]){107, 89, 67}, (double[3]){2, 2, 2}, true, &p.moving_grid);
+    clv_matrix_copy(CLV_MATRIX(turned), p.truth);
+    assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &p.fixed_grid, 17, 0, &p.phantom));
+    double back[4][4];
+    assert_int_equal(clv_matrix_invert(CLV_MATRIX(turned), back), 0);
+    assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.fixed));
+    assert_ok(clv_phantom_labels(&p.phantom, &p.fixed_grid, NULL, NULL, &p.mask));
+    assert_ok(clv_phantom_image(&p.phantom, &p.moving_grid, CLV_MATRIX(back), NULL, 2, &p.moving));
+    for (size_t i = 0; i < clvox_grid_voxels(&p.moving_grid); i++) {
+        float v = p.moving->data[i];
+        p.moving->data[i] = v > 20 ? 160 - .8f * v : v;
+    }
+    clvox_register_images images = images_of(&p);
+    options_of(&o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
+    double error = run(&p, &images, &o);
+    assert_that(error < 1.5, "%.3f mm", error);
+    free_pair(&p);
+}
+
+static void wide_heads(void)
+{
+    test_case(stretch_of_known_maps, "stretches of known maps");
+    test_case(rolled_maps_keep_the_outline, "rolled maps keep the outline");
+    test_case(a_wide_head_turned_by_180_degrees, "a wide head of another contrast, turned by 180 degrees");
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -458,5 +576,6 @@ int main(void)
     masks_and_channels();
     odd_images();
     small_slices();
+    wide_heads();
     return test_run("linear", harness_close);
 }

@@ -143,11 +143,11 @@ static double otsu(const float *values, const float *mask, size_t n, double low,
     return low + (high - low) * clv_otsu(counts, OTSU_BINS) / OTSU_BINS;
 }
 
-/* Centre and spread of what lies above the threshold, or of the mask. */
+/* Centre, spread and covariance of what lies above the threshold, or of the mask. */
 static void shape_of(const clvox_grid *grid, const float *values, const float *mask, bool whole_mask,
                      double threshold, linear_shape *shape)
 {
-    double sum = 0, first[3] = {0, 0, 0}, square = 0, counted = 0;
+    double sum = 0, first[3] = {0, 0, 0}, second[3][3] = {{0}}, square = 0, counted = 0;
     size_t i = 0;
     for (int z = 0; z < grid->size[2]; z++)
         for (int y = 0; y < grid->size[1]; y++)
@@ -163,6 +163,8 @@ static void shape_of(const clvox_grid *grid, const float *values, const float *m
                 for (int k = 0; k < 3; k++) {
                     first[k] += at[k];
                     square += at[k] * at[k];
+                    for (int j = 0; j < 3; j++)
+                        second[k][j] += at[k] * at[j];
                 }
             }
     shape->finite = counted / (double)voxels(grid);
@@ -170,6 +172,9 @@ static void shape_of(const clvox_grid *grid, const float *values, const float *m
         shape->center[k] = sum > 0 ? first[k] / sum : grid->to_ras[k][3];
         square -= sum > 0 ? sum * shape->center[k] * shape->center[k] : 0;
     }
+    for (int k = 0; k < 3; k++)
+        for (int j = 0; j < 3; j++)
+            shape->covariance[k][j] = sum > 0 ? second[k][j] / sum - shape->center[k] * shape->center[j] : 0;
     double edge[3];
     clvox_grid_spacing(grid, edge);
     shape->spread = sqrt(fmax(sum > 0 ? square / sum : 0, 0) +

@@ -142,33 +142,65 @@ static int look_at(linear_stage *stage, linear_state *states, int count)
     return status;
 }
 
+/* Follows other starts to the finest level. Where the best of them is clearly better there it takes the
+ * place of state. even: what is stretched more than heads differ counts less. */
+static int follow(linear_stage *stage, linear_state *others, int count, bool even, linear_state *state,
+                  bool *taken)
+{
+    static const double MARGIN = 1.03;
+    linear_state both[2] = {*state, *state};
+    int status = CLVOX_OK;
+    const bool differ = stage->run->contrasts_differ, detailed = stage->detailed;
+    *taken = false;
+    CLV_TRY(refine(stage, state, others, count));
+    both[1] = others[0];
+    CLV_TRY(look_at(stage, both, 2));
+    if (even)
+        linear_weigh_stretch(both, 2);
+    *taken = both[1].value > MARGIN * both[0].value;
+    if (*taken) {
+        *state = both[1];
+    } else {
+        stage->run->contrasts_differ = differ;
+        stage->detailed = detailed;
+    }
+end:
+    return status;
+}
+
+enum { TURNS = 3 };
+
 /* Where rotations far from the header are better at the coarsest level, they are followed to the finest; what is not
  * better there, too, is said. */
 static int turn(linear_stage *stage, linear_state *state)
 {
-    enum { TURNS = 3 };
-    static const double MARGIN = 1.03;
-    linear_state turned[TURNS], both[2];
+    linear_state turned[TURNS];
     int status = CLVOX_OK, count;
+    bool taken = true;
     CLV_TRY(linear_turned(stage, state, turned, TURNS, &count));
-    if (count == 0)
-        return CLVOX_OK;
-    both[0] = *state;
-    bool differ = stage->run->contrasts_differ, detailed = stage->detailed;
-    CLV_TRY(refine(stage, state, turned, count));
-    bool turned_differ = stage->run->contrasts_differ;
-    stage->run->contrasts_differ = differ;
-    bool turned_detailed = stage->detailed;
-    stage->detailed = detailed;
-    both[1] = turned[0];
-    CLV_TRY(look_at(stage, both, 2));
-    if (both[1].value > MARGIN * both[0].value) {
-        *state = both[1];
-        stage->run->contrasts_differ = turned_differ;
-        stage->detailed = turned_detailed;
-    } else {
+    if (count > 0)
+        CLV_TRY(follow(stage, turned, count, false, state, &taken));
+    if (!taken)
         stage->run->suspicions |= CLVOX_SUSPECT_TURNED;
-    }
+end:
+    return status;
+}
+
+/* An outline alone is fitted in many orientations, by heads that are wide for their length above all:
+ * others within it are followed where they are clearly better at the coarsest level, or nearly as good
+ * where state stretches one axis more than heads differ. Detail that agrees without that knows better. */
+static int roll(linear_stage *stage, linear_state *state)
+{
+    static const double UNEVEN = 1.25, CLEARLY = 1.03, NEARLY = .97;
+    linear_state rolled[TURNS];
+    int status = CLVOX_OK, count;
+    bool taken;
+    const bool even = linear_unevenness(state) <= UNEVEN;
+    if (even && stage->detailed)
+        return CLVOX_OK;
+    CLV_TRY(linear_rolled(stage, state, even ? CLEARLY : NEARLY, rolled, TURNS, &count));
+    if (count > 0)
+        CLV_TRY(follow(stage, rolled, count, true, state, &taken));
 end:
     return status;
 }
@@ -236,8 +268,10 @@ static int find(clv_registration *run, double *value)
     if (count > 0)
         CLV_TRY(refine(&stage, &start, states, count));
     if (count > 0 && isfinite(states[0].value)) {
-        if (searches(o))
+        if (searches(o)) {
             CLV_TRY(turn(&stage, &states[0]));
+            CLV_TRY(roll(&stage, &states[0]));
+        }
         if (o->sides)
             CLV_TRY(linear_mirrored(&stage, &states[0], &mirrored));
         if (mirrored)

@@ -10,7 +10,13 @@
 #include "register/register.h"
 
 /* LINEAR_DETAIL + k: level k, 1 or 2, of locally normalised images. */
-enum { LINEAR_LEVELS = 4, LINEAR_DETAIL = 3, LINEAR_BATCH = 128, LINEAR_SEARCH_BINS = 16 };
+enum {
+    LINEAR_LEVELS = 4,
+    LINEAR_DETAIL = 3,
+    LINEAR_BATCH = 128,
+    LINEAR_SEARCH_BINS = 16,
+    LINEAR_TURNS = 173
+};
 
 /* Both images of every channel on one scale, in [0, 1], NaN outside of masks.
  * Level 0 is the finest. */
@@ -26,6 +32,7 @@ typedef struct linear_level {
 typedef struct linear_shape {
     double center[3]; /* RAS mm */
     double spread;    /* root of the mean squared distance from center, mm */
+    double covariance[3][3]; /* mm^2 */
     double finite;    /* share of voxels that count */
 } linear_shape;
 
@@ -128,6 +135,18 @@ double linear_rotation(int i, int count, double rotation[3][3]);
  * better than where state leads, by the search's own measure and clearly: at most room states in falling order,
  * *found of them (orientation.c). */
 int linear_turned(linear_stage *stage, const linear_state *state, linear_state *better, int room, int *found);
+
+/* The same of maps that fit the outlines as state does (linear_list_rolled), if they are margin times as
+ * good by mutual information, less what is lost for a stretch. */
+int linear_rolled(linear_stage *stage, const linear_state *state, double margin, linear_state *better,
+                  int room, int *found);
+/* Maps that turn the ellipsoid of covariance, about the stage's centre, within itself before state, but
+ * those that stretch one axis far more than another: at most LINEAR_TURNS, returns how many. */
+int linear_list_rolled(const double covariance[3][3], const linear_state *state, linear_state *rolled);
+/* How many times as much a map stretches one axis as another; and what lowers values above 0 where that is
+ * more than heads differ. */
+double linear_unevenness(const linear_state *state);
+void linear_weigh_stretch(linear_state *states, int count);
 
 /* Whether the moving image, mirrored, fits the fixed one clearly better than by state (mirror.c). */
 int linear_mirrored(linear_stage *stage, const linear_state *state, bool *mirrored);
