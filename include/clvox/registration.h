@@ -159,7 +159,8 @@ typedef struct clvox_register_options {
                                 averaged over ten; of flows over three */
     int inverse;             /* 1: also compute the inverse warp */
     clvox_output output;     /* type of the warped image; labels keep theirs */
-    int consistency;         /* 1: measure inverse consistency even without inverse */
+    int consistency;         /* 1: measure inverse consistency even without inverse, then at every
+                                other voxel along each axis */
     /* Called before each iteration of a level and after its last one, up to ten iterations at a time; of
      * unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. The metric is the
      * mean squared difference of the matched images, or of greedy and syn what they climb: the metric, of SSD

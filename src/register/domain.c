@@ -9,56 +9,100 @@
 #include "clvox/threads.h"
 #include "register/posteriors.h"
 
-/* Room on either side, in mm and at least in voxels; values above this share of
- * the range are content; a domain as large as this share of the grid is not
- * worth it. */
-static const double ROOM_MM = 12, CONTENT = 0.02, WORTH = 0.85;
+/* Room on either side, in mm and at least in voxels. Values above CONTENT of the range may be content, and
+ * those above OF_MEAN of their mean are. A slice with less than FULL of what the fullest one has is empty, as
+ * noise and single bright voxels leave it. A domain as large as WORTH of the grid is not worth it. */
+static const double ROOM_MM = 12, CONTENT = 0.02, OF_MEAN = 0.25, FULL = 0.01, WORTH = 0.97;
 enum { ROOM_VOXELS = 6 };
 
 typedef struct slice {
     float low, high;
-    int first[2], last[2]; /* of x and y; first > last: empty */
+    double sum; /* of what is above the threshold */
+    int count;
 } slice;
 
 typedef struct search {
     const clvox_volume *volume;
-    bool boxes; /* after the range is known */
     float threshold;
     slice *slices;
+    int *columns; /* of each slice, how much content each x has, then each y */
 } search;
 
-static int look(void *user, size_t z, int worker)
+static int find_range(void *user, size_t z, int worker)
 {
     const search *s = user;
     const int *size = s->volume->grid.size;
     const float *value = s->volume->data + z * (size_t)size[0] * (size_t)size[1];
     slice *to = &s->slices[z];
     (void)worker;
-    if (!s->boxes) {
-        to->low = INFINITY;
-        to->high = -INFINITY;
-        for (int i = 0; i < size[0] * size[1]; i++)
-            if (isfinite(value[i])) {
-                to->low = value[i] < to->low ? value[i] : to->low;
-                to->high = value[i] > to->high ? value[i] : to->high;
-            }
-        return CLVOX_OK;
-    }
-    *to = (slice){.first = {size[0], size[1]}, .last = {-1, -1}};
-    for (int y = 0; y < size[1]; y++, value += size[0]) {
-        int a = 0, b = size[0] - 1;
-        while (a < size[0] && !(value[a] > s->threshold))
-            a++;
-        if (a == size[0])
-            continue;
-        while (!(value[b] > s->threshold))
-            b--;
-        to->first[0] = a < to->first[0] ? a : to->first[0];
-        to->last[0] = b > to->last[0] ? b : to->last[0];
-        to->first[1] = y < to->first[1] ? y : to->first[1];
-        to->last[1] = y;
-    }
+    to->low = INFINITY;
+    to->high = -INFINITY;
+    for (int i = 0; i < size[0] * size[1]; i++)
+        if (isfinite(value[i])) {
+            to->low = value[i] < to->low ? value[i] : to->low;
+            to->high = value[i] > to->high ? value[i] : to->high;
+        }
     return CLVOX_OK;
+}
+
+static int count_content(void *user, size_t z, int worker)
+{
+    const search *s = user;
+    const int *size = s->volume->grid.size;
+    const float *value = s->volume->data + z * (size_t)size[0] * (size_t)size[1];
+    int *along_x = s->columns + z * (size_t)(size[0] + size[1]), *along_y = along_x + size[0];
+    slice *to = &s->slices[z];
+    (void)worker;
+    to->sum = 0;
+    to->count = 0;
+    for (int i = 0; i < size[0] + size[1]; i++)
+        along_x[i] = 0;
+    for (int y = 0; y < size[1]; y++, value += size[0])
+        for (int x = 0; x < size[0]; x++)
+            if (value[x] > s->threshold) {
+                to->sum += (double)value[x];
+                to->count++;
+                along_x[x]++;
+                along_y[y]++;
+            }
+    return CLVOX_OK;
+}
+
+/* The threshold of an image's content: its values are all of a range, and few may be far above the others. */
+static int find_threshold(search *s)
+{
+    int status = CLVOX_OK;
+    const int planes = s->volume->grid.size[2];
+    float low = INFINITY, high = -INFINITY;
+    double sum = 0, count = 0;
+    CLV_TRY(clvox_parallel((size_t)planes, find_range, s));
+    for (int z = 0; z < planes; z++) {
+        low = fminf(low, s->slices[z].low);
+        high = fmaxf(high, s->slices[z].high);
+    }
+    s->threshold = low + (float)CONTENT * (high - low);
+    CLV_TRY(clvox_parallel((size_t)planes, count_content, s));
+    for (int z = 0; z < planes; z++) {
+        sum += s->slices[z].sum;
+        count += s->slices[z].count;
+    }
+    if (count > 0)
+        s->threshold = fmaxf(s->threshold, low + (float)(OF_MEAN * (sum / count - (double)low)));
+end:
+    return status;
+}
+
+/* Widens first and last of an axis by the slices that have more than a share of what the fullest one has. */
+static void widen_axis(const int *counts, int n, double share, int *first, int *last)
+{
+    int most = 0;
+    for (int i = 0; i < n; i++)
+        most = counts[i] > most ? counts[i] : most;
+    for (int i = 0; i < n; i++)
+        if (counts[i] > 0 && counts[i] > share * most) {
+            *first = i < *first ? i : *first;
+            *last = i > *last ? i : *last;
+        }
 }
 
 /* Widens first and last by the content of a volume on the fixed grid; of a
@@ -67,33 +111,28 @@ static int widen(const clvox_volume *volume, bool mask, int first[3], int last[3
 {
     int status = CLVOX_OK;
     const int *size = volume->grid.size;
+    const size_t row = (size_t)size[0] + (size_t)size[1];
     search s = {.volume = volume, .slices = calloc((size_t)size[2], sizeof(slice))};
-    if (!s.slices)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    if (!mask) {
-        float low = INFINITY, high = -INFINITY;
-        CLV_TRY(clvox_parallel((size_t)size[2], look, &s));
-        for (int z = 0; z < size[2]; z++) {
-            low = fminf(low, s.slices[z].low);
-            high = fmaxf(high, s.slices[z].high);
-        }
-        s.threshold = low + (float)CONTENT * (high - low);
+    int *counts = calloc((size_t)size[2] * (row + 1) + row, sizeof *counts); /* by x, y and z, then columns */
+    if (!s.slices || !counts) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
     }
-    s.boxes = true;
-    CLV_TRY(clvox_parallel((size_t)size[2], look, &s));
+    s.columns = counts + row + (size_t)size[2];
+    if (!mask)
+        CLV_TRY(find_threshold(&s));
+    CLV_TRY(clvox_parallel((size_t)size[2], count_content, &s));
     for (int z = 0; z < size[2]; z++) {
-        const slice *a = &s.slices[z];
-        if (a->last[0] < 0)
-            continue;
-        for (int i = 0; i < 2; i++) {
-            first[i] = a->first[i] < first[i] ? a->first[i] : first[i];
-            last[i] = a->last[i] > last[i] ? a->last[i] : last[i];
-        }
-        first[2] = z < first[2] ? z : first[2];
-        last[2] = z > last[2] ? z : last[2];
+        counts[row + (size_t)z] = s.slices[z].count;
+        for (size_t i = 0; i < row; i++)
+            counts[i] += s.columns[(size_t)z * row + i];
     }
+    const int *of_axis = counts;
+    for (int a = 0; a < 3; of_axis += size[a++])
+        widen_axis(of_axis, size[a], mask ? 0 : FULL, &first[a], &last[a]);
 end:
     free(s.slices);
+    free(counts);
     return status;
 }
 

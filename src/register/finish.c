@@ -7,6 +7,7 @@
 
 #include "base/matrix.h"
 #include "io/volume.h"
+#include "op/field/compose.h"
 #include "op/field/jacobian.h"
 #include "op/image/resample.h"
 #include "op/image/statistics.h"
@@ -70,20 +71,52 @@ static int spare_fields(const clv_registration *run, const clv_request *held, in
     return found;
 }
 
-/* Makes run->inverse unless the model did, and measures how well it inverts. */
+/* How well the map is inverted where nobody asked for its inverse: u and what inverts it at every other voxel
+ * along each axis, which is as smooth as that. */
+static int look_coarsely(clv_registration *run, const clvox_grid *grid,
+                         clv_buffer *const fields[CLV_FINISH_FIELDS], clv_inverse_error *error)
+{
+    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    int status = CLVOX_OK;
+    clv_map map;
+    clv_map_between(grid, &run->fixed_grid, NULL, 0, &map);
+    CLV_TRY(clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(run->u, run->fixed_grid.size),
+                                                      .map = &map,
+                                                      .reorient = one,
+                                                      .extend = true,
+                                                      .out = *CLV_VECTORS(fields[0], grid->size)}));
+    CLV_TRY(clv_invert_field(run->ctx, fields[0], grid, fields[1]));
+    CLV_TRY(clv_invert_residual(run->ctx, fields[0], fields[1], grid, run->scratch_b, run->partial, error));
+    /* In voxels of the fixed image. */
+    double larger = cbrt(fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras)) /
+                              clv_matrix_determinant(CLV_MATRIX(run->fixed_grid.to_ras))));
+    for (int i = 0; i < 2; i++)
+        error->voxels[i] *= larger;
+end:
+    return status;
+}
+
+/* Makes run->inverse, where it is wanted and the model did not, and measures how well u is inverted. */
 static int invert(clv_registration *run, const clv_request *held, int count, clvox_register_result *result)
 {
+    enum { COARSE = 2 };
     int status = CLVOX_OK, wanted = run->inverse ? 1 : CLV_FINISH_FIELDS;
     clv_buffer *fields[CLV_FINISH_FIELDS] = {NULL};
+    clv_inverse_error error;
+    clvox_grid coarse;
     if (spare_fields(run, held, count, fields, wanted) < wanted)
         return clvox_fail(CLVOX_ERROR_MEMORY, "the run holds too few fields to invert its result");
-    if (!run->inverse) {
-        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, fields[1]));
-        run->inverse = fields[1];
+    clv_register_level(&run->fixed_grid, COARSE, &coarse);
+    if (!run->inverse && !run->options->inverse && 3 * clvox_grid_voxels(&coarse) <= (size_t)run->n) {
+        CLV_TRY(look_coarsely(run, &coarse, fields, &error));
+    } else {
+        if (!run->inverse) {
+            CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, fields[1]));
+            run->inverse = fields[1];
+        }
+        CLV_TRY(clv_invert_residual(run->ctx, run->u, run->inverse, &run->fixed_grid, fields[0], run->partial,
+                                    &error));
     }
-    clv_inverse_error error;
-    CLV_TRY(clv_invert_residual(run->ctx, run->u, run->inverse, &run->fixed_grid, fields[0], run->partial,
-                                &error));
     memcpy(result->inverse_error_voxels, error.voxels, sizeof error.voxels);
     memcpy(result->inverse_error_mm, error.mm, sizeof error.mm);
 end:

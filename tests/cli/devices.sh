@@ -11,6 +11,15 @@ begin "devices are listed"
 exits 0 clvox devices; quiet; prints '^ *0 \*'
 exits 0 clvox devices --json log/d.json; json log/d.json 'sum(d["default"] for d in j["devices"]) == 1'
 
+begin "PoCL starts as many threads as this process may use processors"
+one=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
+if taskset -c "$one" true 2> /dev/null && [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]; then
+    exits 0 env -u POCL_MAX_PTHREAD_COUNT -u POCL_CPU_MAX_CU_COUNT taskset -c "$one" "$program" devices --json log/one.json
+    json log/one.json 'all(d["compute_units"] == 1 for d in j["devices"] if d["platform"] == "Portable Computing Language")'
+    exits 0 env POCL_CPU_MAX_CU_COUNT= POCL_MAX_PTHREAD_COUNT=2 taskset -c "$one" "$program" devices --json log/two.json
+    json log/two.json 'all(d["compute_units"] == 2 for d in j["devices"] if d["platform"] == "Portable Computing Language")'
+fi
+
 begin "devices -v: limits, and every variant of every kernel"
 export CLVOX_WISDOM="$work/w.json"
 exits 0 clvox tune --kernel copy --size 8 --seconds 0.001

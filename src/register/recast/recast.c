@@ -108,17 +108,17 @@ static int weights_of(double sigma, float weight[LONGEST + 1])
     return reach;
 }
 
-/* Bins by a Gaussian of SPREAD, of an item. */
-static void spread(float *item)
+/* Bins by a Gaussian of SPREAD, its weights and how far they reach, of an item. */
+static void spread(float *item, const float *weight, int reach)
 {
-    float weight[LONGEST + 1], out[WIDE];
-    int reach = weights_of(SPREAD, weight);
+    float out[WIDE] = {0};
     for (int half = 0; half < WIDE; half += BINS)
-        for (int b = 0; b < BINS; b++) {
-            float sum = 0;
-            for (int k = b < reach ? -b : -reach; k <= reach && b + k < BINS; k++)
-                sum += weight[abs(k)] * item[half + b + k];
-            out[half + b] = sum;
+        for (int k = -reach; k <= reach; k++) {
+            const int first = k < 0 ? -k : 0, last = k > 0 ? BINS - k : BINS;
+            const float *from = item + half + k, w = weight[abs(k)];
+            float *to = out + half;
+            for (int b = first; b < last; b++)
+                to[b] += w * from[b];
         }
     memcpy(item, out, sizeof out);
 }
@@ -126,6 +126,7 @@ static void spread(float *item)
 /* A plane of cells, blurred along the axis. */
 static int blur_plane(void *user, size_t index, int worker)
 {
+    enum { PART = 16 }; /* sums that stay in registers */
     const recast *r = user;
     float weight[LONGEST + 1];
     const int reach = weights_of(r->sigma, weight), *n = r->cells, axis = r->axis;
@@ -134,12 +135,16 @@ static int blur_plane(void *user, size_t index, int worker)
     (void)worker;
     for (size_t i = index * items; i < (index + 1) * items; i++) {
         const int at = (int)(i * WIDE / step % (size_t)n[axis]);
-        float *to = r->next + i * WIDE;
-        memset(to, 0, WIDE * sizeof *to);
-        for (int k = at < reach ? -at : -reach; k <= reach && at + k < n[axis]; k++) {
-            const float *from = r->sums + (ptrdiff_t)(i * WIDE) + k * (ptrdiff_t)step, w = weight[abs(k)];
-            for (int b = 0; b < WIDE; b++)
-                to[b] += w * from[b];
+        const int low = at < reach ? -at : -reach, high = at + reach < n[axis] ? reach : n[axis] - 1 - at;
+        for (int b = 0; b < WIDE; b += PART) {
+            float sum[PART] = {0};
+            for (int k = low; k <= high; k++) {
+                const float *from = r->sums + (ptrdiff_t)(i * WIDE) + k * (ptrdiff_t)step + b,
+                            w = weight[abs(k)];
+                for (int p = 0; p < PART; p++)
+                    sum[p] += w * from[p];
+            }
+            memcpy(r->next + i * WIDE + b, sum, sizeof sum);
         }
     }
     return 0;
@@ -160,10 +165,10 @@ static int blur(recast *r, int axis, double sigma)
 /* Means of the whole image by bin; where it has none, those of the nearest bin that has. */
 static void whole(recast *r)
 {
-    float item[WIDE];
+    float item[WIDE], weight[LONGEST + 1];
     for (int b = 0; b < WIDE; b++)
         item[b] = (float)r->all[b];
-    spread(item);
+    spread(item, weight, weights_of(SPREAD, weight));
     for (int b = 0; b < BINS; b++) {
         int k = 0;
         while (k < BINS && !(b - k >= 0 && item[b - k] > 0) && !(b + k < BINS && item[b + k] > 0))
@@ -178,10 +183,12 @@ static int means(void *user, size_t index, int worker)
 {
     const recast *r = user;
     const size_t items = (size_t)r->cells[0] * (size_t)r->cells[1];
+    float weight[LONGEST + 1];
+    const int reach = weights_of(SPREAD, weight);
     (void)worker;
     for (size_t i = index * items; i < (index + 1) * items; i++) {
         float *item = r->sums + i * WIDE;
-        spread(item);
+        spread(item, weight, reach);
         for (int b = 0; b < BINS; b++)
             item[b] = (item[BINS + b] + PRIOR * r->mean[b]) / (item[b] + PRIOR);
     }
@@ -218,6 +225,8 @@ static int plane(void *user, size_t index, int worker)
                     to[a] = low[a] + on < n[a] ? low[a] + on : n[a] - 1;
                     w *= on ? part[a] : 1 - part[a];
                 }
+                if (w == 0)
+                    continue;
                 const float *m =
                     r->sums +
                     (((size_t)to[2] * (size_t)n[1] + (size_t)to[1]) * (size_t)n[0] + (size_t)to[0]) * WIDE +

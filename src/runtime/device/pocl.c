@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,20 @@ int clvox_pocl_folder_lend(void)
     if (lstat(path, &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || info.st_mode & 022)
         return 0;
     return setenv("POCL_CACHE_DIR", path, 1) == 0;
+}
+
+int clvox_pocl_threads_limit(void)
+{
+    /* Until version 3.1, which 4.0 and later still read, and since. */
+    static const char *const names[2] = {"POCL_MAX_PTHREAD_COUNT", "POCL_CPU_MAX_CU_COUNT"};
+    cpu_set_t allowed;
+    char count[16];
+    const char *set[2] = {getenv(names[0]), getenv(names[1])};
+    if ((set[0] && set[0][0]) || (set[1] && set[1][0]) || sched_getaffinity(0, sizeof allowed, &allowed) ||
+        CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN))
+        return 0;
+    snprintf(count, sizeof count, "%d", CPU_COUNT(&allowed));
+    return setenv(names[0], count, 1) == 0 && setenv(names[1], count, 1) == 0;
 }
 
 bool clv_pocl_would_abort(cl_platform_id platform)
