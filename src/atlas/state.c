@@ -787,41 +787,15 @@ static bool is_ours(const char *name)
            (!strncmp(name, ".clvox-", 7) && length > 5 && !strcmp(name + length - 5, ".part"));
 }
 
-typedef struct names {
-    const char *folder;
-    char (*name)[NAME_MAX + 1];
-    size_t count, room;
-} names;
-
-static int remove_one(void *user, size_t index, int worker)
-{
-    const names *n = user;
-    char path[PATH_MAX];
-    (void)worker;
-    unlink(path_in(n->folder, n->name[index], path));
-    return CLVOX_OK;
-}
-
-/* By several threads: a system takes a second for the pages of six gigabytes. */
 void clvox_atlas_forget(const char *state)
 {
-    names all = {.folder = state};
+    char path[PATH_MAX];
     DIR *folder = opendir(state);
     if (!folder)
         return;
-    for (const struct dirent *one; (one = readdir(folder));) {
-        const size_t room = all.count < all.room ? all.room : 2 * all.room + 16;
-        void *grown = !is_ours(one->d_name) ? NULL
-                      : room == all.room    ? all.name
-                                            : realloc(all.name, room * sizeof *all.name);
-        if (!grown)
-            continue;
-        all.name = grown;
-        all.room = room;
-        snprintf(all.name[all.count++], sizeof *all.name, "%s", one->d_name);
-    }
+    for (const struct dirent *one; (one = readdir(folder));)
+        if (is_ours(one->d_name))
+            unlink(path_in(state, one->d_name, path));
     closedir(folder);
-    clvox_parallel(all.count, remove_one, &all);
-    free(all.name);
     rmdir(state);
 }
