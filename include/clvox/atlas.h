@@ -50,6 +50,9 @@ typedef enum clvox_atlas_work {
     CLVOX_ATLAS_WORKS
 } clvox_atlas_work;
 
+/* A subject's images on one scale (clvox_atlas_scale). */
+typedef struct clvox_atlas_scaled clvox_atlas_scaled;
+
 typedef struct clvox_atlas_subject {
     const clvox_volume *image;  /* scalar, 3-D, on any grid; NULL: another member of options.team has it */
     const clvox_volume *mask;   /* registration uses the image where this is above 0; NULL: everywhere */
@@ -58,6 +61,9 @@ typedef struct clvox_atlas_subject {
     const char *name;           /* for messages */
     /* Its images of channels 2 to options.channels, with the first one and like it, each on any grid. */
     const clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1];
+    /* Of these images and the options of the run, which reads it as long as it takes; NULL: the run makes
+     * its own. */
+    const clvox_atlas_scaled *scaled;
 } clvox_atlas_subject;
 
 typedef struct clvox_atlas_map {
@@ -145,6 +151,17 @@ CLVOX_API void clvox_atlas_defaults(clvox_atlas_options *options);
 /* The options by name (clvox/options.h). Static. */
 CLVOX_API const clvox_option_table *clvox_atlas_table(void);
 
+/* What a run does first with a subject's images: it tells them from others' and brings copies of them to one
+ * scale. It takes no device, so that it can be done for one subject while another's files are read or
+ * devices are opened (clvox_atlas_subject.scaled). Any number of threads at a time. Of the options it hangs
+ * on channels, channel_weight, keep_intensities, clip_low, clip_high and margin, and copies go to store. The
+ * result is the caller's, for clvox_atlas_scaled_destroy after the run; NULL on failure. CLVOX_ERROR_DATA:
+ * an image of one value. */
+CLVOX_API int clvox_atlas_scale(const clvox_atlas_subject *subject, const clvox_atlas_options *options,
+                                clvox_atlas_scaled **out);
+/* NULL is legal. */
+CLVOX_API void clvox_atlas_scaled_destroy(clvox_atlas_scaled **scaled);
+
 typedef struct clvox_atlas_round {
     int deformable;
     double removed_voxels; /* rms length of the mean map that was removed, over the grid */
@@ -195,7 +212,7 @@ typedef struct clvox_atlas_result {
  * images or labels are averaged, these on the template: 4 bytes a voxel of its own and 28 of the
  * template's; with labels brought back another 4 a voxel of its own, of each further channel 4 a voxel of
  * its own. Besides, 60 bytes a voxel of the template and 8 for each further channel, and with options.state
- * up to 72, or 24 for each registration at once where that is more.
+ * up to 72, or 24 for each registration at once where that is more, and 4 for each channel.
  *
  * options NULL: the defaults. Errors name the subject. CLVOX_ERROR_FILE: options.state holds an
  * unfinished run of other subjects, options, kernels or another device. CLVOX_ERROR_DEVICE: options.more

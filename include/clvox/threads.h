@@ -12,13 +12,17 @@ extern "C" {
 #endif
 
 /* Host threads that the library uses in the calling thread: as the context says (its options' threads) while
- * a function that takes one is at work, else as set for the process, else as many as this process may run on.
- * At least 1. */
+ * a function that takes one is at work, else as set for the thread or the process, else as many as this
+ * process may run on. At least 1. */
 CLVOX_API int clvox_threads(void);
 
 /* Sets the number for the whole process: of functions without a context, and of contexts that do not say. 0
  * goes back to the default. To be called before work starts. No result depends on it. */
 CLVOX_API void clvox_threads_set(int threads);
+
+/* The same for the calling thread alone, and for what it begins by clvox_parallel: for one of several jobs
+ * that run side by side. 0: as many as the process. Returns the number before. */
+CLVOX_API int clvox_threads_own(int threads);
 
 /* One piece of work. worker is below clvox_threads() and no two pieces with the same worker run at a time, so
  * that it can index scratch memory. Returns 0, or a clvox_status with its sentence stored (clvox_fail). */

@@ -651,9 +651,7 @@ end:
     clv_atlas_center_end(a);
     clv_atlas_fields_close(a);
     for (int i = 0; a->s && i < a->count; i++) {
-        clvox_volume_destroy(&a->s[i].image);
-        for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
-            clvox_volume_destroy(&a->s[i].further[c - 1]);
+        clv_atlas_scaled_release(&a->s[i].own_scaled);
         release(&a->s[i].map);
     }
     clvox_volume_destroy(&a->next);

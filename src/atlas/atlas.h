@@ -21,6 +21,15 @@ typedef struct clv_atlas_fields {
     int measured;          /* 1 and the moves after which its length is known; 0: it is not */
 } clv_atlas_fields;
 
+/* Of a subject's images by themselves (scale.c). */
+struct clvox_atlas_scaled {
+    uint64_t hash[2]; /* of its image and mask, and of its other channels */
+    clvox_volume *image[CLVOX_ATLAS_CHANNELS];
+    double largest[CLVOX_ATLAS_CHANNELS]; /* absolute values in these */
+    double center[3];                     /* the centroid of its image, RAS mm */
+    int box[2][3];                        /* with options->margin */
+};
+
 typedef struct clv_atlas_member {
     const clvox_atlas_subject *given;
     int place;     /* among those given */
@@ -35,10 +44,12 @@ typedef struct clv_atlas_member {
     double base;   /* with those of the same contents; 0 for all but the first, and for what was left out */
     double kernel; /* of a regression, else 1 */
     double weight; /* in the averages, base kernel; 0: it is not registered */
-    clvox_volume *image; /* on one scale; NULL: its base was 0 from the start, or another member has it */
-    clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* of the other channels */
+    const clvox_volume
+        *image; /* on one scale; NULL: its base was 0 from the start, or another member has it */
+    const clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1]; /* of the other channels */
+    clvox_atlas_scaled own_scaled;                   /* which has these, where the subject came without */
     double largest[CLVOX_ATLAS_CHANNELS];            /* absolute values in these */
-    double took;                                     /* seconds of its last deformable registration */
+    double took;                                     /* seconds of its last registration */
     double affine[4][4]; /* of the linear rounds */
     /* Its matrix is that, or for a template of a regression centred anew; no warps before the end. */
     clvox_atlas_map map;
@@ -119,10 +130,6 @@ void clv_atlas_devices_close(clv_atlas_run *a);
 /* The same for each device, on a thread of its own. A failure is told as of clv_atlas_each. */
 int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, void *user), void *user);
 
-/* Writes a buffer of the device, by its thread: ordinary host memory goes through pinned pieces by several
- * threads, as one thread of the driver takes three times as long. */
-int clv_atlas_upload(clv_atlas_run *a, int device, const void *from, size_t bytes, clv_buffer *to);
-
 /* ---- maps during deformable rounds (fields.c): of one subject only one thread at a time ---- */
 
 /* How many subjects' maps the devices take, once the grid is known; and the end of all. */
@@ -133,9 +140,9 @@ void clv_atlas_fields_close(clv_atlas_run *a);
 int clv_atlas_fields_make(clv_atlas_run *a, clv_atlas_member *s, int device);
 /* The same in host memory or on disk. */
 int clv_atlas_fields_make_kept(clv_atlas_run *a, clv_atlas_member *s);
-/* All values of one of them from host memory, and to there. */
+/* All values of one of them from host memory, and to there: by the thread of the device that has them. */
 int clv_atlas_fields_write(clv_atlas_run *a, clv_atlas_member *s, int which, const float *values);
-int clv_atlas_fields_read(const clv_atlas_run *a, const clv_atlas_member *s, int which, float *values);
+int clv_atlas_fields_read(clv_atlas_run *a, const clv_atlas_member *s, int which, float *values);
 /* Both of them from the device, to host memory or disk. */
 int clv_atlas_fields_fetch(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *const from[2]);
 /* What has been written is not changed any more by others. */
@@ -172,6 +179,9 @@ int clv_atlas_pieces(clv_atlas_run *a, int device, size_t bytes);
  * several threads read or write while others are under way. */
 int clv_atlas_send(clv_atlas_run *a, int device, const clvox_volume *volume, clv_buffer *to);
 int clv_atlas_fetch(clv_atlas_run *a, int device, const clv_buffer *from, clvox_volume *volume);
+/* The same for host memory, and not counted as a map that passes. */
+int clv_atlas_upload(clv_atlas_run *a, int device, const void *from, size_t bytes, clv_buffer *to);
+int clv_atlas_download(clv_atlas_run *a, int device, const clv_buffer *from, size_t bytes, void *to);
 
 /* A volume on the run's grid as the caller's images are stored: a new one, and in the place of that. */
 int clv_atlas_shown(const clv_atlas_run *a, const clvox_volume *volume, clvox_volume **out);
@@ -206,6 +216,14 @@ void clv_atlas_timed(clv_atlas_run *a, clvox_atlas_work work, double mark);
 /* Sorts the subjects, finds those given twice, brings them to one scale and finds the grid and where they
  * begin on it. */
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects);
+/* What tells contents apart: where a hash begins, on with some bytes, and that of a subject's image and
+ * mask, and of its other channels. */
+#define CLV_ATLAS_BASIS UINT64_C(14695981039346656037)
+uint64_t clv_atlas_hash_bytes(uint64_t hash, const void *bytes, size_t size);
+void clv_atlas_hash(const clvox_atlas_subject *s, int channels, uint64_t hash[2]);
+/* All of scaled but the hashes; on failure it holds some, for the second. */
+int clv_atlas_scale(const clvox_atlas_subject *s, const clvox_atlas_options *o, clvox_atlas_scaled *scaled);
+void clv_atlas_scaled_release(clvox_atlas_scaled *scaled);
 /* The first and last voxel of the box around what stands out of the background in an image, and inside
  * the mask (may be NULL). */
 int clv_atlas_find_box(const clvox_volume *image, const clvox_volume *mask, int box[2][3]);

@@ -137,6 +137,11 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
+static bool is_registration(clvox_atlas_work work)
+{
+    return work == CLVOX_ATLAS_FIRST_LINEAR || work == CLVOX_ATLAS_LINEAR || work == CLVOX_ATLAS_DEFORMABLE;
+}
+
 static bool takes_part(const queue *q, const clv_atlas_member *s)
 {
     return (s->weight > 0 || q->step->all) && clv_atlas_is_mine(q->a, s);
@@ -219,7 +224,7 @@ static void *work(void *argument)
         if (status >= 0 && q->step->name != CLVOX_ATLAS_WORKS)
             clv_atlas_timed(a, q->step->name, mark);
         pthread_mutex_lock(&a->lock);
-        if (q->step->name == CLVOX_ATLAS_DEFORMABLE)
+        if (is_registration(q->step->name))
             s->took = clv_seconds() - mark;
         a->under_way[self->device] = 0;
         a->done += q->factor * q->step->work;
@@ -270,7 +275,7 @@ static int longer_first(const void *a, const void *b)
 static int put_in_order(queue *q)
 {
     const clv_atlas_run *a = q->a;
-    const bool known = q->step->name == CLVOX_ATLAS_DEFORMABLE && !a->o->store;
+    const bool known = is_registration(q->step->name) && !a->o->store;
     lengthy *all = calloc((size_t)a->count, sizeof *all);
     if (!all)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -328,46 +333,4 @@ int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, 
 {
     queue q = {.a = a, .every = take, .user = user};
     return clvox_team_agree(a->o->team, run_threads(&q, work_once));
-}
-
-/* ---- from the host ---------------------------------------------------------- */
-
-enum { PIECE = 1 << 20 }; /* bytes */
-
-typedef struct upload {
-    clvox_context *ctx;
-    const char *from;
-    char *room; /* of pieces, as many as slots */
-    clv_buffer *to;
-    size_t bytes, slots;
-    pthread_mutex_t lock; /* one thread sends at a time */
-} upload;
-
-/* Every slots-th piece from `slot` on. */
-static int send(void *user, size_t slot, int unused)
-{
-    int status = CLVOX_OK;
-    upload *u = user;
-    char *piece = u->room + slot * PIECE;
-    (void)unused;
-    for (size_t at = slot * PIECE; at < u->bytes && status >= 0; at += u->slots * PIECE) {
-        const size_t bytes = u->bytes - at < PIECE ? u->bytes - at : PIECE;
-        memcpy(piece, u->from + at, bytes);
-        pthread_mutex_lock(&u->lock);
-        status = clv_buffer_write(u->ctx, u->to, at, piece, bytes);
-        pthread_mutex_unlock(&u->lock);
-    }
-    return status;
-}
-
-int clv_atlas_upload(clv_atlas_run *a, int device, const void *from, size_t bytes, clv_buffer *to)
-{
-    const clv_pinned *room = a->places[device].pieces;
-    const size_t slots = room ? room->bytes / PIECE : 0;
-    if (slots < 2 || clvox_context_limits(a->ctx[device])->type != CLVOX_DEVICE_GPU)
-        return clv_buffer_write(a->ctx[device], to, 0, from, bytes);
-    upload u = {a->ctx[device], from, room->data, to, bytes, slots, PTHREAD_MUTEX_INITIALIZER};
-    const int status = clvox_parallel(slots, send, &u);
-    pthread_mutex_destroy(&u.lock);
-    return status;
 }

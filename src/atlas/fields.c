@@ -272,10 +272,10 @@ int clv_atlas_fields_write(clv_atlas_run *a, clv_atlas_member *s, int which, con
                             : clv_store_put(f->kept[which], 0, values, bytes_of(a));
 }
 
-int clv_atlas_fields_read(const clv_atlas_run *a, const clv_atlas_member *s, int which, float *values)
+int clv_atlas_fields_read(clv_atlas_run *a, const clv_atlas_member *s, int which, float *values)
 {
     const clv_atlas_fields *f = &s->fields;
-    return f->buffer[which] ? clv_buffer_read(a->ctx[f->device], f->buffer[which], 0, values, bytes_of(a))
+    return f->buffer[which] ? clv_atlas_download(a, f->device, f->buffer[which], bytes_of(a), values)
                             : clv_store_get(f->kept[which], 0, values, bytes_of(a));
 }
 

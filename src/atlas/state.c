@@ -24,6 +24,7 @@
 #include "base/matrix.h"
 #include "base/place.h"
 #include "base/spares.h"
+#include "clvox/threads.h"
 #include "io/plain.h"
 #include "register/options.h"
 #include "runtime/runtime.h"
@@ -136,14 +137,15 @@ typedef struct note {
     void *owned[2];
 } note;
 
-/* NOTES: on their way at once, those that are being filled among them. */
-enum { NOTES = 3 };
+/* NOTES: of subjects, on their way at once, those that are being filled among them. ALL: with that of a
+ * round, for which no run waits while a slow disk takes them. */
+enum { NOTES = 3, ALL = NOTES + 1 };
 typedef struct clv_atlas_keeper {
     const clv_atlas_run *a;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
-    note *waiting[NOTES];
+    note *waiting[ALL];
     int count, under_way; /* those that wait, and those that are filled, wait or are written */
     bool over;
     int status; /* the first that failed */
@@ -211,9 +213,9 @@ static int keeper_of(clv_atlas_run *a, clv_atlas_keeper **out)
     return CLVOX_OK;
 }
 
-/* A place for one more note: 1; 0 where there is none within so many seconds; or the failure of an earlier
- * note. */
-static int reserve(clv_atlas_keeper *k, double patience)
+/* A place for one more note, of which there are `most`: 1; 0 where there is none within so many seconds; or
+ * the failure of an earlier note. */
+static int reserve(clv_atlas_keeper *k, int most, double patience)
 {
     int status;
     struct timespec until;
@@ -222,10 +224,10 @@ static int reserve(clv_atlas_keeper *k, double patience)
     until.tv_sec += (time_t)end;
     until.tv_nsec = (long)((end - floor(end)) * 1e9);
     pthread_mutex_lock(&k->lock);
-    while (k->under_way == NOTES && k->status >= 0)
+    while (k->under_way >= most && k->status >= 0)
         if (pthread_cond_timedwait(&k->changed, &k->lock, &until))
             break;
-    status = k->under_way < NOTES;
+    status = k->under_way < most;
     if (k->status < 0)
         status = clvox_fail((clvox_status)k->status, "%s", k->sentence);
     if (status > 0)
@@ -545,6 +547,23 @@ end:
     return status;
 }
 
+typedef struct copying {
+    char *to;
+    const char *from;
+    size_t size;
+} copying;
+
+enum { PART = 1 << 20 };
+
+static int copy_part(void *user, size_t index, int worker)
+{
+    const copying *c = user;
+    const size_t at = index * PART;
+    (void)worker;
+    memcpy(c->to + at, c->from + at, c->size - at < PART ? c->size - at : PART);
+    return CLVOX_OK;
+}
+
 /* Copies of a round's pieces, which the run goes on changing. */
 static int copy_pieces(note *n, const piece *p, int count)
 {
@@ -556,7 +575,8 @@ static int copy_pieces(note *n, const piece *p, int count)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (n->count = 0; n->count < count; n->count++) {
         n->p[n->count] = (piece){at, p[n->count].size};
-        memcpy(at, p[n->count].bytes, p[n->count].size);
+        clvox_parallel((p[n->count].size + PART - 1) / PART, copy_part,
+                       &(copying){at, p[n->count].bytes, p[n->count].size});
         at += p[n->count].size;
     }
     return CLVOX_OK;
@@ -589,7 +609,7 @@ static int note_round(clv_atlas_run *a)
     CLV_TRY(copy_pieces(n, p, ROUND_PIECES + a->o->channels - 1));
     CLV_TRY(keeper_of(a, &k));
     do
-        CLV_TRY(reserve(k, 1));
+        CLV_TRY(reserve(k, ALL, 1));
     while (!status);
     submit(k, n);
     n = NULL;
@@ -676,7 +696,7 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
         status = keeper_of(a, &k) < 0 ? CLVOX_ERROR_MEMORY : 1;
     pthread_mutex_unlock(&a->lock);
     if (status > 0)
-        status = reserve(k, patient ? PATIENCE : 0);
+        status = reserve(k, NOTES, patient ? PATIENCE : 0);
     if (status > 0) {
         note *n = calloc(1, sizeof *n);
         status = n ? fill(a, s, n) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");

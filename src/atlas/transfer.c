@@ -15,8 +15,12 @@ enum { SLOTS = 16, PIECE = 1 << 20 };
 int clv_atlas_pieces(clv_atlas_run *a, int device, size_t bytes)
 {
     clv_atlas_place *place = &a->places[device];
+    const size_t all =
+        (size_t)SLOTS * PIECE; /* at once, as pinning more later takes longer than all of it now */
     if (place->pieces && place->pieces->bytes >= bytes)
         return CLVOX_OK;
+    if (bytes > all / 4 && clvox_context_limits(a->ctx[device])->type == CLVOX_DEVICE_GPU)
+        bytes = bytes > all ? bytes : all;
     clv_pinned_destroy(&place->pieces);
     return clv_pinned_create(a->ctx[device], bytes, &place->pieces);
 }
@@ -128,4 +132,28 @@ int clv_atlas_send(clv_atlas_run *a, int device, const clvox_volume *volume, clv
 int clv_atlas_fetch(clv_atlas_run *a, int device, const clv_buffer *from, clvox_volume *volume)
 {
     return pass(a, device, &(transfer){.from = from, .volume = volume});
+}
+
+/* Between a buffer and host memory. */
+static int pass_memory(clv_atlas_run *a, int device, transfer *t, void *memory, size_t bytes)
+{
+    clvox_context *ctx = t->ctx = a->ctx[device];
+    clvox_volume there = {.data = memory};
+    t->volume = &there;
+    t->bytes = bytes;
+    t->pieces = (bytes + PIECE - 1) / PIECE;
+    if (t->pieces < 2 || clvox_context_limits(ctx)->type != CLVOX_DEVICE_GPU)
+        return t->to ? clv_buffer_write(ctx, t->to, 0, memory, bytes)
+                     : clv_buffer_read(ctx, t->from, 0, memory, bytes);
+    return pass_all(a, device, t);
+}
+
+int clv_atlas_upload(clv_atlas_run *a, int device, const void *from, size_t bytes, clv_buffer *to)
+{
+    return pass_memory(a, device, &(transfer){.to = to}, (void *)from, bytes); /* nothing is written to it */
+}
+
+int clv_atlas_download(clv_atlas_run *a, int device, const clv_buffer *from, size_t bytes, void *to)
+{
+    return pass_memory(a, device, &(transfer){.from = from}, to, bytes);
 }

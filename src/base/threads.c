@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/threads.h"
+#include "clvox/threads.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -30,7 +30,7 @@ int clvox_threads(void)
     return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
 }
 
-int clv_threads_own(int threads)
+int clvox_threads_own(int threads)
 {
     const int before = own_threads;
     own_threads = threads;

@@ -126,6 +126,7 @@ static bool is_noise(const uint8_t *from, size_t size)
 typedef struct scratch {
     struct libdeflate_compressor *compressor, *storing;
     uint8_t *plain, *packed;
+    pthread_cond_t turn; /* of a run whose number modulo the workers' is this one's */
 } scratch;
 
 typedef struct writing {
@@ -134,9 +135,10 @@ typedef struct writing {
     int level;
     const clv_bgzf_content *content;
     scratch *scratch; /* by worker */
-    /* Runs are compressed in any order and placed in theirs. */
+    size_t workers;
+    /* Runs are compressed in any order and written in theirs, one at a time: a system has one lock for a
+     * file, at which threads would wait with their processors. */
     pthread_mutex_t lock;
-    pthread_cond_t placed;
     size_t next;
     uint64_t offset;
     size_t failed; /* the first run that failed; those behind it give up */
@@ -157,21 +159,26 @@ static int prepare(writing *w, scratch *s)
                : clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", w->path);
 }
 
-/* Waits for the runs before this one and takes the next bytes of the file. */
-static int place(writing *w, size_t run, size_t size, uint64_t *offset)
+/* Waits for the runs before this one, and writes it behind them. */
+static int place(writing *w, size_t run, const uint8_t *bytes, size_t size)
 {
     pthread_mutex_lock(&w->lock);
     while (w->next != run && run < w->failed)
-        pthread_cond_wait(&w->placed, &w->lock);
-    bool failed = w->next != run;
-    if (!failed) {
-        *offset = w->offset;
-        w->offset += size;
-        w->next++;
-    }
-    pthread_cond_broadcast(&w->placed);
+        pthread_cond_wait(&w->scratch[run % w->workers].turn, &w->lock);
+    const bool failed = w->next != run;
     pthread_mutex_unlock(&w->lock);
-    return failed ? clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written", w->path) : CLVOX_OK;
+    if (failed)
+        return clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written", w->path);
+    const int status =
+        clv_file_write_at(w->writer, bytes, size, w->offset); /* whose turn it is has it alone */
+    if (status < 0)
+        return status;
+    pthread_mutex_lock(&w->lock);
+    w->offset += size;
+    w->next++;
+    pthread_cond_signal(&w->scratch[w->next % w->workers].turn); /* no two of those under way have one */
+    pthread_mutex_unlock(&w->lock);
+    return CLVOX_OK;
 }
 
 static int write_run(void *user, size_t run, int worker)
@@ -182,7 +189,6 @@ static int write_run(void *user, size_t run, int worker)
     size_t from = run * CLV_BGZF_RUN * CLV_BGZF_BLOCK, length = 0;
     size_t left = w->content->total - from, most = (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK;
     size_t size = left < most ? left : most;
-    uint64_t offset = 0;
     CLV_TRY(prepare(w, s));
     CLV_TRY(w->content->produce(w->content->user, from, size, s->plain));
     for (size_t at = 0; at < size; at += CLV_BGZF_BLOCK) {
@@ -195,15 +201,15 @@ static int write_run(void *user, size_t run, int worker)
         }
         length += packed;
     }
-    CLV_TRY(place(w, run, length, &offset));
-    CLV_TRY(clv_file_write_at(w->writer, s->packed, length, offset));
+    status = place(w, run, s->packed, length);
 end:
     if (status < 0) {
         /* Those who wait for this run must not wait for ever. */
         pthread_mutex_lock(&w->lock);
         if (run < w->failed)
             w->failed = run;
-        pthread_cond_broadcast(&w->placed);
+        for (size_t i = 0; i < w->workers; i++)
+            pthread_cond_broadcast(&w->scratch[i].turn);
         pthread_mutex_unlock(&w->lock);
     }
     return status;
@@ -216,8 +222,10 @@ int clv_bgzf_write(clv_file_writer *writer, const char *path, int level, const c
     int status, workers = clvox_threads();
     writing w = {.writer = writer, .path = path, .level = level, .content = content, .failed = SIZE_MAX};
     pthread_mutex_init(&w.lock, NULL);
-    pthread_cond_init(&w.placed, NULL);
+    w.workers = (size_t)workers;
     w.scratch = calloc((size_t)workers, sizeof *w.scratch);
+    for (int i = 0; w.scratch && i < workers; i++)
+        pthread_cond_init(&w.scratch[i].turn, NULL);
     if (!w.scratch) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
@@ -236,9 +244,9 @@ end:
             libdeflate_free_compressor(w.scratch[i].storing);
         free(w.scratch[i].plain);
         free(w.scratch[i].packed);
+        pthread_cond_destroy(&w.scratch[i].turn);
     }
     free(w.scratch);
-    pthread_cond_destroy(&w.placed);
     pthread_mutex_destroy(&w.lock);
     return status;
 }

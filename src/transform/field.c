@@ -2,6 +2,7 @@
 #include "transform/field.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,92 @@ static void convert(conversion *c)
     clvox_parallel((c->count + PIECE - 1) / PIECE, convert_piece, c);
 }
 
+/* ---- through pinned memory ---------------------------------------------------- */
+
+/* A field on its way between a device and host memory: several threads have a place each, and convert what
+ * is in it while another one's is on the bus. */
+enum { SLOTS = 8 };
+typedef struct passage {
+    clvox_context *ctx;
+    const clv_buffer *field;
+    clv_buffer *to;      /* the same, where it is written; NULL: it is read */
+    const conversion *c; /* of all voxels */
+    size_t voxels, part; /* part: of a place */
+    float *values;
+    pthread_mutex_t lock; /* of the device */
+} passage;
+
+/* A part's values, as kernels hold them, to the device. */
+static int send_part(clvox_context *ctx, clv_buffer *field, size_t voxels, size_t first, size_t count,
+                     const float *values)
+{
+    int status = CLVOX_OK;
+    const size_t bytes = count * sizeof(float);
+    if (clv_fields_packed(ctx))
+        return clv_buffer_write(ctx, field, 3 * first * sizeof(float), values, 3 * bytes);
+    for (size_t part = 0; part < 3; part++)
+        CLV_TRY(clv_buffer_write(ctx, field, (part * voxels + first) * sizeof(float), values + part * count,
+                                 bytes));
+end:
+    return status;
+}
+
+static void convert_here(conversion *c)
+{
+    for (size_t piece = 0; piece * PIECE < c->count; piece++)
+        convert_piece(c, piece, 0);
+}
+
+static int pass_part(passage *p, size_t first, float *values)
+{
+    int status = CLVOX_OK;
+    size_t strides[2];
+    conversion c = *p->c;
+    c.first = first;
+    c.count = p->voxels - first < p->part ? p->voxels - first : p->part;
+    if (p->to) {
+        c.from += first;
+        c.to = values;
+        c.to_voxel = clv_fields_packed(p->ctx) ? 3 : 1;
+        c.to_part = clv_fields_packed(p->ctx) ? 1 : c.count;
+        convert_here(&c);
+        pthread_mutex_lock(&p->lock);
+        status = send_part(p->ctx, p->to, p->voxels, first, c.count, values);
+        pthread_mutex_unlock(&p->lock);
+        return status;
+    }
+    pthread_mutex_lock(&p->lock);
+    status = clv_field_read(p->ctx, p->field, p->voxels, first, c.count, values, strides);
+    pthread_mutex_unlock(&p->lock);
+    if (status < 0)
+        return status;
+    c.from = values;
+    c.from_voxel = strides[0];
+    c.from_part = strides[1];
+    c.to += c.placed ? 0 : first;
+    convert_here(&c);
+    return CLVOX_OK;
+}
+
+static int pass_parts(void *user, size_t slot, int worker)
+{
+    int status = CLVOX_OK;
+    passage *p = user;
+    (void)worker;
+    for (size_t first = slot * p->part; first < p->voxels && status >= 0; first += SLOTS * p->part)
+        status = pass_part(p, first, p->values + 3 * slot * p->part);
+    return status;
+}
+
+static int pass(passage *p)
+{
+    p->part = CHUNK / SLOTS;
+    pthread_mutex_init(&p->lock, NULL);
+    const int status = clvox_parallel(SLOTS, pass_parts, p);
+    pthread_mutex_destroy(&p->lock);
+    return status;
+}
+
 /* Out of RAS mm, from a volume's planar components. */
 static int packing(const clvox_volume *warp, double sign, conversion *c)
 {
@@ -238,13 +325,17 @@ int clv_field_unpack(clvox_context *ctx, const float *values, const clvox_grid *
 int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, clv_buffer *field)
 {
     int status = CLVOX_OK;
-    size_t voxels = clvox_grid_voxels(&warp->grid), chunk = voxels < CHUNK ? voxels : CHUNK;
-    bool packed = clv_fields_packed(ctx);
+    const size_t voxels = clvox_grid_voxels(&warp->grid), chunk = voxels < CHUNK ? voxels : CHUNK;
+    const bool packed = clv_fields_packed(ctx);
     conversion c;
-    float *values = clv_large(3 * chunk * sizeof *values);
+    float *values = NULL, *own = NULL;
+    CLV_TRY(packing(warp, sign, &c));
+    c.from = warp->data;
+    if (voxels >= (size_t)WORTH_PINNING * CHUNK && (values = clv_staging(ctx, 3 * chunk * sizeof *values)))
+        return pass(&(passage){.ctx = ctx, .to = field, .c = &c, .voxels = voxels, .values = values});
+    values = own = clv_large(3 * chunk * sizeof *values);
     if (!values)
         return clvox_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
-    CLV_TRY(packing(warp, sign, &c));
     for (size_t first = 0; first < voxels; first += c.count) {
         c.first = first;
         c.count = voxels - first < chunk ? voxels - first : chunk;
@@ -253,15 +344,10 @@ int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, 
         c.to_voxel = packed ? 3 : 1;
         c.to_part = packed ? 1 : c.count;
         convert(&c);
-        size_t bytes = c.count * sizeof(float);
-        if (packed)
-            CLV_TRY(clv_buffer_write(ctx, field, 3 * first * sizeof(float), values, 3 * bytes));
-        for (size_t part = 0; !packed && part < 3; part++)
-            CLV_TRY(clv_buffer_write(ctx, field, (part * voxels + first) * sizeof(float),
-                                     values + part * c.count, bytes));
+        CLV_TRY(send_part(ctx, field, voxels, first, c.count, values));
     }
 end:
-    clv_large_free(values);
+    clv_large_free(own);
     return status;
 }
 
@@ -299,7 +385,13 @@ static int download(clvox_context *ctx, const clv_buffer *field, const clvox_gri
         goto end;
     }
     c->size = grid->size;
-    for (size_t first = 0; first < voxels; first += c->count) {
+    if (values && !own) {
+        c->to = made->data;
+        c->to_voxel = 1;
+        c->to_part = voxels;
+        CLV_TRY(pass(&(passage){.ctx = ctx, .field = field, .c = c, .voxels = voxels, .values = values}));
+    }
+    for (size_t first = 0; first < voxels && (!values || own); first += c->count) {
         c->first = first;
         c->count = voxels - first < chunk ? voxels - first : chunk;
         if (field) {

@@ -405,6 +405,46 @@ static void left_out(void **state)
     population_release(&all);
 }
 
+/* Two channels, a mask, an image of one value, quantiles, and a grid around the heads. */
+static void scaled_before(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result want, r;
+    clvox_atlas_scaled *scaled[3];
+    (void)state;
+    population_make_three(&all);
+    population_options_of_bits(&o);
+    population_add_channel(&all, &o);
+    o.clip_low = .01, o.clip_high = .99;
+    o.margin = 4;
+    all.s[1].mask = all.own[0];
+    assert_ok(clvox_atlas(ctx, all.s, 3, NULL, &o, &want));
+    for (int i = 0; i < 3; i++)
+        assert_ok(clvox_atlas_scale(&all.s[i], &o, &scaled[i]));
+    for (int without = 0; without < 2; without++) {
+        for (int i = 0; i < 3; i++)
+            all.s[i].scaled = i == without ? NULL : scaled[i];
+        assert_ok(clvox_atlas(ctx, all.s, 3, NULL, &o, &r));
+        population_assert_same(&want, &r);
+        clvox_atlas_result_destroy(&r);
+    }
+    clvox_atlas_result_destroy(&want);
+    for (int i = 0; i < 3; i++)
+        clvox_atlas_scaled_destroy(&scaled[i]);
+    clvox_volume *even = population_zeros(&all.own[0]->grid);
+    clvox_atlas_subject poor = {.image = even, .name = "even"};
+    clvox_atlas_defaults(&o);
+    assert_int_equal(clvox_atlas_scale(&poor, &o, &scaled[0]), CLVOX_ERROR_DATA);
+    assert_non_null(strstr(clvox_message(), "even: the image has one value"));
+    assert_null(scaled[0]);
+    o.channels = 2;
+    assert_int_equal(clvox_atlas_scale(&poor, &o, &scaled[0]), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "even: its channel 2 is missing"));
+    clvox_volume_destroy(&even);
+    population_release(&all);
+}
+
 static int stop_soon(void *user, const clvox_step *step)
 {
     (void)step;
@@ -448,6 +488,7 @@ int main(void)
     test_case(averages, "weighted mean, trimmed mean and median, sharpened");
     test_case(other_storages, "subjects stored in another order of axes give the same template, stored so");
     test_case(left_out, "a subject that cannot be registered is named, or left out");
+    test_case(scaled_before, "subjects that were scaled before give the same bits");
     test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");
     test_case(identical_images, "the template of copies is the image, also after a hundred rounds");
     test_case(exchanged_sides, "a subject with left and right exchanged is said");

@@ -158,6 +158,36 @@ static void the_first_failure_stops_the_rest(void **state)
     }
 }
 
+static int tell_threads(void *user, size_t index, int worker)
+{
+    (void)worker;
+    ((int *)user)[index] = clvox_threads();
+    return CLVOX_OK;
+}
+
+static void *tell_in_a_thread(void *user)
+{
+    *(int *)user = clvox_threads();
+    return NULL;
+}
+
+static void a_thread_has_a_number_of_its_own(void **state)
+{
+    (void)state;
+    int told[5], other = 0;
+    pthread_t thread;
+    clvox_threads_set(4);
+    assert_int_equal(clvox_threads_own(2), 0);
+    assert_int_equal(clvox_parallel(5, tell_threads, told), CLVOX_OK);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(told[i], 2);
+    assert_int_equal(pthread_create(&thread, NULL, tell_in_a_thread, &other), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(other, 4);
+    assert_int_equal(clvox_threads_own(0), 2);
+    assert_int_equal(clvox_threads(), 4);
+}
+
 int main(void)
 {
     test_case(there_is_at_least_one_thread_and_a_set,
@@ -168,6 +198,7 @@ int main(void)
     test_case(pieces_may_be_loops_themselves, "pieces may be loops themselves");
     test_case(threads_of_a_program_work_beside_each_other, "a program's threads work beside each other");
     test_case(a_fork_starts_threads_of_its_own, "a process that was forked starts threads of its own");
+    test_case(a_thread_has_a_number_of_its_own, "a thread may have a number of its own");
     test_case(the_first_failure_stops_the_rest, "the first failure stops the rest and its sentence arrives");
     return test_run("threads", NULL);
 }

@@ -188,8 +188,9 @@ json dry.json '[(p["devices"], p["processes"], p["subjects"], p["subjects_a_devi
 json dry.json 'j["plan"]["device_bytes"] == json.load(open("shared/report.json"))["result"]["device_bytes"]'
 json dry.json 'all(abs(p["seconds"] - sum(p["parts"].values())) < 1e-6 * p["seconds"] for p in j["plan"]["plans"])'
 json dry.json '(lambda one, three: abs(one["parts"]["deformable"] / three["parts"]["deformable"] - 3) < 1e-6 and abs(one["efficiency"] - 1) < 1e-6 and three["efficiency"] < 1 and three["disk_bytes"] < one["disk_bytes"])(*j["plan"]["plans"][1:3])'
-json dry.json '(lambda V, device: all(p["disk_bytes"] > 0 and p["host_bytes"] == 204800 + max(28 * V + (2 << 20), (lambda c: (80 + max(12 if p["processes"] == 1 else 24, 12 * c + 4)) * V + c * max(device + 36 * V, 144 * V))(p["devices"] // p["processes"])) for p in j["plan"]["plans"]))(4080, j["plan"]["device_bytes"])'
+json dry.json '(lambda V, device: all(p["disk_bytes"] > 0 and p["host_bytes"] == 204800 + max(28 * V + (2 << 20), (lambda c: (84 + max(12 if p["processes"] == 1 else 24, 12 * c + 4)) * V + c * max(device + 36 * V, 144 * V))(p["devices"] // p["processes"])) for p in j["plan"]["plans"]))(4080, j["plan"]["device_bytes"])'
 json dry.json '(lambda p, s: abs(p["parts"]["linear"] - 24 * s["first linear registration"]) < 1e-6)(j["plan"]["plans"][1], j["plan"]["seconds_a_subject"])'
+json dry.json '(lambda p: p["parts"]["opening"] >= 0 and p["parts"]["opening"] + p["parts"]["reading"] > 0)(j["plan"]["plans"][0]) and j["plan"]["seconds_a_subject"]["devices"] > 0'
 # The first two, which each device begins with, make a smaller template than all.
 for edge in 12 40; do
     "$program" phantom textured -o "e$edge.nii" --size ${edge}x${edge}x$edge --spacing 3x3x3mm --seed $edge -q

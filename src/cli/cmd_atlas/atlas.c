@@ -173,11 +173,11 @@ static void log_options(command *cli, const cli_atlas_request *r, const clvox_at
     cli_remark_idle(cli, clvox_register_table(), r->of_register, &o->registration);
 }
 
-/* Reading beside the opening of the devices: with a log of its own. */
+/* Reading and scaling beside the opening of the devices: with a log of its own. */
 typedef struct loading {
     command cli;
     cli_atlas_request *r;
-    bool skip_bad;
+    const clvox_atlas_options *o;
     int status;
     char message[2048];
 } loading;
@@ -208,7 +208,7 @@ static void *load(void *user)
 {
     loading *l = user;
     const double mark = cli_seconds();
-    l->status = cli_atlas_load(&l->cli, l->r, l->skip_bad);
+    l->status = cli_atlas_load(&l->cli, l->r, l->o);
     if (l->status >= 0)
         l->status = load_templates(&l->cli, l->r);
     if (l->status < 0) /* the sentence belongs to this thread: take it along */
@@ -217,16 +217,29 @@ static void *load(void *user)
     return NULL;
 }
 
+/* What the drivers take to begin, which is the same for any number of devices. */
+static int list_devices(cli_atlas_request *r)
+{
+    clvox_device *devices = NULL;
+    const double mark = cli_seconds();
+    const int count = clvox_devices_list(&devices);
+    clvox_devices_destroy(&devices);
+    r->list_seconds = cli_seconds() - mark;
+    return count;
+}
+
 /* The devices are opened in this thread and the files are read in another: drivers are at home in the
  * thread that stays. */
-static int load_and_open(command *cli, cli_atlas_request *r, bool skip_bad)
+static int load_and_open(command *cli, cli_atlas_request *r, const clvox_atlas_options *o)
 {
     pthread_t thread;
-    loading l = {.cli = *cli, .r = r, .skip_bad = skip_bad};
+    loading l = {.cli = *cli, .r = r, .o = o};
     l.cli.log = cJSON_CreateObject();
     const double mark = cli_seconds();
     const bool apart = l.cli.log && !pthread_create(&thread, NULL, load, &l);
-    const int opened = cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE);
+    int opened = r->dry_run ? list_devices(r) : CLVOX_OK;
+    if (opened >= 0)
+        opened = cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE);
     r->open_seconds = cli_seconds() - mark;
     if (apart)
         pthread_join(thread, NULL);
@@ -264,24 +277,21 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     if (r->derivatives)
         CLI_TRY(clvox_team_agree(cli->team, cli_atlas_check_names(r)));
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_open_store(r)));
+    o->store = r->store;
     if (r->memory)
         cli_give_memory_back();
     else
         cli_keep_memory(cli);
-    CLI_TRY(clvox_team_agree(cli->team, load_and_open(cli, r, o->skip_bad)));
-    CLI_TRY(clvox_team_agree(cli->team, cli_atlas_settle(cli, r, o->skip_bad)));
+    CLI_TRY(clvox_team_agree(cli->team, load_and_open(cli, r, o)));
+    CLI_TRY(clvox_team_agree(cli->team, cli_atlas_settle(cli, r, o)));
     subjects = calloc((size_t)r->count, sizeof *subjects);
     out.lines = open_memstream(&text, &size);
     if (!subjects || !out.lines)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLI_TRY(clvox_team_agree(cli->team, status));
     for (int i = 0; i < r->count; i++) {
-        const cli_atlas_entry *e = &r->entry[i];
-        subjects[i] = (clvox_atlas_subject){.image = e->volume, .mask = e->mask_volume, .labels = e->label_volume,
-                                            .weight = e->weight, .name = e->image};
-        for (int c = 1; c < r->channels; c++)
-            subjects[i].further[c - 1] = e->further_volume[c - 1];
-        r->with_labels |= e->label_volume != NULL;
+        subjects[i] = cli_atlas_subject(&r->entry[i], r->channels);
+        r->with_labels |= subjects[i].labels != NULL;
     }
     r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0 && !o->template_only;
     r->own_labels = r->with_labels && !o->template_only;
@@ -291,7 +301,6 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     }
     CLI_TRY(clvox_team_agree(cli->team, cli_atlas_claim(cli, r)));
     o->team = cli->team;
-    o->store = r->store;
     for (int c = 1; c < r->channels; c++)
         o->further_start[c - 1] = r->start[c];
     o->more = cli->more + 1;

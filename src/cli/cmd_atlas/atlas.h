@@ -20,6 +20,7 @@ typedef struct cli_atlas_entry {
     char **known; /* the fields of the columns `column` of the request */
     double weight, covariate;
     clvox_volume *volume, *mask_volume, *label_volume, *further_volume[CLVOX_ATLAS_CHANNELS - 1];
+    clvox_atlas_scaled *scaled; /* NULL: the run scales its images, and says what is wrong with them */
 } cli_atlas_entry;
 
 /* Why a subject is left out; "": it is not. Processes add them up as integers. */
@@ -61,8 +62,9 @@ typedef struct cli_atlas_request {
     size_t limit;            /* of bytes of the subjects' volumes in memory */
     const char *device_memory;
     clvox_store *store;      /* with a limit */
-    double read_seconds;     /* of all subjects */
-    double open_seconds;     /* of the devices */
+    double read_seconds;     /* of all subjects, with their scaling */
+    double open_seconds;     /* of the devices, listing them included */
+    double list_seconds;     /* of that alone; of a dry run */
     bool warps, with_labels; /* are written; with warps log J, too */
     bool own_labels;         /* of every subject */
 } cli_atlas_request;
@@ -84,12 +86,14 @@ int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, c
  * one, with the columns of participants.tsv. */
 int cli_atlas_read_bids(cli_atlas_request *r, const char *folder);
 bool cli_atlas_is_folder(const char *path);
-/* Reads all, or this process's share, in any thread; with skip_bad those that cannot be read have a
- * reason. */
-int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad);
+/* Reads all, or this process's share, in any thread, and scales them; with skip_bad those that cannot be read
+ * have a reason. */
+int cli_atlas_load(command *cli, cli_atlas_request *r, const clvox_atlas_options *o);
 /* After that, in the first thread: names those with a reason and leaves them out. Of a team every process
  * knows them then, and has all labels; images and masks stay with those that have read them. */
-int cli_atlas_settle(command *cli, cli_atlas_request *r, bool skip_bad);
+int cli_atlas_settle(command *cli, cli_atlas_request *r, const clvox_atlas_options *o);
+/* The subject as the library takes it. */
+clvox_atlas_subject cli_atlas_subject(const cli_atlas_entry *e, int channels);
 /* Names a subject that is left out, and enters it into the log. */
 void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why);
 void cli_atlas_free(cli_atlas_request *r);

@@ -129,6 +129,9 @@ end:
 
 /* ---- writing --------------------------------------------------------------- */
 
+/* Of a subject. */
+enum { FILES_OF = 4 };
+
 static const char *path_of(const job *j, cli_atlas_map map, char path[PATH_MAX])
 {
     const char *folder = getenv("TMPDIR");
@@ -154,16 +157,33 @@ static int write_map(const job *j, cli_atlas_map map, clvox_volume **volume)
     return status;
 }
 
-static int write_all(job *j)
+static int write_one(void *user, size_t index, int worker)
 {
     int status = CLVOX_OK;
-    CLI_TRY(write_map(j, CLI_ATLAS_OWN_LABELS, &j->map.labels));
-    CLI_TRY(write_map(j, CLI_ATLAS_WARP, &j->map.warp));
-    CLI_TRY(write_map(j, CLI_ATLAS_INVERSE, &j->map.inverse_warp));
-    if (j->log)
+    job *j = user;
+    const struct {
+        cli_atlas_map map;
+        clvox_volume **volume;
+    } file[FILES_OF] = {{CLI_ATLAS_WARP, &j->map.warp},
+                        {CLI_ATLAS_INVERSE, &j->map.inverse_warp},
+                        {CLI_ATLAS_LOG_JACOBIAN, &j->log},
+                        {CLI_ATLAS_OWN_LABELS, &j->map.labels}};
+    (void)worker;
+    if (file[index].map == CLI_ATLAS_LOG_JACOBIAN && j->log)
         CLI_TRY(add_share(j->all, j->map.share, j->log));
-    status = write_map(j, CLI_ATLAS_LOG_JACOBIAN, &j->log);
+    status = write_map(j, file[index].map, file[index].volume);
 end:
+    return status;
+}
+
+/* Its files side by side, as a system takes the bytes of one file from one thread at a time; each by its
+ * share of the threads, so that all need no more scratch than one. */
+static int write_all(job *j)
+{
+    const int threads = clvox_threads(),
+              before = clvox_threads_own(threads / FILES_OF > 1 ? threads / FILES_OF : 1);
+    const int status = clvox_parallel(FILES_OF, write_one, j);
+    clvox_threads_own(before);
     return status;
 }
 

@@ -37,7 +37,7 @@ typedef struct measured {
 
 typedef struct expected {
     int devices, processes, subjects;
-    double reading, once, linear, deformable, centring, averaging, waiting, writing, all;
+    double reading, opening, once, linear, deformable, centring, averaging, waiting, writing, all;
     double host_bytes, disk_bytes; /* of a process */
 } expected;
 
@@ -142,10 +142,10 @@ static double bytes_beside(const cli_atlas_request *r, const clvox_atlas_options
                  threads = fmin(clvox_threads(), own), averages = 8. * o->channels;
     double scratch;
     const double scaling = (8 * threads + 4 * fmin(threads, READ_TOGETHER)) * (double)m->image_voxels;
-    /* The mean map, and of a team the sum of all; of the state up to three files on their way, or one that
-     * each registration fills. */
+    /* The mean map, and of a team the sum of all; of the state a round and up to three subjects on their
+     * way, or one that each registration fills. */
     const double rounds = deforms ? (e->processes > 1 ? 24 : 12) : 0,
-                 state = deforms ? 24 * fmax(contexts, 3) : 0,
+                 state = deforms ? 24 * fmax(contexts, 3) + 4. * o->channels : 0,
                  handing = deforms && r->warps ? 12 * contexts : 0;
     const double registering = (double)m->device_bytes + PASSING * voxels,
                  on_device = m->in_memory ? contexts * fmax(registering, deforms ? MOVING * voxels : 0) : 0;
@@ -153,6 +153,13 @@ static double bytes_beside(const cli_atlas_request *r, const clvox_atlas_options
     const int writers = cli_atlas_writers(r, &scratch);
     const double files = (averages + 16 + (r->warps ? WRITTEN * writers : 0)) * voxels + scratch;
     return fmax(scaling, fmax(working, files));
+}
+
+/* Of the contexts of one process, after its drivers have begun. */
+static double opening_of(const cli_atlas_request *r, const measured *m, const expected *e)
+{
+    return r->list_seconds + (r->open_seconds - r->list_seconds) / m->contexts *
+                                 ((double)e->devices / e->processes * m->at_once);
 }
 
 static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m, expected *e)
@@ -184,10 +191,11 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                         (r->with_labels ? turns * work[CLVOX_ATLAS_VOTER] : 0);
         e->writing += own * m->writing;
     }
+    e->opening = fmax(opening_of(r, m, e) - e->reading, 0); /* beside reading: what it takes longer */
     e->once = m->once;
     e->waiting = (linear + rounds * templates) * m->between;
-    e->all = e->reading + e->once + e->linear + e->deformable + e->centring + e->averaging + e->waiting +
-             e->writing;
+    e->all = e->reading + e->opening + e->once + e->linear + e->deformable + e->centring + e->averaging +
+             e->waiting + e->writing;
     const double kept = (double)m->image_bytes * all_own + (double)m->label_bytes * e->subjects +
                         (double)m->voxels * ((deforms ? 28 : 4) * all_own +
                                              (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
@@ -204,7 +212,7 @@ static double counted(const cli_atlas_request *given, const clvox_atlas_options 
     measured known = *m;
     expected e = {.devices = m->contexts / m->at_once, .processes = 1, .subjects = subjects};
     r.ats = 0;
-    r.read_seconds = 0;
+    r.read_seconds = r.open_seconds = r.list_seconds = 0;
     known.writing = 0;
     expect(&r, o, &known, &e);
     return e.all;
@@ -269,7 +277,6 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     double cold = 0, seconds;
     for (int i = 0; i < samples; i++)
         few[i] = subjects[(r->count - 1) * i / (samples > 1 ? samples - 1 : 1)];
-    o.store = r->store;
     for (int c = 1; c < r->channels; c++)
         o.further_start[c - 1] = r->start[c];
     o.more = cli->more + 1;
@@ -359,6 +366,7 @@ static void tell(const command *cli, cJSON *to, const expected *e, double alone)
     cJSON_AddNumberToObject(row, "disk_bytes", e->disk_bytes);
     cJSON *parts = cJSON_AddObjectToObject(row, "parts");
     cJSON_AddNumberToObject(parts, "reading", e->reading);
+    cJSON_AddNumberToObject(parts, "opening", e->opening);
     cJSON_AddNumberToObject(parts, "once", e->once);
     cJSON_AddNumberToObject(parts, "linear", e->linear);
     cJSON_AddNumberToObject(parts, "deformable", e->deformable);
@@ -373,15 +381,18 @@ static void tell(const command *cli, cJSON *to, const expected *e, double alone)
               duration(e->all, text[2]), 100 * efficiency);
 }
 
-static void tell_speeds(const command *cli, cJSON *to, const measured *m)
+static void tell_speeds(const command *cli, const cli_atlas_request *r, cJSON *to, const measured *m)
 {
-    char text[32];
+    char text[32], other[32];
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
         if (m->work[k] > 1e-6 && k < CLVOX_ATLAS_PASSING) { /* less: there is nothing of it to do */
             cli_print(cli, "%-28s %s\n", cli_atlas_works[k], duration(m->work[k], text));
             cJSON_AddNumberToObject(to, cli_atlas_works[k], m->work[k]);
         }
     cli_print(cli, "%-28s %s\n", "files", duration(m->writing, text));
+    cli_print(cli, "%-28s %s, of which %s whatever their number\n", "devices, once",
+              duration(r->open_seconds, text), duration(r->list_seconds, other));
+    cJSON_AddNumberToObject(to, "devices", r->open_seconds);
     if (m->once > 0)
         cli_print(cli, "%-28s %s\n", "kernels, once", duration(m->once, text));
     cJSON_AddNumberToObject(to, "files", m->writing);
@@ -423,7 +434,7 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
         snprintf(beside, sizeof beside, ", %d at once", m->at_once);
     cli_print(cli, "seconds of a subject on %s%s, measured:\n", clvox_context_limits(cli->ctx)->name, beside);
     cJSON_AddNumberToObject(result, "at_once", m->at_once);
-    tell_speeds(cli, cJSON_AddObjectToObject(result, "seconds_a_subject"), m);
+    tell_speeds(cli, r, cJSON_AddObjectToObject(result, "seconds_a_subject"), m);
     cJSON_AddNumberToObject(result, "device_bytes", (double)m->device_bytes);
     cJSON_AddNumberToObject(result, "state_bytes_a_subject", 24 * (double)m->voxels);
     cli_print(cli, "%-28s %s; of DIR/state %s a subject on disk\n\n", "device memory",

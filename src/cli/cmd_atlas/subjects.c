@@ -22,6 +22,7 @@ static void entry_free(cli_atlas_entry *e, int columns)
     clvox_volume_destroy(&e->volume);
     clvox_volume_destroy(&e->mask_volume);
     clvox_volume_destroy(&e->label_volume);
+    clvox_atlas_scaled_destroy(&e->scaled);
     for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++) {
         free(e->further[c - 1]);
         clvox_volume_destroy(&e->further_volume[c - 1]);
@@ -192,17 +193,28 @@ static void list_inputs(cli_atlas_entry *e, cli_input inputs[OF_SUBJECT])
         inputs[LABEL_MAP + c] = (cli_input){e->further[c - 1], &e->further_volume[c - 1], 0};
 }
 
-/* Of a subject whose files are read. */
-static int check_loaded(const cli_atlas_request *r, cli_atlas_entry *e)
+clvox_atlas_subject cli_atlas_subject(const cli_atlas_entry *e, int channels)
 {
-    int status = CLVOX_OK;
-    clvox_volume *all[OF_SUBJECT] = {e->volume, e->mask_volume, e->label_volume};
+    clvox_atlas_subject s = {.image = e->volume,
+                             .mask = e->mask_volume,
+                             .labels = e->label_volume,
+                             .weight = e->weight,
+                             .name = e->image,
+                             .scaled = e->scaled};
+    for (int c = 1; c < channels; c++)
+        s.further[c - 1] = e->further_volume[c - 1];
+    return s;
+}
+
+/* Of a subject whose files are read. */
+static int check_loaded(const cli_atlas_request *r, const cli_atlas_entry *e)
+{
     if (r->regress && !isfinite(e->covariate))
         return clvox_fail(CLVOX_ERROR_DATA, "%s: its %s is not known", e->image, r->regress);
     if (e->volume && (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR))
         return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
     for (int c = 1; c < r->channels && e->volume; c++) {
-        const clvox_volume *v = all[LABEL_MAP + c] = e->further_volume[c - 1];
+        const clvox_volume *v = e->further_volume[c - 1];
         if (!v)
             return clvox_fail(
                 CLVOX_ERROR_DATA,
@@ -215,6 +227,16 @@ static int check_loaded(const cli_atlas_request *r, cli_atlas_entry *e)
     }
     if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
+    return CLVOX_OK;
+}
+
+/* What is read goes where there is room for it. */
+static int keep_loaded(const cli_atlas_request *r, cli_atlas_entry *e)
+{
+    int status = CLVOX_OK;
+    clvox_volume *all[OF_SUBJECT] = {e->volume, e->mask_volume, e->label_volume};
+    for (int c = 1; c < r->channels; c++)
+        all[LABEL_MAP + c] = e->further_volume[c - 1];
     for (int i = 0; i < OF_SUBJECT; i++)
         if (all[i])
             CLI_TRY(clvox_store_keep(r->store, all[i]));
@@ -321,15 +343,31 @@ static int name_subject(const cli_atlas_entry *e, int status)
     return status < 0 && !named ? clvox_fail_in(status, e->image) : status;
 }
 
+typedef struct scaling {
+    cli_atlas_entry *const *group;
+    const clvox_atlas_options *o;
+} scaling;
+
+/* A run that finds no scaled images makes them anew and says what is wrong. */
+static int scale_one(void *user, size_t index, int worker)
+{
+    const scaling *s = user;
+    cli_atlas_entry *e = s->group[index];
+    const clvox_atlas_subject subject = cli_atlas_subject(e, s->o->channels);
+    (void)worker;
+    clvox_atlas_scale(&subject, s->o, &e->scaled);
+    return CLVOX_OK;
+}
+
 /* Reads its own subjects; or the labels of the others, which every process counts the votes of. */
-static int load_some(command *cli, cli_atlas_request *r, bool skip_bad, bool labels)
+static int load_some(command *cli, cli_atlas_request *r, const clvox_atlas_options *o, bool labels)
 {
     /* With few files of a subject threads have little to do, and what is read is in memory. */
     enum { AT_ONCE = 8 };
     const int most = clvox_threads() < AT_ONCE ? clvox_threads() : AT_ONCE;
     for (int next = 0; next < r->count;) {
         cli_atlas_entry *group[AT_ONCE];
-        int count = 0, status;
+        int count = 0, good = 0, status;
         for (; next < r->count && count < most; next++)
             if (is_own(cli, next) != labels && !*r->why[next].text)
                 group[count++] = &r->entry[next];
@@ -338,12 +376,19 @@ static int load_some(command *cli, cli_atlas_request *r, bool skip_bad, bool lab
             status = together ? CLVOX_OK : name_subject(group[i], load_group(cli, &group[i], 1, labels));
             if (status >= 0)
                 status = check_loaded(r, group[i]);
-            if (status >= 0)
+            if (status >= 0) {
+                group[good++] = group[i];
                 continue;
-            if (labels || !skip_bad || status == CLVOX_ERROR_MEMORY)
+            }
+            if (labels || !o->skip_bad || status == CLVOX_ERROR_MEMORY)
                 return status;
             snprintf(r->why[group[i] - r->entry].text, sizeof r->why->text, "%s", clvox_message());
         }
+        if (!labels)
+            clvox_parallel((size_t)good, scale_one, &(scaling){group, o});
+        for (int i = 0; i < good; i++)
+            if ((status = keep_loaded(r, group[i])) < 0)
+                return status;
     }
     return CLVOX_OK;
 }
@@ -434,20 +479,20 @@ static void sort_inputs(const command *cli, cli_atlas_request *r)
         cJSON_ReplaceItemInObject(cli->log, "inputs", to);
 }
 
-int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad)
+int cli_atlas_load(command *cli, cli_atlas_request *r, const clvox_atlas_options *o)
 {
     cJSON_AddArrayToObject(cli->log, "left_out");
     r->why = calloc((size_t)r->count, sizeof *r->why);
-    return r->why ? load_some(cli, r, skip_bad, false) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    return r->why ? load_some(cli, r, o, false) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
-int cli_atlas_settle(command *cli, cli_atlas_request *r, bool skip_bad)
+int cli_atlas_settle(command *cli, cli_atlas_request *r, const clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
     if (cli->team) {
         CLI_TRY(cli->team->sum(cli->team->user, (int64_t *)(void *)r->why,
                                (size_t)r->count * sizeof *r->why / sizeof(int64_t)));
-        CLI_TRY(clvox_team_agree(cli->team, load_some(cli, r, skip_bad, true)));
+        CLI_TRY(clvox_team_agree(cli->team, load_some(cli, r, o, true)));
         CLI_TRY(gather_inputs(cli));
     }
     status = leave_out(cli, r);

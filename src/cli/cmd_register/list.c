@@ -41,6 +41,7 @@ typedef struct job {
     command cli;
     cli_pair pair;
     row *row;
+    int threads; /* that write its files: those of all devices write side by side */
     pthread_t thread;
     bool apart;
     int status;
@@ -315,9 +316,11 @@ static void *save_pair(void *user)
 {
     job *j = user;
     char path[PATH_MAX];
+    const int before = clvox_threads_own(j->threads);
     /* From here on the files of an earlier run are not complete. */
     unlink(cli_pair_path(&j->pair.names, CLI_PAIR_LOG, path));
     keep(j, cli_pair_save(&j->pair, false));
+    clvox_threads_own(before);
     return NULL;
 }
 
@@ -341,6 +344,7 @@ static job *job_of(const command *cli, clvox_context *ctx, const list *l, row *o
     if (!j)
         return NULL;
     j->row = one;
+    j->threads = (clvox_threads() + cli->more_count - 1) / cli->more_count;
     j->cli = *cli;
     j->cli.ctx = ctx;
     j->cli.more = NULL;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/threads.h"
+#include "clvox/threads.h"
 #include "runtime/program/ahead.h"
 #include "runtime/device/context.h"
 #include "runtime/device/host.h"
@@ -52,12 +52,12 @@ void clv_say(const clvox_context *ctx, int level, const char *format, ...)
 
 int clv_context_threads(const clvox_context *context)
 {
-    return clv_threads_own(context ? context->options.threads : 0);
+    return clvox_threads_own(context ? context->options.threads : 0);
 }
 
 void clv_context_threads_back(const int *before)
 {
-    clv_threads_own(*before);
+    clvox_threads_own(*before);
 }
 
 static int begin(const clvox_context_options *options, clvox_context **ctx)
