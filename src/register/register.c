@@ -230,11 +230,10 @@ end:
     return status;
 }
 
-/* Where contrasts differ, or are taken for such (differ), from LNCC to MIND of recast images, if the
- * options allow it and the device has the room that this takes beyond the plan. suspicions: from before the
- * linear part. */
+/* Where contrasts differ, from LNCC to MIND of recast images, if the options allow it and the device has the
+ * room that this takes beyond the plan. suspicions: from before the linear part. */
 static int go_by_contrast(clv_registration *run, clvox_register_options *work,
-                          const clvox_register_images *images, bool differ, unsigned suspicions)
+                          const clvox_register_images *images, unsigned suspicions)
 {
     int status = CLVOX_OK;
     const clv_model *model = clv_model_find(work->deform);
@@ -244,8 +243,7 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work,
     if (!work->by_contrast || !model || !model->by_contrast || run->image_count != 1 ||
         work->metric != CLVOX_METRIC_LNCC)
         return CLVOX_OK;
-    run->contrasts_differ = run->contrasts_differ || differ;
-    if (!run->contrasts_differ && run->channel_count == 1 && work->linear != CLVOX_LINEAR_NONE)
+    if (run->channel_count == 1 && work->linear != CLVOX_LINEAR_NONE)
         CLV_TRY(optional(clv_recast_differ(run, NEARBY, &run->contrasts_differ)));
     if (!run->contrasts_differ)
         return CLVOX_OK;
@@ -299,10 +297,10 @@ end:
 }
 
 /* Images that have been checked, in canonical storage. fields: NULL, or where the maps go. shown: the fixed
- * grid as given. differ: their contrasts are taken for different ones. */
+ * grid as given. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
                          const clvox_register_options *options, const clv_register_fields *fields,
-                         const clvox_grid *shown, bool differ, double mark, clvox_register_result *result)
+                         const clvox_grid *shown, double mark, clvox_register_result *result)
 {
     int status = CLVOX_OK, count = 0;
     clvox_register_images full = *given, images;
@@ -355,7 +353,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     mark = clv_seconds();
     const unsigned suspicions = run.suspicions;
     CLV_TRY(align(&run, &images));
-    CLV_TRY(go_by_contrast(&run, &work, &images, differ, suspicions));
+    CLV_TRY(go_by_contrast(&run, &work, &images, suspicions));
     result->metric = clv_register_metric(&work);
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(clv_register_measure(&run, false, NULL, &before));
@@ -425,57 +423,15 @@ static size_t most_bytes(const clvox_register_images *images, const clvox_regist
 /* The same, with the result's volumes in the axes of the images that were given. */
 static int run_given(clvox_context *context, const clvox_register_images *images,
                      const clv_register_canonical *canonical, const clvox_register_options *options,
-                     const clv_register_fields *fields, bool differ, double mark,
-                     clvox_register_result *result)
+                     const clv_register_fields *fields, double mark, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     const clvox_grid *shown = &clv_register_first(images, false)->grid;
-    CLV_TRY(run_canonical(context, &canonical->images, options, fields, shown, differ, mark, result));
+    CLV_TRY(run_canonical(context, &canonical->images, options, fields, shown, mark, result));
     result->grid = *shown;
     status = clv_register_canonical_return(&result->grid, result);
 end:
     return status;
-}
-
-/* A second run is told of as the end of the first. */
-static int tell_of_end(void *user, const clvox_step *step)
-{
-    const clvox_register_options *first = user;
-    clvox_step end = *step;
-    end.fraction = 1;
-    return first->progress(first->user, &end);
-}
-
-int clv_register_think_again(clvox_context *context, const clvox_register_images *images,
-                             const clv_register_canonical *canonical, const clvox_register_options *options,
-                             clvox_register_result *result)
-{
-    int status = CLVOX_OK;
-    clvox_register_options again = *options;
-    clvox_register_result other = {.suspicions = 0};
-    if (!(result->suspicions & CLVOX_SUSPECT_UNLIKE) || !chooses(images, options) ||
-        images->fixed_posteriors || result->metric != CLVOX_METRIC_LNCC ||
-        !clv_recast_heads(&images->fixed[0]->grid, &images->moving[0]->grid))
-        return CLVOX_OK;
-    if (options->progress) {
-        again.progress = tell_of_end;
-        again.user = (void *)(uintptr_t)options;
-    }
-    CLV_TRY(run_given(context, images, canonical, &again, NULL, true, clv_seconds(), &other));
-    if (other.metric == CLVOX_METRIC_MIND) { /* else the device had no room */
-        const clvox_register_result first = *result;
-        *result = other;
-        other = first;
-    }
-    result->seconds_prepare += other.seconds_prepare;
-    result->seconds_linear += other.seconds_linear;
-    result->seconds_deform += other.seconds_deform;
-    result->seconds_finish += other.seconds_finish;
-    if (other.device_bytes > result->device_bytes)
-        result->device_bytes = other.device_bytes;
-end:
-    clvox_register_result_destroy(&other);
-    return optional(status);
 }
 
 int clv_register_to(clvox_context *context, const clvox_register_images *images,
@@ -497,9 +453,7 @@ int clv_register_to(clvox_context *context, const clvox_register_images *images,
     const double waits = clv_seconds();
     clv_gate_enter(clv_context_gate(context), bytes);
     mark += clv_seconds() - waits;
-    status = run_given(context, images, &canonical, options, fields, false, mark, result);
-    if (status >= 0 && !fields)
-        status = clv_register_think_again(context, images, &canonical, options, result);
+    status = run_given(context, images, &canonical, options, fields, mark, result);
     clv_gate_leave(clv_context_gate(context), bytes);
     CLV_TRY(status);
     if (result->warped)

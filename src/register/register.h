@@ -169,16 +169,6 @@ void clv_register_canonical_free(clv_register_canonical *c);
 /* The result's volumes in the axes of the fixed image that was given. */
 int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result *result);
 
-/* ---- a second run (register.c) ----------------------------------- */
-
-/* A result by LNCC that is CLVOX_SUSPECT_UNLIKE becomes that of the same heads recast from the start: they show
- * other contrasts that were taken for one, or noise, and end better so, which no measure of the images as they
- * are tells, as LNCC makes these more alike where it is wrong, too. Others, and where the device has no room,
- * stay. canonical: of images. */
-int clv_register_think_again(clvox_context *context, const clvox_register_images *images,
-                             const clv_register_canonical *canonical, const clvox_register_options *options,
-                             clvox_register_result *result);
-
 /* ---- exchanged images (exchange.c) ----------------------------- */
 
 /* Which image comes first: below 0 the fixed one, above 0 the moving one. The

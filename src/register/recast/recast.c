@@ -543,34 +543,36 @@ double clv_recast_agreement(const clvox_grid *grid, const float *a, const float 
     return count < FEWEST ? NAN : sum / count;
 }
 
-/* An image smoothed and sampled at about COARSE mm. */
-static int coarsen(clv_registration *run, const clv_buffer *image, const clvox_grid *grid, clv_buffer *out,
-                   clvox_grid *to)
+/* Where contrasts are told apart: at so many mm images of other contrasts are less alike than `less`,
+ * those of one more than `more`; between the two the next scale tells. */
+typedef struct scale {
+    double mm, less, more;
+} scale;
+
+/* An image smoothed and sampled at about so many mm. */
+static int coarsen(clv_registration *run, double mm, const clv_buffer *image, const clvox_grid *grid,
+                   clv_buffer *out, clvox_grid *to)
 {
-    static const double COARSE = 4;
     clv_buffer *const scratch[2] = {run->scratch_a, run->scratch_b};
     double edge[3], factor[3];
     clvox_grid_spacing(grid, edge);
     for (int i = 0; i < 3; i++)
-        factor[i] = fmax(1, COARSE / edge[i]);
+        factor[i] = fmax(1, mm / edge[i]);
     clv_pyramid_grid(grid, factor, to);
     return clv_downsample(run->ctx, image, grid, scratch, out, to);
 }
 
-int clv_recast_differ(clv_registration *run, double sigma, bool *differ)
+/* The agreement of the images at so many mm, of what they have once recast, nearby and over the whole image,
+ * multiplied. NaN where few windows have content. */
+static int alike(clv_registration *run, double sigma, double mm, double *share)
 {
-    /* Shares of the agreement that images have once recast, nearby and over the whole image,
-     * multiplied: pairs of T1 heads have .87 to .97, brains of two scanners .84; other contrasts .70
-     * to .82. */
-    static const double LEAST = .81;
     int status = CLVOX_OK;
     clv_channel *c = &run->channels[0];
     clvox_grid fixed, moving;
     float *values = NULL;
     double raw = 0, near = 0, whole_image = 0;
-    *differ = false;
-    CLV_TRY(coarsen(run, c->fixed, &run->fixed_grid, c->level_fixed, &fixed));
-    CLV_TRY(coarsen(run, c->moving, &run->moving_grid, c->level_moving, &moving));
+    CLV_TRY(coarsen(run, mm, c->fixed, &run->fixed_grid, c->level_fixed, &fixed));
+    CLV_TRY(coarsen(run, mm, c->moving, &run->moving_grid, c->level_moving, &moving));
     const meeting m = {{&fixed, &moving}, {c->level_fixed, c->level_moving}};
     for (int k = 0; k < 2; k++) {
         const size_t n = clvox_grid_voxels(m.grid[k]);
@@ -584,9 +586,31 @@ int clv_recast_differ(clv_registration *run, double sigma, bool *differ)
         free(values);
         values = NULL;
     }
-    *differ = near > 0 && whole_image > 0 && (raw <= 0 || raw * raw < LEAST * near * whole_image);
+    *share = near > 0 && whole_image > 0 ? raw * fabs(raw) / (near * whole_image) : NAN;
 end:
     free(values);
+    return status;
+}
+
+int clv_recast_differ(clv_registration *run, double sigma, bool *differ)
+{
+    /* At 4 mm pairs of T1 heads have .84 to .98, brains of two scanners .84, other contrasts .29 to .98. At
+     * 2.5 mm heads have .85 or more, also with noise of a sixth of the brightest tissue; other contrasts
+     * that LNCC ends badly on .83 or less. Crops have too few windows at 4 mm: hippocampi of one contrast
+     * have .96 or more at 2 mm, of others mostly .90 or less. */
+    static const scale HEADS[] = {{4, .81, .9}, {2.5, .835, .835}}, CROPS[] = {{2, .93, .93}};
+    const bool heads = clv_recast_heads(&run->fixed_grid, &run->moving_grid);
+    const scale *at = heads ? HEADS : CROPS, *end_of = at + (heads ? 2 : 1);
+    int status = CLVOX_OK;
+    for (double share; at < end_of; at++) {
+        CLV_TRY(alike(run, sigma, at->mm, &share));
+        if (!isfinite(share))
+            break;
+        *differ = share < at->less;
+        if (*differ || share >= at->more)
+            break;
+    }
+end:
     return status;
 }
 

@@ -36,7 +36,8 @@ int clv_recast_again(clv_registration *run, double sigma, bool around, const clv
  * that have content in both, of the squared correlation with its sign. NaN where there are few. */
 double clv_recast_agreement(const clvox_grid *grid, const float *a, const float *b);
 
-/* Whether the contrasts of a run of one channel differ, by what it gains to recast its images at 4 mm. */
+/* Whether the contrasts of a run of one channel differ, by what it gains to recast its images at a few mm.
+ * Where too few windows have content, *differ stays. */
 int clv_recast_differ(clv_registration *run, double sigma, bool *differ);
 
 /* Bytes of the second channel, on the device. */
