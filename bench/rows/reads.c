@@ -16,7 +16,6 @@ static const struct {
     /* The corners' vectors, and the displacement that is kept. */
     {"compose", 27},
     {"compositive_step", 27},
-    {"velocity_sum", 30},
     /* Eight corners, displacement, derivative. */
     {"metric_force", 12},
     /* 2.1 looks on average, of eight corners' vectors, and the displacement twice. */

@@ -74,7 +74,10 @@ scan_totals_group(__global const word *in, __global const uint *keys, int n, int
     uint each = (share + TILE_X - 1) / TILE_X, from = min(end, first + item * each);
     mine = run_of(in, keys, from, min(end, from + each));
 #else
-    for (uint i = first + item; i < end; i += TILE_X) /* a sum has no order */
+    uint i = first + item;
+    for (; i + 3 * TILE_X < end; i += 4 * TILE_X) /* a sum has no order */
+        mine += (in[i] + in[i + TILE_X]) + (in[i + 2 * TILE_X] + in[i + 3 * TILE_X]);
+    for (; i < end; i += TILE_X)
         mine += in[i];
 #endif
     runs_before(mine, cells, item, TILE_X, &total);

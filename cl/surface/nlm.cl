@@ -3,38 +3,113 @@
  * `stride` floats a row: the samples, x fastest, then zeros. */
 #include "common/field_row.clh"
 #include "common/grid.clh"
+#include "common/group_reduce.clh"
+#include "common/group_scan.clh"
 #include "surface/extrapolate.clh"
 
 /* ---- the band ----------------------------------------------------------- */
 
-/* How many voxels of each row along x lie in the band. */
-__kernel void nlm_count(__global const float *phi, int4 size, float delta, __global int *rows)
+/* Chunks of CHUNK voxels as they lie, in each of which a bit a voxel says what lies in the band: a
+ * work-group a chunk; on CPU devices a work-item. */
+#ifdef CHUNK
+#if TILE_X > 1
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+nlm_count(__global const float *phi, int n, float delta, __global int *ends)
 {
-    int first = get_global_id(0) * MARCH, last = min(first + MARCH, size.y * size.z);
-    for (int r = first; r < last; r++) {
-        int count = 0;
-        for (int x = 0; x < size.x; x++)
-            count += fabs(phi[r * size.x + x]) <= delta;
-        rows[r] = count;
+    __local int total;
+    int lane = get_local_id(0), first = get_group_id(0) * CHUNK, last = first + min(CHUNK, n - first);
+    int count = 0;
+    if (lane == 0)
+        total = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = first + lane; i < last; i += TILE_X)
+        count += fabs(phi[i]) <= delta;
+    if (count)
+        atomic_add(&total, count);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane == 0)
+        ends[get_group_id(0)] = total;
+}
+#else
+__kernel void nlm_count(__global const float *phi, int n, float delta, __global int *ends)
+{
+    int first = get_global_id(0) * CHUNK, last = first + min(CHUNK, n - first), count = 0;
+    for (int i = first; i < last; i++)
+        count += fabs(phi[i]) <= delta;
+    ends[get_global_id(0)] = count;
+}
+#endif
+#endif
+
+static inline int sum_of(int a, int b)
+{
+    return a + b;
+}
+GROUP_SCAN(sums_before, int, 0, sum_of)
+
+/* Counts become those of their own and of all chunks before: one work-group. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_ends(__global int *ends, int count)
+{
+    __local int cell[2 * TILE_X];
+    int lane = get_local_id(0), carried = 0, all;
+    for (int first = 0; first < count; first += TILE_X) {
+        int own = first + lane < count ? ends[first + lane] : 0;
+        int sum = carried + own + sums_before(own, cell, lane, TILE_X, &all);
+        if (first + lane < count)
+            ends[first + lane] = sum;
+        carried += all;
     }
 }
 
-/* rows: where each row's voxels start in band. index: the number in the band of
+/* ends: where each chunk's voxels end in band. index: the number in the band of
  * each voxel, -1 outside. */
-__kernel void nlm_list(__global const float *phi, int4 size, float delta, __global const int *rows,
-                       __global int *band, __global int *index)
+#ifdef CHUNK
+#if TILE_X > 1
+#define WORDS (CHUNK / 32) /* one a work-item */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+nlm_list(__global const float *phi, int n, float delta, __global const int *ends, __global int *band,
+         __global int *index)
 {
-    int first = get_global_id(0) * MARCH, last = min(first + MARCH, size.y * size.z);
-    for (int r = first; r < last; r++) {
-        int next = rows[r];
-        for (int i = r * size.x; i < (r + 1) * size.x; i++) {
-            int in = fabs(phi[i]) <= delta;
-            index[i] = in ? next : -1;
-            if (in)
-                band[next++] = i;
-        }
+    __local uint bits[WORDS];
+    __local int before[WORDS], cell[2 * WORDS];
+    int lane = get_local_id(0), chunk = get_group_id(0), first = chunk * CHUNK, count = min(CHUNK, n - first);
+    int begin = chunk > 0 ? ends[chunk - 1] : 0, all;
+    if (begin == ends[chunk]) {
+        for (int k = lane; k < count; k += TILE_X)
+            index[first + k] = -1;
+        return; /* all of them do */
+    }
+    bits[lane] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int k = lane; k < count; k += TILE_X)
+        if (fabs(phi[first + k]) <= delta)
+            atomic_or(&bits[k / 32], 1u << k % 32);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    before[lane] = begin + sums_before(popcount(bits[lane]), cell, lane, WORDS, &all);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int k = lane; k < count; k += TILE_X) {
+        uint word = bits[k / 32], own = 1u << k % 32;
+        int at = word & own ? before[k / 32] + (int)popcount(word & (own - 1)) : -1;
+        index[first + k] = at;
+        if (at >= 0)
+            band[at] = first + k;
     }
 }
+#else
+__kernel void nlm_list(__global const float *phi, int n, float delta, __global const int *ends,
+                       __global int *band, __global int *index)
+{
+    int chunk = get_global_id(0), first = chunk * CHUNK, last = first + min(CHUNK, n - first);
+    int next = chunk > 0 ? ends[chunk - 1] : 0;
+    for (int i = first; i < last; i++) {
+        int in = fabs(phi[i]) <= delta;
+        index[i] = in ? next : -1;
+        if (in)
+            band[next++] = i;
+    }
+}
+#endif
+#endif
 
 /* ---- patches ------------------------------------------------------------ */
 
@@ -120,6 +195,72 @@ __kernel void nlm_residual(__global float *patches, int count, int radius, int s
                     float4 fit = linear * at + bend * (at * at - mean) + cross * at * at.yzxw;
                     p[s] += share * (center + one + fit.x + fit.y + fit.z - p[s]);
                 }
+    }
+}
+
+/* The same for CPU devices: the ten functions on the samples once for MARCH patches, then eight
+ * samples at a time. */
+#define FUNCTIONS 10
+#define MOST_STRIDE 736 /* of CLV_NLM_WIDEST */
+
+static inline float sum8(float8 v)
+{
+    float4 a = v.lo + v.hi;
+    return (a.x + a.z) + (a.y + a.w);
+}
+
+__kernel void nlm_residual_runs(__global float *patches, int count, int radius, int stride, float mean,
+                                float4 norm, float keen, __global float *residual)
+{
+    int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
+    float of[FUNCTIONS][MOST_STRIDE];
+    const float norms[FUNCTIONS] = {norm.x, norm.y, norm.y, norm.y, norm.z,
+                                    norm.z, norm.z, norm.w, norm.w, norm.w};
+    for (int f = 0; f < FUNCTIONS; f++)
+        for (int s = 0; s < stride; s++)
+            of[f][s] = 0.0f;
+    int samples = 0;
+    for (int z = -radius; z <= radius; z++)
+        for (int y = -radius; y <= radius; y++)
+            for (int x = -radius; x <= radius; x++, samples++) {
+                const float at[FUNCTIONS] = {1,            x,            y,     z,     x * x - mean,
+                                             y * y - mean, z * z - mean, x * y, y * z, z * x};
+                for (int f = 0; f < FUNCTIONS; f++)
+                    of[f][samples] = at[f];
+            }
+    for (int j = first; j < last; j++) {
+        __global float *p = patches + j * stride;
+        float center = p[samples / 2], much[FUNCTIONS];
+        float8 sum[FUNCTIONS], squares = 0.0f;
+#pragma unroll
+        for (int f = 0; f < FUNCTIONS; f++)
+            sum[f] = 0.0f;
+        for (int s = 0; s < stride; s += 8) {
+            float8 v = LOAD8(p + s) - center;
+#pragma unroll
+            for (int f = 0; f < FUNCTIONS; f++)
+                sum[f] += v * GET8(of[f] + s);
+        }
+#pragma unroll
+        for (int f = 0; f < FUNCTIONS; f++)
+            much[f] = norms[f] * sum8(sum[f]);
+#define REST(s, v)                                       \
+    float8 v = LOAD8(p + (s)) - center;                  \
+    _Pragma("unroll") for (int f = 0; f < FUNCTIONS; f++) \
+        v -= much[f] * GET8(of[f] + (s));                \
+    v *= GET8(of[0] + (s)); /* 0 behind the samples */
+        for (int s = 0; s < stride; s += 8) {
+            REST(s, v)
+            squares += v * v;
+        }
+        residual[j] = sum8(squares);
+        if (keen <= 0.0f)
+            continue;
+        float bad = residual[j] * keen, share = exp(-bad * bad);
+        for (int s = 0; s < stride; s += 8) {
+            REST(s, v)
+            STORE8(LOAD8(p + s) - share * v, p + s);
+        }
     }
 }
 
@@ -419,10 +560,75 @@ static inline float share_below(float a, float b, float c, float d)
 
 /* ---- volume ------------------------------------------------------------- */
 
-/* The cells between voxel centres that lie below level, for each row of cells;
- * a cell is six tetrahedra around the diagonal from its first corner to its
- * last. */
-__kernel void nlm_volume(__global const float *phi, int4 size, float level, __global float *rows)
+/* The share of a cell between voxel centres, of which the first is p, that lies below level: six
+ * tetrahedra around the diagonal from its first corner to its last. */
+static inline float cell_below(__global const float *p, int dy, int dz, float level)
+{
+    float a = p[0] - level, b = p[1] - level, c = p[dy] - level, d = p[dy + 1] - level;
+    float e = p[dz] - level, f = p[dz + 1] - level, g = p[dz + dy] - level, h = p[dz + dy + 1] - level;
+    return (share_below(a, b, d, h) + share_below(a, b, f, h) + share_below(a, c, d, h) +
+            share_below(a, c, g, h) + share_below(a, e, f, h) + share_below(a, e, g, h)) /
+           6.0f;
+}
+
+#define LOWEST(a, b, c, d, e, f, g, h) min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h)))
+#define HIGHEST(a, b, c, d, e, f, g, h) max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
+
+/* The cells below level, summed over MARCH rows of cells of a plane: a work-group. The few that
+ * the level cuts are listed first, so that neighbouring work-items share their work, and each
+ * is added by its own work-item, whose order is fixed. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+nlm_volume_group(__global const float *phi, int4 size, float level, __global float *sums)
+{
+    __local float cell[TILE_X * MARCH];
+    __local ushort cut[TILE_X * MARCH];
+    __local int count;
+    int lane = get_local_id(0), strips = (size.y - 2 + MARCH) / MARCH, z = get_group_id(0) / strips;
+    int from = (get_group_id(0) - z * strips) * MARCH, to = min(from + MARCH, size.y - 1);
+    int dy = size.x, dz = size.x * size.y;
+    float sum = 0.0f;
+    if (lane == 0)
+        count = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int first = 0; first + 1 < size.x; first += TILE_X) {
+        __global const float *start = phi + z * dz + from * dy + first, *p = start + lane;
+        uint own = 0;
+        if (first + lane + 1 < size.x) {
+            float a = p[0] - level, b = p[1] - level, e = p[dz] - level, f = p[dz + 1] - level;
+            for (int k = 0; k < to - from; k++) {
+                p += dy;
+                float c = p[0] - level, d = p[1] - level, g = p[dz] - level, h = p[dz + 1] - level;
+                if (HIGHEST(a, b, c, d, e, f, g, h) < 0.0f) {
+                    sum += 1.0f;
+                } else if (LOWEST(a, b, c, d, e, f, g, h) < 0.0f) {
+                    own |= 1u << k;
+                    cut[atomic_inc(&count)] = k * TILE_X + lane;
+                }
+                a = c;
+                b = d;
+                e = g;
+                f = h;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int i = lane; i < count; i += TILE_X)
+            cell[cut[i]] = cell_below(start + cut[i] / TILE_X * dy + cut[i] % TILE_X, dy, dz, level);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lane == 0)
+            count = 0;
+        for (int k = 0; k < MARCH; k++)
+            if (own >> k & 1)
+                sum += cell[k * TILE_X + lane];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    cell[lane] = sum;
+    group_fold(cell, 1, lane, TILE_X, 1);
+    if (lane == 0)
+        sums[get_group_id(0)] = cell[0];
+}
+
+/* The same of each row of cells: eight cells at a time, most of which the level does not cut. */
+__kernel void nlm_volume_row(__global const float *phi, int4 size, float level, __global float *sums)
 {
     int cells = (size.y - 1) * (size.z - 1);
     int first = get_global_id(0) * MARCH, last = min(first + MARCH, cells);
@@ -430,19 +636,26 @@ __kernel void nlm_volume(__global const float *phi, int4 size, float level, __gl
     for (int r = first; r < last; r++) {
         __global const float *p = phi + r / (size.y - 1) * dz + r % (size.y - 1) * dy;
         float sum = 0.0f;
-        for (int x = 0; x + 1 < size.x; x++, p++) {
-            float a = p[0] - level, b = p[1] - level, c = p[dy] - level, d = p[dy + 1] - level;
-            float e = p[dz] - level, f = p[dz + 1] - level;
-            float g = p[dz + dy] - level, h = p[dz + dy + 1] - level;
-            float low = min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h)));
-            float high = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)));
-            if (low < 0.0f && high >= 0.0f)
-                sum += (share_below(a, b, d, h) + share_below(a, b, f, h) + share_below(a, c, d, h) +
-                        share_below(a, c, g, h) + share_below(a, e, f, h) + share_below(a, e, g, h)) /
-                       6.0f;
-            else if (high < 0.0f)
-                sum += 1.0f;
+        for (int x = 0; x + 1 < size.x; x += 8) {
+            int count = min(8, size.x - 1 - x), below[8], above[8];
+            if (count == 8) {
+#define AT(i) (LOAD8(p + x + (i)) - level)
+                float8 a = AT(0), b = AT(1), c = AT(dy), d = AT(dy + 1), e = AT(dz), f = AT(dz + 1);
+                float8 g = AT(dz + dy), h = AT(dz + dy + 1);
+                int8 all_below = HIGHEST(a, b, c, d, e, f, g, h) < 0.0f;
+                int8 all_above = !(LOWEST(a, b, c, d, e, f, g, h) < 0.0f);
+                if (all(all_below | all_above)) {
+                    int4 four = all_below.lo + all_below.hi;
+                    sum -= (float)(four.x + four.y + four.z + four.w);
+                    continue;
+                }
+                PUT_INT8(all_below, below);
+                PUT_INT8(all_above, above);
+            }
+            for (int k = 0; k < count; k++)
+                if (count < 8 || !above[k])
+                    sum += count == 8 && below[k] ? 1.0f : cell_below(p + x + k, dy, dz, level);
         }
-        rows[r] = sum;
+        sums[r] = sum;
     }
 }

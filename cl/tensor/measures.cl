@@ -101,8 +101,13 @@ __kernel void tensor_measures_run(__global const float *d, __global const float 
                                   int voxels, int first, int count, int wanted)
 {
     int i = get_global_id(0) * MARCH, last = i + min(MARCH, count - i);
+    const int planes = popcount(wanted & 0x7FF) + 3 * popcount(wanted >> 11); /* numbers, vectors */
     for (; i + 8 <= last; i += 8)
-        measures_8(d, mask, out, voxels, count, wanted, first + i, i);
+        if (mask && !any(LOAD8(mask + first + i) > 0.0f))
+            for (int k = 0; k < planes; k++)
+                STORE8((float8)(0.0f), out + k * count + i);
+        else
+            measures_8(d, mask, out, voxels, count, wanted, first + i, i);
     for (; i < last; i++)
         measures_1(d, mask, out, voxels, count, wanted, first + i, i);
 }

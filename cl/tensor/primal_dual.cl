@@ -108,13 +108,13 @@ static inline real divergence(__global const float *p, int i, int n, int4 size, 
            w.z * (get(p + 2 * size.w, i, n) - get(p + 2 * size.w, i - size.y, n));
 }
 
-/* The nearest matrix whose eigenvalues are not below `least`. Most are that
+/* The nearest matrix whose eigenvalues are not below `least`, of what is `inside`. Most are that
  * already, which Sylvester's test tells at little cost. */
-static inline void project(real d[6], float least)
+static inline void project(real d[6], float least, whole inside)
 {
     real a = d[0] - least, b = d[1], c = d[2], e = d[3] - least, f = d[4], g = d[5] - least;
     real two = a * e - b * b, three = a * (e * g - f * f) - b * (b * g - c * f) + c * (b * f - c * e);
-    whole low = (a <= 0.0f) | (two <= 0.0f) | (three <= 0.0f);
+    whole low = inside & ((a <= 0.0f) | (two <= 0.0f) | (three <= 0.0f));
     if (!ANY(low))
         return;
     eigen v = EIGEN(d[0], d[1], d[2], d[3], d[4], d[5]);
@@ -225,7 +225,7 @@ INLINED void primal_at(int i, whole bits, __global const float *dual, __global c
         d[c] += rest.x * (get(data + c * n, i, n) - d[c]);
     }
     if (rest.z >= 0.0f)
-        project(d, rest.z);
+        project(d, rest.z, bits != 0);
 #pragma unroll
     for (int c = 0; c < 6; c++) {
         d[c] = select(old[c], d[c], bits != 0);

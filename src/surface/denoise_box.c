@@ -206,13 +206,12 @@ end:
 
 int clv_denoise_list_box(clv_denoise *run, clv_request *list)
 {
-    size_t volume = (size_t)run->box.n * sizeof(float), lines;
+    size_t volume = (size_t)run->box.n * sizeof(float);
     int count = 0;
-    lines = (size_t)run->box.size[1] * (size_t)run->box.size[2] * sizeof(float);
     list[count++] = (clv_request){&run->phi, volume, "level set"};
     list[count++] = (clv_request){&run->other, volume, "re-distanced level set"};
     list[count++] = (clv_request){&run->index, volume, "places in the band"};
-    list[count++] = (clv_request){&run->rows, lines, "rows of the band"};
+    list[count++] = (clv_request){&run->rows, clv_nlm_rows_bytes(run->box.size), "rows of the band"};
     list[count++] = (clv_request){&run->scratch, clv_redistance_bytes(run->box.size),
                                   "scratch of re-distancing"};
     list[count++] = (clv_request){&run->partial, CLV_REDUCE_PARTIALS * sizeof(float), "partial sums"};

@@ -8,11 +8,19 @@
     {.name = "group", .function = "scan_totals_group", .group = {1}, .devices = CLV_ON_GPU,                          \
      .cell_bytes = 2 * (bytes), .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},                                           \
     {.name = "chunk", .function = "scan_totals_chunk", .group = {1}, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}}
-#define BEFORE(bytes)                                                                                            \
-    {.name = "group", .function = "scan_before_group", .group = {CLV_WHOLE}, .devices = CLV_ON_GPU,                  \
-     .cell_bytes = 2 * (bytes), .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},                                           \
-    {.name = "item", .function = "scan_before_item", .group = {CLV_WHOLE}, .devices = CLV_ON_ANY,                    \
-     .tiles = {{1, 1, 1, 1}}}
+#define BEFORE(bytes)                                                                                \
+    {.name = "group",                                                                                \
+     .function = "scan_before_group",                                                                \
+     .group = {CLV_WHOLE},                                                                           \
+     .devices = CLV_ON_GPU,                                                                          \
+     .cell_bytes = 2 * (bytes),                                                                      \
+     .tiles = {{1024, 1, 1, 1}, {256, 1, 1, 1}, {64, 1, 1, 1}}},                                     \
+    {                                                                                                \
+        .name = "item", .function = "scan_before_item", .group = {CLV_WHOLE}, .devices = CLV_ON_ANY, \
+        .tiles = {                                                                                   \
+            {1, 1, 1, 1}                                                                             \
+        }                                                                                            \
+    }
 #define SUMS(bytes, each)                                                                                        \
     {.name = "group", .function = "scan_sums_group", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,                     \
      .cell_bytes = ((each) + 3) * (bytes), .tiles = {{256, 1, 1, (each)}, {64, 1, 1, (each)}}},            \

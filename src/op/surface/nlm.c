@@ -15,16 +15,77 @@
     };                                                                                                      \
     const clv_entry clv_entry_nlm_##symbol = {"surface/nlm", role, symbol##_variants, 2, NULL}
 
-LINE(count, "nlm_count", "nlm_count", 16);
-LINE(band, "nlm_band", "nlm_list", 16);
-LINE(residual, "nlm_residual", "nlm_residual", 64);
 LINE(plane_means, "nlm_plane_means", "nlm_plane_means", 64);
 LINE(plane, "nlm_plane", "nlm_plane", 64);
 LINE(energy, "nlm_energy", "nlm_energy", 64);
 LINE(step, "nlm_step", "nlm_step", 64);
 LINE(scatter, "nlm_scatter", "nlm_scatter", 1024);
 LINE(overlap, "nlm_overlap", "nlm_overlap", 64);
-LINE(volume, "nlm_volume", "nlm_volume", 16);
+
+/* A work-group a chunk of the volume, with a work-item for each 32 of its voxels; on CPU devices a
+ * work-item a chunk. */
+enum { CHUNK_VOXELS = 4096 };
+#define CHUNKS(symbol, role, kernel, bytes)          \
+    static const clv_variant symbol##_variants[] = { \
+        {.name = "group",                            \
+         .function = kernel,                         \
+         .defines = "-DCHUNK=4096",                  \
+         .group = {1, 1, 1},                         \
+         .devices = CLV_ON_GPU,                      \
+         .fixed_bytes = bytes,                       \
+         .tiles = {{128, 1, 1, 1}}},                 \
+        {.name = "run",                              \
+         .function = kernel,                         \
+         .defines = "-DCHUNK=4096",                  \
+         .group = {1, 1, 1},                         \
+         .devices = CLV_ON_CPU,                      \
+         .tiles = {{1, 1, 1, 1}}},                   \
+    };                                               \
+    const clv_entry clv_entry_nlm_##symbol = {"surface/nlm", role, symbol##_variants, 2, NULL}
+
+CHUNKS(count, "nlm_count", "nlm_count", 4);
+CHUNKS(band, "nlm_band", "nlm_list", 2048);
+
+static const clv_variant ends_variants[] = {
+    {.name = "group",
+     .function = "nlm_ends",
+     .group = {CLV_WHOLE},
+     .devices = CLV_ON_ANY,
+     .cell_bytes = 8,
+     .tiles = {{1024, 1, 1, 1}, {256, 1, 1, 1}, {1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_nlm_ends = {"surface/nlm", "nlm_ends", ends_variants, 1, NULL};
+
+/* A work-group MARCH rows of a plane; on CPU devices a work-item many rows. */
+static const clv_variant volume_variants[] = {
+    {.name = "group",
+     .function = "nlm_volume_group",
+     .group = {1, 1, 1},
+     .devices = CLV_ON_GPU,
+     .cell_bytes = 8 * 6,
+     .fixed_bytes = 4,
+     .tiles = {{64, 1, 1, 8}, {128, 1, 1, 8}}},
+    {.name = "runs",
+     .function = "nlm_volume_row",
+     .item = {CLV_MARCH},
+     .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 16}}},
+};
+const clv_entry clv_entry_nlm_volume = {"surface/nlm", "nlm_volume", volume_variants, 2, NULL};
+
+static const clv_variant residual_variants[] = {
+    {.name = "lanes",
+     .function = "nlm_residual",
+     .item = {CLV_MARCH},
+     .devices = CLV_ON_GPU,
+     .tiles = {{64, 1, 1, 1}}},
+    {.name = "runs",
+     .function = "nlm_residual_runs",
+     .item = {CLV_MARCH},
+     .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 64}}},
+};
+const clv_entry clv_entry_nlm_residual = {"surface/nlm", "nlm_residual", residual_variants, 2, NULL};
 
 /* A row of the graph an item. */
 static const clv_variant weights_variants[] = {
@@ -57,41 +118,44 @@ const clv_entry clv_entry_nlm_average = {"surface/nlm", "nlm_average", average_v
 
 /* ---- the band ----------------------------------------------------------- */
 
+static int chunks_of(const int size[3])
+{
+    return (int)(((size_t)size[0] * (size_t)size[1] * (size_t)size[2] + CHUNK_VOXELS - 1) / CHUNK_VOXELS);
+}
+
+size_t clv_nlm_rows_bytes(const int size[3])
+{
+    const int rows = size[1] * size[2], chunks = chunks_of(size);
+    return (size_t)(rows > chunks ? rows : chunks) * sizeof(int32_t);
+}
+
 int clv_nlm_band_count(clvox_context *ctx, const clv_image *phi, float delta, clv_buffer *rows, int *count)
 {
-    int status = CLVOX_OK;
-    const clv_kernel *kernel;
-    const int *size = phi->size, line[3] = {size[1] * size[2], 1, 1};
-    size_t bytes = (size_t)line[0] * sizeof(int32_t);
-    int32_t total = 0, *starts = malloc(bytes);
+    int status = CLVOX_OK, n = (int)clv_image_voxels(phi);
+    const clv_kernel *kernel, *ends;
+    const int line[3] = {chunks_of(phi->size), 1, 1};
+    int32_t all;
     *count = 0;
-    if (!starts)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_count, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * line[0], CLV_BUF(phi->buffer), SIZE4(size),
-                       CLV_FLOAT(delta), CLV_BUF(rows)));
-    CLV_TRY(clv_buffer_read(ctx, rows, 0, starts, bytes));
-    for (int r = 0; r < line[0]; r++) {
-        int32_t here = starts[r];
-        starts[r] = total;
-        total += here;
-    }
-    CLV_TRY(clv_buffer_write(ctx, rows, 0, starts, bytes));
-    *count = total;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_ends, NULL, line, 0, &ends));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * n, CLV_BUF(phi->buffer), CLV_INT(n), CLV_FLOAT(delta),
+                       CLV_BUF(rows)));
+    CLV_TRY(CLV_LAUNCH(ctx, ends, line, 8.0 * line[0], CLV_BUF(rows), CLV_INT(line[0])));
+    CLV_TRY(clv_buffer_read(ctx, rows, ((size_t)line[0] - 1) * sizeof all, &all, sizeof all));
+    *count = all;
 end:
-    free(starts);
     return status;
 }
 
 int clv_nlm_band_list(clvox_context *ctx, const clv_image *phi, float delta, const clv_buffer *rows,
                       clv_buffer *band, clv_buffer *index)
 {
-    int status = CLVOX_OK;
+    int status = CLVOX_OK, n = (int)clv_image_voxels(phi);
     const clv_kernel *kernel;
-    const int *size = phi->size, line[3] = {size[1] * size[2], 1, 1};
+    const int line[3] = {chunks_of(phi->size), 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_band, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 8.0 * size[0] * line[0], CLV_BUF(phi->buffer), SIZE4(size),
-                       CLV_FLOAT(delta), CLV_BUF(rows), CLV_BUF(band), CLV_BUF(index)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 8.0 * n, CLV_BUF(phi->buffer), CLV_INT(n), CLV_FLOAT(delta),
+                       CLV_BUF(rows), CLV_BUF(band), CLV_BUF(index)));
 end:
     return status;
 }
@@ -316,22 +380,24 @@ int clv_nlm_overlap(clvox_context *ctx, const clv_nlm_matrix *matrix, const clv_
 
 int clv_nlm_volume(clvox_context *ctx, const clv_image *phi, float level, clv_buffer *rows, double *cells)
 {
-    int status = CLVOX_OK;
+    int status = CLVOX_OK, planes = phi->size[2] - 1;
     const clv_kernel *kernel;
-    const int *size = phi->size, line[3] = {(size[1] - 1) * (size[2] - 1), 1, 1};
-    size_t bytes = (size_t)line[0] * sizeof(float);
+    const int *size = phi->size, line[3] = {(size[1] - 1) * planes, 1, 1};
     float *sums = NULL;
     *cells = 0;
     if (size[0] < 2 || line[0] < 1)
         return CLVOX_OK;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_volume, NULL, line, 0, &kernel));
+    const bool strips = kernel->tile.x > 1; /* of one plane */
+    const int many = strips ? (size[1] - 2 + kernel->tile.march) / kernel->tile.march * planes : line[0];
+    const size_t bytes = (size_t)many * sizeof *sums;
     sums = malloc(bytes);
     if (!sums)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_volume, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * size[1] * size[2], CLV_BUF(phi->buffer),
-                       SIZE4(size), CLV_FLOAT(level), CLV_BUF(rows)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((const int[3]){many, 1, 1}), 4.0 * size[0] * size[1] * size[2],
+                       CLV_BUF(phi->buffer), SIZE4(size), CLV_FLOAT(level), CLV_BUF(rows)));
     CLV_TRY(clv_buffer_read(ctx, rows, 0, sums, bytes));
-    for (int r = 0; r < line[0]; r++)
+    for (int r = 0; r < many; r++)
         *cells += (double)sums[r];
 end:
     free(sums);
@@ -339,7 +405,8 @@ end:
 }
 
 const clv_entry *const clv_operation_surface_nlm[] = {
-    &clv_entry_nlm_count, &clv_entry_nlm_band, &clv_entry_nlm_residual, &clv_entry_nlm_plane_means,
-    &clv_entry_nlm_plane, &clv_entry_nlm_weights, &clv_entry_nlm_energy, &clv_entry_nlm_step,
-    &clv_entry_nlm_scatter, &clv_entry_nlm_overlap, &clv_entry_nlm_volume, &clv_entry_nlm_patches,
-    &clv_entry_nlm_average, NULL};
+    &clv_entry_nlm_count,    &clv_entry_nlm_ends,        &clv_entry_nlm_band,
+    &clv_entry_nlm_residual, &clv_entry_nlm_plane_means, &clv_entry_nlm_plane,
+    &clv_entry_nlm_weights,  &clv_entry_nlm_energy,      &clv_entry_nlm_step,
+    &clv_entry_nlm_scatter,  &clv_entry_nlm_overlap,     &clv_entry_nlm_volume,
+    &clv_entry_nlm_patches,  &clv_entry_nlm_average,     NULL};

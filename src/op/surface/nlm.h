@@ -9,8 +9,10 @@
  * and so is every length below; sizes are such that count * stride of the
  * patches stays below 2^31. All sums have a fixed order. */
 
-/* The band |phi| <= delta. count: its voxels; rows (size[1] * size[2] int32) then
- * says where each row begins. Blocking. */
+/* Bytes of `rows`, which the band and the volume of a grid take. */
+size_t clv_nlm_rows_bytes(const int size[3]);
+/* The band |phi| <= delta. count: its voxels; rows then says where those of each part of the grid
+ * end. Blocking. */
 int clv_nlm_band_count(clvox_context *ctx, const clv_image *phi, float delta, clv_buffer *rows, int *count);
 /* With rows from above: band (int32, count) holds the linear indices of its
  * voxels, ascending; index (int32, a voxel each) the place of a voxel in band, -1
@@ -113,12 +115,13 @@ int clv_nlm_overlap(clvox_context *ctx, const clv_nlm_matrix *matrix, const clv_
                     const clv_buffer *index, clv_buffer *sums, const clv_image *phi);
 
 /* How many cells between voxel centres lie below level, in cells: exact for phi
- * linear on six tetrahedra a cell. rows: size[1] * size[2] floats. Blocking. */
+ * linear on six tetrahedra a cell. rows as above. Blocking. */
 int clv_nlm_volume(clvox_context *ctx, const clv_image *phi, float level, clv_buffer *rows, double *cells);
 
 extern const clv_entry clv_entry_nlm_average;
 extern const clv_entry clv_entry_nlm_band;
 extern const clv_entry clv_entry_nlm_count;
+extern const clv_entry clv_entry_nlm_ends;
 extern const clv_entry clv_entry_nlm_energy;
 extern const clv_entry clv_entry_nlm_overlap;
 extern const clv_entry clv_entry_nlm_patches;

@@ -2,16 +2,22 @@
 #include "op/tensor/links.h"
 
 static const clv_variant variants[] = {
-    {.name = "item",
-     .function = "tensor_links",
-     .devices = CLV_ON_ANY,
+    {.name = "quads",
+     .function = "tensor_links_quads",
+     .item = {4},
+     .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row",
+     .function = "tensor_links_row",
+     .item = {CLV_WHOLE},
+     .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
 };
 
 static const char *const builds[] = {"", "-DMASK=1", NULL};
 
-const clv_entry clv_entry_tensor_links = {.file = "tensor/links", .name = "tensor_links",
-                                          .variants = variants, .count = 1, .builds = builds};
+const clv_entry clv_entry_tensor_links = {
+    .file = "tensor/links", .name = "tensor_links", .variants = variants, .count = 2, .builds = builds};
 
 size_t clv_tensor_links_bytes(const int size[3])
 {

@@ -63,7 +63,7 @@ static void make(problem *p, const setup *s)
                 p->weights[k] = ref_nlm_weight(size, edges, p->band[j], p->band[p->neighbours[k]],
                                                (double)p->distances[k], C1, (double)c2_of(p));
     p->d_phi = harness_upload(ctx, p->phi, n * sizeof(float));
-    p->d_rows = harness_output(ctx, (size_t)size[1] * (size_t)size[2] * sizeof(float));
+    p->d_rows = harness_output(ctx, clv_nlm_rows_bytes(size));
     p->d_band = harness_upload(ctx, p->band, count * sizeof(int) + 4);
     p->d_index = harness_upload(ctx, p->index, n * sizeof(int));
     p->d_neighbours = harness_upload(ctx, p->neighbours, pairs * sizeof(int) + 4);
@@ -461,7 +461,7 @@ static void known_volumes(void **state)
     size_t n = EDGE * EDGE * EDGE;
     float *phi = room(n, sizeof(float));
     double cells;
-    clv_buffer *rows = harness_output(ctx, EDGE * EDGE * sizeof(float));
+    clv_buffer *rows = harness_output(ctx, clv_nlm_rows_bytes(size));
     for (int i = 0; i < 3; i++) {
         clv_buffer *b = harness_upload(ctx, cell[i], sizeof cell[i]);
         const clv_image image = image_of(small, b);
@@ -526,6 +526,7 @@ static const struct {
     const char *name;
 } runs[] = {
     {&clv_entry_nlm_count, BAND, "voxels of the band"},
+    {&clv_entry_nlm_ends, BAND, "where rows end in the band"},
     {&clv_entry_nlm_band, BAND, "the band"},
     {&clv_entry_nlm_plane, PLANES, "planes"},
     {&clv_entry_nlm_plane_means, PLANE_MEANS, "means of planes"},

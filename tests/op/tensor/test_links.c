@@ -3,7 +3,8 @@
 #include "op/tensor/links.h"
 #include "ref/tensor/links.h"
 
-static const int sizes[][3] = {{1, 1, 1}, {5, 1, 3}, {1, 7, 2}, {9, 8, 1}, {13, 7, 11}};
+static const int sizes[][3] = {{1, 1, 1},   {5, 1, 3}, {1, 7, 2},  {9, 8, 1},
+                               {13, 7, 11}, {4, 3, 2}, {32, 5, 3}, {31, 2, 4}};
 
 static void run(clvox_context *ctx, const int size[3], bool with_mask)
 {
