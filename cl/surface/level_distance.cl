@@ -40,9 +40,8 @@ static inline float4 near_at(__global const float *values, int4 at, int4 size, f
 
 BESIDE(beside, v > iso)
 
-/* Work-items share the voxels beside the level: they list the pairs of one and a
- * neighbour on the other side, look from these in a first turn, and in a second go the best way
- * once more. */
+/* In a first turn work-items share the pairs of a voxel beside the level and a
+ * neighbour on the other side, in a second they go the best way once more. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
 level_distance_near(__global const float *values, __global float *points, int cells, grid on,
            float iso)
@@ -59,17 +58,14 @@ level_distance_near(__global const float *values, __global float *points, int ce
     barrier(CLK_LOCAL_MEM_FENCE);
     if (in_grid(at, size)) {
         if (beside(values, at, size, iso)) {
+            bool inside = level_value(values, at, size, iso) > 0.0f;
             voxels[atomic_inc(&count[1])] = lane;
+            for (int m = 0; m < 27; m++)
+                if (across(values, at, m, size, iso, inside))
+                    pairs[atomic_inc(&count[0])] = 32 * lane + m;
         } else {
             store_point(no_point(), points, index_of(at, size), n);
         }
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = lane; i < 27 * count[1]; i += GROUP) {
-        int voxel = voxels[i / 27];
-        at = voxel_of(voxel);
-        if (across(values, at, i % 27, size, iso, level_value(values, at, size, iso) > 0.0f))
-            pairs[atomic_inc(&count[0])] = 32 * voxel + i % 27;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int turn = 0; turn < 2; turn++) {

@@ -2,17 +2,10 @@
 #include "op/tensor/measures.h"
 
 static const clv_variant variants[] = {
-    {.name = "item",
-     .function = "tensor_measures_item",
-     .devices = CLV_ON_GPU,
+    {.name = "item", .function = "tensor_measures_item", .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}, {128, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
-    /* Much work a voxel: runs short enough to share out small volumes. Rotations leave numbers
-     * below 1e-38, on which processors take many times as long. */
-    {.name = "run",
-     .function = "tensor_measures_run",
-     .defines = "-cl-denorms-are-zero",
-     .item = {CLV_MARCH},
-     .devices = CLV_ON_CPU,
+    /* Much work a voxel: runs short enough to share out small volumes. */
+    {.name = "run", .function = "tensor_measures_run", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 2048}}},
 };
 

@@ -4,24 +4,14 @@
 #include <limits.h>
 #include <math.h>
 
-/* Of CPU devices. Eigenvectors leave numbers below 1e-38, on which processors take many times as long. */
-#define WIDE "-DWIDE=8 -cl-denorms-are-zero"
-
 /* Voxels as they lie: one for each work-item, or runs of eight at a time. */
-#define LINE(symbol, kernel, builds)                 \
-    static const clv_variant symbol##_variants[] = { \
-        {.name = "item",                             \
-         .function = kernel,                         \
-         .item = {CLV_MARCH},                        \
-         .devices = CLV_ON_GPU,                      \
-         .tiles = {{128, 1, 1, 1}}},                 \
-        {.name = "run",                              \
-         .function = kernel,                         \
-         .defines = WIDE,                            \
-         .item = {CLV_MARCH},                        \
-         .devices = CLV_ON_CPU,                      \
-         .tiles = {{1, 1, 1, 2048}}},                \
-    };                                               \
+#define LINE(symbol, kernel, builds)                                                                        \
+    static const clv_variant symbol##_variants[] = {                                                        \
+        {.name = "item", .function = kernel, .item = {CLV_MARCH}, .devices = CLV_ON_GPU,              \
+         .tiles = {{128, 1, 1, 1}}},                                                                       \
+        {.name = "run", .function = kernel, .defines = "-DWIDE=8", .item = {CLV_MARCH},               \
+         .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 2048}}},                                                \
+    };                                                                                                      \
     const clv_entry clv_entry_##symbol = {"tensor/primal_dual", #symbol, symbol##_variants, 2, builds}
 
 static const char *const couplings[] = {"-DPAPER=0", "-DPAPER=1", NULL};
@@ -37,22 +27,11 @@ LINE(tensor_pd_radius, "tensor_pd_radius", NULL);
 #define SUMS "-DSUMS=" CLV_TEXT(CLV_TENSOR_PD_SUMS)
 enum { MOST_GROUPS = CLV_TENSOR_PD_PARTIALS / CLV_TENSOR_PD_SUMS };
 static const clv_variant sums_variants[] = {
-    {.name = "group",
-     .function = "tensor_pd_sums",
-     .defines = SUMS,
-     .group = {1024, 1, 1},
-     .most_groups = MOST_GROUPS,
-     .devices = CLV_ON_GPU,
-     .cell_bytes = 4 * CLV_TENSOR_PD_SUMS,
-     .planes = 1,
+    {.name = "group", .function = "tensor_pd_sums", .defines = SUMS, .group = {1024, 1, 1},
+     .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU, .cell_bytes = 4 * CLV_TENSOR_PD_SUMS, .planes = 1,
      .tiles = {{128, 1, 1, 1}}},
-    {.name = "run",
-     .function = "tensor_pd_sums",
-     .defines = WIDE " " SUMS,
-     .group = {1024, 1, 1},
-     .most_groups = MOST_GROUPS,
-     .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {.name = "run", .function = "tensor_pd_sums", .defines = "-DWIDE=8 " SUMS, .group = {1024, 1, 1},
+     .most_groups = MOST_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_tensor_pd_sums = {"tensor/primal_dual", "tensor_pd_sums", sums_variants, 2, sums};
 

@@ -45,14 +45,13 @@ static int rotations(double least, double (*list)[3][3])
 /* Of the header. */
 static int list_turned(const linear_stage *stage, linear_state *states)
 {
-    double(*turns)[3][3] = malloc(sizeof *turns * (LINEAR_TURNS + 1));
-    int count = turns ? rotations(ANGLE, turns) : 0;
+    double turns[LINEAR_TURNS + 1][3][3];
+    const int count = rotations(ANGLE, turns);
     for (int i = 0; i < count; i++) {
         memset(&states[i], 0, sizeof states[i]);
         memcpy(states[i].linear, turns[i], sizeof *turns);
         memcpy(states[i].shift, stage->moving.center, sizeof states[i].shift);
     }
-    free(turns);
     return count;
 }
 
@@ -78,9 +77,8 @@ void linear_weigh_stretch(linear_state *states, int count)
 
 int linear_list_rolled(const double covariance[3][3], const linear_state *state, linear_state *rolled)
 {
-    double(*turns)[3][3] = malloc(sizeof *turns * (LINEAR_TURNS + 1));
-    double axes[3][3], values[3], root[3][3], back[3][3];
-    int count = turns ? rotations(ROLLED, turns) : 0, kept = 0;
+    double turns[LINEAR_TURNS + 1][3][3], axes[3][3], values[3], root[3][3], back[3][3];
+    int count = rotations(ROLLED, turns), kept = 0;
     clv_eigen_symmetric(covariance, values, axes);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
@@ -96,7 +94,6 @@ int linear_list_rolled(const double covariance[3][3], const linear_state *state,
         memcpy(s->shift, state->shift, sizeof s->shift);
         kept += linear_unevenness(s) < MOST_UNEVEN;
     }
-    free(turns);
     return kept;
 }
 

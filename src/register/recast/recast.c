@@ -594,7 +594,7 @@ end:
 
 int clv_recast_differ(clv_registration *run, double sigma, bool *differ)
 {
-    /* At 4 mm pairs of T1 heads have .84 to .98, brains of two scanners .84, other contrasts .29 to .98. At
+    /* At 4 mm pairs of T1 heads have .84 to .98, other contrasts .29 to .98. At
      * 2.5 mm heads have .85 or more, also with noise of a sixth of the brightest tissue; other contrasts
      * that LNCC ends badly on .83 or less. Crops have too few windows at 4 mm: hippocampi of one contrast
      * have .96 or more at 2 mm, of others mostly .90 or less. */
