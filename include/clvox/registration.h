@@ -90,9 +90,7 @@ typedef struct clvox_register_options {
     int linear_patch, patch;   /* of MIND's patches: 2 patch + 1 voxels along each axis, 0 to 4 */
     int by_contrast;           /* 1: greedy and syn of one channel recast images of different contrasts as
                                   one another, and use MIND instead of LNCC (of heads, before it), if the
-                                  linear part looks for that and the device has the memory; heads that end
-                                  UNLIKE by LNCC are registered once more that way; `clvox register` sets
-                                  it */
+                                  device has the memory; `clvox register` sets it */
     int sides;                 /* 1: the linear part also aligns the mirrored moving image, and says where
                                   that fits clearly better (CLVOX_SUSPECT_MIRRORED) */
     int local_gradient;        /* 1: LNCC uses the usual local approximation of the gradient; 0: the exact
