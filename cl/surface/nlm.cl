@@ -9,8 +9,7 @@
 
 /* ---- the band ----------------------------------------------------------- */
 
-/* Chunks of CHUNK voxels as they lie, in each of which a bit a voxel says what lies in the band: a
- * work-group a chunk; on CPU devices a work-item. */
+/* The band is listed by chunks of CHUNK voxels: a work-group each, on CPU devices a work-item. */
 #ifdef CHUNK
 #if TILE_X > 1
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
@@ -47,7 +46,7 @@ static inline int sum_of(int a, int b)
 }
 GROUP_SCAN(sums_before, int, 0, sum_of)
 
-/* Counts become those of their own and of all chunks before: one work-group. */
+/* Inclusive running sums of the chunks' counts, in place: one work-group. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_ends(__global int *ends, int count)
 {
     __local int cell[2 * TILE_X];

@@ -188,7 +188,8 @@ end:
 
 /* An outline alone is fitted in many orientations, by heads that are wide for their length above all:
  * others within it are followed where they are clearly better at the coarsest level, or nearly as good
- * where state stretches one axis more than heads differ. Detail that agrees without that knows better. */
+ * where state stretches one axis more than heads differ. Not where detail
+ * agrees and no axis is stretched so. */
 static int roll(linear_stage *stage, linear_state *state)
 {
     static const double UNEVEN = 1.25, CLEARLY = 1.03, NEARLY = .97;

@@ -20,7 +20,7 @@ static const double ROLLED = 40 * M_PI / 180, MOST_UNEVEN = 1.6;
 /* By how much another rotation has to be better to be believed: what the search takes off for rotations
  * beyond 60 degrees, and the symmetry of heads. */
 static const double MARGIN = 1.1;
-/* Two heads of any age differ by at most EVEN; what mutual information loses for being stretched more, as
+/* Most heads differ by at most EVEN; what mutual information loses for being stretched more, as
  * a share of it by the logarithm of the excess: right places of newborns (stretched by 1.15 to 1.4) have
  * at 12 mm up to 5 percent less of it than wrong ones that are stretched by 1.44 to 1.54. */
 static const double EVEN = 1.22, LOSS = .6;
