@@ -61,8 +61,8 @@ typedef struct clvox_atlas_subject {
     const char *name;           /* for messages */
     /* Its images of channels 2 to options.channels, with the first one and like it, each on any grid. */
     const clvox_volume *further[CLVOX_ATLAS_CHANNELS - 1];
-    /* Of these images and the options of the run, which reads it as long as it takes; NULL: the run makes
-     * its own. */
+    /* Made by clvox_atlas_scale of these images with the options of the run, and kept until it ends; NULL: the
+     * run makes its own. */
     const clvox_atlas_scaled *scaled;
 } clvox_atlas_subject;
 
@@ -151,12 +151,14 @@ CLVOX_API void clvox_atlas_defaults(clvox_atlas_options *options);
 /* The options by name (clvox/options.h). Static. */
 CLVOX_API const clvox_option_table *clvox_atlas_table(void);
 
-/* What a run does first with a subject's images: it tells them from others' and brings copies of them to one
- * scale. It takes no device, so that it can be done for one subject while another's files are read or
- * devices are opened (clvox_atlas_subject.scaled). Any number of threads at a time. Of the options it hangs
- * on channels, channel_weight, keep_intensities, clip_low, clip_high and margin, and copies go to store. The
- * result is the caller's, for clvox_atlas_scaled_destroy after the run; NULL on failure. CLVOX_ERROR_DATA:
- * an image of one value. */
+/* What a run does first with a subject's images: copies of them on one scale, 4 bytes a voxel of each channel,
+ * and a hash. It takes no device, so that it can be done for one subject while another's files are read or
+ * devices are opened (clvox_atlas_subject.scaled), by any number of threads at a time. options NULL: the
+ * defaults; it depends on channels, channel_weight, keep_intensities, clip_low, clip_high and margin alone,
+ * and copies go to store. The images have to outlive the run; the result is the caller's, for
+ * clvox_atlas_scaled_destroy after the run; NULL on failure. CLVOX_ERROR_DATA: an image of one value;
+ * CLVOX_ERROR_ARGUMENT: an image that is missing or not scalar and 3-D, channels or options out of range;
+ * CLVOX_ERROR_MEMORY; CLVOX_ERROR_FILE: the store cannot be written. */
 CLVOX_API int clvox_atlas_scale(const clvox_atlas_subject *subject, const clvox_atlas_options *options,
                                 clvox_atlas_scaled **out);
 /* NULL is legal. */

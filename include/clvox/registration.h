@@ -278,7 +278,8 @@ typedef struct clvox_register_result {
     double largest_mm, mean_mm; /* displacement */
     double inverse_error_voxels[2], inverse_error_mm[2]; /* |h(h^-1(x)) - x|, largest and mean over the
                                                             voxels that the inverse keeps in the grid;
-                                                            NaN where no inverse was made */
+                                                            NaN where it was not measured; without
+                                                            inverse, at every other voxel along each axis */
     int iterations[CLVOX_MAX_LEVELS]; /* done */
     clvox_solver_summary solver;      /* all 0 without an operator */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;

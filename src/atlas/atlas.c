@@ -358,6 +358,14 @@ end:
     return status;
 }
 
+static bool scaled_for(const clvox_atlas_subject *s, const clvox_atlas_options *o)
+{
+    const clvox_atlas_scaled *a = s->scaled;
+    return a->of == s->image && a->mask == s->mask && a->channels == o->channels &&
+           !a->keep_intensities == !o->keep_intensities && a->clip_low == o->clip_low &&
+           a->clip_high == o->clip_high && a->margin == o->margin;
+}
+
 static int check(const clvox_atlas_subject *s, int count, const clvox_volume *start,
                  const clvox_atlas_options *o)
 {
@@ -380,6 +388,12 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
                               "%s: a subject is a 3-D image of one value a voxel and has a weight above 0",
                               s[i].name ? s[i].name : "a subject");
+    for (int i = 0; i < count; i++)
+        if (s[i].image && s[i].scaled && !scaled_for(&s[i], o))
+            return clvox_fail(
+                CLVOX_ERROR_ARGUMENT,
+                "%s was scaled as another image or with other options; scale it with those of the run",
+                s[i].name ? s[i].name : "a subject");
     return check_channels(s, count, start, o);
 }
 

@@ -23,6 +23,9 @@ typedef struct clv_atlas_fields {
 
 /* Of a subject's images by themselves (scale.c). */
 struct clvox_atlas_scaled {
+    const clvox_volume *of, *mask; /* whose copies these are, and by which options */
+    int channels, keep_intensities;
+    double clip_low, clip_high, margin;
     uint64_t hash[2]; /* of its image and mask, and of its other channels */
     clvox_volume *image[CLVOX_ATLAS_CHANNELS];
     double largest[CLVOX_ATLAS_CHANNELS]; /* absolute values in these */

@@ -443,6 +443,13 @@ int clvox_atlas_scale(const clvox_atlas_subject *subject, const clvox_atlas_opti
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
+    made->of = subject->image;
+    made->mask = subject->mask;
+    made->channels = options->channels;
+    made->keep_intensities = options->keep_intensities;
+    made->clip_low = options->clip_low;
+    made->clip_high = options->clip_high;
+    made->margin = options->margin;
     clv_atlas_hash(subject, options->channels, made->hash);
     CLV_TRY(clv_atlas_scale(subject, options, made));
     *out = made;

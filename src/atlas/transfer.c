@@ -142,10 +142,14 @@ static int pass_memory(clv_atlas_run *a, int device, transfer *t, void *memory, 
     t->volume = &there;
     t->bytes = bytes;
     t->pieces = (bytes + PIECE - 1) / PIECE;
-    if (t->pieces < 2 || clvox_context_limits(ctx)->type != CLVOX_DEVICE_GPU)
-        return t->to ? clv_buffer_write(ctx, t->to, 0, memory, bytes)
-                     : clv_buffer_read(ctx, t->from, 0, memory, bytes);
-    return pass_all(a, device, t);
+    int status = CLVOX_ERROR_MEMORY;
+    if (t->pieces > 1 && clvox_context_limits(ctx)->type == CLVOX_DEVICE_GPU)
+        status = pass_all(a, device, t);
+    /* Plainly where it does not pay, or there is no pinned memory. */
+    if (status == CLVOX_ERROR_MEMORY)
+        status = t->to ? clv_buffer_write(ctx, t->to, 0, memory, bytes)
+                       : clv_buffer_read(ctx, t->from, 0, memory, bytes);
+    return status;
 }
 
 int clv_atlas_upload(clv_atlas_run *a, int device, const void *from, size_t bytes, clv_buffer *to)

@@ -2,6 +2,7 @@
 /* The part of the fixed grid that a deformation works on: what the fixed
  * images or their mask and posteriors hold and where landmarks and shapes pull, and some room around it.
  * Skull-stripped brains fill a third of the grids that they come on. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -59,7 +60,7 @@ static int count_content(void *user, size_t z, int worker)
         along_x[i] = 0;
     for (int y = 0; y < size[1]; y++, value += size[0])
         for (int x = 0; x < size[0]; x++)
-            if (value[x] > s->threshold) {
+            if (value[x] > s->threshold && value[x] <= FLT_MAX) {
                 to->sum += (double)value[x];
                 to->count++;
                 along_x[x]++;

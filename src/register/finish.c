@@ -86,12 +86,8 @@ static int look_coarsely(clv_registration *run, const clvox_grid *grid,
                                                       .extend = true,
                                                       .out = *CLV_VECTORS(fields[0], grid->size)}));
     CLV_TRY(clv_invert_field(run->ctx, fields[0], grid, fields[1]));
-    CLV_TRY(clv_invert_residual(run->ctx, fields[0], fields[1], grid, run->scratch_b, run->partial, error));
-    /* In voxels of the fixed image. */
-    double larger = cbrt(fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras)) /
-                              clv_matrix_determinant(CLV_MATRIX(run->fixed_grid.to_ras))));
-    for (int i = 0; i < 2; i++)
-        error->voxels[i] *= larger;
+    CLV_TRY(clv_invert_residual(run->ctx, fields[0], fields[1], grid, &run->fixed_grid, run->scratch_b,
+                                run->partial, error));
 end:
     return status;
 }
@@ -114,8 +110,8 @@ static int invert(clv_registration *run, const clv_request *held, int count, clv
             CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, fields[1]));
             run->inverse = fields[1];
         }
-        CLV_TRY(clv_invert_residual(run->ctx, run->u, run->inverse, &run->fixed_grid, fields[0], run->partial,
-                                    &error));
+        CLV_TRY(clv_invert_residual(run->ctx, run->u, run->inverse, &run->fixed_grid, &run->fixed_grid,
+                                    fields[0], run->partial, &error));
     }
     memcpy(result->inverse_error_voxels, error.voxels, sizeof error.voxels);
     memcpy(result->inverse_error_mm, error.mm, sizeof error.mm);

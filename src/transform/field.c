@@ -391,7 +391,8 @@ static int download(clvox_context *ctx, const clv_buffer *field, const clvox_gri
         c->to_part = voxels;
         CLV_TRY(pass(&(passage){.ctx = ctx, .field = field, .c = c, .voxels = voxels, .values = values}));
     }
-    for (size_t first = 0; first < voxels && (!values || own); first += c->count) {
+    const bool passed = values && !own;
+    for (size_t first = 0; first < voxels && !passed; first += c->count) {
         c->first = first;
         c->count = voxels - first < chunk ? voxels - first : chunk;
         if (field) {

@@ -28,20 +28,21 @@ int clv_invert_field(clvox_context *ctx, const clv_buffer *u, const clvox_grid *
     return clv_inverse(ctx, CLV_VECTORS_MM(u, grid->size, spacing), MOST_LOOKS, false, v);
 }
 
-int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
-                        const clvox_grid *grid, clv_buffer *scratch, clv_buffer *partial,
+int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v, const clvox_grid *grid,
+                        const clvox_grid *voxels, clv_buffer *scratch, clv_buffer *partial,
                         clv_inverse_error *out)
 {
     int status = CLVOX_OK;
-    double edge[3], frame[3][3];
+    double edge[3], voxel[3], frame[3][3];
     float reorient[2][3][3] = {{{0}}};
     clv_map map;
     clv_statistics s;
     clvox_grid_spacing(grid, edge);
+    clvox_grid_spacing(voxels, voxel);
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
     clv_field_frame(grid, frame);
     for (int i = 0; i < 3; i++) {
-        reorient[0][i][i] = 1 / spacing[i];
+        reorient[0][i][i] = 1 / (float)voxel[i];
         for (int j = 0; j < 3; j++)
             reorient[1][i][j] = (float)frame[i][j];
     }
@@ -87,7 +88,7 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
     if (status >= 0)
         status = clv_invert_field(ctx, u, &warp->grid, v);
     if (status >= 0 && residual_voxels) {
-        status = clv_invert_residual(ctx, u, v, &warp->grid, error, partial, &residual);
+        status = clv_invert_residual(ctx, u, v, &warp->grid, &warp->grid, error, partial, &residual);
         if (status >= 0)
             memcpy(residual_voxels, residual.voxels, sizeof residual.voxels);
     }

@@ -422,7 +422,7 @@ static void scaled_before(void **state)
     assert_ok(clvox_atlas(ctx, all.s, 3, NULL, &o, &want));
     for (int i = 0; i < 3; i++)
         assert_ok(clvox_atlas_scale(&all.s[i], &o, &scaled[i]));
-    for (int without = 0; without < 2; without++) {
+    for (int without = 0; without < 4; without++) { /* 3: all are scaled */
         for (int i = 0; i < 3; i++)
             all.s[i].scaled = i == without ? NULL : scaled[i];
         assert_ok(clvox_atlas(ctx, all.s, 3, NULL, &o, &r));
@@ -430,6 +430,9 @@ static void scaled_before(void **state)
         clvox_atlas_result_destroy(&r);
     }
     clvox_atlas_result_destroy(&want);
+    o.margin = 6;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "with other options"));
     for (int i = 0; i < 3; i++)
         clvox_atlas_scaled_destroy(&scaled[i]);
     clvox_volume *even = population_zeros(&all.own[0]->grid);

@@ -664,6 +664,14 @@ static void the_inverse_of_x_x_voxels_and_how_far(void **state)
                     1e-5 * r.inverse_error_mm[i]);
     assert_true(r.inverse_error_voxels[0] < .05 && largest < 1);
     clvox_register_result_destroy(&r);
+    /* At every other voxel, where nobody wants it. */
+    o.inverse = 0;
+    o.consistency = 1;
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    for (int i = 0; i < 2; i++)
+        assert_true(fabs(r.inverse_error_mm[i] - 2 * r.inverse_error_voxels[i]) <=
+                    1e-5 * r.inverse_error_mm[i]);
+    clvox_register_result_destroy(&r);
     pair_free(&p);
 }
 

@@ -72,6 +72,8 @@ static void noise_and_bright_voxels_are_none(void **state)
     domain_of(v, NULL, &domain);
     assert_box(&domain, box_first, box_last);
     v->data[n / 2] = NAN;
+    v->data[n / 3] = INFINITY;
+    v->data[n / 4] = -INFINITY;
     domain_of(v, NULL, &domain);
     assert_box(&domain, box_first, box_last);
     clvox_volume_destroy(&v);

@@ -168,23 +168,21 @@ static int write_one(void *user, size_t index, int worker)
                         {CLI_ATLAS_INVERSE, &j->map.inverse_warp},
                         {CLI_ATLAS_LOG_JACOBIAN, &j->log},
                         {CLI_ATLAS_OWN_LABELS, &j->map.labels}};
+    /* Its share, so that all files need no more scratch than one. */
+    const int before = clvox_threads_own((clvox_threads() + FILES_OF - 1) / FILES_OF);
     (void)worker;
     if (file[index].map == CLI_ATLAS_LOG_JACOBIAN && j->log)
         CLI_TRY(add_share(j->all, j->map.share, j->log));
     status = write_map(j, file[index].map, file[index].volume);
 end:
+    clvox_threads_own(before);
     return status;
 }
 
-/* Its files side by side, as a system takes the bytes of one file from one thread at a time; each by its
- * share of the threads, so that all need no more scratch than one. */
+/* Its files side by side, as a system takes the bytes of one file from one thread at a time. */
 static int write_all(job *j)
 {
-    const int threads = clvox_threads(),
-              before = clvox_threads_own(threads / FILES_OF > 1 ? threads / FILES_OF : 1);
-    const int status = clvox_parallel(FILES_OF, write_one, j);
-    clvox_threads_own(before);
-    return status;
+    return clvox_parallel(FILES_OF, write_one, j);
 }
 
 static void *work(void *user)

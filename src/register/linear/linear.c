@@ -176,10 +176,11 @@ static int turn(linear_stage *stage, linear_state *state)
 {
     linear_state turned[TURNS];
     int status = CLVOX_OK, count;
-    bool taken = true;
+    bool taken;
     CLV_TRY(linear_turned(stage, state, turned, TURNS, &count));
-    if (count > 0)
-        CLV_TRY(follow(stage, turned, count, false, state, &taken));
+    if (count == 0)
+        return CLVOX_OK;
+    CLV_TRY(follow(stage, turned, count, false, state, &taken));
     if (!taken)
         stage->run->suspicions |= CLVOX_SUSPECT_TURNED;
 end:

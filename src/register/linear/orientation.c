@@ -165,6 +165,8 @@ int linear_rolled(linear_stage *stage, const linear_state *state, double margin,
     if (!states)
         return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     count = linear_list_rolled(CLV_MATRIX3(stage->fixed.covariance), state, states);
+    if (count == 0)
+        goto end;
     CLV_TRY(improve(stage, &climb, states, &count, &here));
     linear_weigh_stretch(states, count);
     linear_weigh_stretch(&here, 1);
