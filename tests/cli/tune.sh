@@ -23,8 +23,8 @@ grep -q 'wisdom: ' log/err && complain "it names a file that it did not write"
 mv kept.txt w.txt
 
 begin "another one is added; nothing but the table without --no-wisdom"
-exits 0 tune --kernel tensor_links
-[ "$(kept)" = 'copy tensor_links ' ] || complain "not both are kept: $(kept)"
+exits 0 tune --kernel patch_pairs
+[ "$(kept)" = 'copy patch_pairs ' ] || complain "not both are kept: $(kept)"
 cp w.txt before.txt
 exits 0 tune --kernel copy --no-wisdom; prints '^copy  *'
 cmp -s w.txt before.txt || complain "--no-wisdom changed the file"
@@ -66,7 +66,7 @@ cp w.txt damaged.txt
 exits 0 tune --kernel copy; says 'w.txt is damaged: kept as .*w.txt.old, '
 [ "$(kept)" = 'copy ' ] || complain "not copy alone is kept: $(kept)"
 cmp -s w.txt.old damaged.txt || complain "the damaged file was not kept"
-exits 0 tune --kernel tensor_links
+exits 0 tune --kernel patch_pairs
 grep -q 'kept as' log/err && complain "a whole file was put aside"
 sed 's/wisdom 2/wisdom 1/' before.txt > w.txt
 cp w.txt later.txt
@@ -108,7 +108,7 @@ exits 1 env CLVOX_KERNEL_DIR="$work/cl" "$program" tune -q --size 12 --seconds 0
 one_sentence; says 'copy'
 cmp -s w.txt before.txt || complain "a wrong kernel changed the file"
 exits 1 env CLVOX_KERNEL_DIR="$work/cl" "$program" tune --size 12 --seconds 0.001 --kernel copy \
-    --kernel tensor_links --json log/w.txt
+    --kernel patch_pairs --json log/w.txt
 says 'is logged in log/w.txt'; says 'tune: copy'
 json log/w.txt '"copy" in j["error"] and isinstance(j["tune"], list)'
 
