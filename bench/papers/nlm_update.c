@@ -15,12 +15,12 @@ typedef struct update {
     bench_band *b;
     clv_nlm_graph graph;
     size_t voxels;
-    clv_buffer *weights, *sums, *matrix, *estimates, *rows, *places, *index, *out, *partial, *state;
+    clv_buffer *weights, *sums, *matrix, *estimates, *ends, *places, *index, *out, *partial, *state;
 } update;
 
 static void release(update *u)
 {
-    clv_buffer **all[] = {&u->weights, &u->sums,  &u->matrix, &u->estimates, &u->rows,
+    clv_buffer **all[] = {&u->weights, &u->sums,  &u->matrix, &u->estimates, &u->ends,
                           &u->places,  &u->index, &u->out,    &u->partial,   &u->state};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(all[i]);
@@ -36,17 +36,24 @@ static int create(bench_band *b, update *u)
     const struct {
         clv_buffer **buffer;
         size_t words;
-    } all[] = {{&u->weights, count * BENCH_MOST}, {&u->sums, 2 * count}, {&u->matrix, matrix},
-               {&u->estimates, matrix}, {&u->rows, (size_t)n[1] * (size_t)n[2]}, {&u->places, count},
-               {&u->index, voxels}, {&u->out, voxels}, {&u->partial, CLV_REDUCE_PARTIALS}, {&u->state, 4}};
+    } all[] = {{&u->weights, count * BENCH_MOST},
+               {&u->sums, 2 * count},
+               {&u->matrix, matrix},
+               {&u->estimates, matrix},
+               {&u->ends, clv_nlm_parts_bytes(n) / 4},
+               {&u->places, count},
+               {&u->index, voxels},
+               {&u->out, voxels},
+               {&u->partial, CLV_REDUCE_PARTIALS},
+               {&u->state, 4}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         CLV_TRY(clv_buffer_create(b->ctx, all[i].words * 4, "bench data", all[i].buffer));
-    CLV_TRY(clv_nlm_band_count(b->ctx, &b->patches.phi, BENCH_HALF_BAND, u->rows, &found));
+    CLV_TRY(clv_nlm_band_count(b->ctx, &b->patches.phi, BENCH_HALF_BAND, u->ends, &found));
     if (found != b->patches.count) {
         status = bench_wrong(b->ctx, "band", "%d voxels should be %d", found, b->patches.count);
         goto end;
     }
-    CLV_TRY(clv_nlm_band_list(b->ctx, &b->patches.phi, BENCH_HALF_BAND, u->rows, u->places, u->index));
+    CLV_TRY(clv_nlm_band_list(b->ctx, &b->patches.phi, BENCH_HALF_BAND, u->ends, u->places, u->index));
     CLV_TRY(clv_nlm_patches_gather(b->ctx, &b->patches, u->matrix));
     CLV_TRY(clv_buffer_copy(b->ctx, b->phi, 0, u->out, 0, voxels * 4));
     u->graph = (clv_nlm_graph){u->places, b->neighbours, u->weights, b->patches.count, BENCH_MOST};

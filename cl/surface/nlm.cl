@@ -9,8 +9,12 @@
 
 /* ---- the band ----------------------------------------------------------- */
 
-/* The band is listed by chunks of CHUNK voxels: a work-group each, on CPU devices a work-item. */
+/* The band is listed by chunks of CHUNK voxels: a work-group each, with a word of bits a work-item; on CPU
+ * devices a work-item each. */
 #ifdef CHUNK
+#if TILE_X > 1 && CHUNK != 32 * TILE_X
+#error a work-item has the bits of 32 voxels of its chunk
+#endif
 #if TILE_X > 1
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 nlm_count(__global const float *phi, int n, float delta, __global int *ends)
@@ -64,13 +68,12 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_ends(__glo
  * each voxel, -1 outside. */
 #ifdef CHUNK
 #if TILE_X > 1
-#define WORDS (CHUNK / 32) /* one a work-item */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 nlm_list(__global const float *phi, int n, float delta, __global const int *ends, __global int *band,
          __global int *index)
 {
-    __local uint bits[WORDS];
-    __local int before[WORDS], cell[2 * WORDS];
+    __local uint bits[TILE_X];
+    __local int before[TILE_X], cell[2 * TILE_X];
     int lane = get_local_id(0), chunk = get_group_id(0), first = chunk * CHUNK, count = min(CHUNK, n - first);
     int begin = chunk > 0 ? ends[chunk - 1] : 0, all;
     if (begin == ends[chunk]) {
@@ -84,7 +87,7 @@ nlm_list(__global const float *phi, int n, float delta, __global const int *ends
         if (fabs(phi[first + k]) <= delta)
             atomic_or(&bits[k / 32], 1u << k % 32);
     barrier(CLK_LOCAL_MEM_FENCE);
-    before[lane] = begin + sums_before(popcount(bits[lane]), cell, lane, WORDS, &all);
+    before[lane] = begin + sums_before(popcount(bits[lane]), cell, lane, TILE_X, &all);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = lane; k < count; k += TILE_X) {
         uint word = bits[k / 32], own = 1u << k % 32;
@@ -198,9 +201,9 @@ __kernel void nlm_residual(__global float *patches, int count, int radius, int s
 }
 
 /* The same for CPU devices: the ten functions on the samples once for MARCH patches, then eight
- * samples at a time. */
+ * samples at a time. MOST_STRIDE: that of the widest patches. */
+#ifdef MOST_STRIDE
 #define FUNCTIONS 10
-#define MOST_STRIDE 736 /* of CLV_NLM_WIDEST */
 
 static inline float sum8(float8 v)
 {
@@ -262,6 +265,7 @@ __kernel void nlm_residual_runs(__global float *patches, int count, int radius, 
         }
     }
 }
+#endif
 
 /* Takes from each patch the plane c + x.d that is nearest to it (planes: d, c)
  * and leaves the rest in its row; in tiles, without the zeros behind, the rest

@@ -87,7 +87,7 @@ int clv_denoise_shift(clv_denoise *run, clv_buffer *phi, double want, double *sh
     const clv_image image = clv_denoise_image(run, phi);
     double cells, inner = 0, outer = 0, at_inner, at_outer;
     *shift = 0;
-    CLV_TRY(clv_nlm_volume(run->ctx, &image, 0, run->rows, &cells));
+    CLV_TRY(clv_nlm_volume(run->ctx, &image, 0, run->parts, &cells));
     const double enough = 2e-6 * want + 1e-4;
     at_inner = at_outer = cells - want;
     if (fabs(at_inner) <= enough)
@@ -96,14 +96,14 @@ int clv_denoise_shift(clv_denoise *run, clv_buffer *phi, double want, double *sh
         inner = outer;
         at_inner = at_outer;
         outer = fmin(step, 1) * (at_inner < 0 ? 1 : -1);
-        CLV_TRY(clv_nlm_volume(run->ctx, &image, (float)outer, run->rows, &cells));
+        CLV_TRY(clv_nlm_volume(run->ctx, &image, (float)outer, run->parts, &cells));
         at_outer = cells - want;
     }
     *shift = outer;
     /* Regula falsi; the end that stays counts half (Illinois). */
     for (int i = 0; i < MOST_STEPS && at_inner * at_outer < 0 && fabs(outer - inner) > 1e-6; i++) {
         double s = outer - at_outer * (outer - inner) / (at_outer - at_inner);
-        CLV_TRY(clv_nlm_volume(run->ctx, &image, (float)s, run->rows, &cells));
+        CLV_TRY(clv_nlm_volume(run->ctx, &image, (float)s, run->parts, &cells));
         *shift = s;
         if (fabs(cells - want) <= enough)
             break;
@@ -306,7 +306,7 @@ static int one_round(clv_denoise *run, int round)
     clv_nlm_graph graph;
     const clv_image phi = clv_denoise_image(run, run->phi);
     double mark = clv_seconds();
-    CLV_TRY(clv_nlm_band_count(run->ctx, &phi, b->delta, run->rows, &run->count));
+    CLV_TRY(clv_nlm_band_count(run->ctx, &phi, b->delta, run->parts, &run->count));
     if (run->count < 1) {
         status =
             clvox_fail(CLVOX_ERROR_DATA, "no voxel lies within %g voxels of the surface", (double)b->delta);
@@ -318,7 +318,7 @@ static int one_round(clv_denoise *run, int round)
         requests = 0;
         goto end;
     }
-    CLV_TRY(clv_nlm_band_list(run->ctx, &phi, b->delta, run->rows, run->band, run->index));
+    CLV_TRY(clv_nlm_band_list(run->ctx, &phi, b->delta, run->parts, run->band, run->index));
     r->seconds_update += clv_seconds() - mark;
     r->band_voxels = run->count;
     r->neighbours = run->count - 1 < run->most ? run->count - 1 : run->most;
@@ -353,7 +353,7 @@ static int polish(clv_denoise *run, int radius, double scale)
     clv_request list[CLV_DENOISE_REQUESTS];
     double mark = clv_seconds(), edge = 2 * radius + 1, samples = edge * edge * edge;
     const clv_image phi = clv_denoise_image(run, run->phi);
-    CLV_TRY(clv_nlm_band_count(run->ctx, &phi, b->delta, run->rows, &run->count));
+    CLV_TRY(clv_nlm_band_count(run->ctx, &phi, b->delta, run->parts, &run->count));
     if (run->count < 1 || run->count > INT_MAX / clv_nlm_stride(radius))
         return CLVOX_OK;
     requests = clv_denoise_list_polish(run, radius, list);
@@ -362,7 +362,7 @@ static int polish(clv_denoise *run, int radius, double scale)
         requests = 0;
         goto end;
     }
-    CLV_TRY(clv_nlm_band_list(run->ctx, &phi, b->delta, run->rows, run->band, run->index));
+    CLV_TRY(clv_nlm_band_list(run->ctx, &phi, b->delta, run->parts, run->band, run->index));
     const clv_patches patches = {.phi = phi, .band = run->band, .count = run->count, .radius = radius};
     const clv_nlm_matrix matrix = {run->matrix, run->count, radius};
     CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
@@ -411,7 +411,7 @@ static int finish(clv_denoise *run)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, (size_t)b->n * sizeof(float)));
     CLV_TRY(clv_denoise_place(run, phi));
-    CLV_TRY(clv_nlm_volume(run->ctx, &image, 0, run->rows, &cells));
+    CLV_TRY(clv_nlm_volume(run->ctx, &image, 0, run->parts, &cells));
     for (int i = 0; i < b->n; i++)
         if (fabsf(run->start[i]) <= 1) {
             double move = fabs((double)phi[i] - (double)run->start[i]);
@@ -463,7 +463,7 @@ static int work(clv_denoise *run)
     CLV_TRY(redistance(run, false));
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, run->start, bytes));
     const clv_image image = clv_denoise_image(run, run->phi);
-    CLV_TRY(clv_nlm_volume(run->ctx, &image, 0, run->rows, &run->volume));
+    CLV_TRY(clv_nlm_volume(run->ctx, &image, 0, run->parts, &run->volume));
     for (int round = 0; round < rounds_for(run); round++)
         CLV_TRY(one_round(run, round));
     if (o->update == CLVOX_DENOISE_PATCHES) {

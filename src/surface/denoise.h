@@ -32,7 +32,7 @@ typedef struct clv_denoise {
     double volume; /* cells inside, to be kept */
     double shift;  /* of the level set so far, outward */
     /* Of the box. */
-    clv_buffer *phi, *other, *index, *rows, *scratch, *partial, *state;
+    clv_buffer *phi, *other, *index, *parts, *scratch, *partial, *state;
     /* Of a round's band. */
     int count, most;
     clv_buffer *band, *neighbours, *weights, *matrix, *estimates, *sums, *search;

@@ -211,7 +211,7 @@ int clv_denoise_list_box(clv_denoise *run, clv_request *list)
     list[count++] = (clv_request){&run->phi, volume, "level set"};
     list[count++] = (clv_request){&run->other, volume, "re-distanced level set"};
     list[count++] = (clv_request){&run->index, volume, "places in the band"};
-    list[count++] = (clv_request){&run->rows, clv_nlm_rows_bytes(run->box.size), "rows of the band"};
+    list[count++] = (clv_request){&run->parts, clv_nlm_parts_bytes(run->box.size), "parts of the band"};
     list[count++] = (clv_request){&run->scratch, clv_redistance_bytes(run->box.size),
                                   "scratch of re-distancing"};
     list[count++] = (clv_request){&run->partial, CLV_REDUCE_PARTIALS * sizeof(float), "partial sums"};

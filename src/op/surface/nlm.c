@@ -22,29 +22,29 @@ LINE(step, "nlm_step", "nlm_step", 64);
 LINE(scatter, "nlm_scatter", "nlm_scatter", 1024);
 LINE(overlap, "nlm_overlap", "nlm_overlap", 64);
 
-/* A work-group a chunk of the volume, with a work-item for each 32 of its voxels; on CPU devices a
- * work-item a chunk. */
-enum { CHUNK_VOXELS = 4096 };
+/* Voxels of a chunk: a work-group, with a work-item for each 32 of them; on CPU devices a work-item. */
+#define CHUNK 4096
+enum { WORDS = CHUNK / 32 };
 #define CHUNKS(symbol, role, kernel, bytes)          \
     static const clv_variant symbol##_variants[] = { \
         {.name = "group",                            \
          .function = kernel,                         \
-         .defines = "-DCHUNK=4096",                  \
+         .defines = "-DCHUNK=" CLV_TEXT(CHUNK),      \
          .group = {1, 1, 1},                         \
          .devices = CLV_ON_GPU,                      \
          .fixed_bytes = bytes,                       \
-         .tiles = {{128, 1, 1, 1}}},                 \
+         .tiles = {{WORDS, 1, 1, 1}}},               \
         {.name = "run",                              \
          .function = kernel,                         \
-         .defines = "-DCHUNK=4096",                  \
+         .defines = "-DCHUNK=" CLV_TEXT(CHUNK),      \
          .group = {1, 1, 1},                         \
          .devices = CLV_ON_CPU,                      \
          .tiles = {{1, 1, 1, 1}}},                   \
     };                                               \
     const clv_entry clv_entry_nlm_##symbol = {"surface/nlm", role, symbol##_variants, 2, NULL}
 
-CHUNKS(count, "nlm_count", "nlm_count", 4);
-CHUNKS(band, "nlm_band", "nlm_list", 2048);
+CHUNKS(count, "nlm_count", "nlm_count", sizeof(int32_t));
+CHUNKS(band, "nlm_band", "nlm_list", 4 * WORDS * sizeof(int32_t)); /* bits, sums before, a scan's two */
 
 static const clv_variant ends_variants[] = {
     {.name = "group",
@@ -73,6 +73,11 @@ static const clv_variant volume_variants[] = {
 };
 const clv_entry clv_entry_nlm_volume = {"surface/nlm", "nlm_volume", volume_variants, 2, NULL};
 
+/* Floats of a patch's row, and of the widest one. */
+#define STRIDE_OF(edge) (((edge) * (edge) * (edge) + 31) / 32 * 32)
+#define MOST_STRIDE 736
+_Static_assert(MOST_STRIDE == STRIDE_OF(2 * CLV_NLM_WIDEST + 1), "the row of the widest patches");
+
 static const clv_variant residual_variants[] = {
     {.name = "lanes",
      .function = "nlm_residual",
@@ -81,6 +86,7 @@ static const clv_variant residual_variants[] = {
      .tiles = {{64, 1, 1, 1}}},
     {.name = "runs",
      .function = "nlm_residual_runs",
+     .defines = "-DMOST_STRIDE=" CLV_TEXT(MOST_STRIDE),
      .item = {CLV_MARCH},
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 64}}},
@@ -120,34 +126,34 @@ const clv_entry clv_entry_nlm_average = {"surface/nlm", "nlm_average", average_v
 
 static int chunks_of(const int size[3])
 {
-    return (int)(((size_t)size[0] * (size_t)size[1] * (size_t)size[2] + CHUNK_VOXELS - 1) / CHUNK_VOXELS);
+    return (int)(((size_t)size[0] * (size_t)size[1] * (size_t)size[2] + CHUNK - 1) / CHUNK);
 }
 
-size_t clv_nlm_rows_bytes(const int size[3])
+size_t clv_nlm_parts_bytes(const int size[3])
 {
     const int rows = size[1] * size[2], chunks = chunks_of(size);
     return (size_t)(rows > chunks ? rows : chunks) * sizeof(int32_t);
 }
 
-int clv_nlm_band_count(clvox_context *ctx, const clv_image *phi, float delta, clv_buffer *rows, int *count)
+int clv_nlm_band_count(clvox_context *ctx, const clv_image *phi, float delta, clv_buffer *ends, int *count)
 {
     int status = CLVOX_OK, n = (int)clv_image_voxels(phi);
-    const clv_kernel *kernel, *ends;
+    const clv_kernel *counted, *summed;
     const int line[3] = {chunks_of(phi->size), 1, 1};
     int32_t all;
     *count = 0;
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_count, NULL, line, 0, &kernel));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_ends, NULL, line, 0, &ends));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * n, CLV_BUF(phi->buffer), CLV_INT(n), CLV_FLOAT(delta),
-                       CLV_BUF(rows)));
-    CLV_TRY(CLV_LAUNCH(ctx, ends, line, 8.0 * line[0], CLV_BUF(rows), CLV_INT(line[0])));
-    CLV_TRY(clv_buffer_read(ctx, rows, ((size_t)line[0] - 1) * sizeof all, &all, sizeof all));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_count, NULL, line, 0, &counted));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_ends, NULL, line, 0, &summed));
+    CLV_TRY(CLV_LAUNCH(ctx, counted, line, 4.0 * n, CLV_BUF(phi->buffer), CLV_INT(n), CLV_FLOAT(delta),
+                       CLV_BUF(ends)));
+    CLV_TRY(CLV_LAUNCH(ctx, summed, line, 8.0 * line[0], CLV_BUF(ends), CLV_INT(line[0])));
+    CLV_TRY(clv_buffer_read(ctx, ends, ((size_t)line[0] - 1) * sizeof all, &all, sizeof all));
     *count = all;
 end:
     return status;
 }
 
-int clv_nlm_band_list(clvox_context *ctx, const clv_image *phi, float delta, const clv_buffer *rows,
+int clv_nlm_band_list(clvox_context *ctx, const clv_image *phi, float delta, const clv_buffer *ends,
                       clv_buffer *band, clv_buffer *index)
 {
     int status = CLVOX_OK, n = (int)clv_image_voxels(phi);
@@ -155,7 +161,7 @@ int clv_nlm_band_list(clvox_context *ctx, const clv_image *phi, float delta, con
     const int line[3] = {chunks_of(phi->size), 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_band, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 8.0 * n, CLV_BUF(phi->buffer), CLV_INT(n), CLV_FLOAT(delta),
-                       CLV_BUF(rows), CLV_BUF(band), CLV_BUF(index)));
+                       CLV_BUF(ends), CLV_BUF(band), CLV_BUF(index)));
 end:
     return status;
 }
@@ -164,8 +170,7 @@ end:
 
 int clv_nlm_stride(int radius)
 {
-    int edge = 2 * radius + 1;
-    return (edge * edge * edge + 31) / 32 * 32;
+    return STRIDE_OF(2 * radius + 1);
 }
 
 static int check_matrix(int count, int radius)
@@ -378,7 +383,7 @@ int clv_nlm_overlap(clvox_context *ctx, const clv_nlm_matrix *matrix, const clv_
 
 /* ---- volume ------------------------------------------------------------- */
 
-int clv_nlm_volume(clvox_context *ctx, const clv_image *phi, float level, clv_buffer *rows, double *cells)
+int clv_nlm_volume(clvox_context *ctx, const clv_image *phi, float level, clv_buffer *parts, double *cells)
 {
     int status = CLVOX_OK, planes = phi->size[2] - 1;
     const clv_kernel *kernel;
@@ -395,8 +400,8 @@ int clv_nlm_volume(clvox_context *ctx, const clv_image *phi, float level, clv_bu
     if (!sums)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(CLV_LAUNCH(ctx, kernel, ((const int[3]){many, 1, 1}), 4.0 * size[0] * size[1] * size[2],
-                       CLV_BUF(phi->buffer), SIZE4(size), CLV_FLOAT(level), CLV_BUF(rows)));
-    CLV_TRY(clv_buffer_read(ctx, rows, 0, sums, bytes));
+                       CLV_BUF(phi->buffer), SIZE4(size), CLV_FLOAT(level), CLV_BUF(parts)));
+    CLV_TRY(clv_buffer_read(ctx, parts, 0, sums, bytes));
     for (int r = 0; r < many; r++)
         *cells += (double)sums[r];
 end:

@@ -9,15 +9,15 @@
  * and so is every length below; sizes are such that count * stride of the
  * patches stays below 2^31. All sums have a fixed order. */
 
-/* Bytes of `rows`, which the band and the volume of a grid take. */
-size_t clv_nlm_rows_bytes(const int size[3]);
-/* The band |phi| <= delta. count: its voxels; rows then says where those of each part of the grid
+/* Bytes of scratch for a grid: what the band (`ends`) and the volume (`parts`) take. */
+size_t clv_nlm_parts_bytes(const int size[3]);
+/* The band |phi| <= delta. count: its voxels; ends then says where those of each chunk of the grid
  * end. Blocking. */
-int clv_nlm_band_count(clvox_context *ctx, const clv_image *phi, float delta, clv_buffer *rows, int *count);
-/* With rows from above: band (int32, count) holds the linear indices of its
+int clv_nlm_band_count(clvox_context *ctx, const clv_image *phi, float delta, clv_buffer *ends, int *count);
+/* With ends from above: band (int32, count) holds the linear indices of its
  * voxels, ascending; index (int32, a voxel each) the place of a voxel in band, -1
  * for those outside. */
-int clv_nlm_band_list(clvox_context *ctx, const clv_image *phi, float delta, const clv_buffer *rows,
+int clv_nlm_band_list(clvox_context *ctx, const clv_image *phi, float delta, const clv_buffer *ends,
                       clv_buffer *band, clv_buffer *index);
 
 /* Floats of a patch in the matrix of patches: (2 radius + 1)^3 rounded up. */
@@ -115,8 +115,8 @@ int clv_nlm_overlap(clvox_context *ctx, const clv_nlm_matrix *matrix, const clv_
                     const clv_buffer *index, clv_buffer *sums, const clv_image *phi);
 
 /* How many cells between voxel centres lie below level, in cells: exact for phi
- * linear on six tetrahedra a cell. rows as above. Blocking. */
-int clv_nlm_volume(clvox_context *ctx, const clv_image *phi, float level, clv_buffer *rows, double *cells);
+ * linear on six tetrahedra a cell. parts: scratch. Blocking. */
+int clv_nlm_volume(clvox_context *ctx, const clv_image *phi, float level, clv_buffer *parts, double *cells);
 
 extern const clv_entry clv_entry_nlm_average;
 extern const clv_entry clv_entry_nlm_band;

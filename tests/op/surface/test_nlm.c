@@ -23,7 +23,7 @@ typedef struct problem {
     float *phi, *distances;
     int *band, *index, *neighbours;
     double *weights;
-    clv_buffer *d_phi, *d_rows, *d_band, *d_index, *d_neighbours, *d_distances, *d_weights, *d_sums;
+    clv_buffer *d_phi, *d_parts, *d_band, *d_index, *d_neighbours, *d_distances, *d_weights, *d_sums;
     clv_buffer *d_matrix;
 } problem;
 
@@ -63,7 +63,7 @@ static void make(problem *p, const setup *s)
                 p->weights[k] = ref_nlm_weight(size, edges, p->band[j], p->band[p->neighbours[k]],
                                                (double)p->distances[k], C1, (double)c2_of(p));
     p->d_phi = harness_upload(ctx, p->phi, n * sizeof(float));
-    p->d_rows = harness_output(ctx, clv_nlm_rows_bytes(size));
+    p->d_parts = harness_output(ctx, clv_nlm_parts_bytes(size));
     p->d_band = harness_upload(ctx, p->band, count * sizeof(int) + 4);
     p->d_index = harness_upload(ctx, p->index, n * sizeof(int));
     p->d_neighbours = harness_upload(ctx, p->neighbours, pairs * sizeof(int) + 4);
@@ -75,7 +75,7 @@ static void make(problem *p, const setup *s)
 
 static void release(problem *p)
 {
-    clv_buffer **buffers[] = {&p->d_phi, &p->d_rows, &p->d_band, &p->d_index, &p->d_neighbours,
+    clv_buffer **buffers[] = {&p->d_phi,       &p->d_parts,   &p->d_band, &p->d_index, &p->d_neighbours,
                               &p->d_distances, &p->d_weights, &p->d_sums, &p->d_matrix};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         clv_buffer_destroy(buffers[i]);
@@ -140,10 +140,10 @@ static void run_band(problem *p)
     const clv_image image = image_of(size, d_phi);
     clv_buffer *d_band = harness_output(ctx, (size_t)want * sizeof(int) + 4);
     clv_buffer *d_index = harness_output(ctx, n * sizeof(int));
-    assert_that(clv_nlm_band_count(ctx, &image, p->s->delta, p->d_rows, &count) == CLVOX_OK, "%s",
+    assert_that(clv_nlm_band_count(ctx, &image, p->s->delta, p->d_parts, &count) == CLVOX_OK, "%s",
                 clvox_message());
     assert_that(count == want, "%d voxels, not %d", count, want);
-    assert_int_equal(clv_nlm_band_list(ctx, &image, p->s->delta, p->d_rows, d_band, d_index), CLVOX_OK);
+    assert_int_equal(clv_nlm_band_list(ctx, &image, p->s->delta, p->d_parts, d_band, d_index), CLVOX_OK);
     harness_download(ctx, d_band, got, (size_t)want * sizeof(int));
     assert_true(memcmp(got, band, (size_t)want * sizeof(int)) == 0);
     harness_download(ctx, d_index, got, n * sizeof(int));
@@ -443,7 +443,7 @@ static void run_volume(problem *p)
     double cells;
     const clv_image image = image_of(p->s->size, p->d_phi);
     for (int i = -1; i <= 1; i++) {
-        assert_int_equal(clv_nlm_volume(ctx, &image, .3f * (float)i, p->d_rows, &cells), CLVOX_OK);
+        assert_int_equal(clv_nlm_volume(ctx, &image, .3f * (float)i, p->d_parts, &cells), CLVOX_OK);
         double want = ref_nlm_volume(p->phi, p->s->size, (double)(.3f * (float)i));
         assert_that(fabs(cells - want) <= 1e-4 * (1 + want), "%g cells, not %g", cells, want);
     }
@@ -461,11 +461,11 @@ static void known_volumes(void **state)
     size_t n = EDGE * EDGE * EDGE;
     float *phi = room(n, sizeof(float));
     double cells;
-    clv_buffer *rows = harness_output(ctx, clv_nlm_rows_bytes(size));
+    clv_buffer *parts = harness_output(ctx, clv_nlm_parts_bytes(size));
     for (int i = 0; i < 3; i++) {
         clv_buffer *b = harness_upload(ctx, cell[i], sizeof cell[i]);
         const clv_image image = image_of(small, b);
-        assert_int_equal(clv_nlm_volume(ctx, &image, 0, rows, &cells), CLVOX_OK);
+        assert_int_equal(clv_nlm_volume(ctx, &image, 0, parts, &cells), CLVOX_OK);
         assert_that(fabs(cells - want[i]) < 1e-6, "cell %d: %g, not %g", i, cells, want[i]);
         clv_buffer_destroy(&b);
     }
@@ -476,11 +476,11 @@ static void known_volumes(void **state)
     }
     clv_buffer *b = harness_upload(ctx, phi, n * sizeof(float));
     const clv_image image = image_of(size, b);
-    assert_int_equal(clv_nlm_volume(ctx, &image, .2f, rows, &cells), CLVOX_OK);
+    assert_int_equal(clv_nlm_volume(ctx, &image, .2f, parts, &cells), CLVOX_OK);
     double ball = 4. / 3 * 3.14159265 * 15.5 * 15.5 * 15.5;
     assert_that(fabs(cells / ball - 1) < 3e-3, "ball of %g cells, not %g", cells, ball);
     clv_buffer_destroy(&b);
-    clv_buffer_destroy(&rows);
+    clv_buffer_destroy(&parts);
     free(phi);
 }
 
@@ -526,7 +526,7 @@ static const struct {
     const char *name;
 } runs[] = {
     {&clv_entry_nlm_count, BAND, "voxels of the band"},
-    {&clv_entry_nlm_ends, BAND, "where rows end in the band"},
+    {&clv_entry_nlm_ends, BAND, "where chunks end in the band"},
     {&clv_entry_nlm_band, BAND, "the band"},
     {&clv_entry_nlm_plane, PLANES, "planes"},
     {&clv_entry_nlm_plane_means, PLANE_MEANS, "means of planes"},
