@@ -10,8 +10,9 @@ typedef struct setup {
 } setup;
 
 static const setup setups[] = {
-    {{1, 1, 1}, 1, 3, 2}, {{2, 5, 3}, 2, 4, .7f},   {{1, 7, 6}, 2, 5, .6f},  {{11, 9, 1}, 3, 7, .5f},
-    {{5, 3, 4}, 1, 70, 2}, {{9, 7, 8}, 2, 16, .8f}, {{23, 17, 13}, 2, 20, .5f}, {{12, 10, 11}, 3, 9, .4f},
+    {{1, 1, 1}, 1, 3, 2},       {{2, 5, 3}, 2, 4, .7f},    {{1, 7, 6}, 2, 5, .6f},
+    {{11, 9, 1}, 3, 7, .5f},    {{5, 3, 4}, 1, 70, 2},     {{9, 7, 8}, 2, 16, .8f},
+    {{23, 17, 13}, 2, 20, .5f}, {{12, 10, 11}, 3, 9, .4f}, {{11, 10, 12}, CLV_NLM_WIDEST, 6, .3f},
 };
 
 static const float edges[3] = {1, 1.25f, 2};
@@ -293,7 +294,7 @@ static void run_planes(problem *p)
 static void run_polish(problem *p)
 {
     size_t count = (size_t)p->count, stride = (size_t)p->stride;
-    double *want = room(stride * count, sizeof(double)), quadratic[343];
+    double *want = room(stride * count, sizeof(double)), quadratic[9 * 9 * 9];
     clv_patches patches = patches_of(p);
     const clv_nlm_matrix matrix = matrix_of(p);
     float scale = .3f * (float)p->samples;
@@ -484,6 +485,22 @@ static void known_volumes(void **state)
     free(phi);
 }
 
+/* More chunks than a work-group of the kernel that sums them has work-items, some of them empty. */
+static void many_chunks(void **state)
+{
+    (void)state;
+    const setup s = {.size = {164, 163, 161}, .delta = .4f};
+    problem p = {.s = &s, .n = s.size[0] * s.size[1] * s.size[2]};
+    p.phi = room((size_t)p.n, sizeof(float));
+    harness_random(p.phi, (size_t)p.n, 7, -1.5f, 1.5f);
+    for (int i = 0; i < p.n; i++)
+        if (i / 30000 % 3 == 1)
+            p.phi[i] = 2;
+    p.d_parts = harness_output(ctx, clv_nlm_parts_bytes(s.size));
+    run_band(&p);
+    release(&p);
+}
+
 enum { BAND, PATCHES, PLANES, PLANE_MEANS, RESIDUAL, WEIGHTS, ENERGY, STEP, AVERAGE, VOLUME };
 
 static void run(problem *p, int what)
@@ -570,7 +587,11 @@ int main(void)
         make(&shared.problems[i], &setups[i]);
     for (size_t r = 0; r < sizeof runs / sizeof *runs; r++)
         harness_cases(runs[r].entry, all_problems, TEST_AT(runs[r].what), runs[r].name);
-    if (count == SETUPS)
+    if (count == SETUPS) {
+        const clv_entry *const listing[] = {&clv_entry_nlm_count, &clv_entry_nlm_ends, &clv_entry_nlm_band};
+        for (size_t k = 0; k < sizeof listing / sizeof *listing; k++)
+            harness_cases(listing[k], many_chunks, NULL, 0, "many chunks");
         test_case(known_volumes, "known volumes");
+    }
     return test_run("nlm", tear_down);
 }
