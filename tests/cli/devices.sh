@@ -13,11 +13,25 @@ exits 0 clvox devices --json log/d.json; json log/d.json 'sum(d["default"] for d
 
 begin "PoCL starts as many threads as this process may use processors"
 one=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
-if taskset -c "$one" true 2> /dev/null && [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]; then
+# units FILE: of PoCL's device, and how many others there are, by the log of `clvox devices`
+units() {
+    python3 -c 'import json, sys
+devices = json.load(open(sys.argv[1]))["devices"]
+units = [d["compute_units"] for d in devices if d["platform"] == "Portable Computing Language"]
+print(*units or ["none"], "and", len(devices) - len(units))' "$1"
+}
+all=$(units log/d.json)
+if [ "${all% and *}" = none ]; then
+    skips 'PoCL is not installed'
+elif ! taskset -c "$one" true 2> /dev/null; then
+    skips 'taskset may not choose processors'
+elif [ "$(getconf _NPROCESSORS_ONLN)" = 1 ]; then
+    skips 'the machine has one processor'
+else
     exits 0 env -u POCL_MAX_PTHREAD_COUNT -u POCL_CPU_MAX_CU_COUNT taskset -c "$one" "$program" devices --json log/one.json
-    json log/one.json 'all(d["compute_units"] == 1 for d in j["devices"] if d["platform"] == "Portable Computing Language")'
+    [ "$(units log/one.json)" = "1 and ${all#* and }" ] || complain "on one processor PoCL has units: $(units log/one.json)"
     exits 0 env POCL_CPU_MAX_CU_COUNT= POCL_MAX_PTHREAD_COUNT=2 taskset -c "$one" "$program" devices --json log/two.json
-    json log/two.json 'all(d["compute_units"] == 2 for d in j["devices"] if d["platform"] == "Portable Computing Language")'
+    [ "$(units log/two.json)" = "2 and ${all#* and }" ] || complain "where the environment says 2 PoCL has units: $(units log/two.json)"
 fi
 
 begin "devices -v: limits, and every variant of every kernel"
@@ -32,9 +46,15 @@ json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["copy"]'
 
 begin "no OpenCL driver at all is one sentence"
 mkdir none
-if unshare -rm mount -t tmpfs none /sys 2> /dev/null; then # PoCL would end the program where /sys names no processors
-    exits 1 unshare -rm sh -c 'mount -t tmpfs none /sys && exec "$0" devices' "$program"; silent; one_sentence; says 'mount -t sysfs'
-fi
 exits 1 env OCL_ICD_VENDORS="$work/none" "$program" devices; one_sentence; silent; says 'install'
 exits 1 env OCL_ICD_VENDORS="$work/none" "$program" apply -i k.nii -r k.nii -o y.nii; one_sentence; absent y.nii
+
+begin "PoCL where /sys names no processors, as it would end the program there, is one sentence"
+if [ "${all% and *}" = none ] || [ "${all#* and }" != 0 ]; then
+    skips 'PoCL is not the only driver'
+elif ! unshare -rm mount -t tmpfs none /sys 2> /dev/null; then
+    skips 'no file system may be mounted on /sys'
+else
+    exits 1 unshare -rm sh -c 'mount -t tmpfs none /sys && exec "$0" devices' "$program"; silent; one_sentence; says 'mount -t sysfs'
+fi
 finish

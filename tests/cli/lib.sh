@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
 mkdir log
-cases=0 failures=0 title= bad=0
+cases=0 failures=0 title= bad=0 skipped=
 
 clvox() { "$program" "$@"; }
 
@@ -17,12 +17,12 @@ close() {
     [ -n "$title" ] || return 0
     cases=$((cases + 1))
     if [ $bad = 0 ]; then
-        echo "ok $cases - $title"
+        echo "ok $cases - $title$skipped"
     else
         echo "not ok $cases - $title"
         failures=$((failures + 1))
     fi
-    title= bad=0
+    title= bad=0 skipped=
 }
 begin() { close; title=$1; }
 complain() {
@@ -31,6 +31,8 @@ complain() {
     sed 's/^/#   err: /' log/err 2> /dev/null | tail -n 12
     grep -a '[^ ]' log/out 2> /dev/null | tail -n 4 | cut -c 1-200 | sed 's/^/#   out: /'
 }
+# skips WHY: what this case is about cannot be tried here.
+skips() { skipped=" # SKIP $1"; }
 # exits CODE COMMAND...: runs it, keeps its output in log/out and log/err.
 exits() {
     wanted=$1
