@@ -102,8 +102,9 @@ CLVOX_API int clvox_pocl_folder_lend(void);
 
 /* PoCL starts a thread for each processor of the machine. Where this process may run on fewer (taskset, a
  * batch system), threads that share one wait for each other. Sets POCL_MAX_PTHREAD_COUNT and
- * POCL_CPU_MAX_CU_COUNT to as many as it may run on, unless the environment has one of them; returns 1 when
- * they were set, else 0. Results do not depend on it. For programs, as clvox_pocl_folder_lend. */
+ * POCL_CPU_MAX_CU_COUNT to as many as it may run on, for itself and what it starts, unless the environment
+ * has one of them; returns 1 when they were set, else 0. Results do not depend on it. For programs, as
+ * clvox_pocl_folder_lend: the clvox command calls it, the library never does. */
 CLVOX_API int clvox_pocl_threads_limit(void);
 
 /* Where no OpenCL driver of the system (/etc/OpenCL/vendors) finds a device, takes the PoCL that lies

@@ -11,17 +11,19 @@
 extern "C" {
 #endif
 
-/* Host threads that the library uses in the calling thread: as the context says (its options' threads) while
- * a function that takes one is at work, else as set for the thread or the process, else as many as this
- * process may run on. At least 1. */
+/* Host threads that the library uses in the calling thread, at least 1. While a function that takes a context
+ * is at work: as the context says (its options' threads). Else as set for the thread (clvox_threads_own).
+ * Where that does not say: as set for the process, or as many as this process may run on. */
 CLVOX_API int clvox_threads(void);
 
 /* Sets the number for the whole process: of functions without a context, and of contexts that do not say. 0
  * goes back to the default. To be called before work starts. No result depends on it. */
 CLVOX_API void clvox_threads_set(int threads);
 
-/* The same for the calling thread alone, and for what it begins by clvox_parallel: for one of several jobs
- * that run side by side. 0: as many as the process. Returns the number before. */
+/* The same for the calling thread alone, and for what it begins by clvox_parallel, until the next call: for
+ * one of several jobs that run side by side. 0, as a thread begins: as many as the process. Returns the
+ * thread's number before (0: none of its own), to be set again at the job's end. Functions that take a
+ * context do not go by it, and leave it as it is. */
 CLVOX_API int clvox_threads_own(int threads);
 
 /* One piece of work. worker is below clvox_threads() and no two pieces with the same worker run at a time, so
