@@ -268,7 +268,7 @@ bool clv_atlas_fields_away(const clv_atlas_run *a, const clv_atlas_member *s)
 int clv_atlas_fields_write(clv_atlas_run *a, clv_atlas_member *s, int which, const float *values)
 {
     clv_atlas_fields *f = &s->fields;
-    return f->buffer[which] ? clv_buffer_write(a->ctx[f->device], f->buffer[which], 0, values, bytes_of(a))
+    return f->buffer[which] ? clv_atlas_upload(a, f->device, values, bytes_of(a), f->buffer[which])
                             : clv_store_put(f->kept[which], 0, values, bytes_of(a));
 }
 
