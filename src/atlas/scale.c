@@ -385,17 +385,13 @@ static int scale_channel(const clvox_atlas_subject *s, const clvox_atlas_options
 {
     const clvox_volume *given = channel ? s->further[channel - 1] : s->image;
     int status = scale_image(o, given, channel, &to->largest[channel], &to->image[channel]);
+    if (status >= 0 && !channel)
+        status = centroid(to->image[0], to->center);
+    if (status >= 0 && !channel && o->margin >= 0)
+        status = clv_atlas_find_box(to->image[0], s->mask, to->box);
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
-        status = clvox_fail_in(status, s->name ? s->name : "a subject");
-    CLV_TRY(status);
-    if (!channel) {
-        CLV_TRY(centroid(to->image[0], to->center));
-        if (o->margin >= 0)
-            CLV_TRY(clv_atlas_find_box(to->image[0], s->mask, to->box));
-    }
-    status = clvox_store_keep(o->store, to->image[channel]);
-end:
-    return status;
+        return clvox_fail_in(status, s->name ? s->name : "a subject");
+    return status < 0 ? status : clvox_store_keep(o->store, to->image[channel]);
 }
 
 int clv_atlas_scale(const clvox_atlas_subject *s, const clvox_atlas_options *o, clvox_atlas_scaled *to)
