@@ -301,11 +301,6 @@ end:
     return status;
 }
 
-static bool is_image(const clvox_volume *v)
-{
-    return v && v->kind == CLVOX_KIND_SCALAR && v->frames == 1;
-}
-
 /* Of a further channel, the image to begin with. */
 static int check_start(const clvox_volume *start, const clvox_atlas_options *o, int channel)
 {
@@ -319,7 +314,7 @@ static int check_start(const clvox_volume *start, const clvox_atlas_options *o, 
                               ? "there is an image to begin with for channel %d, and no such channel"
                               : "there is an image to begin with for channel %d, and none for the first one",
                           channel + 1);
-    if (!is_image(own))
+    if (!clv_atlas_is_image(own))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template begins with 3-D images of one value a voxel");
     clvox_grid_canonical(&own->grid, &grid);
     clvox_grid_canonical(&start->grid, &first);
@@ -335,10 +330,9 @@ static int check_start(const clvox_volume *start, const clvox_atlas_options *o, 
 static int check_channels(const clvox_atlas_subject *s, int count, const clvox_volume *start,
                           const clvox_atlas_options *o)
 {
-    int status = CLVOX_OK;
-    if (o->channels < 1 || o->channels > CLVOX_ATLAS_CHANNELS)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels; a template takes 1 to %d", o->channels,
-                          CLVOX_ATLAS_CHANNELS);
+    int status = clv_atlas_check_channels(o);
+    if (status < 0)
+        return status;
     for (int c = 0; c < o->channels; c++) {
         if (!(o->channel_weight[c] >= 0) || !isfinite(o->channel_weight[c]))
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "the weight of a channel is not a number of at least 0");
@@ -349,11 +343,8 @@ static int check_channels(const clvox_atlas_subject *s, int count, const clvox_v
     for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
         CLV_TRY(check_start(start, o, c));
     for (int i = 0; i < count; i++)
-        for (int c = 1; c < o->channels && s[i].image; c++)
-            if (!is_image(s[i].further[c - 1]))
-                return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                                  "%s: its channel %d is missing, or not a 3-D image of one value a voxel",
-                                  s[i].name ? s[i].name : "a subject", c + 1);
+        if (s[i].image)
+            CLV_TRY(clv_atlas_check_images(&s[i], o));
 end:
     return status;
 }
@@ -380,11 +371,11 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
         return clvox_fail(
             CLVOX_ERROR_ARGUMENT,
             "clipping takes two quantiles that ascend, as 0.005 and 0.995; 0 and 1 clip nothing");
-    if (start && (start->kind != CLVOX_KIND_SCALAR || start->frames != 1))
+    if (start && !clv_atlas_is_image(start))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template begins with a 3-D image of one value a voxel");
     for (int i = 0; i < count; i++)
-        if ((s[i].image ? s[i].image->kind != CLVOX_KIND_SCALAR || s[i].image->frames != 1 : !o->team) ||
-            !(s[i].weight > 0) || !isfinite(s[i].weight))
+        if ((s[i].image ? !clv_atlas_is_image(s[i].image) : !o->team) || !(s[i].weight > 0) ||
+            !isfinite(s[i].weight))
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
                               "%s: a subject is a 3-D image of one value a voxel and has a weight above 0",
                               s[i].name ? s[i].name : "a subject");

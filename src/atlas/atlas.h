@@ -224,7 +224,13 @@ int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects);
 #define CLV_ATLAS_BASIS UINT64_C(14695981039346656037)
 uint64_t clv_atlas_hash_bytes(uint64_t hash, const void *bytes, size_t size);
 void clv_atlas_hash(const clvox_atlas_subject *s, int channels, uint64_t hash[2]);
-/* All of scaled but the hashes; on failure it holds some, for the second. */
+/* Whether a template can be made of it: of one value a voxel, and of one frame. */
+bool clv_atlas_is_image(const clvox_volume *v);
+/* Refuse a number of channels that templates do not take, and a subject without an image of each. */
+int clv_atlas_check_channels(const clvox_atlas_options *o);
+int clv_atlas_check_images(const clvox_atlas_subject *s, const clvox_atlas_options *o);
+/* All of scaled but the hashes; on failure it holds some, for the second. What is wrong with the images or
+ * the mask begins with the subject's name. */
 int clv_atlas_scale(const clvox_atlas_subject *s, const clvox_atlas_options *o, clvox_atlas_scaled *scaled);
 void clv_atlas_scaled_release(clvox_atlas_scaled *scaled);
 /* The first and last voxel of the box around what stands out of the background in an image, and inside

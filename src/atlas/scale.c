@@ -409,19 +409,27 @@ void clv_atlas_scaled_release(clvox_atlas_scaled *scaled)
         clvox_volume_destroy(&scaled->image[c]);
 }
 
-static int check_images(const clvox_atlas_subject *s, const clvox_atlas_options *o)
+bool clv_atlas_is_image(const clvox_volume *v)
 {
-    if (o->channels < 1 || o->channels > CLVOX_ATLAS_CHANNELS)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels; a template takes 1 to %d", o->channels,
-                          CLVOX_ATLAS_CHANNELS);
-    for (int c = 0; c < o->channels; c++) {
-        const clvox_volume *v = c ? s->further[c - 1] : s->image;
-        if (!v || v->kind != CLVOX_KIND_SCALAR || v->frames != 1)
+    return v && v->kind == CLVOX_KIND_SCALAR && v->frames == 1;
+}
+
+int clv_atlas_check_channels(const clvox_atlas_options *o)
+{
+    return o->channels >= 1 && o->channels <= CLVOX_ATLAS_CHANNELS
+               ? CLVOX_OK
+               : clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels; a template takes 1 to %d", o->channels,
+                            CLVOX_ATLAS_CHANNELS);
+}
+
+int clv_atlas_check_images(const clvox_atlas_subject *s, const clvox_atlas_options *o)
+{
+    for (int c = 0; c < o->channels; c++)
+        if (!clv_atlas_is_image(c ? s->further[c - 1] : s->image))
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
                               "%s: its channel %d is missing, or not a 3-D image of one value a voxel",
                               s->name ? s->name : "a subject", c + 1);
-    }
-    return clv_options_check(&clv_atlas_table, o);
+    return CLVOX_OK;
 }
 
 int clvox_atlas_scale(const clvox_atlas_subject *subject, const clvox_atlas_options *options,
@@ -433,7 +441,9 @@ int clvox_atlas_scale(const clvox_atlas_subject *subject, const clvox_atlas_opti
     options = options ? options : &standard;
     clvox_atlas_scaled *made = NULL;
     *out = NULL;
-    CLV_TRY(check_images(subject, options));
+    CLV_TRY(clv_atlas_check_channels(options));
+    CLV_TRY(clv_atlas_check_images(subject, options));
+    CLV_TRY(clv_options_check(&clv_atlas_table, options));
     made = calloc(1, sizeof *made);
     if (!made) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");

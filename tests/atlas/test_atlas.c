@@ -444,7 +444,19 @@ static void scaled_before(void **state)
     o.channels = 2;
     assert_int_equal(clvox_atlas_scale(&poor, &o, &scaled[0]), CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "even: its channel 2 is missing"));
+    o.channels = CLVOX_ATLAS_CHANNELS + 1;
+    assert_int_equal(clvox_atlas_scale(&poor, &o, &scaled[0]), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "channels; a template takes 1 to"));
     clvox_volume_destroy(&even);
+    /* A mask on no grid, of a subject whose image is sound. */
+    clvox_volume *flat = population_zeros(&all.own[1]->grid);
+    memset(flat->grid.to_ras, 0, sizeof flat->grid.to_ras);
+    poor = (clvox_atlas_subject){.image = all.own[1], .name = "masked", .mask = flat};
+    clvox_atlas_defaults(&o);
+    o.margin = 4;
+    assert_int_equal(clvox_atlas_scale(&poor, &o, &scaled[0]), CLVOX_ERROR_DATA);
+    assert_string_equal(clvox_message(), "masked: the mask's header has no volume");
+    clvox_volume_destroy(&flat);
     population_release(&all);
 }
 
