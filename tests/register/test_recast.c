@@ -437,6 +437,65 @@ static void pairs_gain(void **state)
     pair_free(&p);
 }
 
+static float brighter(float v)
+{
+    return 1 + 3 * v;
+}
+
+static float darker_where_bright(float v)
+{
+    return 2 - v;
+}
+
+/* Whether two aligned images, of voxels of edge mm, are said to be of other contrasts; what is not said
+ * would be wrong. */
+static bool said_to_differ(float (*contrast)(float), float edge, float noise)
+{
+    const size_t bytes = N * sizeof(float);
+    clvox_grid on = grid;
+    bool differ = contrast == brighter;
+    for (int k = 0; k < 3; k++)
+        on.to_ras[k][k] = (double)edge;
+    waves(image);
+    harness_random(out, N, 11, -noise, noise);
+    harness_random(inward, N, 12, -noise, noise);
+    for (int i = 0; i < N; i++) {
+        other[i] = contrast(image[i]) + out[i];
+        image[i] += inward[i];
+    }
+    clv_registration run = {.ctx = ctx,
+                            .fixed_grid = on,
+                            .moving_grid = on,
+                            .domain = on,
+                            .n = N,
+                            .m = N,
+                            .channel_count = 1,
+                            .scratch_a = harness_output(ctx, bytes),
+                            .scratch_b = harness_output(ctx, bytes)};
+    clv_channel *c = &run.channels[0];
+    clv_matrix_identity(run.matrix);
+    c->fixed = harness_upload(ctx, image, bytes);
+    c->moving = harness_upload(ctx, other, bytes);
+    c->level_fixed = harness_output(ctx, bytes);
+    c->level_moving = harness_output(ctx, bytes);
+    assert_ok(clv_recast_differ(&run, 20, &differ));
+    clv_buffer **all[] = {&c->fixed,        &c->moving,     &c->level_fixed,
+                          &c->level_moving, &run.scratch_a, &run.scratch_b};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        clv_buffer_destroy(all[i]);
+    return differ;
+}
+
+/* Of heads and of crops, without noise and with some. */
+static void contrasts_are_told_apart(void **state)
+{
+    const int *given = *state;
+    const float edge = (float)given[0], noise = .01f * (float)given[1];
+    assert_false(said_to_differ(brighter, edge, noise));
+    assert_true(said_to_differ(tent, edge, noise));
+    assert_true(said_to_differ(darker_where_bright, edge, noise));
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -460,5 +519,11 @@ int main(void)
                  "heads of other contrasts are registered three times, to the same bits");
     test_case_at(heads_are_registered_thrice, TEST_AT(0), "crops of other contrasts are registered once");
     test_case(pairs_gain, "a pair of other contrasts ends near the truth, exchanged by the inverse affine");
+    for (int noise = 0; noise < 4; noise += 3) {
+        test_case_at(contrasts_are_told_apart, TEST_AT(4, noise),
+                     "heads of one contrast are told from those of others, with %d%% of noise", noise);
+        test_case_at(contrasts_are_told_apart, TEST_AT(2, noise),
+                     "crops of one contrast are told from those of others, with %d%% of noise", noise);
+    }
     return test_run("recast", harness_close);
 }
