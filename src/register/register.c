@@ -420,20 +420,6 @@ static size_t most_bytes(const clvox_register_images *images, const clvox_regist
     return larger > planned ? larger : planned;
 }
 
-/* The same, with the result's volumes in the axes of the images that were given. */
-static int run_given(clvox_context *context, const clvox_register_images *images,
-                     const clv_register_canonical *canonical, const clvox_register_options *options,
-                     const clv_register_fields *fields, double mark, clvox_register_result *result)
-{
-    int status = CLVOX_OK;
-    const clvox_grid *shown = &clv_register_first(images, false)->grid;
-    CLV_TRY(run_canonical(context, &canonical->images, options, fields, shown, mark, result));
-    result->grid = *shown;
-    status = clv_register_canonical_return(&result->grid, result);
-end:
-    return status;
-}
-
 int clv_register_to(clvox_context *context, const clvox_register_images *images,
                     const clvox_register_options *options, const clv_register_fields *fields,
                     clvox_register_result *result)
@@ -449,13 +435,17 @@ int clv_register_to(clvox_context *context, const clvox_register_images *images,
     options = &alone.options;
     CLV_TRY(check(images, options));
     CLV_TRY(clv_register_canonical_make(images, true, &canonical));
+    const clvox_grid *shown = &clv_register_first(images, false)->grid;
     bytes = most_bytes(images, options);
     const double waits = clv_seconds();
     clv_gate_enter(clv_context_gate(context), bytes);
     mark += clv_seconds() - waits;
-    status = run_given(context, images, &canonical, options, fields, mark, result);
+    status = run_canonical(context, &canonical.images, options, fields, shown, mark, result);
     clv_gate_leave(clv_context_gate(context), bytes);
     CLV_TRY(status);
+    /* The volumes in the axes of the images that were given. */
+    result->grid = *shown;
+    CLV_TRY(clv_register_canonical_return(&result->grid, result));
     if (result->warped)
         CLV_TRY(clvox_volume_store_as(result->warped, images->moving[0], 0, options->output));
     clv_register_alone_result(&alone, result);
