@@ -96,19 +96,24 @@ static double changed(double content, const clvox_register_result *r)
     return variance > SHOWS ? variance : 0;
 }
 
-/* Whether the deformation gains little in the metric for what it changes. */
-static bool gains_little(const clv_metric_row *metric, double variance, const clvox_register_result *r)
+/* Whether the deformation gains less than so much in the metric for what it changes. */
+static bool gains_less(double yield, double variance, const clvox_register_result *r)
 {
-    return metric->yield > 0 && variance > 0 && r->metric_after - r->metric_linear < metric->yield * variance;
+    return yield > 0 && variance > 0 && r->metric_after - r->metric_linear < yield * variance;
+}
+
+/* Whether a deformation brings so much of what coarse images lack for what it changes. */
+static bool coarse_gain(const clv_register_coarse *coarse, double yield, double variance)
+{
+    return coarse->after - coarse->linear >= yield * variance * (1 - coarse->linear);
 }
 
 /* Whether coarse images, where noise of single voxels has gone, are alike: by the linear part, as they are
- * not where that is wrong, and by a deformation that brings much of what they lack for what it changes. */
+ * not where that is wrong, and by a deformation that is worth its changes. */
 static bool alike_coarsely(const clv_register_coarse *coarse, double variance)
 {
     static const double LINEAR = .27, YIELD = 1.6;
-    return coarse->linear >= LINEAR &&
-           coarse->after - coarse->linear >= YIELD * variance * (1 - coarse->linear);
+    return coarse->linear >= LINEAR && coarse_gain(coarse, YIELD, variance);
 }
 
 /* Whether the deformation costs more than it brings: noise and other contrasts are matched at the price of
@@ -116,7 +121,23 @@ static bool alike_coarsely(const clv_register_coarse *coarse, double variance)
 static bool dear(const clv_metric_row *metric, const clv_register_evidence *e, const clvox_register_result *r)
 {
     const double variance = changed(e->content, r);
-    return gains_little(metric, variance, r) && !alike_coarsely(&e->coarse, variance);
+    return gains_less(metric->yield, variance, r) && !alike_coarsely(&e->coarse, variance);
+}
+
+/* The same of images that were recast, which makes whatever lies one over the other alike, by MIND after
+ * runs by LNCC. Of the variance where there is content heads of one contrast with strong bias fields gain
+ * .084 or more, unrelated images .05 at most; of that of the whole grid, which tells where there is no air,
+ * unrelated images .17. Images that hardly correlate may be noisy: then coarse ones tell, which end more
+ * alike (.75 and more) than those with wrong affines (.70 at most), and gain 8 times the variance and more
+ * of what they lacked, unrelated ones 3 to 5 times. */
+static bool recast_in_vain(const clv_register_evidence *e, const clvox_register_result *r)
+{
+    static const double YIELD = .078, WHOLE = .21, ALIKE = .875, COARSE = .72, COARSE_YIELD = 6.5;
+    const double whole = changed(1, r);
+    const bool apart = fabs(r->ncc_after) < ALIKE, little = gains_less(YIELD, changed(e->content, r), r),
+               unrelated = apart && gains_less(WHOLE, whole, r),
+               noisy = apart && e->coarse.after >= COARSE && coarse_gain(&e->coarse, COARSE_YIELD, whole);
+    return (little || unrelated) && !noisy;
 }
 
 bool clv_register_coarse_counts(const clv_registration *run, double content, const clvox_register_result *r)
@@ -124,18 +145,7 @@ bool clv_register_coarse_counts(const clv_registration *run, double content, con
     /* A coarse run states the variance of the full grid, which differs a little, later. */
     static const double ROOM = 1.2;
     const clv_metric_row *metric = clv_metric_find(run->options->metric);
-    return metric->hides && gains_little(metric, ROOM * changed(content, r), r);
-}
-
-/* Whether images that were recast, which makes whatever lies one over the other alike, hardly become so, and
- * at a price: of heads and unrelated images the correlations are .53 to .90, the gains .11 to .21 of the
- * variance; heads of other contrasts that end well have .88 or more, or .25. */
-static bool unrelated(const clvox_register_result *r)
-{
-    static const double ALIKE = .875, YIELD = .21, SHOWS = .035;
-    const double variance = r->jacobian.sd_log * r->jacobian.sd_log;
-    return fabs(r->ncc_after) < ALIKE && variance > SHOWS &&
-           r->metric_after - r->metric_linear < YIELD * variance;
+    return run->recast || (metric->hides && gains_less(metric->yield, ROOM * changed(content, r), r));
 }
 
 /* By measures that were not optimised: the correlation over the whole image, and what a deformation costs. */
@@ -147,7 +157,7 @@ static bool unlike(const clv_registration *run, const clv_register_evidence *e,
     bool linear = o->linear != CLVOX_LINEAR_NONE && fabs(r->ncc_linear) < fabs(r->ncc_before) - FALL;
     bool deform = o->deform != CLVOX_DEFORM_NONE &&
                   (fabs(r->ncc_after) < fabs(r->ncc_linear) - FALL ||
-                   dear(clv_metric_find(o->metric), e, r) || (e->recast && unrelated(r)));
+                   (e->recast ? recast_in_vain(e, r) : dear(clv_metric_find(o->metric), e, r)));
     return linear || deform;
 }
 

@@ -11,6 +11,7 @@
 #include "op/match/lncc.h"
 #include "register/metric/metric.h"
 #include "register/posteriors.h"
+#include "register/recast/recast.h"
 
 clvox_metric clv_register_metric(const clvox_register_options *o)
 {
@@ -84,7 +85,7 @@ static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_
     clv_map_between(&run->fixed_grid, &run->moving_grid, linear ? CLV_MATRIX(run->matrix) : NULL, 1, &map);
     for (int i = 0; i < run->shown_count; i++) {
         const clv_channel *c = &run->channels[i];
-        double square, ncc, value = 0;
+        double square, ncc, value = 0, content = 1;
         CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->moving, run->moving_grid.size), &map, u, CLV_LINEAR,
                          i < run->image_count ? 0 : c->outside,
                          CLV_VOLUME(run->scratch_a, run->fixed_grid.size)));
@@ -102,8 +103,10 @@ static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_
         if (metric->report)
             value = metric->report(square, ncc);
         else
-            CLV_TRY(mean_metric(run, c, metric, &value, &report->content));
+            CLV_TRY(mean_metric(run, c, metric, &value, &content));
         report->metric += c->share * value;
+        if (!run->recast || i == clv_recast_own(run)) /* noise of the other image has no air */
+            report->content = content;
     }
 end:
     return status;

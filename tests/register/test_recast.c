@@ -339,6 +339,47 @@ static void surroundings_count(void **state)
     assert_that(error[0] > .1 && error[1] < .35 * error[0], "%g, by the value alone %g", error[1], error[0]);
 }
 
+/* The share with content is that of the fixed image as it is, whichever image comes first: recast like a
+ * noisy one it has no air. */
+static void content_is_the_fixed_images(void **state)
+{
+    const bool moving_first = *(const int *)*state;
+    static const float none[CLV_STATE_SLOTS];
+    const clvox_register_options o = {.deform = CLVOX_DEFORM_SYN, .metric = CLVOX_METRIC_LNCC, .radius = 2};
+    const size_t floats = clv_register_measure_floats(&o, &grid);
+    clv_metric_report report;
+    shifted s;
+    make_shifted(&s, 0, 0);
+    clv_registration *run = &s.run;
+    run->options = &o;
+    run->moving_first = moving_first;
+    run->shown_count = run->image_count = 2;
+    run->partial = harness_output(ctx, CLV_REGISTER_PARTIALS * sizeof(float));
+    run->state = harness_upload(ctx, none, sizeof none);
+    run->metric_scratch = harness_output(ctx, (floats + 1) * sizeof(float));
+    for (int i = 0; i < N; i++) {
+        out[i] = .5f + .4f * image[i];
+        image[i] = i / X % Y < Y / 3 ? out[i] : 0;
+    }
+    for (int k = 0; k < 2; k++) {
+        clv_channel *c = &run->channels[k];
+        c->share = .5;
+        clv_buffer_destroy(&c->fixed);
+        clv_buffer_destroy(&c->moving);
+        c->fixed = harness_upload(ctx, k == clv_recast_own(run) ? image : out, sizeof out);
+        c->moving = harness_upload(ctx, other, sizeof other);
+        if (!c->level_fixed)
+            c->level_fixed = harness_output(ctx, sizeof out);
+    }
+    assert_ok(clv_register_measure(run, true, NULL, &report));
+    assert_that(fabs(report.content - 1. / 3) < .02, "%g", report.content);
+    clv_buffer_destroy(&run->channels[1].level_fixed);
+    clv_buffer_destroy(&run->partial);
+    clv_buffer_destroy(&run->state);
+    clv_buffer_destroy(&run->metric_scratch);
+    free_shifted(&s);
+}
+
 typedef struct seen {
     int starts;
     double fraction;
@@ -515,6 +556,10 @@ int main(void)
     test_case_at(masks_count, TEST_AT(1),
                  "recast again, what lies outside of the moving mask does not count");
     test_case(surroundings_count, "recast again, what lies around tells apart what has one value");
+    test_case_at(content_is_the_fixed_images, TEST_AT(0),
+                 "content is that of the fixed image, which comes first");
+    test_case_at(content_is_the_fixed_images, TEST_AT(1),
+                 "content is that of the fixed image, which comes last");
     test_case_at(heads_are_registered_thrice, TEST_AT(1),
                  "heads of other contrasts are registered three times, to the same bits");
     test_case_at(heads_are_registered_thrice, TEST_AT(0), "crops of other contrasts are registered once");

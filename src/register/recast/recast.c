@@ -619,9 +619,8 @@ size_t clv_recast_bytes(const clvox_grid *fixed, const clvox_grid *moving)
     return 2 * sizeof(float) * (clvox_grid_voxels(fixed) + clvox_grid_voxels(moving));
 }
 
-/* The channel that has the fixed image as it is: the first, where that image comes first in either
- * order of the two. */
-static int own_of(const clv_registration *run)
+/* The first, where that image comes first in either order of the two. */
+int clv_recast_own(const clv_registration *run)
 {
     return run->moving_first && !run->exchanged;
 }
@@ -647,9 +646,9 @@ static int add_channel(clv_registration *run, bool *made)
     c->share *= .5;
     run->channel_count = run->shown_count = run->image_count = 2;
     run->recast = true;
-    clv_buffer *lone = own_of(run) ? run->channels[0].fixed : run->channels[0].moving;
-    clv_buffer *copy = own_of(run) ? c->fixed : c->moving;
-    CLV_TRY(clv_buffer_copy(run->ctx, lone, 0, copy, 0, own_of(run) ? fixed : moving));
+    clv_buffer *lone = clv_recast_own(run) ? run->channels[0].fixed : run->channels[0].moving;
+    clv_buffer *copy = clv_recast_own(run) ? c->fixed : c->moving;
+    CLV_TRY(clv_buffer_copy(run->ctx, lone, 0, copy, 0, clv_recast_own(run) ? fixed : moving));
 end:
     return status;
 }
@@ -669,7 +668,7 @@ bool clv_recast_heads(const clvox_grid *fixed, const clvox_grid *moving)
 int clv_recast_run(clv_registration *run, double sigma, bool *made)
 {
     int status = CLVOX_OK;
-    const int own = own_of(run);
+    const int own = clv_recast_own(run);
     bool fixed = false, moving = false;
     *made = true;
     if (!run->recast)
@@ -706,7 +705,7 @@ int clv_recast_again(clv_registration *run, double sigma, bool around, const clv
                      const clv_buffer *u, const clv_buffer *u_fixed)
 {
     int status = CLVOX_OK;
-    const int own = own_of(run);
+    const int own = clv_recast_own(run);
     /* With the fixed image as it is, and with the moving one. */
     const clv_channel *channel[2] = {&run->channels[own], &run->channels[!own]};
     const clvox_grid *grid[2] = {&run->fixed_grid, &run->moving_grid};
@@ -751,7 +750,7 @@ end:
 int clv_recast_undo(clv_registration *run)
 {
     int status = CLVOX_OK;
-    const int own = own_of(run);
+    const int own = clv_recast_own(run);
     if (!run->recast)
         return CLVOX_OK;
     clv_channel *c = run->channels;

@@ -25,6 +25,9 @@ bool clv_recast_heads(const clvox_grid *fixed, const clvox_grid *moving);
  * room. */
 int clv_recast_run(clv_registration *run, double sigma, bool *made);
 
+/* The channel of such a run that has the fixed image as it is; the other one has the moving image so. */
+int clv_recast_own(const clv_registration *run);
+
 /* Recasts the images of such a run again, as its channels have them, under the displacements from a
  * middle that lies on `at`: u to the moving image, u_fixed (NULL: 0) to the fixed one. around: by what lies
  * around a place, too (around.h), which tells tissues of one value apart. Without memory for it they stay as
