@@ -17,10 +17,10 @@
 #define SUMS (FIRST_NORMAL + 60)
 #if SOURCE == 3
 #define LOOK_UP look_up_smooth
-#define LOOK_UP_CHUNK look_up_smooth_chunk
+#define LOOK_UP8 look_up_smooth8
 #else
 #define LOOK_UP look_up
-#define LOOK_UP_CHUNK look_up_chunk
+#define LOOK_UP8 look_up8
 #endif
 
 /* ---- values: on one scale, or seen against their surroundings ------------ */
@@ -162,20 +162,18 @@ __kernel void histogram_rows(__global const float *fixed, int4 size, __global co
     for (int row = first; row < last; row++) {
         int y = ROW_Y(row), z = ROW_Z(row);
         vec8 start = row_positions(affine, y, z);
-        for (int x = 0; x < size.x; x += CHUNK) {
+        for (int x = 0; x < size.x; x += 8) {
             samples s;
-            if (!look_up_chunk(fixed + (z * size.y + y) * size.x, size.x, x, moving, moving_size, affine,
-                               start, false, &s))
+            if (!look_up8(fixed + (z * size.y + y) * size.x, size.x, x, moving, moving_size, affine, start,
+                          &s))
                 continue;
-            float value[CHUNK];
-            int line[CHUNK], counts_here[CHUNK];
-            for (int c = 0; c < CHUNK / 8; c++) {
-                float8 f = min(max(s.fixed[c], 0.0f), 1.0f) * (float)bins;
-                vstore8(min(convert_int8(f), (int8)(bins - 1)) * bins, c, line);
-                vstore8(s.value[c], c, value);
-                vstore8(s.counts[c], c, counts_here);
-            }
-            for (int c = 0; c < CHUNK; c++) {
+            float value[8];
+            int line[8], counts_here[8];
+            float8 f = min(max(s.fixed, 0.0f), 1.0f) * (float)bins;
+            PUT_INT8(min(convert_int8(f), (int8)(bins - 1)) * bins, line);
+            PUT8(s.value, value);
+            PUT_INT8(s.counts, counts_here);
+            for (int c = 0; c < 8; c++) {
                 float t;
                 if (!counts_here[c])
                     continue;
@@ -289,138 +287,324 @@ sums_groups(__global const float *fixed, int4 size, __global const float *moving
     }
 }
 
-static inline float sum8(float8 v)
+/* ---- sums on CPU devices: eight samples of a row at a time -------------- */
+
+#if SOURCE == 1
+/* table_derivative() of eight; where nothing counts, f and m are 0. */
+static inline float8 table_derivative8(__global const float *table, int bins, float8 f, float8 m,
+                                       float8 *weight)
 {
-    float4 four = v.lo + v.hi;
-    return (four.x + four.y) + (four.z + four.w);
+    /* oclgrind misreads a scalar bound of vector integers. */
+    int8 line = convert_int8(min(max(f * (float)bins, 0.0f), (float)(bins - 1)));
+    float8 t = min(max(m, 0.0f), 1.0f) * (float)(bins - 3);
+    int8 first = min(convert_int8(t), (int8)(bins - 4));
+    t -= convert_float8(first);
+    int at[8], own[8];
+    PUT_INT8(line * bins + first, at);
+    PUT_INT8(bins * bins + line, own);
+    *weight = (float8)(table[own[0]], table[own[1]], table[own[2]], table[own[3]], table[own[4]],
+                       table[own[5]], table[own[6]], table[own[7]]);
+    float8 a = (float8)(LOAD4(table + at[0]), LOAD4(table + at[4]));
+    float8 b = (float8)(LOAD4(table + at[1]), LOAD4(table + at[5]));
+    float8 c = (float8)(LOAD4(table + at[2]), LOAD4(table + at[6]));
+    float8 d = (float8)(LOAD4(table + at[3]), LOAD4(table + at[7]));
+    float8 first_two = (float8)(a.s0, b.s0, a.s1, b.s1, a.s4, b.s4, a.s5, b.s5);
+    float8 more = (float8)(c.s0, d.s0, c.s1, d.s1, c.s4, d.s4, c.s5, d.s5);
+    float8 last_two = (float8)(a.s2, b.s2, a.s3, b.s3, a.s6, b.s6, a.s7, b.s7);
+    float8 rest = (float8)(c.s2, d.s2, c.s3, d.s3, c.s6, d.s6, c.s7, d.s7);
+    float8 sum = ((-0.5f * t + 1.0f) * t - 0.5f) * (float8)(first_two.s01, more.s01, first_two.s45, more.s45);
+    sum += ((1.5f * t - 2.0f) * t) * (float8)(first_two.s23, more.s23, first_two.s67, more.s67);
+    sum += ((-1.5f * t + 1.0f) * t + 0.5f) * (float8)(last_two.s01, rest.s01, last_two.s45, rest.s45);
+    sum += (0.5f * t * t) * (float8)(last_two.s23, rest.s23, last_two.s67, rest.s67);
+    return sum * (float)(bins - 3);
+}
+#endif
+
+/* Eights of samples that are added up at once, so that the sums stay in registers meanwhile. */
+#define HELD 16
+
+typedef struct eights {
+    float8 k[HELD], y[HELD]; /* from the centre */
+    float8 f[HELD], m[HELD], gx[HELD], gy[HELD], gz[HELD];
+    float8 share[HELD];  /* what a sample counts */
+    float8 factor[HELD]; /* its derivative, SOURCE 1 and 2 */
+    float8 weight[HELD]; /* of the normal matrix, SOURCE 1 */
+} eights;
+
+/* What a plane gives, by lane: z is a constant there, so that all else follows. */
+typedef struct plane_sums {
+    float8 pair[8];                /* n F M FF MM FM */
+    float8 derivative[SETS][2][8]; /* s g_j, from the fifth on times x; times y */
+    float8 normal[6][8];           /* weight g_i g_j times 1, x, y, xx, xy, yy */
+} plane_sums;
+
+static inline void clear(plane_sums *sums)
+{
+    for (int i = 0; i < 8; i++) {
+        sums->pair[i] = (float8)(0.0f);
+        for (int set = 0; set < SETS; set++)
+            sums->derivative[set][0][i] = sums->derivative[set][1][i] = (float8)(0.0f);
+        for (int k = 0; k < 6; k++)
+            sums->normal[k][i] = (float8)(0.0f);
+    }
 }
 
-/* A work-item a block of rows. Of a row, y and z are constants: what it adds
- * follows from 6 + 6 SETS + 18 sums along x. */
+static inline void add_pairs(const eights *e, int count, float8 *to)
+{
+    float8 n = to[0], f = to[1], m = to[2], ff = to[3], mm = to[4], fm = to[5];
+    for (int i = 0; i < count; i++) {
+        float8 share = e->share[i];
+#if SOURCE == 3
+        float8 fw = share * e->f[i], mw = share * e->m[i];
+#else
+        float8 fw = e->f[i], mw = e->m[i]; /* 0 where nothing counts */
+#endif
+        n += share;
+        f += fw;
+        m += mw;
+        ff = muladd(e->f[i], fw, ff);
+        mm = muladd(e->m[i], mw, mm);
+        fm = muladd(fw, e->m[i], fm);
+    }
+    to[0] = n;
+    to[1] = f;
+    to[2] = m;
+    to[3] = ff;
+    to[4] = mm;
+    to[5] = fm;
+}
+
+static inline float8 factor_of(const eights *e, int i, int set)
+{
+#if SOURCE == 0
+    return set == 1 ? e->f[i] : e->m[i];
+#elif SOURCE == 3
+    return set == 0 ? e->share[i] : e->share[i] * (set == 1 ? e->f[i] : e->m[i]);
+#else
+    return e->factor[i];
+#endif
+}
+
+static inline void add_derivatives(const eights *e, int count, int set, float8 (*to)[8])
+{
+    float8 x = to[0][0], y = to[0][1], z = to[0][2], xk = to[0][4], yk = to[0][5], zk = to[0][6];
+    float8 xy = to[1][0], yy = to[1][1], zy = to[1][2];
+    for (int i = 0; i < count; i++) {
+        float8 a = e->gx[i], b = e->gy[i], c = e->gz[i];
+        if (SOURCE != 0 || set != 0) {
+            float8 factor = factor_of(e, i, set);
+            a *= factor;
+            b *= factor;
+            c *= factor;
+        }
+        x += a;
+        y += b;
+        z += c;
+        xk = muladd(a, e->k[i], xk);
+        yk = muladd(b, e->k[i], yk);
+        zk = muladd(c, e->k[i], zk);
+        xy = muladd(a, e->y[i], xy);
+        yy = muladd(b, e->y[i], yy);
+        zy = muladd(c, e->y[i], zy);
+    }
+    to[0][0] = x;
+    to[0][1] = y;
+    to[0][2] = z;
+    to[0][4] = xk;
+    to[0][5] = yk;
+    to[0][6] = zk;
+    to[1][0] = xy;
+    to[1][1] = yy;
+    to[1][2] = zy;
+}
+
+/* Two entries of the normal matrix: of the products of a with b and with c. */
+static inline void add_normal(const eights *e, int count, const float8 *a, const float8 *b, int at,
+                              const float8 *c, int also, float8 (*to)[8])
+{
+    float8 p = to[0][at], pk = to[1][at], py = to[2][at], pkk = to[3][at], pky = to[4][at], pyy = to[5][at];
+    float8 q = to[0][also], qk = to[1][also], qy = to[2][also];
+    float8 qkk = to[3][also], qky = to[4][also], qyy = to[5][also];
+    for (int i = 0; i < count; i++) {
+        float8 k = e->k[i], y = e->y[i], left = a[i];
+#if SOURCE == 1
+        left *= e->weight[i];
+#elif SOURCE == 3
+        left *= e->share[i];
+#endif
+        float8 one = left * b[i], by_k = one * k, by_y = one * y;
+        p += one;
+        pk += by_k;
+        py += by_y;
+        pkk = muladd(by_k, k, pkk);
+        pky = muladd(by_k, y, pky);
+        pyy = muladd(by_y, y, pyy);
+        one = left * c[i];
+        by_k = one * k;
+        by_y = one * y;
+        q += one;
+        qk += by_k;
+        qy += by_y;
+        qkk = muladd(by_k, k, qkk);
+        qky = muladd(by_k, y, qky);
+        qyy = muladd(by_y, y, qyy);
+    }
+    to[0][at] = p;
+    to[1][at] = pk;
+    to[2][at] = py;
+    to[3][at] = pkk;
+    to[4][at] = pky;
+    to[5][at] = pyy;
+    to[0][also] = q;
+    to[1][also] = qk;
+    to[2][also] = qy;
+    to[3][also] = qkk;
+    to[4][also] = qky;
+    to[5][also] = qyy;
+}
+
+static inline void add_eights(const eights *e, int count, plane_sums *to)
+{
+    add_pairs(e, count, to->pair);
+    add_derivatives(e, count, 0, to->derivative[0]);
+#if SETS == 3
+    add_derivatives(e, count, 1, to->derivative[1]);
+    add_derivatives(e, count, 2, to->derivative[2]);
+#endif
+    add_normal(e, count, e->gx, e->gx, 0, e->gy, 1, to->normal);
+    add_normal(e, count, e->gz, e->gx, 2, e->gz, 5, to->normal);
+    add_normal(e, count, e->gy, e->gy, 3, e->gz, 4, to->normal);
+}
+
+/* The sums of each of eight vectors. */
+static inline float8 add_across(const float8 *v)
+{
+#define TWO(a, b) ((float8)(a.s0, b.s0, a.s1, b.s1, a.s4, b.s4, a.s5, b.s5) + \
+                   (float8)(a.s2, b.s2, a.s3, b.s3, a.s6, b.s6, a.s7, b.s7))
+    float8 a = TWO(v[0], v[1]), b = TWO(v[2], v[3]), c = TWO(v[4], v[5]), d = TWO(v[6], v[7]);
+    a = (float8)(a.s01, b.s01, a.s45, b.s45) + (float8)(a.s23, b.s23, a.s67, b.s67);
+    c = (float8)(c.s01, d.s01, c.s45, d.s45) + (float8)(c.s23, d.s23, c.s67, d.s67);
+    return (float8)(a.lo, c.lo) + (float8)(a.hi, c.hi);
+#undef TWO
+}
+
+/* A block's sums: derivatives times 1 and x, and times y and z, by four; of the normal matrix, times
+ * 1 x y z xx xy xz yy yz zz. */
+typedef struct block_sums {
+    float8 pair, along_x[SETS], along_yz[SETS], normal[10];
+} block_sums;
+
+static inline void add_plane(const plane_sums *plane, float kz, block_sums *to)
+{
+    const float8 z = (float8)(kz);
+    to->pair += add_across(plane->pair);
+    for (int set = 0; set < SETS; set++) {
+        float8 sums = add_across(plane->derivative[set][0]), by_y = add_across(plane->derivative[set][1]);
+        to->along_x[set] += sums;
+        to->along_yz[set] += (float8)(by_y.lo, sums.lo * kz);
+    }
+    float8 one = add_across(plane->normal[0]), x = add_across(plane->normal[1]);
+    float8 y = add_across(plane->normal[2]);
+    to->normal[0] += one;
+    to->normal[1] += x;
+    to->normal[2] += y;
+    to->normal[3] = muladd(one, z, to->normal[3]);
+    to->normal[4] += add_across(plane->normal[3]);
+    to->normal[5] += add_across(plane->normal[4]);
+    to->normal[6] = muladd(x, z, to->normal[6]);
+    to->normal[7] += add_across(plane->normal[5]);
+    to->normal[8] = muladd(y, z, to->normal[8]);
+    to->normal[9] = muladd(one * kz, z, to->normal[9]);
+}
+
+/* The values of an image at eight voxels of a row of nx that begin at x, for fixed8(). */
+static inline float8 beside8(__global const float *row, int nx, int x)
+{
+    float own[8];
+    if (nx >= 8)
+        return LOAD8(row + x);
+    for (int c = 0; c < 8; c++)
+        own[c] = row[min(c, nx - 1)];
+    return GET8(own);
+}
+
+/* A work-item a block of rows. */
 __kernel void sums_rows(__global const float *fixed, int4 size, __global const float *moving,
                         int4 moving_size, __global const float4 *maps, int4 lattice, float4 centre,
                         int bins, __global const float *tables, __global const float *derivatives,
                         __global float *partial)
 {
+    const float8 zero = (float8)(0.0f);
     int which = get_group_id(1);
     int first = get_group_id(0) * lattice.z, last = min(first + lattice.z, lattice.w);
     map affine = map_of(maps, which);
     __global const float *table = tables + which * bins * (bins + 1);
-    float sum[SUMS];
-    for (int i = 0; i < SUMS; i++)
-        sum[i] = 0.0f;
+    block_sums sum;
+    plane_sums of_plane;
+    eights held;
+    sum.pair = zero;
+    for (int set = 0; set < SETS; set++)
+        sum.along_x[set] = sum.along_yz[set] = zero;
+    for (int i = 0; i < 10; i++)
+        sum.normal[i] = zero;
+    clear(&of_plane);
+    int count = 0, plane = ROW_Z(first);
     for (int row = first; row < last; row++) {
-        int y = ROW_Y(row), z = ROW_Z(row), start_at = (z * size.y + y) * size.x, some = 0;
+        int y = ROW_Y(row), z = ROW_Z(row), start_at = (z * size.y + y) * size.x;
         vec8 start = row_positions(affine, y, z);
-        float8 pair[6], derivative[6 * SETS], normal[18];
-        for (int i = 0; i < 6; i++)
-            pair[i] = 0.0f;
-        for (int i = 0; i < 6 * SETS; i++)
-            derivative[i] = 0.0f;
-        for (int i = 0; i < 18; i++)
-            normal[i] = 0.0f;
-        for (int x = 0; x < size.x; x += CHUNK) {
+        if (z != plane) {
+            add_eights(&held, count, &of_plane);
+            add_plane(&of_plane, plane - centre.z, &sum);
+            clear(&of_plane);
+            count = 0;
+            plane = z;
+        }
+        for (int x = 0; x < size.x; x += 8) {
             samples s;
-            if (!LOOK_UP_CHUNK(fixed + start_at, size.x, x, moving, moving_size, affine, start, true, &s))
+            if (!LOOK_UP8(fixed + start_at, size.x, x, moving, moving_size, affine, start, &s))
                 continue;
-            some = 1;
-#if SOURCE == 1 || SOURCE == 2
-            float f1[CHUNK], m1[CHUNK], s1[CHUNK], w1[CHUNK];
-            for (int c = 0; c < CHUNK / 8; c++) {
-                vstore8(s.fixed[c], c, f1);
-                vstore8(s.value[c], c, m1);
-            }
-            for (int c = 0; c < CHUNK; c++) {
-                w1[c] = 1.0f;
+            held.k[count] = (float)s.x - centre.x + (float8)(0, 1, 2, 3, 4, 5, 6, 7);
+            held.y[count] = (float8)(y - centre.y);
+            held.f[count] = s.fixed;
+            held.m[count] = s.value;
+            held.gx[count] = s.gradient.x;
+            held.gy[count] = s.gradient.y;
+            held.gz[count] = s.gradient.z;
+            float8 share = (float8)(1.0f);
 #if SOURCE == 1
-                s1[c] = table_derivative(table, bins, f1[c], m1[c], w1 + c);
-#else
-                s1[c] = x + c < size.x ? derivatives[start_at + x + c] : 0.0f;
-#endif
-            }
+            float8 factor = table_derivative8(table, bins, s.fixed, s.value, &held.weight[count]);
+            held.factor[count] = s.counts ? factor : zero;
+#elif SOURCE == 2
+            /* A derivative that is no number where nothing counts stays away. */
+            held.factor[count] = s.counts ? beside8(derivatives + start_at, size.x, s.x) : zero;
 #elif SOURCE == 3
-            float s1[CHUNK];
-            for (int c = 0; c < CHUNK; c++)
-                s1[c] = derivatives[start_at + min(x + c, size.x - 1)];
+            share = beside8(derivatives + start_at, size.x, s.x);
 #endif
-            for (int c = 0; c < CHUNK / 8; c++) {
-                float8 f = s.fixed[c], m = s.value[c], gx = s.gx[c], gy = s.gy[c], gz = s.gz[c];
-                float8 k = (float)(x + 8 * c) - centre.x + (float8)(0, 1, 2, 3, 4, 5, 6, 7);
-                float8 share = (float8)(1.0f);
-#if SOURCE == 3
-                share = vload8(c, s1);
-#endif
-                share = select((float8)(0.0f), share, s.counts[c]);
-#if SOURCE == 3
-                float8 fw = share * f, mw = share * m;
-#else
-                float8 fw = f, mw = m; /* 0 where nothing counts */
-#endif
-                pair[0] += share;
-                pair[1] += fw;
-                pair[2] += mw;
-                pair[3] = muladd(f, fw, pair[3]);
-                pair[4] = muladd(m, mw, pair[4]);
-                pair[5] = muladd(fw, m, pair[5]);
-#if SOURCE == 0
-                float8 factor[3] = {(float8)(1.0f), f, m}, wx = gx, wy = gy, wz = gz;
-#elif SOURCE == 3
-                float8 factor[3] = {share, fw, mw}, wx = share * gx, wy = share * gy, wz = share * gz;
-#else
-                float8 factor[1] = {vload8(c, s1)}, weight = vload8(c, w1);
-                float8 wx = weight * gx, wy = weight * gy, wz = weight * gz;
-                /* A derivative that is no number where nothing counts stays away. */
-                factor[0] = select((float8)(0.0f), factor[0], s.counts[c]);
-#endif
-                for (int set = 0; set < SETS; set++) {
-                    float8 a = factor[set] * gx, b = factor[set] * gy, d = factor[set] * gz;
-                    derivative[6 * set] += a;
-                    derivative[6 * set + 1] = muladd(a, k, derivative[6 * set + 1]);
-                    derivative[6 * set + 2] += b;
-                    derivative[6 * set + 3] = muladd(b, k, derivative[6 * set + 3]);
-                    derivative[6 * set + 4] += d;
-                    derivative[6 * set + 5] = muladd(d, k, derivative[6 * set + 5]);
-                }
-                float8 gg[6] = {wx * gx, wx * gy, wx * gz, wy * gy, wy * gz, wz * gz};
-                for (int j = 0; j < 6; j++) {
-                    float8 once = gg[j] * k;
-                    normal[3 * j] += gg[j];
-                    normal[3 * j + 1] += once;
-                    normal[3 * j + 2] = muladd(once, k, normal[3 * j + 2]);
-                }
+            held.share[count] = s.counts ? share : zero;
+            if (++count == HELD) {
+                add_eights(&held, count, &of_plane);
+                count = 0;
             }
-        }
-        if (!some)
-            continue;
-        float ky = y - centre.y, kz = z - centre.z;
-        for (int i = 0; i < 6; i++)
-            sum[i] += sum8(pair[i]);
-        for (int j = 0; j < 3 * SETS; j++) {
-            float one = sum8(derivative[2 * j]);
-            float *to = sum + FIRST_DERIVATIVE + 4 * j;
-            to[0] += one;
-            to[1] += sum8(derivative[2 * j + 1]);
-            to[2] += one * ky;
-            to[3] += one * kz;
-        }
-        for (int j = 0; j < 6; j++) {
-            float one = sum8(normal[3 * j]), with_x = sum8(normal[3 * j + 1]);
-            float *to = sum + FIRST_NORMAL + 10 * j;
-            to[0] += one;
-            to[1] += with_x;
-            to[2] += one * ky;
-            to[3] += one * kz;
-            to[4] += sum8(normal[3 * j + 2]);
-            to[5] += with_x * ky;
-            to[6] += with_x * kz;
-            to[7] += one * ky * ky;
-            to[8] += one * ky * kz;
-            to[9] += one * kz * kz;
         }
     }
+    add_eights(&held, count, &of_plane);
+    add_plane(&of_plane, plane - centre.z, &sum);
     __global float *out = partial + (which * get_num_groups(0) + get_group_id(0)) * SUMS;
-    for (int i = 0; i < SUMS; i++)
-        out[i] = sum[i];
+    float own[8], also[8];
+    PUT8(sum.pair, own);
+    for (int i = 0; i < FIRST_DERIVATIVE; i++)
+        out[i] = own[i];
+    for (int set = 0; set < SETS; set++) {
+        PUT8(sum.along_x[set], own);
+        PUT8(sum.along_yz[set], also);
+        for (int j = 0; j < 3; j++)
+            vstore4((float4)(own[j], own[4 + j], also[j], also[4 + j]), 3 * set + j, out + FIRST_DERIVATIVE);
+    }
+    for (int k = 0; k < 10; k++) {
+        PUT8(sum.normal[k], own);
+        for (int j = 0; j < 6; j++)
+            out[FIRST_NORMAL + 10 * j + k] = own[j];
+    }
 }
 
 /* Adds up the blocks of each sum of each map, in their order; as groups, first those that TILE_Y

@@ -17,13 +17,10 @@
 
 /* Four neighbouring words from any address that a word may have. */
 #ifdef __clang__
-typedef float4 float4_anywhere __attribute__((aligned(4)));
 typedef uint4 uint4_anywhere __attribute__((aligned(4)));
-#define LOAD4(p) (*(__global const float4_anywhere *)(p))
 #define LOAD4U(p) (*(__global const uint4_anywhere *)(p))
 #define STORE4U(v, p) (*(__global uint4_anywhere *)(p) = (v))
 #else
-#define LOAD4(p) vload4(0, p)
 #define LOAD4U(p) vload4(0, p)
 #define STORE4U(v, p) vstore4(v, 0, p)
 #endif
