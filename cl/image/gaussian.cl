@@ -18,6 +18,8 @@ typedef struct weights_x {
 } weights_x;
 
 #if ROWS
+#include "common/field_row.clh"
+
 /* ---- for CPU devices ------------------------------------------------------
  * Stretches of CHUNK floats in private memory, which the first-level cache
  * holds, eight floats at a time. Copying there is a small part of the work,
@@ -49,6 +51,13 @@ static inline void copy_in(float *to, __global const float *from, int count)
         to[e] = from[e];
 }
 
+/* The line that comes next: lines are too short for processors to see them come. */
+static inline void fetch_line(__global const float *line, int count)
+{
+    for (int e = 0; e < count; e += 16)
+        FETCH_SOON(line + e);
+}
+
 static inline void copy_out(__global float *to, const float *from, int count)
 {
     int e = 0;
@@ -67,6 +76,7 @@ static inline void load_row(float *to, __global const float *row, int first, int
     for (int e = first - halo; e < 0; e++)
         to[e - first + halo] = row[inner == 1 ? 0 : (e + HALO) % 3];
     copy_in(to + low - first + halo, row + low, high - low);
+    fetch_line(row + length + low, high - low);
     for (int e = length; e < first + count + halo; e++)
         to[e - first + halo] = row[length - inner + (inner == 1 ? 0 : e % 3)];
 }
@@ -153,8 +163,12 @@ __kernel void gaussian_axis_row(__global const float *in, __global float *out, c
         copy_in(lines + j * STRIDE, in + base + clamp(j - RADIUS, 0, n - 1) * inner, count);
     for (int i = 0; i < n; i += BLOCK) {
         for (int m = 0; m < BLOCK && i + m < n; m += 2) {
-            for (int j = m + 2 * RADIUS; j < m + 2 * RADIUS + 2; j++)
+            for (int j = m + 2 * RADIUS; j < m + 2 * RADIUS + 2; j++) {
                 copy_in(lines + j * STRIDE, in + base + min(i - RADIUS + j, n - 1) * inner, count);
+                fetch_line(in + base + min(i - RADIUS + j + 2, n - 1) * inner, count);
+            }
+            fetch_line(out + base + min(i + m + 2, n - 1) * inner, count);
+            fetch_line(out + base + min(i + m + 3, n - 1) * inner, count);
             make_lines(out + base + (i + m) * inner, inner, count, i + m + 1 < n,
                        lines + (m + RADIUS) * STRIDE, &g);
         }
