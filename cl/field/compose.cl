@@ -64,7 +64,7 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
             vec8 p = positions_of8(m, row, x + c, v);
             place8(&at, c, p, w_size, false);
         }
-        read_vectors(&found, w, &at);
+        read_vectors(&found, w, &at, CHUNK);
         for (int c = 0; c < CHUNK; c += 8) {
             float8 ax = vload8(0, found.x + c), ay = vload8(0, found.y + c), az = vload8(0, found.z + c);
             int8 inside = (GET_INT8(at.inside + c) != 0) | (int8)(extend ? -1 : 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* out(i) = in(p(i)), p(i) = linear (i, 1) + shift u(i).
  * INTERPOLATION: 0 nearest, 1 linear, 2 cubic, 3 label voting, 4 cubic B-spline (in: its coefficients), 5 Lanczos.
- * HAS_FIELD: whether there is a u. */
+ * HAS_FIELD: whether there is a u. Outside of `within` out is NaN. */
 #include "common/position.clh"
+#include "common/within.clh"
 
 #if INTERPOLATION == 0
 #define SAMPLE sample_nearest
@@ -28,14 +29,18 @@ static inline float warp_voxel(__global const float *in, int4 in_size, map m, __
     return position_inside(p, in_size) ? SAMPLE(in, in_size, position_clamp(p, in_size)) : outside;
 }
 
-__kernel void warp_item(__global const float *in, int4 in_size, map m,
-                        __global const float *field, float outside, __global float *out, int4 size)
+#define WARP_ARGUMENTS                                                                                      \
+    __global const float *in, int4 in_size, map m, __global const float *field, float outside,             \
+        __global const int2 *within, __global float *out, int4 size
+
+__kernel void warp_item(WARP_ARGUMENTS)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
+    int2 columns = columns_within(within, y, z, size);
     out[(z * size.y + y) * size.x + x] =
-        warp_voxel(in, in_size, m, field, outside, x, y, z, size);
+        x >= columns.x && x < columns.y ? warp_voxel(in, in_size, m, field, outside, x, y, z, size) : NAN;
 }
 
 #if INTERPOLATION != 1
@@ -74,27 +79,32 @@ static inline float gather(__global const float *in, int4 n, int base, int dy, i
 }
 #endif
 
-__kernel void warp_row(__global const float *in, int4 in_size, map m,
-                       __global const float *field, float outside, __global float *out, int4 size)
+__kernel void warp_row(WARP_ARGUMENTS)
 {
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
-    int start = (z * size.y + y) * size.x, x = 0;
+    const int2 columns = columns_within(within, y, z, size);
+    int start = (z * size.y + y) * size.x, x = columns.x;
     int n = size.x * size.y * size.z;
     vec8 row = row_positions(m, y, z);
     bool chunks = in_size.x > 1 && size.x >= CHUNK;
-    for (; chunks && x < size.x; x += CHUNK) {
-        x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
+    for (int count; chunks && x < columns.y; x += count) {
+        /* Whole eights: the last ones may overlap those before, and what is not within. */
+        count = min(CHUNK, (columns.y - x + 7) / 8 * 8);
+        x = min(x, size.x - count);
         places at;
 #if INTERPOLATION != 1
         float at_x[CHUNK], at_y[CHUNK], at_z[CHUNK];
 #endif
-        for (int c = 0; c < CHUNK; c += 8) {
+        for (int c = 0; c < count; c += 8) {
             vec8 u = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
 #if HAS_FIELD
             u = load_vec8(field, start + x + c, n);
+            /* Two rows on: parts of rows are too short for memory to follow by itself. */
+            fetch_vec8_soon(field, start + 2 * size.x + x + c, n);
 #endif
+            FETCH_SOON(out + start + 2 * size.x + x + c);
             vec8 p = place8(&at, c, positions_of8(m, row, x + c, u), in_size, false);
 #if INTERPOLATION != 1
             PUT8(p.x, at_x + c);
@@ -104,18 +114,24 @@ __kernel void warp_row(__global const float *in, int4 in_size, map m,
         }
 #if INTERPOLATION == 1
         ends_x found;
-        read_ends(&found, in, in_size, &at, false, false, 0, CHUNK);
-        for (int c = 0; c < CHUNK; c += 8) {
+        read_ends(&found, in, in_size, &at, false, false, 0, count);
+        for (int c = 0; c < count; c += 16)
+            FETCH_SOON(in + at.base[c] + 3 * in_size.x + in_size.x * in_size.y);
+        for (int c = 0; c < count; c += 8) {
             int8 inside = GET_INT8(at.inside + c) != 0;
             STORE8(inside ? sample8(&at, &found, c) : (float8)(outside), out + start + x + c);
         }
 #else
-        for (int c = 0; c < CHUNK; c++) {
+        for (int c = 0; c < count; c++) {
             float3 f = (float3)(at.fx[c], at.fy[c], at.fz[c]), p = (float3)(at_x[c], at_y[c], at_z[c]);
             out[start + x + c] = at.inside[c] ? gather(in, in_size, at.base[c], at.dy[c], at.dz[c], f, p) : outside;
         }
 #endif
     }
-    for (; x < size.x; x++)
+    for (; x < columns.y; x++)
         out[start + x] = warp_voxel(in, in_size, m, field, outside, x, y, z, size);
+    for (x = 0; x < columns.x; x++)
+        out[start + x] = NAN;
+    for (x = columns.y; x < size.x; x++)
+        out[start + x] = NAN;
 }

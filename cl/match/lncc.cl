@@ -2,6 +2,7 @@
 /* Squared correlation in windows. BOX: of any radius; else of 2 RADIUS + 1
  * voxels, RADIUS being at most 7. */
 #include "common/group_reduce.clh"
+#include "common/within.clh"
 
 #if BOX
 #include "match/lncc_box.clh"

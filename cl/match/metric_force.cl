@@ -2,8 +2,10 @@
 /* force(i) = keep force(i) + weight derivative(i) shift^T dT/dp (p(i)),
  * p(i) = linear (i, 1) + shift u(i). HAS_FIELD: whether there is a u. HAS_AXES: each
  * component of what is added is multiplied by its number of axes.
- * Background, where derivative is 0, is neither placed nor looked up. */
+ * Background, where derivative is 0, is neither placed nor looked up. Outside of `within` force stays, and
+ * derivative is not read. */
 #include "common/position.clh"
+#include "common/within.clh"
 
 #if HAS_AXES
 #define ALONG(c, f) (axes.c * (f))
@@ -32,59 +34,70 @@ static inline void metric_force_voxel(__global const float *moving, int4 moving_
 
 #define METRIC_FORCE_ARGUMENTS                                                                               \
     __global const float *moving, int4 moving_size, map m, __global const float *u,                          \
-        __global const float *derivative, float weight, float4 axes, float keep, __global float *force,      \
-        int4 size
+        __global const float *derivative, float weight, float4 axes, float keep,                             \
+        __global const int2 *within, __global float *force, int4 size
 
 __kernel void metric_force_item(METRIC_FORCE_ARGUMENTS)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
+    int2 columns = columns_within(within, y, z, size);
+    if (x < columns.x || x >= columns.y)
+        return;
     float k = weight * derivative[(z * size.y + y) * size.x + x];
     metric_force_voxel(moving, moving_size, m, u, k, axes, keep, force, x, y, z, size);
 }
 
-/* Of eight vectors only those from skip on. */
-static inline void store_rest(vec8 v, __global float *field, int i, int n, int skip)
+/* Of eight vectors only those from first up to end. */
+static inline void store_some(vec8 v, __global float *field, int i, int n, int first, int end)
 {
     float x[8], y[8], z[8];
     PUT8(v.x, x);
     PUT8(v.y, y);
     PUT8(v.z, z);
-    for (int k = skip; k < 8; k++)
+    for (int k = first; k < end; k++)
         store_vec((float3)(x[k], y[k], z[k]), field, i + k, n);
 }
 
 /* A row in parts; eight voxels of background in a row are passed over. The
- * last eight may overlap those before them, which keep what they have got. */
+ * last eight may overlap those before them or what is not within, which keep what they have got. */
 __kernel void metric_force_row(METRIC_FORCE_ARGUMENTS)
 {
-    int y = get_global_id(1), z = get_global_id(2), x = 0;
+    int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
+    const int2 columns = columns_within(within, y, z, size);
     const rows shift = m.shift;
+    int x = columns.x;
     int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
     vec8 row = row_positions(m, y, z);
-    for (; size.x >= 8 && x < size.x; x = min(x + CHUNK, size.x)) {
-        int count = min(CHUNK, size.x - x), counts[CHUNK / 8];
+    for (; size.x >= 8 && x < columns.y; x = min(x + CHUNK, columns.y)) {
+        int count = min(CHUNK, columns.y - x), counts[CHUNK / 8];
         places at;
         ends_x found;
         for (int c = 0; c < count; c += 8) {
             int i = start + min(x + c, size.x - 8);
+            /* Two rows on: parts of rows are too short for memory to follow by itself. */
+            FETCH_SOON(derivative + i + 2 * size.x);
+            fetch_vec8_soon(force, i + 2 * size.x, n);
             counts[c / 8] = any(weight * LOAD8(derivative + i) != 0.0f);
             if (counts[c / 8]) {
                 vec8 v = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
 #if HAS_FIELD
                 v = load_vec8(u, i, n);
+                fetch_vec8_soon(u, i + 2 * size.x, n);
 #endif
                 place8(&at, c, positions_of8(m, row, i - start, v), moving_size, true);
             }
         }
         for (int c = 0; c < count; c += 8)
-            if (counts[c / 8])
+            if (counts[c / 8]) {
+                FETCH_SOON(moving + at.base[c] + 3 * moving_size.x + moving_size.x * moving_size.y);
                 read_ends(&found, moving, moving_size, &at, true, true, c, c + 8);
+            }
         for (int c = 0; c < count; c += 8) {
-            int i = start + min(x + c, size.x - 8), skip = start + x + c - i;
+            int i = start + min(x + c, size.x - 8), first = start + x + c - i, end = min(8, start + columns.y - i);
             vec8 f = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)}, g;
             if (counts[c / 8]) {
                 float8 k = weight * LOAD8(derivative + i);
@@ -99,13 +112,13 @@ __kernel void metric_force_row(METRIC_FORCE_ARGUMENTS)
                 f.y = muladd((float8)(keep), before.y, f.y);
                 f.z = muladd((float8)(keep), before.z, f.z);
             }
-            if (skip == 0)
+            if (end - first == 8)
                 store_vec8(f, force, i, n);
             else
-                store_rest(f, force, i, n, skip);
+                store_some(f, force, i, n, first, end);
         }
     }
-    for (; x < size.x; x++)
+    for (; x < columns.y; x++)
         metric_force_voxel(moving, moving_size, m, u, weight * derivative[start + x], axes, keep, force, x, y,
                            z, size);
 }

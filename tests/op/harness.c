@@ -158,6 +158,29 @@ void harness_random(float *values, size_t count, unsigned seed, float low, float
     }
 }
 
+int *harness_within(const int size[3], unsigned seed)
+{
+    const size_t rows = (size_t)size[1] * (size_t)size[2];
+    int *within = malloc(2 * rows * sizeof *within);
+    float *ends = malloc(2 * rows * sizeof *ends);
+    harness_random(ends, 2 * rows, seed, 0, (float)size[0] + .999f);
+    for (size_t r = 0; r < rows; r++) {
+        int a = (int)ends[2 * r], b = (int)ends[2 * r + 1];
+        bool whole = r % 5 == 3;
+        within[2 * r] = whole ? 0 : a < b ? a : b;
+        within[2 * r + 1] = whole ? size[0] : r % 7 == 2 ? within[2 * r] : a < b ? b : a;
+    }
+    free(ends);
+    return within;
+}
+
+bool harness_is_within(const int *within, const int size[3], size_t voxel)
+{
+    const size_t row = voxel / (size_t)size[0];
+    const int x = (int)(voxel % (size_t)size[0]);
+    return x >= within[2 * row] && x < within[2 * row + 1];
+}
+
 clv_buffer *harness_upload(clvox_context *ctx, const void *data, size_t bytes)
 {
     clv_buffer *buffer;

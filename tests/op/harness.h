@@ -46,6 +46,10 @@ bool harness_simulated(void);
 /* Fills with uniform values in [low, high), from a fixed generator. */
 void harness_random(float *values, size_t count, unsigned seed, float low, float high);
 
+/* A part of a volume (op/within.h), of which some rows are empty and some whole; to be freed. */
+int *harness_within(const int size[3], unsigned seed);
+bool harness_is_within(const int *within, const int size[3], size_t voxel);
+
 /* A device copy of host data, with harness_guard floats of NaN behind it. */
 clv_buffer *harness_upload(clvox_context *ctx, const void *data, size_t bytes);
 /* A device buffer full of a poison pattern, so that an unwritten output shows. */

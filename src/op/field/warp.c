@@ -27,8 +27,8 @@ static const char *const builds[] = {
 const clv_entry clv_entry_warp = {.file = "field/warp", .name = "warp", .variants = variants, .count = 2,
                                   .builds = builds};
 
-int clv_warp(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
-             clv_interpolation interpolation, float outside, const clv_image *out)
+int clv_warp_within(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
+                    clv_interpolation interpolation, float outside, const clv_buffer *within, const clv_image *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -36,10 +36,16 @@ int clv_warp(clvox_context *ctx, const clv_image *in, const clv_map *map, const 
     double from = (double)clv_image_voxels(in), to = (double)clv_image_voxels(out);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_warp, build, out->size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, out->size, 4 * (from + to * (field ? 4 : 1)), CLV_BUF(in->buffer),
-                       CLV_SIZE(in), CLV_MAP(map), CLV_BUF(field), CLV_FLOAT(outside), CLV_BUF(out->buffer),
-                       CLV_SIZE(out)));
+                       CLV_SIZE(in), CLV_MAP(map), CLV_BUF(field), CLV_FLOAT(outside), CLV_BUF(within),
+                       CLV_BUF(out->buffer), CLV_SIZE(out)));
 end:
     return status;
+}
+
+int clv_warp(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
+             clv_interpolation interpolation, float outside, const clv_image *out)
+{
+    return clv_warp_within(ctx, in, map, field, interpolation, outside, NULL, out);
 }
 
 const clv_entry *const clv_operation_field_warp[] = {

@@ -4,6 +4,7 @@
 
 #include "op/image.h"
 #include "op/map.h"
+#include "op/within.h"
 
 typedef enum clv_interpolation {
     CLV_NEAREST,
@@ -21,6 +22,10 @@ typedef enum clv_interpolation {
  * beyond, the border value. Interpolation never reads outside. */
 int clv_warp(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
              clv_interpolation interpolation, float outside, const clv_image *out);
+
+/* The same within a part of out (op/within.h); NaN elsewhere. */
+int clv_warp_within(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
+                    clv_interpolation interpolation, float outside, const clv_buffer *within, const clv_image *out);
 
 extern const clv_entry clv_entry_warp;
 

@@ -173,7 +173,8 @@ static int launch(clvox_context *ctx, const clv_entry *entry, const char *build,
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->fixed.size, bytes * voxels(a->fixed.size), CLV_BUF(a->fixed.buffer),
                        CLV_BUF(a->moving), CLV_SIZE(&a->fixed), CLV_INT4(tile[0], tile[1], tile[2], 0),
                        CLV_FLOAT(a->epsilon), CLV_BUF(a->scratch), CLV_BUF(a->derivative_moving),
-                       CLV_BUF(a->derivative_fixed), CLV_BUF(a->out ? a->partial : NULL)));
+                       CLV_BUF(a->derivative_fixed), CLV_BUF(a->within),
+                       CLV_BUF(a->out ? a->partial : NULL)));
 end:
     return status;
 }

@@ -34,23 +34,28 @@ static void make_map(const int in[3], const int out[3], clv_map *map)
 
 static void run(clvox_context *ctx, const float *moving, const int moving_size[3], const clv_map *map,
                 const float *u, const float *derivative, float weight, float keep, const float *axes, double slack,
-                const int size[3])
+                bool in_part, const int size[3])
 {
     size_t n = voxels(size);
     double *want = malloc(3 * n * sizeof *want);
     float *got = malloc(3 * n * sizeof *got);
     int *unsure = malloc(n * sizeof *unsure);
     harness_random(got, 3 * n, 23, -1, 1);
-    for (size_t i = 0; i < 3 * n; i++)
+    double *before = malloc(3 * n * sizeof *before);
+    for (size_t i = 0; i < 3 * n; i++) {
         want[i] = (double)got[i];
+        before[i] = keep != 0.0f ? want[i] : (double)NAN;
+    }
     clv_buffer *image = harness_upload(ctx, moving, voxels(moving_size) * sizeof(float));
     clv_buffer *derivatives = harness_upload(ctx, derivative, n * sizeof(float));
     clv_buffer *field = u ? harness_upload_field(ctx, u, n) : NULL;
     /* Without keep what was there must not be looked at: it is NaN. */
     clv_buffer *force = keep != 0.0f ? harness_upload_field(ctx, got, n)
                                      : harness_output(ctx, 3 * n * sizeof(float));
+    int *part = in_part ? harness_within(size, 31) : NULL;
+    clv_buffer *within = part ? harness_upload(ctx, part, clv_within_bytes(size)) : NULL;
     const clv_metric_force_args args = {
-        .moving = {.buffer = image, .size = {moving_size[0], moving_size[1], moving_size[2]}},
+        .within = within, .moving = {.buffer = image, .size = {moving_size[0], moving_size[1], moving_size[2]}},
         .map = map, .u = field, .derivative = derivatives, .weight = weight, .keep = keep, .axes = axes,
         .force = {.buffer = force, .size = {size[0], size[1], size[2]}, .components = 3},
     };
@@ -60,7 +65,10 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
                      unsure, size);
     size_t passed_over = 0;
     for (size_t i = 0; i < n; i++)
-        if (unsure[i]) {
+        if (part && !harness_is_within(part, size, i)) {
+            for (size_t c = 0; c < 3; c++)
+                want[c * n + i] = before[c * n + i];
+        } else if (unsure[i]) {
             passed_over++;
             for (size_t c = 0; c < 3; c++)
                 want[c * n + i] = (double)got[c * n + i];
@@ -75,6 +83,9 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
     clv_buffer_destroy(&derivatives);
     clv_buffer_destroy(&field);
     clv_buffer_destroy(&force);
+    clv_buffer_destroy(&within);
+    free(part);
+    free(before);
     free(want);
     free(got);
     free(unsure);
@@ -89,7 +100,7 @@ static void make_derivative(float *derivative, size_t n)
             derivative[i] = 0;
 }
 
-static void random_case(clvox_context *ctx, const setup *s, bool with_field, bool with_nan, float keep, const float *axes)
+static void random_case(clvox_context *ctx, const setup *s, bool with_field, bool with_nan, float keep, const float *axes, bool in_part)
 {
     size_t n = voxels(s->in), m = voxels(s->out);
     float *moving = malloc(n * sizeof *moving), *u = malloc(3 * m * sizeof *u);
@@ -106,7 +117,7 @@ static void random_case(clvox_context *ctx, const setup *s, bool with_field, boo
         u[m + m / 3] = 1e30f;
         u[2 * m + m / 4] = -INFINITY;
     }
-    run(ctx, moving, s->in, &map, with_field ? u : NULL, derivative, 0.7f, keep, axes, 2e-5, s->out);
+    run(ctx, moving, s->in, &map, with_field ? u : NULL, derivative, 0.7f, keep, axes, 2e-5, in_part, s->out);
     free(moving);
     free(u);
     free(derivative);
@@ -125,7 +136,7 @@ static void exact_case(clvox_context *ctx, bool with_nan)
     harness_random(derivative, 64 * 11 * 13, 3, -1, 1);
     if (with_nan)
         moving[29] = NAN;
-    run(ctx, moving, in_size, &map, NULL, derivative, -1, 0, NULL, 0, size);
+    run(ctx, moving, in_size, &map, NULL, derivative, -1, 0, NULL, 0, false, size);
 }
 
 enum { X = 5, Y = 4, Z = 6, N = X * Y * Z };
@@ -171,11 +182,12 @@ static void metric_force_with_and_without_a_field_nan(void **state)
     static const float axes[3] = {0.5f, 1, 0};
     int count = getenv("CLVOX_TEST_TINY") ? TINY : (int)(sizeof setups / sizeof *setups);
     for (int s = 0; s < count; s++) {
-        random_case(ctx, &setups[s], true, false, 0, NULL);
-        random_case(ctx, &setups[s], true, true, 0.25f, s % 2 ? axes : NULL);
+        random_case(ctx, &setups[s], true, false, 0, NULL, s % 2);
+        random_case(ctx, &setups[s], true, true, 0.25f, s % 2 ? axes : NULL, false);
+        random_case(ctx, &setups[s], true, true, 0.25f, NULL, true);
     }
-    random_case(ctx, &setups[count - 1], false, true, 0, axes);
-    random_case(ctx, &setups[count - 1], false, false, -1, NULL);
+    random_case(ctx, &setups[count - 1], false, true, 0, axes, false);
+    random_case(ctx, &setups[count - 1], false, false, -1, NULL, true);
     exact_case(ctx, false);
     exact_case(ctx, true);
 }
