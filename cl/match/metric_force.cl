@@ -97,7 +97,8 @@ __kernel void metric_force_row(METRIC_FORCE_ARGUMENTS)
                 read_ends(&found, moving, moving_size, &at, true, true, c, c + 8);
             }
         for (int c = 0; c < count; c += 8) {
-            int i = start + min(x + c, size.x - 8), first = start + x + c - i, end = min(8, start + columns.y - i);
+            int i = start + min(x + c, size.x - 8), first = start + x + c - i;
+            int end = min(8, start + columns.y - i);
             vec8 f = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)}, g;
             if (counts[c / 8]) {
                 float8 k = weight * LOAD8(derivative + i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of a volume to which operations can be limited, such as the neighbourhood of what an image shows: of each
- * row (y, z) of voxels two ints at z size[1] + y, the first column and the one after the last, 0 <= first <= end <=
- * size[0]. In a buffer on the device; NULL: all of the volume. */
+/* A part of a volume to which operations can be limited, such as the neighbourhood of what an image shows:
+ * of each row (y, z) of voxels two ints at z size[1] + y, the first column and the one after the last,
+ * 0 <= first <= end <= size[0]. In a buffer on the device; NULL: all of the volume. */
 #ifndef CLV_OP_WITHIN_H
 #define CLV_OP_WITHIN_H
 

@@ -14,6 +14,7 @@
  * greedy by an operator keeps the inverse beside u, where it is asked for. */
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/matrix.h"
 #include "base/progress.h"
@@ -68,6 +69,15 @@ static const double GAIN = 1e-6;
 /* The border stays where it is, so that the map has an inverse on the whole grid. */
 static const float LONGEST_RIM = 4;
 
+/* Images are compared, and so pull, near the fixed images' content alone, and steps are taken a little
+ * farther: mm around it along each axis, and at least so many voxels of the level. Elsewhere is air, whose
+ * noise would lead nowhere. */
+static const double COMPARED_MM = 8, STEPPED_MM = 12;
+enum { COMPARED_VOXELS = 4, STEPPED_VOXELS = 6 };
+
+/* Parts of a level as large as this are not worth it. */
+static const double WORTH = 0.97;
+
 /* One image and the displacement that moves it. */
 typedef struct side {
     clv_buffer *u, *force, *derivative, *warped;
@@ -85,6 +95,7 @@ typedef struct work {
     float length;      /* of the longest step, voxels */
     float axes[3];     /* weights of the components of steps */
     bool restricted;   /* not all of them are 1 */
+    const clv_buffer *compared, *stepped; /* where; NULL: everywhere */
     bool warm;         /* v of the iteration before is a guess of this one's */
     bool hold;         /* the factor of steps does not grow from here on */
     float total_sigma; /* of the elastic smoothing, voxels */
@@ -127,6 +138,49 @@ static void set_up(work *w, clv_registration *run, const clv_pyramid_level *leve
     }
 }
 
+/* The rows of a level around the content, on the device. */
+static int find_part(const work *w, double mm, int voxels, clv_buffer *to, double *part)
+{
+    int status = CLVOX_OK;
+    const clv_pyramid_level *l = w->level;
+    const size_t bytes = clv_within_bytes(l->fixed.size);
+    double room[3];
+    int *columns = malloc(bytes);
+    if (!columns) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int a = 0; a < 3; a++)
+        room[a] = fmax(mm, voxels * (double)l->spacing[a]);
+    CLV_TRY(clv_content_around(&w->run->content, &l->fixed, room, columns, part));
+    CLV_TRY(clv_buffer_write(w->run->ctx, to, 0, columns, bytes));
+end:
+    free(columns);
+    return status;
+}
+
+/* Limits the level to what lies around the content; landmarks and shapes pull anywhere, and of recast images
+ * the air tells whether they belong together (judge.c). Forces outside stay 0. */
+static int limit(work *w)
+{
+    int status = CLVOX_OK;
+    clv_compositive *own = clv_compositive_of(w->run);
+    double part[2];
+    if (!w->run->content.holds || w->run->points.count || w->run->shapes.count || w->run->recast)
+        return CLVOX_OK;
+    CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &part[0]));
+    CLV_TRY(find_part(w, STEPPED_MM, STEPPED_VOXELS, own->stepped, &part[1]));
+    if (!(part[0] > 0 && part[0] < WORTH))
+        goto end;
+    w->compared = own->compared;
+    w->stepped = own->stepped;
+    for (int i = 0; i < w->count; i++)
+        CLV_TRY(
+            clv_buffer_fill(w->run->ctx, w->sides[i].force, 0, 0, 3 * (size_t)w->level->n * sizeof(float)));
+end:
+    return status;
+}
+
 /* The derivatives of channel c's metric at the present displacements, and S and
  * the number of voxels in the state. */
 static int compare(const work *w, const clv_channel *channel, int slot)
@@ -137,18 +191,26 @@ static int compare(const work *w, const clv_channel *channel, int slot)
     int status = CLVOX_OK;
     for (int i = 0; i < w->count; i++) {
         const side *s = &w->sides[i];
-        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(image_of(channel, s), s->size), &s->map, s->u, CLV_LINEAR,
-                         channel->outside, CLV_VOLUME(s->warped, l->fixed.size)));
+        CLV_TRY(clv_warp_within(run->ctx, CLV_VOLUME(image_of(channel, s), s->size), &s->map, s->u,
+                                CLV_LINEAR, channel->outside, w->compared,
+                                CLV_VOLUME(s->warped, l->fixed.size)));
     }
     const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
     clv_buffer *derivative_fixed = w->count > 1 ? w->sides[1].derivative : NULL;
     const clv_metric_row *metric = clv_metric_find(channel->metric);
     const clv_metric_args args = {
-        .fixed = clv_image_of(fixed, l->fixed.size, NULL, 1), .moving = w->sides[0].warped,
-        .parameter = clv_metric_parameter(metric, o, false), .epsilon = CLV_DEFORM_EPSILON,
+        .fixed = clv_image_of(fixed, l->fixed.size, NULL, 1),
+        .moving = w->sides[0].warped,
+        .parameter = clv_metric_parameter(metric, o, false),
+        .epsilon = CLV_DEFORM_EPSILON,
         .local = o->local_gradient != 0,
-        .derivative_moving = w->sides[0].derivative, .derivative_fixed = derivative_fixed,
-        .scratch = run->metric_scratch, .partial = run->partial, .out = run->state, .slot = slot,
+        .within = w->compared,
+        .derivative_moving = w->sides[0].derivative,
+        .derivative_fixed = derivative_fixed,
+        .scratch = run->metric_scratch,
+        .partial = run->partial,
+        .out = run->state,
+        .slot = slot,
     };
     CLV_TRY(metric->derivative(run->ctx, &args));
 end:
@@ -225,7 +287,7 @@ static int step(const work *w, const side *s)
     CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(v, l->fixed.size), per_mm, w->hold, run->partial,
                                run->state, slot));
     CLV_TRY(clv_compositive_step(run->ctx, CLV_VECTORS_MM(s->u, l->fixed.size, l->spacing), v,
-                                 &(clv_step_length){w->length, w->rim, run->state, slot}, next));
+                                 &(clv_step_length){w->length, w->rim, run->state, slot}, w->stepped, next));
     CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(next, l->fixed.size), total, CLV_GAUSSIAN_AUTO, own->velocity,
                          s->u));
 end:
@@ -272,9 +334,13 @@ static int iterate(const work *w, float momentum, int slot)
             const int *size = w->level->fixed.size;
             const clv_metric_force_args args = {
                 .moving = {.buffer = image_of(channel, s), .size = {s->size[0], s->size[1], s->size[2]}},
-                .map = &s->map, .u = s->u, .derivative = s->derivative,
-                .weight = (float)channel->weight, .keep = c > 0 ? 1 : momentum,
+                .map = &s->map,
+                .u = s->u,
+                .derivative = s->derivative,
+                .weight = (float)channel->weight,
+                .keep = c > 0 ? 1 : momentum,
                 .axes = w->restricted ? w->axes : NULL,
+                .within = w->compared,
                 .force = {.buffer = s->force, .size = {size[0], size[1], size[2]}, .components = 3},
             };
             CLV_TRY(clv_metric_force(run->ctx, &args));
@@ -394,6 +460,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     double start = -INFINITY, before = 0, now = 0, mean[LOOK];
     work w;
     set_up(&w, run, l);
+    CLV_TRY(limit(&w));
     if (run->points.count)
         CLV_TRY(clv_points_place(run, &l->fixed));
     CLV_TRY(clv_shapes_place(run, &l->fixed, l->index));
@@ -485,6 +552,8 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     list[count++] = (clv_request){&run->metric_scratch, scratch_floats(run, symmetric, other) * sizeof(float),
                                   "scratch of the metric"};
     list[count++] = (clv_request){&own->derivative, n, "derivative of the metric"};
+    list[count++] = (clv_request){&own->compared, clv_within_bytes(run->fixed_grid.size), "rows to compare"};
+    list[count++] = (clv_request){&own->stepped, clv_within_bytes(run->fixed_grid.size), "rows to move"};
     if (symmetric) {
         list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
         list[count++] = (clv_request){&own->force_fixed, 3 * exchanged, "force field of the fixed image"};

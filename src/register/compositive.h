@@ -10,6 +10,7 @@
 typedef struct clv_compositive {
     clv_buffer *u_fixed, *force, *force_fixed, *velocity;
     clv_buffer *derivative, *derivative_fixed; /* of the metric by the warped images */
+    clv_buffer *compared, *stepped;            /* parts of a level (op/within.h): of images and of steps */
     clv_buffer *kept[2];                       /* u and u_fixed as the level before left them */
     clv_buffer *solved;                        /* velocities that iterative solvers start from; else NULL */
     clv_solver_workspace solver_workspace;

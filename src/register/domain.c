@@ -16,6 +16,10 @@
 static const double ROOM_MM = 12, CONTENT = 0.02, OF_MEAN = 0.25, FULL = 0.01, WORTH = 0.97;
 enum { ROOM_VOXELS = 6 };
 
+/* More than this share of a cell of an image is above the threshold where it holds content; one voxel of a
+ * mask is. */
+static const double OF_CELL = .125;
+
 typedef struct slice {
     float low, high;
     double sum; /* of what is above the threshold */
@@ -106,9 +110,9 @@ static void widen_axis(const int *counts, int n, double share, int *first, int *
         }
 }
 
-/* Widens first and last by the content of a volume on the fixed grid; of a
+/* Widens first and last by the content of a volume on the fixed grid, and adds it to the cells; of a
  * mask, what is above 0. */
-static int widen(const clvox_volume *volume, bool mask, int first[3], int last[3])
+static int widen(clv_content *content, const clvox_volume *volume, bool mask, int first[3], int last[3])
 {
     int status = CLVOX_OK;
     const int *size = volume->grid.size;
@@ -131,6 +135,7 @@ static int widen(const clvox_volume *volume, bool mask, int first[3], int last[3
     const int *of_axis = counts;
     for (int a = 0; a < 3; of_axis += size[a++])
         widen_axis(of_axis, size[a], mask ? 0 : FULL, &first[a], &last[a]);
+    CLV_TRY(clv_content_mark(content, volume, s.threshold, mask ? 0 : OF_CELL));
 end:
     free(s.slices);
     free(counts);
@@ -162,20 +167,21 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
     double edge[3], share = 1;
     clvox_grid domain = *grid;
     run->domain = *grid;
+    CLV_TRY(clv_content_begin(grid, &run->content));
     for (int i = 0; i < 3; i++) {
         first[i] = grid->size[i];
         last[i] = -1;
     }
     if (images->fixed_mask)
-        CLV_TRY(widen(images->fixed_mask, true, first, last));
+        CLV_TRY(widen(&run->content, images->fixed_mask, true, first, last));
     for (int i = 0; i < images->channels && !images->fixed_mask; i++)
         if (run->channels[i].weight > 0)
-            CLV_TRY(widen(images->fixed[i], false, first, last));
+            CLV_TRY(widen(&run->content, images->fixed[i], false, first, last));
     for (int c = run->image_count; c < run->channel_count && !images->fixed_mask; c++)
         if (run->channels[c].tissue != CLV_REST) {
             const clvox_volume frame =
                 clv_posteriors_frame(images->fixed_posteriors, run->channels[c].tissue);
-            CLV_TRY(widen(&frame, false, first, last));
+            CLV_TRY(widen(&run->content, &frame, false, first, last));
         }
     if (last[0] < 0)
         goto end;

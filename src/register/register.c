@@ -166,6 +166,7 @@ static void release(clv_registration *run, const clv_request *requests, int coun
 {
     clv_shapes_release(run);
     clv_recast_release(run);
+    clv_content_free(&run->content);
     clv_pool_release(requests, count);
     clv_buffer_destroy(&run->fixed_mask);
     clv_buffer_destroy(&run->moving_mask);

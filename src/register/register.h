@@ -10,6 +10,7 @@
 #include "op/fluid/force.h"
 #include "op/image/statistics.h"
 #include "op/field/warp.h"
+#include "register/content.h"
 
 /* Slots of the state buffer: the fluid operations own the first CLV_FLUID_SLOTS. */
 /* The images' channels, and those of tissues and their rest. */
@@ -86,6 +87,7 @@ typedef struct clv_registration {
     clvox_grid fixed_grid, moving_grid;
     const clvox_grid *shown; /* the fixed grid as given, for the maps; NULL: something looks at them first */
     clvox_grid domain;    /* the part of fixed_grid that the deformation works on; it shares its voxels */
+    clv_content content;  /* of the fixed images, where a domain was looked for */
     int n, m;             /* voxels of the two grids */
     double matrix[4][4];  /* the linear part so far, RAS mm, fixed -> moving */
     clv_channel channels[CLV_MAX_CHANNELS]; /* of images, then of posteriors */
@@ -336,7 +338,7 @@ int clv_register_prepare(clvox_context *ctx, const clvox_register_options *optio
 /* Brings all images onto coarser grids, and masks by the nearest voxel. */
 int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
                          clvox_register_images *images, clv_register_copies *copies);
-/* Sets run->domain to the part of the fixed grid where the fixed images have
+/* Sets run->content, and run->domain to the part of the fixed grid where the fixed images have
  * content, with room around it, where that is clearly smaller (domain.c). */
 int clv_register_domain(clv_registration *run, const clvox_register_images *images);
 /* Sends them to the run's buffers: masks as 0 and 1, and what is no number as

@@ -53,8 +53,8 @@ const clv_model clv_model_syn = {
             .update_sigma = 1.25, .update_damping = 0.9, .total_sigma = 0.7, .step = 1, .finest_step = 1, .momentum = 0.3,
             .tolerance = 1e-4},
         [CLVOX_PRESET_DEFAULT] = {.metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK,
-            .levels = 3, .shrink = {4, 2, 1}, .iterations = {60, 50, 13},
-            .update_sigma = 1.25, .update_damping = 0.9, .total_sigma = 0.7, .step = 0.7, .finest_step = 2,
+            .levels = 3, .shrink = {4, 2, 1}, .iterations = {60, 50, 11},
+            .update_sigma = 1.25, .update_damping = 0.96, .total_sigma = 0.7, .step = 0.7, .finest_step = 2,
             .momentum = 0.5, .tolerance = 1e-5},
         /* More overlap than ANTs' CC at a smaller sd of log J. */
         [CLVOX_PRESET_REGULAR] = {.metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK,

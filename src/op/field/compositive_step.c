@@ -24,9 +24,8 @@ int clv_compositive_step(clvox_context *ctx, const clv_image *u, const clv_buffe
     const int *size = u->size;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_compositive_step, NULL, size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 36. * (double)clv_image_voxels(u), CLV_BUF(u->buffer), CLV_BUF(v),
-                       CLV_GRID(u), CLV_FLOAT(length->rim),
-                       CLV_FLOAT(length->step), CLV_BUF(length->state), CLV_INT(length->slot), CLV_BUF(within),
-                       CLV_BUF(out)));
+                       CLV_GRID(u), CLV_FLOAT(length->rim), CLV_FLOAT(length->step), CLV_BUF(length->state),
+                       CLV_INT(length->slot), CLV_BUF(within), CLV_BUF(out)));
 end:
     return status;
 }

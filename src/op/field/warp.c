@@ -28,7 +28,8 @@ const clv_entry clv_entry_warp = {.file = "field/warp", .name = "warp", .variant
                                   .builds = builds};
 
 int clv_warp_within(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
-                    clv_interpolation interpolation, float outside, const clv_buffer *within, const clv_image *out)
+                    clv_interpolation interpolation, float outside, const clv_buffer *within,
+                    const clv_image *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;

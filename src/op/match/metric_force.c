@@ -29,7 +29,8 @@ int clv_metric_force(clvox_context *ctx, const clv_metric_force_args *a)
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->force.size, 4 * from + (a->u ? 28 : 16) * to + (keeps ? 12 : 0) * to,
                        CLV_BUF(a->moving.buffer), CLV_SIZE(&a->moving), CLV_MAP(a->map), CLV_BUF(a->u),
                        CLV_BUF(a->derivative), CLV_FLOAT(a->weight), CLV_FLOAT4(axes[0], axes[1], axes[2], 0),
-                       CLV_FLOAT(a->keep), CLV_BUF(a->within), CLV_BUF(a->force.buffer), CLV_SIZE(&a->force)));
+                       CLV_FLOAT(a->keep), CLV_BUF(a->within), CLV_BUF(a->force.buffer),
+                       CLV_SIZE(&a->force)));
 end:
     return status;
 }

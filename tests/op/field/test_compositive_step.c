@@ -9,8 +9,8 @@ static const int sizes[][3] = {{1, 1, 1}, {1, 7, 5}, {5, 1, 3}, {2, 11, 1}, {37,
 
 static const float uneven[3] = {0.8f, 1.5f, 2.25f}, unit[3] = {1, 1, 1};
 
-static void run(clvox_context *ctx, const float *u, const float *v, const int size[3],
-                const float spacing[3], float step, float longest, float rim, double slack, bool in_part)
+static void run(clvox_context *ctx, const float *u, const float *v, const int size[3], const float spacing[3],
+                float step, float longest, float rim, double slack, bool in_part)
 {
     size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
     double *want = malloc(3 * n * sizeof *want);

@@ -20,8 +20,8 @@ static size_t voxels(const int n[3])
 }
 
 static void run(clvox_context *ctx, const float *in, const int in_size[3], const clv_map *map,
-                const float *field, int kind, float outside, double slack, double tolerance,
-                bool in_part, const int out_size[3])
+                const float *field, int kind, float outside, double slack, double tolerance, bool in_part,
+                const int out_size[3])
 {
     size_t n = voxels(out_size);
     double *want = malloc(n * sizeof *want);
@@ -32,8 +32,8 @@ static void run(clvox_context *ctx, const float *in, const int in_size[3], const
     clv_buffer *out = harness_output(ctx, n * sizeof(float));
     int *part = in_part ? harness_within(out_size, 31) : NULL;
     clv_buffer *within = part ? harness_upload(ctx, part, clv_within_bytes(out_size)) : NULL;
-    int status = clv_warp_within(ctx, CLV_VOLUME(a, in_size), map, u, (clv_interpolation)kind, outside, within,
-                                 CLV_VOLUME(out, out_size));
+    int status = clv_warp_within(ctx, CLV_VOLUME(a, in_size), map, u, (clv_interpolation)kind, outside,
+                                 within, CLV_VOLUME(out, out_size));
     assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, out, got, n * sizeof(float));
     ref_warp(in, in_size, map, field, kind, (double)outside, slack, want, unsure, out_size);
@@ -74,7 +74,8 @@ static void make_map(const int in[3], const int out[3], clv_map *map)
     }
 }
 
-static void random_case(clvox_context *ctx, const setup *s, int kind, bool with_field, bool with_nan, bool in_part)
+static void random_case(clvox_context *ctx, const setup *s, int kind, bool with_field, bool with_nan,
+                        bool in_part)
 {
     size_t n = voxels(s->in), m = voxels(s->out);
     float *in = malloc(n * sizeof *in), *field = malloc(3 * m * sizeof *field);
@@ -93,8 +94,8 @@ static void random_case(clvox_context *ctx, const setup *s, int kind, bool with_
         field[m + m / 3] = INFINITY;
         field[2 * m + m / 4] = -3e38f;
     }
-    run(ctx, in, s->in, &map, with_field ? field : NULL, kind, -7, 1e-4, kind == REF_CUBIC || kind > REF_LABEL ? 2e-4 : 1e-4,
-        in_part, s->out);
+    run(ctx, in, s->in, &map, with_field ? field : NULL, kind, -7, 1e-4,
+        kind == REF_CUBIC || kind > REF_LABEL ? 2e-4 : 1e-4, in_part, s->out);
     free(in);
     free(field);
 }

@@ -100,11 +100,17 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
     clv_buffer *fixed = harness_upload(ctx, p->fixed, bytes), *moving = harness_upload(ctx, p->moving, bytes);
     clv_buffer *within = p->part ? harness_upload(ctx, p->part, clv_within_bytes(s->size)) : NULL;
     clv_metric_args args = {
-        .within = within, .fixed = clv_image_of(fixed, s->size, NULL, 1), .moving = moving, .parameter = s->radius,
-        .epsilon = s->epsilon, .local = local, .derivative_moving = harness_output(ctx, bytes),
+        .within = within,
+        .fixed = clv_image_of(fixed, s->size, NULL, 1),
+        .moving = moving,
+        .parameter = s->radius,
+        .epsilon = s->epsilon,
+        .local = local,
+        .derivative_moving = harness_output(ctx, bytes),
         .derivative_fixed = both ? harness_output(ctx, bytes) : NULL,
         .scratch = harness_output(ctx, clv_lncc_scratch(s->size, s->radius, local, both) * sizeof(float)),
-        .partial = harness_output(ctx, CLV_LNCC_PARTIALS * sizeof(float)), .out = harness_output(ctx, 16),
+        .partial = harness_output(ctx, CLV_LNCC_PARTIALS * sizeof(float)),
+        .out = harness_output(ctx, 16),
         .slot = 1,
     };
     float out[2][4];
@@ -123,8 +129,9 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
         harness_download(ctx, args.out, out[1], 16);
         assert_memory_equal(out[0], out[1], 16);
     }
-    clv_buffer *all[] = {fixed, moving, args.derivative_moving, args.derivative_fixed, args.scratch,
-                         args.partial, args.out, within};
+    clv_buffer *all[] = {
+        fixed,    moving, args.derivative_moving, args.derivative_fixed, args.scratch, args.partial,
+        args.out, within};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(&all[i]);
 }
@@ -162,7 +169,8 @@ static const setup any[] = {
 };
 /* Within a part, by radius. */
 static const setup parts[] = {
-    {{19, 12, 10}, 2, 1e-4f, 0, 1, 0, 1e-5}, {{67, 71, 19}, 2, 1e-4f, 0, 1, 23, 1e-5},
+    {{19, 12, 10}, 2, 1e-4f, 0, 1, 0, 1e-5},
+    {{67, 71, 19}, 2, 1e-4f, 0, 1, 23, 1e-5},
     {{263, 9, 10}, 1, 1e-3f, 0, 1, 0, 1e-4},
 };
 static const setup wide_part = {{37, 50, 21}, 4, 1e-4f, 0, 1, 31, 1e-5};
@@ -247,7 +255,8 @@ static void entry_random(void **state)
 static void all(const clv_entry *entry, bool local_counts, problem *problems, int count)
 {
     const bool derivative = entry == &clv_entry_lncc_derivative || entry == &clv_entry_lncc_wide_derivative;
-    harness_cases(entry, entry_random, TEST_OF(((all_given){local_counts, derivative, problems, count})), "random");
+    harness_cases(entry, entry_random, TEST_OF(((all_given){local_counts, derivative, problems, count})),
+                  "random");
 }
 
 /* The reference's derivatives against central differences of its own energy. */

@@ -33,8 +33,8 @@ static void make_map(const int in[3], const int out[3], clv_map *map)
 }
 
 static void run(clvox_context *ctx, const float *moving, const int moving_size[3], const clv_map *map,
-                const float *u, const float *derivative, float weight, float keep, const float *axes, double slack,
-                bool in_part, const int size[3])
+                const float *u, const float *derivative, float weight, float keep, const float *axes,
+                double slack, bool in_part, const int size[3])
 {
     size_t n = voxels(size);
     double *want = malloc(3 * n * sizeof *want);
@@ -55,8 +55,14 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
     int *part = in_part ? harness_within(size, 31) : NULL;
     clv_buffer *within = part ? harness_upload(ctx, part, clv_within_bytes(size)) : NULL;
     const clv_metric_force_args args = {
-        .within = within, .moving = {.buffer = image, .size = {moving_size[0], moving_size[1], moving_size[2]}},
-        .map = map, .u = field, .derivative = derivatives, .weight = weight, .keep = keep, .axes = axes,
+        .within = within,
+        .moving = {.buffer = image, .size = {moving_size[0], moving_size[1], moving_size[2]}},
+        .map = map,
+        .u = field,
+        .derivative = derivatives,
+        .weight = weight,
+        .keep = keep,
+        .axes = axes,
         .force = {.buffer = force, .size = {size[0], size[1], size[2]}, .components = 3},
     };
     assert_that(clv_metric_force(ctx, &args) == CLVOX_OK, "%s", clvox_message());
@@ -100,7 +106,8 @@ static void make_derivative(float *derivative, size_t n)
             derivative[i] = 0;
 }
 
-static void random_case(clvox_context *ctx, const setup *s, bool with_field, bool with_nan, float keep, const float *axes, bool in_part)
+static void random_case(clvox_context *ctx, const setup *s, bool with_field, bool with_nan, float keep,
+                        const float *axes, bool in_part)
 {
     size_t n = voxels(s->in), m = voxels(s->out);
     float *moving = malloc(n * sizeof *moving), *u = malloc(3 * m * sizeof *u);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the fixed images show something, and what of a level lies around it. */
+#include <math.h>
+
+#include "check.h"
+#include "clvox/volume.h"
+#include "op/harness.h"
+#include "register/register.h"
+
+enum { NX = 61, NY = 47, NZ = 19, N = NX * NY * NZ };
+
+static const double spacing[3] = {1, 1.5, 3}, radius = 11, centre[3] = {27, 33, 30};
+
+/* Turned about z and moved. */
+static clvox_grid oblique(void)
+{
+    clvox_grid grid = {.size = {NX, NY, NZ}};
+    const double c = cos(.3), s = sin(.3), turn[3][3] = {{c, -s, 0}, {s, c, 0}, {0, 0, 1}};
+    for (int r = 0; r < 3; r++) {
+        for (int a = 0; a < 3; a++)
+            grid.to_ras[r][a] = turn[r][a] * spacing[a];
+        grid.to_ras[r][3] = 40 * r - 55;
+    }
+    grid.to_ras[3][3] = 1;
+    return grid;
+}
+
+/* A ball of 1 in air of 0 where single voxels are bright, and some are no numbers. */
+static clvox_volume *ball(void)
+{
+    const clvox_grid grid = oblique();
+    clvox_volume *v;
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    for (int i = 0; i < N; i++) {
+        const double p[3] = {i % NX * spacing[0], i / NX % NY * spacing[1], i / NX / NY * spacing[2]};
+        double d = 0;
+        for (int a = 0; a < 3; a++)
+            d += (p[a] - centre[a]) * (p[a] - centre[a]);
+        v->data[i] = d <= radius * radius || i % 1009 == 500 ? 1
+                     : i % 97 == 3                           ? NAN
+                     : i % 101 == 7                          ? INFINITY
+                                                             : 0;
+    }
+    return v;
+}
+
+/* The same columns by looking at every voxel and every row of cells. */
+static void find_plainly(const clv_content *c, const clvox_grid *level, const double first[3],
+                         const double step[3], const double room[3], int row, int columns[2])
+{
+    const int at[2] = {row % level->size[1], row / level->size[1]};
+    columns[0] = columns[1] = 0;
+    for (int x = 0; x < level->size[0]; x++) {
+        const double p[3] = {first[0] + x * step[0], first[1] + at[0] * step[1], first[2] + at[1] * step[2]};
+        bool near = false;
+        for (int r = 0; r < c->size[1] * c->size[2]; r++) {
+            int begin = c->size[0], end = 0;
+            for (int i = 0; i < c->size[0]; i++)
+                if (c->holds[(size_t)(r * c->size[0] + i)]) {
+                    begin = i < begin ? i : begin;
+                    end = i + 1;
+                }
+            if (begin >= end)
+                continue;
+            const int cells[3][2] = {
+                {begin, end}, {r % c->size[1], r % c->size[1] + 1}, {r / c->size[1], r / c->size[1] + 1}};
+            double d = 0;
+            for (int a = 0; a < 3; a++) {
+                const double low = (cells[a][0] * c->edge[a] - .5) * spacing[a];
+                const double high = (cells[a][1] * c->edge[a] - .5) * spacing[a];
+                const double gap = fmax(0, fmax(low - p[a], p[a] - high)) / room[a];
+                d += gap * gap;
+            }
+            near = near || d <= 1;
+        }
+        if (near) {
+            columns[0] = columns[1] ? columns[0] : x;
+            columns[1] = x + 1;
+        }
+    }
+}
+
+static void compare_level(const clv_content *c, const int begin[3], const int size[3], double shrink,
+                          const double room[3])
+{
+    clvox_grid part = oblique(), level;
+    double first[3], edge[3], share;
+    size_t count = 0;
+    for (int a = 0; a < 3; a++) {
+        part.size[a] = size[a];
+        for (int r = 0; r < 3; r++)
+            part.to_ras[r][3] += begin[a] * part.to_ras[r][a];
+    }
+    clv_register_level(&part, shrink, &level);
+    clvox_grid_spacing(&level, edge);
+    for (int a = 0; a < 3; a++) /* a level's voxels are centred on what they are made of */
+        first[a] = (begin[a] + .5 * (size[a] - 1)) * spacing[a] - .5 * (level.size[a] - 1) * edge[a];
+    const int rows = level.size[1] * level.size[2];
+    int *columns = malloc(clv_within_bytes(level.size));
+    assert_ok(clv_content_around(c, &level, room, columns, &share));
+    for (int r = 0; r < rows; r++) {
+        int want[2];
+        find_plainly(c, &level, first, edge, room, r, want);
+        const bool empty = want[0] == want[1] && columns[2 * r] == columns[2 * r + 1];
+        assert_that(empty || (columns[2 * r] == want[0] && columns[2 * r + 1] == want[1]),
+                    "row %d of a level by %g: %d to %d, not %d to %d", r, shrink, columns[2 * r],
+                    columns[2 * r + 1], want[0], want[1]);
+        count += (size_t)(want[1] - want[0]);
+    }
+    assert_true(fabs(share - (double)count / (double)clvox_grid_voxels(&level)) < 1e-12);
+    free(columns);
+}
+
+static void rows_around_a_ball(void **state)
+{
+    (void)state;
+    clvox_volume *v = ball();
+    clv_content c;
+    assert_ok(clv_content_begin(&v->grid, &c));
+    assert_true(c.edge[0] == 4 && c.edge[1] == 3 && c.edge[2] == 2);
+    assert_ok(clv_content_mark(&c, v, .5f, .125));
+    int cells = 0;
+    for (int i = 0; i < c.size[0] * c.size[1] * c.size[2]; i++) {
+        const int at[3] = {i % c.size[0], i / c.size[0] % c.size[1], i / c.size[0] / c.size[1]};
+        double d = 0;
+        for (int a = 0; a < 3; a++) {
+            const double p = ((at[a] + .5) * c.edge[a] - .5) * spacing[a] - centre[a];
+            d += p * p;
+        }
+        /* Single bright voxels are no content; half a cell's diagonal is 4.2 mm. */
+        assert_that(c.holds[i] ? sqrt(d) < radius + 4.2 : sqrt(d) > radius - 4.2,
+                    "cell %d, %d, %d: %d at %g mm", at[0], at[1], at[2], c.holds[i], sqrt(d));
+        cells += c.holds[i];
+    }
+    assert_true(cells > 50);
+    const double room[3] = {7.7, 9.1, 8.3}, none[3] = {1e-3, 1e-3, 1e-3}, all[3] = {500, 500, 500};
+    const int zero[3] = {0, 0, 0}, begin[3] = {5, 9, 2}, size[3] = {41, 37, 15};
+    compare_level(&c, zero, v->grid.size, 1, room);
+    compare_level(&c, zero, v->grid.size, 1, none);
+    compare_level(&c, begin, size, 1, room);
+    compare_level(&c, begin, size, 2, room);
+    compare_level(&c, begin, size, 3.5, all);
+    clv_content_free(&c);
+    clvox_volume_destroy(&v);
+}
+
+/* One voxel of a mask fills its cell; nothing above the threshold, and no rows. */
+static void a_voxel_and_none(void **state)
+{
+    (void)state;
+    clvox_volume *v = ball();
+    clv_content c;
+    const double room[3] = {5.3, 5.3, 5.3};
+    for (int i = 0; i < N; i++)
+        v->data[i] = i == (7 * NY + 20) * NX + 30;
+    assert_ok(clv_content_begin(&v->grid, &c));
+    compare_level(&c, (const int[3]){0, 0, 0}, v->grid.size, 1, room);
+    assert_ok(clv_content_mark(&c, v, 0, .125));
+    for (int i = 0; i < c.size[0] * c.size[1] * c.size[2]; i++)
+        assert_false(c.holds[i]);
+    assert_ok(clv_content_mark(&c, v, 0, 0));
+    for (int i = 0; i < c.size[0] * c.size[1] * c.size[2]; i++)
+        assert_true(c.holds[i] == (i == (3 * c.size[1] + 6) * c.size[0] + 7));
+    compare_level(&c, (const int[3]){0, 0, 0}, v->grid.size, 1, room);
+    clv_content_free(&c);
+    clvox_volume_destroy(&v);
+}
+
+/* One voxel thick, of voxels larger than cells. */
+static void thick_voxels_and_a_slice(void **state)
+{
+    (void)state;
+    clvox_grid grid = {.size = {5, 3, 1}};
+    clvox_volume *v;
+    clv_content c;
+    int columns[6];
+    double share;
+    for (int i = 0; i < 4; i++)
+        grid.to_ras[i][i] = i < 3 ? 6 : 1;
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    v->data[5 + 3] = 1;
+    assert_ok(clv_content_begin(&grid, &c));
+    assert_true(c.edge[0] == 1 && c.size[0] == 5 && c.size[2] == 1);
+    assert_ok(clv_content_mark(&c, v, .5f, .125));
+    assert_ok(clv_content_around(&c, &grid, (const double[3]){4, 4, 4}, columns, &share));
+    const int want[6] = {3, 4, 2, 5, 3, 4};
+    assert_memory_equal(columns, want, sizeof want);
+    assert_true(fabs(share - 5. / 15) < 1e-12);
+    clv_content_free(&c);
+    clvox_volume_destroy(&v);
+}
+
+int main(void)
+{
+    test_case(rows_around_a_ball, "rows around a ball");
+    test_case(a_voxel_and_none, "one voxel, and none");
+    test_case(thick_voxels_and_a_slice, "thick voxels, one slice");
+    return test_run("content", NULL);
+}
