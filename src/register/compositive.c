@@ -159,14 +159,16 @@ end:
     return status;
 }
 
-/* Limits the level to what lies around the content; landmarks and shapes pull anywhere, and of recast images
- * the air tells whether they belong together (judge.c). Forces outside stay 0. */
+/* Limits the level to what lies around the content; landmarks and shapes pull anywhere, the distance of tissues
+ * is a mean over the grid, and of recast images the air tells whether they belong together (judge.c). Forces
+ * outside stay 0. */
 static int limit(work *w)
 {
     int status = CLVOX_OK;
     clv_compositive *own = clv_compositive_of(w->run);
     double part[2];
-    if (!w->run->content.holds || w->run->points.count || w->run->shapes.count || w->run->recast)
+    if (!w->run->content.holds || w->run->points.count || w->run->shapes.count || w->run->recast ||
+        w->run->channel_count > w->run->image_count)
         return CLVOX_OK;
     CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &part[0]));
     CLV_TRY(find_part(w, STEPPED_MM, STEPPED_VOXELS, own->stepped, &part[1]));
