@@ -34,6 +34,7 @@ static void domain_of(clvox_volume *fixed, clvox_volume *mask, clvox_grid *out)
     run.channels[0].weight = 1;
     assert_ok(clv_register_domain(&run, &images));
     *out = run.domain;
+    clv_content_free(&run.content);
 }
 
 static void assert_box(const clvox_grid *grid, const int first[3], const int last[3])
