@@ -322,8 +322,8 @@ static void images_that_were_recast(void **state)
 {
     (void)state;
     static const double unrelated[3] = {.1, .77, .85}, heads[3] = {.1, .8, .93};
-    static const clv_register_coarse unknown = {NAN, 0};
-    static const struct {
+    const clv_register_coarse unknown = {NAN, 0};
+    const struct {
         const double *ncc;
         double gain, sd_log, content;
         clv_register_coarse coarse;
