@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* out(x) = s v(x) + u(x + s v(x)), s = step / state[slot]: the step of a
  * displacement by the rate v, whose longest vector state[slot] is. Within rim
- * voxels of the border s falls to 0, and out is 0 on the border. Outside of `within` out is u elsewhere. */
+ * voxels of the border s falls to 0, and out is 0 on the border. Outside of `within` s is 0, without a
+ * look at v. */
 #include "common/grid.clh"
 #include "common/sample_row.clh"
 #include "common/within.clh"
@@ -21,6 +22,7 @@ static inline float rim_share(int i, int n, float rim)
     return rim > 0.0f && n > 1 ? fmin(1.0f, (float)(i < n - 1 - i ? i : n - 1 - i) / rim) : 1.0f;
 }
 
+/* Share of the step at a voxel. */
 static inline float share_at(int x, int y, int z, int4 size, float rim)
 {
     return fmin(rim_share(x, size.x, rim), fmin(rim_share(y, size.y, rim), rim_share(z, size.z, rim)));

@@ -75,9 +75,6 @@ static const float LONGEST_RIM = 4;
 static const double COMPARED_MM = 8, STEPPED_MM = 12;
 enum { COMPARED_VOXELS = 4, STEPPED_VOXELS = 6 };
 
-/* Parts of a level as large as this are not worth it. */
-static const double WORTH = 0.97;
-
 /* One image and the displacement that moves it. */
 typedef struct side {
     clv_buffer *u, *force, *derivative, *warped;
@@ -138,7 +135,7 @@ static void set_up(work *w, clv_registration *run, const clv_pyramid_level *leve
     }
 }
 
-/* The rows of a level around the content, on the device. */
+/* The rows of a level around the content, on the device, and how much of the level they are. */
 static int find_part(const work *w, double mm, int voxels, clv_buffer *to, double *part)
 {
     int status = CLVOX_OK;
@@ -166,14 +163,14 @@ static int limit(work *w)
 {
     int status = CLVOX_OK;
     clv_compositive *own = clv_compositive_of(w->run);
-    double part[2];
+    double compared, stepped;
     if (!w->run->content.holds || w->run->points.count || w->run->shapes.count || w->run->recast ||
         w->run->channel_count > w->run->image_count)
         return CLVOX_OK;
-    CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &part[0]));
-    CLV_TRY(find_part(w, STEPPED_MM, STEPPED_VOXELS, own->stepped, &part[1]));
-    if (!(part[0] > 0 && part[0] < WORTH))
+    CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &compared));
+    if (!(compared > 0 && compared < CLV_CONTENT_WORTH))
         goto end;
+    CLV_TRY(find_part(w, STEPPED_MM, STEPPED_VOXELS, own->stepped, &stepped));
     w->compared = own->compared;
     w->stepped = own->stepped;
     for (int i = 0; i < w->count; i++)
@@ -554,8 +551,9 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     list[count++] = (clv_request){&run->metric_scratch, scratch_floats(run, symmetric, other) * sizeof(float),
                                   "scratch of the metric"};
     list[count++] = (clv_request){&own->derivative, n, "derivative of the metric"};
-    list[count++] = (clv_request){&own->compared, clv_within_bytes(run->fixed_grid.size), "rows to compare"};
-    list[count++] = (clv_request){&own->stepped, clv_within_bytes(run->fixed_grid.size), "rows to move"};
+    list[count++] =
+        (clv_request){&own->compared, clv_within_bytes(run->fixed_grid.size), "rows that are compared"};
+    list[count++] = (clv_request){&own->stepped, clv_within_bytes(run->fixed_grid.size), "rows that move"};
     if (symmetric) {
         list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
         list[count++] = (clv_request){&own->force_fixed, 3 * exchanged, "force field of the fixed image"};

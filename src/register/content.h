@@ -5,6 +5,9 @@
 
 #include "clvox/volume.h"
 
+/* A part of a grid as large as this share is not worth its own work. */
+#define CLV_CONTENT_WORTH 0.97
+
 typedef struct clv_content {
     clvox_grid grid;      /* of the fixed images */
     int edge[3], size[3]; /* voxels of a cell along each axis, and how many cells there are */

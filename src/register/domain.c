@@ -12,8 +12,8 @@
 
 /* Room on either side, in mm and at least in voxels. Values above CONTENT of the range may be content, and
  * those above OF_MEAN of their mean are. A slice with less than FULL of what the fullest one has is empty, as
- * noise and single bright voxels leave it. A domain as large as WORTH of the grid is not worth it. */
-static const double ROOM_MM = 12, CONTENT = 0.02, OF_MEAN = 0.25, FULL = 0.01, WORTH = 0.97;
+ * noise and single bright voxels leave it. */
+static const double ROOM_MM = 12, CONTENT = 0.02, OF_MEAN = 0.25, FULL = 0.01;
 enum { ROOM_VOXELS = 6 };
 
 /* More than this share of a cell of an image is above the threshold where it holds content; one voxel of a
@@ -200,7 +200,7 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
         for (int r = 0; r < 3; r++)
             domain.to_ras[r][3] += first[i] * grid->to_ras[r][i];
     }
-    if (share < WORTH)
+    if (share < CLV_CONTENT_WORTH)
         run->domain = domain;
 end:
     return status;

@@ -448,6 +448,45 @@ static void works_where_the_fixed_image_has_content(void **state)
     clvox_register_result_destroy(&r);
 }
 
+/* A ball and itself, in air where faint waves, too weak to be content, differ by 2 voxels. They lie AIR mm
+ * and more from the middle, inside of the ball's box, where nothing is to pull. */
+enum { BALL = 64, AIR = 34 };
+
+static double from_the_middle(int i)
+{
+    const double half = (BALL - 1) / 2.;
+    return hypot(hypot(i % BALL - half, i / BALL % BALL - half), i / BALL / BALL - half);
+}
+
+static clvox_volume *ball_in_air(double shift)
+{
+    const double middle[3] = {0};
+    clvox_volume *v = pair_ball((int[3]){BALL, BALL, BALL}, (double[3]){1, 1, 1}, middle, 13, 1);
+    for (int i = 0; i < BALL * BALL * BALL; i++)
+        if (from_the_middle(i) >= AIR)
+            v->data[i] = (float)(.75 + .75 * sin((i % BALL - shift) / 2) * cos(i / BALL % BALL / 3.));
+    return v;
+}
+
+static void air_leads_nowhere(void **state)
+{
+    const int *given = *state;
+    clvox_volume *fixed = ball_in_air(0), *moving = ball_in_air(2);
+    clvox_register_options o;
+    clvox_register_result r;
+    double moved = 0;
+    pair_options(&o, models[given[0]], CLVOX_METRIC_LNCC);
+    assert_ok(pair_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+    for (int i = 0; i < BALL * BALL * BALL; i++)
+        for (int c = 0; c < 3 && from_the_middle(i) >= AIR; c++)
+            moved = fmax(moved, fabs((double)r.warp->data[c * BALL * BALL * BALL + i]));
+    printf("# air moved by %.3g mm\n", moved);
+    assert_true(moved < .01);
+    clvox_register_result_destroy(&r);
+    clvox_volume_destroy(&fixed);
+    clvox_volume_destroy(&moving);
+}
+
 static int room_tear_down(void **state)
 {
     (void)state;
@@ -462,6 +501,8 @@ static void room(void)
         test_case_at(works_where_the_fixed_image_has_content, TEST_AT(model),
                      "%s works where the fixed image has content", model_names[model]);
     test_tear_down(room_tear_down);
+    for (int model = 0; model < MODELS; model++)
+        test_case_at(air_leads_nowhere, TEST_AT(model), "%s: air leads nowhere", model_names[model]);
 }
 
 typedef struct ascent {
