@@ -667,7 +667,7 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
      * .72 there, of that of altered T1 heads .45 to .55. */
     static const double RANDOM = .58;
     int status = CLVOX_OK;
-    const int runs = run->recast && clv_recast_heads(&run->fixed_grid, &run->moving_grid) ? RUNS : 1;
+    const int runs = run->recast && clv_recast_heads(run) ? RUNS : 1;
     const clvox_metric metric = run->channels[0].metric;
     double removed = 0;
     CLV_TRY(run_levels(run, 1. / runs, result, last, &removed));

@@ -489,14 +489,16 @@ static float darker_where_bright(float v)
 }
 
 /* Whether two aligned images, of voxels of edge mm, are said to be of other contrasts; what is not said
- * would be wrong. */
-static bool said_to_differ(float (*contrast)(float), float edge, float noise)
+ * would be wrong. units: mm of the moving image in one of the fixed one. */
+static bool said_to_differ(float (*contrast)(float), float edge, float noise, double units)
 {
     const size_t bytes = N * sizeof(float);
-    clvox_grid on = grid;
+    clvox_grid on = grid, there = grid;
     bool differ = contrast == brighter;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 3; k++) {
         on.to_ras[k][k] = (double)edge;
+        there.to_ras[k][k] = (double)edge * units;
+    }
     waves(image);
     harness_random(out, N, 11, -noise, noise);
     harness_random(inward, N, 12, -noise, noise);
@@ -506,7 +508,7 @@ static bool said_to_differ(float (*contrast)(float), float edge, float noise)
     }
     clv_registration run = {.ctx = ctx,
                             .fixed_grid = on,
-                            .moving_grid = on,
+                            .moving_grid = there,
                             .domain = on,
                             .n = N,
                             .m = N,
@@ -515,11 +517,15 @@ static bool said_to_differ(float (*contrast)(float), float edge, float noise)
                             .scratch_b = harness_output(ctx, bytes)};
     clv_channel *c = &run.channels[0];
     clv_matrix_identity(run.matrix);
+    for (int k = 0; k < 3; k++)
+        run.matrix[k][k] = units;
     c->fixed = harness_upload(ctx, image, bytes);
     c->moving = harness_upload(ctx, other, bytes);
     c->level_fixed = harness_output(ctx, bytes);
     c->level_moving = harness_output(ctx, bytes);
     assert_ok(clv_recast_differ(&run, 20, &differ));
+    assert_true(run.matrix[0][0] == units && run.moving_grid.to_ras[0][0] == (double)edge * units);
+    assert_int_equal(clv_recast_heads(&run), edge > 3);
     clv_buffer **all[] = {&c->fixed,        &c->moving,     &c->level_fixed,
                           &c->level_moving, &run.scratch_a, &run.scratch_b};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -527,14 +533,15 @@ static bool said_to_differ(float (*contrast)(float), float edge, float noise)
     return differ;
 }
 
-/* Of heads and of crops, without noise and with some. */
+/* Of heads and of crops, without noise and with some, the moving header in mm or in cm. */
 static void contrasts_are_told_apart(void **state)
 {
     const int *given = *state;
     const float edge = (float)given[0], noise = .01f * (float)given[1];
-    assert_false(said_to_differ(brighter, edge, noise));
-    assert_true(said_to_differ(tent, edge, noise));
-    assert_true(said_to_differ(darker_where_bright, edge, noise));
+    const double units = given[2] ? .1 : 1;
+    assert_false(said_to_differ(brighter, edge, noise, units));
+    assert_true(said_to_differ(tent, edge, noise, units));
+    assert_true(said_to_differ(darker_where_bright, edge, noise, units));
 }
 
 int main(void)
@@ -564,11 +571,15 @@ int main(void)
                  "heads of other contrasts are registered three times, to the same bits");
     test_case_at(heads_are_registered_thrice, TEST_AT(0), "crops of other contrasts are registered once");
     test_case(pairs_gain, "a pair of other contrasts ends near the truth, exchanged by the inverse affine");
-    for (int noise = 0; noise < 4; noise += 3) {
-        test_case_at(contrasts_are_told_apart, TEST_AT(4, noise),
-                     "heads of one contrast are told from those of others, with %d%% of noise", noise);
-        test_case_at(contrasts_are_told_apart, TEST_AT(2, noise),
-                     "crops of one contrast are told from those of others, with %d%% of noise", noise);
+    for (int k = 0; k < 4; k++) {
+        const int noise = k % 2 * 3, centimetres = k / 2;
+        const char *unit = centimetres ? "cm" : "mm";
+        test_case_at(contrasts_are_told_apart, TEST_AT(4, noise, centimetres),
+                     "heads of one contrast are told from those of others, in %s, with %d%% of noise", unit,
+                     noise);
+        test_case_at(contrasts_are_told_apart, TEST_AT(2, noise, centimetres),
+                     "crops of one contrast are told from those of others, in %s, with %d%% of noise", unit,
+                     noise);
     }
     return test_run("recast", harness_close);
 }

@@ -390,6 +390,38 @@ end:
     return status;
 }
 
+/* What a run has in the moving image's own units. */
+typedef struct own_units {
+    clvox_grid grid;
+    double matrix[4][4];
+} own_units;
+
+/* mm of the moving image in one of the fixed one: 1, unless its header is in other units. */
+static double units_of(const clv_registration *run)
+{
+    const double scale = cbrt(fabs(clv_matrix_determinant(CLV_MATRIX(run->matrix))));
+    return scale >= .5 && scale <= 2 ? 1 : scale;
+}
+
+/* Moves the moving image into the fixed one's units, until `leave` moves it back. */
+static void enter_fixed_units(clv_registration *run, own_units *own)
+{
+    const double units = units_of(run);
+    own->grid = run->moving_grid;
+    clv_matrix_copy(CLV_MATRIX(run->matrix), own->matrix);
+    for (int i = 0; i < 3 && units != 1; i++)
+        for (int j = 0; j < 4; j++) {
+            run->moving_grid.to_ras[i][j] /= units;
+            run->matrix[i][j] /= units;
+        }
+}
+
+static void leave_fixed_units(clv_registration *run, const own_units *own)
+{
+    run->moving_grid = own->grid;
+    clv_matrix_copy(CLV_MATRIX(own->matrix), run->matrix);
+}
+
 /* Two images of a run, of one side and of the other, on grids of their own. */
 typedef struct meeting {
     const clvox_grid *grid[2];
@@ -599,9 +631,11 @@ int clv_recast_differ(clv_registration *run, double sigma, bool *differ)
      * that LNCC ends badly on .83 or less. Crops have too few windows at 4 mm: hippocampi of one contrast
      * have .96 or more at 2 mm, of others mostly .90 or less. */
     static const scale HEADS[] = {{4, .81, .9}, {2.5, .835, .835}}, CROPS[] = {{2, .93, .93}};
-    const bool heads = clv_recast_heads(&run->fixed_grid, &run->moving_grid);
+    const bool heads = clv_recast_heads(run);
     const scale *at = heads ? HEADS : CROPS, *end_of = at + (heads ? 2 : 1);
     int status = CLVOX_OK;
+    own_units own;
+    enter_fixed_units(run, &own);
     for (double share; at < end_of; at++) {
         CLV_TRY(alike(run, sigma, at->mm, &share));
         if (!isfinite(share))
@@ -611,6 +645,7 @@ int clv_recast_differ(clv_registration *run, double sigma, bool *differ)
             break;
     }
 end:
+    leave_fixed_units(run, &own);
     return status;
 }
 
@@ -653,16 +688,16 @@ end:
     return status;
 }
 
-bool clv_recast_heads(const clvox_grid *fixed, const clvox_grid *moving)
+static double volume_of(const clvox_grid *grid)
+{
+    return (double)clvox_grid_voxels(grid) * fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras)));
+}
+
+bool clv_recast_heads(const clv_registration *run)
 {
     static const double LITRE = 1e6; /* mm^3 */
-    const clvox_grid *grids[2] = {fixed, moving};
-    bool heads = true;
-    for (int i = 0; i < 2; i++)
-        heads = heads && (double)clvox_grid_voxels(grids[i]) *
-                                 fabs(clv_matrix_determinant(CLV_MATRIX(grids[i]->to_ras))) >=
-                             LITRE;
-    return heads;
+    return volume_of(&run->fixed_grid) >= LITRE &&
+           volume_of(&run->moving_grid) / pow(units_of(run), 3) >= LITRE;
 }
 
 int clv_recast_run(clv_registration *run, double sigma, bool *made)
@@ -670,11 +705,13 @@ int clv_recast_run(clv_registration *run, double sigma, bool *made)
     int status = CLVOX_OK;
     const int own = clv_recast_own(run);
     bool fixed = false, moving = false;
+    own_units units;
+    enter_fixed_units(run, &units);
     *made = true;
     if (!run->recast)
         CLV_TRY(add_channel(run, made));
     if (!*made)
-        return CLVOX_OK;
+        goto end;
     clv_channel *with_fixed = &run->channels[own], *with_moving = &run->channels[!own];
     const meeting m = {{&run->fixed_grid, &run->moving_grid}, {with_fixed->fixed, with_moving->moving}};
     CLV_TRY(side(run, &m, true, sigma, with_fixed->moving, &moving));
@@ -683,6 +720,7 @@ int clv_recast_run(clv_registration *run, double sigma, bool *made)
     if (!*made)
         CLV_TRY(clv_recast_undo(run));
 end:
+    leave_fixed_units(run, &units);
     return status;
 }
 
@@ -716,8 +754,10 @@ int clv_recast_again(clv_registration *run, double sigma, bool around, const clv
     clv_map map[2];
     float *values = malloc((5 * n + 2 * most) * sizeof *values), *there[2] = {values, values + n},
           *vectors = values + 2 * n, *own_values = values + 5 * n, *out = own_values + most;
+    own_units units;
     if (!values)
         return CLVOX_OK;
+    enter_fixed_units(run, &units);
     clv_map_between(at, grid[0], NULL, 1, &map[0]);
     clv_map_between(at, grid[1], CLV_MATRIX(run->matrix), 1, &map[1]);
     for (int k = 0; k < 2; k++)
@@ -743,6 +783,7 @@ int clv_recast_again(clv_registration *run, double sigma, bool around, const clv
             CLV_TRY(clv_buffer_write(run->ctx, to[k], 0, out, voxels * sizeof *out));
     }
 end:
+    leave_fixed_units(run, &units);
     free(values);
     return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
 }

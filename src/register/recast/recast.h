@@ -8,6 +8,9 @@
 
 #include "register/register.h"
 
+/* All mm are those of the fixed image: where the linear part scales by less than 1/2 or more than 2, the moving
+ * image's header is in other units. */
+
 /* Of `image`, on its grid, given `other` on the same grid, NaN where that does not count: out(x) is
  * the mean of other, weighed by Gaussians of the distance from x, of sigma mm (INFINITY: everywhere
  * alike), and of the difference of the values. Where few voxels are near, the mean over the whole
@@ -16,8 +19,9 @@
 int clv_recast_image(const clvox_grid *grid, const float *image, const float *other, double sigma, float *out,
                      bool *made);
 
-/* Whether both images cover a litre or more: crops have too few tissues to learn more than means from. */
-bool clv_recast_heads(const clvox_grid *fixed, const clvox_grid *moving);
+/* Whether both images cover a litre or more, in the fixed image's mm (below): crops have too few tissues to
+ * learn more than means from. */
+bool clv_recast_heads(const clv_registration *run);
 
 /* Gives a run of one channel, uploaded and with a linear part, a second one, which together compare
  * either image with the other one recast under that linear part. sigma: as above. Again: from the
