@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* out(x) = s v(x) + u(x + s v(x)), s = step / state[slot]: the step of a
  * displacement by the rate v, whose longest vector state[slot] is. Within rim
- * voxels of the border s falls to 0, and out is 0 on the border. Outside of `within` s is 0, without a
- * look at v. */
+ * voxels of the border s falls to 0, and out is 0 on the border. Outside of `within` s is 0, whatever
+ * v holds. */
 #include "common/grid.clh"
 #include "common/sample_row.clh"
 #include "common/within.clh"

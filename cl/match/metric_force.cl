@@ -3,7 +3,7 @@
  * p(i) = linear (i, 1) + shift u(i). HAS_FIELD: whether there is a u. HAS_AXES: each
  * component of what is added is multiplied by its number of axes.
  * Background, where derivative is 0, is neither placed nor looked up. Outside of `within` force stays, and
- * derivative is not read. */
+ * derivative does not count. */
 #include "common/position.clh"
 #include "common/within.clh"
 

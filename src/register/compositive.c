@@ -57,8 +57,8 @@ static const float KEPT = 0.3f;
 /* Sigma of the smoothed divergence, voxels of the level, of either number of --update-damping. */
 static const float DAMPED = 2.5f, DAMPED_FINER = 1.25f;
 
-/* Solvers that iterate end at this share of the force by default, or after so many iterations. Maps of two hippocampi by
- * different ones then differ by .005 voxels on average. */
+/* Solvers that iterate end at this share of the force by default, or after so many iterations. Maps of two
+ * hippocampi by different ones then differ by .005 voxels on average. */
 static const double SOLVED = 1e-2;
 enum { MOST_SOLVING = 200 };
 
@@ -69,11 +69,16 @@ static const double GAIN = 1e-6;
 /* The border stays where it is, so that the map has an inverse on the whole grid. */
 static const float LONGEST_RIM = 4;
 
-/* Images are compared, and so pull, near the fixed images' content alone, and steps are taken a little
- * farther: mm around it along each axis, and at least so many voxels of the level. Elsewhere is air, whose
- * noise would lead nowhere. */
-static const double COMPARED_MM = 8, STEPPED_MM = 12;
-enum { COMPARED_VOXELS = 4, STEPPED_VOXELS = 6 };
+/* Images are compared, and so pull, near the fixed images' content alone: mm around it along each axis, and
+ * at least so many voxels of the level. Elsewhere is air, whose noise would lead nowhere. If more than
+ * MISSED of what they show lies elsewhere, that is no noise (of heads .0001 does; vessels and skeletons fill
+ * no cell), and everything counts. */
+static const double COMPARED_MM = 8, MISSED = .01;
+enum { COMPARED_VOXELS = 4 };
+
+/* Steps are taken a little farther, as far as the updates' smoothing carries them: for each voxel of its
+ * sigma beyond the default's three more. */
+static const double STEPPED_MM = 12, STEPPED_VOXELS = 6, USUAL_SIGMA = 1.25, SIGMAS = 3;
 
 /* One image and the displacement that moves it. */
 typedef struct side {
@@ -135,8 +140,9 @@ static void set_up(work *w, clv_registration *run, const clv_pyramid_level *leve
     }
 }
 
-/* The rows of a level around the content, on the device, and how much of the level they are. */
-static int find_part(const work *w, double mm, int voxels, clv_buffer *to, double *part)
+/* The rows of a level around the content, on the device, how much of the level they are, and which share of
+ * what the fixed images show they miss. */
+static int find_part(const work *w, double mm, double voxels, clv_buffer *to, double *part, double *missed)
 {
     int status = CLVOX_OK;
     const clv_pyramid_level *l = w->level;
@@ -149,33 +155,37 @@ static int find_part(const work *w, double mm, int voxels, clv_buffer *to, doubl
     }
     for (int a = 0; a < 3; a++)
         room[a] = fmax(mm, voxels * (double)l->spacing[a]);
-    CLV_TRY(clv_content_around(&w->run->content, &l->fixed, room, columns, part));
+    CLV_TRY(clv_content_around(&w->run->content, &l->fixed, room, columns, part, missed));
     CLV_TRY(clv_buffer_write(w->run->ctx, to, 0, columns, bytes));
 end:
     free(columns);
     return status;
 }
 
-/* Limits the level to what lies around the content; landmarks and shapes pull anywhere, the distance of tissues
- * is a mean over the grid, and of recast images the air tells whether they belong together (judge.c). Forces
- * outside stay 0. */
+/* Limits the level to what lies around the content; landmarks and shapes pull anywhere, the distance of
+ * tissues is a mean over the grid, and of recast images the air tells whether they belong together
+ * (judge.c). Forces outside stay 0. An operator carries them anywhere. */
 static int limit(work *w)
 {
     int status = CLVOX_OK;
     clv_compositive *own = clv_compositive_of(w->run);
-    double compared, stepped;
+    const clvox_register_options *o = w->run->options;
+    double compared, stepped, missed;
     if (!w->run->content.holds || w->run->points.count || w->run->shapes.count || w->run->recast ||
         w->run->channel_count > w->run->image_count)
-        return CLVOX_OK;
-    CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &compared));
-    if (!(compared > 0 && compared < CLV_CONTENT_WORTH))
         goto end;
-    CLV_TRY(find_part(w, STEPPED_MM, STEPPED_VOXELS, own->stepped, &stepped));
+    CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &compared, &missed));
+    if (!(compared > 0 && compared < CLV_CONTENT_WORTH && missed <= MISSED))
+        goto end;
     w->compared = own->compared;
-    w->stepped = own->stepped;
     for (int i = 0; i < w->count; i++)
         CLV_TRY(
             clv_buffer_fill(w->run->ctx, w->sides[i].force, 0, 0, 3 * (size_t)w->level->n * sizeof(float)));
+    if (o->gamma > 0)
+        goto end;
+    const double farther = SIGMAS * fmax(0, (double)o->update_sigma - USUAL_SIGMA);
+    CLV_TRY(find_part(w, STEPPED_MM, STEPPED_VOXELS + farther, own->stepped, &stepped, &missed));
+    w->stepped = own->stepped;
 end:
     return status;
 }
@@ -216,8 +226,8 @@ end:
     return status;
 }
 
-/* The inverse of u on a grid, where it is kept, from that of the iteration before. It follows u itself, which elastic
- * smoothing changes too, and not the steps alone. */
+/* The inverse of u on a grid, where it is kept, from that of the iteration before. It follows u itself,
+ * which elastic smoothing changes too, and not the steps alone. */
 static int follow(clv_registration *run, const clvox_grid *grid, int looks)
 {
     double edge[3];
@@ -522,7 +532,8 @@ static size_t scratch_floats(const clv_registration *run, bool symmetric, int ex
     return most;
 }
 
-/* What regularises forces; false: the Gaussian. The image stops where the grid does: v is 0 there or beyond. */
+/* What regularises forces; false: the Gaussian. The image stops where the grid does: v is 0 there or beyond.
+ * */
 static bool operator_of(const clv_registration *run, const clvox_grid *grid, clv_fluid_operator *op,
                         clv_solver_options *how)
 {

@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -14,6 +15,11 @@
  * few. */
 static const double CELL_MM = 4;
 
+static size_t cells(const clv_content *c)
+{
+    return (size_t)c->size[0] * (size_t)c->size[1] * (size_t)c->size[2];
+}
+
 int clv_content_begin(const clvox_grid *grid, clv_content *c)
 {
     double edge[3];
@@ -23,14 +29,17 @@ int clv_content_begin(const clvox_grid *grid, clv_content *c)
         c->edge[a] = (int)fmin(fmax(1, ceil(CELL_MM / edge[a] - 1e-3)), grid->size[a]);
         c->size[a] = (grid->size[a] + c->edge[a] - 1) / c->edge[a];
     }
-    c->holds = calloc((size_t)c->size[0] * (size_t)c->size[1] * (size_t)c->size[2], 1);
-    return c->holds ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    c->holds = calloc(cells(c), 1);
+    c->shows = calloc(cells(c), sizeof *c->shows);
+    return c->holds && c->shows ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 void clv_content_free(clv_content *c)
 {
     free(c->holds);
+    free(c->shows);
     c->holds = NULL;
+    c->shows = NULL;
 }
 
 typedef struct marking {
@@ -38,6 +47,7 @@ typedef struct marking {
     const clvox_volume *volume;
     float threshold;
     double share;
+    double *sum; /* of each cell */
 } marking;
 
 /* Cells of layer k. */
@@ -52,16 +62,22 @@ static int mark_layer(void *user, size_t k, int worker)
         const int y0 = j * edge[1], y1 = y0 + edge[1] < n[1] ? y0 + edge[1] : n[1];
         for (int i = 0; i < c->size[0]; i++) {
             const int x0 = i * edge[0], x1 = x0 + edge[0] < n[0] ? x0 + edge[0] : n[0];
+            const size_t at = (k * (size_t)c->size[1] + (size_t)j) * (size_t)c->size[0] + (size_t)i;
+            double sum = 0;
             int count = 0;
             for (int z = z0; z < z1; z++)
                 for (int y = y0; y < y1; y++) {
                     const float *row =
                         m->volume->data + ((size_t)z * (size_t)n[1] + (size_t)y) * (size_t)n[0];
-                    for (int x = x0; x < x1; x++)
-                        count += row[x] > m->threshold && row[x] <= FLT_MAX;
+                    for (int x = x0; x < x1; x++) {
+                        const bool above = row[x] > m->threshold && row[x] <= FLT_MAX;
+                        count += above;
+                        sum += above ? (double)row[x] : 0;
+                    }
                 }
             if (count > m->share * edge[0] * edge[1] * edge[2])
-                c->holds[(k * (size_t)c->size[1] + (size_t)j) * (size_t)c->size[0] + (size_t)i] = 1;
+                c->holds[at] = 1;
+            m->sum[at] = sum;
         }
     }
     return CLVOX_OK;
@@ -69,8 +85,19 @@ static int mark_layer(void *user, size_t k, int worker)
 
 int clv_content_mark(clv_content *c, const clvox_volume *volume, float threshold, double share)
 {
-    marking m = {c, volume, threshold, share};
-    return clvox_parallel((size_t)c->size[2], mark_layer, &m);
+    int status = CLVOX_OK;
+    double all = 0;
+    marking m = {c, volume, threshold, share, malloc(cells(c) * sizeof *m.sum)};
+    if (!m.sum)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clvox_parallel((size_t)c->size[2], mark_layer, &m));
+    for (size_t i = 0; i < cells(c); i++)
+        all += m.sum[i];
+    for (size_t i = 0; i < cells(c) && all > 0; i++)
+        c->shows[i] += m.sum[i] / all;
+end:
+    free(m.sum);
+    return status;
 }
 
 typedef struct around {
@@ -156,8 +183,32 @@ static void find_ends(const around *s)
     }
 }
 
+/* Of what the volumes show on the level the share in cells whose middle is not in its columns. */
+static double missed_by(const around *s)
+{
+    const clv_content *c = s->content;
+    double missed = 0, all = 0;
+    for (size_t k = 0; k < cells(c); k++) {
+        const size_t cell[3] = {k % (size_t)c->size[0], k / (size_t)c->size[0] % (size_t)c->size[1],
+                                k / (size_t)c->size[0] / (size_t)c->size[1]};
+        double at[3];
+        bool inside = c->shows[k] > 0;
+        for (int a = 0; a < 3 && inside; a++) {
+            at[a] = floor(
+                ((((double)cell[a] + .5) * c->edge[a] - .5) * s->edge[a] - s->origin[a]) / s->step[a] + .5);
+            inside = at[a] >= 0 && at[a] < s->level->size[a];
+        }
+        if (!inside)
+            continue;
+        const int *columns = s->columns + 2 * ((size_t)at[2] * (size_t)s->level->size[1] + (size_t)at[1]);
+        all += c->shows[k];
+        missed += at[0] >= columns[0] && at[0] < columns[1] ? 0 : c->shows[k];
+    }
+    return all > 0 ? missed / all : 0;
+}
+
 int clv_content_around(const clv_content *c, const clvox_grid *level, const double room[3], int *columns,
-                       double *part)
+                       double *part, double *missed)
 {
     int status = CLVOX_OK;
     around s = {.content = c, .level = level, .room = room, .columns = columns};
@@ -183,6 +234,7 @@ int clv_content_around(const clv_content *c, const clvox_grid *level, const doub
     for (int z = 0; z < level->size[2]; z++)
         count += s.count[z];
     *part = (double)count / (double)clvox_grid_voxels(level);
+    *missed = missed_by(&s);
 end:
     free(s.ends);
     free(s.count);

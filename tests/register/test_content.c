@@ -84,7 +84,7 @@ static void compare_level(const clv_content *c, const int begin[3], const int si
                           const double room[3])
 {
     clvox_grid part = oblique(), level;
-    double first[3], edge[3], share;
+    double first[3], edge[3], share, missed;
     size_t count = 0;
     for (int a = 0; a < 3; a++) {
         part.size[a] = size[a];
@@ -97,7 +97,7 @@ static void compare_level(const clv_content *c, const int begin[3], const int si
         first[a] = (begin[a] + .5 * (size[a] - 1)) * spacing[a] - .5 * (level.size[a] - 1) * edge[a];
     const int rows = level.size[1] * level.size[2];
     int *columns = malloc(clv_within_bytes(level.size));
-    assert_ok(clv_content_around(c, &level, room, columns, &share));
+    assert_ok(clv_content_around(c, &level, room, columns, &share, &missed));
     for (int r = 0; r < rows; r++) {
         int want[2];
         find_plainly(c, &level, first, edge, room, r, want);
@@ -174,7 +174,7 @@ static void thick_voxels_and_a_slice(void **state)
     clvox_volume *v;
     clv_content c;
     int columns[6];
-    double share;
+    double share, missed;
     for (int i = 0; i < 4; i++)
         grid.to_ras[i][i] = i < 3 ? 6 : 1;
     assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
@@ -182,7 +182,8 @@ static void thick_voxels_and_a_slice(void **state)
     assert_ok(clv_content_begin(&grid, &c));
     assert_true(c.edge[0] == 1 && c.size[0] == 5 && c.size[2] == 1);
     assert_ok(clv_content_mark(&c, v, .5f, .125));
-    assert_ok(clv_content_around(&c, &grid, (const double[3]){4, 4, 4}, columns, &share));
+    assert_ok(clv_content_around(&c, &grid, (const double[3]){4, 4, 4}, columns, &share, &missed));
+    assert_true(missed == 0);
     const int want[6] = {3, 4, 2, 5, 3, 4};
     assert_memory_equal(columns, want, sizeof want);
     assert_true(fabs(share - 5. / 15) < 1e-12);
@@ -190,10 +191,50 @@ static void thick_voxels_and_a_slice(void **state)
     clvox_volume_destroy(&v);
 }
 
+/* A block fills cells, and a bar of one by one voxels does not: it is missed but near the block, and counts
+ * by its values. Another volume shows the block alone, and halves the bar's share. */
+static void a_bar_is_missed(void **state)
+{
+    (void)state;
+    enum { SIDE = 40, BAR = 30, FAR = 34, BLOCK = 8 };
+    clvox_grid grid = {.size = {SIDE, SIDE, SIDE}};
+    clvox_volume *v;
+    clv_content c;
+    int *columns = malloc(clv_within_bytes(grid.size));
+    const double room[3] = {6, 6, 6};
+    double share, missed, block = BLOCK * BLOCK * BLOCK, bar = 3 * BAR;
+    for (int i = 0; i < 4; i++)
+        grid.to_ras[i][i] = 1;
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    for (int z = 0; z < BAR; z++) {
+        v->data[(z * SIDE + FAR) * SIDE + FAR] = 3;
+        for (int k = 0; k < BLOCK * BLOCK && z < BLOCK; k++)
+            v->data[(z * SIDE + k / BLOCK) * SIDE + k % BLOCK] = 1;
+    }
+    assert_ok(clv_content_begin(&grid, &c));
+    assert_ok(clv_content_mark(&c, v, .5f, .125));
+    assert_ok(clv_content_around(&c, &grid, room, columns, &share, &missed));
+    assert_true(fabs(missed - bar / (bar + block)) < 1e-12);
+    assert_ok(clv_content_around(&c, &grid, (const double[3]){60, 60, 60}, columns, &share, &missed));
+    assert_true(missed == 0 && share == 1);
+    for (int z = 0; z < BAR; z++)
+        v->data[(z * SIDE + FAR) * SIDE + FAR] = 0;
+    assert_ok(clv_content_mark(&c, v, .5f, .125));
+    assert_ok(clv_content_around(&c, &grid, room, columns, &share, &missed));
+    assert_true(fabs(missed - bar / (bar + block) / 2) < 1e-12);
+    grid.size[0] = FAR; /* a part that the bar is not in */
+    assert_ok(clv_content_around(&c, &grid, room, columns, &share, &missed));
+    assert_true(missed == 0);
+    clv_content_free(&c);
+    clvox_volume_destroy(&v);
+    free(columns);
+}
+
 int main(void)
 {
     test_case(rows_around_a_ball, "rows around a ball");
     test_case(a_voxel_and_none, "one voxel, and none");
     test_case(thick_voxels_and_a_slice, "thick voxels, one slice");
+    test_case(a_bar_is_missed, "a bar fills no cell, and is missed");
     return test_run("content", NULL);
 }

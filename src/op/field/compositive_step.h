@@ -21,7 +21,7 @@ typedef struct clv_step_length {
  * to 0, and out is 0 on them: a map that leaves the border where it is maps the grid
  * onto itself, and has an inverse everywhere on it. rim 0: neither.
  * s = 0 where longest is 0 or not finite. v, u, out: fields on one grid, in mm along its
- * axes; out is neither of the others. Outside of `within` (op/within.h) v is not read, and out is u,
+ * axes; out is neither of the others. Outside of `within` (op/within.h) v does not count, and out is u,
  * but 0 on the border. */
 int clv_compositive_step(clvox_context *ctx, const clv_image *u, const clv_buffer *v,
                          const clv_step_length *length, const clv_buffer *within, clv_buffer *out);

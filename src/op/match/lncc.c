@@ -202,7 +202,8 @@ static int check(const clv_metric_args *a)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "LNCC: epsilon must be above 0");
     if (a->fixed.buffer->bytes < bytes || a->moving->bytes < bytes || a->derivative_moving->bytes < bytes ||
         (a->derivative_fixed && a->derivative_fixed->bytes < bytes) ||
-        (scratch && a->scratch->bytes < scratch))
+        (scratch && a->scratch->bytes < scratch) ||
+        (a->within && a->within->bytes < clv_within_bytes(a->fixed.size)))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a buffer is smaller than its volumes");
     if (a->out && (!a->partial || a->partial->bytes < CLV_LNCC_PARTIALS * sizeof(float) || a->slot < 0 ||
                    a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))

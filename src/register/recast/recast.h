@@ -8,8 +8,8 @@
 
 #include "register/register.h"
 
-/* All mm are those of the fixed image: where the linear part scales by less than 1/2 or more than 2, the moving
- * image's header is in other units. */
+/* All mm are those of the fixed image: where the linear part scales by less than 1/2 or more than 2, the
+ * moving image's header is in other units. */
 
 /* Of `image`, on its grid, given `other` on the same grid, NaN where that does not count: out(x) is
  * the mean of other, weighed by Gaussians of the distance from x, of sigma mm (INFINITY: everywhere

@@ -32,6 +32,7 @@ static void run(clvox_context *ctx, const float *in, const int in_size[3], const
     clv_buffer *out = harness_output(ctx, n * sizeof(float));
     int *part = in_part ? harness_within(out_size, 31) : NULL;
     clv_buffer *within = part ? harness_upload(ctx, part, clv_within_bytes(out_size)) : NULL;
+    assert_ok(clv_buffer_fill(ctx, out, 0, 7, n * sizeof(float))); /* not the NaN that some are to become */
     int status = clv_warp_within(ctx, CLV_VOLUME(a, in_size), map, u, (clv_interpolation)kind, outside,
                                  within, CLV_VOLUME(out, out_size));
     assert_that(status == CLVOX_OK, "%s", clvox_message());
