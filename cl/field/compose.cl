@@ -50,12 +50,12 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
     int x = 0;
 #if FIELD_PACKED
     int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
+    int voxels = w_size.x * w_size.y * w_size.z;
     vec8 row = row_positions(m, y, z);
     bool chunks = w_size.x > 1 && size.x >= CHUNK;
     for (; chunks && x < size.x; x += CHUNK) {
         x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
         places at;
-        vectors found;
         for (int c = 0; c < CHUNK; c += 8) {
             vec8 v = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
 #if HAS_FIELD
@@ -64,17 +64,16 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
             vec8 p = positions_of8(m, row, x + c, v);
             place8(&at, c, p, w_size, false);
         }
-        read_vectors(&found, w, &at, CHUNK);
         for (int c = 0; c < CHUNK; c += 8) {
-            float8 ax = vload8(0, found.x + c), ay = vload8(0, found.y + c), az = vload8(0, found.z + c);
+            vec8 a = look_vectors8(w, &at, c, voxels);
             int8 inside = (GET_INT8(at.inside + c) != 0) | (int8)(extend ? -1 : 0);
             vec8 v;
-            v.x = muladd((float8)reorient.x.x, ax,
-                         muladd((float8)reorient.x.y, ay, (float8)reorient.x.z * az));
-            v.y = muladd((float8)reorient.y.x, ax,
-                         muladd((float8)reorient.y.y, ay, (float8)reorient.y.z * az));
-            v.z = muladd((float8)reorient.z.x, ax,
-                         muladd((float8)reorient.z.y, ay, (float8)reorient.z.z * az));
+            v.x = muladd((float8)reorient.x.x, a.x,
+                         muladd((float8)reorient.x.y, a.y, (float8)reorient.x.z * a.z));
+            v.y = muladd((float8)reorient.y.x, a.x,
+                         muladd((float8)reorient.y.y, a.y, (float8)reorient.y.z * a.z));
+            v.z = muladd((float8)reorient.z.x, a.x,
+                         muladd((float8)reorient.z.y, a.y, (float8)reorient.z.z * a.z));
             v.x = select((float8)0.0f, v.x, inside);
             v.y = select((float8)0.0f, v.y, inside);
             v.z = select((float8)0.0f, v.z, inside);

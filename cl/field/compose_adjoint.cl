@@ -256,7 +256,7 @@ __kernel void compose_adjoint_planes(__global const float *d, grid on, __global 
 }
 
 #if FIELD_PACKED
-/* The derivatives of sample_vec_gradient() times g; the pairs along x as in sample_pair(). */
+/* The derivatives of sample_vec_gradient() times g; the pairs along x as in sample_row.clh. */
 static inline float3 turned_in(__global const float *w, cell at, int along, float3 g)
 {
     int i = at.base, j = i + at.dz;

@@ -62,6 +62,14 @@ __kernel void compositive_step_item(STEP_ARGUMENTS)
 /* Vectors i up to end. */
 static inline void copy_vectors(__global const float *from, __global float *to, int i, int end, int n)
 {
+#if FIELD_PACKED
+    for (; i + 8 <= end; i += 8) {
+        float8 a = LOAD8(from + 3 * i), b = LOAD8(from + 3 * i + 8), c = LOAD8(from + 3 * i + 16);
+        STORE8(a, to + 3 * i);
+        STORE8(b, to + 3 * i + 8);
+        STORE8(c, to + 3 * i + 16);
+    }
+#endif
     for (; i + 8 <= end; i += 8)
         store_vec8(load_vec8(from, i, n), to, i, n);
     for (; i < end; i++)
@@ -88,7 +96,6 @@ __kernel void compositive_step_row(STEP_ARGUMENTS)
         x = min(x, size.x - count);
         places at;
         float scale[CHUNK];
-        vectors found;
         for (int c = 0; c < count; c += 8) {
             vec8 p = load_vec8(v, start + x + c, n);
             /* Two rows on: parts of rows are too short for memory to follow by itself. */
@@ -106,14 +113,13 @@ __kernel void compositive_step_row(STEP_ARGUMENTS)
         }
         for (int c = 0; c < count; c += 8)
             fetch_vec8_soon(u, at.base[c] + 3 * size.x + size.x * size.y, n);
-        read_vectors(&found, u, &at, count);
         for (int c = 0; c < count; c += 8) {
-            vec8 d = load_vec8(v, start + x + c, n);
+            vec8 found = look_vectors8(u, &at, c, n), d = load_vec8(v, start + x + c, n);
             float8 f = vload8(0, scale + c);
             int8 moves = f != 0.0f;
-            d.x = select((float8)0.0f, muladd(f, d.x, vload8(0, found.x + c)), moves);
-            d.y = select((float8)0.0f, muladd(f, d.y, vload8(0, found.y + c)), moves);
-            d.z = select((float8)0.0f, muladd(f, d.z, vload8(0, found.z + c)), moves);
+            d.x = select((float8)0.0f, muladd(f, d.x, found.x), moves);
+            d.y = select((float8)0.0f, muladd(f, d.y, found.y), moves);
+            d.z = select((float8)0.0f, muladd(f, d.z, found.z), moves);
             store_vec8(d, out, start + x + c, n);
         }
     }

@@ -89,54 +89,81 @@ typedef struct trial8 {
 
 /* Eight vectors of a field and their derivatives by x, y, z. */
 typedef struct eight {
-    float value[3][8], gx[3][8], gy[3][8], gz[3][8];
-} ALIGNED eight;
+    vec8 value, gx, gy, gz;
+} eight;
 
-#define PUT_VECTOR(to, c, v) (to)[0][c] = (v).x, (to)[1][c] = (v).y, (to)[2][c] = (v).z
+static inline vec8 mix_vec8(vec8 left, vec8 right, float8 f)
+{
+    left.x = muladd(f, right.x - left.x, left.x);
+    left.y = muladd(f, right.y - left.y, left.y);
+    left.z = muladd(f, right.z - left.z, left.z);
+    return left;
+}
 
 /* sample_vec_gradient() in the cells found, each of two voxels along x at least. */
 static inline void gather8(eight *to, __global const float *u, const places *at, int4 n)
 {
     int up = n.y > 1 ? n.x : 0, deep = n.z > 1 ? n.x * n.y : 0, voxels = n.x * n.y * n.z;
-    for (int c = 0; c < 8; c++) {
-        int i = at->base[c];
-        float fx = at->fx[c];
-        float4 fy = (float4)(at->fy[c]), fz = (float4)(at->fz[c]);
+    float8 f = GET8(at->fx);
+    vec8 left, right;
 #if FIELD_PACKED
-        /* Both x corners are six floats in a row: x y z and the next x, the first z and the next x y z. */
-#define LEFT(i) vload4(0, u + 3 * (i))
-#define RIGHT(i) vload4(0, u + 3 * (i) + 2).yzwx
+    float8 end[8], across[8], deeper[8];
+#define MIX_CELL(LOAD, k)                                                                  \
+    {                                                                                      \
+        __global const float *p = u + 3 * at->base[k];                                     \
+        float8 fy = (float8)(at->fy[k]), fz = (float8)(at->fz[k]);                         \
+        float8 a = LOAD(p), b = LOAD(p + 3 * up);                                          \
+        float8 rise = LOAD(p + 3 * deep) - a, rise_up = LOAD(p + 3 * (deep + up)) - b;     \
+        a = muladd(fz, rise, a);                                                           \
+        across[k] = muladd(fz, rise_up, b) - a;                                            \
+        end[k] = muladd(fy, across[k], a);                                                 \
+        deeper[k] = muladd(fy, rise_up - rise, rise);                                      \
+    }
+    if (reach_last(GET_INT8(at->base) + up + deep, voxels))
+        for (int k = 0; k < 8; k++)
+            MIX_CELL(load_last, k)
+    else
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            MIX_CELL(LOAD8, k)
+#define PART(values) columns_of(values, &left, &right)
 #else
-#define LEFT(i) (float4)(load_vec(u, i, voxels), 0.0f)
-#define RIGHT(i) (float4)(load_vec(u, (i) + 1, voxels), 0.0f)
+    vec8 end[2], across[2], deeper[2];
+    for (int x = 0; x < 2; x++) {
+        float v[3][3][8];
+        for (int k = 0; k < 8; k++) {
+            int i = at->base[k] + x;
+            float3 fy = (float3)(at->fy[k]), fz = (float3)(at->fz[k]);
+            float3 a = load_vec(u, i, voxels), b = load_vec(u, i + up, voxels);
+            float3 rise = load_vec(u, i + deep, voxels) - a, rise_up = load_vec(u, i + deep + up, voxels) - b;
+            a = muladd(fz, rise, a);
+            float3 on = muladd(fz, rise_up, b) - a, e = muladd(fy, on, a);
+            float3 d = muladd(fy, rise_up - rise, rise);
+            v[0][0][k] = e.x, v[0][1][k] = e.y, v[0][2][k] = e.z;
+            v[1][0][k] = on.x, v[1][1][k] = on.y, v[1][2][k] = on.z;
+            v[2][0][k] = d.x, v[2][1][k] = d.y, v[2][2][k] = d.z;
+        }
+        end[x] = (vec8){GET8(v[0][0]), GET8(v[0][1]), GET8(v[0][2])};
+        across[x] = (vec8){GET8(v[1][0]), GET8(v[1][1]), GET8(v[1][2])};
+        deeper[x] = (vec8){GET8(v[2][0]), GET8(v[2][1]), GET8(v[2][2])};
+    }
+#define PART(values) (left = (values)[0], right = (values)[1])
 #endif
-#define END(READ, end, across, deeper)                                                            \
-    float4 end, across, deeper;                                                                   \
-    {                                                                                             \
-        float4 a = READ(i), b = READ(i + up), p = READ(i + deep) - a, q = READ(i + deep + up) - b; \
-        a = muladd(fz, p, a);                                                                     \
-        across = muladd(fz, q, b) - a;                                                            \
-        end = muladd(fy, across, a);                                                              \
-        deeper = muladd(fy, q - p, p);                                                            \
-    }
-        END(LEFT, left, left_y, left_z)
-        END(RIGHT, right, right_y, right_z)
-        float4 gx = right - left, gy = muladd((float4)(fx), right_y - left_y, left_y);
-        float4 gz = muladd((float4)(fx), right_z - left_z, left_z), v = muladd((float4)(fx), gx, left);
-        PUT_VECTOR(to->value, c, v);
-        PUT_VECTOR(to->gx, c, gx);
-        PUT_VECTOR(to->gy, c, gy);
-        PUT_VECTOR(to->gz, c, gz);
-    }
+    PART(across);
+    to->gy = mix_vec8(left, right, f);
+    PART(deeper);
+    to->gz = mix_vec8(left, right, f);
+    PART(end);
+    to->gx = (vec8){right.x - left.x, right.y - left.y, right.z - left.z};
+    to->value = mix_vec8(left, right, f);
 }
 
-static inline vec8 column8(float (*g)[8], int8 moves, float edge, int axis)
+static inline vec8 column8(vec8 g, int8 moves, float edge, int axis)
 {
-    vec8 v;
-    v.x = select((float8)(0.0f), GET8(g[0]), moves) * edge + (axis == 0 ? 1.0f : 0.0f);
-    v.y = select((float8)(0.0f), GET8(g[1]), moves) * edge + (axis == 1 ? 1.0f : 0.0f);
-    v.z = select((float8)(0.0f), GET8(g[2]), moves) * edge + (axis == 2 ? 1.0f : 0.0f);
-    return v;
+    g.x = select((float8)(0.0f), g.x, moves) * edge + (axis == 0 ? 1.0f : 0.0f);
+    g.y = select((float8)(0.0f), g.y, moves) * edge + (axis == 1 ? 1.0f : 0.0f);
+    g.z = select((float8)(0.0f), g.z, moves) * edge + (axis == 2 ? 1.0f : 0.0f);
+    return g;
 }
 
 static inline vec8 cross8(vec8 a, vec8 b)
@@ -163,9 +190,9 @@ static inline trial8 look8(__global const float *u, int x, int y, int z, vec8 d,
     vec8 g0 = column8(found.gx, (inside & ALONG_X) != 0, per_mm.x, 0);
     vec8 g1 = column8(found.gy, (inside & ALONG_Y) != 0, per_mm.y, 1);
     vec8 g2 = column8(found.gz, (inside & ALONG_Z) != 0, per_mm.z, 2);
-    t.left.x = d.x + GET8(found.value[0]);
-    t.left.y = d.y + GET8(found.value[1]);
-    t.left.z = d.z + GET8(found.value[2]);
+    t.left.x = d.x + found.value.x;
+    t.left.y = d.y + found.value.y;
+    t.left.z = d.z + found.value.z;
     float8 a = t.left.x * per_mm.x, b = t.left.y * per_mm.y, c = t.left.z * per_mm.z;
     t.square = a * a + b * b + c * c;
     vec8 across = cross8(g1, g2);
@@ -192,14 +219,14 @@ static inline vec8 search8(__global const float *u, int x, int y, int z, vec8 d,
     trial8 now = look8(u, x, y, z, d, size, per_mm);
     float8 part = (float8)(1.0f);
     int8 on = now.square > NEAR;
-    for (int i = 1; i < most && any(on); i++) {
+    for (int i = 1; i < most && any8(on); i++) {
         vec8 next = {d.x + part * now.step.x, d.y + part * now.step.y, d.z + part * now.step.z};
         trial8 then = look8(u, x, y, z, next, size, per_mm);
         int8 nearer = on & (then.square < now.square);
         d = select_vec8(d, next, nearer);
         now.step = select_vec8(now.step, then.step, nearer);
         now.square = select(now.square, then.square, nearer);
-        part = select(0.5f * part, fmin((float8)(1.0f), 2.0f * part), nearer);
+        part = select(0.5f * part, 2.0f * part < 1.0f ? 2.0f * part : (float8)(1.0f), nearer);
         on = now.square > NEAR;
     }
     return d;

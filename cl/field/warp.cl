@@ -113,13 +113,11 @@ __kernel void warp_row(WARP_ARGUMENTS)
 #endif
         }
 #if INTERPOLATION == 1
-        ends_x found;
-        read_ends(&found, in, in_size, &at, false, false, 0, count);
         for (int c = 0; c < count; c += 16)
             FETCH_SOON(in + at.base[c] + 3 * in_size.x + in_size.x * in_size.y);
         for (int c = 0; c < count; c += 8) {
             int8 inside = GET_INT8(at.inside + c) != 0;
-            STORE8(inside ? sample8(&at, &found, c) : (float8)(outside), out + start + x + c);
+            STORE8(inside ? sample8(in, &at, c) : (float8)(outside), out + start + x + c);
         }
 #else
         for (int c = 0; c < count; c++) {

@@ -75,13 +75,12 @@ __kernel void metric_force_row(METRIC_FORCE_ARGUMENTS)
     for (; size.x >= 8 && x < columns.y; x = min(x + CHUNK, columns.y)) {
         int count = min(CHUNK, columns.y - x), counts[CHUNK / 8];
         places at;
-        ends_x found;
         for (int c = 0; c < count; c += 8) {
             int i = start + min(x + c, size.x - 8);
             /* Two rows on: parts of rows are too short for memory to follow by itself. */
             FETCH_SOON(derivative + i + 2 * size.x);
             fetch_vec8_soon(force, i + 2 * size.x, n);
-            counts[c / 8] = any(weight * LOAD8(derivative + i) != 0.0f);
+            counts[c / 8] = any8(weight * LOAD8(derivative + i) != 0.0f);
             if (counts[c / 8]) {
                 vec8 v = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
 #if HAS_FIELD
@@ -92,17 +91,16 @@ __kernel void metric_force_row(METRIC_FORCE_ARGUMENTS)
             }
         }
         for (int c = 0; c < count; c += 8)
-            if (counts[c / 8]) {
+            if (counts[c / 8])
                 FETCH_SOON(moving + at.base[c] + 3 * moving_size.x + moving_size.x * moving_size.y);
-                read_ends(&found, moving, moving_size, &at, true, true, c, c + 8);
-            }
         for (int c = 0; c < count; c += 8) {
             int i = start + min(x + c, size.x - 8), first = start + x + c - i;
             int end = min(8, start + columns.y - i);
             vec8 f = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)}, g;
             if (counts[c / 8]) {
                 float8 k = weight * LOAD8(derivative + i);
-                int8 whole = (fabs(sample_gradient8(&at, &found, c, &g)) < INFINITY) & (k != 0.0f);
+                float8 value = sample_gradient8(moving, moving_size, &at, c, &g);
+                int8 whole = (fabs(value) < INFINITY) & (k != 0.0f);
                 f.x = select(f.x, ALONG(x, k * (shift.x.x * g.x + shift.y.x * g.y + shift.z.x * g.z)), whole);
                 f.y = select(f.y, ALONG(y, k * (shift.x.y * g.x + shift.y.y * g.y + shift.z.y * g.z)), whole);
                 f.z = select(f.z, ALONG(z, k * (shift.x.z * g.x + shift.y.z * g.y + shift.z.z * g.z)), whole);
