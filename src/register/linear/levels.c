@@ -322,7 +322,13 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
             partials = there > partials ? there : partials;
         }
     }
-    ask(stage, &stage->maps, LINEAR_BATCH * 12 * sizeof(float), "linear maps");
+    for (int side = 0; side < 2; side++) {
+        ask(stage, &stage->maps[side], LINEAR_BATCH * 12 * sizeof(float), "linear maps");
+        for (int c = 0; c < run->shown_count; c++)
+            ask(stage, &stage->of_pairs[side][c],
+                (size_t)(LINEAR_BATCH * clv_affine_sum_count(CLV_AFFINE_PAIR)) * sizeof(float),
+                "sums of pairs");
+    }
     ask(stage, &stage->counts, stage->table_floats * sizeof(float), "joint histograms");
     ask(stage, &stage->tables, stage->table_floats * sizeof(float), "tables of joint histograms");
     ask(stage, &stage->partial, partials * sizeof(float), "partial sums");

@@ -56,9 +56,10 @@ typedef struct linear_stage {
     bool thin;             /* an image of one slice: no rotation out of its plane is known */
     double thin_axis[3];   /* its normal in the fixed world */
     double center[3], radius;
-    clv_request own[2 * (CLV_MAX_CHANNELS + 1) * (LINEAR_LEVELS + 2) + 12];
+    clv_request own[2 * (CLV_MAX_CHANNELS + 1) * (LINEAR_LEVELS + 2) + 13 + 2 * CLV_MAX_CHANNELS];
     int own_count;
-    clv_buffer *maps, *counts, *tables, *partial, *sums; /* of a batch */
+    clv_buffer *maps[2], *counts, *tables, *partial, *sums; /* of a batch; maps: of either side */
+    clv_buffer *of_pairs[2][CLV_MAX_CHANNELS];              /* sums of pairs of values, by side and channel */
     clv_buffer *warped, *derivatives, *terms; /* of metrics by their derivative image */
     clv_buffer *mean, *square, *share;   /* of local normalisation, with warped and derivatives */
     float *host;           /* tables, maps and sums of a batch */

@@ -348,15 +348,20 @@ end:
     return status;
 }
 
-static int evaluate_pair(batch *b)
+static int sum_pair(const batch *b)
+{
+    const linear_stage *stage = b->stage;
+    return clv_affine_sums(stage->run->ctx, &b->pair, &(clv_affine_derivatives){.source = CLV_AFFINE_PAIR},
+                           stage->partial, stage->of_pairs[b->back][b->channel]);
+}
+
+static int take_pair(const batch *b)
 {
     int status = CLVOX_OK;
     linear_stage *stage = b->stage;
     int each = clv_affine_sum_count(CLV_AFFINE_PAIR), parameters = linear_parameters(b->kind);
     float *sums = stage->host;
-    CLV_TRY(clv_affine_sums(stage->run->ctx, &b->pair, &(clv_affine_derivatives){.source = CLV_AFFINE_PAIR},
-                            stage->partial, stage->sums));
-    CLV_TRY(clv_buffer_read(stage->run->ctx, stage->sums, 0, sums,
+    CLV_TRY(clv_buffer_read(stage->run->ctx, stage->of_pairs[b->back][b->channel], 0, sums,
                             (size_t)(b->pair.count * each) * sizeof(float)));
     for (int i = 0; i < b->pair.count; i++) {
         double basis[12][12];
@@ -435,7 +440,8 @@ static int write_maps(linear_stage *stage, const linear_level *level, const line
                         back ? &level->fixed_grid : &level->moving_grid, CLV_MATRIX(matrix), 0, &map);
         memcpy(stage->host + 12 * (size_t)i, map.linear, sizeof map.linear);
     }
-    return clv_buffer_write(stage->run->ctx, stage->maps, 0, stage->host, (size_t)count * 12 * sizeof(float));
+    return clv_buffer_write(stage->run->ctx, stage->maps[back], 0, stage->host,
+                            (size_t)count * 12 * sizeof(float));
 }
 
 static void describe_pair(const linear_stage *stage, const linear_level *level, int channel, bool back,
@@ -474,28 +480,34 @@ static int evaluate_batch(linear_stage *stage, const linear_measure *measure, li
         memset(states[i].gradient, 0, sizeof states[i].gradient);
         memset(states[i].normal, 0, sizeof states[i].normal);
     }
-    int sides = image || (histogram && measure->level > 0) ? 1 : 2;
+    int sides = image || (histogram && measure->level > 0) ? 1 : 2, channels = stage->run->shown_count;
+    batch all[2 * CLV_MAX_CHANNELS];
     for (int side = 0; side < sides; side++) {
         CLV_TRY(write_maps(stage, level, states, count, side));
-        for (int c = 0; c < stage->run->shown_count; c++) {
-            batch b = {.stage = stage,
-                       .level = level,
-                       .channel = c,
-                       .bins = measure->bins,
-                       .metric = row,
-                       .kind = measure->kind,
-                       .weight = stage->run->channels[c].share / sides,
-                       .back = side,
-                       .states = states,
-                       .pair = {.step = {image ? 1 : level->step[0], image ? 1 : level->step[1]},
-                                .maps = stage->maps,
-                                .count = count}};
-            describe_pair(stage, level, c, side, &b.pair);
-            CLV_TRY(histogram ? evaluate_histogram(&b, derivatives)
-                    : image   ? evaluate_image(&b, states)
-                              : evaluate_pair(&b));
+        for (int c = 0; c < channels; c++) {
+            batch *b = &all[side * channels + c];
+            *b = (batch){.stage = stage,
+                         .level = level,
+                         .channel = c,
+                         .bins = measure->bins,
+                         .metric = row,
+                         .kind = measure->kind,
+                         .weight = stage->run->channels[c].share / sides,
+                         .back = side,
+                         .states = states,
+                         .pair = {.step = {image ? 1 : level->step[0], image ? 1 : level->step[1]},
+                                  .maps = stage->maps[side],
+                                  .count = count}};
+            describe_pair(stage, level, c, side, &b->pair);
         }
     }
+    /* Pairs of values of all sides before the first sums are waited for. */
+    for (int i = 0; i < sides * channels && !histogram && !image; i++)
+        CLV_TRY(sum_pair(&all[i]));
+    for (int i = 0; i < sides * channels; i++)
+        CLV_TRY(histogram ? evaluate_histogram(&all[i], derivatives)
+                : image   ? evaluate_image(&all[i], states)
+                          : take_pair(&all[i]));
 end:
     return status;
 }
