@@ -370,6 +370,35 @@ static void fill_copy_write_read_nothing_is_a_legal(void **state)
                 clv_buffer_write(opened, shared.a, 0, shared.host, 0) == CLVOX_OK);
 }
 
+/* While the queue is still busy with what comes before them. */
+static void many_small_writes(void **state)
+{
+    enum { WRITES = 20000, WORDS = 8, LARGE = 1 << 26 };
+    uint32_t *read = malloc(WRITES * WORDS * sizeof *read), wrong = 0;
+    clv_buffer *small = NULL, *large = NULL;
+    (void)state;
+    assert_non_null(read);
+    assert_int_equal(clv_buffer_create(opened, WRITES * WORDS * sizeof *read, "small writes", &small),
+                     CLVOX_OK);
+    assert_int_equal(clv_buffer_create(opened, LARGE, "what comes before", &large), CLVOX_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(clv_buffer_fill(opened, large, 0, 1, LARGE), CLVOX_OK);
+    for (uint32_t i = 0; i < WRITES; i++) {
+        uint32_t words[WORDS];
+        for (uint32_t k = 0; k < WORDS; k++)
+            words[k] = WORDS * i + k;
+        assert_int_equal(clv_buffer_write(opened, small, i * sizeof words, words, sizeof words), CLVOX_OK);
+        memset(words, 255, sizeof words); /* they are ours again */
+    }
+    assert_int_equal(clv_buffer_read(opened, small, 0, read, WRITES * WORDS * sizeof *read), CLVOX_OK);
+    for (uint32_t i = 0; i < WRITES * WORDS; i++)
+        wrong += read[i] != i;
+    assert_that(!wrong, "%u of %d words are wrong", wrong, WRITES * WORDS);
+    clv_buffer_destroy(&small);
+    clv_buffer_destroy(&large);
+    free(read);
+}
+
 static void a_read_beyond_the_end_is_an_error(void **state)
 {
     (void)state;
@@ -395,6 +424,7 @@ static void check_memory(void)
               "buffers over host memory lie there on CPU devices, and behave alike everywhere");
     test_case(one_buffer_that_is_too_large, "one buffer that is too large");
     test_case(fill_copy_write_read_nothing_is_a_legal, "fill, copy, write, read; nothing is a legal amount");
+    test_case(many_small_writes, "many small writes from one place, more than are copied at once");
     test_case(a_read_beyond_the_end_is_an_error, "a read beyond the end is an error with a name");
 }
 

@@ -314,6 +314,7 @@ void clvox_context_destroy(clvox_context **context)
     clv_timing_drop(ctx);
     clv_ahead_release(ctx);
     clv_kernels_release(ctx);
+    free(ctx->copies);
     free(ctx->pending);
     free(ctx->timings);
     clv_wisdom_destroy(&ctx->wisdom);

@@ -80,6 +80,8 @@ struct clvox_context {
     clv_spare spare[CLV_MOST_SPARES]; /* the oldest first */
     int spares;
     size_t spare_bytes, spare_most; /* of device memory */
+    char *copies;  /* of what is written in few bytes, for the queue; NULL: nothing has been */
+    size_t copied; /* bytes of these that it may not have taken yet */
     struct clv_pinned *staging;     /* as clv_staging gives it; NULL: nobody has asked */
     clv_built **built;
     int built_count, built_room;

@@ -2,6 +2,7 @@
 #include "runtime/queue/buffer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/device/context.h"
 
@@ -179,16 +180,42 @@ end:
     return status;
 }
 
+/* Data of a few bytes are copied, for the queue to take when it comes to them: a program that waits has the
+ * driver answer for them alone, and where contexts share a GPU it changes between these for each answer. */
+enum { SMALL = 1 << 14, COPIES = 1 << 18 };
+
+/* *data becomes a copy that lasts until the queue has taken it. */
+static int keep_copy(clvox_context *ctx, const void **data, size_t bytes)
+{
+    int status = CLVOX_OK;
+    enum { LINE = 64 };
+    if (!ctx->copies && !(ctx->copies = malloc(COPIES)))
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (ctx->copied + bytes > COPIES) {
+        CLV_TRY(clv_finish(ctx));
+        ctx->copied = 0;
+    }
+    *data = memcpy(ctx->copies + ctx->copied, *data, bytes);
+    ctx->copied += (bytes + LINE - 1) / LINE * LINE;
+end:
+    return status;
+}
+
 int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
                      size_t bytes)
 {
     int status = CLVOX_OK;
     cl_event event = NULL;
+    cl_bool wait = CL_TRUE;
     if (bytes == 0)
         return CLVOX_OK;
     if (in_place(buffer, offset, data))
         return agree(ctx, buffer, CL_MAP_WRITE_INVALIDATE_REGION, offset, bytes);
-    CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
+    if (bytes <= SMALL) {
+        CLV_TRY(keep_copy(ctx, &data, bytes));
+        wait = CL_FALSE;
+    }
+    CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, wait, offset, bytes, data, 0, NULL,
                                 CLV_EVENT(ctx, event)),
            "clEnqueueWriteBuffer", "sending data to the device");
     CLV_TRY(clv_timing_add(ctx, event, "(to the device)", NULL, (double)bytes));
