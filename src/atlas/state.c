@@ -34,8 +34,8 @@
 static const char MAGIC[8] = "clvatlas";
 
 /* Maps are kept while fetching them takes no more than this share of the devices' time, after so many seconds
- * that are free; until these are used up a device waits a moment for a slow disk, too. */
-static const double SHARE = .05, FREE = .5, PATIENCE = .05;
+ * that are free; while no more than WAITING has been used up a device waits a moment for a slow disk, too. */
+static const double SHARE = .05, FREE = .5, WAITING = .1, PATIENCE = .05;
 
 typedef struct head {
     char magic[8];
@@ -162,6 +162,17 @@ static void drop(note **n)
     *n = NULL;
 }
 
+/* The maps of a round that is kept as a whole by now: those of the next one are written after them. Not of a
+ * team, whose other members may be further. */
+static void remove_outdated(const clv_atlas_run *a)
+{
+    char path[PATH_MAX], name[32];
+    for (int i = 0; i < a->count && !a->o->team; i++) {
+        snprintf(name, sizeof name, "subject_%d", i);
+        unlink(path_in(a->o->state, name, path));
+    }
+}
+
 static void *write_notes(void *argument)
 {
     clv_atlas_keeper *k = argument;
@@ -178,6 +189,7 @@ static void *write_notes(void *argument)
         const bool failed = k->status < 0;
         pthread_mutex_unlock(&k->lock);
         const int status = failed ? CLVOX_OK : save(k->a, n->name, n->h, n->p, n->count);
+        const bool outdates = !failed && status >= 0 && n->h.place < 0;
         drop(&n);
         pthread_mutex_lock(&k->lock);
         if (status < 0) {
@@ -186,6 +198,11 @@ static void *write_notes(void *argument)
         }
         k->under_way--;
         pthread_cond_broadcast(&k->changed);
+        if (outdates) {
+            pthread_mutex_unlock(&k->lock);
+            remove_outdated(k->a);
+            pthread_mutex_lock(&k->lock);
+        }
     }
     pthread_mutex_unlock(&k->lock);
     return NULL;
@@ -690,7 +707,7 @@ int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
     if (!a->o->state)
         return CLVOX_OK;
     pthread_mutex_lock(&a->lock);
-    const bool patient = a->keeping < FREE;
+    const bool patient = a->keeping < WAITING;
     int status = begin_keeping(a, mark);
     if (status > 0)
         status = keeper_of(a, &k) < 0 ? CLVOX_ERROR_MEMORY : 1;

@@ -13,13 +13,19 @@ static clvox_context *ctx;
 
 static char folder[] = "/tmp/atlas-state-XXXXXX";
 
-/* A byte in the middle of a file of the state turns over. */
-static void damage(const char *name)
+static FILE *open_kept(const char *name)
 {
     char path[300];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "r+b");
-    assert_non_null(file);
+    return fopen(path, "r+b");
+}
+
+/* A byte in the middle of a file of the state turns over; false: there is no such file. */
+static bool damage(const char *name)
+{
+    FILE *file = open_kept(name);
+    if (!file)
+        return false;
     fseek(file, 0, SEEK_END);
     const long at = ftell(file) / 2;
     fseek(file, at, SEEK_SET);
@@ -27,6 +33,32 @@ static void damage(const char *name)
     fseek(file, at, SEEK_SET);
     fputc(byte ^ 1, file);
     fclose(file);
+    return true;
+}
+
+/* Rounds before the one that a file of the state is of; -1: there is no such file. */
+static int round_of(const char *name)
+{
+    int32_t round = -1;
+    FILE *file = open_kept(name);
+    if (!file)
+        return -1;
+    fseek(file, 24, SEEK_SET);
+    assert_int_equal(fread(&round, sizeof round, 1, file), 1);
+    fclose(file);
+    return round;
+}
+
+/* Of maps those of the round that is under way alone. */
+static void assert_none_outdated(int subjects)
+{
+    for (int i = 0; i < subjects; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "subject_%d", i);
+        const int round = round_of(name);
+        assert_that(round < 0 || round >= round_of("round"), "maps of round %d, and round %d is kept", round,
+                    round_of("round"));
+    }
 }
 
 /* The templates of all channels are kept; one channel less is another run. */
@@ -74,6 +106,7 @@ static void stopped_and_resumed(void **state)
     clvox_atlas_options o;
     clvox_atlas_result whole, r;
     int calls, attempts = 0, status = CLVOX_ERROR_STOPPED;
+    bool damaged = false;
     (void)state;
     population_make_three(&all);
     population_options(&o, CLVOX_DEFORM_GREEDY);
@@ -92,11 +125,12 @@ static void stopped_and_resumed(void **state)
         status = clvox_atlas(ctx, all.s, 3, NULL, &o, &r);
         if (attempts == 0)
             assert_true(access(folder, F_OK) < 0); /* nothing was done */
-        if (attempts == 9)
-            damage("subject_0");
+        assert_none_outdated(3);
+        damaged = damaged || (attempts >= 9 && damage("subject_0"));
     }
     assert_ok(status);
     assert_that(attempts > 10, "only %d attempts", attempts);
+    assert_true(damaged);
     assert_that(r.resumed > 6, "%d of 9 registrations were taken over", r.resumed);
     population_assert_same(&whole, &r);
     clvox_atlas_result_destroy(&r);
@@ -107,7 +141,7 @@ static void stopped_and_resumed(void **state)
     assert_that(r.resumed > 6, "%d of 9 registrations were taken over", r.resumed);
     population_assert_same(&whole, &r);
     clvox_atlas_result_destroy(&r);
-    damage("round");
+    assert_true(damage("round"));
     population_build(&all, &o, &r);
     assert_int_equal(r.resumed, 0);
     population_assert_same(&whole, &r);

@@ -263,6 +263,24 @@ static void sweep(const command *cli, const cli_atlas_request *r)
         clvox_files_sweep(cli_atlas_map_path(r, i, CLI_ATLAS_AFFINE, 0, path));
 }
 
+static void *forget(void *state)
+{
+    clvox_atlas_forget(state);
+    return NULL;
+}
+
+/* The state is removed while the devices are closed: either takes some tenths of a second. */
+static void forget_and_close(command *cli, char *state)
+{
+    pthread_t thread;
+    const bool apart = !pthread_create(&thread, NULL, forget, state);
+    cli_close(cli);
+    if (apart)
+        pthread_join(thread, NULL);
+    else
+        forget(state);
+}
+
 static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
@@ -345,7 +363,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     if (!cli_is_first(cli))
         goto end;
     CLI_TRY(cli_write_log(cli, cli_atlas_path(r, CLI_ATLAS_LOG, -1, path)));
-    clvox_atlas_forget(state);
+    forget_and_close(cli, state);
 end:
     if (out.lines)
         fclose(out.lines);
