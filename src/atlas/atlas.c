@@ -211,6 +211,7 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
     clvox_register_options o = a->o->registration;
     clvox_register_result r = {.warp = NULL};
     clvox_register_images images = clv_atlas_images(a, s);
+    const clv_register_fields nowhere = {.buffer = {NULL, NULL}}; /* of a linear one: no image is warped */
     tick of = {a, device};
     (void)user;
     leave_to_the_others(&images);
@@ -234,8 +235,8 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, v
     o.inverse = deformable;
     o.progress = ticked;
     o.user = &of;
-    status =
-        deformable ? deform(a, s, device, &images, &o, &r) : clvox_register(a->ctx[device], &images, &o, &r);
+    status = deformable ? deform(a, s, device, &images, &o, &r)
+                        : clv_register_to(a->ctx[device], &images, &o, &nowhere, &r);
     if (status >= 0 && r.suspicions & CLVOX_SUSPECT_OVERLAP)
         status =
             clvox_fail(CLVOX_ERROR_DATA, "it is lost: less than a tenth of it comes to lie in the template");
