@@ -105,28 +105,43 @@ static void add_piece(const clv_atlas_sums *s, size_t slot, size_t from, size_t 
     }
 }
 
+/* The devices' pieces into this slot of their rooms, all at once. */
+static int fetch_piece(const clv_atlas_sums *s, size_t slot, size_t from, size_t count, clv_transfer *passing)
+{
+    int status = CLVOX_OK;
+    const clv_atlas_run *a = s->a;
+    for (int i = 0; i < a->devices && status >= 0; i++) {
+        if (!s->of[i])
+            continue;
+        int32_t *piece = (int32_t *)a->places[i].pieces->data + slot * PIECE;
+        pthread_mutex_lock(&s->own[i]); /* one thread begins to fetch at a time */
+        status = clv_buffer_read_begin(a->ctx[i], s->of[i], from * sizeof *piece, piece,
+                                       count * sizeof *piece, &passing[i]);
+        pthread_mutex_unlock(&s->own[i]);
+    }
+    for (int i = 0; i < a->devices; i++) {
+        const int passed = clv_transfer_wait(&passing[i]);
+        status = status < 0 ? status : passed;
+    }
+    return status;
+}
+
 /* Every SLOTS-th piece from `slot` on. */
 static int add_up(void *user, size_t slot, int worker)
 {
     int status = CLVOX_OK;
     const clv_atlas_sums *s = user;
-    const clv_atlas_run *a = s->a;
+    clv_transfer *passing = calloc((size_t)s->a->devices, sizeof *passing);
     (void)worker;
+    if (!passing)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (size_t from = slot * PIECE; from < s->count; from += (size_t)SLOTS * PIECE) {
         const size_t count = s->count - from < PIECE ? s->count - from : PIECE;
-        for (int i = 0; i < a->devices; i++) {
-            if (!s->of[i])
-                continue;
-            pthread_mutex_lock(&s->own[i]); /* one thread fetches at a time */
-            status =
-                clv_buffer_read(a->ctx[i], s->of[i], from * sizeof(int32_t),
-                                (int32_t *)a->places[i].pieces->data + slot * PIECE, count * sizeof(int32_t));
-            pthread_mutex_unlock(&s->own[i]);
-            CLV_TRY(status);
-        }
+        CLV_TRY(fetch_piece(s, slot, from, count, passing));
         add_piece(s, slot, from, count);
     }
 end:
+    free(passing);
     return status;
 }
 

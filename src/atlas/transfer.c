@@ -53,7 +53,7 @@ typedef struct transfer {
     size_t bytes, pieces;
     char *slots;
     atomic_size_t next;
-    pthread_mutex_t lock; /* of the device: one thread's piece at a time */
+    pthread_mutex_t lock; /* of the device: one thread at a time begins to pass a piece */
 } transfer;
 
 /* The next piece to be taken is of another file than the one before; PIECE after PIECE of each. */
@@ -65,13 +65,16 @@ static size_t piece_of(const transfer *t, size_t turn)
 
 static int pass_piece(transfer *t, char *slot, size_t at, size_t count)
 {
+    clv_transfer passing = {NULL};
     int status = t->to ? clv_store_get(t->volume, at, slot, count) : CLVOX_OK;
     if (status < 0)
         return status;
     pthread_mutex_lock(&t->lock);
-    status = t->to ? clv_buffer_write(t->ctx, t->to, at, slot, count)
-                   : clv_buffer_read(t->ctx, t->from, at, slot, count);
+    status = t->to ? clv_buffer_write_begin(t->ctx, t->to, at, slot, count, &passing)
+                   : clv_buffer_read_begin(t->ctx, t->from, at, slot, count, &passing);
     pthread_mutex_unlock(&t->lock);
+    const int passed = clv_transfer_wait(&passing);
+    status = status < 0 ? status : passed;
     return status < 0 || t->to ? status : clv_store_put(t->volume, at, slot, count);
 }
 

@@ -399,6 +399,43 @@ static void many_small_writes(void **state)
     free(read);
 }
 
+/* There and back, all of one direction under way before the first is waited for. */
+static void transfers_that_are_under_way_at_once(void **state)
+{
+    enum { PIECES = 8, WORDS = 5000 };
+    const size_t bytes = WORDS * sizeof(uint32_t);
+    clv_transfer passing[PIECES];
+    clv_pinned *there = NULL, *back = NULL;
+    clv_buffer *buffer = NULL;
+    (void)state;
+    assert_int_equal(clv_pinned_create(opened, PIECES * bytes, &there), CLVOX_OK);
+    assert_int_equal(clv_pinned_create(opened, PIECES * bytes, &back), CLVOX_OK);
+    assert_int_equal(clv_buffer_create(opened, PIECES * bytes, "pieces", &buffer), CLVOX_OK);
+    uint32_t *words = there->data;
+    for (uint32_t i = 0; i < PIECES * WORDS; i++)
+        words[i] = i;
+    for (size_t k = 0; k < PIECES; k++)
+        assert_int_equal(
+            clv_buffer_write_begin(opened, buffer, k * bytes, words + k * WORDS, bytes, &passing[k]),
+            CLVOX_OK);
+    for (size_t k = PIECES; k-- > 0;)
+        assert_int_equal(clv_transfer_wait(&passing[k]), CLVOX_OK);
+    for (size_t k = 0; k < PIECES; k++)
+        assert_int_equal(clv_buffer_read_begin(opened, buffer, k * bytes, (uint32_t *)back->data + k * WORDS,
+                                               bytes, &passing[k]),
+                         CLVOX_OK);
+    for (size_t k = 0; k < PIECES; k++)
+        assert_int_equal(clv_transfer_wait(&passing[k]), CLVOX_OK);
+    assert_int_equal(clv_transfer_wait(&passing[0]), CLVOX_OK); /* it is over */
+    assert_memory_equal(back->data, there->data, PIECES * bytes);
+    assert_int_equal(clv_buffer_read_begin(opened, buffer, 0, back->data, 2 * PIECES * bytes, &passing[0]),
+                     CLVOX_ERROR_DEVICE);
+    assert_int_equal(clv_transfer_wait(&passing[0]), CLVOX_OK);
+    clv_buffer_destroy(&buffer);
+    clv_pinned_destroy(&there);
+    clv_pinned_destroy(&back);
+}
+
 static void a_read_beyond_the_end_is_an_error(void **state)
 {
     (void)state;
@@ -425,6 +462,7 @@ static void check_memory(void)
     test_case(one_buffer_that_is_too_large, "one buffer that is too large");
     test_case(fill_copy_write_read_nothing_is_a_legal, "fill, copy, write, read; nothing is a legal amount");
     test_case(many_small_writes, "many small writes from one place, more than are copied at once");
+    test_case(transfers_that_are_under_way_at_once, "transfers that are under way at once");
     test_case(a_read_beyond_the_end_is_an_error, "a read beyond the end is an error with a name");
 }
 

@@ -240,6 +240,51 @@ end:
     return status;
 }
 
+int clv_buffer_read_begin(clvox_context *ctx, const clv_buffer *buffer, size_t offset, void *data,
+                          size_t bytes, clv_transfer *transfer)
+{
+    int status = CLVOX_OK;
+    cl_event event = NULL;
+    transfer->event = NULL;
+    if (bytes == 0 || in_place(buffer, offset, data) || ctx->options.profile)
+        return clv_buffer_read(ctx, buffer, offset, data, bytes);
+    CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_FALSE, offset, bytes, data, 0, NULL, &event),
+           "clEnqueueReadBuffer", "fetching data from the device");
+    transfer->event = event;
+    CLV_CL(clFlush(ctx->queue), "clFlush", "fetching data from the device");
+end:
+    return status;
+}
+
+int clv_buffer_write_begin(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
+                           size_t bytes, clv_transfer *transfer)
+{
+    int status = CLVOX_OK;
+    cl_event event = NULL;
+    transfer->event = NULL;
+    if (bytes == 0 || in_place(buffer, offset, data) || ctx->options.profile)
+        return clv_buffer_write(ctx, buffer, offset, data, bytes);
+    CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, CL_FALSE, offset, bytes, data, 0, NULL, &event),
+           "clEnqueueWriteBuffer", "sending data to the device");
+    transfer->event = event;
+    CLV_CL(clFlush(ctx->queue), "clFlush", "sending data to the device");
+end:
+    return status;
+}
+
+int clv_transfer_wait(clv_transfer *transfer)
+{
+    int status = CLVOX_OK;
+    cl_event event = transfer->event;
+    if (!event)
+        return CLVOX_OK;
+    CLV_CL(clWaitForEvents(1, &event), "clWaitForEvents", "a transfer of data");
+end:
+    clReleaseEvent(event);
+    transfer->event = NULL;
+    return status;
+}
+
 int clv_buffer_fill(clvox_context *ctx, clv_buffer *buffer, size_t offset, uint32_t word,
                     size_t bytes)
 {

@@ -33,6 +33,16 @@ int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, cons
                      size_t bytes);
 int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset, void *data,
                     size_t bytes);
+/* The same in pinned memory, which is the queue's until clv_transfer_wait: several threads may wait for a
+ * transfer each, while only one at a time begins one. */
+typedef struct clv_transfer {
+    void *event; /* NULL: it is over */
+} clv_transfer;
+int clv_buffer_read_begin(clvox_context *ctx, const clv_buffer *buffer, size_t offset, void *data,
+                          size_t bytes, clv_transfer *transfer);
+int clv_buffer_write_begin(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
+                           size_t bytes, clv_transfer *transfer);
+int clv_transfer_wait(clv_transfer *transfer); /* also of one that is over, or failed to begin */
 /* In queue order, without waiting. Offsets and sizes are multiples of 4. */
 int clv_buffer_fill(clvox_context *ctx, clv_buffer *buffer, size_t offset, uint32_t word,
                     size_t bytes);
