@@ -630,6 +630,7 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     CLV_TRY(clvox_team_agree(o->team, clv_atlas_devices_open(a, context)));
     a->stage = "first mean";
     a->at = -1;
+    a->usual = 2;
     a->linear = o->registration.linear == CLVOX_LINEAR_NONE ? 0 : o->linear_rounds;
     a->rounds = a->linear + (o->registration.deform == CLVOX_DEFORM_NONE ? 0 : o->rounds);
     a->all = a->count * ((1 + CLV_ATLAS_AVERAGING) * (a->linear + templates * (a->rounds - a->linear)) +

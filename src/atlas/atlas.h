@@ -97,6 +97,7 @@ typedef struct clv_atlas_run {
     double opened, keeping; /* seconds: when the state was opened, and what devices have spent on it since */
     struct clv_atlas_center *center; /* of a deformable round (center.c); NULL: before the first */
     int moves;                       /* of its maps by a mean */
+    int usual;                       /* moves of the last such round; before the first one, what most take */
     struct clv_atlas_keeper *keeper; /* writes the state beside the run; NULL: nothing has been kept */
     const char *stage;
     bool registering; /* a deformable round's subjects */

@@ -308,13 +308,20 @@ end:
     return status;
 }
 
+/* A move that is prepared, and the mean's length meanwhile; length NULL: it is known. */
+typedef struct preparation {
+    int number;
+    double *length;
+} preparation;
+
 static int prepare(clv_atlas_run *a, int device, void *user)
 {
     int status = CLVOX_OK;
     movement *m = &a->center->each[device];
     clv_buffer *given = NULL, *made = NULL;
     clvox_context *ctx = a->ctx[device];
-    const int number = *(const int *)user;
+    const preparation *p = user;
+    const int number = p->number;
     const size_t bytes = a->center->values * sizeof(float);
     const clv_request moves[2] = {{&m->to_middle[number], bytes, "mean map"},
                                   {&m->from_middle[number], bytes, "inverse mean map"}},
@@ -325,6 +332,8 @@ static int prepare(clv_atlas_run *a, int device, void *user)
     CLV_TRY(clv_atlas_upload(a, device, a->center->mean, bytes, given));
     CLV_TRY(exponential(ctx, &a->grid, given, -1, &m->to_middle[number], &made));
     CLV_TRY(exponential(ctx, &a->grid, given, 1, &m->from_middle[number], &made));
+    if (p->length && !device)
+        CLV_TRY(length_of_mean(a, p->length));
     status = clv_finish(ctx);
 end:
     clv_pool_release(rooms, 2);
@@ -339,17 +348,15 @@ int clv_atlas_center_follow(const clv_atlas_run *a, int device, int which, int n
                  : follow(a->ctx[device], &a->grid, m->to_middle[number], field, out);
 }
 
-/* phi_i <- phi_i exp(-v), phi_i^-1 <- exp(v) phi_i^-1, as soon as they are looked at. */
-static int add_move(clv_atlas_run *a)
+/* The next move on each device: phi_i <- phi_i exp(-v), phi_i^-1 <- exp(v) phi_i^-1. Once it counts, maps
+ * take it as soon as they are looked at. */
+static int prepare_move(clv_atlas_run *a, double *length)
 {
-    int status = CLVOX_OK, number = a->moves;
     const double mark = clv_seconds();
-    if (number && !a->center->away) /* all have taken the ones before */
-        release_move(a, number - 1);
-    CLV_TRY(clv_atlas_every(a, prepare, &number));
-    a->moves++;
+    if (a->moves && !a->center->away) /* all have taken the ones before */
+        release_move(a, a->moves - 1);
+    const int status = clv_atlas_every(a, prepare, &(preparation){a->moves, length});
     clv_atlas_timed(a, CLVOX_ATLAS_EXPONENTIAL, mark);
-end:
     return status;
 }
 
@@ -404,16 +411,21 @@ static int remove_mean(clv_atlas_run *a, clvox_atlas_round *round)
     int status = CLVOX_OK;
     double before = INFINITY;
     for (int step = 0;; step++) {
+        const bool ahead = !a->o->team && step < a->usual && step < WARP_STEPS;
         CLV_TRY(mean_velocity(a));
-        CLV_TRY(clvox_team_agree(a->o->team, length_of_mean(a, &round->left_voxels)));
+        CLV_TRY(ahead ? prepare_move(a, &round->left_voxels)
+                      : clvox_team_agree(a->o->team, length_of_mean(a, &round->left_voxels)));
         round->left_voxels /= clv_atlas_edge(&a->grid);
         if (step == 0)
             round->removed_voxels = round->left_voxels;
         if (round->left_voxels < ENOUGH || round->left_voxels > SLOW * before || step == WARP_STEPS)
             break;
         before = round->left_voxels;
-        CLV_TRY(add_move(a));
+        if (!ahead)
+            CLV_TRY(prepare_move(a, NULL));
+        a->moves++;
     }
+    a->usual = a->moves;
 end:
     return status;
 }
