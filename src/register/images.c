@@ -44,7 +44,7 @@ int clv_register_send(clvox_context *ctx, const clvox_volume *volume, clv_buffer
     int status = CLVOX_OK;
     int n = (int)clvox_grid_voxels(&volume->grid);
     float darkest;
-    CLV_TRY(clv_buffer_write(ctx, to, 0, volume->data, (size_t)n * sizeof(float)));
+    CLV_TRY(clv_buffer_send(ctx, to, volume->data, (size_t)n * sizeof(float)));
     CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(to, volume->grid.size), to, NULL, NULL,
                           (float[4]){NAN, 0, 0, 0}));
     CLV_TRY(clv_reduce(ctx, CLV_REDUCE_MIN, &(clv_terms){to, NULL, NULL, 0, n}, partial, state,

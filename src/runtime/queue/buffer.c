@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/queue/buffer.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clvox/threads.h"
 #include "runtime/device/context.h"
 
 /* ---- spare buffers --------------------------------------------------------- */
@@ -384,6 +386,47 @@ void *clv_staging(clvox_context *ctx, size_t bytes)
     if (ctx->staging && ctx->staging->bytes < bytes)
         clv_pinned_destroy(&ctx->staging);
     return ctx->staging || clv_pinned_create(ctx, bytes, &ctx->staging) >= 0 ? ctx->staging->data : NULL;
+}
+
+/* A volume on its way to a device: in PIECEs, of which each of SLOTS threads has one at a time, all of them
+ * as large as fields ask for (transform/field.c). One of less than WORTH bytes arrives before the threads
+ * have begun. */
+enum { SLOTS = 8, PIECE = 3 << 19, WORTH = 1 << 24 };
+typedef struct sending {
+    clvox_context *ctx;
+    clv_buffer *to;
+    const char *from;
+    char *slots;
+    size_t bytes;
+    pthread_mutex_t lock; /* of the queue */
+} sending;
+
+static int send_pieces(void *user, size_t slot, int worker)
+{
+    int status = CLVOX_OK;
+    sending *s = user;
+    (void)worker;
+    for (size_t at = slot * PIECE; at < s->bytes && status >= 0; at += SLOTS * PIECE) {
+        clv_transfer passing;
+        const size_t bytes = s->bytes - at < PIECE ? s->bytes - at : PIECE;
+        void *piece = memcpy(s->slots + slot * PIECE, s->from + at, bytes);
+        pthread_mutex_lock(&s->lock);
+        status = clv_buffer_write_begin(s->ctx, s->to, at, piece, bytes, &passing);
+        pthread_mutex_unlock(&s->lock);
+        const int passed = clv_transfer_wait(&passing);
+        status = status < 0 ? status : passed;
+    }
+    return status;
+}
+
+int clv_buffer_send(clvox_context *ctx, clv_buffer *buffer, const void *data, size_t bytes)
+{
+    sending s = {.ctx = ctx, .to = buffer, .from = data, .bytes = bytes, .lock = PTHREAD_MUTEX_INITIALIZER};
+    if (bytes < WORTH || buffer->host || !(s.slots = clv_staging(ctx, SLOTS * PIECE)))
+        return clv_buffer_write(ctx, buffer, 0, data, bytes);
+    const int status = clvox_parallel(SLOTS, send_pieces, &s);
+    pthread_mutex_destroy(&s.lock);
+    return status;
 }
 
 size_t clv_peak_start(clvox_context *ctx)

@@ -67,6 +67,10 @@ void clv_pinned_destroy(clv_pinned **pinned); /* NULL is legal */
  * returns. NULL: on CPU devices, and where there is none. */
 void *clv_staging(clvox_context *ctx, size_t bytes);
 
+/* As clv_buffer_write from the buffer's start, for a volume: where that is faster by way of pinned memory,
+ * which several threads fill. */
+int clv_buffer_send(clvox_context *ctx, clv_buffer *buffer, const void *data, size_t bytes);
+
 /* Starts to watch the device memory that buffers take, and returns what they
  * take now; clv_peak_bytes says the most since then. */
 size_t clv_peak_start(clvox_context *ctx);
