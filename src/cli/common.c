@@ -210,6 +210,7 @@ int cli_open(command *cli)
     clvox_context_options options = options_of(cli);
     if (cli->ctx)
         return CLVOX_OK;
+    clvox_pocl_leave_out(cli->device);
     if (!cli->quiet && cli_on_terminal()) {
         options.progress = cli_bar_passing;
         options.progress_user = cli;
@@ -240,6 +241,7 @@ int cli_open_all(command *cli, int at_once, int most)
 {
     char own[128];
     clvox_context_options options = options_of(cli);
+    clvox_pocl_leave_out(cli->device);
     if (cli->team) {
         const int chosen = cli_team_device(cli, own);
         if (chosen < 0)

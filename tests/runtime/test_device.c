@@ -232,6 +232,80 @@ static void pocl_of_a_package_serves_where_no_driver_finds_a_device(void **state
     free(path_kept);
 }
 
+static void put_line(const char *folder, const char *name, const char *line)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_true(file && fprintf(file, "%s\n", line) > 0 && fclose(file) == 0);
+}
+
+static void pocl_is_left_out_beside_the_driver_of_a_gpu(void **state)
+{
+    (void)state;
+    const char *driver = getenv("CLVOX_TEST_DRIVER"), *set = getenv("OCL_ICD_VENDORS"),
+               *word = getenv("CLVOX_DEVICE");
+    char *kept = set ? strdup(set) : NULL, *kept_word = word ? strdup(word) : NULL;
+    char folder[32] = "/tmp/clvox-icd-XXXXXX", path[64];
+    static const struct {
+        const char *device, *gpu, *third; /* another driver */
+        int left_out;
+    } cases[] = {
+        {NULL, "3.0 of a test", NULL, 1}, {"", "1.2", NULL, 1},    {"gpu", "3.0", NULL, 1},
+        {"GPU:all", "3.0", NULL, 1},      {"cpu", "3.0", NULL, 0}, {"0", "3.0", NULL, 0},
+        {"h200", "3.0", NULL, 0},         {NULL, "1.1", NULL, 0},  {NULL, "none", NULL, 0},
+        {NULL, "busy", NULL, 0},          {NULL, "new", NULL, 0},  {NULL, "3.0", "libother.so", 0},
+        {NULL, "3.0", "libpocl-2.so", 1},
+    };
+    if (!driver)
+        skip();
+    assert_true(mkdtemp(folder));
+    unsetenv("CLVOX_DEVICE");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsetenv("OCL_ICD_VENDORS");
+        setenv("CLVOX_TEST_GPU", cases[i].gpu, 1);
+        put_line(folder, "gpu.icd", driver);
+        put_line(folder, "pocl.icd", "/usr/lib/libpocl.so.2");
+        put_line(folder, "third.icd", cases[i].third ? cases[i].third : "");
+        snprintf(path, sizeof path, "%s/gpu.icd", folder);
+        assert_that(clv_pocl_leave_out(folder, cases[i].device) == cases[i].left_out, "case %zu", i);
+        const char *now = getenv("OCL_ICD_VENDORS"), *khronos = getenv("OCL_ICD_FILENAMES");
+        assert_that((now && !strcmp(now, path)) == cases[i].left_out, "case %zu", i);
+        assert_that((khronos && !strcmp(khronos, path)) == cases[i].left_out, "case %zu", i);
+        unsetenv("OCL_ICD_FILENAMES");
+    }
+
+    setenv("CLVOX_TEST_GPU", "3.0", 1);
+    setenv("OCL_ICD_VENDORS", "chosen", 1);
+    assert_int_equal(clv_pocl_leave_out(folder, NULL), 0);
+    assert_string_equal(getenv("OCL_ICD_VENDORS"), "chosen");
+    unsetenv("OCL_ICD_VENDORS");
+    setenv("CLVOX_DEVICE", "cpu", 1);
+    assert_int_equal(clv_pocl_leave_out(folder, NULL), 0);
+    assert_int_equal(clv_pocl_leave_out(folder, "gpu"), 1);
+    unsetenv("CLVOX_DEVICE");
+    unsetenv("OCL_ICD_VENDORS");
+    put_line(folder, "pocl.icd", ""); /* and no other: there is nothing to leave out */
+    put_line(folder, "third.icd", "");
+    assert_int_equal(clv_pocl_leave_out(folder, NULL), 0);
+    assert_int_equal(clv_pocl_leave_out("/nowhere", NULL), 0);
+
+    static const char *const names[] = {"gpu.icd", "pocl.icd", "third.icd"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+    unsetenv("OCL_ICD_FILENAMES");
+    unsetenv("CLVOX_TEST_GPU");
+    if (kept)
+        setenv("OCL_ICD_VENDORS", kept, 1);
+    if (kept_word)
+        setenv("CLVOX_DEVICE", kept_word, 1);
+    free(kept);
+    free(kept_word);
+}
+
 static void a_pocl_that_computes_wrongly_is_known(void **state)
 {
     (void)state;
@@ -292,6 +366,7 @@ static void check_drivers(void)
 {
     test_case(pocl_of_a_package_serves_where_no_driver_finds_a_device,
               "the PoCL of a package serves where no driver of the system finds a device");
+    test_case(pocl_is_left_out_beside_the_driver_of_a_gpu, "PoCL is left out beside the driver of a GPU");
     test_case(a_pocl_that_computes_wrongly_is_known, "a PoCL that computes wrongly is known");
     test_case(pocl_of_a_package_leaves_a_system_with_a_driver_alone,
               "the PoCL of a package leaves a system with a driver alone");

@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "clvox/kernels.h"
 #include "runtime/device/error.h"
 #include "runtime/device/pocl.h"
+
+#include <CL/cl_icd.h> /* after the version that error.h asks for */
 
 bool clv_pocl_folder_refused(char *path, size_t room)
 {
@@ -89,11 +92,33 @@ bool clv_pocl_is_wrong(const char *platform, const char *driver)
     return !strcmp(platform, "Portable Computing Language") && !strcmp(driver, "3.0-rc2");
 }
 
-/* ---- the copy beside a portable package -------------------------------------- */
+/* ---- drivers beside it ------------------------------------------------------- */
 
-/* A driver that cannot be loaded, or that finds no device (a GPU's on a node without one), is none. What
+/* An .icd file of the system, and the library that it names. */
+typedef struct driver {
+    char path[1024], library[512];
+} driver;
+
+/* The next of a folder (NULL is legal) that names a library. */
+static bool next_driver(DIR *dir, const char *vendors, driver *out)
+{
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        const char *dot = strrchr(entry->d_name, '.');
+        snprintf(out->path, sizeof out->path, "%s/%s", vendors, entry->d_name);
+        FILE *file = dot && !strcmp(dot, ".icd") ? fopen(out->path, "r") : NULL;
+        const bool read = file && fgets(out->library, sizeof out->library, file);
+        if (file)
+            fclose(file);
+        out->library[read ? strcspn(out->library, "\r\n") : 0] = 0;
+        if (out->library[0])
+            return true;
+    }
+    return false;
+}
+
+/* A driver that cannot be loaded, or that finds no device (a GPU's on a node without one), has none. What
  * was loaded stays, as the loader is about to ask for it. */
-static bool has_platform(const char *library)
+static bool first_platform(const char *library, cl_platform_id *out)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
     void *(CL_API_CALL * address)(const char *) = NULL;
@@ -103,25 +128,70 @@ static bool has_platform(const char *library)
         *(void **)&address = dlsym(handle, "clGetExtensionFunctionAddress");
     if (address)
         *(void **)&platforms = address("clIcdGetPlatformIDsKHR");
-    return platforms && platforms(0, NULL, &count) == CL_SUCCESS && count > 0;
+    return platforms && platforms(1, out, &count) == CL_SUCCESS && count > 0;
 }
+
+/* Whether a driver has a GPU that clvox can use; asked past the loader, which would load all of them. */
+static bool has_gpu(const char *library)
+{
+    cl_platform_id platform;
+    cl_device_id gpu;
+    cl_bool available = CL_FALSE, compiler = CL_FALSE;
+    char version[128] = "";
+    int major = 0, minor = 0;
+    if (!first_platform(library, &platform))
+        return false;
+    const cl_icd_dispatch *its = *(cl_icd_dispatch *const *)platform;
+    return its->clGetDeviceIDs(platform, CL_DEVICE_TYPE_GPU, 1, &gpu, NULL) == CL_SUCCESS &&
+           its->clGetDeviceInfo(gpu, CL_DEVICE_VERSION, sizeof version, version, NULL) == CL_SUCCESS &&
+           sscanf(version, "OpenCL %d.%d", &major, &minor) == 2 && 10 * major + minor >= 12 &&
+           its->clGetDeviceInfo(gpu, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL) == CL_SUCCESS &&
+           its->clGetDeviceInfo(gpu, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL) ==
+               CL_SUCCESS &&
+           available && compiler;
+}
+
+int clv_pocl_leave_out(const char *vendors, const char *device)
+{
+    const char *set = getenv("OCL_ICD_VENDORS");
+    driver one, other = {.path = ""};
+    bool pocl = false, several = false;
+    if (!device || !device[0])
+        device = getenv("CLVOX_DEVICE");
+    if ((set && set[0]) ||
+        (device && device[0] && strcasecmp(device, "gpu") && strcasecmp(device, "gpu:all")))
+        return 0;
+    DIR *dir = opendir(vendors);
+    while (next_driver(dir, vendors, &one)) {
+        if (strstr(one.library, "pocl")) {
+            pocl = true;
+        } else {
+            several = other.path[0];
+            other = one;
+        }
+    }
+    if (dir)
+        closedir(dir);
+    /* The first is of Debian's loader, the second of Khronos's. */
+    return pocl && other.path[0] && !several && has_gpu(other.library) &&
+           setenv("OCL_ICD_VENDORS", other.path, 1) == 0 && setenv("OCL_ICD_FILENAMES", other.path, 1) == 0;
+}
+
+int clvox_pocl_leave_out(const char *device)
+{
+    return clv_pocl_leave_out("/etc/OpenCL/vendors", device);
+}
+
+/* ---- the copy beside a portable package -------------------------------------- */
 
 static bool system_has_driver(const char *vendors)
 {
-    char path[1024], library[512];
+    driver one;
+    cl_platform_id platform;
     DIR *dir = opendir(vendors);
     bool found = false;
-    for (struct dirent *entry; dir && !found && (entry = readdir(dir));) {
-        const char *dot = strrchr(entry->d_name, '.');
-        snprintf(path, sizeof path, "%s/%s", vendors, entry->d_name);
-        FILE *file = dot && !strcmp(dot, ".icd") ? fopen(path, "r") : NULL;
-        if (file && fgets(library, sizeof library, file)) {
-            library[strcspn(library, "\r\n")] = 0;
-            found = library[0] && has_platform(library);
-        }
-        if (file)
-            fclose(file);
-    }
+    while (!found && next_driver(dir, vendors, &one))
+        found = first_platform(one.library, &platform);
     if (dir)
         closedir(dir);
     return found;

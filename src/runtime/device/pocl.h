@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PoCL: the folder in which it keeps what it builds, and the copy beside a portable package. */
+/* PoCL: the folder in which it keeps what it builds, the copy beside a portable package, and where it is not loaded. */
 #ifndef CLV_RUNTIME_POCL_H
 #define CLV_RUNTIME_POCL_H
 
@@ -19,7 +19,8 @@ bool clv_pocl_would_abort(cl_platform_id platform);
 /* Whether a device is of a PoCL whose kernels are known to be wrong. */
 bool clv_pocl_is_wrong(const char *platform, const char *driver);
 
-/* As clvox_pocl_lend, with the folder of the system's .icd files. */
+/* As the functions of clvox/kernels.h, with the folder of the system's .icd files. */
+int clv_pocl_leave_out(const char *vendors, const char *device);
 int clv_pocl_lend(const char *vendors, const char *folder);
 
 #endif
