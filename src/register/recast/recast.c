@@ -456,7 +456,7 @@ static int leave_out(clv_registration *run, const clv_buffer *mask, const clvox_
 }
 
 /* On the grid of a side its image and, under the linear part, the other one, NaN where that does not
- * count: values, then there, then room for a third, to be freed by the caller. */
+ * count: values, then there, then room for two more, to be freed by the caller. */
 static int meet(clv_registration *run, const meeting *m, bool moving, float **values)
 {
     int status = CLVOX_OK;
@@ -466,7 +466,7 @@ static int meet(clv_registration *run, const meeting *m, bool moving, float **va
     const size_t n = clvox_grid_voxels(grid);
     double matrix[4][4];
     clv_map map;
-    *values = malloc(3 * n * sizeof **values);
+    *values = malloc(4 * n * sizeof **values);
     if (!*values)
         return clvox_fail(CLVOX_ERROR_MEMORY, "registration: out of host memory");
     float *there = *values + n, *scratch = *values + 2 * n;
@@ -594,6 +594,32 @@ static int coarsen(clv_registration *run, double mm, const clv_buffer *image, co
     return clv_downsample(run->ctx, image, grid, scratch, out, to);
 }
 
+/* How alike the images of a side are: as they are, recast by what is within sigma, and by the whole. */
+enum { RAW, NEAR, WHOLE, WAYS };
+typedef struct comparison {
+    const meeting *meeting;
+    float *values[2]; /* of a side, by meet() */
+    double sigma, agreement[2 * WAYS];
+} comparison;
+
+static int compare(void *user, size_t index, int worker)
+{
+    int status = CLVOX_OK;
+    comparison *c = user;
+    const size_t moving = index / WAYS, way = index % WAYS;
+    const clvox_grid *grid = c->meeting->grid[moving];
+    const size_t n = clvox_grid_voxels(grid);
+    const float *here = c->values[moving], *there = here + n;
+    float *recast_image = c->values[moving] + (way == NEAR ? 2 : 3) * n;
+    bool made = true;
+    (void)worker;
+    if (way != RAW)
+        CLV_TRY(clv_recast_image(grid, here, there, way == NEAR ? c->sigma : INFINITY, recast_image, &made));
+    c->agreement[index] = made ? clv_recast_agreement(grid, way == RAW ? here : recast_image, there) : NAN;
+end:
+    return status;
+}
+
 /* The agreement of the images at so many mm, of what they have once recast, nearby and over the whole image,
  * multiplied. NaN where few windows have content. */
 static int alike(clv_registration *run, double sigma, double mm, double *share)
@@ -601,26 +627,22 @@ static int alike(clv_registration *run, double sigma, double mm, double *share)
     int status = CLVOX_OK;
     clv_channel *c = &run->channels[0];
     clvox_grid fixed, moving;
-    float *values = NULL;
-    double raw = 0, near = 0, whole_image = 0;
+    double sum[WAYS];
     CLV_TRY(coarsen(run, mm, c->fixed, &run->fixed_grid, c->level_fixed, &fixed));
     CLV_TRY(coarsen(run, mm, c->moving, &run->moving_grid, c->level_moving, &moving));
     const meeting m = {{&fixed, &moving}, {c->level_fixed, c->level_moving}};
-    for (int k = 0; k < 2; k++) {
-        const size_t n = clvox_grid_voxels(m.grid[k]);
-        bool made = false;
-        CLV_TRY(meet(run, &m, k == 1, &values));
-        raw += clv_recast_agreement(m.grid[k], values, values + n);
-        CLV_TRY(clv_recast_image(m.grid[k], values, values + n, sigma, values + 2 * n, &made));
-        near += made ? clv_recast_agreement(m.grid[k], values + 2 * n, values + n) : NAN;
-        CLV_TRY(clv_recast_image(m.grid[k], values, values + n, INFINITY, values + 2 * n, &made));
-        whole_image += made ? clv_recast_agreement(m.grid[k], values + 2 * n, values + n) : NAN;
-        free(values);
-        values = NULL;
-    }
-    *share = near > 0 && whole_image > 0 ? raw * fabs(raw) / (near * whole_image) : NAN;
+    comparison both = {.meeting = &m, .sigma = sigma};
+    for (int k = 0; k < 2 && status >= 0; k++)
+        status = meet(run, &m, k == 1, &both.values[k]);
+    if (status >= 0)
+        status = clvox_parallel(2 * WAYS, compare, &both);
+    free(both.values[0]);
+    free(both.values[1]);
+    CLV_TRY(status);
+    for (int way = 0; way < WAYS; way++)
+        sum[way] = both.agreement[way] + both.agreement[WAYS + way];
+    *share = sum[NEAR] > 0 && sum[WHOLE] > 0 ? sum[RAW] * fabs(sum[RAW]) / (sum[NEAR] * sum[WHOLE]) : NAN;
 end:
-    free(values);
     return status;
 }
 
