@@ -120,6 +120,12 @@ CLVOX_API int clvox_pocl_lend(const char *folder);
  * as clvox_pocl_folder_lend. */
 CLVOX_API int clvox_pocl_leave_out(const char *device);
 
+/* NVIDIA's driver opens all of its GPUs before it lists one, which takes 0.1 to 0.2 s each. Where device (NULL:
+ * CLVOX_DEVICE) is nothing or gpu and there are several, all of one model, so that the first would be taken, sets
+ * CUDA_VISIBLE_DEVICES to 0, unless the environment has it. Returns 1 when it was set, else 0. For programs that
+ * open one device, as clvox_pocl_folder_lend. */
+CLVOX_API int clvox_nvidia_one(const char *device);
+
 #ifdef __cplusplus
 }
 #endif

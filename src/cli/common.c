@@ -205,12 +205,21 @@ static int opened(command *cli)
     return CLVOX_OK;
 }
 
+void cli_drivers(const command *cli)
+{
+    if (cli->ctx)
+        return;
+    if (!cli->team) /* whose processes share the GPUs out among them */
+        clvox_nvidia_one(cli->device);
+    clvox_pocl_leave_out(cli->device); /* opens the driver: last */
+}
+
 int cli_open(command *cli)
 {
     clvox_context_options options = options_of(cli);
     if (cli->ctx)
         return CLVOX_OK;
-    clvox_pocl_leave_out(cli->device);
+    cli_drivers(cli);
     if (!cli->quiet && cli_on_terminal()) {
         options.progress = cli_bar_passing;
         options.progress_user = cli;
@@ -241,7 +250,7 @@ int cli_open_all(command *cli, int at_once, int most)
 {
     char own[128];
     clvox_context_options options = options_of(cli);
-    clvox_pocl_leave_out(cli->device);
+    cli_drivers(cli);
     if (cli->team) {
         const int chosen = cli_team_device(cli, own);
         if (chosen < 0)

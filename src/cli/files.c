@@ -8,7 +8,6 @@
 
 #include "cli/cli.h"
 #include "cli/matrix.h"
-#include "clvox/kernels.h"
 #include "clvox/threads.h"
 
 static cJSON *list(command *cli, const char *name)
@@ -417,8 +416,8 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
     }
     if (texts)
         CLI_TRY(parse_chain(l, texts));
-    if (device && !cli->ctx)
-        clvox_pocl_leave_out(cli->device); /* changes the environment, which other threads look at */
+    if (device)
+        cli_drivers(cli); /* changes the environment, which other threads look at */
     /* The device is opened in this thread and the files are read in another:
      * drivers are at home in the thread that stays. */
     bool apart = device && !pthread_create(&thread, NULL, load_all, l);

@@ -6,6 +6,7 @@
 #include "clvox/device.h"
 #include "runtime/device/device.h"
 #include "runtime/device/limits.h"
+#include "runtime/device/nvidia.h"
 #include "runtime/device/pocl.h"
 #include "runtime/device/select.h"
 
@@ -306,6 +307,61 @@ static void pocl_is_left_out_beside_the_driver_of_a_gpu(void **state)
     free(kept_word);
 }
 
+static void of_gpus_of_one_model_nvidia_opens_the_first(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *model[3];
+        int one;
+    } cases[] = {
+        {NULL, {"H200", "H200", "H200"}, 1}, {"", {"H200", "H200"}, 1},      {"GPU", {"H200", "H200"}, 1},
+        {NULL, {"H200"}, 0},                 {NULL, {NULL}, 0},              {NULL, {"H200", "H100"}, 0},
+        {NULL, {"H200", "H200", "A2"}, 0},   {"gpu:all", {"H200", "H200"}, 0}, {"0", {"H200", "H200"}, 0},
+        {"cpu", {"H200", "H200"}, 0},
+    };
+    const char *set = getenv("CUDA_VISIBLE_DEVICES"), *word = getenv("CLVOX_DEVICE");
+    char *kept = set ? strdup(set) : NULL, *kept_word = word ? strdup(word) : NULL;
+    char folder[32] = "/tmp/clvox-gpus-XXXXXX", gpu[64], path[96];
+    assert_true(mkdtemp(folder));
+    unsetenv("CLVOX_DEVICE");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int k = 0; k < 3; k++) {
+            snprintf(gpu, sizeof gpu, "%s/0000:%02d:00.0", folder, k);
+            snprintf(path, sizeof path, "%s/information", gpu);
+            unlink(path);
+            rmdir(gpu);
+            if (!cases[i].model[k])
+                continue;
+            assert_int_equal(mkdir(gpu, 0700), 0);
+            FILE *file = fopen(path, "w");
+            assert_true(file && fprintf(file, "Model: \t\t NVIDIA %s\nIRQ: %d\n", cases[i].model[k], k) > 0 &&
+                        fclose(file) == 0);
+        }
+        unsetenv("CUDA_VISIBLE_DEVICES");
+        assert_that(clv_nvidia_one(folder, cases[i].device) == cases[i].one, "case %zu", i);
+        const char *now = getenv("CUDA_VISIBLE_DEVICES");
+        assert_that((now && !strcmp(now, "0")) == cases[i].one, "case %zu", i);
+        setenv("CUDA_VISIBLE_DEVICES", "", 1); /* none at all: the user's wish */
+        assert_int_equal(clv_nvidia_one(folder, cases[i].device), 0);
+        assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "");
+    }
+    for (int k = 0; k < 3; k++) {
+        snprintf(gpu, sizeof gpu, "%s/0000:%02d:00.0", folder, k);
+        snprintf(path, sizeof path, "%s/information", gpu);
+        unlink(path);
+        rmdir(gpu);
+    }
+    rmdir(folder);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    assert_int_equal(clv_nvidia_one(folder, NULL), 0); /* no driver of NVIDIA's */
+    if (kept)
+        setenv("CUDA_VISIBLE_DEVICES", kept, 1);
+    if (kept_word)
+        setenv("CLVOX_DEVICE", kept_word, 1);
+    free(kept);
+    free(kept_word);
+}
+
 static void a_pocl_that_computes_wrongly_is_known(void **state)
 {
     (void)state;
@@ -367,6 +423,7 @@ static void check_drivers(void)
     test_case(pocl_of_a_package_serves_where_no_driver_finds_a_device,
               "the PoCL of a package serves where no driver of the system finds a device");
     test_case(pocl_is_left_out_beside_the_driver_of_a_gpu, "PoCL is left out beside the driver of a GPU");
+    test_case(of_gpus_of_one_model_nvidia_opens_the_first, "of GPUs of one model NVIDIA's driver opens the first");
     test_case(a_pocl_that_computes_wrongly_is_known, "a PoCL that computes wrongly is known");
     test_case(pocl_of_a_package_leaves_a_system_with_a_driver_alone,
               "the PoCL of a package leaves a system with a driver alone");
