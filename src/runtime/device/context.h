@@ -90,6 +90,8 @@ struct clvox_context {
     int class_as; /* 1 + the class of volumes that kernels are chosen for; 0: that of their size */
     clv_ready *ready;
     int ready_count, ready_room;
+    struct clv_read_ahead *read; /* code that was read ahead and not yet asked for */
+    int read_count, read_room;
     char *compiler_program; /* NULL: no process may be started */
     clv_compiler compilers[CLV_MOST_COMPILERS];
     int compiler_count, compilers_allowed;

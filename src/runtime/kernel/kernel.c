@@ -235,9 +235,11 @@ static int build(clvox_context *ctx, const clv_entry *entry, const clv_candidate
     int status = CLVOX_OK;
     clv_program_request request = {.source = NULL};
     clv_program program = {.program = NULL};
-    CLV_TRY(clv_program_request_make(ctx, entry, candidate->variant, candidate->tile, extra, &request));
-    if (!clv_ahead_take(ctx, request.key, &program))
-        CLV_TRY(clv_program_build(ctx, &request, &program));
+    if (!clv_ahead_load(ctx, entry, candidate, extra, &program)) {
+        CLV_TRY(clv_program_request_make(ctx, entry, candidate->variant, candidate->tile, extra, &request));
+        if (!clv_ahead_take(ctx, request.key, &program))
+            CLV_TRY(clv_program_build(ctx, &request, &program));
+    }
     CLV_TRY(adopt(ctx, entry, candidate, extra, &program, out));
 end:
     if (program.program)

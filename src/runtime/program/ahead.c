@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "clvox/threads.h"
 #include "runtime/kernel/kernel.h"
 #include "runtime/kernel/registry.h"
 #include "runtime/program/source.h"
@@ -90,21 +91,92 @@ static bool is_listed(const work *w, clv_cache_key key)
     return false;
 }
 
-static int add(work *w, const clv_ahead_line *line, const int size[3])
+/* What becomes of a line: nothing, code from the cache, or a request to build it. */
+typedef struct outcome {
+    clv_read_ahead read; /* of which the code is there or not */
+    clv_program_request request;
+} outcome;
+
+typedef struct looking {
+    const clvox_context *ctx;
+    const clv_ahead_line *line;
+    const int *size;
+    outcome *outcome;
+} looking;
+
+static clv_read_ahead *find_read(const clvox_context *ctx, const clv_entry *entry, const clv_variant *variant,
+                                 clv_tile tile, const char *extra)
 {
+    for (int i = 0; i < ctx->read_count; i++) {
+        clv_read_ahead *r = &ctx->read[i];
+        if (r->entry == entry && r->variant == variant && !memcmp(&r->tile, &tile, sizeof tile) &&
+            !strcmp(r->extra, extra))
+            return r;
+    }
+    return NULL;
+}
+
+static int look_up(void *user, size_t index, int worker)
+{
+    int status = CLVOX_OK;
+    const looking *l = user;
+    const clvox_context *ctx = l->ctx;
+    const clv_ahead_line *line = &l->line[index];
+    outcome *o = &l->outcome[index];
     clv_candidate first;
-    clv_program_request *request = &w->request[w->count];
-    if (!clv_kernel_first(w->ctx, line->entry, line->extra, size, line->local_extra, &first) ||
-        clv_kernel_built(w->ctx, line->entry, &first, line->extra))
+    (void)worker;
+    if (!clv_kernel_first(ctx, line->entry, line->extra, l->size, line->local_extra, &first) ||
+        clv_kernel_built(ctx, line->entry, &first, line->extra) ||
+        find_read(ctx, line->entry, first.variant, first.tile, line->extra))
         return CLVOX_OK;
-    int status = clv_program_request_make(w->ctx, line->entry, first.variant, first.tile, line->extra, request);
-    if (status < 0)
-        return status;
-    if (is_listed(w, request->key) || is_there(w->ctx, request))
-        clv_program_request_free(request);
-    else
-        w->count++;
+    CLV_TRY(clv_program_request_make(ctx, line->entry, first.variant, first.tile, line->extra, &o->request));
+    o->read = (clv_read_ahead){.entry = line->entry, .variant = first.variant, .tile = first.tile};
+    if (!clv_program_read(ctx, &o->request, &o->read.code, &o->read.counts))
+        return CLVOX_OK;
+    memcpy(o->read.extra, line->extra, sizeof o->read.extra);
+    memcpy(o->read.options, o->request.options, sizeof o->read.options);
+    clv_program_request_free(&o->request);
+end:
+    return status;
+}
+
+static int keep_read(clvox_context *ctx, clv_read_ahead *read)
+{
+    if (find_read(ctx, read->entry, read->variant, read->tile, read->extra)) /* lists may share a kernel */
+        return CLVOX_OK;
+    clv_read_ahead *grown = clv_grown(ctx->read, ctx->read_count, &ctx->read_room, sizeof *grown);
+    if (!grown)
+        return CLVOX_ERROR_MEMORY;
+    ctx->read = grown;
+    grown[ctx->read_count++] = *read;
+    read->code.data = NULL;
     return CLVOX_OK;
+}
+
+/* Looking up is mostly putting texts together: side by side. */
+static int add_all(work *w, const clv_ahead_line *line, int lines, const int size[3])
+{
+    int status = CLVOX_OK;
+    looking l = {w->ctx, line, size, calloc((size_t)lines + 1, sizeof *l.outcome)};
+    if (!l.outcome)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clvox_parallel((size_t)lines, look_up, &l));
+    for (int i = 0; i < lines; i++) {
+        outcome *o = &l.outcome[i];
+        if (o->read.code.data)
+            CLV_TRY(keep_read(w->ctx, &o->read));
+        if (!o->request.source || is_listed(w, o->request.key) || is_there(w->ctx, &o->request))
+            continue;
+        w->request[w->count++] = o->request;
+        o->request.source = NULL;
+    }
+end:
+    for (int i = 0; i < lines; i++) {
+        clv_program_request_free(&l.outcome[i].request);
+        clv_code_free(&l.outcome[i].read.code);
+    }
+    free(l.outcome);
+    return status;
 }
 
 static int by_length(const void *a, const void *b)
@@ -262,8 +334,7 @@ int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, con
     }
     for (int i = 0; i < count && !ctx->not_ahead; i++)
         lines += clv_ahead_read(ctx->limits.type, lists[i], line + lines, MOST_LINES - lines);
-    for (int i = 0; i < lines; i++)
-        CLV_TRY(add(&w, &line[i], size));
+    CLV_TRY(add_all(&w, line, lines, size));
     if (w.count == 0)
         goto end;
     if (ctx->cache_dir) {
@@ -311,8 +382,23 @@ bool clv_ahead_take(clvox_context *ctx, clv_cache_key key, clv_program *out)
     return false;
 }
 
+bool clv_ahead_load(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate, const char *extra,
+                    clv_program *out)
+{
+    clv_read_ahead *found = find_read(ctx, entry, candidate->variant, candidate->tile, extra);
+    if (!found)
+        return false;
+    const bool loaded = clv_program_load(ctx, found->options, &found->code, &found->counts, out);
+    clv_code_free(&found->code);
+    *found = ctx->read[--ctx->read_count];
+    return loaded;
+}
+
 void clv_ahead_release(clvox_context *ctx)
 {
+    for (int i = 0; i < ctx->read_count; i++)
+        clv_code_free(&ctx->read[i].code);
+    free(ctx->read);
     for (int i = 0; i < ctx->ready_count; i++)
         clReleaseProgram(ctx->ready[i].program);
     free(ctx->ready);

@@ -23,12 +23,27 @@ typedef struct clv_ahead_line {
  * their number, at most room. */
 int clv_ahead_read(clvox_device_type type, const char *list, clv_ahead_line *out, int room);
 
-/* Builds what the lists hold, for volumes of such a size, where it is not in the
- * cache. What cannot be built says so when it is asked for. */
+/* The code of a kernel, as the cache keeps it: found by what it was planned from, as putting its text together
+ * takes as long as loading it. */
+typedef struct clv_read_ahead {
+    const clv_entry *entry;
+    const clv_variant *variant;
+    clv_tile tile;
+    char options[sizeof((clv_program_request *)0)->options];
+    char extra[192];
+    clv_code code;
+    clv_counts counts;
+} clv_read_ahead;
+
+/* Reads what the lists hold, for volumes of such a size, from the cache, and builds
+ * what is not there. What cannot be built says so when it is asked for. */
 int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, const int size[3]);
 
 /* Hands over a program that was built ahead; false where there is none. */
 bool clv_ahead_take(clvox_context *ctx, clv_cache_key key, clv_program *out);
+/* Makes a program of code that was read ahead; false where there is none, or the driver refuses it. */
+bool clv_ahead_load(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate, const char *extra,
+                    clv_program *out);
 void clv_ahead_release(clvox_context *ctx);
 
 #endif

@@ -389,16 +389,31 @@ bool clv_program_from_code(clvox_context *ctx, const clv_program_request *reques
     return out->program != NULL;
 }
 
+bool clv_program_read(const clvox_context *ctx, const clv_program_request *request, clv_code *code,
+                      clv_counts *counts)
+{
+    *code = (clv_code){.to_link = ctx->two_steps};
+    return ctx->cache_dir &&
+           clv_cache_load(ctx->cache_dir, key_of(request, code->to_link), &code->data, &code->bytes, counts);
+}
+
+bool clv_program_load(clvox_context *ctx, const char *options, const clv_code *code, const clv_counts *counts,
+                      clv_program *out)
+{
+    *out = (clv_program){program_of(ctx, options, code), *counts};
+    return out->program != NULL;
+}
+
 bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *request, clv_program *out)
 {
-    clv_code code = {.to_link = ctx->two_steps};
+    clv_code code;
+    clv_counts counts;
     *out = (clv_program){.program = NULL};
-    if (!ctx->cache_dir ||
-        !clv_cache_load(ctx->cache_dir, key_of(request, code.to_link), &code.data, &code.bytes, &out->counts))
+    if (!clv_program_read(ctx, request, &code, &counts))
         return false;
-    out->program = program_of(ctx, request->options, &code);
+    const bool loaded = clv_program_load(ctx, request->options, &code, &counts, out);
     clv_code_free(&code);
-    return out->program != NULL;
+    return loaded;
 }
 
 bool clv_program_in_cache(const clvox_context *ctx, const clv_program_request *request)

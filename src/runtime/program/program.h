@@ -69,6 +69,11 @@ bool clv_program_from_code(clvox_context *ctx, const clv_program_request *reques
 /* From the disk cache; false where it is not there. */
 bool clv_program_in_cache(const clvox_context *ctx, const clv_program_request *request);
 bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *request, clv_program *out);
+/* The same in two steps: what the cache holds, which clv_code_free releases, and a program of it. */
+bool clv_program_read(const clvox_context *ctx, const clv_program_request *request, clv_code *code,
+                      clv_counts *counts);
+bool clv_program_load(clvox_context *ctx, const char *options, const clv_code *code, const clv_counts *counts,
+                      clv_program *out);
 /* From its text, here, and to the cache. CLVOX_ERROR_BUILD: it does not build on this device. */
 int clv_program_from_text(clvox_context *ctx, const clv_program_request *request, clv_program *out);
 /* From the cache when it can, else from its text. Waits while another process builds the same. */
