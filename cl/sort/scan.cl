@@ -94,21 +94,22 @@ __kernel void scan_totals_chunk(__global const word *in, __global const uint *ke
 
 /* Items read and write side by side, and add up MARCH elements one after another: these
  * change places in local memory, where one more word for each 16 keeps neighbours in
- * different banks. */
+ * different banks. The last groups go first: caches still hold what was totalled last. */
 #define PLACE(i) ((i) + ((i) >> 4))
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 scan_sums_group(__global const word *in, __global const uint *keys, int n, int inclusive,
                 __global const run *totals, __global word *out)
 {
     __local run cells[2 * TILE_X], held[PLACE(TILE_X * MARCH)];
-    int item = get_local_id(0), first = get_group_id(0) * GROUP_X, count = min(GROUP_X, n - first);
+    const int group = get_num_groups(0) - 1 - get_group_id(0);
+    int item = get_local_id(0), first = group * GROUP_X, count = min(GROUP_X, n - first);
     run sum = NOTHING, all;
     for (int k = item; k < TILE_X * MARCH; k += TILE_X)
         held[PLACE(k)] = k < count ? RUN(in[first + k], BEGINS(first + k)) : NOTHING;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = item * MARCH; k < item * MARCH + MARCH; k++)
         sum = join(sum, held[PLACE(k)]);
-    run before = join(totals[get_group_id(0)], runs_before(sum, cells, item, TILE_X, &all));
+    run before = join(totals[group], runs_before(sum, cells, item, TILE_X, &all));
     for (int k = item * MARCH; k < item * MARCH + MARCH; k++) {
         run mine = held[PLACE(k)], with = join(before, mine);
         held[PLACE(k)] = inclusive ? with : starts(mine) ? NOTHING : before;

@@ -38,7 +38,11 @@ static inline float4 near_at(__global const float *values, int4 at, int4 size, f
     return least < INFINITY ? make_point(at, nearest) : no_point();
 }
 
-BESIDE(beside, v > iso)
+/* A work-group's tile with the voxels around it: which side each is on. */
+#define RIM_X (TILE_X + 2)
+#define RIM_Y (TILE_Y + 2)
+#define RIMMED (RIM_X * RIM_Y * (TILE_Z + 2))
+enum { OUTSIDE, INSIDE, BEYOND }; /* the grid */
 
 /* In a first turn work-items share the pairs of a voxel beside the level and a
  * neighbour on the other side, in a second they go the best way once more. */
@@ -50,19 +54,31 @@ level_distance_near(__global const float *values, __global float *points, int ce
     __local ushort pairs[26 * GROUP], voxels[GROUP];
     __local uint best[GROUP]; /* distance, the last five bits of which are the neighbour's number */
     __local int count[2];
+    __local uchar side[RIMMED];
     int lane = own_lane(), n = size.x * size.y * size.z;
     int4 at = voxel_of(lane);
+    const int4 corner = voxel_of(0) - (int4)(1, 1, 1, 0);
     best[lane] = UINT_MAX;
     if (lane == 0)
         count[0] = count[1] = 0;
+    for (int i = lane; i < RIMMED; i += GROUP) {
+        int4 to = corner + (int4)(i % RIM_X, i / RIM_X % RIM_Y, i / (RIM_X * RIM_Y), 0);
+        side[i] = !in_grid(to, size) ? BEYOND : level_value(values, to, size, iso) > 0.0f ? INSIDE : OUTSIDE;
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (in_grid(at, size)) {
-        if (beside(values, at, size, iso)) {
-            bool inside = level_value(values, at, size, iso) > 0.0f;
+        const int4 own = at - corner;
+        const int here = (own.z * RIM_Y + own.y) * RIM_X + own.x;
+        const uchar other = side[here] == INSIDE ? OUTSIDE : INSIDE;
+        uint others = 0; /* a bit for each neighbour on the other side */
+#pragma unroll
+        for (int m = 0; m < 27; m++)
+            if (side[here + ((m / 9 - 1) * RIM_Y + m / 3 % 3 - 1) * RIM_X + m % 3 - 1] == other)
+                others |= 1u << m;
+        if (others) {
             voxels[atomic_inc(&count[1])] = lane;
-            for (int m = 0; m < 27; m++)
-                if (across(values, at, m, size, iso, inside))
-                    pairs[atomic_inc(&count[0])] = 32 * lane + m;
+            for (int to = atomic_add(&count[0], (int)popcount(others)); others; others &= others - 1)
+                pairs[to++] = 32 * lane + 31 - (int)clz(others & -others);
         } else {
             store_point(no_point(), points, index_of(at, size), n);
         }

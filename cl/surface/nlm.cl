@@ -15,6 +15,7 @@
 #if TILE_X > 1 && CHUNK != 32 * TILE_X
 #error a work-item has the bits of 32 voxels of its chunk
 #endif
+#define FOURS 8 /* of those voxels */
 #if TILE_X > 1
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 nlm_count(__global const float *phi, int n, float delta, __global int *ends)
@@ -25,8 +26,17 @@ nlm_count(__global const float *phi, int n, float delta, __global int *ends)
     if (lane == 0)
         total = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = first + lane; i < last; i += TILE_X)
-        count += fabs(phi[i]) <= delta;
+    if (last - first == CHUNK) {
+        __global const float4 *four = (__global const float4 *)(phi + first);
+#pragma unroll
+        for (int k = 0; k < FOURS; k++) {
+            int4 in = fabs(four[lane + k * TILE_X]) <= delta;
+            count -= in.x + in.y + in.z + in.w;
+        }
+    } else {
+        for (int i = first + lane; i < last; i += TILE_X)
+            count += fabs(phi[i]) <= delta;
+    }
     if (count)
         atomic_add(&total, count);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -74,18 +84,33 @@ nlm_list(__global const float *phi, int n, float delta, __global const int *ends
 {
     __local uint bits[TILE_X];
     __local int before[TILE_X], cell[2 * TILE_X];
-    int lane = get_local_id(0), chunk = get_group_id(0), first = chunk * CHUNK, count = min(CHUNK, n - first);
+    int lane = get_local_id(0), chunk = get_num_groups(0) - 1 - get_group_id(0); /* caches still hold the last ones */
+    int first = chunk * CHUNK, count = min(CHUNK, n - first), whole = count == CHUNK;
     int begin = chunk > 0 ? ends[chunk - 1] : 0, all;
     if (begin == ends[chunk]) {
-        for (int k = lane; k < count; k += TILE_X)
+        for (int k = lane; whole && k < CHUNK / 4; k += TILE_X)
+            ((__global int4 *)(index + first))[k] = (int4)(-1);
+        for (int k = lane; !whole && k < count; k += TILE_X)
             index[first + k] = -1;
         return; /* all of them do */
     }
     bits[lane] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int k = lane; k < count; k += TILE_X)
-        if (fabs(phi[first + k]) <= delta)
-            atomic_or(&bits[k / 32], 1u << k % 32);
+    if (whole) {
+        __global const float4 *four = (__global const float4 *)(phi + first);
+#pragma unroll
+        for (int k = 0; k < FOURS; k++) {
+            int at = lane + k * TILE_X;
+            int4 in = fabs(four[at]) <= delta;
+            uint some = (uint)((in.x & 1) | (in.y & 2) | (in.z & 4) | (in.w & 8));
+            if (some)
+                atomic_or(&bits[at / 8], some << 4 * (at % 8));
+        }
+    } else {
+        for (int k = lane; k < count; k += TILE_X)
+            if (fabs(phi[first + k]) <= delta)
+                atomic_or(&bits[k / 32], 1u << k % 32);
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
     before[lane] = begin + sums_before(popcount(bits[lane]), cell, lane, TILE_X, &all);
     barrier(CLK_LOCAL_MEM_FENCE);

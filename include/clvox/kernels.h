@@ -120,11 +120,13 @@ CLVOX_API int clvox_pocl_lend(const char *folder);
  * as clvox_pocl_folder_lend. */
 CLVOX_API int clvox_pocl_leave_out(const char *device);
 
-/* NVIDIA's driver opens all of its GPUs before it lists one, which takes 0.1 to 0.2 s each. Where device (NULL:
- * CLVOX_DEVICE) is nothing or gpu and there are several, all of one model, so that the first would be taken, sets
- * CUDA_VISIBLE_DEVICES to 0, unless the environment has it. Returns 1 when it was set, else 0. For programs that
- * open one device, as clvox_pocl_folder_lend. */
-CLVOX_API int clvox_nvidia_one(const char *device);
+/* Has NVIDIA's driver open no more than clvox uses, of what takes 0.3 s of 0.4 before the first kernel and after the
+ * last: no managed memory (NV_OPENCL_DISABLE_UVM=1), one channel of a context for kernels instead of eight
+ * (CUDA_DEVICE_MAX_CONNECTIONS=1), and, where `one` device is to be opened, device (NULL: CLVOX_DEVICE) is nothing or
+ * gpu, and there are several GPUs, all of one model, so that the first would be taken, that one alone
+ * (CUDA_VISIBLE_DEVICES=0). What the environment has stays. Returns how many were set. For programs that use CUDA in no
+ * other way, as clvox_pocl_folder_lend. */
+CLVOX_API int clvox_nvidia_little(const char *device, bool one);
 
 #ifdef __cplusplus
 }

@@ -209,9 +209,8 @@ void cli_drivers(const command *cli)
 {
     if (cli->ctx)
         return;
-    if (!cli->team) /* whose processes share the GPUs out among them */
-        clvox_nvidia_one(cli->device);
-    clvox_pocl_leave_out(cli->device); /* opens the driver: last */
+    clvox_nvidia_little(cli->device, !cli->team); /* whose processes share the GPUs out among them */
+    clvox_pocl_leave_out(cli->device);            /* opens the driver: last */
 }
 
 int cli_open(command *cli)

@@ -307,7 +307,7 @@ static void pocl_is_left_out_beside_the_driver_of_a_gpu(void **state)
     free(kept_word);
 }
 
-static void of_gpus_of_one_model_nvidia_opens_the_first(void **state)
+static void nvidia_opens_little(void **state)
 {
     (void)state;
     static const struct {
@@ -319,11 +319,22 @@ static void of_gpus_of_one_model_nvidia_opens_the_first(void **state)
         {NULL, {"H200", "H200", "A2"}, 0},   {"gpu:all", {"H200", "H200"}, 0}, {"0", {"H200", "H200"}, 0},
         {"cpu", {"H200", "H200"}, 0},
     };
-    const char *set = getenv("CUDA_VISIBLE_DEVICES"), *word = getenv("CLVOX_DEVICE");
-    char *kept = set ? strdup(set) : NULL, *kept_word = word ? strdup(word) : NULL;
+    static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_MAX_CONNECTIONS",
+                                        "NV_OPENCL_DISABLE_UVM", "CLVOX_DEVICE"};
+    char *kept[4];
     char folder[32] = "/tmp/clvox-gpus-XXXXXX", gpu[64], path[96];
     assert_true(mkdtemp(folder));
-    unsetenv("CLVOX_DEVICE");
+    for (int k = 0; k < 4; k++) {
+        const char *set = getenv(names[k]);
+        kept[k] = set ? strdup(set) : NULL;
+        unsetenv(names[k]);
+    }
+    assert_int_equal(clv_nvidia_little("/nowhere", NULL, true), 2); /* no driver of NVIDIA's: no harm */
+    assert_string_equal(getenv(names[1]), "1");
+    assert_string_equal(getenv(names[2]), "1");
+    assert_null(getenv(names[0]));
+    setenv(names[1], "8", 1);
+    setenv(names[2], "0", 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (int k = 0; k < 3; k++) {
             snprintf(gpu, sizeof gpu, "%s/0000:%02d:00.0", folder, k);
@@ -338,11 +349,12 @@ static void of_gpus_of_one_model_nvidia_opens_the_first(void **state)
                         fclose(file) == 0);
         }
         unsetenv("CUDA_VISIBLE_DEVICES");
-        assert_that(clv_nvidia_one(folder, cases[i].device) == cases[i].one, "case %zu", i);
+        assert_int_equal(clv_nvidia_little(folder, cases[i].device, false), 0);
+        assert_that(clv_nvidia_little(folder, cases[i].device, true) == cases[i].one, "case %zu", i);
         const char *now = getenv("CUDA_VISIBLE_DEVICES");
         assert_that((now && !strcmp(now, "0")) == cases[i].one, "case %zu", i);
         setenv("CUDA_VISIBLE_DEVICES", "", 1); /* none at all: the user's wish */
-        assert_int_equal(clv_nvidia_one(folder, cases[i].device), 0);
+        assert_int_equal(clv_nvidia_little(folder, cases[i].device, true), 0);
         assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "");
     }
     for (int k = 0; k < 3; k++) {
@@ -352,14 +364,14 @@ static void of_gpus_of_one_model_nvidia_opens_the_first(void **state)
         rmdir(gpu);
     }
     rmdir(folder);
-    unsetenv("CUDA_VISIBLE_DEVICES");
-    assert_int_equal(clv_nvidia_one(folder, NULL), 0); /* no driver of NVIDIA's */
-    if (kept)
-        setenv("CUDA_VISIBLE_DEVICES", kept, 1);
-    if (kept_word)
-        setenv("CLVOX_DEVICE", kept_word, 1);
-    free(kept);
-    free(kept_word);
+    assert_string_equal(getenv(names[1]), "8");
+    assert_string_equal(getenv(names[2]), "0");
+    for (int k = 0; k < 4; k++) {
+        unsetenv(names[k]);
+        if (kept[k])
+            setenv(names[k], kept[k], 1);
+        free(kept[k]);
+    }
 }
 
 static void a_pocl_that_computes_wrongly_is_known(void **state)
@@ -423,7 +435,7 @@ static void check_drivers(void)
     test_case(pocl_of_a_package_serves_where_no_driver_finds_a_device,
               "the PoCL of a package serves where no driver of the system finds a device");
     test_case(pocl_is_left_out_beside_the_driver_of_a_gpu, "PoCL is left out beside the driver of a GPU");
-    test_case(of_gpus_of_one_model_nvidia_opens_the_first, "of GPUs of one model NVIDIA's driver opens the first");
+    test_case(nvidia_opens_little, "NVIDIA's driver opens no more than is used");
     test_case(a_pocl_that_computes_wrongly_is_known, "a PoCL that computes wrongly is known");
     test_case(pocl_of_a_package_leaves_a_system_with_a_driver_alone,
               "the PoCL of a package leaves a system with a driver alone");

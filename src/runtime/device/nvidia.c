@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What NVIDIA's driver opens. */
+/* How much NVIDIA's driver opens. */
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,17 +43,23 @@ static bool several_alike(const char *folder)
     return alike && count > 1;
 }
 
-int clv_nvidia_one(const char *folder, const char *device)
+/* Managed memory, which clvox has none of: a GPU and each of its channels are registered with it. */
+static const char UNMANAGED[] = "NV_OPENCL_DISABLE_UVM";
+
+int clv_nvidia_little(const char *folder, const char *device, bool one)
 {
-    const char *set = getenv("CUDA_VISIBLE_DEVICES");
+    int set = 0;
     if (!device || !device[0])
         device = getenv("CLVOX_DEVICE");
-    if (set || (device && device[0] && strcasecmp(device, "gpu") != 0))
-        return 0;
-    return several_alike(folder) && setenv("CUDA_VISIBLE_DEVICES", "0", 1) == 0;
+    set += !getenv(UNMANAGED) && setenv(UNMANAGED, "1", 1) == 0;
+    set += !getenv("CUDA_DEVICE_MAX_CONNECTIONS") && setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1) == 0;
+    if (one && !getenv("CUDA_VISIBLE_DEVICES") && (!device || !device[0] || !strcasecmp(device, "gpu")) &&
+        several_alike(folder))
+        set += setenv("CUDA_VISIBLE_DEVICES", "0", 1) == 0;
+    return set;
 }
 
-int clvox_nvidia_one(const char *device)
+int clvox_nvidia_little(const char *device, bool one)
 {
-    return clv_nvidia_one("/proc/driver/nvidia/gpus", device);
+    return clv_nvidia_little("/proc/driver/nvidia/gpus", device, one);
 }
