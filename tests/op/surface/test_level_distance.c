@@ -95,10 +95,36 @@ static void against_the_reference(void **state)
             against_reference(ctx, (kind)what, use[i], i % 2 ? oblong : unit);
 }
 
+/* Values that would cross the level a tenth of a voxel beyond the first plane. */
+static void no_level_beyond_the_grid(void **state)
+{
+    (void)state;
+    enum { X = 7, Y = 5, Z = 6, N = X * Y * Z };
+    static const int size[3] = {X, Y, Z};
+    static const float reach = 5;
+    clvox_context *ctx = harness_context();
+    for (int side = -1; side <= 1; side += 2) {
+        float values[N], got[N];
+        for (int i = 0; i < N; i++)
+            values[i] = 0.5f + (float)side * (0.1f + (float)(i % X));
+        clv_buffer *in = harness_upload(ctx, values, sizeof values), *out = harness_output(ctx, sizeof got);
+        clv_buffer *scratch = harness_output(ctx, clv_redistance_bytes(size));
+        const clv_image image = {.buffer = in, .size = {X, Y, Z}, .components = 1, .spacing = {1, 1, 1}};
+        assert_int_equal(clv_level_distance(ctx, &image, 0.5f, reach, out, scratch), CLVOX_OK);
+        harness_download(ctx, out, got, sizeof got);
+        for (int i = 0; i < N; i++)
+            assert_true(got[i] == -(float)side * reach);
+        clv_buffer_destroy(&in);
+        clv_buffer_destroy(&out);
+        clv_buffer_destroy(&scratch);
+    }
+}
+
 int main(void)
 {
     harness_open();
     for (int e = 0; e < 2; e++)
         harness_cases(entries[e], against_the_reference, NULL, 0, "against the reference");
+    harness_cases(entries[0], no_level_beyond_the_grid, NULL, 0, "no level beyond the grid");
     return test_run("level distance", harness_close);
 }
