@@ -314,9 +314,15 @@ static void nvidia_opens_little(void **state)
         const char *device, *model[3];
         int one;
     } cases[] = {
-        {NULL, {"H200", "H200", "H200"}, 1}, {"", {"H200", "H200"}, 1},      {"GPU", {"H200", "H200"}, 1},
-        {NULL, {"H200"}, 0},                 {NULL, {NULL}, 0},              {NULL, {"H200", "H100"}, 0},
-        {NULL, {"H200", "H200", "A2"}, 0},   {"gpu:all", {"H200", "H200"}, 0}, {"0", {"H200", "H200"}, 0},
+        {NULL, {"H200", "H200", "H200"}, 1},
+        {"", {"H200", "H200"}, 1},
+        {"GPU", {"H200", "H200"}, 1},
+        {NULL, {"H200"}, 0},
+        {NULL, {NULL}, 0},
+        {NULL, {"H200", "H100"}, 0},
+        {NULL, {"H200", "H200", "A2"}, 0},
+        {"gpu:all", {"H200", "H200"}, 0},
+        {"0", {"H200", "H200"}, 0},
         {"cpu", {"H200", "H200"}, 0},
     };
     static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_MAX_CONNECTIONS",

@@ -4,11 +4,19 @@
 #include "op/surface/redistance.h"
 
 static const clv_variant near_variants[] = {
-    {.name = "item", .function = "level_distance_near", .defines = CLV_CLOSEST_POINTS, .devices = CLV_ON_GPU,
-     .cell_bytes = 58 + 5, .fixed_bytes = 8 + 27, /* with the sides of a tile and its rim */
+    {.name = "item",
+     .function = "level_distance_near",
+     .defines = CLV_CLOSEST_POINTS,
+     .devices = CLV_ON_GPU,
+     .cell_bytes = 58 + 5,
+     .fixed_bytes = 8 + 27, /* with the sides of a tile and its rim */
      .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "level_distance_near_row", .defines = CLV_CLOSEST_POINTS, .item = {CLV_WHOLE},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "row",
+     .function = "level_distance_near_row",
+     .defines = CLV_CLOSEST_POINTS,
+     .item = {CLV_WHOLE},
+     .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
 };
 static const clv_variant finish_variants[] = {
     {.name = "item", .function = "level_distance_finish", .defines = CLV_CLOSEST_POINTS,

@@ -382,8 +382,8 @@ bool clv_ahead_take(clvox_context *ctx, clv_cache_key key, clv_program *out)
     return false;
 }
 
-bool clv_ahead_load(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate, const char *extra,
-                    clv_program *out)
+bool clv_ahead_load(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
+                    const char *extra, clv_program *out)
 {
     clv_read_ahead *found = find_read(ctx, entry, candidate->variant, candidate->tile, extra);
     if (!found)

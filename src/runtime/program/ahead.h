@@ -42,8 +42,8 @@ int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, con
 /* Hands over a program that was built ahead; false where there is none. */
 bool clv_ahead_take(clvox_context *ctx, clv_cache_key key, clv_program *out);
 /* Makes a program of code that was read ahead; false where there is none, or the driver refuses it. */
-bool clv_ahead_load(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate, const char *extra,
-                    clv_program *out);
+bool clv_ahead_load(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
+                    const char *extra, clv_program *out);
 void clv_ahead_release(clvox_context *ctx);
 
 #endif
