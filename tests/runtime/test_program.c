@@ -183,7 +183,9 @@ static void what_is_built_ahead_is_kept_and_found_again(void **state)
     assert_int_equal(clvox_context_create(NULL, &opened), CLVOX_OK);
     assert_int_equal(clv_build_ahead(opened, some, 1, size), CLVOX_OK);
     assert_that(opened->compiled == (pass == 1 ? 0 : 4), "%d", opened->compiled);
+    assert_that(opened->read_count == (pass == 1 ? 4 : 0), "%d read ahead", opened->read_count);
     assert_that(all_there(opened, both, 2), "%s", clvox_message());
+    assert_that(opened->read_count == 0, "%d left", opened->read_count);
     assert_that(opened->late == (pass == 1 ? 0 : 7), "%d", opened->late);
     clvox_context_destroy(&opened);
 }
