@@ -84,7 +84,8 @@ nlm_list(__global const float *phi, int n, float delta, __global const int *ends
 {
     __local uint bits[TILE_X];
     __local int before[TILE_X], cell[2 * TILE_X];
-    int lane = get_local_id(0), chunk = get_num_groups(0) - 1 - get_group_id(0); /* caches still hold the last ones */
+    /* The last chunks go first: caches still hold what was counted last. */
+    int lane = get_local_id(0), chunk = get_num_groups(0) - 1 - get_group_id(0);
     int first = chunk * CHUNK, count = min(CHUNK, n - first), whole = count == CHUNK;
     int begin = chunk > 0 ? ends[chunk - 1] : 0, all;
     if (begin == ends[chunk]) {

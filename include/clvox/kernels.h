@@ -114,18 +114,18 @@ CLVOX_API int clvox_pocl_threads_limit(void);
  * or lists devices and their first thread. */
 CLVOX_API int clvox_pocl_lend(const char *folder);
 
-/* Loading PoCL takes 0.05 s. Where device (NULL: CLVOX_DEVICE) is nothing, gpu or gpu:all, and besides PoCL the
- * system has one OpenCL driver, which finds a GPU, has the loader load that one alone: sets OCL_ICD_VENDORS and
- * OCL_ICD_FILENAMES, unless the environment names the former. Returns 1 when they were set, else 0. For programs,
- * as clvox_pocl_folder_lend. */
+/* Loading PoCL takes 0.03 to 0.05 s. Where device (NULL: CLVOX_DEVICE) is nothing, gpu or gpu:all, and
+ * besides PoCL the system has one OpenCL driver, which finds a GPU, has the loader load that one alone:
+ * sets OCL_ICD_VENDORS and OCL_ICD_FILENAMES, unless the environment names the former. Returns 1 when they
+ * were set, else 0. For programs, as clvox_pocl_folder_lend. */
 CLVOX_API int clvox_pocl_leave_out(const char *device);
 
-/* Has NVIDIA's driver open no more than clvox uses, of what takes 0.3 s of 0.4 before the first kernel and after the
- * last: no managed memory (NV_OPENCL_DISABLE_UVM=1), one channel of a context for kernels instead of eight
- * (CUDA_DEVICE_MAX_CONNECTIONS=1), and, where `one` device is to be opened, device (NULL: CLVOX_DEVICE) is nothing or
- * gpu, and there are several GPUs, all of one model, so that the first would be taken, that one alone
- * (CUDA_VISIBLE_DEVICES=0). What the environment has stays. Returns how many were set. For programs that use CUDA in no
- * other way, as clvox_pocl_folder_lend. */
+/* Has NVIDIA's driver open no more than clvox uses: no managed memory (NV_OPENCL_DISABLE_UVM=1), one
+ * channel of a context for kernels instead of eight (CUDA_DEVICE_MAX_CONNECTIONS=1) and, where `one`
+ * device is to be opened, device (NULL: CLVOX_DEVICE) is nothing or gpu, and there are several GPUs, all
+ * of one model, so that the first would be taken, that one alone (CUDA_VISIBLE_DEVICES=0). That saves 0.2
+ * s of the 0.3 that opening and closing a GPU take. What the environment has stays. Returns how many were
+ * set. For programs that use CUDA in no other way, as clvox_pocl_folder_lend. */
 CLVOX_API int clvox_nvidia_little(const char *device, bool one);
 
 #ifdef __cplusplus

@@ -118,8 +118,8 @@ double cli_seconds(void);
 /* "1.4 GiB" in a buffer of at least 32 characters; returns it. */
 char *cli_bytes(double bytes, char *out);
 
-/* Has drivers load and open no more than the device that is asked for takes, before the first call to them and
- * before there are threads that look at the environment. */
+/* Has drivers load and open no more than the device that is asked for takes, before the first call to them
+ * and before there are threads that look at the environment. */
 void cli_drivers(const command *cli);
 /* Opens the device of --device and enters it into the log; nothing when it is
  * open. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An OpenCL driver that has a GPU and nothing else: no more than whoever looks for one asks it. CLVOX_TEST_GPU says
- * what: its version, "none", or "busy". */
+/* An OpenCL driver that has a GPU and nothing else: no more than whoever looks for one asks it.
+ * CLVOX_TEST_GPU says what: its version, "none", or "busy". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

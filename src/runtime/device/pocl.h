@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PoCL: the folder in which it keeps what it builds, the copy beside a portable package, and where it is not loaded. */
+/* PoCL: the folder in which it keeps what it builds, the copy beside a portable package, and where it is
+ * not loaded. */
 #ifndef CLV_RUNTIME_POCL_H
 #define CLV_RUNTIME_POCL_H
 

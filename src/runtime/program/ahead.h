@@ -23,8 +23,8 @@ typedef struct clv_ahead_line {
  * their number, at most room. */
 int clv_ahead_read(clvox_device_type type, const char *list, clv_ahead_line *out, int room);
 
-/* The code of a kernel, as the cache keeps it: found by what it was planned from, as putting its text together
- * takes as long as loading it. */
+/* The code of a kernel, as the cache keeps it: found by what it was planned from, as putting its text
+ * together takes as long as loading it. */
 typedef struct clv_read_ahead {
     const clv_entry *entry;
     const clv_variant *variant;
