@@ -594,29 +594,34 @@ static int coarsen(clv_registration *run, double mm, const clv_buffer *image, co
     return clv_downsample(run->ctx, image, grid, scratch, out, to);
 }
 
-/* How alike the images of a side are: as they are, recast by what is within sigma, and by the whole. */
-enum { RAW, NEAR, WHOLE, WAYS };
+/* How alike the images of a side are: recast by what is within sigma, which takes longest, by the whole, and as
+ * they are. */
+enum { NEAR, WHOLE, RAW, WAYS };
 typedef struct comparison {
     const meeting *meeting;
     float *values[2]; /* of a side, by meet() */
-    double sigma, agreement[2 * WAYS];
+    double sigma, agreement[WAYS][2];
+    int threads; /* of each way NEAR; the others keep to their own */
 } comparison;
 
 static int compare(void *user, size_t index, int worker)
 {
     int status = CLVOX_OK;
     comparison *c = user;
-    const size_t moving = index / WAYS, way = index % WAYS;
+    const size_t moving = index % 2, way = index / 2;
     const clvox_grid *grid = c->meeting->grid[moving];
     const size_t n = clvox_grid_voxels(grid);
     const float *here = c->values[moving], *there = here + n;
     float *recast_image = c->values[moving] + (way == NEAR ? 2 : 3) * n;
     bool made = true;
+    const int before = clvox_threads_own(way == NEAR ? c->threads : 1);
     (void)worker;
     if (way != RAW)
         CLV_TRY(clv_recast_image(grid, here, there, way == NEAR ? c->sigma : INFINITY, recast_image, &made));
-    c->agreement[index] = made ? clv_recast_agreement(grid, way == RAW ? here : recast_image, there) : NAN;
+    c->agreement[way][moving] =
+        made ? clv_recast_agreement(grid, way == RAW ? here : recast_image, there) : NAN;
 end:
+    clvox_threads_own(before);
     return status;
 }
 
@@ -632,6 +637,8 @@ static int alike(clv_registration *run, double sigma, double mm, double *share)
     CLV_TRY(coarsen(run, mm, c->moving, &run->moving_grid, c->level_moving, &moving));
     const meeting m = {{&fixed, &moving}, {c->level_fixed, c->level_moving}};
     comparison both = {.meeting = &m, .sigma = sigma};
+    both.threads = (clvox_threads() - 2 * (WAYS - 1)) / 2;
+    both.threads = both.threads > 1 ? both.threads : 1;
     for (int k = 0; k < 2 && status >= 0; k++)
         status = meet(run, &m, k == 1, &both.values[k]);
     if (status >= 0)
@@ -640,7 +647,7 @@ static int alike(clv_registration *run, double sigma, double mm, double *share)
     free(both.values[1]);
     CLV_TRY(status);
     for (int way = 0; way < WAYS; way++)
-        sum[way] = both.agreement[way] + both.agreement[WAYS + way];
+        sum[way] = both.agreement[way][0] + both.agreement[way][1];
     *share = sum[NEAR] > 0 && sum[WHOLE] > 0 ? sum[RAW] * fabs(sum[RAW]) / (sum[NEAR] * sum[WHOLE]) : NAN;
 end:
     return status;
