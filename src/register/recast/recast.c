@@ -594,8 +594,8 @@ static int coarsen(clv_registration *run, double mm, const clv_buffer *image, co
     return clv_downsample(run->ctx, image, grid, scratch, out, to);
 }
 
-/* How alike the images of a side are: recast by what is within sigma, which takes longest, by the whole, and as
- * they are. */
+/* How alike the images of a side are: recast by what is within sigma, which takes longest, by the whole, and
+ * as they are. */
 enum { NEAR, WHOLE, RAW, WAYS };
 typedef struct comparison {
     const meeting *meeting;
