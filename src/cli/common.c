@@ -209,8 +209,9 @@ void cli_drivers(const command *cli)
 {
     if (cli->ctx)
         return;
-    clvox_nvidia_little(cli->device, !cli->team); /* whose processes share the GPUs out among them */
-    clvox_pocl_leave_out(cli->device);            /* opens the driver: last */
+    /* The processes of a team share the GPUs out among them. */
+    clvox_nvidia_little(cli->device, !cli->team, !cli->side_by_side);
+    clvox_pocl_leave_out(cli->device); /* opens the driver: last */
 }
 
 int cli_open(command *cli)
@@ -249,6 +250,7 @@ int cli_open_all(command *cli, int at_once, int most)
 {
     char own[128];
     clvox_context_options options = options_of(cli);
+    cli->side_by_side = at_once != 1;
     cli_drivers(cli);
     if (cli->team) {
         const int chosen = cli_team_device(cli, own);

@@ -46,20 +46,21 @@ static bool several_alike(const char *folder)
 /* Managed memory, which clvox has none of: a GPU and each of its channels are registered with it. */
 static const char UNMANAGED[] = "NV_OPENCL_DISABLE_UVM";
 
-int clv_nvidia_little(const char *folder, const char *device, bool one)
+int clv_nvidia_little(const char *folder, const char *device, bool one, bool alone)
 {
     int set = 0;
     if (!device || !device[0])
         device = getenv("CLVOX_DEVICE");
     set += !getenv(UNMANAGED) && setenv(UNMANAGED, "1", 1) == 0;
-    set += !getenv("CUDA_DEVICE_MAX_CONNECTIONS") && setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1) == 0;
+    if (alone)
+        set += !getenv("CUDA_DEVICE_MAX_CONNECTIONS") && setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1) == 0;
     if (one && !getenv("CUDA_VISIBLE_DEVICES") && (!device || !device[0] || !strcasecmp(device, "gpu")) &&
         several_alike(folder))
         set += setenv("CUDA_VISIBLE_DEVICES", "0", 1) == 0;
     return set;
 }
 
-int clvox_nvidia_little(const char *device, bool one)
+int clvox_nvidia_little(const char *device, bool one, bool alone)
 {
-    return clv_nvidia_little("/proc/driver/nvidia/gpus", device, one);
+    return clv_nvidia_little("/proc/driver/nvidia/gpus", device, one, alone);
 }
