@@ -478,6 +478,59 @@ static void pairs_gain(void **state)
     pair_free(&p);
 }
 
+/* A textured ball, or another contrast of it, in air where faint waves, too weak to be content, are shifted.
+ * They lie AIR mm and more from the middle, in corners of the ball's box. */
+enum { WIDE = 48, RADIUS = 26, AIR = 44, EDGE = 5 };
+
+static double from_the_middle(int i)
+{
+    const double half = (WIDE - 1) / 2.;
+    return 2 * hypot(hypot(i % WIDE - half, i / WIDE % WIDE - half), i / WIDE / WIDE - half);
+}
+
+static clvox_volume *ball_in_air(bool recoloured, double shift)
+{
+    const clvox_grid wide = {{WIDE, WIDE, WIDE}, {{2, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 2, 0}, {0, 0, 0, 1}}};
+    clvox_volume *v;
+    assert_ok(clvox_volume_create(&wide, 1, CLVOX_KIND_SCALAR, &v));
+    for (int i = 0; i < WIDE * WIDE * WIDE; i++) {
+        const double x = i % WIDE, y = i / WIDE % WIDE, z = i / WIDE / WIDE, d = from_the_middle(i);
+        const float wave = (float)(.5 + .5 * sin(.45 * x + .2 * z) * cos(.4 * y - .3 * z));
+        if (d < RADIUS)
+            v->data[i] = 100 + 100 * (recoloured ? 1 - tent(wave) : wave);
+        else if (d >= AIR && x > WIDE / 2 && x < WIDE - EDGE && y >= EDGE && y < WIDE - EDGE && z >= EDGE &&
+                 z < WIDE - EDGE)
+            v->data[i] = (float)(8 + 8 * sin((x - shift) / 2) * cos(y / 3));
+    }
+    return v;
+}
+
+/* Air tells whether recast images belong together (judge.c): it is compared, and moves. */
+static void air_counts(void **state)
+{
+    const bool recoloured = *(const int *)*state;
+    clvox_volume *fixed = ball_in_air(false, 0), *moving = ball_in_air(recoloured, 1);
+    clvox_register_options o;
+    clvox_register_result r;
+    double moved = 0;
+    pair_options(&o, CLVOX_DEFORM_SYN, CLVOX_METRIC_LNCC);
+    o.levels = 1;
+    o.shrink[0] = 1;
+    o.iterations[0] = 40;
+    o.linear = CLVOX_LINEAR_RIGID;
+    o.by_contrast = 1;
+    assert_ok(pair_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+    assert_int_equal(r.metric, recoloured ? CLVOX_METRIC_MIND : CLVOX_METRIC_LNCC);
+    for (int i = 0; i < WIDE * WIDE * WIDE; i++)
+        if (from_the_middle(i) >= AIR)
+            moved = fmax(moved, fabs((double)r.warp->data[i]));
+    printf("# air moved by %.3g mm\n", moved);
+    assert_true(recoloured ? moved > .2 : moved < .02);
+    clvox_register_result_destroy(&r);
+    clvox_volume_destroy(&fixed);
+    clvox_volume_destroy(&moving);
+}
+
 static float brighter(float v)
 {
     return 1 + 3 * v;
@@ -571,6 +624,8 @@ int main(void)
                  "heads of other contrasts are registered three times, to the same bits");
     test_case_at(heads_are_registered_thrice, TEST_AT(0), "crops of other contrasts are registered once");
     test_case(pairs_gain, "a pair of other contrasts ends near the truth, exchanged by the inverse affine");
+    test_case_at(air_counts, TEST_AT(1), "images of other contrasts are compared in the air, too");
+    test_case_at(air_counts, TEST_AT(0), "those of one contrast are not");
     for (int k = 0; k < 4; k++) {
         const int noise = k % 2 * 3, centimetres = k / 2;
         const char *unit = centimetres ? "cm" : "mm";

@@ -131,6 +131,41 @@ static void varifolds_behind_an_affine(void **state)
     clvox_shape_destroy(&repeated.carried);
 }
 
+/* A deformation works around what images hold, and around surfaces in the air. */
+static void surfaces_far_from_what_images_show(void **state)
+{
+    const int *given = *state;
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_shape_errors errors;
+    clvox_volume *air = pair_ball((const int[3]){61, 27, 23}, (const double[3]){2, 2, 2.4}, middle, 5, .96);
+    const double place[3] = {middle[0] + 38, middle[1] + 12, middle[2]},
+                 moved[3] = {place[0], place[1] + 3, place[2]}, axes[3] = {7, 7, 7};
+    clvox_surface *from = mesh_sphere(place, 7, 2), *to = mesh_ellipsoid(moved, axes, 6);
+    clvox_shape ends[2];
+    clvox_shape_of_surface(from, &ends[0]);
+    clvox_shape_of_surface(to, &ends[1]);
+    const clvox_register_images images = {
+        .channels = 1,
+        .fixed = {air},
+        .moving = {air},
+        .fixed_shapes = (const clvox_shape *const[]){&ends[0]},
+        .moving_shapes = (const clvox_shape *const[]){&ends[1]},
+        .shapes = 1,
+    };
+    pair_shape_options(&o, pair_models[given[0]].deform);
+    assert_ok(clvox_register(ctx, &images, &o, &r));
+    assert_ok(clvox_register_shape(ctx, &r, &o, &ends[0], &ends[1], &errors));
+    printf("# %.3f mm apart, %.3f at the end\n", errors.mean_linear, errors.mean_after);
+    assert_that(errors.mean_after < .25 * errors.mean_linear, "%g of %g", errors.mean_after,
+                errors.mean_linear);
+    clvox_register_result_destroy(&r);
+    clvox_shape_destroy(&errors.carried);
+    clvox_surface_destroy(&from);
+    clvox_surface_destroy(&to);
+    clvox_volume_destroy(&air);
+}
+
 static clvox_surface *mesh_of(const char *folder, const char *name)
 {
     char path[1024];
@@ -222,6 +257,9 @@ int main(void)
     for (int i = 0; i < PAIR_MODELS; i++)
         test_case_at(surfaces_move_what_images_cannot_see, TEST_AT(i),
                      "%s: surfaces move what images cannot see", pair_models[i].name);
+    for (int i = 0; i < 2; i++)
+        test_case_at(surfaces_far_from_what_images_show, TEST_AT(i), "%s: surfaces far from what images show",
+                     pair_models[i].name);
     test_case(varifolds_behind_an_affine, "varifolds behind an affine");
     test_case(hippocampi, "surf_deformetrica: hippocampi end within 0.4 mm on average");
     test_case(surfaces_that_are_none, "surfaces that are none");
