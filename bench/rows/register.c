@@ -175,7 +175,8 @@ static int row_compose(bench_data *d)
 static int row_compositive_step(bench_data *d)
 {
     return clv_compositive_step(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), d->v,
-                                &(clv_step_length){1.5f, 0, d->state, BENCH_LONGEST}, NULL, d->field[0]);
+                                &(clv_step_length){1.5f, 0, d->state, BENCH_LONGEST}, (clv_within){NULL, 0},
+                                d->field[0]);
 }
 
 /* Sums from 0, to which each run adds once more. */

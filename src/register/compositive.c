@@ -97,7 +97,7 @@ typedef struct work {
     float length;      /* of the longest step, voxels */
     float axes[3];     /* weights of the components of steps */
     bool restricted;   /* not all of them are 1 */
-    const clv_buffer *compared, *stepped; /* where; NULL: everywhere */
+    clv_within compared, stepped; /* where */
     bool warm;         /* v of the iteration before is a guess of this one's */
     bool hold;         /* the factor of steps does not grow from here on */
     float total_sigma; /* of the elastic smoothing, voxels */
@@ -177,7 +177,7 @@ static int limit(work *w)
     CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &compared, &missed));
     if (!(compared > 0 && compared < CLV_CONTENT_WORTH && missed <= MISSED))
         goto end;
-    w->compared = own->compared;
+    w->compared = (clv_within){own->compared, compared * w->level->n};
     for (int i = 0; i < w->count; i++)
         CLV_TRY(
             clv_buffer_fill(w->run->ctx, w->sides[i].force, 0, 0, 3 * (size_t)w->level->n * sizeof(float)));
@@ -185,7 +185,7 @@ static int limit(work *w)
         goto end;
     const double farther = SIGMAS * fmax(0, (double)o->update_sigma - USUAL_SIGMA);
     CLV_TRY(find_part(w, STEPPED_MM, STEPPED_VOXELS + farther, own->stepped, &stepped, &missed));
-    w->stepped = own->stepped;
+    w->stepped = (clv_within){own->stepped, stepped * w->level->n};
 end:
     return status;
 }

@@ -4,8 +4,12 @@
 
 #include "check.h"
 #include "clvox/volume.h"
+#include "op/field/compositive_step.h"
 #include "op/harness.h"
+#include "op/match/lncc.h"
+#include "op/match/metric_force.h"
 #include "register/register.h"
+#include "runtime/queue/timing.h"
 
 enum { NX = 61, NY = 47, NZ = 19, N = NX * NY * NZ };
 
@@ -230,11 +234,93 @@ static void a_bar_is_missed(void **state)
     free(columns);
 }
 
+enum { SIDE = 24, VOXELS = SIDE * SIDE * SIDE };
+static const int cube[3] = {SIDE, SIDE, SIDE};
+
+/* What the launches of each of the operations that take a part are said to move, bytes a voxel. */
+enum { WARP, LNCC, FORCE, STEP, OPERATIONS };
+
+static void bytes_of(clvox_context *ctx, clv_within part, double bytes[OPERATIONS])
+{
+    static const char *const labels[OPERATIONS] = {"warp/", "lncc_terms/", "metric_force/",
+                                                   "compositive_step/"};
+    static const clv_map same = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
+                                 {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+    const size_t plane = VOXELS * sizeof(float);
+    const clv_timing *rows;
+    clv_buffer *image[4], *field[4];
+    for (int i = 0; i < 4; i++) {
+        image[i] = harness_output(ctx, plane);
+        field[i] = harness_output(ctx, 3 * plane);
+    }
+    clv_timings_reset(ctx);
+    assert_ok(clv_warp_within(ctx, CLV_VOLUME(image[0], cube), &same, field[0], CLV_LINEAR, 0, part,
+                              CLV_VOLUME(image[1], cube)));
+    assert_ok(clv_lncc(ctx, &(clv_metric_args){.fixed = clv_image_of(image[0], cube, NULL, 1),
+                                               .moving = image[1],
+                                               .parameter = 2,
+                                               .epsilon = 1e-3f,
+                                               .local = true,
+                                               .within = part,
+                                               .derivative_moving = image[2]}));
+    assert_ok(
+        clv_metric_force(ctx, &(clv_metric_force_args){.moving = clv_image_of(image[0], cube, NULL, 1),
+                                                       .map = &same,
+                                                       .u = field[0],
+                                                       .derivative = image[2],
+                                                       .weight = 1,
+                                                       .keep = .5f,
+                                                       .within = part,
+                                                       .force = clv_image_of(field[1], cube, NULL, 3)}));
+    assert_ok(clv_compositive_step(ctx, CLV_VECTORS_MM(field[0], cube, ((const float[3]){1, 1, 1})), field[1],
+                                   &(clv_step_length){.step = 1, .state = image[3]}, part, field[2]));
+    const int count = clv_timings(ctx, &rows);
+    for (int k = 0; k < OPERATIONS; k++) {
+        bytes[k] = 0;
+        for (int i = 0; i < count; i++)
+            if (!strncmp(rows[i].label, labels[k], strlen(labels[k])))
+                bytes[k] += rows[i].bytes / VOXELS;
+    }
+    for (int i = 0; i < 4; i++) {
+        clv_buffer_destroy(&image[i]);
+        clv_buffer_destroy(&field[i]);
+    }
+}
+
+/* All of a volume, and rows of half of it: outside of them a warp writes, a step copies, and LNCC reads where
+ * its form takes no strips. */
+static void bytes_are_those_that_are_walked(void **state)
+{
+    (void)state;
+    static const double whole[OPERATIONS] = {20, 12, 44, 36}, half[OPERATIONS] = {12, 6, 22, 30};
+    clvox_context *ctx = harness_context();
+    const clv_kernel *kernel;
+    int32_t columns[2 * SIDE * SIDE];
+    double bytes[OPERATIONS];
+    for (int i = 0; i < 2 * SIDE * SIDE; i++)
+        columns[i] = i % 2 ? 2 + SIDE / 2 : 2;
+    assert_ok(clv_timings_switch(ctx, true));
+    clv_buffer *rows = harness_upload(ctx, columns, sizeof columns);
+    assert_ok(clv_kernel_get(ctx, &clv_entry_lncc_terms, "-DRADIUS=2 -DLOCAL=1 -DBOTH=0", cube, 0, &kernel));
+    const bool strips = kernel->item[0] > 1;
+    bytes_of(ctx, (clv_within){NULL, 0}, bytes);
+    for (int k = 0; k < OPERATIONS && clv_has_timers(ctx); k++)
+        assert_that(bytes[k] == whole[k], "operation %d: %g, not %g", k, bytes[k], whole[k]);
+    bytes_of(ctx, (clv_within){rows, VOXELS / 2}, bytes);
+    for (int k = 0; k < OPERATIONS && clv_has_timers(ctx); k++) {
+        const double want = (k == LNCC && !strips ? whole : half)[k];
+        assert_that(bytes[k] == want, "operation %d: %g, not %g", k, bytes[k], want);
+    }
+    clv_buffer_destroy(&rows);
+}
+
 int main(void)
 {
+    harness_open();
     test_case(rows_around_a_ball, "rows around a ball");
     test_case(a_voxel_and_none, "one voxel, and none");
     test_case(thick_voxels_and_a_slice, "thick voxels, one slice");
     test_case(a_bar_is_missed, "a bar fills no cell, and is missed");
-    return test_run("content", NULL);
+    test_case(bytes_are_those_that_are_walked, "bytes are those that are walked");
+    return test_run("content", harness_close);
 }

@@ -17,15 +17,16 @@ const clv_entry clv_entry_compositive_step = {.file = "field/compositive_step", 
                                               .variants = variants, .count = 2};
 
 int clv_compositive_step(clvox_context *ctx, const clv_image *u, const clv_buffer *v,
-                         const clv_step_length *length, const clv_buffer *within, clv_buffer *out)
+                         const clv_step_length *length, clv_within within, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int *size = u->size;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_compositive_step, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 36. * (double)clv_image_voxels(u), CLV_BUF(u->buffer), CLV_BUF(v),
-                       CLV_GRID(u), CLV_FLOAT(length->rim), CLV_FLOAT(length->step), CLV_BUF(length->state),
-                       CLV_INT(length->slot), CLV_BUF(within), CLV_BUF(out)));
+    CLV_TRY(CLV_LAUNCH(
+        ctx, kernel, size, 24. * (double)clv_image_voxels(u) + 12 * clv_within_voxels(within, size),
+        CLV_BUF(u->buffer), CLV_BUF(v), CLV_GRID(u), CLV_FLOAT(length->rim), CLV_FLOAT(length->step),
+        CLV_BUF(length->state), CLV_INT(length->slot), CLV_BUF(within.rows), CLV_BUF(out)));
 end:
     return status;
 }

@@ -24,7 +24,7 @@ typedef struct clv_step_length {
  * axes; out is neither of the others. Outside of `within` (op/within.h) v does not count, and out is u,
  * but 0 on the border. */
 int clv_compositive_step(clvox_context *ctx, const clv_image *u, const clv_buffer *v,
-                         const clv_step_length *length, const clv_buffer *within, clv_buffer *out);
+                         const clv_step_length *length, clv_within within, clv_buffer *out);
 
 extern const clv_entry clv_entry_compositive_step;
 

@@ -28,16 +28,16 @@ const clv_entry clv_entry_warp = {.file = "field/warp", .name = "warp", .variant
                                   .builds = builds};
 
 int clv_warp_within(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
-                    clv_interpolation interpolation, float outside, const clv_buffer *within,
-                    const clv_image *out)
+                    clv_interpolation interpolation, float outside, clv_within within, const clv_image *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const char *build = builds[2 * (int)interpolation + (field != NULL)];
-    double from = (double)clv_image_voxels(in), to = (double)clv_image_voxels(out);
+    const double to = (double)clv_image_voxels(out), part = clv_within_voxels(within, out->size);
+    const double from = (double)clv_image_voxels(in) * part / to;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_warp, build, out->size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, out->size, 4 * (from + to * (field ? 4 : 1)), CLV_BUF(in->buffer),
-                       CLV_SIZE(in), CLV_MAP(map), CLV_BUF(field), CLV_FLOAT(outside), CLV_BUF(within),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, out->size, 4 * (from + to + (field ? 3 : 0) * part), CLV_BUF(in->buffer),
+                       CLV_SIZE(in), CLV_MAP(map), CLV_BUF(field), CLV_FLOAT(outside), CLV_BUF(within.rows),
                        CLV_BUF(out->buffer), CLV_SIZE(out)));
 end:
     return status;
@@ -46,7 +46,7 @@ end:
 int clv_warp(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
              clv_interpolation interpolation, float outside, const clv_image *out)
 {
-    return clv_warp_within(ctx, in, map, field, interpolation, outside, NULL, out);
+    return clv_warp_within(ctx, in, map, field, interpolation, outside, (clv_within){NULL, 0}, out);
 }
 
 const clv_entry *const clv_operation_field_warp[] = {

@@ -25,8 +25,7 @@ int clv_warp(clvox_context *ctx, const clv_image *in, const clv_map *map, const 
 
 /* The same within a part of out (op/within.h); NaN elsewhere. */
 int clv_warp_within(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
-                    clv_interpolation interpolation, float outside, const clv_buffer *within,
-                    const clv_image *out);
+                    clv_interpolation interpolation, float outside, clv_within within, const clv_image *out);
 
 extern const clv_entry clv_entry_warp;
 

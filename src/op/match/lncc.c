@@ -169,11 +169,14 @@ static int launch(clvox_context *ctx, const clv_entry *entry, const char *build,
     int tile[3];
     CLV_TRY(clv_kernel_get(ctx, entry, build, a->fixed.size, 0, &kernel));
     tile_of(ctx, kernel, a, tile);
+    /* Strips pass over what is not within; other forms read it. */
+    const double walked =
+        kernel->item[0] > 1 ? clv_within_voxels(a->within, a->fixed.size) : voxels(a->fixed.size);
     *groups = clv_launch_groups(kernel, a->fixed.size, NULL);
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->fixed.size, bytes * voxels(a->fixed.size), CLV_BUF(a->fixed.buffer),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->fixed.size, bytes * walked, CLV_BUF(a->fixed.buffer),
                        CLV_BUF(a->moving), CLV_SIZE(&a->fixed), CLV_INT4(tile[0], tile[1], tile[2], 0),
                        CLV_FLOAT(a->epsilon), CLV_BUF(a->scratch), CLV_BUF(a->derivative_moving),
-                       CLV_BUF(a->derivative_fixed), CLV_BUF(a->within),
+                       CLV_BUF(a->derivative_fixed), CLV_BUF(a->within.rows),
                        CLV_BUF(a->out ? a->partial : NULL)));
 end:
     return status;
@@ -203,7 +206,7 @@ static int check(const clv_metric_args *a)
     if (a->fixed.buffer->bytes < bytes || a->moving->bytes < bytes || a->derivative_moving->bytes < bytes ||
         (a->derivative_fixed && a->derivative_fixed->bytes < bytes) ||
         (scratch && a->scratch->bytes < scratch) ||
-        (a->within && a->within->bytes < clv_within_bytes(a->fixed.size)))
+        (a->within.rows && a->within.rows->bytes < clv_within_bytes(a->fixed.size)))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a buffer is smaller than its volumes");
     if (a->out && (!a->partial || a->partial->bytes < CLV_LNCC_PARTIALS * sizeof(float) || a->slot < 0 ||
                    a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))

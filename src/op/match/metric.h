@@ -13,8 +13,8 @@ typedef struct clv_metric_args {
     int parameter; /* bins of mutual information, radius of windows */
     float epsilon; /* of windows (clv_lncc) */
     bool local;    /* of windows: the usual local approximation of the derivative */
-    const clv_buffer *within; /* NULL, or the part that counts (op/within.h): elsewhere fixed or moving is not
-                               * finite, and derivatives and scratch are undefined */
+    clv_within within; /* the part that counts (op/within.h): elsewhere fixed or moving is not finite, and
+                        * derivatives and scratch are undefined */
     clv_buffer *derivative_moving, *derivative_fixed; /* dS/dM and dS/dF by voxel; the second may be NULL */
     clv_buffer *scratch; /* clv_metric_scratch or clv_lncc_scratch floats */
     clv_buffer *partial; /* of windows: CLV_LNCC_PARTIALS floats */

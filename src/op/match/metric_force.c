@@ -22,14 +22,15 @@ int clv_metric_force(clvox_context *ctx, const clv_metric_force_args *a)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    double from = (double)clv_image_voxels(&a->moving), to = (double)clv_image_voxels(&a->force);
+    const double to = clv_within_voxels(a->within, a->force.size);
+    const double from = (double)clv_image_voxels(&a->moving) * to / (double)clv_image_voxels(&a->force);
     const float all[3] = {1, 1, 1}, *axes = a->axes ? a->axes : all;
     bool keeps = a->keep < 0 || a->keep > 0;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_force, builds[(a->u != NULL) + 2 * (a->axes != NULL)], a->force.size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->force.size, 4 * from + (a->u ? 28 : 16) * to + (keeps ? 12 : 0) * to,
                        CLV_BUF(a->moving.buffer), CLV_SIZE(&a->moving), CLV_MAP(a->map), CLV_BUF(a->u),
                        CLV_BUF(a->derivative), CLV_FLOAT(a->weight), CLV_FLOAT4(axes[0], axes[1], axes[2], 0),
-                       CLV_FLOAT(a->keep), CLV_BUF(a->within), CLV_BUF(a->force.buffer),
+                       CLV_FLOAT(a->keep), CLV_BUF(a->within.rows), CLV_BUF(a->force.buffer),
                        CLV_SIZE(&a->force)));
 end:
     return status;

@@ -20,7 +20,7 @@ typedef struct clv_metric_force_args {
     const clv_buffer *u, *derivative; /* on the force's grid */
     float weight, keep;
     const float *axes; /* NULL, or what the components that are added are multiplied by */
-    const clv_buffer *within; /* of the force's grid (op/within.h): elsewhere force stays */
+    clv_within within; /* of the force's grid (op/within.h): elsewhere force stays */
     clv_image force;
 } clv_metric_force_args;
 

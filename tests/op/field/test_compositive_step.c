@@ -24,7 +24,8 @@ static void run(clvox_context *ctx, const float *u, const float *v, const int si
     int *part = in_part ? harness_within(size, 31) : NULL;
     clv_buffer *within = part ? harness_upload(ctx, part, clv_within_bytes(size)) : NULL;
     assert_that(clv_compositive_step(ctx, CLV_VECTORS_MM(a, size, spacing), b,
-                                     &(clv_step_length){step, rim, numbers, SLOT}, within, out) == CLVOX_OK,
+                                     &(clv_step_length){step, rim, numbers, SLOT}, (clv_within){within, 0},
+                                     out) == CLVOX_OK,
                 "%s", clvox_message());
     harness_download_field(ctx, out, got, n);
     ref_compositive_step(u, v, size, spacing, (double)step, (double)longest, (double)rim, slack, want, unsure);

@@ -34,7 +34,7 @@ static void run(clvox_context *ctx, const float *in, const int in_size[3], const
     clv_buffer *within = part ? harness_upload(ctx, part, clv_within_bytes(out_size)) : NULL;
     assert_ok(clv_buffer_fill(ctx, out, 0, 7, n * sizeof(float))); /* not the NaN that some are to become */
     int status = clv_warp_within(ctx, CLV_VOLUME(a, in_size), map, u, (clv_interpolation)kind, outside,
-                                 within, CLV_VOLUME(out, out_size));
+                                 (clv_within){within, 0}, CLV_VOLUME(out, out_size));
     assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, out, got, n * sizeof(float));
     ref_warp(in, in_size, map, field, kind, (double)outside, slack, want, unsure, out_size);

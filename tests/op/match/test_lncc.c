@@ -100,7 +100,7 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
     clv_buffer *fixed = harness_upload(ctx, p->fixed, bytes), *moving = harness_upload(ctx, p->moving, bytes);
     clv_buffer *within = p->part ? harness_upload(ctx, p->part, clv_within_bytes(s->size)) : NULL;
     clv_metric_args args = {
-        .within = within,
+        .within = {within, 0},
         .fixed = clv_image_of(fixed, s->size, NULL, 1),
         .moving = moving,
         .parameter = s->radius,

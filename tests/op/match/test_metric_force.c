@@ -55,7 +55,7 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
     int *part = in_part ? harness_within(size, 31) : NULL;
     clv_buffer *within = part ? harness_upload(ctx, part, clv_within_bytes(size)) : NULL;
     const clv_metric_force_args args = {
-        .within = within,
+        .within = {within, 0},
         .moving = {.buffer = image, .size = {moving_size[0], moving_size[1], moving_size[2]}},
         .map = map,
         .u = field,
