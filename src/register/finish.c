@@ -92,7 +92,8 @@ end:
     return status;
 }
 
-/* Makes run->inverse, where it is wanted and the model did not, and measures how well u is inverted. */
+/* Makes run->inverse, where it is wanted and the model did not, and measures how well u is inverted; not for
+ * a caller who goes on with fields, and reads no report. */
 static int invert(clv_registration *run, const clv_request *held, int count, clvox_register_result *result)
 {
     enum { COARSE = 2 };
@@ -100,6 +101,8 @@ static int invert(clv_registration *run, const clv_request *held, int count, clv
     clv_buffer *fields[CLV_FINISH_FIELDS] = {NULL};
     clv_inverse_error error;
     clvox_grid coarse;
+    if (run->fields && run->inverse)
+        return CLVOX_OK;
     if (spare_fields(run, held, count, fields, wanted) < wanted)
         return clvox_fail(CLVOX_ERROR_MEMORY, "the run holds too few fields to invert its result");
     clv_register_level(&run->fixed_grid, COARSE, &coarse);

@@ -134,7 +134,7 @@ typedef struct clv_registration {
 
 /* As clvox_register for a fixed image that is stored as near to RAS as may be, and options that ask for a
  * deformation and its inverse, which go to *fields, or for neither; nothing is warped: of volumes the result
- * has at most a momentum. */
+ * has at most a momentum, and how well the map is inverted is not measured. */
 int clv_register_to(clvox_context *ctx, const clvox_register_images *images, const clvox_register_options *options,
                     const clv_register_fields *fields, clvox_register_result *result);
 

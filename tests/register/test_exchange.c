@@ -7,6 +7,8 @@
 #include "clvox/registration.h"
 #include "op/harness.h"
 #include "register/pair.h"
+#include "register/register.h"
+#include "transform/field.h"
 
 static clvox_context *ctx;
 
@@ -197,6 +199,30 @@ static void the_result_of_the_exchanged_run(void **state)
     assert_true(shared.a.ncc_after > shared.a.ncc_linear);
 }
 
+/* For a caller who goes on with the maps: the same ones, and nobody measures how well they are inverted. */
+static void maps_as_fields(void **state)
+{
+    (void)state;
+    const size_t floats = 3 * clvox_grid_voxels(&shared.p.moving_grid);
+    const clv_register_fields to = {
+        .values = {malloc(floats * sizeof(float)), malloc(floats * sizeof(float))}};
+    const clvox_register_images images = {
+        .fixed = {shared.p.moving}, .moving = {shared.p.fixed}, .weight = {1}, .channels = 1};
+    const clvox_volume *want[2] = {shared.a.warp, shared.a.inverse_warp};
+    clvox_register_result b;
+    assert_ok(clv_register_to(ctx, &images, &shared.o, &to, &b));
+    assert_true(b.warp == NULL && b.inverse_warp == NULL && b.metric_after == shared.a.metric_after);
+    assert_true(isnan(b.inverse_error_mm[0]) && isnan(b.inverse_error_voxels[1]));
+    for (int i = 0; i < 2; i++) {
+        clvox_volume *got;
+        assert_ok(clv_field_unpack(ctx, to.values[i], &shared.p.moving_grid, &got));
+        assert_true(pair_same(got, want[i]));
+        clvox_volume_destroy(&got);
+        free(to.values[i]);
+    }
+    clvox_register_result_destroy(&b);
+}
+
 static void the_exchanged_run_gives_the_same_bits_twice(void **state)
 {
     (void)state;
@@ -218,6 +244,7 @@ static void the_exchanged_run_gives_the_same_bits_twice(void **state)
 static void own_numbers(void)
 {
     test_case(the_result_of_the_exchanged_run, "the result of the exchanged run is of the images as given");
+    test_case(maps_as_fields, "its maps as fields have the same bits");
     test_case(the_exchanged_run_gives_the_same_bits_twice, "the exchanged run gives the same bits twice");
 }
 
