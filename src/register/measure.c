@@ -8,6 +8,7 @@
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
 #include "op/image/resample.h"
+#include "op/image/statistics.h"
 #include "op/match/lncc.h"
 #include "register/metric/metric.h"
 #include "register/posteriors.h"
@@ -69,6 +70,27 @@ end:
     return status;
 }
 
+/* The share of voxels where any channel with a weight has content: where masked_fixed has left a value. */
+static int content_of_channels(clv_registration *run, double *content)
+{
+    int status = CLVOX_OK, found = 0;
+    const clv_image all = *CLV_VOLUME(run->scratch_a, run->fixed_grid.size),
+                    one = *CLV_VOLUME(run->scratch_b, run->fixed_grid.size);
+    clv_statistics s;
+    for (int i = 0; i < run->shown_count; i++)
+        if (run->channels[i].share > 0) {
+            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, found ? &one : &all,
+                                  run->channels[i].level_fixed, NULL, NULL, (float[4]){0}));
+            if (found++)
+                CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, &all, all.buffer, one.buffer, NULL,
+                                      (float[4]){1, 1, 0, 0}));
+        }
+    CLV_TRY(clv_statistics_determinants(run->ctx, all.buffer, NULL, all.size, run->partial, &s));
+    *content = (double)(s.voxels - s.not_above) / run->n;
+end:
+    return status;
+}
+
 size_t clv_register_measure_floats(const clvox_register_options *o, const clvox_grid *grid)
 {
     const clv_metric_row *metric = clv_metric_find(clv_register_metric(o));
@@ -108,6 +130,8 @@ static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_
         if (!run->recast || i == clv_recast_own(run)) /* noise of the other image has no air */
             report->content = content;
     }
+    if (run->shown_count > 1 && !run->recast && metric->content && !run->fixed_mask)
+        CLV_TRY(content_of_channels(run, &report->content));
 end:
     return status;
 }

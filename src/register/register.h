@@ -214,7 +214,7 @@ clvox_metric clv_register_metric(const clvox_register_options *options);
 
 typedef struct clv_metric_report {
     double metric, mean_square, ncc;
-    double content; /* share of the fixed grid's voxels that the metric was taken from, of windows; else 1 */
+    double content; /* share of the fixed grid where any channel has windows with content; else 1 */
 } clv_metric_report;
 
 /* How alike the images are on the full fixed grid of the one who asked, under

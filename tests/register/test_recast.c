@@ -339,45 +339,73 @@ static void surroundings_count(void **state)
     assert_that(error[0] > .1 && error[1] < .35 * error[0], "%g, by the value alone %g", error[1], error[0]);
 }
 
-/* The share with content is that of the fixed image as it is, whichever image comes first: recast like a
- * noisy one it has no air. */
-static void content_is_the_fixed_images(void **state)
+/* The content that a run of two channels reports with these fixed images; s is freed. */
+static double content_of(shifted *s, const float *const fixed[2], const double share[2])
 {
-    const bool moving_first = *(const int *)*state;
     static const float none[CLV_STATE_SLOTS];
     const clvox_register_options o = {.deform = CLVOX_DEFORM_SYN, .metric = CLVOX_METRIC_LNCC, .radius = 2};
     const size_t floats = clv_register_measure_floats(&o, &grid);
     clv_metric_report report;
-    shifted s;
-    make_shifted(&s, 0, 0);
-    clv_registration *run = &s.run;
+    clv_registration *run = &s->run;
     run->options = &o;
-    run->moving_first = moving_first;
     run->shown_count = run->image_count = 2;
     run->partial = harness_output(ctx, CLV_REGISTER_PARTIALS * sizeof(float));
     run->state = harness_upload(ctx, none, sizeof none);
     run->metric_scratch = harness_output(ctx, (floats + 1) * sizeof(float));
-    for (int i = 0; i < N; i++) {
-        out[i] = .5f + .4f * image[i];
-        image[i] = i / X % Y < Y / 3 ? out[i] : 0;
-    }
     for (int k = 0; k < 2; k++) {
         clv_channel *c = &run->channels[k];
-        c->share = .5;
+        c->share = share[k];
         clv_buffer_destroy(&c->fixed);
         clv_buffer_destroy(&c->moving);
-        c->fixed = harness_upload(ctx, k == clv_recast_own(run) ? image : out, sizeof out);
+        c->fixed = harness_upload(ctx, fixed[k], sizeof out);
         c->moving = harness_upload(ctx, other, sizeof other);
         if (!c->level_fixed)
             c->level_fixed = harness_output(ctx, sizeof out);
     }
     assert_ok(clv_register_measure(run, true, NULL, &report));
-    assert_that(fabs(report.content - 1. / 3) < .02, "%g", report.content);
     clv_buffer_destroy(&run->channels[1].level_fixed);
     clv_buffer_destroy(&run->partial);
     clv_buffer_destroy(&run->state);
     clv_buffer_destroy(&run->metric_scratch);
-    free_shifted(&s);
+    free_shifted(s);
+    return report.content;
+}
+
+/* The share with content is that of the fixed image as it is, whichever image comes first: recast like a
+ * noisy one it has no air. */
+static void content_is_the_fixed_images(void **state)
+{
+    shifted s;
+    make_shifted(&s, 0, 0);
+    s.run.moving_first = *(const int *)*state;
+    for (int i = 0; i < N; i++) {
+        out[i] = .5f + .4f * image[i];
+        image[i] = i / X % Y < Y / 3 ? out[i] : 0;
+    }
+    const bool own = clv_recast_own(&s.run);
+    const double content =
+        content_of(&s, (const float *const[2]){own ? out : image, own ? image : out}, (double[2]){.5, .5});
+    assert_that(fabs(content - 1. / 3) < .02, "%g", content);
+}
+
+/* Channels of other images: what any of them with a weight shows, whatever their order. */
+static void content_is_that_of_all_channels(void **state)
+{
+    const int *given = *state;
+    const bool weightless = given[0], back = given[1];
+    const float *fixed[2] = {image, inward};
+    double share[2] = {weightless ? 1 : .7, weightless ? 0 : .3};
+    shifted s;
+    make_shifted(&s, 0, 0);
+    s.run.recast = false;
+    for (int i = 0; i < N; i++) { /* the first half of the rows, and a third of which half is in that */
+        const float value = .5f + .4f * image[i];
+        inward[i] = i / X % Y >= Y / 3 && i / X % Y < 2 * Y / 3 ? value : 0;
+        image[i] = i / X % Y < Y / 2 ? value : 0;
+    }
+    const double content = content_of(&s, (const float *const[2]){fixed[back], fixed[!back]},
+                                      (double[2]){share[back], share[!back]});
+    assert_that(fabs(content - (weightless ? 1. / 2 : 2. / 3)) < .02, "%g", content);
 }
 
 typedef struct seen {
@@ -620,6 +648,10 @@ int main(void)
                  "content is that of the fixed image, which comes first");
     test_case_at(content_is_the_fixed_images, TEST_AT(1),
                  "content is that of the fixed image, which comes last");
+    for (int k = 0; k < 4; k++)
+        test_case_at(content_is_that_of_all_channels, TEST_AT(k / 2, k % 2),
+                     "content is that of all channels%s, %s", k / 2 ? " with a weight" : "",
+                     k % 2 ? "turned round" : "in their order");
     test_case_at(heads_are_registered_thrice, TEST_AT(1),
                  "heads of other contrasts are registered three times, to the same bits");
     test_case_at(heads_are_registered_thrice, TEST_AT(0), "crops of other contrasts are registered once");
