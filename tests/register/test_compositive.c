@@ -525,38 +525,50 @@ static void thin_content_counts(void **state)
     clvox_volume_destroy(&moving);
 }
 
+/* A ball, shift mm from the middle, and small ones in the corners: the box with content reaches far beyond
+ * the ball. */
+static clvox_volume *ball_and_corners(double shift)
+{
+    const double place[3] = {shift, 0, 0}, small = 3, from = 26;
+    clvox_volume *v = pair_ball((int[3]){BALL, BALL, BALL}, (double[3]){1, 1, 1}, place, 7, 1);
+    for (int i = 0; i < BALL * BALL * BALL; i++) {
+        const double half = (BALL - 1) / 2.;
+        const double d = hypot(hypot(fabs(i % BALL - half) - from, fabs(i / BALL % BALL - half) - from),
+                               fabs(i / BALL / BALL - half) - from);
+        v->data[i] += d < small ? 100 : 0;
+    }
+    return v;
+}
+
 /* Updates far wider than usual, or by an operator, carry what lies around the content with it: nothing tears
  * where steps end. */
 static void wide_updates_do_not_tear(void **state)
 {
     const bool by_operator = *(const int *)*state;
-    const double middle[3] = {0}, moved[3] = {3, 0, 0};
-    clvox_volume *fixed = pair_ball((int[3]){BALL, BALL, BALL}, (double[3]){1, 1, 1}, middle, 7, 1);
-    clvox_volume *moving = pair_ball((int[3]){BALL, BALL, BALL}, (double[3]){1, 1, 1}, moved, 7, 1);
+    clvox_volume *fixed = ball_and_corners(0), *moving = ball_and_corners(3);
     const int along[3] = {1, BALL, BALL * BALL};
     clvox_register_options o;
     clvox_register_result r;
-    double bend = 0;
+    double bend = 0, moved = 0;
     pair_options(&o, CLVOX_DEFORM_GREEDY, CLVOX_METRIC_LNCC);
     o.total_sigma = 0;
     if (by_operator) {
         o.alpha = 100;
         o.gamma = .001;
     } else {
-        o.update_sigma = 5;
+        o.update_sigma = 6;
     }
     assert_ok(pair_register(ctx, fixed, moving, NULL, NULL, &o, &r));
     for (int i = 0; i < BALL * BALL * BALL; i++) {
-        bool inside = from_the_middle(i) > 15;
-        for (int a = 0; a < 3; a++)
-            inside = inside && i / along[a] % BALL > 11 && i / along[a] % BALL < BALL - 12;
-        for (int a = 0; a < 3 && inside; a++) {
-            const float *u = r.warp->data + i;
+        const float *u = r.warp->data + i;
+        const bool around = from_the_middle(i) > 13 && from_the_middle(i) < 28;
+        moved = fmax(moved, fabs((double)*u));
+        for (int a = 0; a < 3 && around; a++)
             bend = fmax(bend, fabs((double)u[-along[a]] - 2 * (double)u[0] + (double)u[along[a]]));
-        }
     }
-    printf("# largest second difference %.3g mm\n", bend);
-    assert_true(bend < (by_operator ? .4 : .145));
+    printf("# moved by %.3g mm at most, largest second difference %.3g mm\n", moved, bend);
+    assert_true(moved > 2.5 &&
+                bend < (by_operator ? .6 : .3)); /* 2.2 and .8 where steps end 12 mm around content */
     clvox_register_result_destroy(&r);
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
