@@ -569,7 +569,8 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
         list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
         list[count++] = (clv_request){&own->force_fixed, 3 * exchanged, "force field of the fixed image"};
         list[count++] = (clv_request){&own->derivative_fixed, n, "derivative of the metric, fixed image"};
-        list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
+        if (o->inverse)
+            list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
     }
     clv_fluid_operator op;
     clv_solver_options how;

@@ -236,10 +236,12 @@ int clv_register_join(clv_registration *run, const clvox_grid *at, clv_buffer *u
     clv_compose_args step = {between, 1, *CLV_VECTORS(run->u, at->size), &map, one, true,
                              *CLV_VECTORS(out, at->size)};
     CLV_TRY(clv_compose(run->ctx, &step));
-    CLV_TRY(clv_invert_field(run->ctx, run->u, at, between));
-    step.w.buffer = u_fixed;
-    step.out.buffer = run->inverse;
-    CLV_TRY(clv_compose(run->ctx, &step));
+    if (run->inverse) {
+        CLV_TRY(clv_invert_field(run->ctx, run->u, at, between));
+        step.w.buffer = u_fixed;
+        step.out.buffer = run->inverse;
+        CLV_TRY(clv_compose(run->ctx, &step));
+    }
     CLV_TRY(clv_buffer_copy(run->ctx, out, 0, run->u, 0, 3 * clvox_grid_voxels(at) * sizeof(float)));
 end:
     return status;
@@ -252,13 +254,16 @@ int clv_register_exchange_back(clv_registration *run, const clvox_grid *at, floa
     CLV_TRY(clv_register_exchange(run));
     CLV_TRY(clv_invert_field(run->ctx, run->u, at, h->velocity));
     CLV_TRY(join(run, at, run->u, h->velocity, h->u_fixed, h->scratch, *h->u));
-    CLV_TRY(clv_invert_field(run->ctx, h->u_fixed, at, h->velocity));
-    CLV_TRY(join(run, at, h->u_fixed, h->velocity, run->u, h->scratch, *h->inverse));
+    if (run->inverse) {
+        CLV_TRY(clv_invert_field(run->ctx, h->u_fixed, at, h->velocity));
+        CLV_TRY(join(run, at, h->u_fixed, h->velocity, run->u, h->scratch, *h->inverse));
+        swap(&run->inverse, h->inverse);
+    }
     swap(&run->u, h->u);
-    swap(&run->inverse, h->inverse);
-    const clv_mending scratch = {h->scratch, run->inverse, run->scratch_a, run->scratch_b};
+    const clv_mending scratch = {h->scratch, run->inverse ? run->inverse : *h->inverse, run->scratch_a,
+                                 run->scratch_b};
     CLV_TRY(clv_mend_folds(run, run->u, &run->fixed_grid, smallest, &scratch, &passes));
-    if (passes > 0)
+    if (passes > 0 && run->inverse)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
 end:
     return status;

@@ -193,19 +193,21 @@ int clv_register_exchange(clv_registration *run);
 
 /* The same of a run whose halves on grid `at` are found, as an exchangeable model
  * leaves them: run->u moves the moving image to the middle, u_fixed the fixed
- * one. They are joined to u and inverse on the full grid of the one who asked,
- * its determinants above smallest there. */
+ * one. They are joined to u and, where the run has run->inverse, the inverse on the full grid of the one who
+ * asked, its determinants above smallest there. */
 typedef struct clv_halves {
     clv_buffer *u_fixed;
-    clv_buffer **u, **inverse; /* as large as fields of that grid: become run->u and run->inverse, which take their
-                                  place */
+    clv_buffer **u,
+        **inverse; /* as large as fields of that grid: become run->u and run->inverse, if there is one,
+                                  which take their place */
     clv_buffer *velocity, *scratch; /* on grid `at`; on either: overwritten */
 } clv_halves;
 int clv_register_exchange_back(clv_registration *run, const clvox_grid *at, float smallest,
                                const clv_halves *halves);
 
-/* The halves of a run that was not exchanged, on grid at: u = phi2 o phi1^-1 and inverse = phi1 o phi2^-1 with
- * phi1 = x + u_fixed and phi2 = x + u. between, out: fields, overwritten. */
+/* The halves of a run that was not exchanged, on grid at: u = phi2 o phi1^-1 and, where the run has
+ * run->inverse, inverse = phi1 o phi2^-1, with phi1 = x + u_fixed and phi2 = x + u. between, out: fields,
+ * overwritten. */
 int clv_register_join(clv_registration *run, const clvox_grid *at, clv_buffer *u_fixed, clv_buffer *between,
                       clv_buffer *out);
 

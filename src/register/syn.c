@@ -26,6 +26,8 @@ static int run_syn(clv_registration *run, clvox_register_result *result)
     CLV_TRY(clv_register_join(run, &at, c->u_fixed, c->force, run->metric_scratch));
     CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, c->velocity));
     CLV_TRY(clv_compositive_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
+    if (!run->inverse)
+        goto end;
     /* What was mended has another inverse. */
     if (passes > 0)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));

@@ -83,6 +83,25 @@ static int both_orders_set_up(void **state)
     return 0;
 }
 
+/* The same map in less memory, and how well it is inverted is measured at every other voxel. */
+static void without_the_inverse(const clvox_register_images *images, const clvox_register_options *with,
+                                const double start[4][4], const clvox_register_result *full)
+{
+    clvox_register_options o = *with;
+    clvox_register_result r;
+    o.inverse = 0;
+    clv_matrix_copy(start, o.matrix);
+    assert_ok(clvox_register(ctx, images, &o, &r));
+    assert_true(pair_same(r.warp, full->warp) && r.inverse_warp == NULL &&
+                r.metric_after == full->metric_after);
+    const size_t bytes = clvox_register_bytes(images, &o), more = clvox_register_bytes(images, with);
+    const bool coarse =
+        with->shrink[with->levels - 1] > 1; /* then bringing the map to the full grid takes most */
+    assert_true(r.device_bytes <= bytes && (bytes < more || (coarse && bytes == more)));
+    assert_that(r.inverse_error_voxels[1] < .05, "%g", r.inverse_error_voxels[1]);
+    clvox_register_result_destroy(&r);
+}
+
 static void exchanged_2(void **state)
 {
     const int *given = *state;
@@ -140,6 +159,8 @@ static void exchanged_2(void **state)
                     clvox_grid_equal(&back.warp->grid, &shared.p.moving_grid) &&
                     clvox_grid_equal(&back.inverse_warp->grid, &shared.p.moving_grid));
         assert_true(there.mean_mm > .1 && back.mean_mm > .1);
+        without_the_inverse(&images, &o, CLV_MATRIX(shared.p.matrix), &there);
+        without_the_inverse(&exchanged, &o, CLV_MATRIX(shared.inverse), &back);
     }
     clvox_register_result_destroy(&there);
     clvox_register_result_destroy(&back);
