@@ -224,7 +224,6 @@ int cmd_bench(command *cli, int argc, char **argv)
     if (cli->profile)
         cli_remark(cli, 0, "bench times kernels by itself; --profile adds nothing\n");
     cli->profile = false;
-    cli->side_by_side = true; /* queues, in rows that move volumes while kernels run */
     CLV_TRY(cli_open(cli));
     if (!size.count)
         choose_size(clvox_context_limits(cli->ctx), voxels);

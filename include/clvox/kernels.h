@@ -120,14 +120,13 @@ CLVOX_API int clvox_pocl_lend(const char *folder);
  * were set, else 0. For programs, as clvox_pocl_folder_lend. */
 CLVOX_API int clvox_pocl_leave_out(const char *device);
 
-/* Has NVIDIA's driver open no more than clvox uses: no managed memory (NV_OPENCL_DISABLE_UVM=1); where one
- * context is to work `alone` on a device, one channel for kernels instead of eight
- * (CUDA_DEVICE_MAX_CONNECTIONS=1), which several at once would wait for; and, where `one` device is to be
+/* Has NVIDIA's driver open no more than clvox uses: no managed memory (NV_OPENCL_DISABLE_UVM=1), one
+ * channel for kernels instead of eight (CUDA_DEVICE_MAX_CONNECTIONS=1), and, where `one` device is to be
  * opened, device (NULL: CLVOX_DEVICE) is nothing or gpu, and there are several GPUs, all of one model, so
  * that the first would be taken, that one alone (CUDA_VISIBLE_DEVICES=0). That saves 0.2 s of the 0.3 that
  * opening and closing a GPU take. What the environment has stays. Returns how many were set. For programs
  * that use CUDA in no other way, as clvox_pocl_folder_lend. */
-CLVOX_API int clvox_nvidia_little(const char *device, bool one, bool alone);
+CLVOX_API int clvox_nvidia_little(const char *device, bool one);
 
 #ifdef __cplusplus
 }

@@ -34,8 +34,7 @@ typedef struct command {
     clvox_context *ctx; /* opened by cli_open */
     clvox_context **more; /* what cli_open_all opens besides it: more_count - 1, after an empty first place */
     int more_count;
-    int at_once; /* of them, on each device: contexts i, i + devices, ... are on one */
-    bool side_by_side; /* several contexts or queues work on a device at once */
+    int at_once;      /* of them, on each device: contexts i, i + devices, ... are on one */
     clvox_team *team; /* of cli_team_open; NULL: this process is alone */
     int local_rank;   /* in it, among the processes of this host */
     double started;

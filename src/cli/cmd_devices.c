@@ -154,7 +154,7 @@ int cmd_devices(command *cli, int argc, char **argv)
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
         return status;
-    clvox_nvidia_little(NULL, false, true);
+    clvox_nvidia_little(NULL, false);
     int found = clvox_devices_list(&devices);
     if (found < 0)
         return found;

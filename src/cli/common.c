@@ -210,7 +210,7 @@ void cli_drivers(const command *cli)
     if (cli->ctx)
         return;
     /* The processes of a team share the GPUs out among them. */
-    clvox_nvidia_little(cli->device, !cli->team, !cli->side_by_side);
+    clvox_nvidia_little(cli->device, !cli->team);
     clvox_pocl_leave_out(cli->device); /* opens the driver: last */
 }
 
@@ -250,7 +250,6 @@ int cli_open_all(command *cli, int at_once, int most)
 {
     char own[128];
     clvox_context_options options = options_of(cli);
-    cli->side_by_side = at_once != 1;
     cli_drivers(cli);
     if (cli->team) {
         const int chosen = cli_team_device(cli, own);

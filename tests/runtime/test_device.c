@@ -335,10 +335,7 @@ static void nvidia_opens_little(void **state)
         kept[k] = set ? strdup(set) : NULL;
         unsetenv(names[k]);
     }
-    assert_int_equal(clv_nvidia_little("/nowhere", NULL, true, false),
-                     1); /* no driver of NVIDIA's: no harm */
-    assert_null(getenv(names[1]));
-    assert_int_equal(clv_nvidia_little("/nowhere", NULL, true, true), 1);
+    assert_int_equal(clv_nvidia_little("/nowhere", NULL, true), 2); /* no driver of NVIDIA's: no harm */
     assert_string_equal(getenv(names[1]), "1");
     assert_string_equal(getenv(names[2]), "1");
     assert_null(getenv(names[0]));
@@ -358,12 +355,12 @@ static void nvidia_opens_little(void **state)
                         fclose(file) == 0);
         }
         unsetenv("CUDA_VISIBLE_DEVICES");
-        assert_int_equal(clv_nvidia_little(folder, cases[i].device, false, true), 0);
-        assert_that(clv_nvidia_little(folder, cases[i].device, true, true) == cases[i].one, "case %zu", i);
+        assert_int_equal(clv_nvidia_little(folder, cases[i].device, false), 0);
+        assert_that(clv_nvidia_little(folder, cases[i].device, true) == cases[i].one, "case %zu", i);
         const char *now = getenv("CUDA_VISIBLE_DEVICES");
         assert_that((now && !strcmp(now, "0")) == cases[i].one, "case %zu", i);
         setenv("CUDA_VISIBLE_DEVICES", "", 1); /* none at all: the user's wish */
-        assert_int_equal(clv_nvidia_little(folder, cases[i].device, true, true), 0);
+        assert_int_equal(clv_nvidia_little(folder, cases[i].device, true), 0);
         assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "");
     }
     for (int k = 0; k < 3; k++) {

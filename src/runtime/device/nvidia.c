@@ -43,24 +43,24 @@ static bool several_alike(const char *folder)
     return alike && count > 1;
 }
 
-/* Managed memory, which clvox has none of: a GPU and each of its channels are registered with it. */
-static const char UNMANAGED[] = "NV_OPENCL_DISABLE_UVM";
+/* Managed memory, which clvox has none of: a GPU and each of its channels are registered with it. And of
+ * eight channels for kernels one does as much, for one context and for several at once. */
+static const char *const FEWER[][2] = {{"NV_OPENCL_DISABLE_UVM", "1"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
 
-int clv_nvidia_little(const char *folder, const char *device, bool one, bool alone)
+int clv_nvidia_little(const char *folder, const char *device, bool one)
 {
     int set = 0;
     if (!device || !device[0])
         device = getenv("CLVOX_DEVICE");
-    set += !getenv(UNMANAGED) && setenv(UNMANAGED, "1", 1) == 0;
-    if (alone)
-        set += !getenv("CUDA_DEVICE_MAX_CONNECTIONS") && setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1) == 0;
+    for (size_t i = 0; i < sizeof FEWER / sizeof *FEWER; i++)
+        set += !getenv(FEWER[i][0]) && setenv(FEWER[i][0], FEWER[i][1], 1) == 0;
     if (one && !getenv("CUDA_VISIBLE_DEVICES") && (!device || !device[0] || !strcasecmp(device, "gpu")) &&
         several_alike(folder))
         set += setenv("CUDA_VISIBLE_DEVICES", "0", 1) == 0;
     return set;
 }
 
-int clvox_nvidia_little(const char *device, bool one, bool alone)
+int clvox_nvidia_little(const char *device, bool one)
 {
-    return clv_nvidia_little("/proc/driver/nvidia/gpus", device, one, alone);
+    return clv_nvidia_little("/proc/driver/nvidia/gpus", device, one);
 }

@@ -5,6 +5,6 @@
 #include <stdbool.h>
 
 /* As clvox_nvidia_little, with the folder in which the driver describes its GPUs. */
-int clv_nvidia_little(const char *folder, const char *device, bool one, bool alone);
+int clv_nvidia_little(const char *folder, const char *device, bool one);
 
 #endif
