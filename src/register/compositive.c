@@ -184,7 +184,7 @@ static int limit(work *w)
     if (o->gamma > 0)
         goto end;
     const double farther = SIGMAS * fmax(0, (double)o->update_sigma - USUAL_SIGMA);
-    CLV_TRY(find_part(w, STEPPED_MM, STEPPED_VOXELS + farther, own->stepped, &stepped, &missed));
+    CLV_TRY(find_part(w, STEPPED_MM, STEPPED_VOXELS + farther, own->stepped, &stepped, NULL));
     w->stepped = (clv_within){own->stepped, stepped * w->level->n};
 end:
     return status;

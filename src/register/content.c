@@ -48,38 +48,37 @@ typedef struct marking {
     float threshold;
     double share;
     double *sum; /* of each cell */
+    int *count;
 } marking;
 
-/* Cells of layer k. */
+/* Cells of layer k, a row of voxels at a time: a cell's come in their order. */
 static int mark_layer(void *user, size_t k, int worker)
 {
     const marking *m = user;
     clv_content *c = m->content;
     const int *n = c->grid.size, *edge = c->edge;
     const int z0 = (int)k * edge[2], z1 = z0 + edge[2] < n[2] ? z0 + edge[2] : n[2];
+    const size_t first = k * (size_t)c->size[0] * (size_t)c->size[1];
     (void)worker;
-    for (int j = 0; j < c->size[1]; j++) {
-        const int y0 = j * edge[1], y1 = y0 + edge[1] < n[1] ? y0 + edge[1] : n[1];
-        for (int i = 0; i < c->size[0]; i++) {
-            const int x0 = i * edge[0], x1 = x0 + edge[0] < n[0] ? x0 + edge[0] : n[0];
-            const size_t at = (k * (size_t)c->size[1] + (size_t)j) * (size_t)c->size[0] + (size_t)i;
-            double sum = 0;
-            int count = 0;
-            for (int z = z0; z < z1; z++)
-                for (int y = y0; y < y1; y++) {
-                    const float *row =
-                        m->volume->data + ((size_t)z * (size_t)n[1] + (size_t)y) * (size_t)n[0];
-                    for (int x = x0; x < x1; x++) {
-                        const bool above = row[x] > m->threshold && row[x] <= FLT_MAX;
-                        count += above;
-                        sum += above ? (double)row[x] : 0;
-                    }
+    for (int z = z0; z < z1; z++)
+        for (int y = 0; y < n[1]; y++) {
+            const float *row = m->volume->data + ((size_t)z * (size_t)n[1] + (size_t)y) * (size_t)n[0];
+            const size_t cell = first + (size_t)(y / edge[1]) * (size_t)c->size[0];
+            for (int i = 0, x = 0; i < c->size[0]; i++) {
+                double sum = m->sum[cell + (size_t)i];
+                int count = 0;
+                for (const int x1 = x + edge[0] < n[0] ? x + edge[0] : n[0]; x < x1; x++) {
+                    const bool above = row[x] > m->threshold && row[x] <= FLT_MAX;
+                    count += above;
+                    sum += above ? (double)row[x] : 0;
                 }
-            if (count > m->share * edge[0] * edge[1] * edge[2])
-                c->holds[at] = 1;
-            m->sum[at] = sum;
+                m->sum[cell + (size_t)i] = sum;
+                m->count[cell + (size_t)i] += count;
+            }
         }
-    }
+    for (size_t at = first; at < first + (size_t)c->size[0] * (size_t)c->size[1]; at++)
+        if (m->count[at] > m->share * edge[0] * edge[1] * edge[2])
+            c->holds[at] = 1;
     return CLVOX_OK;
 }
 
@@ -87,9 +86,12 @@ int clv_content_mark(clv_content *c, const clvox_volume *volume, float threshold
 {
     int status = CLVOX_OK;
     double all = 0;
-    marking m = {c, volume, threshold, share, malloc(cells(c) * sizeof *m.sum)};
-    if (!m.sum)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    marking m = {
+        c, volume, threshold, share, calloc(cells(c), sizeof *m.sum), calloc(cells(c), sizeof *m.count)};
+    if (!m.sum || !m.count) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
     CLV_TRY(clvox_parallel((size_t)c->size[2], mark_layer, &m));
     for (size_t i = 0; i < cells(c); i++)
         all += m.sum[i];
@@ -97,6 +99,7 @@ int clv_content_mark(clv_content *c, const clvox_volume *volume, float threshold
         c->shows[i] += m.sum[i] / all;
 end:
     free(m.sum);
+    free(m.count);
     return status;
 }
 
@@ -117,7 +120,8 @@ static double distance(const around *s, int axis, int cell, double p)
 {
     const double low = (cell * s->content->edge[axis] - .5) * s->edge[axis];
     const double high = low + s->content->edge[axis] * s->edge[axis];
-    return fmax(0, fmax(low - p, p - high)) / s->room[axis];
+    const double out = low - p > p - high ? low - p : p - high;
+    return (out > 0 ? out : 0) / s->room[axis];
 }
 
 /* Cells along an axis that are near enough to p. */
@@ -128,32 +132,51 @@ static void reach(const around *s, int axis, double p, int *first, int *end)
     *end = (int)fmin(s->content->size[axis], floor((p + s->room[axis] - start) / cell) + 1);
 }
 
+/* From where to where on a row of the level there is content near enough, mm; dz: squares of distances. */
+static void find_row(const around *s, double at_y, const double *dz, int first_z, int end_z, double *low,
+                     double *high)
+{
+    int first_y, end_y;
+    double left_end = DBL_MAX, right_end = -DBL_MAX;
+    reach(s, 1, at_y, &first_y, &end_y);
+    for (int j = first_y; j < end_y; j++) {
+        const double dy = distance(s, 1, j, at_y);
+        for (int k = first_z; k < end_z; k++) {
+            const double *ends = s->ends[(size_t)k * (size_t)s->content->size[1] + (size_t)j];
+            if (ends[0] > ends[1] || (ends[0] - s->room[0] >= left_end && ends[1] + s->room[0] <= right_end))
+                continue; /* it has no content, or widens nothing at whatever distance */
+            const double left = 1 - dy * dy - dz[k];
+            if (left < 0)
+                continue;
+            const double more = sqrt(left) * s->room[0];
+            left_end = ends[0] - more < left_end ? ends[0] - more : left_end;
+            right_end = ends[1] + more > right_end ? ends[1] + more : right_end;
+        }
+    }
+    *low = left_end;
+    *high = right_end;
+}
+
 static int find_plane(void *user, size_t z, int worker)
 {
     const around *s = user;
     const int *n = s->level->size;
     int first_z, end_z;
     const double at_z = s->origin[2] + (double)z * s->step[2];
+    double *dz = malloc((size_t)s->content->size[2] * sizeof *dz);
     (void)worker;
+    if (!dz)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     reach(s, 2, at_z, &first_z, &end_z);
+    for (int k = first_z; k < end_z; k++) {
+        const double d = distance(s, 2, k, at_z);
+        dz[k] = d * d;
+    }
     s->count[z] = 0;
     for (int y = 0; y < n[1]; y++) {
-        const double at_y = s->origin[1] + y * s->step[1];
-        double low = DBL_MAX, high = -DBL_MAX;
-        int first_y, end_y, *columns = s->columns + 2 * (z * (size_t)n[1] + (size_t)y);
-        reach(s, 1, at_y, &first_y, &end_y);
-        for (int k = first_z; k < end_z; k++) {
-            const double dz = distance(s, 2, k, at_z);
-            for (int j = first_y; j < end_y; j++) {
-                const double *ends = s->ends[(size_t)k * (size_t)s->content->size[1] + (size_t)j];
-                const double dy = distance(s, 1, j, at_y), left = 1 - dy * dy - dz * dz;
-                if (left < 0 || ends[0] > ends[1])
-                    continue;
-                const double more = sqrt(left) * s->room[0];
-                low = fmin(low, ends[0] - more);
-                high = fmax(high, ends[1] + more);
-            }
-        }
+        int *columns = s->columns + 2 * (z * (size_t)n[1] + (size_t)y);
+        double low, high;
+        find_row(s, s->origin[1] + y * s->step[1], dz, first_z, end_z, &low, &high);
         columns[0] = columns[1] = 0;
         if (low > high)
             continue;
@@ -163,6 +186,7 @@ static int find_plane(void *user, size_t z, int worker)
         columns[1] = (int)fmax(fmin(last + 1, n[0]), columns[0]);
         s->count[z] += (size_t)(columns[1] - columns[0]);
     }
+    free(dz);
     return CLVOX_OK;
 }
 
@@ -183,27 +207,39 @@ static void find_ends(const around *s)
     }
 }
 
-/* Of what the volumes show on the level the share in cells whose middle is not in its columns. */
-static double missed_by(const around *s)
+/* Of each cell of an axis the voxel of the level where its middle lies; -1: none. */
+static void find_middles(const around *s, int axis, int *at)
 {
     const clv_content *c = s->content;
-    double missed = 0, all = 0;
-    for (size_t k = 0; k < cells(c); k++) {
-        const size_t cell[3] = {k % (size_t)c->size[0], k / (size_t)c->size[0] % (size_t)c->size[1],
-                                k / (size_t)c->size[0] / (size_t)c->size[1]};
-        double at[3];
-        bool inside = c->shows[k] > 0;
-        for (int a = 0; a < 3 && inside; a++) {
-            at[a] = floor(
-                ((((double)cell[a] + .5) * c->edge[a] - .5) * s->edge[a] - s->origin[a]) / s->step[a] + .5);
-            inside = at[a] >= 0 && at[a] < s->level->size[a];
-        }
-        if (!inside)
-            continue;
-        const int *columns = s->columns + 2 * ((size_t)at[2] * (size_t)s->level->size[1] + (size_t)at[1]);
-        all += c->shows[k];
-        missed += at[0] >= columns[0] && at[0] < columns[1] ? 0 : c->shows[k];
+    for (int k = 0; k < c->size[axis]; k++) {
+        const double middle =
+            floor((((k + .5) * c->edge[axis] - .5) * s->edge[axis] - s->origin[axis]) / s->step[axis] + .5);
+        at[k] = middle >= 0 && middle < s->level->size[axis] ? (int)middle : -1;
     }
+}
+
+/* Of what the volumes show on the level the share in cells whose middle is not in its columns. at: room for
+ * the cells of all axes. */
+static double missed_by(const around *s, int *at)
+{
+    const clv_content *c = s->content;
+    const int *at_x = at, *at_y = at + c->size[0], *at_z = at_y + c->size[1];
+    const double *shows = c->shows;
+    double missed = 0, all = 0;
+    for (int a = 0; a < 3; at += c->size[a++])
+        find_middles(s, a, at);
+    for (int k = 0; k < c->size[2]; k++)
+        for (int j = 0; j < c->size[1]; j++, shows += c->size[0]) {
+            if (at_z[k] < 0 || at_y[j] < 0)
+                continue;
+            const int *columns =
+                s->columns + 2 * ((size_t)at_z[k] * (size_t)s->level->size[1] + (size_t)at_y[j]);
+            for (int i = 0; i < c->size[0]; i++) {
+                const double here = at_x[i] >= 0 && shows[i] > 0 ? shows[i] : 0;
+                all += here;
+                missed += at_x[i] >= columns[0] && at_x[i] < columns[1] ? 0 : here;
+            }
+        }
     return all > 0 ? missed / all : 0;
 }
 
@@ -218,7 +254,8 @@ int clv_content_around(const clv_content *c, const clvox_grid *level, const doub
     clvox_grid_spacing(level, s.step);
     s.ends = malloc((size_t)c->size[1] * (size_t)c->size[2] * sizeof *s.ends);
     s.count = malloc((size_t)level->size[2] * sizeof *s.count);
-    if (!s.ends || !s.count) {
+    int *at = malloc((size_t)(c->size[0] + c->size[1] + c->size[2]) * sizeof *at);
+    if (!s.ends || !s.count || !at) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
@@ -234,9 +271,11 @@ int clv_content_around(const clv_content *c, const clvox_grid *level, const doub
     for (int z = 0; z < level->size[2]; z++)
         count += s.count[z];
     *part = (double)count / (double)clvox_grid_voxels(level);
-    *missed = missed_by(&s);
+    if (missed)
+        *missed = missed_by(&s, at);
 end:
     free(s.ends);
     free(s.count);
+    free(at);
     return status;
 }

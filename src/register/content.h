@@ -26,8 +26,8 @@ int clv_content_mark(clv_content *content, const clvox_volume *volume, float thr
 /* The voxels of a level, a coarser or smaller grid of the same axes, that lie within room (mm along each
  * axis, the half axes of an ellipsoid) of a row of cells from its first to its last one with content: of
  * each row of the level two columns, as op/within.h has them. *part: how much of the level they are;
- * *missed: which share of what the volumes show on the level lies elsewhere, as vessels do, which fill no
- * cell, and noise. */
+ * *missed (NULL: nobody asks): which share of what the volumes show on the level lies elsewhere, as vessels
+ * do, which fill no cell, and noise. */
 int clv_content_around(const clv_content *content, const clvox_grid *level, const double room[3],
                        int *columns, double *part, double *missed);
 

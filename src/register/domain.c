@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/matrix.h"
 #include "clvox/threads.h"
@@ -33,20 +34,64 @@ typedef struct search {
     int *columns; /* of each slice, how much content each x has, then each y */
 } search;
 
+/* Side by side, as compilers may not change the order of a minimum either. */
+enum { LANES = 8 };
+
+static inline void extend(float v, float *low, float *high)
+{
+    const float up = v >= -FLT_MAX ? v : INFINITY, down = v <= FLT_MAX ? v : -INFINITY;
+    *low = up < *low ? up : *low;
+    *high = down > *high ? down : *high;
+}
+
 static int find_range(void *user, size_t z, int worker)
 {
     const search *s = user;
-    const int *size = s->volume->grid.size;
-    const float *value = s->volume->data + z * (size_t)size[0] * (size_t)size[1];
+    const size_t n = (size_t)s->volume->grid.size[0] * (size_t)s->volume->grid.size[1];
+    const float *value = s->volume->data + z * n;
+    float low[LANES], high[LANES];
     slice *to = &s->slices[z];
     (void)worker;
+    for (int k = 0; k < LANES; k++) {
+        low[k] = INFINITY;
+        high[k] = -INFINITY;
+    }
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            extend(value[i + (size_t)k], &low[k], &high[k]);
+    for (; i < n; i++)
+        extend(value[i], &low[0], &high[0]);
     to->low = INFINITY;
     to->high = -INFINITY;
-    for (int i = 0; i < size[0] * size[1]; i++)
-        if (isfinite(value[i])) {
-            to->low = value[i] < to->low ? value[i] : to->low;
-            to->high = value[i] > to->high ? value[i] : to->high;
-        }
+    for (int k = 0; k < LANES; k++) {
+        to->low = fminf(to->low, low[k]);
+        to->high = fmaxf(to->high, high[k]);
+    }
+    return CLVOX_OK;
+}
+
+static bool is_content(const search *s, float value)
+{
+    return value > s->threshold && value <= FLT_MAX;
+}
+
+/* One sum after the other, without a branch. */
+static int add_content(void *user, size_t z, int worker)
+{
+    const search *s = user;
+    const size_t n = (size_t)s->volume->grid.size[0] * (size_t)s->volume->grid.size[1];
+    const float *value = s->volume->data + z * n;
+    double sum = 0;
+    int count = 0;
+    (void)worker;
+    for (size_t i = 0; i < n; i++) {
+        const bool content = is_content(s, value[i]);
+        sum += content ? (double)value[i] : 0;
+        count += content;
+    }
+    s->slices[z].sum = sum;
+    s->slices[z].count = count;
     return CLVOX_OK;
 }
 
@@ -55,21 +100,20 @@ static int count_content(void *user, size_t z, int worker)
     const search *s = user;
     const int *size = s->volume->grid.size;
     const float *value = s->volume->data + z * (size_t)size[0] * (size_t)size[1];
-    int *along_x = s->columns + z * (size_t)(size[0] + size[1]), *along_y = along_x + size[0];
-    slice *to = &s->slices[z];
+    int *along_x = s->columns + z * (size_t)(size[0] + size[1]), *along_y = along_x + size[0], all = 0;
     (void)worker;
-    to->sum = 0;
-    to->count = 0;
-    for (int i = 0; i < size[0] + size[1]; i++)
-        along_x[i] = 0;
-    for (int y = 0; y < size[1]; y++, value += size[0])
-        for (int x = 0; x < size[0]; x++)
-            if (value[x] > s->threshold && value[x] <= FLT_MAX) {
-                to->sum += (double)value[x];
-                to->count++;
-                along_x[x]++;
-                along_y[y]++;
-            }
+    memset(along_x, 0, (size_t)size[0] * sizeof *along_x);
+    for (int y = 0; y < size[1]; y++, value += size[0]) {
+        int count = 0;
+        for (int x = 0; x < size[0]; x++) {
+            const int content = is_content(s, value[x]);
+            along_x[x] += content;
+            count += content;
+        }
+        along_y[y] = count;
+        all += count;
+    }
+    s->slices[z].count = all;
     return CLVOX_OK;
 }
 
@@ -86,7 +130,7 @@ static int find_threshold(search *s)
         high = fmaxf(high, s->slices[z].high);
     }
     s->threshold = low + (float)CONTENT * (high - low);
-    CLV_TRY(clvox_parallel((size_t)planes, count_content, s));
+    CLV_TRY(clvox_parallel((size_t)planes, add_content, s));
     for (int z = 0; z < planes; z++) {
         sum += s->slices[z].sum;
         count += s->slices[z].count;
@@ -143,7 +187,8 @@ end:
 }
 
 /* By n places, RAS mm, inside of the grid. */
-static int widen_to_places(const clv_registration *run, const double *places, size_t n, int first[3], int last[3])
+static int widen_to_places(const clv_registration *run, const double *places, size_t n, int first[3],
+                           int last[3])
 {
     int status = CLVOX_OK;
     const int *size = run->fixed_grid.size;
