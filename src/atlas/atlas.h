@@ -67,7 +67,6 @@ typedef struct clv_atlas_place {
     int spares;
     int busy, passing;  /* of that first one: contexts with a subject, and those of which a map passes by */
     double idle_since;  /* all of them do */
-    clv_pinned *pieces; /* of its sums and maps, on their way to the host and back */
 } clv_atlas_place;
 
 typedef struct clv_atlas_run {
@@ -177,15 +176,10 @@ int clv_atlas_fields_volumes(clv_atlas_run *a, clv_atlas_member *s, int device);
  * while none is at work are told. Nothing before clv_atlas_fields_open. */
 void clv_atlas_busy(clv_atlas_run *a, int device, int busy, int passing);
 
-/* places[device].pieces have so many bytes at least. */
-int clv_atlas_pieces(clv_atlas_run *a, int device, size_t bytes);
 /* All values of a volume to a buffer, and from there; of one on disk, and of all on a GPU, in pieces that
  * several threads read or write while others are under way. */
 int clv_atlas_send(clv_atlas_run *a, int device, const clvox_volume *volume, clv_buffer *to);
-int clv_atlas_fetch(clv_atlas_run *a, int device, const clv_buffer *from, clvox_volume *volume);
-/* The same for host memory, and not counted as a map that passes. */
-int clv_atlas_upload(clv_atlas_run *a, int device, const void *from, size_t bytes, clv_buffer *to);
-int clv_atlas_download(clv_atlas_run *a, int device, const clv_buffer *from, size_t bytes, void *to);
+int clv_atlas_fetch(clv_atlas_run *a, int device, clv_buffer *from, clvox_volume *volume);
 
 /* A volume on the run's grid as the caller's images are stored: a new one, and in the place of that. */
 int clv_atlas_shown(const clv_atlas_run *a, const clvox_volume *volume, clvox_volume **out);
@@ -249,6 +243,7 @@ typedef struct clv_atlas_sums {
     clv_atlas_run *a;
     size_t count;         /* of numbers */
     clv_buffer **of;      /* each device's; NULL: it has none */
+    int32_t **room;       /* pinned memory of each device for pieces of it; while all are taken */
     pthread_mutex_t *own; /* of each device */
     int32_t *all;         /* of a team, on the host; else NULL */
     clv_atlas_sums_taker take;

@@ -143,13 +143,13 @@ static int sum_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user
     if (s->fields.there)
         CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &field));
     clv_map_between(&a->grid, &image->grid, CLV_MATRIX(s->map.matrix), 1, &map);
-    CLV_TRY(clv_atlas_upload(a, device, image->data, from, in));
+    CLV_TRY(clv_buffer_send(ctx, in, image->data, from));
     CLV_TRY(clv_warp(ctx, CLV_VOLUME(in, image->grid.size), &map, field, CLV_CUBIC, NAN,
                      CLV_VOLUME(out, a->grid.size)));
     CLV_TRY(clv_weighted_sum(ctx, CLV_VOLUME(out, a->grid.size), (float)s->weight, &w->units, sum));
     if (w->compares) {
         CLV_TRY(clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, to));
-        CLV_TRY(clv_atlas_download(a, device, out, bytes, (*to)->data));
+        CLV_TRY(clv_buffer_fetch(ctx, out, (*to)->data, bytes));
         CLV_TRY(clv_atlas_keep(a, *to));
     }
     status = clv_finish(ctx); /* the time is this subject's */

@@ -329,7 +329,7 @@ static int prepare(clv_atlas_run *a, int device, void *user)
                                   {&made, bytes, "composed displacement field"}};
     CLV_TRY(clv_atlas_take(a, device, moves, 2));
     CLV_TRY(clv_atlas_take(a, device, rooms, 2));
-    CLV_TRY(clv_atlas_upload(a, device, a->center->mean, bytes, given));
+    CLV_TRY(clv_buffer_send(ctx, given, a->center->mean, bytes));
     CLV_TRY(exponential(ctx, &a->grid, given, -1, &m->to_middle[number], &made));
     CLV_TRY(exponential(ctx, &a->grid, given, 1, &m->from_middle[number], &made));
     if (p->length && !device)

@@ -91,7 +91,6 @@ void clv_atlas_fields_close(clv_atlas_run *a)
         for (int k = 0; k < a->places[i].spares; k++)
             clv_buffer_destroy(&a->places[i].spare[k]);
         free(a->places[i].spare);
-        clv_pinned_destroy(&a->places[i].pieces);
     }
     free(a->places);
     a->places = NULL;
@@ -193,7 +192,7 @@ static void no_more(clv_atlas_run *a, int device)
     a->places[place->first].room = 0;
     while (place->spares)
         clv_buffer_destroy(&place->spare[--place->spares]);
-    clv_pinned_destroy(&place->pieces);
+    (void)clv_staging_drop(a->ctx[device]);
 }
 
 void clv_atlas_fields_no_more(clv_atlas_run *a, int device)
@@ -234,7 +233,7 @@ int clv_atlas_fields_leave(clv_atlas_run *a, int device)
             left++;
         }
     }
-    left += a->places[device].spares + (a->places[device].pieces != NULL);
+    left += a->places[device].spares + clv_staging_drop(a->ctx[device]);
     no_more(a, device);
     clv_atlas_center_stays(a);
     pthread_mutex_unlock(&a->lock);
@@ -268,14 +267,14 @@ bool clv_atlas_fields_away(const clv_atlas_run *a, const clv_atlas_member *s)
 int clv_atlas_fields_write(clv_atlas_run *a, clv_atlas_member *s, int which, const float *values)
 {
     clv_atlas_fields *f = &s->fields;
-    return f->buffer[which] ? clv_atlas_upload(a, f->device, values, bytes_of(a), f->buffer[which])
+    return f->buffer[which] ? clv_buffer_send(a->ctx[f->device], f->buffer[which], values, bytes_of(a))
                             : clv_store_put(f->kept[which], 0, values, bytes_of(a));
 }
 
 int clv_atlas_fields_read(clv_atlas_run *a, const clv_atlas_member *s, int which, float *values)
 {
     const clv_atlas_fields *f = &s->fields;
-    return f->buffer[which] ? clv_atlas_download(a, f->device, f->buffer[which], bytes_of(a), values)
+    return f->buffer[which] ? clv_buffer_fetch(a->ctx[f->device], f->buffer[which], values, bytes_of(a))
                             : clv_store_get(f->kept[which], 0, values, bytes_of(a));
 }
 

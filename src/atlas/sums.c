@@ -8,20 +8,22 @@
 #include "base/spares.h"
 #include "clvox/threads.h"
 
-/* PIECE: of a sum, as many numbers as come from a device at once, into one of SLOTS places, for which a
+/* PIECE: of a sum, as many numbers as come from a device at once, into one of CLV_SLOTS places, for which a
  * thread each adds up the devices' pieces, in PARTs that stay in a cache. */
-enum { PART = 4096, PIECE = 1 << 18, SLOTS = 16 };
+enum { PART = 4096, PIECE = CLV_PIECE / sizeof(int32_t) };
 
 int clv_atlas_sums_open(clv_atlas_run *a, size_t count, clv_atlas_sums *s)
 {
     *s = (clv_atlas_sums){.a = a, .count = count};
     s->of = calloc((size_t)a->devices, sizeof(clv_buffer *));
+    s->room = calloc((size_t)a->devices, sizeof(int32_t *));
     s->own = calloc((size_t)a->devices, sizeof *s->own);
     for (int i = 0; s->own && i < a->devices; i++)
         pthread_mutex_init(&s->own[i], NULL);
     s->all = a->o->team ? clv_large((count + 1) * sizeof *s->all) : NULL;
-    return s->of && s->own && (s->all || !a->o->team) ? CLVOX_OK
-                                                      : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    return s->of && s->room && s->own && (s->all || !a->o->team)
+               ? CLVOX_OK
+               : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 void clv_atlas_sums_close(clv_atlas_sums *s)
@@ -30,6 +32,7 @@ void clv_atlas_sums_close(clv_atlas_sums *s)
     for (int i = 0; s->own && i < s->a->devices; i++)
         pthread_mutex_destroy(&s->own[i]);
     free(s->of);
+    free(s->room);
     free(s->own);
     clv_large_free(s->all);
     *s = (clv_atlas_sums){.a = s->a};
@@ -79,9 +82,11 @@ int clv_atlas_taking_part(const clv_atlas_run *a)
 
 static int make_room(clv_atlas_run *a, int device, void *user)
 {
-    const clv_atlas_sums *s = user;
-    const size_t most = (size_t)SLOTS * PIECE, numbers = s->count < most ? s->count : most;
-    return s->of[device] ? clv_atlas_pieces(a, device, numbers * sizeof(int32_t)) : CLVOX_OK;
+    clv_atlas_sums *s = user;
+    const size_t most = (size_t)CLV_SLOTS * PIECE, numbers = s->count < most ? s->count : most;
+    s->room[device] = s->of[device] ? clv_staging(a->ctx[device], numbers * sizeof(int32_t)) : NULL;
+    return s->room[device] || !s->of[device] ? CLVOX_OK
+                                             : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 /* One piece, which the devices' rooms have in this slot: all in one pass, as the host's memory is what
@@ -93,8 +98,7 @@ static void add_piece(const clv_atlas_sums *s, size_t slot, size_t from, size_t 
         const size_t n = count - at < PART ? count - at : PART;
         memset(sum, 0, n * sizeof *sum);
         for (int i = 0; i < s->a->devices; i++) {
-            const int32_t *piece =
-                s->of[i] ? (const int32_t *)s->a->places[i].pieces->data + slot * PIECE + at : NULL;
+            const int32_t *piece = s->of[i] ? s->room[i] + slot * PIECE + at : NULL;
             for (size_t v = 0; piece && v < n; v++)
                 sum[v] += piece[v];
         }
@@ -113,10 +117,9 @@ static int fetch_piece(const clv_atlas_sums *s, size_t slot, size_t from, size_t
     for (int i = 0; i < a->devices && status >= 0; i++) {
         if (!s->of[i])
             continue;
-        int32_t *piece = (int32_t *)a->places[i].pieces->data + slot * PIECE;
         pthread_mutex_lock(&s->own[i]); /* one thread begins to fetch at a time */
-        status = clv_buffer_read_begin(a->ctx[i], s->of[i], from * sizeof *piece, piece,
-                                       count * sizeof *piece, &passing[i]);
+        status = clv_transfer_begin(a->ctx[i], s->of[i], CLV_FROM_DEVICE, from * sizeof *s->room[i],
+                                    s->room[i] + slot * PIECE, count * sizeof *s->room[i], &passing[i]);
         pthread_mutex_unlock(&s->own[i]);
     }
     for (int i = 0; i < a->devices; i++) {
@@ -126,7 +129,7 @@ static int fetch_piece(const clv_atlas_sums *s, size_t slot, size_t from, size_t
     return status;
 }
 
-/* Every SLOTS-th piece from `slot` on. */
+/* Every CLV_SLOTS-th piece from `slot` on. */
 static int add_up(void *user, size_t slot, int worker)
 {
     int status = CLVOX_OK;
@@ -135,7 +138,7 @@ static int add_up(void *user, size_t slot, int worker)
     (void)worker;
     if (!passing)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    for (size_t from = slot * PIECE; from < s->count; from += (size_t)SLOTS * PIECE) {
+    for (size_t from = slot * PIECE; from < s->count; from += (size_t)CLV_SLOTS * PIECE) {
         const size_t count = s->count - from < PIECE ? s->count - from : PIECE;
         CLV_TRY(fetch_piece(s, slot, from, count, passing));
         add_piece(s, slot, from, count);
@@ -199,7 +202,7 @@ int clv_atlas_sums_take(clv_atlas_sums *s, clv_atlas_sums_taker take, void *user
     s->take = take;
     s->user = user;
     CLV_TRY(clv_atlas_every(a, make_room, s));
-    CLV_TRY(clvox_team_agree(a->o->team, clvox_parallel(SLOTS, add_up, s)));
+    CLV_TRY(clvox_team_agree(a->o->team, clvox_parallel(CLV_SLOTS, add_up, s)));
     if (a->o->team)
         status = total(s);
 end:

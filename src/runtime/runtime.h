@@ -5,6 +5,7 @@
 #define CLV_RUNTIME_RUNTIME_H
 
 #include "runtime/queue/buffer.h"
+#include "runtime/queue/transfer.h"
 #include "runtime/kernel/kernel.h"
 #include "runtime/queue/launch.h"
 

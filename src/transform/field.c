@@ -15,8 +15,8 @@
 /* Voxels that travel at once, and voxels of one piece of work. */
 enum { CHUNK = 1 << 20, PIECE = 1 << 14 };
 
-/* Pinning memory for a chunk takes as long as the driver's own copies of so many. */
-enum { WORTH_PINNING = 4 };
+/* To pin memory for a chunk takes as long as the driver's own copies of so many bytes. */
+static const size_t WORTH = 4 * 3 * sizeof(float) * CHUNK;
 
 void clv_field_frame(const clvox_grid *grid, double to_ras[3][3])
 {
@@ -331,7 +331,8 @@ int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, 
     float *values = NULL, *own = NULL;
     CLV_TRY(packing(warp, sign, &c));
     c.from = warp->data;
-    if (voxels >= (size_t)WORTH_PINNING * CHUNK && (values = clv_staging(ctx, 3 * chunk * sizeof *values)))
+    if (clv_staging_pays(ctx, 3 * voxels * sizeof *values, WORTH) &&
+        (values = clv_staging(ctx, 3 * chunk * sizeof *values)))
         return pass(&(passage){.ctx = ctx, .to = field, .c = &c, .voxels = voxels, .values = values});
     values = own = clv_large(3 * chunk * sizeof *values);
     if (!values)
@@ -378,7 +379,7 @@ static int download(clvox_context *ctx, const clv_buffer *field, const clvox_gri
     float *values = NULL, *own = NULL;
     *out = NULL;
     CLV_TRY(clv_volume_room(shown, 3, CLVOX_KIND_DISPLACEMENT, &made));
-    if (field && voxels >= (size_t)WORTH_PINNING * CHUNK)
+    if (field && clv_staging_pays(ctx, 3 * voxels * sizeof *values, WORTH))
         values = clv_staging(ctx, 3 * chunk * sizeof *values);
     if (field && !values && !(values = own = clv_large(3 * chunk * sizeof *values))) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");

@@ -415,25 +415,91 @@ static void transfers_that_are_under_way_at_once(void **state)
     for (uint32_t i = 0; i < PIECES * WORDS; i++)
         words[i] = i;
     for (size_t k = 0; k < PIECES; k++)
-        assert_int_equal(
-            clv_buffer_write_begin(opened, buffer, k * bytes, words + k * WORDS, bytes, &passing[k]),
-            CLVOX_OK);
+        assert_int_equal(clv_transfer_begin(opened, buffer, CLV_TO_DEVICE, k * bytes, words + k * WORDS,
+                                            bytes, &passing[k]),
+                         CLVOX_OK);
     for (size_t k = PIECES; k-- > 0;)
         assert_int_equal(clv_transfer_wait(&passing[k]), CLVOX_OK);
     for (size_t k = 0; k < PIECES; k++)
-        assert_int_equal(clv_buffer_read_begin(opened, buffer, k * bytes, (uint32_t *)back->data + k * WORDS,
-                                               bytes, &passing[k]),
+        assert_int_equal(clv_transfer_begin(opened, buffer, CLV_FROM_DEVICE, k * bytes,
+                                            (uint32_t *)back->data + k * WORDS, bytes, &passing[k]),
                          CLVOX_OK);
     for (size_t k = 0; k < PIECES; k++)
         assert_int_equal(clv_transfer_wait(&passing[k]), CLVOX_OK);
     assert_int_equal(clv_transfer_wait(&passing[0]), CLVOX_OK); /* it is over */
     assert_memory_equal(back->data, there->data, PIECES * bytes);
-    assert_int_equal(clv_buffer_read_begin(opened, buffer, 0, back->data, 2 * PIECES * bytes, &passing[0]),
-                     CLVOX_ERROR_DEVICE);
+    assert_int_equal(
+        clv_transfer_begin(opened, buffer, CLV_FROM_DEVICE, 0, back->data, 2 * PIECES * bytes, &passing[0]),
+        CLVOX_ERROR_DEVICE);
     assert_int_equal(clv_transfer_wait(&passing[0]), CLVOX_OK);
     clv_buffer_destroy(&buffer);
     clv_pinned_destroy(&there);
     clv_pinned_destroy(&back);
+}
+
+/* What the host has of a passage; the piece at `fails` cannot be read or written. */
+typedef struct memory {
+    char *data;
+    size_t fails;
+} memory;
+
+static int fill_piece(void *user, size_t at, void *piece, size_t bytes)
+{
+    const memory *m = user;
+    memcpy(piece, m->data + at, bytes);
+    return at == m->fails ? clvox_fail(CLVOX_ERROR_FILE, "the piece at %zu", at) : CLVOX_OK;
+}
+
+static int empty_piece(void *user, size_t at, void *piece, size_t bytes)
+{
+    const memory *m = user;
+    memcpy(m->data + at, piece, bytes);
+    return at == m->fails ? clvox_fail(CLVOX_ERROR_FILE, "the piece at %zu", at) : CLVOX_OK;
+}
+
+static void check_passage(const char *there, char *back, size_t bytes, size_t files)
+{
+    clv_buffer *buffer = NULL;
+    memory m = {(char *)there, SIZE_MAX};
+    clv_passage p = {
+        .direction = CLV_TO_DEVICE, .bytes = bytes, .files = files, .host = fill_piece, .user = &m};
+    assert_int_equal(clv_buffer_create(opened, bytes, "pieces", &buffer), CLVOX_OK);
+    p.buffer = buffer;
+    assert_int_equal(clv_pass(opened, &p), CLVOX_OK);
+    memset(back, 0, bytes + 1);
+    assert_int_equal(clv_buffer_read(opened, buffer, 0, back, bytes), CLVOX_OK);
+    assert_memory_equal(back, there, bytes);
+    memset(back, 0, bytes + 1);
+    m.data = back;
+    p.direction = CLV_FROM_DEVICE;
+    p.host = empty_piece;
+    assert_int_equal(clv_pass(opened, &p), CLVOX_OK);
+    assert_memory_equal(back, there, bytes);
+    assert_int_equal(back[bytes], 0);
+    m.fails = 0;
+    assert_int_equal(clv_pass(opened, &p), bytes ? CLVOX_ERROR_FILE : CLVOX_OK);
+    memset(back, 0, bytes);
+    assert_int_equal(clv_buffer_send(opened, buffer, there, bytes), CLVOX_OK);
+    assert_int_equal(clv_buffer_fetch(opened, buffer, back, bytes), CLVOX_OK);
+    assert_memory_equal(back, there, bytes);
+    clv_buffer_destroy(&buffer);
+}
+
+/* More pieces than there are threads, the last one shorter; one; none. */
+static void passages(void **state)
+{
+    const size_t bytes[] = {(CLV_SLOTS + 5) * (size_t)CLV_PIECE + 12, 100, 0};
+    char *there = malloc(bytes[0] + 1), *back = malloc(bytes[0] + 1);
+    (void)state;
+    assert_true(there && back);
+    for (size_t i = 0; i < bytes[0]; i++)
+        there[i] = (char)(i / 977 * 31 + i);
+    for (size_t k = 0; k < 3; k++)
+        for (size_t files = 0; files <= 4; files += 2)
+            check_passage(there, back, bytes[k], files);
+    clv_staging_drop(opened);
+    free(there);
+    free(back);
 }
 
 static void a_read_beyond_the_end_is_an_error(void **state)
@@ -463,6 +529,7 @@ static void check_memory(void)
     test_case(fill_copy_write_read_nothing_is_a_legal, "fill, copy, write, read; nothing is a legal amount");
     test_case(many_small_writes, "many small writes from one place, more than are copied at once");
     test_case(transfers_that_are_under_way_at_once, "transfers that are under way at once");
+    test_case(passages, "in pieces that several threads have, there and back");
     test_case(a_read_beyond_the_end_is_an_error, "a read beyond the end is an error with a name");
 }
 

@@ -9,7 +9,7 @@
 #include "runtime/device/context.h"
 #include "runtime/device/host.h"
 #include "runtime/kernel/kernel.h"
-#include "runtime/queue/buffer.h"
+#include "runtime/queue/transfer.h"
 #include "runtime/program/program.h"
 #include "runtime/device/select.h"
 

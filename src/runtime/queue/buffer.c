@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/queue/buffer.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clvox/threads.h"
 #include "runtime/device/context.h"
 
 /* ---- spare buffers --------------------------------------------------------- */
@@ -161,8 +159,7 @@ void clv_buffer_destroy(clv_buffer **buffer)
     *buffer = NULL;
 }
 
-/* Whether a transfer is between a place and itself. */
-static bool in_place(const clv_buffer *buffer, size_t offset, const void *data)
+bool clv_buffer_in_place(const clv_buffer *buffer, size_t offset, const void *data)
 {
     return buffer->host && data == buffer->host + offset;
 }
@@ -211,7 +208,7 @@ int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, cons
     cl_bool wait = CL_TRUE;
     if (bytes == 0)
         return CLVOX_OK;
-    if (in_place(buffer, offset, data))
+    if (clv_buffer_in_place(buffer, offset, data))
         return agree(ctx, buffer, CL_MAP_WRITE_INVALIDATE_REGION, offset, bytes);
     if (bytes <= SMALL) {
         CLV_TRY(keep_copy(ctx, &data, bytes));
@@ -232,58 +229,13 @@ int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset,
     cl_event event = NULL;
     if (bytes == 0)
         return CLVOX_OK;
-    if (in_place(buffer, offset, data))
+    if (clv_buffer_in_place(buffer, offset, data))
         return agree(ctx, buffer, CL_MAP_READ, offset, bytes);
     CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
                                CLV_EVENT(ctx, event)),
            "clEnqueueReadBuffer", "fetching data from the device");
     CLV_TRY(clv_timing_add(ctx, event, "(from the device)", NULL, (double)bytes));
 end:
-    return status;
-}
-
-int clv_buffer_read_begin(clvox_context *ctx, const clv_buffer *buffer, size_t offset, void *data,
-                          size_t bytes, clv_transfer *transfer)
-{
-    int status = CLVOX_OK;
-    cl_event event = NULL;
-    transfer->event = NULL;
-    if (bytes == 0 || in_place(buffer, offset, data) || ctx->options.profile)
-        return clv_buffer_read(ctx, buffer, offset, data, bytes);
-    CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_FALSE, offset, bytes, data, 0, NULL, &event),
-           "clEnqueueReadBuffer", "fetching data from the device");
-    transfer->event = event;
-    CLV_CL(clFlush(ctx->queue), "clFlush", "fetching data from the device");
-end:
-    return status;
-}
-
-int clv_buffer_write_begin(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
-                           size_t bytes, clv_transfer *transfer)
-{
-    int status = CLVOX_OK;
-    cl_event event = NULL;
-    transfer->event = NULL;
-    if (bytes == 0 || in_place(buffer, offset, data) || ctx->options.profile)
-        return clv_buffer_write(ctx, buffer, offset, data, bytes);
-    CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, CL_FALSE, offset, bytes, data, 0, NULL, &event),
-           "clEnqueueWriteBuffer", "sending data to the device");
-    transfer->event = event;
-    CLV_CL(clFlush(ctx->queue), "clFlush", "sending data to the device");
-end:
-    return status;
-}
-
-int clv_transfer_wait(clv_transfer *transfer)
-{
-    int status = CLVOX_OK;
-    cl_event event = transfer->event;
-    if (!event)
-        return CLVOX_OK;
-    CLV_CL(clWaitForEvents(1, &event), "clWaitForEvents", "a transfer of data");
-end:
-    clReleaseEvent(event);
-    transfer->event = NULL;
     return status;
 }
 
@@ -322,110 +274,6 @@ int clv_finish(clvox_context *ctx)
     int status = CLVOX_OK;
     CLV_CL(clFinish(ctx->queue), "clFinish", "waiting for the device");
 end:
-    return status;
-}
-
-static int pin(clvox_context *ctx, clv_pinned *pinned)
-{
-    int status = CLVOX_OK;
-    cl_int error;
-    pinned->mem =
-        clCreateBuffer(ctx->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, pinned->bytes, NULL, &error);
-    CLV_CL(error, "clCreateBuffer", "pinned host memory");
-    pinned->data = clEnqueueMapBuffer(ctx->queue, pinned->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                      pinned->bytes, 0, NULL, NULL, &error);
-    CLV_CL(error, "clEnqueueMapBuffer", "pinned host memory");
-end:
-    return status;
-}
-
-int clv_pinned_create(clvox_context *ctx, size_t bytes, clv_pinned **out)
-{
-    int status = CLVOX_OK;
-    clv_pinned *pinned = calloc(1, sizeof *pinned);
-    *out = NULL;
-    if (!pinned)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    pinned->owner = ctx;
-    pinned->bytes = bytes;
-    status = pin(ctx, pinned);
-    if (status == CLVOX_ERROR_MEMORY) {
-        if (pinned->mem)
-            clReleaseMemObject(pinned->mem);
-        pinned->mem = NULL;
-        pinned->data = malloc(bytes);
-        status = pinned->data ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    }
-    CLV_TRY(status);
-    *out = pinned;
-    pinned = NULL;
-end:
-    clv_pinned_destroy(&pinned);
-    return status;
-}
-
-void clv_pinned_destroy(clv_pinned **pinned)
-{
-    clv_pinned *p = *pinned;
-    if (!p)
-        return;
-    if (!p->mem)
-        free(p->data);
-    else if (p->data)
-        clEnqueueUnmapMemObject(p->owner->queue, p->mem, p->data, 0, NULL, NULL);
-    if (p->mem)
-        clReleaseMemObject(p->mem);
-    free(p);
-    *pinned = NULL;
-}
-
-void *clv_staging(clvox_context *ctx, size_t bytes)
-{
-    if (ctx->limits.type != CLVOX_DEVICE_GPU)
-        return NULL;
-    if (ctx->staging && ctx->staging->bytes < bytes)
-        clv_pinned_destroy(&ctx->staging);
-    return ctx->staging || clv_pinned_create(ctx, bytes, &ctx->staging) >= 0 ? ctx->staging->data : NULL;
-}
-
-/* A volume on its way to a device: in PIECEs, of which each of SLOTS threads has one at a time, all of them
- * as large as fields ask for (transform/field.c). One of less than WORTH bytes arrives before the threads
- * have begun. */
-enum { SLOTS = 8, PIECE = 3 << 19, WORTH = 1 << 24 };
-typedef struct sending {
-    clvox_context *ctx;
-    clv_buffer *to;
-    const char *from;
-    char *slots;
-    size_t bytes;
-    pthread_mutex_t lock; /* of the queue */
-} sending;
-
-static int send_pieces(void *user, size_t slot, int worker)
-{
-    int status = CLVOX_OK;
-    sending *s = user;
-    (void)worker;
-    for (size_t at = slot * PIECE; at < s->bytes && status >= 0; at += SLOTS * PIECE) {
-        clv_transfer passing;
-        const size_t bytes = s->bytes - at < PIECE ? s->bytes - at : PIECE;
-        void *piece = memcpy(s->slots + slot * PIECE, s->from + at, bytes);
-        pthread_mutex_lock(&s->lock);
-        status = clv_buffer_write_begin(s->ctx, s->to, at, piece, bytes, &passing);
-        pthread_mutex_unlock(&s->lock);
-        const int passed = clv_transfer_wait(&passing);
-        status = status < 0 ? status : passed;
-    }
-    return status;
-}
-
-int clv_buffer_send(clvox_context *ctx, clv_buffer *buffer, const void *data, size_t bytes)
-{
-    sending s = {.ctx = ctx, .to = buffer, .from = data, .bytes = bytes, .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (bytes < WORTH || buffer->host || !(s.slots = clv_staging(ctx, SLOTS * PIECE)))
-        return clv_buffer_write(ctx, buffer, 0, data, bytes);
-    const int status = clvox_parallel(SLOTS, send_pieces, &s);
-    pthread_mutex_destroy(&s.lock);
     return status;
 }
 

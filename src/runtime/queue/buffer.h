@@ -3,6 +3,7 @@
 #ifndef CLV_RUNTIME_BUFFER_H
 #define CLV_RUNTIME_BUFFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,43 +34,14 @@ int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, cons
                      size_t bytes);
 int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset, void *data,
                     size_t bytes);
-/* The same in pinned memory, which is the queue's until clv_transfer_wait: several threads may wait for a
- * transfer each, while only one at a time begins one. */
-typedef struct clv_transfer {
-    void *event; /* NULL: it is over */
-} clv_transfer;
-int clv_buffer_read_begin(clvox_context *ctx, const clv_buffer *buffer, size_t offset, void *data,
-                          size_t bytes, clv_transfer *transfer);
-int clv_buffer_write_begin(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
-                           size_t bytes, clv_transfer *transfer);
-int clv_transfer_wait(clv_transfer *transfer); /* also of one that is over, or failed to begin */
+/* Whether a transfer would be between a place and itself (clv_pool_take_over). */
+bool clv_buffer_in_place(const clv_buffer *buffer, size_t offset, const void *data);
 /* In queue order, without waiting. Offsets and sizes are multiples of 4. */
 int clv_buffer_fill(clvox_context *ctx, clv_buffer *buffer, size_t offset, uint32_t word,
                     size_t bytes);
 int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offset, clv_buffer *to,
                     size_t to_offset, size_t bytes);
 int clv_finish(clvox_context *ctx);
-
-/* Host memory that the driver transfers without a copy of its own ("pinned"); where it has no room for
- * that, memory like any other. */
-typedef struct clv_pinned {
-    void *data;
-    size_t bytes;
-    void *mem; /* NULL: like any other; only src/runtime touches it */
-    clvox_context *owner;
-} clv_pinned;
-
-/* On success *out is the caller's. */
-int clv_pinned_create(clvox_context *ctx, size_t bytes, clv_pinned **out);
-void clv_pinned_destroy(clv_pinned **pinned); /* NULL is legal */
-
-/* So many bytes of pinned memory, which the context keeps: for a function that is done with it before it
- * returns. NULL: on CPU devices, and where there is none. */
-void *clv_staging(clvox_context *ctx, size_t bytes);
-
-/* As clv_buffer_write from the buffer's start, for a volume: where that is faster by way of pinned memory,
- * which several threads fill. */
-int clv_buffer_send(clvox_context *ctx, clv_buffer *buffer, const void *data, size_t bytes);
 
 /* Starts to watch the device memory that buffers take, and returns what they
  * take now; clv_peak_bytes says the most since then. */

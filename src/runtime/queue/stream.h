@@ -4,7 +4,7 @@
 #ifndef CLV_RUNTIME_STREAM_H
 #define CLV_RUNTIME_STREAM_H
 
-#include "runtime/queue/buffer.h"
+#include "runtime/queue/transfer.h"
 
 /* How bringing, working and taking back overlap. The results are the same. */
 typedef enum clv_stream_mode {
