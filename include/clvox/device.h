@@ -110,9 +110,10 @@ CLVOX_API int clvox_context_create(const clvox_context_options *options, clvox_c
 /* Opens all devices that options->device names: "gpu:all" (or cpu:all, accelerator:all), or up to 64
  * selections with commas between them, such as "0,1"; "0,0" opens one twice. options->at_once opens several
  * on each, first one on every device, then the second on every device, and so on: what their threads do on
- * the host overlaps with what the device does for the others. Registrations on one device wait for each
- * other where its memory does not hold them all. Returns the number of contexts; *out is the caller's, for
- * clvox_contexts_destroy; on failure *out is NULL. */
+ * the host overlaps with what the device does for the others. Devices are opened, and closed, by a thread
+ * each, any of which may call options->log. Registrations on one device wait for each other where its memory
+ * does not hold them all. Returns the number of contexts; *out is the caller's, for clvox_contexts_destroy;
+ * on failure *out is NULL. */
 CLVOX_API int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out);
 
 /* Releases `count` contexts and the array; sets *contexts to NULL. NULL is legal. */

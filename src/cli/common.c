@@ -275,6 +275,10 @@ int cli_open_all(command *cli, int at_once, int most)
 void cli_close(command *cli)
 {
     cli_log_wisdom(cli);
+    if (cli->more) {
+        cli->more[0] = cli->ctx; /* with the others, side by side */
+        cli->ctx = NULL;
+    }
     clvox_context_destroy(&cli->ctx);
     clvox_contexts_destroy(&cli->more, cli->more_count);
 }

@@ -25,7 +25,39 @@ typedef struct output {
     int resident, resumed;
     double write_seconds;
     bool *left_out; /* by subject: it has been said */
+    clvox_context **contexts; /* that are being closed, in a thread */
+    pthread_t closing;
+    bool apart;
 } output;
+
+static void *close_devices(void *user)
+{
+    output *o = user;
+    clvox_contexts_destroy(&o->contexts, o->cli->more_count);
+    return NULL;
+}
+
+/* Closing the devices takes some tenths of a second, in which files are written and the state is removed. */
+static void begin_to_close(output *o)
+{
+    command *cli = o->cli;
+    if (!cli->ctx)
+        return;
+    cli_log_wisdom(cli);
+    o->contexts = cli->more;
+    o->contexts[0] = cli->ctx;
+    cli->more = NULL;
+    cli->ctx = NULL;
+    o->apart = !pthread_create(&o->closing, NULL, close_devices, o);
+}
+
+static void end_closing(output *o)
+{
+    if (o->apart)
+        pthread_join(o->closing, NULL);
+    o->apart = false;
+    clvox_contexts_destroy(&o->contexts, o->cli->more_count);
+}
 
 /* Of a template that an earlier run has finished: its page is there, unless that run had no --report. */
 static void note_page(command *cli, const cli_atlas_request *r, int at)
@@ -139,6 +171,8 @@ static int build(output *out, const clvox_atlas_subject *subjects, const clvox_a
             &(clvox_atlas_regression){covariate, r->at, r->ats, r->bandwidth, take, out}));
     } else {
         CLI_TRY(clvox_atlas(out->cli->ctx, subjects, r->count, r->start[0], o, &result));
+        if (!r->report && !out->cli->profile)
+            begin_to_close(out);
         CLI_TRY(take(out, 0, &result));
     }
     for (int i = 0; i < r->count; i++)
@@ -217,19 +251,7 @@ static void *load(void *user)
     return NULL;
 }
 
-/* What the drivers take to begin, which is the same for any number of devices. */
-static int list_devices(cli_atlas_request *r)
-{
-    clvox_device *devices = NULL;
-    const double mark = cli_seconds();
-    const int count = clvox_devices_list(&devices);
-    clvox_devices_destroy(&devices);
-    r->list_seconds = cli_seconds() - mark;
-    return count;
-}
-
-/* The devices are opened in this thread and the files are read in another: drivers are at home in the
- * thread that stays. */
+/* The devices are opened while the files are read. */
 static int load_and_open(command *cli, cli_atlas_request *r, const clvox_atlas_options *o)
 {
     pthread_t thread;
@@ -237,9 +259,7 @@ static int load_and_open(command *cli, cli_atlas_request *r, const clvox_atlas_o
     l.cli.log = cJSON_CreateObject();
     const double mark = cli_seconds();
     const bool apart = l.cli.log && !pthread_create(&thread, NULL, load, &l);
-    int opened = r->dry_run ? list_devices(r) : CLVOX_OK;
-    if (opened >= 0)
-        opened = cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE);
+    const int opened = cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE);
     r->open_seconds = cli_seconds() - mark;
     if (apart)
         pthread_join(thread, NULL);
@@ -261,24 +281,6 @@ static void sweep(const command *cli, const cli_atlas_request *r)
     clvox_files_sweep(cli_atlas_path(r, CLI_ATLAS_TEMPLATE, -1, path));
     for (int i = 0; r->derivatives && i < r->count; i++)
         clvox_files_sweep(cli_atlas_map_path(r, i, CLI_ATLAS_AFFINE, 0, path));
-}
-
-static void *forget(void *state)
-{
-    clvox_atlas_forget(state);
-    return NULL;
-}
-
-/* The state is removed while the devices are closed: either takes some tenths of a second. */
-static void forget_and_close(command *cli, char *state)
-{
-    pthread_t thread;
-    const bool apart = !pthread_create(&thread, NULL, forget, state);
-    cli_close(cli);
-    if (apart)
-        pthread_join(thread, NULL);
-    else
-        forget(state);
 }
 
 static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
@@ -363,8 +365,10 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     if (!cli_is_first(cli))
         goto end;
     CLI_TRY(cli_write_log(cli, cli_atlas_path(r, CLI_ATLAS_LOG, -1, path)));
-    forget_and_close(cli, state);
+    begin_to_close(&out);
+    clvox_atlas_forget(state);
 end:
+    end_closing(&out);
     if (out.lines)
         fclose(out.lines);
     free(text);

@@ -64,7 +64,6 @@ typedef struct cli_atlas_request {
     clvox_store *store;      /* with a limit */
     double read_seconds;     /* of all subjects, with their scaling */
     double open_seconds;     /* of the devices, listing them included */
-    double list_seconds;     /* of that alone; of a dry run */
     bool warps, with_labels; /* are written; with warps log J, too */
     bool own_labels;         /* of every subject */
 } cli_atlas_request;

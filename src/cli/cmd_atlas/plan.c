@@ -155,13 +155,6 @@ static double bytes_beside(const cli_atlas_request *r, const clvox_atlas_options
     return fmax(scaling, fmax(working, files));
 }
 
-/* Of the contexts of one process, after its drivers have begun. */
-static double opening_of(const cli_atlas_request *r, const measured *m, const expected *e)
-{
-    return r->list_seconds + (r->open_seconds - r->list_seconds) / m->contexts *
-                                 ((double)e->devices / e->processes * m->at_once);
-}
-
 static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m, expected *e)
 {
     const bool moves = o->registration.linear != CLVOX_LINEAR_NONE,
@@ -191,7 +184,7 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
                         (r->with_labels ? turns * work[CLVOX_ATLAS_VOTER] : 0);
         e->writing += own * m->writing;
     }
-    e->opening = fmax(opening_of(r, m, e) - e->reading, 0); /* beside reading: what it takes longer */
+    e->opening = fmax(r->open_seconds - e->reading, 0); /* beside reading: what it takes longer */
     e->once = m->once;
     e->waiting = (linear + rounds * templates) * m->between;
     e->all = e->reading + e->opening + e->once + e->linear + e->deformable + e->centring + e->averaging +
@@ -212,7 +205,7 @@ static double counted(const cli_atlas_request *given, const clvox_atlas_options 
     measured known = *m;
     expected e = {.devices = m->contexts / m->at_once, .processes = 1, .subjects = subjects};
     r.ats = 0;
-    r.read_seconds = r.open_seconds = r.list_seconds = 0;
+    r.read_seconds = r.open_seconds = 0;
     known.writing = 0;
     expect(&r, o, &known, &e);
     return e.all;
@@ -383,15 +376,14 @@ static void tell(const command *cli, cJSON *to, const expected *e, double alone)
 
 static void tell_speeds(const command *cli, const cli_atlas_request *r, cJSON *to, const measured *m)
 {
-    char text[32], other[32];
+    char text[32];
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
         if (m->work[k] > 1e-6 && k < CLVOX_ATLAS_PASSING) { /* less: there is nothing of it to do */
             cli_print(cli, "%-28s %s\n", cli_atlas_works[k], duration(m->work[k], text));
             cJSON_AddNumberToObject(to, cli_atlas_works[k], m->work[k]);
         }
     cli_print(cli, "%-28s %s\n", "files", duration(m->writing, text));
-    cli_print(cli, "%-28s %s, of which %s whatever their number\n", "devices, once",
-              duration(r->open_seconds, text), duration(r->list_seconds, other));
+    cli_print(cli, "%-28s %s\n", "devices, once", duration(r->open_seconds, text));
     cJSON_AddNumberToObject(to, "devices", r->open_seconds);
     if (m->once > 0)
         cli_print(cli, "%-28s %s\n", "kernels, once", duration(m->once, text));

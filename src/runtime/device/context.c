@@ -196,14 +196,38 @@ static int paying(const clvox_context_options *options, const clvox_device_limit
     return most > 0 && most < pay ? most : pay;
 }
 
+/* The devices of contexts, in the list, and these. */
+typedef struct opening {
+    const clvox_context_options *options;
+    const clvox_device *devices;
+    int count, *of;
+    clvox_context **contexts;
+} opening;
+
+/* Of a device that is at this place for the first time all contexts. */
+static int open_all_of(void *user, size_t index, int worker)
+{
+    int status = CLVOX_OK;
+    const opening *o = user;
+    const int first = (int)index;
+    (void)worker;
+    for (int i = first; i < o->count && first_of(o->of, first) == first; i++)
+        if (o->of[i] == o->of[first])
+            CLV_TRY(i == first
+                        ? open_device(o->options, o->devices, o->of[i], &o->contexts[i])
+                        : open_beside(o->options, o->devices, o->of[i], o->contexts[first], &o->contexts[i]));
+end:
+    return status;
+}
+
 int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out)
 {
     int status = CLVOX_OK, chosen[CLV_MOST_SELECTED];
     clvox_device *devices = NULL;
-    clvox_context **contexts = NULL;
+    opening o = {.options = options};
     *out = NULL;
     const int wish = options ? options->at_once : 0;
-    int count = clvox_devices_list(&devices), wanted = 0, opened = 0, most = wish > 1 ? wish : 1;
+    int count = clvox_devices_list(&devices), wanted = 0, most = wish > 1 ? wish : 1;
     CLV_TRY(count);
     wanted = clv_devices_select(devices, count, options ? options->device : NULL, chosen);
     CLV_TRY(wanted);
@@ -211,43 +235,48 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
         const int pay = paying(options, &devices[chosen[i]].limits);
         most = pay > most ? pay : most;
     }
-    contexts = calloc((size_t)wanted * (size_t)most, sizeof(clvox_context *));
-    if (!contexts) {
+    o.devices = devices;
+    o.of = calloc((size_t)wanted * (size_t)most, sizeof *o.of);
+    o.contexts = calloc((size_t)wanted * (size_t)most, sizeof(clvox_context *));
+    if (!o.of || !o.contexts) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
-    for (int i = 0; i < wanted; i++) {
-        const int first = first_of(chosen, i);
-        clvox_context **place = &contexts[opened++];
-        CLV_TRY(first < i ? open_beside(options, devices, chosen[i], contexts[first], place)
-                          : open_device(options, devices, chosen[i], place));
-    }
-    for (int k = 1; k < most; k++)
+    for (int k = 0; k < most; k++)
         for (int i = 0; i < wanted; i++)
-            if (wish > 0 || k < paying(options, &contexts[i]->limits))
-                CLV_TRY(open_beside(options, devices, chosen[i], contexts[first_of(chosen, i)],
-                                    &contexts[opened++]));
-    for (int i = 0; i < opened; i++) {
+            if (!k || wish > 0 || k < paying(options, &devices[chosen[i]].limits))
+                o.of[o.count++] = chosen[i];
+    CLV_TRY(clvox_parallel((size_t)o.count, open_all_of, &o));
+    for (int i = 0; i < o.count; i++) {
         int beside = -1;
-        for (int k = 0; k < opened; k++)
-            beside += contexts[k]->device_number == contexts[i]->device_number;
-        keep_spares(contexts[i], beside);
+        for (int k = 0; k < o.count; k++)
+            beside += o.of[k] == o.of[i];
+        keep_spares(o.contexts[i], beside);
     }
-    *out = contexts;
-    contexts = NULL;
-    status = opened;
+    *out = o.contexts;
+    o.contexts = NULL;
+    status = o.count;
 end:
     clvox_devices_destroy(&devices);
-    clvox_contexts_destroy(&contexts, opened);
+    clvox_contexts_destroy(&o.contexts, o.count);
+    free(o.of);
     return status;
 }
 
+static int destroy_one(void *user, size_t index, int worker)
+{
+    clvox_context **contexts = user;
+    (void)worker;
+    clvox_context_destroy(&contexts[index]);
+    return CLVOX_OK;
+}
+
+/* Side by side, as they are opened. */
 void clvox_contexts_destroy(clvox_context ***contexts, int count)
 {
     if (!contexts || !*contexts)
         return;
-    for (int i = 0; i < count; i++)
-        clvox_context_destroy(&(*contexts)[i]);
+    clvox_parallel((size_t)count, destroy_one, *contexts);
     free(*contexts);
     *contexts = NULL;
 }
