@@ -244,29 +244,15 @@ end:
     return status;
 }
 
-/* Reads subjects side by side. Where one cannot be read none is, and the log has none. labels: these
- * alone. */
-static int load_group(command *cli, cli_atlas_entry *const *entry, int count, bool labels)
+/* Reads a subject's files. Where one cannot be read none is, and the log has none. labels: these alone. */
+static int load_files(command *cli, cli_atlas_entry *e, bool labels)
 {
-    int status = CLVOX_OK;
-    cli_input inputs[CLI_MAX_TEXTS];
-    cJSON *logged = cJSON_GetObjectItem(cli->log, "inputs");
-    const int before = cJSON_GetArraySize(logged);
-    for (int i = 0; i < count; i++) {
-        list_inputs(entry[i], inputs + OF_SUBJECT * i);
-        for (int k = OF_SUBJECT * i; k < OF_SUBJECT * (i + 1); k++)
-            if (inputs[k].path)
-                CLI_TRY(cli_claim_input(cli, inputs[k].path));
-        for (int k = 0; k < OF_SUBJECT && labels; k++)
-            if (k != LABEL_MAP)
-                inputs[OF_SUBJECT * i + k].path = NULL;
-    }
-    status = cli_load(cli, inputs, OF_SUBJECT * count, NULL, NULL, false);
-    logged = cJSON_GetObjectItem(cli->log, "inputs");
-    while (status < 0 && cJSON_GetArraySize(logged) > before)
-        cJSON_DeleteItemFromArray(logged, before);
-end:
-    return status;
+    cli_input inputs[OF_SUBJECT];
+    list_inputs(e, inputs);
+    for (int k = 0; k < OF_SUBJECT && labels; k++)
+        if (k != LABEL_MAP)
+            inputs[k].path = NULL;
+    return cli_load(cli, inputs, OF_SUBJECT, NULL, NULL, false);
 }
 
 /* ---- what memory has no room for ------------------------------------------ */
@@ -343,54 +329,101 @@ static int name_subject(const cli_atlas_entry *e, int status)
     return status < 0 && !named ? clvox_fail_in(status, e->image) : status;
 }
 
-typedef struct scaling {
-    cli_atlas_entry *const *group;
+/* Subjects that are read side by side, each with a log of its own. */
+typedef struct loading {
+    const command *cli;
+    cli_atlas_request *r;
     const clvox_atlas_options *o;
-} scaling;
+    bool labels;
+    int *subject; /* among all, and its log */
+    cJSON **log;
+} loading;
 
-/* A run that finds no scaled images makes them anew and says what is wrong. */
-static int scale_one(void *user, size_t index, int worker)
+/* A subject from its files to its scaled images. A run that finds none makes them anew and says what is
+ * wrong. */
+static int load_one(void *user, size_t index, int worker)
 {
-    const scaling *s = user;
-    cli_atlas_entry *e = s->group[index];
-    const clvox_atlas_subject subject = cli_atlas_subject(e, s->o->channels);
+    const loading *l = user;
+    cli_atlas_entry *e = &l->r->entry[l->subject[index]];
+    command cli = *l->cli;
     (void)worker;
-    clvox_atlas_scale(&subject, s->o, &e->scaled);
+    cli.log = l->log[index] = cJSON_CreateObject();
+    int status = name_subject(e, load_files(&cli, e, l->labels));
+    if (status >= 0)
+        status = check_loaded(l->r, e);
+    if (status >= 0 && !l->labels) {
+        const clvox_atlas_subject subject = cli_atlas_subject(e, l->o->channels);
+        clvox_atlas_scale(&subject, l->o, &e->scaled);
+    }
+    if (status >= 0 || l->labels || !l->o->skip_bad || status == CLVOX_ERROR_MEMORY)
+        return status;
+    snprintf(l->r->why[l->subject[index]].text, sizeof l->r->why->text, "%s", clvox_message());
     return CLVOX_OK;
+}
+
+/* What a subject's files are is told in the log of all. */
+static void join_logs(command *cli, const cJSON *log)
+{
+    cJSON *inputs = cJSON_GetObjectItem(cli->log, "inputs"), *own = cJSON_GetObjectItem(log, "inputs");
+    if (own && !inputs)
+        inputs = cJSON_AddArrayToObject(cli->log, "inputs");
+    while (own && own->child)
+        cJSON_AddItemToArray(inputs, cJSON_DetachItemViaPointer(own, own->child));
+}
+
+/* So many side by side, then where there is room for them in their order. */
+static int load_group(command *cli, const loading *l, int count)
+{
+    int status = clvox_parallel((size_t)count, load_one, (void *)l);
+    for (int i = 0; i < count && status >= 0; i++) {
+        join_logs(cli, l->log[i]);
+        if (!*l->r->why[l->subject[i]].text)
+            status = keep_loaded(l->r, &l->r->entry[l->subject[i]]);
+    }
+    for (int i = 0; i < count; i++) {
+        cJSON_Delete(l->log[i]);
+        l->log[i] = NULL;
+    }
+    return status;
+}
+
+static int claim_inputs(command *cli, cli_atlas_entry *e)
+{
+    int status = CLVOX_OK;
+    cli_input inputs[OF_SUBJECT];
+    list_inputs(e, inputs);
+    for (int k = 0; k < OF_SUBJECT; k++)
+        if (inputs[k].path)
+            CLI_TRY(cli_claim_input(cli, inputs[k].path));
+end:
+    return status;
 }
 
 /* Reads its own subjects; or the labels of the others, which every process counts the votes of. */
 static int load_some(command *cli, cli_atlas_request *r, const clvox_atlas_options *o, bool labels)
 {
-    /* With few files of a subject threads have little to do, and what is read is in memory. */
+    /* Where not all stay in memory: what is read is, until it has gone to disk. */
     enum { AT_ONCE = 8 };
-    const int most = clvox_threads() < AT_ONCE ? clvox_threads() : AT_ONCE;
-    for (int next = 0; next < r->count;) {
-        cli_atlas_entry *group[AT_ONCE];
-        int count = 0, good = 0, status;
+    const int most = r->store && r->count > AT_ONCE ? AT_ONCE : r->count;
+    int status = CLVOX_OK;
+    loading l = {.cli = cli, .r = r, .o = o, .labels = labels};
+    l.subject = calloc((size_t)most, sizeof *l.subject);
+    l.log = calloc((size_t)most, sizeof(cJSON *));
+    if (!l.subject || !l.log)
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int next = 0; next < r->count && status >= 0;) {
+        int count = 0;
         for (; next < r->count && count < most; next++)
-            if (is_own(cli, next) != labels && !*r->why[next].text)
-                group[count++] = &r->entry[next];
-        const bool together = count > 1 && load_group(cli, group, count, labels) >= 0;
-        for (int i = 0; i < count; i++) {
-            status = together ? CLVOX_OK : name_subject(group[i], load_group(cli, &group[i], 1, labels));
-            if (status >= 0)
-                status = check_loaded(r, group[i]);
-            if (status >= 0) {
-                group[good++] = group[i];
-                continue;
+            if (is_own(cli, next) != labels && !*r->why[next].text) {
+                CLI_TRY(claim_inputs(cli, &r->entry[next]));
+                l.subject[count++] = next;
             }
-            if (labels || !o->skip_bad || status == CLVOX_ERROR_MEMORY)
-                return status;
-            snprintf(r->why[group[i] - r->entry].text, sizeof r->why->text, "%s", clvox_message());
-        }
-        if (!labels)
-            clvox_parallel((size_t)good, scale_one, &(scaling){group, o});
-        for (int i = 0; i < good; i++)
-            if ((status = keep_loaded(r, group[i])) < 0)
-                return status;
+        status = load_group(cli, &l, count);
     }
-    return CLVOX_OK;
+end:
+    free(l.subject);
+    free(l.log);
+    return status;
 }
 
 /* Those with a reason go. */
