@@ -55,7 +55,8 @@ typedef struct clvox_atlas_scaled clvox_atlas_scaled;
 
 typedef struct clvox_atlas_subject {
     const clvox_volume *image;  /* scalar, 3-D, on any grid; NULL: another member of options.team has it */
-    const clvox_volume *mask;   /* registration uses the image where this is above 0; NULL: everywhere */
+    /* 3-D, on any grids. Registration uses the image where the mask is above 0; NULL: everywhere. */
+    const clvox_volume *mask;
     const clvox_volume *labels; /* NULL: it does not vote */
     double weight;              /* in the averages, above 0; only ratios matter */
     const char *name;           /* for messages */

@@ -358,6 +358,12 @@ static bool scaled_for(const clvox_atlas_subject *s, const clvox_atlas_options *
            a->clip_high == o->clip_high && a->margin == o->margin;
 }
 
+/* A mask or labels, if any, on any grid. */
+static bool is_map(const clvox_volume *v)
+{
+    return !v || (v->frames == 1 && (v->kind == CLVOX_KIND_SCALAR || v->kind == CLVOX_KIND_LABEL));
+}
+
 static int check(const clvox_atlas_subject *s, int count, const clvox_volume *start,
                  const clvox_atlas_options *o)
 {
@@ -380,6 +386,11 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
                               "%s: a subject is a 3-D image of one value a voxel and has a weight above 0",
                               s[i].name ? s[i].name : "a subject");
+    for (int i = 0; i < count; i++)
+        if (!is_map(s[i].mask) || !is_map(s[i].labels))
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: its %s 3-D of one value a voxel",
+                              s[i].name ? s[i].name : "a subject",
+                              is_map(s[i].mask) ? "labels are not" : "mask is not");
     for (int i = 0; i < count; i++)
         if (s[i].image && s[i].scaled && !scaled_for(&s[i], o))
             return clvox_fail(

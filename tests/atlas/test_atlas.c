@@ -480,6 +480,17 @@ static void misuse(void **state)
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "second"));
     all.s[1].weight = 1;
+    clvox_volume *warp = NULL;
+    assert_ok(clvox_volume_create(&all.own[1]->grid, 3, CLVOX_KIND_DISPLACEMENT, &warp));
+    all.s[1].mask = warp;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    assert_string_equal(clvox_message(), "second: its mask is not 3-D of one value a voxel");
+    all.s[1].mask = NULL;
+    all.s[1].labels = warp;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    assert_string_equal(clvox_message(), "second: its labels are not 3-D of one value a voxel");
+    all.s[1].labels = NULL;
+    clvox_volume_destroy(&warp);
     o.rounds = o.linear_rounds = 0;
     assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
     population_options(&o, CLVOX_DEFORM_GREEDY);

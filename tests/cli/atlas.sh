@@ -258,6 +258,9 @@ printf 'image\tmask\tlabels\ns1.nii\ts1.nii\tl1.nii\ns2.nii\tbad.nii\t\ns3.nii\t
 exits 1 clvox atlas -q -o x $fast --list masks.tsv; one_sentence; says 's2.nii: bad.nii: '; absent x
 exits 0 clvox atlas -o bad $fast --list masks.tsv --skip-bad; says 'left out: s2.nii: bad.nii: '; says 'left out: s3.nii: bad.nii: '
 exits 1 clvox atlas -o worse $fast --skip-bad bad.nii; absent worse
+printf 'image\tmask\tlabels\ns1.nii\t\tl1.nii\ns2.nii\tw1.nii\t\ns3.nii\t\tw2.nii\n' > frames.tsv
+exits 1 clvox atlas -q -o x $fast --list frames.tsv; one_sentence; says 's2.nii: w1.nii: a mask has one frame, this has 3'; absent x
+exits 0 clvox atlas -o bad $fast --list frames.tsv --skip-bad; says 'left out: s3.nii: w2.nii: labels have one frame, these have 3'
 "$program" phantom constant -o flat.nii --size 17x16x15 -q
 exits 0 clvox atlas -o bad $fast --skip-bad s1.nii flat.nii s2.nii bad.nii --weights 1,2,3,4; says 'left out: flat.nii: .*one value'
 json bad/report.json 'sorted(j["left_out"]) == ["bad.nii", "flat.nii"] and j["result"]["subjects"] == 2'
