@@ -226,8 +226,8 @@ static int check_loaded(const cli_atlas_request *r, const cli_atlas_entry *e)
                               e->further[c - 1]);
     }
     if (e->label_volume && e->label_volume->frames != 1)
-        return clvox_fail(CLVOX_ERROR_DATA, "%s: %s: labels have one frame, these have %d", e->image, e->labels,
-                          e->label_volume->frames);
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: %s: labels have one frame, these have %d", e->image,
+                          e->labels, e->label_volume->frames);
     if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
     return CLVOX_OK;
