@@ -3,8 +3,8 @@
  * around it, weighted by how alike they are: by the squared differences of patches of
  * 2 PATCH + 1 voxels a side (Buades et al. 2005), or with GUIDED by those of a
  * volume that has less noise and of its local mean, which do not depend on how a
- * structure is turned (Manjon et al. 2012). The weight (1 - q/8)^8, 0 from q = 8
- * on, stands for exp(-q).
+ * structure is turned (Manjon et al. 2012). The weight of patches is (1 - q/8)^8, 0
+ * from q = 8 on, which stands for exp(-q), and of the latter Tukey's (1 - q)^2.
  *
  * Frames that share their weights (SHARED): nlm_distances adds up the squared
  * differences of one frame after the other, over its noise, and makes weights of
@@ -48,8 +48,9 @@ static inline int weight_index(batch b, int4 size, int4 search, int y, int z)
 
 #define MOST_PATCH 2
 #define FAR (-1e30f)
-/* Of the local mean, against the voxel's own difference. */
-#define MEANS 3.0f
+/* The root of how much more the difference of local means counts than the voxel's own, by which they are
+ * multiplied. */
+#define MEANS 1.7320508f
 
 static inline __global const float *voxel_of(__global const float *in, padded p, int x, int y, int z)
 {
@@ -69,19 +70,51 @@ static inline int row_of(int4 size, int y, int z)
     return (min(max(z, 0), size.z - 1) * size.y + min(max(y, 0), size.y - 1)) * size.x;
 }
 
-/* The value at x, or with box 1 the mean of 27 around it, the edge value repeated. */
-static inline float repeated(__global const float *in, int4 size, int x, int y, int z, int box)
+/* The sum of the nine values at x in the rows around y and z, the edge value repeated. */
+static inline float column_of(__global const float *in, int4 size, int x, int y, int z)
 {
     float sum = 0.0f;
-    for (int c = -box; c <= box; c++)
-        for (int b = -box; b <= box; b++)
-            for (int a = -box; a <= box; a++)
-                sum += in[row_of(size, y + b, z + c) + min(max(x + a, 0), size.x - 1)];
-    return box ? sum / 27.0f : sum;
+    for (int c = -1; c <= 1; c++)
+        for (int b = -1; b <= 1; b++)
+            sum += in[row_of(size, y + b, z + c) + min(max(x, 0), size.x - 1)];
+    return sum;
 }
 
-/* Copies, the edge value repeated; box 1: the mean of 27 voxels. */
-__kernel void nlm_pad(__global const float *in, __global float *out, int4 size, padded p, int box)
+#if ROW_FORM
+#define PIECE 256
+
+/* Means of the voxels of a row from `first` on. */
+static inline void means_of(__global const float *in, int4 size, int first, int y, int z, __global float *to)
+{
+    float column[PIECE + 16];
+    int count = min(PIECE, size.x - first);
+    column[7] = column_of(in, size, first - 1, y, z);
+    for (int x = 0; x < count + 1; x += 8) {
+        if (first + x + 8 <= size.x) {
+            float8 sum = 0.0f;
+            for (int c = -1; c <= 1; c++)
+                for (int b = -1; b <= 1; b++)
+                    sum += LOAD8(in + row_of(size, y + b, z + c) + first + x);
+            PUT8(sum, column + 8 + x);
+        } else
+            for (int k = 0; k < 8; k++)
+                column[8 + x + k] = column_of(in, size, first + x + k, y, z);
+    }
+    for (int x = 0; x < count; x += 8) {
+        float8 mean = (GET8(column + 7 + x) + GET8(column + 8 + x) + GET8(column + 9 + x)) * (MEANS / 27);
+        if (x + 8 <= count)
+            STORE8(mean, to + x);
+        else {
+            PUT8(mean, column);
+            for (int k = 0; k < count - x; k++)
+                to[x + k] = column[k];
+        }
+    }
+}
+#endif
+
+/* Copies, the edge value repeated; means 1: MEANS times those of 27 voxels. */
+__kernel void nlm_pad(__global const float *in, __global float *out, int4 size, padded p, int means)
 {
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= p.size.y || z >= p.size.z)
@@ -89,27 +122,29 @@ __kernel void nlm_pad(__global const float *in, __global float *out, int4 size, 
     int ay = min(max(y - p.margin.y, 0), size.y - 1), az = min(max(z - p.margin.z, 0), size.z - 1);
     __global float *to = out + z * p.size.w + y * p.size.x;
 #if ROW_FORM
-    /* Eight voxels at once where all that they read is inside. */
-    for (int x = 0, step; x < p.size.x; x += step) {
-        int ax = min(max(x - p.margin.x, 0), size.x - 1);
-        step = x - p.margin.x >= box && x - p.margin.x + 8 + box <= size.x ? 8 : 1;
-        if (step == 1) {
-            to[x] = x > p.margin.x + size.x ? to[x - 1] : repeated(in, size, ax, ay, az, box);
-            continue;
-        }
-        float8 sum = 0.0f;
-        for (int c = -box; c <= box; c++)
-            for (int b = -box; b <= box; b++) {
-                __global const float *row = in + row_of(size, ay + b, az + c) + ax;
-                for (int a = -box; a <= box; a++)
-                    sum += LOAD8(row + a);
-            }
-        STORE8(box ? sum / 27.0f : sum, to + x);
-    }
+    __global float *inner = to + p.margin.x;
+    __global const float *from = in + row_of(size, ay, az);
+    int done = 0;
+    if (means)
+        for (; done < size.x; done += PIECE)
+            means_of(in, size, done, ay, az, inner + done);
+    for (; done + 8 <= size.x; done += 8)
+        STORE8(LOAD8(from + done), inner + done);
+    for (; done < size.x; done++)
+        inner[done] = from[done];
+    for (int x = 0; x < p.margin.x; x++)
+        to[x] = inner[0];
+    for (int x = p.margin.x + size.x; x < p.size.x; x++)
+        to[x] = to[x - 1];
 #else
-    int x = get_global_id(0);
-    if (x < p.size.x)
-        to[x] = repeated(in, size, min(max(x - p.margin.x, 0), size.x - 1), ay, az, box);
+    int x = get_global_id(0), ax = min(max(x - p.margin.x, 0), size.x - 1);
+    if (x >= p.size.x)
+        return;
+    to[x] = in[row_of(size, ay, az) + ax];
+    if (means)
+        to[x] = (column_of(in, size, ax - 1, ay, az) + column_of(in, size, ax, ay, az) +
+                 column_of(in, size, ax + 1, ay, az)) *
+                (MEANS / 27);
 #endif
 }
 
@@ -170,16 +205,18 @@ __kernel void nlm_pad(__global const float *in, __global float *out, int4 size, 
             sum[r] += shared[r % ITEM_Y];                        \
     } while (0)
 
-/* (1 - q/8)^8; inside: weight.x, or FAR. */
+/* (1 - q/8)^8, or (1 - q)^2; inside: weight.x, or FAR. */
 static inline float weight_of(float inside, float distance)
 {
     float w = fmin(fmax(inside - distance, 0.0f), 1.0f);
+#if !GUIDED
     w *= w;
     w *= w;
+#endif
     return w * w;
 }
 
-/* weight.x - distance weight.y / sigma^2 is 1 - q/8. weight.z: 1 for Rician noise:
+/* weight.x - distance weight.y / sigma^2 is 1 - q/8, or 1 - q. weight.z: 1 for Rician noise:
  * squares are averaged. A sigma of 0: the voxel stays. */
 static inline float finished(float num, float den, float own, float sigma, float4 weight)
 {
@@ -286,7 +323,7 @@ KERNEL
 #if GUIDED
                         near_mean[k][j] = j < HIGH_Y - 1 ? near_mean[k][j + 1] : mean[corner + k * p.size.w];
                         d = own_mean[k][j] - near_mean[k][j];
-                        square[j] += MEANS * d * d;
+                        square[j] += d * d;
 #endif
                     }
                     ALONG_Y(float, square, along);
@@ -317,7 +354,8 @@ KERNEL
                         for (int i = 1 - PATCH; i <= PATCH; i++)
                             d += line[turn][r][lane + i];
 #endif
-                        bool there = y + ry + b >= 0 && y + ry + b < size.y && z + rz + c >= 0 && z + rz + c < size.z;
+                        bool there = y + ry + b >= 0 && y + ry + b < size.y &&
+                                     z + rz + c >= 0 && z + rz + c < size.z;
 #if SHARED
                         if (y + ry >= size.y || z + rz >= END_Z)
                             continue;
@@ -363,9 +401,9 @@ static inline float8 weights_of(float8 inside, float8 distance)
     w = w > 0.0f ? w : (float8)(0.0f);
 #if !GUIDED /* where it is 1 at most */
     w = w < 1.0f ? w : (float8)(1.0f);
+    w *= w;
+    w *= w;
 #endif
-    w *= w;
-    w *= w;
     return w * w;
 }
 
@@ -383,84 +421,94 @@ static inline float8 squares(float8 own, __global const float *other)
 }
 
 #if GUIDED && !SHARED
-/* Those of a ball of the largest search. */
-#define MOST_NEIGHBOURS 4945
+/* Voxels of a row that are made at a time. */
+#define CHUNK 256
 
-/* Of a row of voxels, those in rows inside the volume: how far they are in the padded images, and along x. */
-typedef struct neighbours {
-    int count;
-    int shift[MOST_NEIGHBOURS];
-    char along[MOST_NEIGHBOURS];
-} neighbours;
+/* What there is of the voxels of a row, and of what they are compared with: the images begin at the row's
+ * first. */
+typedef struct averages {
+    float num[CHUNK], den[CHUNK], scale[CHUNK];
+    __global const float *guide, *mean;
+} averages;
 
-static inline void list(neighbours *to, int y, int z, int4 size, int4 search, padded p)
+/* Adds to `count` voxels from `first` on of a row of n those of another row that are up to `span` away along
+ * it; the images begin there. The voxel itself is as any other: its weight is 1. */
+static inline __attribute__((always_inline)) void
+add_span(averages *to, int span, bool square, __global const float *value, __global const float *guide,
+         __global const float *mean, int first, int count, int n)
 {
-    to->count = 0;
-    for (int c = max(-search.z, -z); c <= min(search.z, size.z - 1 - z); c++)
-        for (int b = max(-search.y, -y); b <= min(search.y, size.y - 1 - y); b++) {
-            int span = span_of(search, search.x, b, c);
-            for (int a = -span; a <= span; a++)
-                if (a || b || c) {
-                    to->shift[to->count] = c * p.size.w + b * p.size.x + a;
-                    to->along[to->count++] = a;
-                }
+    for (int x = 0; x < count; x += 8) {
+        float8 own = LOAD8(to->guide + x), own_mean = LOAD8(to->mean + x), scale = GET8(to->scale + x);
+        float8 sum = GET8(to->num + x), all = GET8(to->den + x);
+        bool edge = first + x < span || first + x + 7 + span >= n;
+#pragma unroll
+        for (int a = -span; a <= span; a++) {
+            float8 d = own - LOAD8(guide + x + a), e = own_mean - LOAD8(mean + x + a);
+            float8 w = 1.0f - (d * d + e * e) * scale;
+            if (edge)
+                w = min(w, inside_row(first + x + a, n, (float4)(1.0f)));
+            w = w > 0.0f ? w : (float8)(0.0f);
+            w *= w;
+            float8 v = LOAD8(value + x + a);
+            sum += w * (square ? v * v : v);
+            all += w;
         }
-}
-
-/* Adds all neighbours of eight voxels from x on, of which the images begin at theirs; at an edge of the row some
- * are outside. */
-static inline void add_all(const neighbours *n, __global const float *value, __global const float *guide,
-                           __global const float *mean, float8 scale, int x, bool edge, bool square, int width,
-                           float4 weight, float8 *num, float8 *den)
-{
-    float8 own = LOAD8(guide), own_mean = LOAD8(mean), sum = *num, all = *den;
-    for (int k = 0; k < n->count; k++) {
-        int shift = n->shift[k];
-        float8 d = squares(own, guide + shift) + MEANS * squares(own_mean, mean + shift);
-        float8 w = weights_of(edge ? inside_row(x + n->along[k], width, weight) : (float8)(weight.x), d * scale);
-        float8 v = LOAD8(value + shift);
-        sum += w * (square ? v * v : v);
-        all += w;
+        PUT8(sum, to->num + x);
+        PUT8(all, to->den + x);
     }
-    *num = sum;
-    *den = all;
 }
 
-/* What a weight takes of the voxel itself stays in registers while its neighbours pass by. */
+/* The usual spans, whose loops are unrolled. */
+#define ADD_SPAN(square)                                                   \
+    do {                                                                   \
+        if (span == 3)                                                     \
+            add_span(&to, 3, square, from, like, like_mean, first, count, size.x);        \
+        else if (span == 2)                                                \
+            add_span(&to, 2, square, from, like, like_mean, first, count, size.x);        \
+        else if (span == 1)                                                \
+            add_span(&to, 1, square, from, like, like_mean, first, count, size.x);        \
+        else                                                               \
+            add_span(&to, span, square, from, like, like_mean, first, count, size.x);     \
+    } while (0)
+
+/* A row of voxels, row by row of the neighbours: few are read at a time, in the order in which they lie. */
+static inline void average_row(__global const float *value, __global const float *guide,
+                               __global const float *mean, __global const float *sigma,
+                               __global float *out, int y, int z, int4 size, padded p, int4 search,
+                               float4 weight)
+{
+    averages to;
+    for (int first = 0; first < size.x; first += CHUNK) {
+        int count = min(CHUNK, size.x - first), row = (z * size.y + y) * size.x + first;
+        __global const float *here = voxel_of(value, p, first, y, z);
+        to.guide = voxel_of(guide, p, first, y, z);
+        to.mean = voxel_of(mean, p, first, y, z);
+        for (int x = 0; x < (count + 7) / 8 * 8; x++) {
+            float s = x < count ? sigma[row + x] : 0.0f;
+            to.scale[x] = s > 0.0f ? weight.y / (s * s) : 0.0f;
+            to.num[x] = to.den[x] = 0.0f;
+        }
+        for (int c = max(-search.z, -z); c <= min(search.z, size.z - 1 - z); c++)
+            for (int b = max(-search.y, -y); b <= min(search.y, size.y - 1 - y); b++) {
+                int span = span_of(search, search.x, b, c), shift = c * p.size.w + b * p.size.x;
+                __global const float *from = here + shift, *like = to.guide + shift;
+                __global const float *like_mean = to.mean + shift;
+                if (weight.z > 0.0f)
+                    ADD_SPAN(true);
+                else
+                    ADD_SPAN(false);
+            }
+        for (int x = 0; x < count; x++)
+            out[row + x] = finished(to.num[x], to.den[x], here[x], sigma[row + x], weight);
+    }
+}
+
 KERNEL
 {
-    neighbours n;
-    bool inner = false;
     for (int r = 0; r < ROWS; r++) {
         int y = get_global_id(1) * ITEM_Y + r % ITEM_Y, z = get_global_id(2) * ITEM_Z + r / ITEM_Y;
-        if (y >= size.y || z >= size.z)
-            continue;
-        /* Rows whose neighbours are all inside have one list. */
-        bool before = inner;
-        inner = y >= search.y && y + search.y < size.y && z >= search.z && z + search.z < size.z;
-        if (!(inner && before))
-            list(&n, y, z, size, search, p);
-        int row = (z * size.y + y) * size.x;
-        for (int x = 0; x < size.x; x += 8) {
-            int count = min(8, size.x - x), at = voxel_of(value, p, x, y, z) - value;
-            float8 own = LOAD8(value + at), num = weight.z > 0.0f ? own * own : own, den = 1.0f;
-            float noise[8] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}, nums[8], dens[8], owns[8];
-            for (int l = 0; l < count; l++)
-                noise[l] = sigma[row + x + l];
-            float8 s = GET8(noise), scale = s > 0.0f ? weight.y / (s * s) : (float8)(0.0f);
-            bool edge = x < search.x || x + 7 + search.x >= size.x;
-            if (edge)
-                add_all(&n, value + at, guide + at, mean + at, scale, x, true, weight.z > 0.0f, size.x, weight, &num, &den);
-            else if (weight.z > 0.0f)
-                add_all(&n, value + at, guide + at, mean + at, scale, x, false, true, size.x, weight, &num, &den);
-            else
-                add_all(&n, value + at, guide + at, mean + at, scale, x, false, false, size.x, weight, &num, &den);
-            PUT8(num, nums);
-            PUT8(den, dens);
-            PUT8(own, owns);
-            for (int l = 0; l < count; l++)
-                out[row + x + l] = finished(nums[l], dens[l], owns[l], noise[l], weight);
-        }
+        if (y < size.y && z < size.z)
+            average_row(value, guide, mean, sigma, out, y, z, size, p, search, weight);
     }
 }
 #else
@@ -493,7 +541,7 @@ static inline void columns(chunk *k, int l, __global const float *guide, __globa
             int at = c * p.size.w + j * p.size.x + l;
             square[j] = squares(LOAD8(guide + at), guide + at + shift);
 #if GUIDED
-            square[j] += MEANS * squares(LOAD8(mean + at), mean + at + shift);
+            square[j] += squares(LOAD8(mean + at), mean + at + shift);
 #endif
         }
         ALONG_Y(float8, square, along);
@@ -622,7 +670,8 @@ KERNEL
             int i = (rz * size.y + ry) * size.x + x;
             __global const float *here = voxel_of(value, p, x, ry, rz);
             for (int l = 0; l < count; l++)
-                out[i + l] = finished(k.num[r][l + MOST_PATCH], k.den[r][l + MOST_PATCH], here[l], sigma[i + l], weight);
+                out[i + l] = finished(k.num[r][l + MOST_PATCH], k.den[r][l + MOST_PATCH], here[l],
+                                      sigma[i + l], weight);
         }
 #endif
     }

@@ -417,13 +417,34 @@ __kernel void redistance_reach(__global int *scratch, int at, int4 size, int4 sp
 
 /* ---- finish ------------------------------------------------------------- */
 
+/* The feet of voxels that gave points to some voxels around, by the last bits of the givers' places; a giver
+ * of -1: none. */
+#define FEET 512
+
+typedef struct feet {
+    int giver[FEET];
+    foot of[FEET];
+} feet;
+
+static inline foot *foot_of(feet *kept, __global const float *phi, __global const float *out, float4 point,
+                            int4 from, int4 size, float4 spacing)
+{
+    int slot = (from.x & 7) | (from.y & 7) << 3 | (from.z & 7) << 6, giver = index_of(from, size);
+    if (kept->giver[slot] != giver) {
+        kept->giver[slot] = giver;
+        foot_again(phi, out[giver], point, from, size, spacing, &kept->of[slot]);
+    }
+    return &kept->of[slot];
+}
+
 /* In the frame of the point (h along the normal, s across): where the level has
  * curvature c in the direction of s,
  *   distance = h + c s^2 / (2 (1 + h c)),
  * exact to third order in s. c is known at the voxel that gave the point, at
- * distance d from the level: 1 + h c = 1 + (h - d) c' there. */
+ * distance d from the level: 1 + h c = 1 + (h - d) c' there. kept: feet that are
+ * known; NULL: none. */
 static inline float finish_at(__global const float *phi, __global const float *out, float4 point, int4 at,
-                              int4 size, float4 spacing, float reach)
+                              int4 size, float4 spacing, float reach, feet *kept)
 {
     float side = value_at(phi, at, size, spacing) < 0.0f ? -1.0f : 1.0f;
     if (!is_point(point))
@@ -433,7 +454,10 @@ static inline float finish_at(__global const float *phi, __global const float *o
         return side * fmin(straight, reach);
     int4 from = giver_of(point);
     foot nearest;
-    foot_again(phi, out[index_of(from, size)], point, from, size, spacing, &nearest);
+    if (kept)
+        nearest = *foot_of(kept, phi, out, point, from, size, spacing);
+    else
+        foot_again(phi, out[index_of(from, size)], point, from, size, spacing, &nearest);
     shape s = nearest.s;
     float4 way = convert_float4(at - from) * spacing - nearest.shift;
     straight = length3(way);
@@ -454,11 +478,11 @@ static inline float finish_at(__global const float *phi, __global const float *o
 }
 
 static inline void finish(__global const float *phi, __global const float *points, __global float *out,
-                          int4 at, int4 size, float4 spacing, float reach)
+                          int4 at, int4 size, float4 spacing, float reach, feet *kept)
 {
     int i = index_of(at, size), n = size.x * size.y * size.z;
     if (isnan(out[i]))
-        out[i] = finish_at(phi, out, load_point(points, i, n), at, size, spacing, reach);
+        out[i] = finish_at(phi, out, load_point(points, i, n), at, size, spacing, reach, kept);
 }
 
 __kernel void redistance_finish(__global const float *phi, __global const float *points, int from,
@@ -467,16 +491,24 @@ __kernel void redistance_finish(__global const float *phi, __global const float 
     TAKE_GRID(on);
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x < size.x && y < size.y && z < size.z)
-        finish(phi, points + from, out, (int4)(x, y, z, 0), size, spacing, reach);
+        finish(phi, points + from, out, (int4)(x, y, z, 0), size, spacing, reach, 0);
 }
 
+/* An item covers rows that lie together, eight voxels of each at a time: most of their points are from the
+ * same voxels. */
 __kernel void redistance_finish_row(__global const float *phi, __global const float *points, int from,
                                     __global float *out, grid on, float reach)
 {
     TAKE_GRID(on);
-    int y = get_global_id(1), z = get_global_id(2);
-    if (y >= size.y || z >= size.z)
+    int y0 = get_global_id(1) * ITEM_Y, z0 = get_global_id(2) * ITEM_Z;
+    feet kept;
+    if (y0 >= size.y || z0 >= size.z)
         return;
-    for (int x = 0; x < size.x; x++)
-        finish(phi, points + from, out, (int4)(x, y, z, 0), size, spacing, reach);
+    for (int k = 0; k < FEET; k++)
+        kept.giver[k] = -1;
+    for (int x0 = 0; x0 < size.x; x0 += 8)
+        for (int z = z0; z < min(z0 + ITEM_Z, size.z); z++)
+            for (int y = y0; y < min(y0 + ITEM_Y, size.y); y++)
+                for (int x = x0; x < min(x0 + 8, size.x); x++)
+                    finish(phi, points + from, out, (int4)(x, y, z, 0), size, spacing, reach, &kept);
 }

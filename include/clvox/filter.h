@@ -72,9 +72,9 @@ typedef struct clvox_nlm_options {
     clvox_noise noise;
     double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
     double strength; /* 1: as the noise requires */
-    int patch;       /* radius of the patches: 1 or 2 voxels */
+    int patch;       /* single: radius of the patches, 1 or 2 voxels */
     int search;      /* radius of the ball that is searched, and half a voxel: 1 to 10 voxels */
-    int single;      /* 1: first pass only */
+    int single;      /* 1: without a guide, by patches */
     int local;       /* 1: the noise varies over the volume and is measured around each voxel (sigma -1);
                         0: it is measured so where it is found to vary */
     const clvox_volume *noise_map; /* standard deviation of the noise in each voxel, one frame on the volume's
@@ -95,21 +95,20 @@ CLVOX_API void clvox_nlm_defaults(clvox_nlm_options *options);
 /* The options by name (clvox/options.h). Static. */
 CLVOX_API const clvox_option_table *clvox_nlm_table(void);
 
-/* Non-local means: a voxel becomes the mean of those around it by weights exp(-q), q =
- * (D - 2 sigma^2) / (0.78 strength sigma^2), at least 0, D the mean squared difference of the
- * patches around both (Buades et al. 2005); and then again by q = (d^2 + 3 m^2) / (1.3 strength
- * sigma^2), d and m the differences of the first result and of its mean over 27 voxels (Manjon
- * et al. 2012). The first of the two searches a voxel less far, at least one. In the weights sigma is the
- * noise multiplied by the ratio of the median difference between neighbours to the one that noise alone
- * would cause, 1.2 at most, because patches of one tissue differ by fine anatomy, too, and of magnitude
- * images narrower where there is little signal.
- * Frames are taken one by one; joint: they share their weights, where all have finite values: q is the
- * mean over the n frames of what it is in each, in the first pass times n^0.75. Voxels outside the
- * mask (above 0, on the volume's grid; NULL: everywhere) stay and serve as neighbours; so do
- * values that are not finite, which count for others as the mean of those around them. options
- * NULL: the defaults; report may be NULL. CLVOX_ERROR_ARGUMENT for labels, options out of range
- * or a mask or a noise map on another grid, _DATA where no noise can be measured or no voxel
- * counts; and as filters do. */
+/* Non-local means: a voxel becomes the mean of those around it by weights (1 - q)^2, 0 from q = 1 on: q =
+ * (d^2 + 3 m^2) / (4.2 strength sigma^2), d and m the differences of a guide and of its mean over 27 voxels
+ * (Manjon et al. 2012). The guide is the image without the coefficients of the cosine transform of sliding
+ * cubes of 4^3 voxels that are within 2.6 sigma times the root of strength. single: without a guide, by
+ * weights exp(-q), q = (D - 2 sigma^2) / (0.78 strength sigma^2), at least 0, D the mean squared difference
+ * of the patches around both (Buades et al. 2005). Sigma is the noise multiplied by the ratio of the median
+ * difference between neighbours to the one that noise alone would cause, 1.2 at most, because patches of one
+ * tissue differ by fine anatomy, too, and of magnitude images narrower where there is little signal. Frames
+ * are taken one by one; joint: they share their weights, where all have finite values: q is the sum over the
+ * n frames of what it is in each, over n^0.7 (single: the mean, times n^0.75). Voxels outside the mask
+ * (above 0, on the volume's grid; NULL: everywhere) stay and serve as neighbours; so do values that are not
+ * finite, which count for others as the mean of those around them. options NULL: the defaults; report may be
+ * NULL. CLVOX_ERROR_ARGUMENT for labels, options out of range or a mask or a noise map on another grid,
+ * _DATA where no noise can be measured or no voxel counts; and as filters do. */
 CLVOX_API int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
                                const clvox_nlm_options *options, clvox_volume **out, clvox_nlm_report *report);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "image/noise.h"
+#include "op/image/dct.h"
 #include "op/image/nlm.h"
 #include "runtime/device/host.h"
 #include "runtime/device/watch.h"
@@ -18,6 +19,14 @@ static const char *idle_local(const clv_option *row, const void *values, const c
     (void)row;
     (void)text;
     return o->local && o->sigma > 0 ? "with --noise SD" : NULL;
+}
+
+static const char *idle_patch(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_nlm_options *o = values;
+    (void)row;
+    (void)text;
+    return o->single ? NULL : "without --single";
 }
 
 static const clv_option rows[] = {
@@ -33,7 +42,8 @@ static const clv_option rows[] = {
      FIELD(patch),
      .least = 1,
      .most = CLV_NLM_MAX_PATCH,
-     .help = "radius of the patches, voxels"},
+     .help = "with --single: radius of the patches, voxels",
+     .idle = idle_patch},
     {.name = "search",
      .type = CLVOX_OPTION_INTEGER,
      FIELD(search),
@@ -49,7 +59,10 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_FLAG,
      FIELD(joint),
      .help = "4-D: all frames are alike in the same places, and share their weights"},
-    {.name = "single", .type = CLVOX_OPTION_FLAG, FIELD(single), .help = "first pass only"},
+    {.name = "single",
+     .type = CLVOX_OPTION_FLAG,
+     FIELD(single),
+     .help = "compare patches of the image itself instead of a guide"},
 };
 
 void clvox_nlm_defaults(clvox_nlm_options *o)
@@ -93,18 +106,14 @@ typedef struct nlm {
 } nlm;
 
 /* On phantoms, of SNR 5 to 30. */
-static const float PATCHES = 0.78f, GUIDED = 1.3f;
+static const float PATCHES = 0.78f, GUIDED = 4.2f;
+/* Coefficients within this times the noise are noise. */
+static const double CUT = 2.6;
 /* Where voxels of one tissue differ by more than this times the noise, they differ by anatomy to be kept. */
 static const double MOST_TEXTURE = 1.2;
-/* Frames together: differences of patches are averages over more values, and can be taken more strictly. */
-static const float STRICTER = -0.75f;
-
-/* The radius of the search: the first of two passes looks less far, as it tells less well which voxels are
- * alike. */
-static int search_of(const clvox_nlm_options *o, bool first)
-{
-    return first && !o->single && o->search > 1 ? o->search - 1 : o->search;
-}
+/* Frames together: the mean of their differences of patches, over more values, can be taken more strictly,
+ * and the sum of those of voxels not as strictly as one frame's. */
+static const float STRICTER = -0.75f, LOOSER = 0.7f;
 
 /* The mean of the finite values around a voxel and there; 0 where there is none. */
 static double around(const nlm *r, const float *v, size_t i)
@@ -165,22 +174,28 @@ end:
  * and by what fine anatomy adds, voxels of one tissue differ. */
 static void prepare(nlm *r, const float *v, clvox_nlm_report *report)
 {
+    float least = INFINITY, most = 0;
+    size_t count = 0;
     for (size_t i = 0; i < r->voxels; i++)
         r->filled[i] = isfinite(v[i]) ? v[i] : (float)around(r, v, i);
     for (size_t i = 0; i < r->voxels; i++) {
-        const double sigma = (double)r->sigma[i];
+        const float sigma = r->sigma[i];
         const bool in = isfinite(v[i]) && (!r->mask || r->mask[i] > 0) && (!r->inside || r->inside[i]) &&
                         sigma > 0 && isfinite(sigma);
-        r->sigma[i] = in ? r->sigma[i] : 0;
-        r->deviation[i] = in ? (float)(sigma * r->texture) : 0;
-        if (!in)
-            continue;
-        if (r->rician)
-            r->deviation[i] *= (float)clv_magnitudes_deviation(&r->magnitudes, around(r, r->filled, i) / sigma);
-        report->sigma[0] = report->voxels ? fmin(report->sigma[0], sigma) : sigma;
-        report->sigma[1] = fmax(report->sigma[1], sigma);
-        report->voxels++;
+        r->sigma[i] = in ? sigma : 0;
+        r->deviation[i] = in ? (float)((double)sigma * r->texture) : 0;
+        least = in && sigma < least ? sigma : least;
+        most = in && sigma > most ? sigma : most;
+        count += in;
     }
+    for (size_t i = 0; r->rician && i < r->voxels; i++)
+        if (r->sigma[i] > 0)
+            r->deviation[i] *= (float)clv_magnitudes_deviation(&r->magnitudes,
+                                                               around(r, r->filled, i) / (double)r->sigma[i]);
+    if (count)
+        report->sigma[0] = report->voxels ? fmin(report->sigma[0], (double)least) : (double)least;
+    report->sigma[1] = fmax(report->sigma[1], (double)most);
+    report->voxels += count;
 }
 
 /* Where the noise of all frames is known. */
@@ -193,54 +208,58 @@ static void choose(nlm *r, const clvox_volume *volume)
     }
 }
 
-/* A frame and its noise to the device, padded. */
+static const clv_buffer *plain_of(const struct buffers *own)
+{
+    return own->mean ? own->mean : own->frame;
+}
+
+/* A frame and its noise to the device: as it is where the local means will be, and padded. */
 static int upload(nlm *r, const struct buffers *to)
 {
     int status = CLVOX_OK;
-    const clv_image image = clv_image_of(to->frame, r->size, NULL, 1);
-    CLV_TRY(clv_buffer_write(r->ctx, to->frame, 0, r->filled, r->voxels * sizeof(float)));
+    const clv_image image = clv_image_of(plain_of(to), r->size, NULL, 1);
+    CLV_TRY(clv_buffer_write(r->ctx, image.buffer, 0, r->filled, r->voxels * sizeof(float)));
     CLV_TRY(clv_buffer_write(r->ctx, to->sigmas, 0, r->deviation, r->voxels * sizeof(float)));
     CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, false, to->value));
 end:
     return status;
 }
 
-/* What the first pass gave, as the second compares it. */
+/* What has little noise, and its means. */
 static int guide(nlm *r, const struct buffers *own)
 {
     int status = CLVOX_OK;
+    const clv_image plain = clv_image_of(plain_of(own), r->size, NULL, 1);
     const clv_image image = clv_image_of(own->frame, r->size, NULL, 1);
+    const double cut = CUT * sqrt(r->options->strength);
+    CLV_TRY(clv_dct_denoise(r->ctx, &plain, own->sigmas, (float)cut, own->frame));
     CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, false, own->guide));
     CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, true, own->mean));
 end:
     return status;
 }
 
-/* By patches, then by what that gave: it has little noise left, and tells better which voxels are alike. */
-static int denoise(nlm *r, int frame, int frames)
+/* By what the transform of small cubes left, which has little noise and tells best which voxels are alike;
+ * or by patches. */
+static int denoise(nlm *r)
 {
     int status = CLVOX_OK;
     const clvox_nlm_options *o = r->options;
     const struct buffers *own = r->own;
     const clv_image image = clv_image_of(own->frame, r->size, NULL, 1);
-    const float strength = (float)o->strength;
     clv_nlm_means_args args = {.padding = r->padding,
                                .value = own->value,
                                .patch = o->patch,
-                               .search = search_of(o, true),
-                               .strength = PATCHES * strength,
+                               .search = o->search,
+                               .strength = PATCHES * (float)o->strength,
                                .rician = r->rician,
                                .sigma = own->sigmas};
-    CLV_TRY(clv_nlm_means(r->ctx, &image, &args, own->frame));
     if (!o->single) {
-        CLV_TRY(clv_watch_told(r->ctx, (frame + .5) / frames));
-        CLV_TRY(guide(r, own));
-        args.search = search_of(o, false);
         args.guide = own->guide;
         args.mean = own->mean;
-        args.strength = GUIDED * strength;
-        CLV_TRY(clv_nlm_means(r->ctx, &image, &args, own->frame));
+        args.strength = GUIDED * (float)o->strength;
     }
+    CLV_TRY(clv_nlm_means(r->ctx, &image, &args, own->frame));
 end:
     return status;
 }
@@ -251,28 +270,24 @@ static int denoise_together(nlm *r)
     int status = CLVOX_OK;
     const clvox_nlm_options *o = r->options;
     const clv_image image = clv_image_of(r->own[0].frame, r->size, NULL, 1);
-    const int passes = o->single ? 1 : 2;
-    clv_nlm_joint_args args = {.padding = r->padding,
-                               .frame = r->shared,
-                               .frames = r->together,
-                               .patch = o->patch,
-                               .rician = r->rician,
-                               .total = r->total,
-                               .weights = r->weights,
-                               .weights_bytes = clv_nlm_weights_bytes(r->ctx, r->size, o->search)};
-    for (int pass = 0; pass < passes; pass++) {
-        args.guided = pass;
-        args.search = search_of(o, pass == 0);
-        const float frames = (float)r->together; /* the second pass compares their mean as one frame's */
-        args.strength = (pass ? GUIDED * frames : PATCHES * powf(frames, STRICTER)) * (float)o->strength;
-        const int steps = clv_nlm_joint_steps(&image, &args);
-        CLV_TRY(steps);
-        for (int k = 0; k < steps; k++) {
-            CLV_TRY(clv_nlm_joint_step(r->ctx, &image, &args, k));
-            CLV_TRY(clv_watch_told(r->ctx, (pass + (k + 1.) / steps) / passes));
-        }
-        for (int f = 0; f < r->together && pass + 1 < passes; f++)
-            CLV_TRY(guide(r, &r->own[f]));
+    const float strength = (float)o->strength, frames = (float)r->together;
+    const clv_nlm_joint_args args = {.padding = r->padding,
+                                     .frame = r->shared,
+                                     .frames = r->together,
+                                     .guided = !o->single,
+                                     .patch = o->patch,
+                                     .search = o->search,
+                                     .strength = o->single ? PATCHES * powf(frames, STRICTER) * strength
+                                                           : GUIDED * powf(frames, LOOSER) * strength,
+                                     .rician = r->rician,
+                                     .total = r->total,
+                                     .weights = r->weights,
+                                     .weights_bytes = clv_nlm_weights_bytes(r->ctx, r->size, o->search)};
+    const int steps = clv_nlm_joint_steps(&image, &args);
+    CLV_TRY(steps);
+    for (int k = 0; k < steps; k++) {
+        CLV_TRY(clv_nlm_joint_step(r->ctx, &image, &args, k));
+        CLV_TRY(clv_watch_told(r->ctx, (k + 1.) / steps));
     }
 end:
     return status;
@@ -304,9 +319,11 @@ static int frames(nlm *r, const clvox_volume *volume, clvox_volume *made, clvox_
         CLV_TRY(measure(r, in));
         prepare(r, in, report);
         CLV_TRY(upload(r, own));
+        if (!r->options->single)
+            CLV_TRY(guide(r, own));
         if (r->together > 1)
             continue;
-        CLV_TRY(denoise(r, f, volume->frames));
+        CLV_TRY(denoise(r));
         CLV_TRY(download(r, own, in, r->sigma, made->data + (size_t)f * r->voxels));
         CLV_TRY(clv_watch_told(r->ctx, (f + 1.) / volume->frames));
     }

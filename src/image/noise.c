@@ -158,21 +158,26 @@ static void look(const image *g, const int x[3], places *p)
     if (corners < 2 || !(square > 0) || !(unit > 0))
         return;
     p->difference[p->count] = (float)(sqrt(own) / unit);
-    p->rest[p->count] = corners > 2 ? (float)(fmax(0, square - own) / (corners - 2) / (unit * unit)) : 0;
+    p->rest[p->count] =
+        corners > 2 ? (float)((square > own ? square - own : 0) / (corners - 2) / (unit * unit)) : 0;
     p->mean[p->count++] = (float)(mean / unit);
 }
 
 /* Every `stride`th cube of a box of them. */
 static void collect(const image *g, const int begin[3], const int end[3], size_t stride, places *p)
 {
-    size_t turn = 0;
-    int x[3];
+    size_t wide[3], cubes = 1;
+    for (int a = 0; a < 3; a++) {
+        wide[a] = end[a] > begin[a] ? (size_t)(end[a] - begin[a]) : 0;
+        cubes *= wide[a];
+    }
     p->count = 0;
-    for (x[2] = begin[2]; x[2] < end[2]; x[2]++)
-        for (x[1] = begin[1]; x[1] < end[1]; x[1]++)
-            for (x[0] = begin[0]; x[0] < end[0]; x[0]++)
-                if (turn++ % stride == 0 && p->count < p->most)
-                    look(g, x, p);
+    for (size_t i = 0; i < cubes && p->count < p->most; i += stride) {
+        const size_t row = i / wide[0];
+        const int x[3] = {begin[0] + (int)(i % wide[0]), begin[1] + (int)(row % wide[1]),
+                          begin[2] + (int)(row / wide[1])};
+        look(g, x, p);
+    }
 }
 
 /* The standard deviation by the median of the differences, each over what it is for noise 1 where the mean is
@@ -217,7 +222,8 @@ static double settle(const image *g, places *p, size_t *count, double *rough)
     return sigma;
 }
 
-/* Places all over the image, about MOST_PLACES: an odd stride along the cells as they lie meets all columns. */
+/* Places all over the image, about MOST_PLACES: an odd stride along the cells as they lie meets all columns.
+ * */
 static void collect_all_over(const image *g, places *p)
 {
     static const int begin[3] = {0, 0, 0};

@@ -133,13 +133,12 @@ static int within(int search)
     return search * (search + 1);
 }
 
-/* (1 - q/8) = x - D y / sigma^2, D a sum over patches, and over frames. */
+/* 1 - q/8, guided: 1 - q, is x - D y / sigma^2, D a sum over patches, and over frames. */
 static void scales(bool guided, int patch, int frames, float strength, float *x, float *y)
 {
     const int side = 2 * patch + 1;
-    const float values = guided ? 1 : (float)(side * side * side * frames);
     *x = guided ? 1 : 1 + 2 / (8 * strength);
-    *y = 1 / (8 * strength * values);
+    *y = guided ? 1 / strength : 1 / (8 * strength * (float)(side * side * side * frames));
 }
 
 int clv_nlm_means(clvox_context *ctx, const clv_image *grid, const clv_nlm_means_args *args, clv_buffer *out)

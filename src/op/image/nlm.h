@@ -14,8 +14,8 @@ typedef struct clv_nlm_padding {
 /* For neighbours up to `search` voxels away. */
 clv_nlm_padding clv_nlm_padding_of(const int size[3], int search);
 size_t clv_nlm_padded_bytes(const clv_nlm_padding *padding);
-/* The image padded, the edge value repeated; with means, that of the 3^3 voxels
- * around each instead. Of clv_nlm_padded_bytes. */
+/* The image padded, the edge value repeated; with means, the root of 3 times that of
+ * the 3^3 voxels around each instead. Of clv_nlm_padded_bytes. */
 int clv_nlm_pad(clvox_context *ctx, const clv_image *in, const clv_nlm_padding *padding, bool means,
                 clv_buffer *out);
 
@@ -23,12 +23,13 @@ typedef struct clv_nlm_means_args {
     clv_nlm_padding padding;
     const clv_buffer *value; /* padded: what is averaged */
     const clv_buffer *guide; /* padded: compared voxel by voxel, with */
-    const clv_buffer *mean;  /* its padded means; NULL, both: patches of value are compared */
+    const clv_buffer *mean;  /* its padded means, of clv_nlm_pad; NULL, both: patches of value are compared */
     int patch;               /* their radius, 1 to CLV_NLM_MAX_PATCH */
     int search;              /* radius of the ball of neighbours, in voxels: those within search + 1/2 */
-    float strength;          /* of a weight exp(-q): q = (D - 2 sigma^2) / (strength sigma^2), at least 0, D the
-                                mean squared difference of patches; guided: q = (d^2 + 3 m^2) / (strength
-                                sigma^2), d and m the differences of guide and mean */
+    float strength;          /* of a weight exp(-q): q = (D - 2 sigma^2) / (strength sigma^2), at least 0, D
+                                the mean squared difference of patches; guided: of (1 - q)^2, 0 from q = 1
+                                on: q = (d^2 + 3 m^2) / (strength sigma^2), d and m the differences of guide
+                                and mean */
     bool rician;             /* squares are averaged; the root of their mean is larger than the signal */
     const clv_buffer *sigma; /* standard deviation of the noise in each voxel; 0: it stays */
 } clv_nlm_means_args;

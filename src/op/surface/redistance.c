@@ -6,20 +6,28 @@
 /* Points hold whole numbers below 2^24 in units of 1/8192 voxel, one an axis. */
 enum { LONGEST_AXIS = 2040, POINT_BYTES = 12, RUN = CLV_POINT_RUN, MARGIN = 2 };
 
-/* listed: bytes for each work-item of the list of a work-group. */
-#define VARIANTS(role, listed)                                                                               \
-    static const clv_variant role##_variants[] = {                                                           \
-        {.name = "item", .function = "redistance_" #role, .defines = CLV_CLOSEST_POINTS,                     \
-         .devices = CLV_ON_GPU, .cell_bytes = (listed), .fixed_bytes = (listed),                             \
-         .tiles = {{32, 4, 2, 1}, {1, 1, 1, 1}}},                                                            \
-        {.name = "row", .function = "redistance_" #role "_row", .defines = CLV_CLOSEST_POINTS,               \
-         .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                               \
-    };                                                                                                       \
-    const clv_entry clv_entry_redistance_##role = {"surface/redistance", "redistance_" #role,                \
-                                                     role##_variants, 2, NULL}
+/* listed: bytes for each work-item of the list of a work-group. rows: of an item along y and z. */
+#define VARIANTS(role, listed, rows)                                                          \
+    static const clv_variant role##_variants[] = {                                            \
+        {.name = "item",                                                                      \
+         .function = "redistance_" #role,                                                     \
+         .defines = CLV_CLOSEST_POINTS,                                                       \
+         .devices = CLV_ON_GPU,                                                               \
+         .cell_bytes = (listed),                                                              \
+         .fixed_bytes = (listed),                                                             \
+         .tiles = {{32, 4, 2, 1}, {1, 1, 1, 1}}},                                             \
+        {.name = "row",                                                                       \
+         .function = "redistance_" #role "_row",                                              \
+         .defines = CLV_CLOSEST_POINTS,                                                       \
+         .item = {CLV_WHOLE, rows, rows},                                                     \
+         .devices = CLV_ON_CPU,                                                               \
+         .tiles = {{1, 1, 1, 1}}},                                                            \
+    };                                                                                        \
+    const clv_entry clv_entry_redistance_##role = {"surface/redistance", "redistance_" #role, \
+                                                   role##_variants, 2, NULL}
 
-VARIANTS(near, 4);
-VARIANTS(seed, 4);
+VARIANTS(near, 4, 1);
+VARIANTS(seed, 4, 1);
 static const clv_variant jump_variants[] = {
     {.name = "four", .function = "redistance_jump_shared", .defines = CLV_CLOSEST_POINTS, .item = {1, 4, 1},
      .devices = CLV_ON_GPU, .tiles = {{32, 1, 4, 1}, {32, 2, 2, 1}}},
@@ -29,7 +37,7 @@ static const clv_variant jump_variants[] = {
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_redistance_jump = {"surface/redistance", "redistance_jump", jump_variants, 3, NULL};
-VARIANTS(finish, 0);
+VARIANTS(finish, 0, 8);
 static const clv_variant reach_variants[] = {
     {.name = "item", .function = "redistance_reach", .defines = CLV_CLOSEST_POINTS, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},

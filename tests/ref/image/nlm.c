@@ -14,7 +14,8 @@ static double at(const float *v, const int *n, const int x[3])
     return (double)v[(clamp(x[2], n[2]) * n[1] + clamp(x[1], n[1])) * n[0] + clamp(x[0], n[0])];
 }
 
-/* Sum over a patch of the squared differences, or of the differences themselves of the boxes around two voxels. */
+/* Sum over a patch of the squared differences, or of the differences themselves of the boxes around two
+ * voxels. */
 static double box(const float *v, const int *n, const int x[3], const int y[3], int radius, bool squared)
 {
     double sum = 0;
@@ -52,6 +53,8 @@ static double weight(const ref_nlm *r, int frames, const int x[3], const int y[3
     double q = 0;
     for (int f = 0; f < frames; f++)
         q += unlike(&r[f], x, y) / (r->guide ? 1 : frames);
+    if (r->guide)
+        return q >= 1 ? 0 : (1 - q) * (1 - q);
     return q >= 8 ? 0 : pow(1 - fmax(q, 0) / 8, 8);
 }
 
