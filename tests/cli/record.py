@@ -72,7 +72,8 @@ def inconsistencies(record):
             if row["ceiling"] not in rates:
                 yield f"{row['name']}: there is no ceiling {row['ceiling']}"
                 continue
-            amount = row["bytes" if row["ceiling"].startswith("copy") else "operations"]
+            copied, read = row["ceiling"].startswith("copy"), row["ceiling"].startswith("reads")
+            amount = row["bytes" if copied else "reads" if read else "operations"]
             if abs(amount / row["seconds"] / rates[row["ceiling"]] / row["share"] - 1) > 1e-6:
                 yield f"{row['name']}: a share of {row['share']} does not follow from its time"
 
