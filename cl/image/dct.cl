@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Denoises by the discrete cosine transform of sliding cubes of 4^3 voxels: coefficients within `threshold`
  * times the noise are left out, and a voxel becomes the mean of the 64 cubes that hold it (Yaroslavsky 1996;
- * of volumes: Manjon et al. 2012). The edge value is repeated beyond the border.  A cube is a block of a
- * plane, two-dimensional, transformed once for the four cubes of a march that hold it, along the third axis:
- * the row form (eight cubes side by side) marches along y, the block form along z. As the inverse is linear,
- * the planes of the four cubes are added up before they are transformed back. */
+ * of volumes: Manjon et al. 2012). The edge value is repeated beyond the border.
+ *
+ * A plane's block of 4x4 is transformed once for the four cubes of a march that hold it, then each cube
+ * along the third axis: the row form (eight cubes side by side) marches along y, the block form along z. As
+ * the inverse is linear, what four cubes give a plane is added up before it is transformed back. */
 #include "common/field_row.clh"
 
 #if ROW_FORM
@@ -25,8 +26,8 @@ static inline float beyond(float v, float least)
 #define COLUMNS _Pragma("unroll")
 #endif
 
-/* The orthonormal transform of four values is HALF times the even ones of what forward4 makes and ODD times
- * the odd ones: ODD / HALF is the root of 2 times the cosine of pi/8. TAN is the tangent of pi/8. */
+/* The orthonormal transform of four values is half the even ones of what forward4 makes and ODD times the odd
+ * ones: 2 ODD is the root of 2 times the cosine of pi/8. TAN is the tangent of pi/8. */
 #define ODD 0.65328148f
 #define TAN 0.41421356f
 #define ODD_SQUARED_BY_QUARTER 1.70710678f

@@ -222,8 +222,8 @@ static double settle(const image *g, places *p, size_t *count, double *rough)
     return sigma;
 }
 
-/* Places all over the image, about MOST_PLACES: an odd stride along the cells as they lie meets all columns.
- * */
+/* Places all over the image, about MOST_PLACES: an odd stride along the cells as they lie meets all
+ * columns. */
 static void collect_all_over(const image *g, places *p)
 {
     static const int begin[3] = {0, 0, 0};
