@@ -189,7 +189,7 @@ CLVOX_API const clvox_option_table *clvox_register_table(void);
 /* A deformation model in words. */
 typedef struct clvox_deform_text {
     const char *name;  /* "syn"; static */
-    int gives_inverse; /* 1: the result has inverse_warp without being asked for it */
+    int gives_inverse; /* 1: the inverse is part of the model; the result has it where options.inverse asks */
     unsigned presets;  /* 1u << clvox_preset for each that it has; for any other it uses the default */
 } clvox_deform_text;
 

@@ -113,7 +113,8 @@ static const char *of_inverse(const clv_option *row, const void *values, const c
 {
     const clvox_register_options *o = values;
     const clv_model *m = clv_model_find(o->deform);
-    return m && m->gives_inverse ? with_model(m, ", which always gives it") : of_deformation(row, values, text);
+    return m && m->gives_inverse ? with_model(m, ", whose inverse the command always writes")
+                                 : of_deformation(row, values, text);
 }
 
 /* ---- what is more than a value ------------------------------------------ */

@@ -19,6 +19,7 @@ exists r.json; exists r.png; exists log/r.json
 says 'fixed .*37 x 33 x 29'; says 'needed'; says 'level 1'; says 'level 3, iteration'
 prints 'correlation'; prints 'Jacobian'; prints 'folded voxels *0 of'; prints 'inverse consistency'
 prints 'seconds'; prints 'peak device memory'; prints '^lncc'
+says '--inverse has no effect with --deform syn, whose inverse the command always writes'
 json r.json 'j["verb"] == "register" and len(j["inputs"]) >= 3 and len(j["outputs"]) == 6'
 json r.json 'j["result"]["jacobian"]["folded"] == 0 and j["result"]["metric_after"] > j["result"]["metric_linear"] + 0.02'
 json r.json 'j["options"]["shrink"] == [4, 2, 1] and j["plan"]["device_bytes"] > 0 and len(j["trace"]) > 3'
