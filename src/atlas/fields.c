@@ -202,8 +202,8 @@ void clv_atlas_fields_no_more(clv_atlas_run *a, int device)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* With the lock held. */
-static int to_memory(clv_atlas_run *a, clv_atlas_fields *f)
+/* From the device to host memory or the store. With the lock held. */
+static int to_kept(clv_atlas_run *a, clv_atlas_fields *f)
 {
     int status = CLVOX_OK;
     float *values = clv_large(bytes_of(a));
@@ -229,7 +229,7 @@ int clv_atlas_fields_leave(clv_atlas_run *a, int device)
     for (int i = 0; i < a->count && status >= 0; i++) {
         clv_atlas_fields *f = &a->s[i].fields;
         if (f->buffer[0] && f->device == device) {
-            status = to_memory(a, f);
+            status = to_kept(a, f);
             left++;
         }
     }
