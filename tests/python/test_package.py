@@ -366,6 +366,11 @@ def population():
     few = dict(linear="rigid", deform="greedy", shrink=(2,), iterations=(3,), rounds=1, linear_rounds=1)
     two = clvox.atlas(images, further=[images], channel_weights=(1, 0), average="trimmed", **few)
     assert equal(two.average, "a/template.nii.gz") and len(two.further) == 1 and equal(two.further[0], "a/template.nii.gz")
+    shared = clvox.atlas(images, average="trimmed", context=clvox.Contexts(",".join([os.environ.get("CLVOX_DEVICE", "0")] * 2), threads=1),
+                         device_memory=1 << 30, **few)
+    assert equal(shared.average, "a/template.nii.gz") and equal(shared.maps[0].warp, "a/p_fixed_warp.nii.gz")
+    assert len(clvox.Contexts(at_once=3)) == 3 and shared.resident == 2
+    refused(["none-such"], clvox.Contexts, "0,none-such")
     begun = clvox.atlas(images, start=images[0], further=[images[::-1]], further_start=[images[0]], linear="none", deform="none")
     assert np.array_equal(begun.further[0].data, clvox.read(images[0]).data)
     refused(["2 images in further_start", "1 further"], clvox.atlas, images, further=[images], further_start=[None, images[0]])
@@ -482,7 +487,8 @@ def regression():
     assert len(found) == 2 and equal(found[0].average, "g/template_3.nii.gz") and equal(found[1].average, "g/template_8.nii.gz")
     assert not np.array_equal(found[0].average.data, found[1].average.data) and told[-1].fraction == 1
     assert equal(found[1].maps[2].warp, "g/g2_8_warp.nii.gz") and found[0].maps[2].share == 0 < found[0].maps[0].share
-    copies = clvox.atlas_regression(images, (2, 5, 9), [3], 1.5, further=[images], channel_weights=np.array([1, 0]), **few)
+    copies = clvox.atlas_regression(images, (2, 5, 9), [3], 1.5, further=[images], channel_weights=np.array([1, 0]),
+                                    context=clvox.Contexts(at_once=2), **few)
     assert equal(copies[0].average, "g/template_3.nii.gz") and equal(copies[0].further[0], "g/template_3.nii.gz")
     refused(["2 values", "3 images"], clvox.atlas_regression, images, (1, 2), [3], 1)
     refused(["bandwidth"], clvox.atlas_regression, images, (1, 2, 3), [3], 0)

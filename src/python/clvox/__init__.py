@@ -10,7 +10,7 @@ millimetres, coordinates RAS. Options are those of the command `clvox`, with _ f
 goes wrong is a clvox.Error with the library's sentence. clvox.ants has the names of ANTsPy."""
 from . import filter, phantom, surface, tensor  # pylint: disable=redefined-builtin
 from ._abi import VERSION as __version__
-from ._library import Context, Error, Step, devices, options, use
+from ._library import Context, Contexts, Error, Step, devices, options, use
 from .benchmark import bench
 from .registration import Registration, register
 from .report import Report
@@ -22,7 +22,7 @@ from .template import Atlas, atlas, atlas_regression
 from .transform import apply, apply_points, compose, inverse, invert, jacobian, read_affine, write_affine
 from .volume import Volume, read
 
-__all__ = ["Atlas", "Cloud", "Context", "Curves", "Error", "Registration", "Report", "Step", "Surface", "Volume", "apply",
+__all__ = ["Atlas", "Cloud", "Context", "Contexts", "Curves", "Error", "Registration", "Report", "Step", "Surface", "Volume", "apply",
            "apply_points", "atlas", "atlas_regression", "bench", "compare", "compare_labels", "compare_shapes", "compose", "devices",
            "entropy", "filter", "inverse", "invert", "jacobian", "options", "phantom", "read", "read_affine", "read_curves",
            "register", "register_series", "stats", "surface", "tensor", "use", "write_affine"]

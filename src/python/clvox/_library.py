@@ -151,6 +151,24 @@ class Context:
         return found.value
 
 
+class Contexts:
+    """Several devices in use for one atlas(), or one device several times. device: as of the command's --device: "gpu:all",
+    "0,1", "0,0". at_once: contexts on each device; None: 2 on a GPU with 16 GB or more, else 1. threads: as Context's."""
+
+    def __init__(self, device: object = None, *, at_once: Optional[int] = None, threads: int = 0) -> None:
+        self.count, self.all = 0, ctypes.POINTER(ctypes.c_void_p)()
+        options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), threads=threads,
+                                             at_once=-1 if at_once is None else at_once, most_at_once=2)
+        self.count = call(lib.clvox_contexts_create, options, self.all)
+
+    def __del__(self):
+        if self.count:
+            lib.clvox_contexts_destroy(self.all, self.count)
+
+    def __len__(self):
+        return self.count
+
+
 _own = threading.local()
 
 

@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Sequence, Union
 import numpy as np
 
 from . import _abi
-from ._library import Context, Error, Progress, Result, Watcher, context_or_own, lib, set_options, table_options, values, with_options
+from ._library import Context, Contexts, Error, Progress, Result, Watcher, context_or_own, lib, set_options, table_options, values, with_options
 from .registration import preset
 from .volume import ImageLike, Volume, optional, volume
 
@@ -42,6 +42,18 @@ def _each(what: str, given: Optional[Sequence[Any]], count: int) -> Sequence[Any
     if given is not None and len(given) != count:
         raise Error(f"atlas: {len(given)} {what} for {count} images; give one for each, or none")
     return given if given is not None else [None] * count
+
+
+def _opened(context, device_memory, struct):
+    """The context of the call; the options have the others."""
+    if device_memory is not None:
+        struct.device_bytes = max(int(device_memory), 1)  # 0: the library's default
+    if not isinstance(context, Contexts):
+        return context_or_own(context)
+    handle = ctypes.POINTER(ctypes.c_void_p)
+    struct.more = ctypes.cast(ctypes.addressof(context.all.contents) + ctypes.sizeof(ctypes.c_void_p), handle)
+    struct.more_count = len(context) - 1
+    return ctypes.c_void_p(context.all[0])
 
 
 class _Run:
@@ -97,7 +109,7 @@ def _parts(result):
     """The maps and rounds of a template."""
     maps = [_taken(result.map[i], "warp", "inverse_warp", "labels") for i in range(result.subjects)]
     return {"maps": maps, "rounds": [values(result.round[i]) for i in range(result.rounds)], "resumed": result.resumed,
-            "device_bytes": result.device_bytes}
+            "device_bytes": result.device_bytes, "resident": result.resident, "unkept": result.unkept.decode(errors="replace")}
 
 
 def _copy(pointer):
@@ -118,8 +130,8 @@ def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[Imag
           further: Optional[Sequence[Sequence[ImageLike]]] = None, channel_weights: Optional[Sequence[float]] = None,
           further_start: Optional[Sequence[Optional[ImageLike]]] = None,
           quick: bool = False, regular: bool = False, best: bool = False,
-          state: Union[str, os.PathLike[str], None] = None, progress: Watcher = None,
-          context: Optional[Context] = None, **options: Any) -> Atlas:
+          state: Union[str, os.PathLike[str], None] = None, device_memory: Optional[int] = None, progress: Watcher = None,
+          context: Union[Context, Contexts, None] = None, **options: Any) -> Atlas:
     """Builds the unbiased template of a population: rounds of registering every subject to the template, removing the mean
     map, and averaging.
 
@@ -128,12 +140,15 @@ def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[Imag
     further: a list for each further channel, with an image for each subject; all channels are registered together, by
     channel_weights (None: equal). further_start: an image to begin with for each of them, or None, on the grid of start.
     quick, regular, best: presets of the registrations. state: a folder from which a run that was stopped goes on.
+    context: with Contexts("gpu:all") several devices share the subjects, with the same bits. device_memory: bytes of the
+    warps on each device (None: on GPUs half of what the registrations leave, on CPUs 0); the others are in host memory.
     progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
     Takes the options of register(), too. Returns an Atlas."""
     run = _Run(images, masks, labels, weights, names, (quick, regular, best), state, progress, options, further, channel_weights,
                further_start)
     result = _abi.clvox_atlas_result()
-    run.callback.call(lib.clvox_atlas, context_or_own(context), run.subjects, run.count, optional(start), run.struct, result)
+    first = _opened(context, device_memory, run.struct)
+    run.callback.call(lib.clvox_atlas, first, run.subjects, run.count, optional(start), run.struct, result)
     try:
         parts = _parts(result)
         whole = _taken(result, "average", "labels", "further")
@@ -150,8 +165,8 @@ def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at
                      further: Optional[Sequence[Sequence[ImageLike]]] = None,
                      channel_weights: Optional[Sequence[float]] = None,
                      further_start: Optional[Sequence[Optional[ImageLike]]] = None, quick: bool = False,
-                     regular: bool = False, best: bool = False, progress: Watcher = None, context: Optional[Context] = None,
-                     **options: Any) -> List[Atlas]:
+                     regular: bool = False, best: bool = False, device_memory: Optional[int] = None, progress: Watcher = None,
+                     context: Union[Context, Contexts, None] = None, **options: Any) -> List[Atlas]:
     """Templates along a covariate (age, say) by kernel regression: as atlas(), a template for each value of `at`, in which a
     subject's weight is exp(-(covariate - at)^2 / (2 bandwidth^2)). All lie on one grid.
 
@@ -177,9 +192,9 @@ def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at
     regression = _abi.clvox_atlas_regression(covariate=numbers.ctypes.data_as(double), at=wanted.ctypes.data_as(double),
                                              count=len(wanted), bandwidth=bandwidth)
     regression.ready = _READY(ready)
+    first = _opened(context, device_memory, run.struct)
     try:
-        run.callback.call(lib.clvox_atlas_regress, context_or_own(context), run.subjects, run.count, optional(start), run.struct,
-                          regression)
+        run.callback.call(lib.clvox_atlas_regress, first, run.subjects, run.count, optional(start), run.struct, regression)
     except Error:
         if failed:
             raise failed[0] from None
