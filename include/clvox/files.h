@@ -50,8 +50,8 @@ CLVOX_API void clvox_folders_remove(void);
  * program, in which it is safe, so that Ctrl-C leaves nothing behind. */
 CLVOX_API void clvox_files_abandon(void);
 
-/* Removes what processes that were killed (SIGKILL, a power failure) left unfinished beside `path`: temporary
- * files whose process is no more on this machine. */
+/* Removes what processes of this machine that were killed (SIGKILL, a power failure) left unfinished beside
+ * `path`: temporary files whose process is no more. */
 CLVOX_API void clvox_files_sweep(const char *path);
 
 #ifdef __cplusplus

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/place.h"
@@ -133,6 +134,16 @@ static void release(clv_file_writer **writer)
     *writer = NULL;
 }
 
+/* Of this machine: folders may be shared, and numbers of processes are each machine's own. */
+static unsigned machine(void)
+{
+    struct utsname name;
+    unsigned hash = 2166136261;
+    for (const char *at = uname(&name) < 0 ? "" : name.nodename; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619;
+    return hash;
+}
+
 /* Opens a new file beside the target. The name is short, because that of the
  * target may be as long as the file system allows. */
 static int open_temporary(clv_file_writer *w, mode_t mode)
@@ -141,8 +152,8 @@ static int open_temporary(clv_file_writer *w, mode_t mode)
     const char *slash = strrchr(w->target, '/');
     int folder = slash ? (int)(slash - w->target + 1) : 0;
     for (int attempt = 0; attempt < 100; attempt++) {
-        int length = snprintf(w->name, sizeof w->name, "%.*s.clvox-%ld-%u.part", folder, w->target,
-                              (long)getpid(), atomic_fetch_add(&serial, 1));
+        int length = snprintf(w->name, sizeof w->name, "%.*s.clvox-%x-%ld-%u.part", folder, w->target,
+                              machine(), (long)getpid(), atomic_fetch_add(&serial, 1));
         if (length >= (int)sizeof w->name)
             return clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", w->path);
         /* In use before it exists, so that a signal finds it as soon as it does. One that is there
@@ -274,10 +285,11 @@ void clvox_files_sweep(const char *path)
     char *name = clv_place_folder(path);
     DIR *folder = name ? opendir(name) : NULL;
     for (const struct dirent *one; folder && (one = readdir(folder));) {
+        unsigned of;
         long process;
         int end = 0;
-        if (sscanf(one->d_name, ".clvox-%ld-%*u.part%n", &process, &end) == 1 && end && !one->d_name[end] &&
-            process > 0 && kill((pid_t)process, 0) && errno == ESRCH)
+        if (sscanf(one->d_name, ".clvox-%x-%ld-%*u.part%n", &of, &process, &end) == 2 && end &&
+            !one->d_name[end] && of == machine() && process > 0 && kill((pid_t)process, 0) && errno == ESRCH)
             unlinkat(dirfd(folder), one->d_name, 0);
     }
     if (folder)

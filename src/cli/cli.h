@@ -4,6 +4,7 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -246,6 +247,9 @@ int cli_outputs_tensor(cli_outputs *o, const clvox_volume *tensor, clvox_tensor_
  * more, is let go meanwhile, unless --profile still has to ask it. */
 int cli_outputs_write(command *cli, cli_outputs *o, bool close);
 void cli_outputs_free(cli_outputs *o);
+/* What killed processes left unfinished in the folder of `path`. Of many files that share folders: once where
+ * they follow each other; swept is the folder of the one before, "" first. */
+void cli_sweep_beside(const char *path, char swept[PATH_MAX]);
 
 /* Adds the maps that there are as PREFIX_fa.nii.gz and so on, eigenvectors in
  * RAS or in the axes of FSL's bvecs, and the colours where FA and V1 are there. */

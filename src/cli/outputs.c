@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "clvox/files.h"
 #include "clvox/threads.h"
 
 static int write_volume(const void *what, int how, const char *path)
@@ -120,4 +121,15 @@ int cli_outputs_write(command *cli, cli_outputs *o, bool close)
         cli_log_output(cli, o->item[i].path);
     cli_outputs_free(o);
     return status;
+}
+
+void cli_sweep_beside(const char *path, char swept[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 2, slash ? path : "./");
+    if (!strcmp(folder, swept))
+        return;
+    clvox_files_sweep(path);
+    memcpy(swept, folder, sizeof folder);
 }

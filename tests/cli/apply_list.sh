@@ -75,6 +75,13 @@ exits 0 clvox apply -i in/p_moving.nii.gz -r in/p_fixed.nii.gz -t in/turned.txt 
 for file in killed/*.nii.gz; do cmp -s one.nii.gz "$file" || complain "$file has other bits"; done
 [ "$(ls killed | wc -l)" = 100 ] || complain "other files than asked for"
 
+rm -r killed k.tsv
+exits 0 python3 "$here/end.py" SIGTERM 143 killed 10.nii.gz "$program" apply $many
+says '^k.tsv says which images are done: the same command makes the others'
+exits 0 python3 "$here/unfinished.py" killed "$program" apply -q $many
+exits 0 clvox apply -q $many
+[ "$(ls -A killed | wc -l)" = 100 ] || complain "other files than asked for"
+
 begin "options serve every row"
 printf 'input\toutput\np_fixed.nii.gz\tc.nii\n' > in/c.tsv
 exits 0 clvox apply --list in/c.tsv -r in/p_fixed.nii.gz -t in/shift.txt --interp nearest --outside 7 -q; quiet

@@ -58,6 +58,19 @@ json two.json '"count" not in j["device"]'
 for pair in a gone deep/b; do cmp -s "out/${pair}_warp.nii.gz" "$(basename "$pair").nii.gz" || complain "$pair has other bits"; done
 exits 1 clvox register -f in/p1_fixed.nii.gz -m in/p1_moving.nii.gz -o x --device "$one,$one"; one_sentence; says 'one device is taken here'; absent x_warp.nii.gz
 
+begin "a run that is ended says that the same command goes on; one that is killed leaves no unfinished file to the next"
+"$program" phantom pair -o in/large --size 61x62x63 -q
+printf 'fixed\tmoving\toutput\n' > in/large.tsv
+for k in 1 2 3; do printf 'large_fixed.nii.gz\tlarge_moving.nii.gz\tlarge%d\n' $k >> in/large.tsv; done
+large="$program register --list in/large.tsv -o large --quick --linear none --shrink 4 --iterations 2 --no-picture"
+exits 0 python3 "$here/end.py" SIGTERM 143 large large1_warp.nii.gz $large
+says '^large/summary.tsv says which pairs are done: the same command makes the others'
+[ -z "$(ls -A large | grep '^[.]')" ] || complain "unfinished files stayed: $(ls -A large)"
+rm large/*
+exits 0 python3 "$here/unfinished.py" large $large
+exits 0 $large; prints '3 done, 0 present, 0 failed'
+[ -z "$(ls -A large | grep '^[.]')" ] || complain "unfinished files stayed: $(ls -A large)"
+
 begin "misuse and lists that make no sense are one sentence"
 exits 2 clvox register --list in/pairs.tsv; says '-o DIR'
 exits 2 clvox register --list in/pairs.tsv -o x --jobs 65; says '--jobs 65: at most 64'

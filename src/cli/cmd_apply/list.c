@@ -190,6 +190,17 @@ static void find_present(const command *cli, list *l)
         cli_table_read(&(cli_table){l->summary, names, 3, take_row, l}); /* another table: nothing is there */
 }
 
+/* Of a run that was killed. */
+static void sweep(const list *l)
+{
+    char swept[PATH_MAX] = "";
+    if (l->summary)
+        cli_sweep_beside(l->summary, swept);
+    for (int i = 0; i < l->count; i++)
+        if (l->row[i].state == WAITING)
+            cli_sweep_beside(l->row[i].file[OUTPUT], swept);
+}
+
 static void print_summary(FILE *to, const void *what)
 {
     const list *l = what;
@@ -309,6 +320,7 @@ int cli_apply_list(command *cli, const char *path, const char *summary, int jobs
         CLI_TRY(cli_table_write(summary, print_summary, &l));
     if (count[PRESENT])
         cli_remark(cli, 0, "plan     %d images, %d of them complete\n", l.count, count[PRESENT]);
+    sweep(&l);
     status = solve_all(cli, &l, jobs ? jobs : cli_default_jobs(), count[WAITING]);
     for (int i = 0; i < l.count; i++)
         if (l.row[i].message)
@@ -316,6 +328,8 @@ int cli_apply_list(command *cli, const char *path, const char *summary, int jobs
     count_rows(&l, count);
     if (status < 0 && status != CLVOX_ERROR_STOPPED)
         goto end;
+    if (status < 0 && summary)
+        cli_remark(cli, 0, "%s says which images are done: the same command makes the others\n", summary);
     if (summary) {
         const int written = cli_table_write(summary, print_summary, &l);
         if (written < 0) {

@@ -542,6 +542,16 @@ static int solve_all(command *cli, list *l, int waiting)
     return CLVOX_OK;
 }
 
+/* Of a run that was killed. */
+static void sweep(const list *l, const char *summary)
+{
+    char path[PATH_MAX], swept[PATH_MAX] = "";
+    cli_sweep_beside(summary, swept);
+    for (int i = 0; i < l->count; i++)
+        if (l->row[i].state == WAITING)
+            cli_sweep_beside(cli_pair_path(&l->row[i].names, CLI_PAIR_LOG, path), swept);
+}
+
 /* What is complete is told by the first device's name and driver, and holds for all of them. */
 static int check_devices(const command *cli)
 {
@@ -599,11 +609,14 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     for (int i = 0; i < l.count; i++)
         count[l.row[i].state]++;
     cli_remark(cli, 0, "plan     %d pairs, %d of them complete\n", l.count, l.count - count[WAITING]);
+    sweep(&l, path);
     status = solve_all(cli, &l, count[WAITING]);
     char message[256];
     snprintf(message, sizeof message, "%s", clvox_message());
     const int written = cli_table_write(path, print_summary, &l);
     if (status < 0) {
+        if (status == CLVOX_ERROR_STOPPED)
+            cli_remark(cli, 0, "%s says which pairs are done: the same command makes the others\n", path);
         status = clvox_fail((clvox_status)status, "%s", message);
         goto end;
     }
