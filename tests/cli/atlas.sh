@@ -203,6 +203,17 @@ exits 0 clvox atlas -o dry $fast e12.nii f12.nii e40.nii s2.nii --dry-run --devi
 json dry.json '(lambda p: p["once"] >= 0 and p["writing"] > 0)(j["plan"]["plans"][0]["parts"])'
 exits 0 clvox atlas -o dry --dry-run --deform none --rounds 0 $fast s1.nii --json dry.json; absent dry
 json dry.json "$opening"' and j["plan"]["plans"][0]["parts"]["opening"] > 0'
+# Without a limit the memory that is predicted is that of the whole process.
+exits 0 clvox atlas -o dry $fast s1.nii s2.nii s3.nii --dry-run --json dry.json; absent dry
+cat > took.py <<'P'
+"""took.py LOG COMMAND...: runs it, and whether the dry run of LOG has told its memory within a third."""
+import json, os, sys
+told = json.load(open(sys.argv[1]))["plan"]["plans"][0]["host_bytes"] / 1024
+_, status, used = os.wait4(os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:]), 0)
+print(told, used.ru_maxrss)
+sys.exit(status != 0 or abs(told / used.ru_maxrss - 1) > 1 / 3)
+P
+exits 0 python3 took.py dry.json "$program" atlas -q -o dried $fast s1.nii s2.nii s3.nii
 exits 2 clvox atlas -o dry s1.nii --at-once 17; says '--at-once 17: at most 16'
 exits 2 clvox atlas -o dry s1.nii --plan-devices 8; says 'belong to --dry-run'
 exits 2 clvox atlas -o dry s1.nii --dry-run --plan-devices 8,0; says '--plan-devices 8,0: '

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/bar.h"
 #include "cli/cmd_atlas/atlas.h"
@@ -33,6 +34,7 @@ typedef struct measured {
     size_t image_bytes, label_bytes;          /* of an image with its mask; of labels */
     size_t image_voxels;                      /* of the largest one */
     bool in_memory;                           /* the device is a CPU: what it holds lies there */
+    double beside; /* most bytes of this process, without subjects' volumes and state */
 } measured;
 
 typedef struct expected {
@@ -131,6 +133,15 @@ static double turns_of(const measured *m, const expected *e, double own)
     return ceil(own / ((double)e->devices / e->processes * m->at_once) - 1e-9);
 }
 
+/* Of the state, a round and up to three subjects on their way, or one that each registration fills. */
+static double bytes_of_state(const clvox_atlas_options *o, const measured *m, const expected *e)
+{
+    const double contexts = (double)e->devices / e->processes * m->at_once;
+    return o->registration.deform == CLVOX_DEFORM_NONE
+               ? 0
+               : (24 * fmax(contexts, 3) + 4. * o->channels) * (double)m->voxels;
+}
+
 /* What a process holds at most beside the subjects' volumes, which have `own` subjects: where it reads and
  * scales them, in rounds, where it hands maps over and where it writes them. */
 static double bytes_beside(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m,
@@ -142,17 +153,24 @@ static double bytes_beside(const cli_atlas_request *r, const clvox_atlas_options
                  threads = fmin(clvox_threads(), own), averages = 8. * o->channels;
     double scratch;
     const double scaling = (8 * threads + 4 * fmin(threads, READ_TOGETHER)) * (double)m->image_voxels;
-    /* The mean map, and of a team the sum of all; of the state a round and up to three subjects on their
-     * way, or one that each registration fills. */
+    /* The mean map, and of a team the sum of all. */
     const double rounds = deforms ? (e->processes > 1 ? 24 : 12) : 0,
-                 state = deforms ? 24 * fmax(contexts, 3) + 4. * o->channels : 0,
                  handing = deforms && r->warps ? 12 * contexts : 0;
     const double registering = (double)m->device_bytes + PASSING * voxels,
                  on_device = m->in_memory ? contexts * fmax(registering, deforms ? MOVING * voxels : 0) : 0;
-    const double working = (averages + state + fmax(rounds, handing + 4)) * voxels + on_device;
+    const double working =
+        (averages + fmax(rounds, handing + 4)) * voxels + bytes_of_state(o, m, e) + on_device;
     const int writers = cli_atlas_writers(r, &scratch);
     const double files = (averages + 16 + (r->warps ? WRITTEN * writers : 0)) * voxels + scratch;
     return fmax(scaling, fmax(working, files));
+}
+
+/* Of the volumes of `own` subjects, and of what of all others. */
+static double bytes_of_subjects(const clvox_atlas_options *o, const measured *m, double own, double all)
+{
+    const bool deforms = o->registration.deform != CLVOX_DEFORM_NONE;
+    return (double)m->image_bytes * own + (double)m->label_bytes * all +
+           (double)m->voxels * ((deforms ? 28 : 4) * own + (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * all);
 }
 
 static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m, expected *e)
@@ -189,11 +207,10 @@ static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, con
     e->waiting = (linear + rounds * templates) * m->between;
     e->all = e->reading + e->opening + e->once + e->linear + e->deformable + e->centring + e->averaging +
              e->waiting + e->writing;
-    const double kept = (double)m->image_bytes * all_own + (double)m->label_bytes * e->subjects +
-                        (double)m->voxels * ((deforms ? 28 : 4) * all_own +
-                                             (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * e->subjects),
+    const double kept = bytes_of_subjects(o, m, all_own, e->subjects),
                  within = r->store ? fmin(kept, (double)r->limit) : kept;
-    e->host_bytes = within + bytes_beside(r, o, m, e, all_own);
+    e->host_bytes = within + fmax(bytes_beside(r, o, m, e, all_own),
+                                  m->beside > 0 ? m->beside + bytes_of_state(o, m, e) : 0);
     e->disk_bytes = kept - within;
 }
 
@@ -303,6 +320,13 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
                 2 * clvox_grid_voxels(&subjects[i].further[c - 1]->grid) * sizeof(float) / (size_t)r->count;
         m->label_bytes += share * (size_t)(subjects[i].labels != NULL);
     }
+    /* Without a limit what is released stays with the process for what comes next, some of it in pieces that
+     * do not fit: only measuring tells. */
+    struct rusage used;
+    const double held = bytes_of_subjects(&o, m, samples, samples) +
+                        (double)(m->image_bytes + m->label_bytes) * (r->count - samples);
+    if (!r->store && !getrusage(RUSAGE_SELF, &used))
+        m->beside = fmax(1024 * (double)used.ru_maxrss - held, 0);
 end:
     cli_bar_end(&m->bar);
     clvox_atlas_result_destroy(&result);
