@@ -165,7 +165,7 @@ static double bytes_beside(const cli_atlas_request *r, const clvox_atlas_options
     return fmax(scaling, fmax(working, files));
 }
 
-/* Of the volumes of `own` subjects, and of what of all others. */
+/* Of the volumes of `own` subjects, and of the labels and averaged maps of all. */
 static double bytes_of_subjects(const clvox_atlas_options *o, const measured *m, double own, double all)
 {
     const bool deforms = o->registration.deform != CLVOX_DEFORM_NONE;
