@@ -11,9 +11,14 @@
  * their sum; nlm_gather averages a frame by them.
  *
  * Images are padded (nlm_pad), so that no read needs a test; neighbours beyond
- * the border have no weight. An item makes ITEM_Y x ITEM_Z rows: the squares of a
- * column serve all sums along y and z that they belong to, and only sums along x
- * are taken from other items (block) or lanes (row). */
+ * the border have no weight. The row form of GUIDED means reads them FOLDED: a row lies
+ * in eight parts of margin.w voxels, one for each lane, and each vector holds a voxel of all
+ * of them. Neighbours along a row are whole vectors then, none of which lies across two lines
+ * of a cache.
+ *
+ * An item makes ITEM_Y x ITEM_Z rows: the squares of a column serve all sums along y and z
+ * that they belong to, and only sums along x are taken from other items (block) or lanes
+ * (row). */
 #include "common/field_row.clh"
 
 #ifndef PATCH
@@ -25,11 +30,14 @@
 #ifndef SHARED
 #define SHARED 0
 #endif
+#ifndef FOLDED
+#define FOLDED 0
+#endif
 
-/* What there is around the volume: margin.xyz before each axis. */
+/* What there is around the volume: margin.xyz before each axis; folded, margin.x around each part. */
 typedef struct padded {
-    int4 size; /* w: voxels of a plane */
-    int4 margin;
+    int4 size;   /* w: voxels of a plane */
+    int4 margin; /* w: voxels of a part of a folded row */
 } padded;
 
 /* The voxels of some planes and some of their neighbours, whose weights are in memory at a time: those of
@@ -48,6 +56,8 @@ static inline int weight_index(batch b, int4 size, int4 search, int y, int z)
 
 #define MOST_PATCH 2
 #define FAR (-1e30f)
+/* The means of what is beyond the ends of a folded row, whose square is finite. */
+#define FAR_MEAN 1e18f
 /* The root of how much more the difference of local means counts than the voxel's own, by which they are
  * multiplied. */
 #define MEANS 1.7320508f
@@ -83,33 +93,28 @@ static inline float column_of(__global const float *in, int4 size, int x, int y,
 #if ROW_FORM
 #define PIECE 256
 
-/* Means of the voxels of a row from `first` on. */
-static inline void means_of(__global const float *in, int4 size, int first, int y, int z, __global float *to)
+/* Means of the voxels of a row from `first` on, PIECE at most. */
+static inline void means_of(__global const float *in, int4 size, int first, int y, int z, float *to)
 {
     float column[PIECE + 16];
     int count = min(PIECE, size.x - first);
+    __global const float *row[9];
+    for (int k = 0; k < 9; k++)
+        row[k] = in + row_of(size, y + k % 3 - 1, z + k / 3 - 1) + first;
     column[7] = column_of(in, size, first - 1, y, z);
     for (int x = 0; x < count + 1; x += 8) {
         if (first + x + 8 <= size.x) {
-            float8 sum = 0.0f;
-            for (int c = -1; c <= 1; c++)
-                for (int b = -1; b <= 1; b++)
-                    sum += LOAD8(in + row_of(size, y + b, z + c) + first + x);
+            float8 sum = LOAD8(row[0] + x);
+#pragma unroll
+            for (int k = 1; k < 9; k++)
+                sum += LOAD8(row[k] + x);
             PUT8(sum, column + 8 + x);
         } else
             for (int k = 0; k < 8; k++)
                 column[8 + x + k] = column_of(in, size, first + x + k, y, z);
     }
-    for (int x = 0; x < count; x += 8) {
-        float8 mean = (GET8(column + 7 + x) + GET8(column + 8 + x) + GET8(column + 9 + x)) * (MEANS / 27);
-        if (x + 8 <= count)
-            STORE8(mean, to + x);
-        else {
-            PUT8(mean, column);
-            for (int k = 0; k < count - x; k++)
-                to[x + k] = column[k];
-        }
-    }
+    for (int x = 0; x < count; x += 8)
+        PUT8((GET8(column + 7 + x) + GET8(column + 8 + x) + GET8(column + 9 + x)) * (MEANS / 27), to + x);
 }
 #endif
 
@@ -122,29 +127,71 @@ __kernel void nlm_pad(__global const float *in, __global float *out, int4 size, 
     int ay = min(max(y - p.margin.y, 0), size.y - 1), az = min(max(z - p.margin.z, 0), size.z - 1);
     __global float *to = out + z * p.size.w + y * p.size.x;
 #if ROW_FORM
-    __global float *inner = to + p.margin.x;
     __global const float *from = in + row_of(size, ay, az);
-    int done = 0;
-    if (means)
-        for (; done < size.x; done += PIECE)
-            means_of(in, size, done, ay, az, inner + done);
-    for (; done + 8 <= size.x; done += 8)
-        STORE8(LOAD8(from + done), inner + done);
-    for (; done < size.x; done++)
-        inner[done] = from[done];
+    float line[PIECE];
+#if FOLDED
+    __global float *inner = to + 8 * p.margin.x;
+    int part = p.margin.w;
+    for (int first = 0; first < size.x; first += PIECE) {
+        int end = min(first + PIECE, size.x);
+        if (means)
+            means_of(in, size, first, ay, az, line);
+        for (int x = first; x < end;) {
+            int lane = x / part, at = x - lane * part, next = min(end, x + part - at);
+            __global float *lanes = inner + 8 * at + lane;
+            if (means)
+                for (int k = 0; k < next - x; k++)
+                    lanes[8 * k] = line[x - first + k];
+            else
+                for (int k = 0; k < next - x; k++)
+                    lanes[8 * k] = from[x + k];
+            x = next;
+        }
+    }
+    float before = means ? FAR_MEAN : from[0], after = means ? FAR_MEAN : from[size.x - 1];
+    for (int x = size.x; x < 8 * part; x++)
+        inner[8 * (x % part) + x / part] = after;
+    for (int j = -1; j >= -p.margin.x; j--) {
+        float8 v = LOAD8(inner + 8 * (j + part));
+        STORE8((float8)(before, v.s0123, v.s45, v.s6), inner + 8 * j);
+    }
+    for (int j = part; j < part + p.margin.x; j++) {
+        float8 v = LOAD8(inner + 8 * (j - part));
+        STORE8((float8)(v.s1234, v.s56, v.s7, after), inner + 8 * j);
+    }
+#else
+    __global float *inner = to + p.margin.x;
+    for (int first = 0; first < size.x; first += PIECE) {
+        int count = min(PIECE, size.x - first);
+        if (means)
+            means_of(in, size, first, ay, az, line);
+        for (int x = 0; x < count; x++)
+            inner[first + x] = means ? line[x] : from[first + x];
+    }
     for (int x = 0; x < p.margin.x; x++)
         to[x] = inner[0];
     for (int x = p.margin.x + size.x; x < p.size.x; x++)
         to[x] = to[x - 1];
+#endif
 #else
-    int x = get_global_id(0), ax = min(max(x - p.margin.x, 0), size.x - 1);
+    int x = get_global_id(0);
     if (x >= p.size.x)
         return;
+#if FOLDED
+    int voxel = x % 8 * p.margin.w + x / 8 - p.margin.x;
+    int ax = min(max(voxel, 0), size.x - 1);
+#else
+    int ax = min(max(x - p.margin.x, 0), size.x - 1);
+#endif
     to[x] = in[row_of(size, ay, az) + ax];
     if (means)
         to[x] = (column_of(in, size, ax - 1, ay, az) + column_of(in, size, ax, ay, az) +
                  column_of(in, size, ax + 1, ay, az)) *
                 (MEANS / 27);
+#if FOLDED
+    if (means && voxel != ax)
+        to[x] = FAR_MEAN;
+#endif
 #endif
 }
 
@@ -421,54 +468,93 @@ static inline float8 squares(float8 own, __global const float *other)
 }
 
 #if GUIDED && !SHARED
-/* Voxels of a row that are made at a time. */
-#define CHUNK 256
+/* Vectors of a folded row that are made at a time: an even number, as two side by side keep a processor busy
+ * while sums wait for one another. */
+#define CHUNK 32
 
 /* What there is of the voxels of a row, and of what they are compared with: the images begin at the row's
  * first. */
 typedef struct averages {
-    float num[CHUNK], den[CHUNK], scale[CHUNK];
+    float8 num[CHUNK], den[CHUNK], limit[CHUNK];
     __global const float *guide, *mean;
 } averages;
 
-/* Adds to `count` voxels from `first` on of a row of n those of another row that are up to `span` away along
- * it; the images begin there. The voxel itself is as any other: its weight is 1. */
+typedef struct pair {
+    float8 own[2], own_mean[2], limit[2], sum[2], all[2];
+} pair;
+
+/* The neighbours of two vectors. A weight is (1 - q)^2 times the square of the limit: the same factor for all
+ * of a voxel. */
 static inline __attribute__((always_inline)) void
-add_span(averages *to, int span, bool square, __global const float *value, __global const float *guide,
-         __global const float *mean, int first, int count, int n)
+add_pair(pair *to, bool square, __global const float *value, __global const float *guide,
+         __global const float *mean)
 {
-    for (int x = 0; x < count; x += 8) {
-        float8 own = LOAD8(to->guide + x), own_mean = LOAD8(to->mean + x), scale = GET8(to->scale + x);
-        float8 sum = GET8(to->num + x), all = GET8(to->den + x);
-        bool edge = first + x < span || first + x + 7 + span >= n;
 #pragma unroll
-        for (int a = -span; a <= span; a++) {
-            float8 d = own - LOAD8(guide + x + a), e = own_mean - LOAD8(mean + x + a);
-            float8 w = 1.0f - (d * d + e * e) * scale;
-            if (edge)
-                w = min(w, inside_row(first + x + a, n, (float4)(1.0f)));
-            w = w > 0.0f ? w : (float8)(0.0f);
-            w *= w;
-            float8 v = LOAD8(value + x + a);
-            sum += w * (square ? v * v : v);
-            all += w;
-        }
-        PUT8(sum, to->num + x);
-        PUT8(all, to->den + x);
+    for (int k = 0; k < 2; k++) {
+        float8 d = to->own[k] - LOAD8(guide + 8 * k), e = to->own_mean[k] - LOAD8(mean + 8 * k);
+        float8 w = to->limit[k] - d * d;
+        w -= e * e;
+        w = w > 0.0f ? w : (float8)(0.0f);
+        w *= w;
+        float8 v = LOAD8(value + 8 * k);
+        to->sum[k] += w * (square ? v * v : v);
+        to->all[k] += w;
     }
 }
 
-/* The usual spans, whose loops are unrolled. */
+/* Adds to `count` vectors those of another row that are up to `span` voxels away along it; the images begin
+ * there. The voxel itself is as any other. */
+static inline __attribute__((always_inline)) void
+add_span(averages *to, int span, bool square, __global const float *value, __global const float *guide,
+         __global const float *mean, int count)
+{
+    for (int j = 0; j < count; j += 2, value += 16, guide += 16, mean += 16) {
+        pair p;
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            p.own[k] = LOAD8(to->guide + 8 * (j + k));
+            p.own_mean[k] = LOAD8(to->mean + 8 * (j + k));
+            p.limit[k] = to->limit[j + k];
+            p.sum[k] = to->num[j + k];
+            p.all[k] = to->den[j + k];
+        }
+        for (int a = -span; a < -3; a++)
+            add_pair(&p, square, value + 8 * a, guide + 8 * a, mean + 8 * a);
+        /* Compilers do not unroll a loop of these. */
+        if (span >= 3)
+            add_pair(&p, square, value - 24, guide - 24, mean - 24);
+        if (span >= 2)
+            add_pair(&p, square, value - 16, guide - 16, mean - 16);
+        if (span >= 1)
+            add_pair(&p, square, value - 8, guide - 8, mean - 8);
+        add_pair(&p, square, value, guide, mean);
+        if (span >= 1)
+            add_pair(&p, square, value + 8, guide + 8, mean + 8);
+        if (span >= 2)
+            add_pair(&p, square, value + 16, guide + 16, mean + 16);
+        if (span >= 3)
+            add_pair(&p, square, value + 24, guide + 24, mean + 24);
+        for (int a = 4; a <= span; a++)
+            add_pair(&p, square, value + 8 * a, guide + 8 * a, mean + 8 * a);
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            to->num[j + k] = p.sum[k];
+            to->den[j + k] = p.all[k];
+        }
+    }
+}
+
+/* The usual spans, where nothing is asked within. */
 #define ADD_SPAN(square)                                                   \
     do {                                                                   \
         if (span == 3)                                                     \
-            add_span(&to, 3, square, from, like, like_mean, first, count, size.x);        \
+            add_span(&to, 3, square, from, like, like_mean, count);        \
         else if (span == 2)                                                \
-            add_span(&to, 2, square, from, like, like_mean, first, count, size.x);        \
+            add_span(&to, 2, square, from, like, like_mean, count);        \
         else if (span == 1)                                                \
-            add_span(&to, 1, square, from, like, like_mean, first, count, size.x);        \
-        else                                                               \
-            add_span(&to, span, square, from, like, like_mean, first, count, size.x);     \
+            add_span(&to, 1, square, from, like, like_mean, count);        \
+        else if (span >= 0)                                                \
+            add_span(&to, span, square, from, like, like_mean, count);     \
     } while (0)
 
 /* A row of voxels, row by row of the neighbours: few are read at a time, in the order in which they lie. */
@@ -478,28 +564,41 @@ static inline void average_row(__global const float *value, __global const float
                                float4 weight)
 {
     averages to;
-    for (int first = 0; first < size.x; first += CHUNK) {
-        int count = min(CHUNK, size.x - first), row = (z * size.y + y) * size.x + first;
-        __global const float *here = voxel_of(value, p, first, y, z);
-        to.guide = voxel_of(guide, p, first, y, z);
-        to.mean = voxel_of(mean, p, first, y, z);
-        for (int x = 0; x < (count + 7) / 8 * 8; x++) {
-            float s = x < count ? sigma[row + x] : 0.0f;
-            to.scale[x] = s > 0.0f ? weight.y / (s * s) : 0.0f;
-            to.num[x] = to.den[x] = 0.0f;
+    int part = p.margin.w, row = (z * size.y + y) * size.x;
+    float strength = 1.0f / weight.y;
+    for (int first = 0; first < part; first += CHUNK) {
+        int count = min(CHUNK, part - first), corner = z * p.size.w + y * p.size.x + 8 * (first + p.margin.x);
+        to.guide = guide + corner;
+        to.mean = mean + corner;
+        for (int j = 0; j < CHUNK; j++)
+            to.num[j] = to.den[j] = to.limit[j] = 0.0f;
+        for (int l = 0; l < 8; l++) {
+            float *limit = (float *)to.limit + l;
+            __global const float *here = sigma + row + l * part + first;
+            for (int j = 0; j < min(count, size.x - first - l * part); j++)
+                limit[8 * j] = here[j] > 0.0f ? here[j] * here[j] * strength : 0.0f;
         }
         for (int c = max(-search.z, -z); c <= min(search.z, size.z - 1 - z); c++)
             for (int b = max(-search.y, -y); b <= min(search.y, size.y - 1 - y); b++) {
                 int span = span_of(search, search.x, b, c), shift = c * p.size.w + b * p.size.x;
-                __global const float *from = here + shift, *like = to.guide + shift;
+                __global const float *from = value + corner + shift, *like = to.guide + shift;
                 __global const float *like_mean = to.mean + shift;
                 if (weight.z > 0.0f)
                     ADD_SPAN(true);
                 else
                     ADD_SPAN(false);
             }
-        for (int x = 0; x < count; x++)
-            out[row + x] = finished(to.num[x], to.den[x], here[x], sigma[row + x], weight);
+        for (int j = 0; j < count; j++) {
+            float8 m = to.num[j] / to.den[j];
+            to.num[j] = weight.z > 0.0f ? sqrt(m) : m;
+        }
+        for (int l = 0; l < 8; l++) {
+            const float *made = (const float *)to.num + l;
+            __global const float *own = value + corner + l;
+            int i = row + l * part + first;
+            for (int j = 0; j < min(count, size.x - first - l * part); j++)
+                out[i + j] = sigma[i + j] > 0.0f ? made[8 * j] : own[8 * j];
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image/nlm.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,15 +92,18 @@ typedef struct nlm {
     const float *mask;
     bool rician;
     double texture; /* what patches of one tissue differ by, over the noise */
-    /* On the host: the frame without what is not finite; of each voxel, the noise, and by how much those
-     * alike differ. */
+    /* On the host: the frame, and room for one without what is not finite; of each voxel, the noise, and by how
+     * much those alike differ. */
+    const float *image;
     float *filled, *sigma, *deviation, *sigmas; /* sigmas: of all frames that are taken together */
+    double same; /* the noise of all voxels; 0: sigma varies */
     clv_magnitudes magnitudes;
     bool *inside; /* where all frames that are taken together have values; NULL: one by one */
     clv_nlm_padding padding;
     int together; /* frames at a time */
     struct buffers {
         clv_buffer *frame, *sigmas, *value, *guide, *mean;
+        double unit; /* that of their values, and of sigmas */
     } * own; /* of each of them */
     clv_buffer *total, *weights;
     clv_nlm_frame *shared;
@@ -135,67 +139,93 @@ static double around(const nlm *r, const float *v, size_t i)
     return count ? sum / count : 0;
 }
 
-static void constant(nlm *r, double sigma)
-{
-    for (size_t i = 0; i < r->voxels; i++)
-        r->sigma[i] = (float)sigma;
-}
-
-/* sigma: the noise of each voxel. */
+/* sigma, and same: the noise of each voxel. */
 static int measure(nlm *r, const float *v)
 {
     int status = CLVOX_OK;
     const clvox_nlm_options *o = r->options;
     double level, rough;
     clv_noise_found found;
+    r->same = 0;
     if (o->noise_map) {
         memcpy(r->sigma, o->noise_map->data, r->voxels * sizeof(float));
         CLV_TRY(clv_image_texture(v, r->size, r->mask, r->rician, r->sigma, &r->texture));
     } else if (o->sigma > 0) {
         if (clv_image_noise(v, r->size, r->mask, r->rician, &level, &rough) < 0)
             level = rough = 1; /* of what is known nothing has to be measured */
-        constant(r, o->sigma);
+        r->same = o->sigma;
         r->texture = rough / level;
     } else if (o->local) {
         CLV_TRY(clv_image_noise_map(v, r->size, r->mask, r->rician, r->sigma));
         CLV_TRY(clv_image_texture(v, r->size, r->mask, r->rician, r->sigma, &r->texture));
     } else {
         CLV_TRY(clv_image_noise_find(v, r->size, r->mask, r->rician, r->sigma, &found));
-        if (!found.varies)
-            constant(r, found.sigma);
+        r->same = found.varies ? 0 : found.sigma;
         r->texture = found.texture;
     }
+    for (size_t i = 0; r->same > 0 && i < r->voxels; i++)
+        r->sigma[i] = (float)r->same;
     r->texture = fmin(r->texture, MOST_TEXTURE);
 end:
     return status;
 }
 
+/* Kernels take the fourth power of noise: a power of two, which rounds nothing, where that leaves the range of
+ * floats. */
+static double unit_of(double noise)
+{
+    static const double MOST = 1e6;
+    return noise < 1 / MOST || noise > MOST ? exp2(ilogb(noise)) : 1;
+}
+
+static bool all_finite(const float *v, size_t count)
+{
+    int bad = 0;
+    for (size_t i = 0; i < count; i++)
+        bad |= !(fabsf(v[i]) <= FLT_MAX);
+    return !bad;
+}
+
 /* Where the noise is known and above 0; noted. By it, narrower where a magnitude image has little signal,
  * and by what fine anatomy adds, voxels of one tissue differ. */
-static void prepare(nlm *r, const float *v, clvox_nlm_report *report)
+static void prepare(nlm *r, const float *v, struct buffers *to, clvox_nlm_report *report)
 {
+    const bool finite = all_finite(v, r->voxels);
     float least = INFINITY, most = 0;
     size_t count = 0;
-    for (size_t i = 0; i < r->voxels; i++)
+    r->image = finite ? v : r->filled;
+    for (size_t i = 0; !finite && i < r->voxels; i++)
         r->filled[i] = isfinite(v[i]) ? v[i] : (float)around(r, v, i);
-    for (size_t i = 0; i < r->voxels; i++) {
-        const float sigma = r->sigma[i];
-        const bool in = isfinite(v[i]) && (!r->mask || r->mask[i] > 0) && (!r->inside || r->inside[i]) &&
-                        sigma > 0 && isfinite(sigma);
-        r->sigma[i] = in ? sigma : 0;
-        r->deviation[i] = in ? (float)((double)sigma * r->texture) : 0;
-        least = in && sigma < least ? sigma : least;
-        most = in && sigma > most ? sigma : most;
-        count += in;
-    }
+    if (finite && !r->mask && !r->inside && (float)r->same > 0 && isfinite((float)r->same)) {
+        least = most = (float)r->same;
+        count = r->voxels;
+        for (size_t i = 0; i < r->voxels; i++)
+            r->deviation[i] = (float)((double)least * r->texture);
+    } else
+        for (size_t i = 0; i < r->voxels; i++) {
+            const float sigma = r->sigma[i];
+            const bool in = isfinite(v[i]) && (!r->mask || r->mask[i] > 0) && (!r->inside || r->inside[i]) &&
+                            sigma > 0 && isfinite(sigma);
+            r->sigma[i] = in ? sigma : 0;
+            r->deviation[i] = in ? (float)((double)sigma * r->texture) : 0;
+            least = in && sigma < least ? sigma : least;
+            most = in && sigma > most ? sigma : most;
+            count += in;
+        }
     for (size_t i = 0; r->rician && i < r->voxels; i++)
         if (r->sigma[i] > 0)
             r->deviation[i] *= (float)clv_magnitudes_deviation(&r->magnitudes,
-                                                               around(r, r->filled, i) / (double)r->sigma[i]);
+                                                               around(r, r->image, i) / (double)r->sigma[i]);
     if (count)
         report->sigma[0] = report->voxels ? fmin(report->sigma[0], (double)least) : (double)least;
     report->sigma[1] = fmax(report->sigma[1], (double)most);
     report->voxels += count;
+    to->unit = unit_of(count ? (double)most : 1);
+    for (size_t i = 0; to->unit != 1 && i < r->voxels; i++) {
+        r->filled[i] = (float)((double)r->image[i] / to->unit);
+        r->deviation[i] = (float)((double)r->deviation[i] / to->unit);
+    }
+    r->image = to->unit != 1 ? r->filled : r->image;
 }
 
 /* Where the noise of all frames is known. */
@@ -218,7 +248,7 @@ static int upload(nlm *r, const struct buffers *to)
 {
     int status = CLVOX_OK;
     const clv_image image = clv_image_of(plain_of(to), r->size, NULL, 1);
-    CLV_TRY(clv_buffer_write(r->ctx, image.buffer, 0, r->filled, r->voxels * sizeof(float)));
+    CLV_TRY(clv_buffer_write(r->ctx, image.buffer, 0, r->image, r->voxels * sizeof(float)));
     CLV_TRY(clv_buffer_write(r->ctx, to->sigmas, 0, r->deviation, r->voxels * sizeof(float)));
     CLV_TRY(clv_nlm_pad(r->ctx, &image, &r->padding, false, to->value));
 end:
@@ -298,11 +328,13 @@ static int download(nlm *r, const struct buffers *from, const float *in, const f
 {
     int status = CLVOX_OK;
     CLV_TRY(clv_buffer_read(r->ctx, from->frame, 0, out, r->voxels * sizeof(float)));
-    for (size_t i = 0; i < r->voxels; i++) {
+    for (size_t i = 0; from->unit != 1 && i < r->voxels; i++)
+        out[i] = (float)((double)out[i] * from->unit);
+    for (size_t i = 0; i < r->voxels; i++)
+        out[i] = sigma[i] > 0 ? out[i] : in[i];
+    for (size_t i = 0; r->rician && i < r->voxels; i++) {
         const double s = (double)sigma[i], mean = (double)out[i];
-        if (!(s > 0))
-            out[i] = in[i];
-        else if (r->rician)
+        if (s > 0)
             out[i] = (float)sqrt(fmax(mean * mean - 2 * s * s, 0));
     }
 end:
@@ -314,10 +346,10 @@ static int frames(nlm *r, const clvox_volume *volume, clvox_volume *made, clvox_
     int status = CLVOX_OK;
     for (int f = 0; f < volume->frames; f++) {
         const float *in = volume->data + (size_t)f * r->voxels;
-        const struct buffers *own = &r->own[f % r->together];
+        struct buffers *own = &r->own[f % r->together];
         r->sigma = r->sigmas + (size_t)(f % r->together) * r->voxels;
         CLV_TRY(measure(r, in));
-        prepare(r, in, report);
+        prepare(r, in, own, report);
         CLV_TRY(upload(r, own));
         if (!r->options->single)
             CLV_TRY(guide(r, own));
@@ -384,7 +416,6 @@ static int take(nlm *r, clv_request **list, int *count)
 
 static int create(nlm *r, const clvox_volume *volume)
 {
-    r->together = r->options->joint ? volume->frames : 1;
     const size_t count = (size_t)r->together;
     r->filled = malloc(r->voxels * sizeof(float));
     r->deviation = malloc(r->voxels * sizeof(float));
@@ -426,6 +457,9 @@ int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const c
         goto end;
     }
     r.padding = clv_nlm_padding_of(r.size, r.options->search);
+    r.together = r.options->joint ? volume->frames : 1;
+    if (!r.options->single && r.together == 1)
+        CLV_TRY(clv_nlm_guided_padding(context, r.size, r.options->search, &r.padding));
     found.rician = r.rician = clv_noise_rician(r.options->noise, volume);
     CLV_TRY(clvox_volume_create(&volume->grid, volume->frames, volume->kind, &made));
     made->frame_seconds = volume->frame_seconds;

@@ -15,7 +15,7 @@ static const clv_variant variants[] = {
     {.name = "row",
      .function = "dct_denoise",
      .defines = "-DROW_FORM=1",
-     .item = {CLV_WHOLE, 32, 32},
+     .item = {CLV_WHOLE, 64, 32},
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };

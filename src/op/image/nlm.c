@@ -8,7 +8,8 @@ static const clv_variant pad_variants[] = {
     {.name = "row", .function = "nlm_pad", .defines = "-DROW_FORM=1", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_nlm_pad = {"image/nlm", "nlm_pad", pad_variants, 2, NULL};
+static const char *const pad_builds[] = {"-DFOLDED=0", "-DFOLDED=1", NULL};
+const clv_entry clv_entry_nlm_pad = {"image/nlm", "nlm_pad", pad_variants, 2, pad_builds};
 
 /* The items at either end make the columns that patches of the others reach into. Local memory: two
  * lines of the rows of an item. */
@@ -51,17 +52,33 @@ static const clv_variant gather_variants[] = {
 };
 const clv_entry clv_entry_nlm_gather = {"image/nlm", "nlm_gather", gather_variants, 2, NULL};
 
-/* Rows and lanes that an item covers beyond the end. */
-enum { SPARE_ROWS = 3, SPARE_LANES = 64 };
+/* Rows and lanes that an item covers beyond the end; lanes of a folded row. */
+enum { SPARE_ROWS = 3, SPARE_LANES = 64, LANES = 8 };
 
 clv_nlm_padding clv_nlm_padding_of(const int size[3], int search)
 {
-    clv_nlm_padding p;
+    clv_nlm_padding p = {.part = 0};
     for (int a = 0; a < 3; a++) {
         p.margin[a] = search + CLV_NLM_MAX_PATCH;
         p.size[a] = size[a] + 2 * p.margin[a] + (a ? SPARE_ROWS : SPARE_LANES);
     }
     return p;
+}
+
+/* Rows beyond the border are never read, and vectors in pairs. */
+int clv_nlm_guided_padding(clvox_context *ctx, const int size[3], int search, clv_nlm_padding *out)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    *out = clv_nlm_padding_of(size, search);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_means, builds[0], size, 0, &kernel));
+    if (kernel->variant->item[0] == CLV_WHOLE) {
+        const int part = (size[0] + LANES - 1) / LANES, margin = search + 1;
+        *out = (clv_nlm_padding){
+            .size = {LANES * (part + 2 * margin), size[1], size[2]}, .margin = {margin, 0, 0}, .part = part};
+    }
+end:
+    return status;
 }
 
 size_t clv_nlm_padded_bytes(const clv_nlm_padding *p)
@@ -77,7 +94,7 @@ typedef struct padded_arg {
 static padded_arg padded_of(const clv_nlm_padding *p)
 {
     return (padded_arg){{p->size[0], p->size[1], p->size[2], p->size[0] * p->size[1]},
-                        {p->margin[0], p->margin[1], p->margin[2], 0}};
+                        {p->margin[0], p->margin[1], p->margin[2], p->part}};
 }
 
 static int check(const clv_nlm_padding *p)
@@ -98,7 +115,8 @@ int clv_nlm_pad(clvox_context *ctx, const clv_image *in, const clv_nlm_padding *
     const clv_kernel *kernel;
     const padded_arg p = padded_of(padding);
     CLV_TRY(check(padding));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_pad, NULL, padding->size, 0, &kernel));
+    CLV_TRY(
+        clv_kernel_get(ctx, &clv_entry_nlm_pad, pad_builds[padding->part > 0], padding->size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, padding->size,
                        4.0 * (double)clv_image_voxels(in) + (double)clv_nlm_padded_bytes(padding),
                        CLV_BUF(in->buffer), CLV_BUF(out), CLV_SIZE(in), ((clv_arg){sizeof p, &p, NULL}),
@@ -113,7 +131,7 @@ static int check_parameters(const clv_nlm_padding *padding, bool guided, int pat
     int status = CLVOX_OK;
     CLV_TRY(check(padding));
     if ((!guided && (patch < 1 || patch > CLV_NLM_MAX_PATCH)) || search < 1 ||
-        search > padding->margin[0] - CLV_NLM_MAX_PATCH || !(strength > 0))
+        search > padding->margin[0] - (padding->part ? 1 : CLV_NLM_MAX_PATCH) || !(strength > 0))
         status = clvox_fail(CLVOX_ERROR_ARGUMENT,
                             "non-local means: patch %d, search %d or strength %g is out of range", patch,
                             search, (double)strength);
@@ -151,6 +169,10 @@ int clv_nlm_means(clvox_context *ctx, const clv_image *grid, const clv_nlm_means
     CLV_TRY(check_parameters(&args->padding, guided, args->patch, args->search, args->strength));
     scales(guided, args->patch, 1, args->strength, &x, &y);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_means, builds[guided ? 0 : args->patch], grid->size, 0, &kernel));
+    if ((guided && kernel->variant->item[0] == CLV_WHOLE) != (p.margin[3] > 0)) {
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "non-local means: images are padded for another kernel");
+        goto end;
+    }
     CLV_TRY(CLV_LAUNCH(ctx, kernel, grid->size, (guided ? 20.0 : 12.0) * (double)clv_image_voxels(grid),
                        CLV_BUF(args->value), CLV_BUF(guided ? args->guide : args->value),
                        CLV_BUF(guided ? args->mean : args->value), CLV_BUF(args->sigma), CLV_BUF(out),

@@ -9,10 +9,13 @@ enum { CLV_NLM_MAX_PATCH = 2, CLV_NLM_MAX_SEARCH = 10 };
 /* An image with room around it, as the means below read it. */
 typedef struct clv_nlm_padding {
     int size[3], margin[3];
+    int part; /* above 0: rows are folded, eight parts of so many voxels side by side */
 } clv_nlm_padding;
 
 /* For neighbours up to `search` voxels away. */
 clv_nlm_padding clv_nlm_padding_of(const int size[3], int search);
+/* The same for clv_nlm_means by a guide, in the order in which the kernel for this device reads it. */
+int clv_nlm_guided_padding(clvox_context *ctx, const int size[3], int search, clv_nlm_padding *out);
 size_t clv_nlm_padded_bytes(const clv_nlm_padding *padding);
 /* The image padded, the edge value repeated; with means, the root of 3 times that of
  * the 3^3 voxels around each instead. Of clv_nlm_padded_bytes. */
@@ -20,7 +23,7 @@ int clv_nlm_pad(clvox_context *ctx, const clv_image *in, const clv_nlm_padding *
                 clv_buffer *out);
 
 typedef struct clv_nlm_means_args {
-    clv_nlm_padding padding;
+    clv_nlm_padding padding; /* with a guide, of clv_nlm_guided_padding */
     const clv_buffer *value; /* padded: what is averaged */
     const clv_buffer *guide; /* padded: compared voxel by voxel, with */
     const clv_buffer *mean;  /* its padded means, of clv_nlm_pad; NULL, both: patches of value are compared */
