@@ -12,6 +12,7 @@
 #include "op/fluid/solve.h"
 #include "op/fluid/force.h"
 #include "op/surface/mesh_distance.h"
+#include "op/image/nlm.h"
 #include "op/image/statistics.h"
 #include "op/image/tv.h"
 #include "op/tensor/fit.h"
@@ -116,6 +117,8 @@ typedef struct bench_data {
     clv_tensor_pd pd;
     clv_tv tv;
     clv_tv_channel tv_channel;
+    clv_nlm_padding padding; /* of non-local means, whose padded images are in the workspace's list */
+    clv_buffer *padded[3];
     clv_buffer *solver[2];            /* fields */
     clv_solver *solve;                /* of the row, in a workspace of its own; NULL: none */
     clv_solver_workspace workspace;

@@ -58,6 +58,12 @@ int bench_check_warp(const clvox_context *ctx, const char *name, const clvox_vol
 /* Total variation: in the unit of the images, and the iterations before the one that is timed. */
 #define BENCH_TV_RADIUS 0.1f
 enum { BENCH_TV_BEFORE = 3 };
+
+/* Non-local means of a volume: the search of `filter nlm`; by the second image as noise, which is as strong
+ * as the first, thresholds and weights that leave some and drop some. */
+enum { BENCH_SEARCH = 3 };
+#define BENCH_CUT 0.05f
+#define BENCH_STRENGTH 0.02f
 /* Sweeps of a solver: an even number of launches that make one or two. */
 enum { BENCH_SWEEPS = 4 };
 
@@ -73,6 +79,8 @@ int check_histogram(bench_check *c);
 int check_gradient(bench_check *c);
 int check_median(bench_check *c);
 int check_median_wide(bench_check *c);
+int check_dct(bench_check *c);
+int check_nlm_image(bench_check *c);
 int check_tv_image(bench_check *c);
 int check_sobel(bench_check *c);
 int check_jacobian(bench_check *c);

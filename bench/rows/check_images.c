@@ -13,7 +13,9 @@
 #include "ref/field/jacobian.h"
 #include "ref/image/pointwise.h"
 #include "ref/image/recursive.h"
+#include "ref/image/dct.h"
 #include "ref/image/median.h"
+#include "ref/image/nlm.h"
 #include "ref/image/reduce.h"
 #include "ref/image/resample.h"
 #include "ref/image/smooth.h"
@@ -117,6 +119,29 @@ int check_median(bench_check *c)
 int check_median_wide(bench_check *c)
 {
     return check_median_of(c, 2);
+}
+
+/* A coefficient that rounding takes across its threshold changes a voxel by BENCH_CUT/200 at most. */
+int check_dct(bench_check *c)
+{
+    ref_dct_denoise(c->in[0], c->data->size, c->in[1], (double)BENCH_CUT, c->want);
+    return check_buffer(c, c->data->out[0], c->want, c->n, (double)BENCH_CUT / 200, 1e-5);
+}
+
+int check_nlm_image(bench_check *c)
+{
+    const bench_data *d = c->data;
+    ref_dct_denoise(c->in[0], d->size, c->in[1], (double)BENCH_CUT, c->want);
+    for (size_t i = 0; i < c->n; i++)
+        c->got[i] = (float)c->want[i];
+    const ref_nlm ref = {.value = c->in[0],
+                         .guide = c->got,
+                         .sigma = c->in[1],
+                         .size = {d->size[0], d->size[1], d->size[2]},
+                         .search = BENCH_SEARCH,
+                         .strength = (double)BENCH_STRENGTH};
+    ref_nlm_means(&ref, c->more);
+    return check_buffer(c, d->out[1], c->more, c->n, 3e-4, 1e-5);
 }
 
 int check_tv_image(bench_check *c)

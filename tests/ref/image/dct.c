@@ -26,7 +26,9 @@ static double cosine(int k, int i)
 double ref_dct_denoise(const float *in, const int size[3], const float *sigma, double threshold, double *out)
 {
     const size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
-    double nearest = INFINITY;
+    double nearest = INFINITY, wave[SIDE][SIDE];
+    for (int k = 0; k < SIDE * SIDE; k++)
+        wave[k / SIDE][k % SIDE] = cosine(k / SIDE, k % SIDE);
     for (size_t i = 0; i < n; i++)
         out[i] = 0;
     for (int a = 0; a < 3; a++)
@@ -40,7 +42,7 @@ double ref_dct_denoise(const float *in, const int size[3], const float *sigma, d
                     double c = 0;
                     for (int i = 0; i < SIDE * SIDE * SIDE; i++) {
                         const int p[3] = {i % SIDE, i / SIDE % SIDE, i / SIDE / SIDE};
-                        c += cosine(f[0], p[0]) * cosine(f[1], p[1]) * cosine(f[2], p[2]) *
+                        c += wave[f[0]][p[0]] * wave[f[1]][p[1]] * wave[f[2]][p[2]] *
                              (double)in[place(size, x + p[0], y + p[1], z + p[2])];
                     }
                     if (k && least > 0)
@@ -53,8 +55,8 @@ double ref_dct_denoise(const float *in, const int size[3], const float *sigma, d
                             p[2] >= size[2])
                             continue;
                         out[place(size, p[0], p[1], p[2])] +=
-                            c * cosine(f[0], i % SIDE) * cosine(f[1], i / SIDE % SIDE) *
-                            cosine(f[2], i / SIDE / SIDE) / (SIDE * SIDE * SIDE);
+                            c * wave[f[0]][i % SIDE] * wave[f[1]][i / SIDE % SIDE] *
+                            wave[f[2]][i / SIDE / SIDE] / (SIDE * SIDE * SIDE);
                     }
                 }
             }
