@@ -92,11 +92,11 @@ typedef struct nlm {
     const float *mask;
     bool rician;
     double texture; /* what patches of one tissue differ by, over the noise */
-    /* On the host: the frame, and room for one without what is not finite; of each voxel, the noise, and by how
-     * much those alike differ. */
+    /* On the host: the frame, and room for one without what is not finite; of each voxel, the noise, and by
+     * how much those alike differ. */
     const float *image;
     float *filled, *sigma, *deviation, *sigmas; /* sigmas: of all frames that are taken together */
-    double same; /* the noise of all voxels; 0: sigma varies */
+    double same;                                /* the noise of all voxels; 0: sigma varies */
     clv_magnitudes magnitudes;
     bool *inside; /* where all frames that are taken together have values; NULL: one by one */
     clv_nlm_padding padding;
@@ -113,8 +113,9 @@ typedef struct nlm {
 static const float PATCHES = 0.78f, GUIDED = 4.2f;
 /* Coefficients within this times the noise are noise. */
 static const double CUT = 2.6;
-/* Where voxels of one tissue differ by more than this times the noise, they differ by anatomy to be kept. */
-static const double MOST_TEXTURE = 1.2;
+/* Voxels of one tissue may differ by this times the noise at most. Where they seem to differ by more than
+ * FINE, that is anatomy to be kept, and of FINEST all of it. */
+static const double MOST_TEXTURE = 1.2, FINE = 1.6, FINEST = 2;
 /* Frames together: the mean of their differences of patches, over more values, can be taken more strictly,
  * and the sum of those of voxels not as strictly as one frame's. */
 static const float STRICTER = -0.75f, LOOSER = 0.7f;
@@ -165,13 +166,14 @@ static int measure(nlm *r, const float *v)
     }
     for (size_t i = 0; r->same > 0 && i < r->voxels; i++)
         r->sigma[i] = (float)r->same;
-    r->texture = fmin(r->texture, MOST_TEXTURE);
+    if (r->texture > MOST_TEXTURE)
+        r->texture = 1 + (MOST_TEXTURE - 1) * fmin(1, fmax(0, (FINEST - r->texture) / (FINEST - FINE)));
 end:
     return status;
 }
 
-/* Kernels take the fourth power of noise: a power of two, which rounds nothing, where that leaves the range of
- * floats. */
+/* Kernels take the fourth power of noise: a power of two, which rounds nothing, where that leaves the range
+ * of floats. */
 static double unit_of(double noise)
 {
     static const double MOST = 1e6;
@@ -214,8 +216,8 @@ static void prepare(nlm *r, const float *v, struct buffers *to, clvox_nlm_report
         }
     for (size_t i = 0; r->rician && i < r->voxels; i++)
         if (r->sigma[i] > 0)
-            r->deviation[i] *= (float)clv_magnitudes_deviation(&r->magnitudes,
-                                                               around(r, r->image, i) / (double)r->sigma[i]);
+            r->deviation[i] *=
+                (float)clv_magnitudes_deviation(&r->magnitudes, around(r, r->image, i) / (double)r->sigma[i]);
     if (count)
         report->sigma[0] = report->voxels ? fmin(report->sigma[0], (double)least) : (double)least;
     report->sigma[1] = fmax(report->sigma[1], (double)most);
