@@ -457,6 +457,16 @@ static int empty_piece(void *user, size_t at, void *piece, size_t bytes)
     return at == m->fails ? clvox_fail(CLVOX_ERROR_FILE, "the piece at %zu", at) : CLVOX_OK;
 }
 
+static void check_memory_and_buffer(clv_buffer *buffer, const char *there, char *back, size_t bytes)
+{
+    assert_int_equal(clv_buffer_fill(opened, buffer, 0, 0, bytes), CLVOX_OK);
+    memset(back, 0, bytes + 1);
+    assert_int_equal(clv_buffer_send(opened, buffer, there, bytes), CLVOX_OK);
+    assert_int_equal(clv_buffer_fetch(opened, buffer, back, bytes), CLVOX_OK);
+    assert_memory_equal(back, there, bytes);
+    assert_int_equal(back[bytes], 0);
+}
+
 static void check_passage(const char *there, char *back, size_t bytes, size_t files)
 {
     clv_buffer *buffer = NULL;
@@ -478,21 +488,22 @@ static void check_passage(const char *there, char *back, size_t bytes, size_t fi
     assert_int_equal(back[bytes], 0);
     m.fails = 0;
     assert_int_equal(clv_pass(opened, &p), bytes ? CLVOX_ERROR_FILE : CLVOX_OK);
-    memset(back, 0, bytes);
-    assert_int_equal(clv_buffer_send(opened, buffer, there, bytes), CLVOX_OK);
-    assert_int_equal(clv_buffer_fetch(opened, buffer, back, bytes), CLVOX_OK);
-    assert_memory_equal(back, there, bytes);
+    check_memory_and_buffer(buffer, there, back, bytes);
+    const clvox_device_type type = opened->limits.type;
+    opened->limits.type = CLVOX_DEVICE_GPU; /* in pieces, as GPUs have it */
+    check_memory_and_buffer(buffer, there, back, bytes);
+    opened->limits.type = type;
     clv_buffer_destroy(&buffer);
 }
 
-/* More pieces than there are threads, the last one shorter; one; none. */
+/* None; one; more pieces than there are threads, the last one shorter. */
 static void passages(void **state)
 {
-    const size_t bytes[] = {(CLV_SLOTS + 5) * (size_t)CLV_PIECE + 12, 100, 0};
-    char *there = malloc(bytes[0] + 1), *back = malloc(bytes[0] + 1);
+    const size_t bytes[] = {0, 100, (CLV_SLOTS + 5) * (size_t)CLV_PIECE + 12};
+    char *there = malloc(bytes[2] + 1), *back = malloc(bytes[2] + 1);
     (void)state;
     assert_true(there && back);
-    for (size_t i = 0; i < bytes[0]; i++)
+    for (size_t i = 0; i < bytes[2]; i++)
         there[i] = (char)(i / 977 * 31 + i);
     for (size_t k = 0; k < 3; k++)
         for (size_t files = 0; files <= 4; files += 2)

@@ -180,6 +180,8 @@ int clv_pass(clvox_context *ctx, const clv_passage *p)
 {
     passing t = {.ctx = ctx, .p = p, .pieces = (p->bytes + CLV_PIECE - 1) / CLV_PIECE};
     const size_t slots = t.pieces < CLV_SLOTS ? t.pieces : CLV_SLOTS;
+    if (p->bytes == 0)
+        return CLVOX_OK;
     if (!(t.slots = clv_staging(ctx, slots * CLV_PIECE)))
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     pthread_mutex_init(&t.lock, NULL);

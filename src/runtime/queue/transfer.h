@@ -29,8 +29,8 @@ enum { CLV_SLOTS = 16, CLV_PIECE = 1 << 20, CLV_STAGING = CLV_SLOTS * CLV_PIECE 
 void *clv_staging(clvox_context *ctx, size_t bytes);
 /* Gives it back; whether there was any. */
 bool clv_staging_drop(clvox_context *ctx);
-/* Whether the way through it is shorter for so many bytes than that from the program's own memory; worth:
- * from where on it is while the context has pinned none. Never on CPU devices. */
+/* Whether so many bytes pass faster by way of it than from the program's own memory. worth: as many must pass
+ * at least if the context has yet to pin some. Never on CPU devices. */
 bool clv_staging_pays(const clvox_context *ctx, size_t bytes, size_t worth);
 
 typedef enum clv_direction { CLV_TO_DEVICE, CLV_FROM_DEVICE } clv_direction;
