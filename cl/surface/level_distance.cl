@@ -5,7 +5,90 @@
  *   finish  every voxel moves along the level from the point it was given to
  *           the nearest one around */
 #include "surface/cells.clh"
-#include "surface/level_distance.clh"
+#include "common/closest_point.clh"
+#include "common/sample.clh"
+
+/* ---- the closest point of the level ------------------------------------- */
+
+/* Within so many voxels points are moved along the level. */
+#define MOVED_WITHIN 10.0f
+/* Share of a voxel to which a point lies on the level. */
+#define ON_LEVEL 2e-4f
+
+/* Above 0 inside; NaN lies outside. */
+static inline float above(float value, float iso)
+{
+    float v = value - iso;
+    return isnan(v) ? -1.0f : clamp(v, -1e15f, 1e15f);
+}
+
+static inline float level_value(__global const float *values, int4 at, int4 size, float iso)
+{
+    return above(values[index_of(at, size)], iso);
+}
+
+/* The value at `at` + offset (in voxels), and its gradient in units a voxel.
+ * Beyond the border the outermost cells go on. */
+static inline float sample(__global const float *values, int4 at, float4 offset, int4 size, float iso,
+                           float4 *gradient)
+{
+    int4 low = max(min(at + convert_int4(floor(offset)), size - 2), (int4)(0));
+    low.w = 0;
+    float4 t = offset - convert_float4(low - at);
+    cell c = {index_of(low, size), size.x > 1 ? 1 : 0, size.y > 1 ? size.x : 0,
+              size.z > 1 ? size.x * size.y : 0};
+#define READ_ABOVE(i) above(values[i], iso)
+    float v[8] = CORNERS(READ_ABOVE, c), gx, gy, gz, value = trilinear(v, t.x, t.y, t.z, &gx, &gy, &gz);
+    *gradient = (float4)(gx, gy, gz, 0.0f);
+    return value;
+}
+
+/* Moves the offset onto the level along the gradient, half a voxel at a time at
+ * most; false where it does not get there. */
+static inline bool onto_level(__global const float *values, int4 at, int4 size, float4 spacing, float iso,
+                              float4 *offset, float4 *gradient)
+{
+    for (int i = 0; i < 6; i++) {
+        float v = sample(values, at, *offset, size, iso, gradient);
+        float steep = dot3(*gradient, *gradient), length = sqrt(steep);
+        if (fabs(v) <= ON_LEVEL * length && length > 0.0f)
+            return true;
+        if (!(length > 0.0f))
+            return false;
+        *offset -= *gradient * (v / steep) * fmin(1.0f, 0.5f * length / fabs(v));
+    }
+    return false;
+}
+
+/* From *offset (from voxel `at`) onto the level and then along it towards the
+ * voxel, in steps that are kept only where they come nearer. Returns the
+ * distance, INFINITY where the level was not reached. */
+static inline float nearest_from(__global const float *values, int4 at, int4 size, float4 spacing, float iso,
+                                 float4 *offset, int steps)
+{
+    float4 gradient;
+    if (!onto_level(values, at, size, spacing, iso, offset, &gradient))
+        return INFINITY;
+    float least = length3(*offset * spacing), pace = 1.0f, edge = fmin(spacing.x, fmin(spacing.y, spacing.z));
+    for (int i = 0; i < steps; i++) {
+        float4 physical = gradient / spacing, way = *offset * spacing, to, gradient_there;
+        float4 along = way - physical * (dot3(way, physical) / dot3(physical, physical));
+        float length = length3(along);
+        if (length < 1e-3f * edge)
+            break;
+        to = *offset - along / spacing * (pace * fmin(1.0f, edge / length));
+        bool there = onto_level(values, at, size, spacing, iso, &to, &gradient_there);
+        float d = length3(to * spacing);
+        bool nearer = there && d < least;
+        *offset = nearer ? to : *offset;
+        gradient = nearer ? gradient_there : gradient;
+        least = nearer ? d : least;
+        pace *= nearer ? 1.0f : 0.4f;
+    }
+    return least;
+}
+
+/* ---- near --------------------------------------------------------------- */
 
 /* Neighbour number m of 27. */
 static inline int4 neighbour(int m)
@@ -138,6 +221,8 @@ __kernel void level_distance_near_row(__global const float *values, __global flo
                         row + x, n);
     }
 }
+
+/* ---- finish ------------------------------------------------------------- */
 
 static inline float finish_at(__global const float *values, float4 found, int4 at, int4 size, float4 spacing,
                               float iso, float reach)

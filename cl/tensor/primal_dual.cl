@@ -258,4 +258,138 @@ __kernel void tensor_pd_primal(__global const float *dual, __global const float 
     }
 }
 
-#include "tensor/primal_dual_sums.clh"
+/* ---- edges, and energies ------------------------------------------------ */
+
+/* contrast / (contrast + |grad u|_F): the radius of a voxel's dual is its share of
+ * the total variation. */
+__kernel void tensor_pd_radius(__global const float *u, __global const uchar *links, int4 size, float4 w,
+                               float contrast, __global float *radius)
+{
+    int n = size.z, first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i += WIDE) {
+        whole bits = bits_at(links, i, n);
+        real all = 0.0f;
+        for (int c = 0; c < 6; c++) {
+            __global const float *v = u + c * n;
+            real here = get(v, i, n);
+            real x = w.x * forward(v, here, i, 1, n, bits & LINK_X);
+            real y = w.y * forward(v, here, i, size.x, n, bits & LINK_Y);
+            real z = w.z * forward(v, here, i, size.y, n, bits & LINK_Z);
+            all += COUNT(c) * (x * x + y * y + z * z);
+        }
+        put(contrast / (contrast + sqrt(all)), radius, i, n);
+    }
+}
+
+/* A running sum that keeps what each addition lost. */
+static inline void add(real *sum, real *lost, real term)
+{
+    real y = term - *lost, t = *sum + y;
+    *lost = (t - *sum) - y;
+    *sum = t;
+}
+
+static inline float joined(real v)
+{
+#if WIDE == 8
+    float4 a = v.lo + v.hi;
+    return (a.x + a.z) + (a.y + a.w);
+#else
+    return v;
+#endif
+}
+
+/* For each work-group: the total variation of each component (the square root
+ * of 2 times that of those that count twice), and, with WHOLE, that of all
+ * together (times the voxels' radii, where they have some), 1/2 |u - data|^2, and what the
+ * voxels add to the dual energy. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void tensor_pd_sums(__global const float *u, __global const float *data, __global const float *dual,
+                    __global const float *radius, __global const uchar *links, int4 size, float4 w,
+                    float lambda, float least, __global float *partial)
+{
+    int n = size.z, item = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
+    int runs = (n + WIDE - 1) / WIDE, each = (runs + groups - 1) / groups * WIDE;
+    int first = min(group * each, n), last = min(first + each, n);
+    real sum[SUMS], lost[SUMS];
+    for (int k = 0; k < SUMS; k++)
+        sum[k] = lost[k] = 0.0f;
+    for (int i = first + item * WIDE; i < last; i += TILE_X * WIDE) {
+        whole bits = bits_at(links, i, n);
+        if (!ANY(bits != 0))
+            continue;
+        real all = 0.0f;
+#pragma unroll
+        for (int c = 0; c < 6; c++) {
+            __global const float *v = u + c * n;
+            real here = get(v, i, n);
+            real x = w.x * forward(v, here, i, 1, n, bits & LINK_X);
+            real y = w.y * forward(v, here, i, size.x, n, bits & LINK_Y);
+            real z = w.z * forward(v, here, i, size.y, n, bits & LINK_Z);
+            real square = COUNT(c) * (x * x + y * y + z * z);
+            add(&sum[c], &lost[c], sqrt(square));
+            all += square;
+        }
+#if WHOLE
+        real best[6], fit = 0.0f, bound = 0.0f;
+        all = sqrt(all);
+        if (radius)
+            all *= get(radius, i, n);
+        add(&sum[6], &lost[6], all);
+#pragma unroll
+        for (int c = 0; c < 6; c++) {
+            real f = get(data + c * n, i, n), r = get(u + c * n, i, n) - f;
+            fit += 0.5f * COUNT(c) * r * r;
+            best[c] = f + divergence(dual + 3 * c * size.w, i, n, size, w) / lambda;
+        }
+        whole in = bits != 0;
+        if (least >= 0.0f)
+            project(best, least, in);
+#pragma unroll
+        for (int c = 0; c < 6; c++) {
+            real r = best[c] - get(data + c * n, i, n);
+            real flux = divergence(dual + 3 * c * size.w, i, n, size, w);
+            bound += COUNT(c) * (0.5f * lambda * r * r - best[c] * flux);
+        }
+        add(&sum[7], &lost[7], select((real)(0.0f), fit, in));
+        add(&sum[8], &lost[8], select((real)(0.0f), bound, in));
+#endif
+    }
+    float all[SUMS];
+    for (int k = 0; k < SUMS; k++)
+        all[k] = joined(sum[k]);
+#if TILE_X > 1
+    __local float cell[SUMS * TILE_X];
+    group_sums(all, SUMS, item, TILE_X, cell);
+    for (int k = 0; k < SUMS; k++)
+        all[k] = cell[k * TILE_X];
+#endif
+    for (int k = 0; k < SUMS && item == 0; k++)
+        partial[group * SUMS + k] = all[k];
+}
+
+/* Adds the groups into state[6...]; state[0...5] becomes the unit vector of the
+ * first six, and stays as it is where they are all 0. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void tensor_pd_total(__global const float *partial, int groups, __global float *state)
+{
+    __local float cell[SUMS * TILE_X];
+    int item = get_local_id(0);
+    float sum[SUMS];
+    for (int k = 0; k < SUMS; k++)
+        sum[k] = 0.0f;
+    for (int g = item; g < groups; g += TILE_X)
+        for (int k = 0; k < SUMS; k++)
+            sum[k] += partial[g * SUMS + k];
+    group_sums(sum, SUMS, item, TILE_X, cell);
+    if (item == 0) {
+        float square = 0.0f;
+        for (int k = 0; k < SUMS; k++) {
+            sum[k] = cell[k * TILE_X];
+            state[6 + k] = sum[k];
+            square += k < 6 ? sum[k] * sum[k] : 0.0f;
+        }
+        for (int k = 0; k < 6 && square > 0.0f; k++)
+            state[k] = sum[k] / sqrt(square);
+    }
+}
