@@ -11,7 +11,15 @@
  * Of each window: vectors[column][stride], coefficients[sample][stride],
  * means[stride], and facts: weight, variance, rank, 0. */
 #include "common/field_row.clh"
-#include "tensor/mppca.clh"
+#include "tensor/tridiagonal.clh"
+
+/* How far sample s of a window lies behind its first, in voxels. */
+static inline int sample_offset(int s, int4 size, int4 radius)
+{
+    int wide = 2 * radius.x + 1, high = 2 * radius.y + 1, line = s / wide;
+    return (s - line * wide) + size.x * ((line - line / high * high) + size.y * (line / high));
+}
+
 #if GROUP
 #include "tensor/mppca_group.clh"
 #else
