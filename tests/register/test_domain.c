@@ -103,10 +103,36 @@ static void masks_count_and_empty_images_do_not(void **state)
     clvox_volume_destroy(&empty);
 }
 
+/* A voxel far above all others is all content there is, and one far below them makes all others content, wherever
+ * in its slice it lies: among those that are looked at side by side, or after them. */
+static void extremes_count_wherever_they_lie(void **state)
+{
+    (void)state;
+    static const int places[] = {0, 1, 2, 3, 4, 5, 6, 7, NX * NY - 2, NX * NY - 1};
+    const int z = 31;
+    clvox_volume *v = image(first, last);
+    clvox_grid domain;
+    for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+        float *voxel = v->data + (size_t)z * NX * NY + places[k], before = *voxel;
+        const int x = places[k] % NX, y = places[k] / NX;
+        const int from[3] = {x > ROOM ? x - ROOM : 0, y > ROOM ? y - ROOM : 0, z - ROOM};
+        const int to[3] = {x + ROOM < NX ? x + ROOM : NX - 1, y + ROOM < NY ? y + ROOM : NY - 1, z + ROOM};
+        *voxel = 1000;
+        domain_of(v, NULL, &domain);
+        assert_box(&domain, from, to);
+        *voxel = -1000;
+        domain_of(v, NULL, &domain);
+        assert_box(&domain, all_first, all_last);
+        *voxel = before;
+    }
+    clvox_volume_destroy(&v);
+}
+
 int main(void)
 {
     test_case(content_and_room, "content and room");
     test_case(noise_and_bright_voxels_are_none, "noise and bright voxels are no content");
+    test_case(extremes_count_wherever_they_lie, "extremes count wherever they lie in a slice");
     test_case(masks_count_and_empty_images_do_not, "masks count, empty images do not");
     return test_run("domain", NULL);
 }
