@@ -32,7 +32,7 @@ typedef struct clv_model {
     bool border_stays;       /* the border of its grid does not move: it may work on a part of the fixed one */
     bool exchangeable;       /* of two comparable images it may take either as the fixed one (exchange.c) */
     bool by_contrast;        /* compares by MIND where contrasts differ, if asked to (options) */
-    bool gives_inverse;      /* where it is asked for, as part of the model: the command always asks */
+    bool gives_inverse;      /* as part of the model, where it is asked for: the command always asks */
     bool starts_from_warp;   /* of clvox_register_images */
     const char *const *takes; /* options that are of some models alone, of which it takes these; ends with NULL */
     /* The fields of the table's rows with `preset`, by clvox_preset; not all models have a REGULAR. */

@@ -197,9 +197,8 @@ int clv_register_exchange(clv_registration *run);
  * asked, its determinants above smallest there. */
 typedef struct clv_halves {
     clv_buffer *u_fixed;
-    clv_buffer **u,
-        **inverse; /* as large as fields of that grid: become run->u and run->inverse, if there is one,
-                                  which take their place */
+    /* As large as fields of that grid: become run->u and, if there is one, run->inverse, which take their place. */
+    clv_buffer **u, **inverse;
     clv_buffer *velocity, *scratch; /* on grid `at`; on either: overwritten */
 } clv_halves;
 int clv_register_exchange_back(clv_registration *run, const clvox_grid *at, float smallest,
@@ -216,7 +215,7 @@ clvox_metric clv_register_metric(const clvox_register_options *options);
 
 typedef struct clv_metric_report {
     double metric, mean_square, ncc;
-    double content; /* share of the fixed grid where any channel has windows with content; else 1 */
+    double content; /* of windows: the share of the fixed grid where any channel has content; else 1 */
 } clv_metric_report;
 
 /* How alike the images are on the full fixed grid of the one who asked, under
