@@ -197,7 +197,8 @@ int clv_register_exchange(clv_registration *run);
  * asked, its determinants above smallest there. */
 typedef struct clv_halves {
     clv_buffer *u_fixed;
-    /* As large as fields of that grid: become run->u and, if there is one, run->inverse, which take their place. */
+    /* As large as fields of that grid: become run->u and, if there is one, run->inverse, which take their
+     * place. */
     clv_buffer **u, **inverse;
     clv_buffer *velocity, *scratch; /* on grid `at`; on either: overwritten */
 } clv_halves;

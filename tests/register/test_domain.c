@@ -103,8 +103,8 @@ static void masks_count_and_empty_images_do_not(void **state)
     clvox_volume_destroy(&empty);
 }
 
-/* A voxel far above all others is all content there is, and one far below them makes all others content, wherever
- * in its slice it lies: among those that are looked at side by side, or after them. */
+/* A voxel far above all others is all content there is, and one far below them makes all others content,
+ * wherever in its slice it lies: among those that are looked at side by side, or after them. */
 static void extremes_count_wherever_they_lie(void **state)
 {
     (void)state;
