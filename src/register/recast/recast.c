@@ -625,8 +625,8 @@ end:
     return status;
 }
 
-/* The agreement of the images at so many mm, of what they have once recast, nearby and over the whole image,
- * multiplied. NaN where few windows have content. */
+/* The square of the images' agreement at so many mm, with its sign, over the product of that once they are
+ * recast nearby and that once they are over the whole image. NaN where few windows have content. */
 static int alike(clv_registration *run, double sigma, double mm, double *share)
 {
     int status = CLVOX_OK;
