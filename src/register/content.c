@@ -51,7 +51,7 @@ typedef struct marking {
     int *count;
 } marking;
 
-/* Cells of layer k, a row of voxels at a time: a cell's come in their order. */
+/* Cells of layer k, a row of voxels at a time: each cell adds up its voxels in their order. */
 static int mark_layer(void *user, size_t k, int worker)
 {
     const marking *m = user;

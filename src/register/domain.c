@@ -34,7 +34,7 @@ typedef struct search {
     int *columns; /* of each slice, how much content each x has, then each y */
 } search;
 
-/* Side by side, as compilers may not change the order of a minimum either. */
+/* Minima of so many voxels side by side: compilers may not change the order of comparisons. */
 enum { LANES = 8 };
 
 static inline void extend(float v, float *low, float *high)

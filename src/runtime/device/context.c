@@ -196,7 +196,7 @@ static int paying(const clvox_context_options *options, const clvox_device_limit
     return most > 0 && most < pay ? most : pay;
 }
 
-/* The devices of contexts, in the list, and these. */
+/* Contexts to be opened, and which device of the list each is of. */
 typedef struct opening {
     const clvox_context_options *options;
     const clvox_device *devices;
@@ -204,7 +204,7 @@ typedef struct opening {
     clvox_context **contexts;
 } opening;
 
-/* Of a device that is at this place for the first time all contexts. */
+/* All contexts of a device, where this is the first of them: their driver opens one after the other. */
 static int open_all_of(void *user, size_t index, int worker)
 {
     int status = CLVOX_OK;

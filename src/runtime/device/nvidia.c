@@ -43,8 +43,8 @@ static bool several_alike(const char *folder)
     return alike && count > 1;
 }
 
-/* Managed memory, which clvox has none of: a GPU and each of its channels are registered with it. And of
- * eight channels for kernels one does as much, for one context and for several at once. */
+/* clvox uses no managed memory, with which a GPU and each of its channels would be registered; and one
+ * channel for kernels does as much as eight, for one context and for several at once. */
 static const char *const FEWER[][2] = {{"NV_OPENCL_DISABLE_UVM", "1"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
 
 int clv_nvidia_little(const char *folder, const char *device, bool one)
