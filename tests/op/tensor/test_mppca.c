@@ -165,6 +165,7 @@ int main(void)
     if (getenv("CLVOX_TEST_TINY")) {
         compare(&(problem){{4, 5, 3}, 7, 1, true, true, 10, 0}, "4x5x3x7");
         compare(&(problem){{3, 4, 1}, 9, 2, false, false, 10, 1}, "3x4x1x9");
+        compare(&(problem){{5, 5, 5}, 16, 2, false, false, 0, 0}, "no noise: more vectors than are held");
         return test_run("mppca", harness_close);
     }
     compare(&(problem){{11, 9, 7}, 33, 2, false, false, 10, 0}, "11x9x7x33");
