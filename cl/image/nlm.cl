@@ -545,16 +545,16 @@ add_span(averages *to, int span, bool square, __global const float *value, __glo
 }
 
 /* The usual spans, where nothing is asked within. */
-#define ADD_SPAN(square)                                                   \
-    do {                                                                   \
-        if (span == 3)                                                     \
-            add_span(&to, 3, square, from, like, like_mean, count);        \
-        else if (span == 2)                                                \
-            add_span(&to, 2, square, from, like, like_mean, count);        \
-        else if (span == 1)                                                \
-            add_span(&to, 1, square, from, like, like_mean, count);        \
-        else if (span >= 0)                                                \
-            add_span(&to, span, square, from, like, like_mean, count);     \
+#define ADD_SPAN(square)                                           \
+    do {                                                           \
+        if (span == 3)                                             \
+            add_span(&to, 3, square, from, like, like_mean, count);\
+        else if (span == 2)                                        \
+            add_span(&to, 2, square, from, like, like_mean, count);\
+        else if (span == 1)                                        \
+            add_span(&to, 1, square, from, like, like_mean, count);\
+        else if (span >= 0)                                        \
+            add_span(&to, span, square, from, like, like_mean, count);\
     } while (0)
 
 /* A row of voxels, row by row of the neighbours: few are read at a time, in the order in which they lie. */

@@ -261,7 +261,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
             "            OUT_truth.surf.gii, OUT_mask; with --noise OUT_noisy_mask, cut from the distance\n"
             "            plus noise, and OUT_noisy.surf.gii, its vertices moved along their normals\n"
             "  tensor:helix (a bundle in isotropic surroundings), tensor:rings (of three sizes, which\n"
-            "  cross), tensor:steps (blocks)  a scan OUT_dwi with .bval and .bvec (FSL) and .b (MRtrix),\n"
+            "  cross), tensor:steps (blocks)  a scan OUT_dwi, OUT.bval and OUT.bvec (FSL), OUT.b (MRtrix),\n"
             "            one b = 0 volume for every ten directions, these first;\n"
             "            OUT_truth_tensor (RAS, mm^2/s), OUT_truth_fa, OUT_mask",
         .example = "  clvox phantom pair -o pair --size 65x47x33 --spacing 1x1x2mm --seed 3\n"

@@ -17,7 +17,7 @@ clv_nlm_padding clv_nlm_padding_of(const int size[3], int search);
 /* The same for clv_nlm_means by a guide, in the order in which the kernel for this device reads it. */
 int clv_nlm_guided_padding(clvox_context *ctx, const int size[3], int search, clv_nlm_padding *out);
 size_t clv_nlm_padded_bytes(const clv_nlm_padding *padding);
-/* The image padded, the edge value repeated; with means, the root of 3 times that of
+/* The image padded, the edge value repeated; with means, sqrt(3) times the mean of
  * the 3^3 voxels around each instead. Of clv_nlm_padded_bytes. */
 int clv_nlm_pad(clvox_context *ctx, const clv_image *in, const clv_nlm_padding *padding, bool means,
                 clv_buffer *out);
