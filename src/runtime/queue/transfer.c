@@ -106,7 +106,7 @@ void clv_pinned_destroy(clv_pinned **pinned)
 bool clv_staging_pays(const clvox_context *ctx, size_t bytes, size_t worth)
 {
     const size_t pinned = 1 << 22; /* less has arrived before the threads have begun */
-    return ctx->limits.type == CLVOX_DEVICE_GPU && bytes >= (ctx->staging ? pinned : worth);
+    return ctx->limits.type == CLVOX_DEVICE_GPU && bytes >= pinned && (ctx->staging || bytes >= worth);
 }
 
 bool clv_staging_drop(clvox_context *ctx)
