@@ -35,6 +35,16 @@ exits 0 clvox apply -i out/template.nii.gz -r s2.nii -t out/s2_affine.txt,-1 -t 
 exits 0 clvox compare there.nii s2.nii
 near NCC 1 0.2
 
+begin "--until ends the rounds where the template changes less, with the bits of as many rounds"
+rounds="--quick --linear translation --linear-rounds 1 --shrink 2x1 --iterations 10x10"
+exits 0 clvox atlas -o two $rounds --rounds 2 s1.nii s2.nii s3.nii
+changes() { python3 -c 'import json, sys; print(*(r["change"] for r in json.load(open(sys.argv[1]))["result"]["rounds"] if r["stage"] == "deformable"))' "$1"; }
+until=$(changes two/report.json | awk '$2 < $1 { print ($1 + $2) / 2 }')
+[ "$until" ] || complain "the second round changes as much as the first"
+exits 0 clvox atlas -o until $rounds --rounds 4 --until "$until" s1.nii s2.nii s3.nii
+[ "$(changes until/report.json)" = "$(changes two/report.json)" ] || complain "it did not end after the second round"
+[ "$(hash_of until/template.nii.gz)" = "$(hash_of two/template.nii.gz)" ] || complain "the template is another"
+
 begin "the order of subjects changes no bit, and a list says the same; labels are voted on"
 mkdir -p lists
 printf 'weight\timage\tlabels\tage\n2\t../s3.nii\t../l3.nii\t70\n2\t../s1.nii\t\t\n2\t../s2.nii\t../l2.nii\t60\n' > lists/list.tsv
