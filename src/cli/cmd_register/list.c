@@ -542,14 +542,16 @@ static int solve_all(command *cli, list *l, int waiting)
     return CLVOX_OK;
 }
 
-/* Of a run that was killed. */
+/* Of a run that was killed. Derivatives have folders for images, figures and logs. */
 static void sweep(const list *l, const char *summary)
 {
+    static const int files[] = {CLI_PAIR_LOG, CLI_PAIR_WARPED, CLI_PAIR_PICTURE};
     char path[PATH_MAX], swept[PATH_MAX] = "";
     cli_sweep_beside(summary, swept);
-    for (int i = 0; i < l->count; i++)
-        if (l->row[i].state == WAITING)
-            cli_sweep_beside(cli_pair_path(&l->row[i].names, CLI_PAIR_LOG, path), swept);
+    for (int k = 0; k < (l->request->derivatives ? 3 : 1); k++)
+        for (int i = 0; i < l->count; i++)
+            if (l->row[i].state == WAITING)
+                cli_sweep_beside(cli_pair_path(&l->row[i].names, files[k], path), swept);
 }
 
 /* What is complete is told by the first device's name and driver, and holds for all of them. */
@@ -615,7 +617,7 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     snprintf(message, sizeof message, "%s", clvox_message());
     const int written = cli_table_write(path, print_summary, &l);
     if (status < 0) {
-        if (status == CLVOX_ERROR_STOPPED)
+        if (status == CLVOX_ERROR_STOPPED && written >= 0)
             cli_remark(cli, 0, "%s says which pairs are done: the same command makes the others\n", path);
         status = clvox_fail((clvox_status)status, "%s", message);
         goto end;
