@@ -50,6 +50,10 @@ CLVOX_API void clvox_folders_remove(void);
  * program, in which it is safe, so that Ctrl-C leaves nothing behind. */
 CLVOX_API void clvox_files_abandon(void);
 
+/* The first file that this process could not write because its disk is full or a quota used up; NULL: there
+ * was room for all. Static storage. */
+CLVOX_API const char *clvox_files_full(void);
+
 /* Removes what processes of this machine that were killed (SIGKILL, a power failure) left unfinished beside
  * `path`: temporary files whose process is no more. */
 CLVOX_API void clvox_files_sweep(const char *path);

@@ -144,6 +144,29 @@ static unsigned machine(void)
     return hash;
 }
 
+/* The first file that there was no room for. */
+static struct {
+    atomic_int state; /* of a slot */
+    char path[PATH_MAX];
+} full;
+
+static int cannot_write(const char *path, int error)
+{
+    const bool no_room = error == ENOSPC || error == EDQUOT;
+    int state = SLOT_FREE;
+    if (no_room && atomic_compare_exchange_strong(&full.state, &state, SLOT_BUSY)) {
+        snprintf(full.path, sizeof full.path, "%s", path);
+        atomic_store(&full.state, SLOT_USED);
+    }
+    return clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)%s", path, strerror(error),
+                      no_room ? "; make room or write elsewhere" : "");
+}
+
+const char *clvox_files_full(void)
+{
+    return atomic_load(&full.state) == SLOT_USED ? full.path : NULL;
+}
+
 /* Opens a new file beside the target. The name is short, because that of the
  * target may be as long as the file system allows. */
 static int open_temporary(clv_file_writer *w, mode_t mode)
@@ -168,9 +191,7 @@ static int open_temporary(clv_file_writer *w, mode_t mode)
             break;
     }
     const int why = errno;
-    return clv_place_check(w->path) < 0
-               ? CLVOX_ERROR_FILE
-               : clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", w->path, strerror(why));
+    return clv_place_check(w->path) < 0 ? CLVOX_ERROR_FILE : cannot_write(w->path, why);
 }
 
 int clv_file_create(const char *path, clv_file_writer **out)
@@ -194,7 +215,7 @@ int clv_file_create(const char *path, clv_file_writer **out)
     } else if (exists && S_ISCHR(info.st_mode)) {
         w->fd = open(path, O_WRONLY | O_CLOEXEC);
         if (w->fd < 0)
-            status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", path, strerror(errno));
+            status = cannot_write(path, errno);
     } else if (exists && !S_ISREG(info.st_mode)) {
         status =
             clvox_fail(CLVOX_ERROR_FILE, "%s: is neither a file nor free for one, choose another name", path);
@@ -224,11 +245,8 @@ int clv_file_write_at(clv_file_writer *writer, const void *bytes, size_t size, u
         ssize_t put = pwrite(writer->fd, from, size, (off_t)offset);
         if (put < 0 && errno == EINTR)
             continue;
-        if (put <= 0) {
-            const char *advice = errno == ENOSPC || errno == EDQUOT ? "; make room or write elsewhere" : "";
-            return clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)%s", writer->path, strerror(errno),
-                              advice);
-        }
+        if (put <= 0)
+            return cannot_write(writer->path, errno);
         from += put;
         size -= (size_t)put;
         offset += (uint64_t)put;
@@ -243,7 +261,7 @@ int clv_file_commit(clv_file_writer **writer)
     w->fd = -1;
     /* A network file system may find only now that there is no room. */
     if (close(fd) || (w->slot >= 0 && rename(w->name, w->target)))
-        status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", w->path, strerror(errno));
+        status = cannot_write(w->path, errno);
     if (status < 0)
         clv_file_discard(writer);
     else

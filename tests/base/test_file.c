@@ -154,7 +154,9 @@ static void a_full_device_and_a_full_disk_are_said(void **state)
     (void)state;
     assert_true(clvox_file_write("/dev/null", "x", 1) == 0);
     if (!access("/dev/full", W_OK)) {
+        assert_true(!clvox_files_full());
         assert_int_equal(clvox_file_write("/dev/full", "x", 1), CLVOX_ERROR_FILE);
+        assert_true(!strcmp(clvox_files_full(), "/dev/full"));
         assert_that(strstr(clvox_message(), "No space left") && strstr(clvox_message(), "make room"), "%s",
                     clvox_message());
     }

@@ -353,22 +353,13 @@ done
 
 begin "a disk that is full ends a run with one sentence"
 mkdir -p tiny
-cat > full.sh <<'P'
-# full.sh SIZE PROGRAM ARGUMENTS...: with a disk of SIZE in tiny
-mount -t tmpfs -o size="$1" none tiny || exit 77
-shift
-code=0
-"$@" || code=$?
-find tiny -name '.clvox*' | grep . && exit 88
-exit $code
-P
-if unshare -rm sh full.sh 8k true 2> log/err; then
+if unshare -rm sh "$here/full.sh" 8k true 2> log/err; then
     # No room for an image, for a warp that is kept, for the results.
     for room in 8k 60k 200k; do
-        exits 1 unshare -rm sh full.sh $room "$program" atlas -q -o tiny/out --memory 0 $slow s1.nii s2.nii s3.nii
+        exits 1 unshare -rm sh "$here/full.sh" $room "$program" atlas -q -o tiny/out --memory 0 $slow s1.nii s2.nii s3.nii
         one_sentence; says 'tiny/out.*No space left on device.*make room'
     done
-    exits 1 unshare -rm sh full.sh 100k "$program" atlas -q -o tiny/out $slow s1.nii s2.nii s3.nii
+    exits 1 unshare -rm sh "$here/full.sh" 100k "$program" atlas -q -o tiny/out $slow s1.nii s2.nii s3.nii
     one_sentence; says 'tiny/out.*No space left on device.*make room'
 fi
 
