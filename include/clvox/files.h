@@ -54,8 +54,12 @@ CLVOX_API void clvox_files_abandon(void);
  * was room for all. Static storage. */
 CLVOX_API const char *clvox_files_full(void);
 
-/* Removes what processes of this machine that were killed (SIGKILL, a power failure) left unfinished beside
- * `path`: temporary files whose process is no more. */
+/* A name in `folder` with this ending (".nii.gz") for a file that is no result: the caller's to write, and to
+ * remove. Each call gives another. CLVOX_ERROR_FILE: it is longer than size. */
+CLVOX_API int clvox_file_scratch(const char *folder, const char *ending, char *path, size_t size);
+
+/* Removes what processes of this machine that were killed (SIGKILL, a power failure) left beside `path`:
+ * unfinished files, and those of clvox_file_scratch, whose process is no more. */
 CLVOX_API void clvox_files_sweep(const char *path);
 
 #ifdef __cplusplus

@@ -144,6 +144,23 @@ static unsigned machine(void)
     return hash;
 }
 
+/* `.clvox-MACHINE-PROCESS-NUMBER.part` and an ending behind so many characters of a path; the length. */
+static int name_temporary(char *name, size_t size, int folder, const char *path, const char *ending)
+{
+    static atomic_uint serial;
+    return snprintf(name, size, "%.*s.clvox-%x-%ld-%u.part%s", folder, path, machine(), (long)getpid(),
+                    atomic_fetch_add(&serial, 1), ending);
+}
+
+int clvox_file_scratch(const char *folder, const char *ending, char *path, size_t size)
+{
+    char in[PATH_MAX];
+    const int length = snprintf(in, sizeof in, "%s/", folder);
+    if (length >= (int)sizeof in || name_temporary(path, size, length, in, ending) >= (int)size)
+        return clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", folder);
+    return CLVOX_OK;
+}
+
 /* The first file that there was no room for. */
 static struct {
     atomic_int state; /* of a slot */
@@ -171,12 +188,10 @@ const char *clvox_files_full(void)
  * target may be as long as the file system allows. */
 static int open_temporary(clv_file_writer *w, mode_t mode)
 {
-    static atomic_uint serial;
     const char *slash = strrchr(w->target, '/');
     int folder = slash ? (int)(slash - w->target + 1) : 0;
     for (int attempt = 0; attempt < 100; attempt++) {
-        int length = snprintf(w->name, sizeof w->name, "%.*s.clvox-%x-%ld-%u.part", folder, w->target,
-                              machine(), (long)getpid(), atomic_fetch_add(&serial, 1));
+        int length = name_temporary(w->name, sizeof w->name, folder, w->target, "");
         if (length >= (int)sizeof w->name)
             return clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", w->path);
         /* In use before it exists, so that a signal finds it as soon as it does. One that is there
@@ -307,7 +322,8 @@ void clvox_files_sweep(const char *path)
         long process;
         int end = 0;
         if (sscanf(one->d_name, ".clvox-%x-%ld-%*u.part%n", &of, &process, &end) == 2 && end &&
-            !one->d_name[end] && of == machine() && process > 0 && kill((pid_t)process, 0) && errno == ESRCH)
+            (!one->d_name[end] || one->d_name[end] == '.') && of == machine() && process > 0 &&
+            kill((pid_t)process, 0) && errno == ESRCH)
             unlinkat(dirfd(folder), one->d_name, 0);
     }
     if (folder)
