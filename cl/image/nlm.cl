@@ -588,16 +588,17 @@ static inline void average_row(__global const float *value, __global const float
                 else
                     ADD_SPAN(false);
             }
+        /* A voxel without noise, or with so little that its weights are 0, stays. */
         for (int j = 0; j < count; j++) {
             float8 m = to.num[j] / to.den[j];
-            to.num[j] = weight.z > 0.0f ? sqrt(m) : m;
+            m = weight.z > 0.0f ? sqrt(m) : m;
+            to.num[j] = to.den[j] > 0.0f ? m : LOAD8(value + corner + 8 * j);
         }
         for (int l = 0; l < 8; l++) {
             const float *made = (const float *)to.num + l;
-            __global const float *own = value + corner + l;
             int i = row + l * part + first;
             for (int j = 0; j < min(count, size.x - first - l * part); j++)
-                out[i + j] = sigma[i + j] > 0.0f ? made[8 * j] : own[8 * j];
+                out[i + j] = made[8 * j];
         }
     }
 }

@@ -50,8 +50,16 @@ CLVOX_API void clvox_folders_remove(void);
  * program, in which it is safe, so that Ctrl-C leaves nothing behind. */
 CLVOX_API void clvox_files_abandon(void);
 
-/* Removes what processes of this machine that were killed (SIGKILL, a power failure) left unfinished beside
- * `path`: temporary files whose process is no more. */
+/* The first file that this process could not write because its disk is full or a quota used up; NULL: there
+ * was room for all. Static storage. */
+CLVOX_API const char *clvox_files_full(void);
+
+/* A name in `folder` with this ending (".nii.gz") for a file that is no result: the caller's to write, and to
+ * remove. Each call gives another. CLVOX_ERROR_FILE: it is longer than size. */
+CLVOX_API int clvox_file_scratch(const char *folder, const char *ending, char *path, size_t size);
+
+/* Removes what processes of this machine that were killed (SIGKILL, a power failure) left beside `path`:
+ * unfinished files, and those of clvox_file_scratch, whose process is no more. */
 CLVOX_API void clvox_files_sweep(const char *path);
 
 #ifdef __cplusplus

@@ -144,16 +144,54 @@ static unsigned machine(void)
     return hash;
 }
 
+/* `.clvox-MACHINE-PROCESS-NUMBER.part` and an ending behind so many characters of a path; the length. */
+static int name_temporary(char *name, size_t size, int folder, const char *path, const char *ending)
+{
+    static atomic_uint serial;
+    return snprintf(name, size, "%.*s.clvox-%x-%ld-%u.part%s", folder, path, machine(), (long)getpid(),
+                    atomic_fetch_add(&serial, 1), ending);
+}
+
+int clvox_file_scratch(const char *folder, const char *ending, char *path, size_t size)
+{
+    char in[PATH_MAX];
+    const int length = snprintf(in, sizeof in, "%s/", folder);
+    if (length >= (int)sizeof in || name_temporary(path, size, length, in, ending) >= (int)size)
+        return clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", folder);
+    return CLVOX_OK;
+}
+
+/* The first file that there was no room for. */
+static struct {
+    atomic_int state; /* of a slot */
+    char path[PATH_MAX];
+} full;
+
+static int cannot_write(const char *path, int error)
+{
+    const bool no_room = error == ENOSPC || error == EDQUOT;
+    int state = SLOT_FREE;
+    if (no_room && atomic_compare_exchange_strong(&full.state, &state, SLOT_BUSY)) {
+        snprintf(full.path, sizeof full.path, "%s", path);
+        atomic_store(&full.state, SLOT_USED);
+    }
+    return clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)%s", path, strerror(error),
+                      no_room ? "; make room or write elsewhere" : "");
+}
+
+const char *clvox_files_full(void)
+{
+    return atomic_load(&full.state) == SLOT_USED ? full.path : NULL;
+}
+
 /* Opens a new file beside the target. The name is short, because that of the
  * target may be as long as the file system allows. */
 static int open_temporary(clv_file_writer *w, mode_t mode)
 {
-    static atomic_uint serial;
     const char *slash = strrchr(w->target, '/');
     int folder = slash ? (int)(slash - w->target + 1) : 0;
     for (int attempt = 0; attempt < 100; attempt++) {
-        int length = snprintf(w->name, sizeof w->name, "%.*s.clvox-%x-%ld-%u.part", folder, w->target,
-                              machine(), (long)getpid(), atomic_fetch_add(&serial, 1));
+        int length = name_temporary(w->name, sizeof w->name, folder, w->target, "");
         if (length >= (int)sizeof w->name)
             return clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", w->path);
         /* In use before it exists, so that a signal finds it as soon as it does. One that is there
@@ -168,9 +206,7 @@ static int open_temporary(clv_file_writer *w, mode_t mode)
             break;
     }
     const int why = errno;
-    return clv_place_check(w->path) < 0
-               ? CLVOX_ERROR_FILE
-               : clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", w->path, strerror(why));
+    return clv_place_check(w->path) < 0 ? CLVOX_ERROR_FILE : cannot_write(w->path, why);
 }
 
 int clv_file_create(const char *path, clv_file_writer **out)
@@ -194,7 +230,7 @@ int clv_file_create(const char *path, clv_file_writer **out)
     } else if (exists && S_ISCHR(info.st_mode)) {
         w->fd = open(path, O_WRONLY | O_CLOEXEC);
         if (w->fd < 0)
-            status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", path, strerror(errno));
+            status = cannot_write(path, errno);
     } else if (exists && !S_ISREG(info.st_mode)) {
         status =
             clvox_fail(CLVOX_ERROR_FILE, "%s: is neither a file nor free for one, choose another name", path);
@@ -224,11 +260,8 @@ int clv_file_write_at(clv_file_writer *writer, const void *bytes, size_t size, u
         ssize_t put = pwrite(writer->fd, from, size, (off_t)offset);
         if (put < 0 && errno == EINTR)
             continue;
-        if (put <= 0) {
-            const char *advice = errno == ENOSPC || errno == EDQUOT ? "; make room or write elsewhere" : "";
-            return clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)%s", writer->path, strerror(errno),
-                              advice);
-        }
+        if (put <= 0)
+            return cannot_write(writer->path, errno);
         from += put;
         size -= (size_t)put;
         offset += (uint64_t)put;
@@ -243,7 +276,7 @@ int clv_file_commit(clv_file_writer **writer)
     w->fd = -1;
     /* A network file system may find only now that there is no room. */
     if (close(fd) || (w->slot >= 0 && rename(w->name, w->target)))
-        status = clvox_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", w->path, strerror(errno));
+        status = cannot_write(w->path, errno);
     if (status < 0)
         clv_file_discard(writer);
     else
@@ -289,7 +322,8 @@ void clvox_files_sweep(const char *path)
         long process;
         int end = 0;
         if (sscanf(one->d_name, ".clvox-%x-%ld-%*u.part%n", &of, &process, &end) == 2 && end &&
-            !one->d_name[end] && of == machine() && process > 0 && kill((pid_t)process, 0) && errno == ESRCH)
+            (!one->d_name[end] || one->d_name[end] == '.') && of == machine() && process > 0 &&
+            kill((pid_t)process, 0) && errno == ESRCH)
             unlinkat(dirfd(folder), one->d_name, 0);
     }
     if (folder)

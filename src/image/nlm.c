@@ -172,12 +172,23 @@ end:
     return status;
 }
 
-/* Kernels take the fourth power of noise: a power of two, which rounds nothing, where that leaves the range
- * of floats. */
-static double unit_of(double noise)
+static double largest(const float *v, size_t count)
 {
-    static const double MOST = 1e6;
-    return noise < 1 / MOST || noise > MOST ? exp2(ilogb(noise)) : 1;
+    float most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = fmaxf(most, fabsf(v[i]));
+    return (double)most;
+}
+
+/* Kernels take the fourth power of noise, times a squared value: a power of two, which rounds nothing, where
+ * that could leave the range of floats. Where values are 1e12 times the noise or more it follows from them,
+ * so that their squares stay within the range, too. */
+static double unit_of(double noise, const float *v, size_t count)
+{
+    static const double MOST = 1e3, LARGEST = 1e12;
+    if (noise >= 1 / MOST && noise <= MOST)
+        return 1;
+    return exp2(ilogb(fmax(noise, largest(v, count) / LARGEST)));
 }
 
 static bool all_finite(const float *v, size_t count)
@@ -222,7 +233,7 @@ static void prepare(nlm *r, const float *v, struct buffers *to, clvox_nlm_report
         report->sigma[0] = report->voxels ? fmin(report->sigma[0], (double)least) : (double)least;
     report->sigma[1] = fmax(report->sigma[1], (double)most);
     report->voxels += count;
-    to->unit = unit_of(count ? (double)most : 1);
+    to->unit = count ? unit_of((double)most, r->image, r->voxels) : 1;
     for (size_t i = 0; to->unit != 1 && i < r->voxels; i++) {
         r->filled[i] = (float)((double)r->image[i] / to->unit);
         r->deviation[i] = (float)((double)r->deviation[i] / to->unit);

@@ -154,7 +154,9 @@ static void a_full_device_and_a_full_disk_are_said(void **state)
     (void)state;
     assert_true(clvox_file_write("/dev/null", "x", 1) == 0);
     if (!access("/dev/full", W_OK)) {
+        assert_true(!clvox_files_full());
         assert_int_equal(clvox_file_write("/dev/full", "x", 1), CLVOX_ERROR_FILE);
+        assert_true(!strcmp(clvox_files_full(), "/dev/full"));
         assert_that(strstr(clvox_message(), "No space left") && strstr(clvox_message(), "make room"), "%s",
                     clvox_message());
     }
@@ -229,7 +231,7 @@ static void find_unfinished(char name[64])
 static void what_the_killed_left_is_swept(void **state)
 {
     (void)state;
-    char left[64], other[4][80];
+    char left[64], other[4][80], scratch[2][PATH_MAX], short_one[8];
     int result;
     clv_file_writer *own;
     const int before = entries();
@@ -239,6 +241,13 @@ static void what_the_killed_left_is_swept(void **state)
     kill(child, SIGKILL);
     assert_true(waitpid(child, &result, 0) == child && WIFSIGNALED(result) && entries() == before + 2);
     find_unfinished(left);
+    snprintf(scratch[0], sizeof scratch[0], "%s.gz", in(left)); /* as of clvox_file_scratch */
+    assert_ok(clvox_file_scratch(folder, ".gz", scratch[1], sizeof scratch[1]));
+    assert_true(!strncmp(scratch[1], in(".clvox-"), strlen(in(".clvox-"))) &&
+                !strcmp(scratch[1] + strlen(scratch[1]) - 3, ".gz"));
+    assert_int_equal(clvox_file_scratch(folder, ".gz", short_one, sizeof short_one), CLVOX_ERROR_FILE);
+    for (int i = 0; i < 2; i++)
+        assert_ok(clvox_file_write(scratch[i], "x", 1));
     snprintf(other[0], sizeof other[0], ".clvox-%s", left + 8); /* its machine with a digit less */
     snprintf(other[1], sizeof other[1], "%ss", left);
     snprintf(other[2], sizeof other[2], "part");
@@ -247,7 +256,8 @@ static void what_the_killed_left_is_swept(void **state)
         assert_ok(clvox_file_write(in(other[i]), "x", 1));
     assert_ok(clv_file_create(in("own"), &own));
     clvox_files_sweep(in("a"));
-    assert_true(entries() == before + 5 && access(in(left), F_OK));
+    assert_true(entries() == before + 6 && access(in(left), F_OK) && access(scratch[0], F_OK));
+    assert_true(!unlink(scratch[1]));
     clv_file_discard(&own);
     clvox_files_sweep("/nowhere/a");
     for (int i = 0; i < 4; i++)

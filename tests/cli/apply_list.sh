@@ -82,6 +82,25 @@ exits 0 python3 "$here/unfinished.py" killed "$program" apply -q $many
 exits 0 clvox apply -q $many
 [ "$(ls -A killed | wc -l)" = 100 ] || complain "other files than asked for"
 
+begin "a disk that is full ends the run, and the same command makes what is missing"
+if [ -w /dev/full ]; then
+    printf 'input\toutput\nin/p_moving.nii.gz\tfull/a.nii\nin/p_moving.nii.gz\t/dev/full\n' > full.tsv
+    for k in 1 2 3 4 5 6; do printf 'in/p_moving.nii.gz\tfull/%d.nii\n' $k; done >> full.tsv
+    full="--list full.tsv -r in/p_fixed.nii.gz -t in/turned.txt --jobs 1"
+    exits 1 clvox apply -q $full
+    one_sentence; says '/dev/full: there is no room for it on its disk; make room, and run this again'
+    exists full/a.nii; absent full/6.nii
+    rm -r full
+    exits 1 clvox apply -q $full --summary f.tsv
+    one_sentence; says '/dev/full: there is no room for it on its disk; make room, and the same command makes the images that are missing'
+    grep -q "/dev/full${tab}failed${tab}.*No space left" f.tsv || complain "the summary does not say what failed"
+    grep -q "full/6.nii${tab}waiting" f.tsv || complain "the run went on"
+    sed -i 's,/dev/full,full/b.nii,' full.tsv
+    exits 0 clvox apply $full --summary f.tsv; says '8 images, [1-9] of them complete'; prints ' 0 failed'
+else
+    skips "there is no /dev/full"
+fi
+
 begin "options serve every row"
 printf 'input\toutput\np_fixed.nii.gz\tc.nii\n' > in/c.tsv
 exits 0 clvox apply --list in/c.tsv -r in/p_fixed.nii.gz -t in/shift.txt --interp nearest --outside 7 -q; quiet

@@ -191,9 +191,16 @@ json maps/report.json 'all(j["seconds_by_step"][k] > 0 for k in ("deformable reg
 exits 2 clvox atlas -o x s1.nii --template-only --report; says '--report shows the subjects'
 
 begin "a dry run says what the run takes, also on other numbers of devices, and writes nothing"
-exits 0 clvox atlas -o dry $fast --list lists/list.tsv --dry-run --device "$one,$one" --at-once 1 --plan-devices 1,3,8 --plan-subjects 24 --memory 200K --threads 1 --json dry.json
+mkdir -p temporary
+exits 0 env TMPDIR="$work/temporary" "$program" atlas -o dry $fast --list lists/list.tsv --dry-run --device "$one,$one" --at-once 1 --plan-devices 1,3,8 --plan-subjects 24 --memory 200K --threads 1 --json dry.json
 prints 'deformable registration'; prints 'labels through its map'; absent dry
-[ -z "$(ls "${TMPDIR:-/tmp}" | grep clvox-plan)" ] || complain "the file that was timed stayed"
+[ -z "$(ls -A temporary)" ] || complain "a file that was timed stayed: $(ls -A temporary)"
+dry="env TMPDIR=$work/temporary $program atlas -q -o dry $fast s1.nii s2.nii --dry-run"
+exits 0 python3 "$here/unfinished.py" temporary $dry
+left=$(ls -A temporary | grep 'part$' | head -n 1)
+: > "temporary/$left.nii.gz" # as one that was whole when the program was killed
+exits 0 $dry
+[ -z "$(ls -A temporary)" ] || complain "files of a killed run stayed: $(ls -A temporary)"
 json dry.json '[(p["devices"], p["processes"], p["subjects"], p["subjects_a_device"]) for p in j["plan"]["plans"]] == [(2, 1, 24, 12), (1, 1, 24, 24), (3, 3, 24, 8), (8, 8, 24, 3)]'
 json dry.json 'j["plan"]["device_bytes"] == json.load(open("shared/report.json"))["result"]["device_bytes"]'
 json dry.json 'all(abs(p["seconds"] - sum(p["parts"].values())) < 1e-6 * p["seconds"] for p in j["plan"]["plans"])'
@@ -353,22 +360,13 @@ done
 
 begin "a disk that is full ends a run with one sentence"
 mkdir -p tiny
-cat > full.sh <<'P'
-# full.sh SIZE PROGRAM ARGUMENTS...: with a disk of SIZE in tiny
-mount -t tmpfs -o size="$1" none tiny || exit 77
-shift
-code=0
-"$@" || code=$?
-find tiny -name '.clvox*' | grep . && exit 88
-exit $code
-P
-if unshare -rm sh full.sh 8k true 2> log/err; then
+if unshare -rm sh "$here/full.sh" 8k true 2> log/err; then
     # No room for an image, for a warp that is kept, for the results.
     for room in 8k 60k 200k; do
-        exits 1 unshare -rm sh full.sh $room "$program" atlas -q -o tiny/out --memory 0 $slow s1.nii s2.nii s3.nii
+        exits 1 unshare -rm sh "$here/full.sh" $room "$program" atlas -q -o tiny/out --memory 0 $slow s1.nii s2.nii s3.nii
         one_sentence; says 'tiny/out.*No space left on device.*make room'
     done
-    exits 1 unshare -rm sh full.sh 100k "$program" atlas -q -o tiny/out $slow s1.nii s2.nii s3.nii
+    exits 1 unshare -rm sh "$here/full.sh" 100k "$program" atlas -q -o tiny/out $slow s1.nii s2.nii s3.nii
     one_sentence; says 'tiny/out.*No space left on device.*make room'
 fi
 

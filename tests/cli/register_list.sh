@@ -71,6 +71,35 @@ exits 0 python3 "$here/unfinished.py" large $large
 exits 0 $large; prints '3 done, 0 present, 0 failed'
 [ -z "$(ls -A large | grep '^[.]')" ] || complain "unfinished files stayed: $(ls -A large)"
 
+begin "nor do derivatives, in any of their folders"
+printf 'fixed\tmoving\n' > in/bids.tsv
+for k in 1 2; do cp in/large_moving.nii.gz in/sub-${k}_T1w.nii.gz; printf 'large_fixed.nii.gz\tsub-%d_T1w.nii.gz\n' $k >> in/bids.tsv; done
+bids="$program register --list in/bids.tsv --bids-derivatives d --space T --quick --linear none --shrink 4 --iterations 2"
+exits 0 $bids; [ -d d/sub-2/figures ] || complain "there are no figures"
+rm -r d/logs
+exits 0 python3 "$here/unfinished.py" d/sub-2/anat $bids
+left=$(cd d/sub-2/anat && ls -A | grep '^[.]' | head -n 1)
+[ "$left" ] || complain "no file is unfinished"
+mkdir -p d/logs
+for place in sub-2/figures logs; do : > "d/$place/$left"; done
+exits 0 $bids
+[ -z "$(find d -name '.clvox*')" ] || complain "unfinished files stayed: $(find d -name '.clvox*')"
+
+begin "a disk that is full ends the run, which goes on where there is room"
+mkdir -p tiny
+if unshare -rm sh "$here/full.sh" 8k true 2> log/err; then
+    for k in 4 5 6; do printf 'large_fixed.nii.gz\tlarge_moving.nii.gz\tlarge%d\n' $k >> in/large.tsv; done
+    full="$program register --list in/large.tsv -o tiny --quick --linear none --shrink 4 --iterations 2 --no-picture --summary full.tsv --jobs 1 --at-once 1"
+    half=$(($(du -sk large | cut -f 1) / 2))k
+    exits 1 unshare -rm sh "$here/full.sh" $half $full -q
+    one_sentence; says 'tiny/large2.*: there is no room for it on its disk; make room, and the same command makes the pairs that are missing'
+    [ "$(grep -c "${tab}waiting$tab" full.tsv)" -ge 3 ] || complain "the run went on: $(cut -f 4 full.tsv)"
+    exits 0 env AGAIN=64M unshare -rm sh "$here/full.sh" $half $full
+    prints '5 done, 1 present, 0 failed'
+else
+    skips "no disk can be mounted"
+fi
+
 begin "misuse and lists that make no sense are one sentence"
 exits 2 clvox register --list in/pairs.tsv; says '-o DIR'
 exits 2 clvox register --list in/pairs.tsv -o x --jobs 65; says '--jobs 65: at most 64'

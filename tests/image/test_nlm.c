@@ -146,28 +146,74 @@ static void anatomy_is_not_smoothed(void **state)
     free(truth);
 }
 
-/* Values of 1e-12 or 1e12, whose fourth powers floats do not hold, are denoised as those of 1. */
+/* Values from 1e-12 to 1e12, whose fourth powers, and sixth of magnitudes, floats do not hold, are denoised
+ * as those of 1. */
 static void any_unit(void **state)
 {
     (void)state;
+    static const int powers[] = {-40, -17, 12, 16, 18, 40};
     clvox_nlm_options o;
     clvox_nlm_defaults(&o);
-    for (int kind = 0; kind < 4; kind++) {
-        clvox_volume *in = volume(29, 13, 7, 1), *one, *other;
-        const int power = kind % 2 ? 40 : -40;
-        o.noise = kind < 2 ? CLVOX_NOISE_GAUSSIAN : CLVOX_NOISE_RICIAN;
-        fill(in, 8, kind >= 2, 3);
+    for (int rician = 0; rician < 2; rician++) {
+        clvox_volume *in = volume(29, 13, 7, 1), *scaled = volume(29, 13, 7, 1), *one, *other;
+        o.noise = rician ? CLVOX_NOISE_RICIAN : CLVOX_NOISE_GAUSSIAN;
+        fill(in, 8, rician, 3);
         assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &one, NULL));
-        for (size_t i = 0; i < count_of(in); i++)
-            in->data[i] = ldexpf(in->data[i], power);
-        assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &other, NULL));
-        for (size_t i = 0; i < count_of(in); i++)
-            assert_that(ldexpf(one->data[i], power) == other->data[i], "kind %d, voxel %zu: %g and %g", kind,
-                        i, (double)one->data[i], (double)ldexpf(other->data[i], -power));
+        for (int k = 0; k < 6; k++) {
+            for (size_t i = 0; i < count_of(in); i++)
+                scaled->data[i] = ldexpf(in->data[i], powers[k]);
+            assert_ok(clvox_filter_nlm(ctx, scaled, NULL, &o, &other, NULL));
+            for (size_t i = 0; i < count_of(in); i++)
+                assert_that(ldexpf(one->data[i], powers[k]) == other->data[i],
+                            "rician %d, 2^%d, voxel %zu: %g and %g", rician, powers[k], i,
+                            (double)one->data[i], (double)ldexpf(other->data[i], -powers[k]));
+            clvox_volume_destroy(&other);
+        }
         clvox_volume_destroy(&in);
+        clvox_volume_destroy(&scaled);
         clvox_volume_destroy(&one);
-        clvox_volume_destroy(&other);
     }
+}
+
+static bool stays(const clvox_volume *out, const clvox_volume *in, size_t i)
+{
+    return fabsf(out->data[i] - in->data[i]) <= 1e-5f * (fabsf(in->data[i]) + 1);
+}
+
+/* Where next to no noise is said to be, in a map or everywhere, voxels stay as they are. */
+static void next_to_no_noise(void **state)
+{
+    (void)state;
+    static const float least[] = {1e-6f, 1e-10f, 1e-12f, 1e-20f, 1e-38f};
+    clvox_volume *in = volume(29, 13, 7, 1), *map = volume(29, 13, 7, 1), *out;
+    for (int rician = 0; rician < 2; rician++)
+        for (int single = 0; single < 2; single++)
+            for (int k = 0; k < 5; k++) {
+                clvox_nlm_options o;
+                clvox_nlm_defaults(&o);
+                o.noise = rician ? CLVOX_NOISE_RICIAN : CLVOX_NOISE_GAUSSIAN;
+                o.single = single;
+                fill(in, 8, rician, 3);
+                for (size_t i = 0; i < count_of(in); i++)
+                    map->data[i] = i % 29 < 11 ? least[k] : 8;
+                o.noise_map = map;
+                assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out, NULL));
+                for (size_t i = 0; i < count_of(in); i++)
+                    assert_that(i % 29 < 11 ? stays(out, in, i) : isfinite(out->data[i]),
+                                "map of %g, rician %d single %d, voxel %zu: %g, not %g", (double)least[k],
+                                rician, single, i, (double)out->data[i], (double)in->data[i]);
+                clvox_volume_destroy(&out);
+                o.noise_map = NULL;
+                o.sigma = (double)least[k];
+                assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out, NULL));
+                for (size_t i = 0; i < count_of(in); i++)
+                    assert_that(stays(out, in, i), "%g, rician %d single %d, voxel %zu: %g, not %g",
+                                (double)least[k], rician, single, i, (double)out->data[i],
+                                (double)in->data[i]);
+                clvox_volume_destroy(&out);
+            }
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&map);
 }
 
 /* Noise from 4 to 16 along x: the map finds it, and weights by it leave less of it and more of a faint step
@@ -402,6 +448,7 @@ int main(void)
     test_case(anatomy_is_no_noise, "fine anatomy is no noise");
     test_case(anatomy_is_not_smoothed, "fine anatomy is not smoothed as noise");
     test_case(any_unit, "values of any unit give the same");
+    test_case(next_to_no_noise, "voxels with next to no noise stay");
     test_case(noise_that_varies, "noise that varies, measured and given");
     test_case(frames_together, "frames together: by the weights of all");
     test_case(little_signal,

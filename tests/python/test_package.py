@@ -371,6 +371,7 @@ def population():
     assert equal(shared.average, "a/template.nii.gz") and equal(shared.maps[0].warp, "a/p_fixed_warp.nii.gz")
     assert len(clvox.Contexts(at_once=3)) == 3 and shared.resident == 2
     refused(["none-such"], clvox.Contexts, "0,none-such")
+    refused(["Contexts", "give a Context"], clvox.register, images[0], images[1], context=clvox.Contexts())
     begun = clvox.atlas(images, start=images[0], further=[images[::-1]], further_start=[images[0]], linear="none", deform="none")
     assert np.array_equal(begun.further[0].data, clvox.read(images[0]).data)
     refused(["2 images in further_start", "1 further"], clvox.atlas, images, further=[images], further_start=[None, images[0]])

@@ -256,7 +256,7 @@ static int solve_all(command *cli, list *l, int jobs, int waiting)
     if (!slot)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     cli_bar_begin(&bar, cli);
-    for (int i = 0; i < l->count && !cli_interrupted(); i++) {
+    for (int i = 0; i < l->count && !cli_interrupted() && !clvox_files_full(); i++) {
         row *one = &l->row[i];
         clvox_volume *out;
         char text[64];
@@ -328,16 +328,16 @@ int cli_apply_list(command *cli, const char *path, const char *summary, int jobs
     count_rows(&l, count);
     if (status < 0 && status != CLVOX_ERROR_STOPPED)
         goto end;
-    if (status < 0 && summary)
-        cli_remark(cli, 0, "%s says which images are done: the same command makes the others\n", summary);
-    if (summary) {
-        const int written = cli_table_write(summary, print_summary, &l);
-        if (written < 0) {
-            status = written;
-            goto end;
-        }
-        cli_log_output(cli, summary);
+    const int written = summary ? cli_table_write(summary, print_summary, &l) : CLVOX_OK;
+    const char *full = clvox_files_full();
+    if (written < 0 && !full) {
+        status = written;
+        goto end;
     }
+    if (summary && written >= 0)
+        cli_log_output(cli, summary);
+    if (status < 0 && summary && written >= 0)
+        cli_remark(cli, 0, "%s says which images are done: the same command makes the others\n", summary);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
     cJSON_AddNumberToObject(to, "images", l.count);
     cJSON_AddNumberToObject(to, "done", count[DONE]);
@@ -345,7 +345,11 @@ int cli_apply_list(command *cli, const char *path, const char *summary, int jobs
     cJSON_AddNumberToObject(to, "failed", count[FAILED]);
     cli_print(cli, "%-20s %d done, %d present, %d failed\n", "images", count[DONE], count[PRESENT],
               count[FAILED]);
-    if (status >= 0 && count[FAILED])
+    if (status >= 0 && full)
+        status =
+            clvox_fail(CLVOX_ERROR_FILE, "%s: there is no room for it on its disk; make room, and %s", full,
+                       summary ? "the same command makes the images that are missing" : "run this again");
+    else if (status >= 0 && count[FAILED])
         status = clvox_fail(CLVOX_ERROR_DATA, "%d of %d images failed", count[FAILED], l.count);
 end:
     for (int i = 0; i < l.count; i++) {

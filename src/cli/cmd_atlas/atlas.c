@@ -344,7 +344,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     o->timed = add_time;
     o->map = take_map;
     o->user = &t;
-    cli_atlas_maps_begin(&out.maps, r);
+    cli_atlas_maps_begin(&out.maps, r, false);
     t.maps = &out.maps;
     const double mark = cli_seconds();
     status = build(&out, subjects, o);

@@ -137,7 +137,7 @@ typedef struct cli_atlas_maps {
     int64_t *sum; /* of log J by their shares, a voxel each; NULL: there is none yet */
 } cli_atlas_maps;
 
-void cli_atlas_maps_begin(cli_atlas_maps *m, const cli_atlas_request *r);
+void cli_atlas_maps_begin(cli_atlas_maps *m, const cli_atlas_request *r, bool measuring);
 /* The first map took so long to come: files are written since. */
 void cli_atlas_maps_came(cli_atlas_maps *m, double seconds);
 /* As clvox_atlas_options.map: finds log J and lets a thread write the files, once fewer than `room` are

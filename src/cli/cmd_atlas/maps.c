@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cmd_atlas/atlas.h"
+#include "clvox/files.h"
 #include "clvox/threads.h"
 
 int cli_atlas_writers(const cli_atlas_request *r, double *scratch)
@@ -18,10 +19,21 @@ int cli_atlas_writers(const cli_atlas_request *r, double *scratch)
     return count;
 }
 
-void cli_atlas_maps_begin(cli_atlas_maps *m, const cli_atlas_request *r)
+/* Where files are written to see how long that takes. */
+static const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+void cli_atlas_maps_begin(cli_atlas_maps *m, const cli_atlas_request *r, bool measuring)
 {
     double scratch;
-    *m = (cli_atlas_maps){.r = r, .room = cli_atlas_writers(r, &scratch)};
+    char path[PATH_MAX];
+    *m = (cli_atlas_maps){.r = r, .room = cli_atlas_writers(r, &scratch), .measuring = measuring};
+    snprintf(path, sizeof path, "%s/.", temporary_folder());
+    if (measuring)
+        clvox_files_sweep(path);
     pthread_mutex_init(&m->lock, NULL);
     pthread_mutex_init(&m->adding, NULL);
     pthread_cond_init(&m->done, NULL);
@@ -132,28 +144,23 @@ end:
 /* Of a subject. */
 enum { FILES_OF = 4 };
 
-static const char *path_of(const job *j, cli_atlas_map map, char path[PATH_MAX])
-{
-    const char *folder = getenv("TMPDIR");
-    if (!j->all->measuring)
-        return cli_atlas_map_path(j->all->r, j->subject, map, j->at, path);
-    snprintf(path, PATH_MAX, "%s/clvox-plan-%d-%d-%d.nii.gz", folder && *folder ? folder : "/tmp",
-             (int)getpid(), j->subject, (int)map);
-    return path;
-}
-
 /* What has been written is released at once: the next maps take its memory. */
 static int write_map(const job *j, cli_atlas_map map, clvox_volume **volume)
 {
-    char path[PATH_MAX];
-    path_of(j, map, path);
+    int status = CLVOX_OK;
+    char path[PATH_MAX] = "";
     const bool warp = map == CLI_ATLAS_WARP || map == CLI_ATLAS_INVERSE;
-    const int status = !*volume ? CLVOX_OK
-                       : warp   ? clvox_warp_write(*volume, path)
-                                : clvox_volume_write(*volume, path);
-    clvox_volume_destroy(volume);
+    if (!*volume)
+        return CLVOX_OK;
+    if (j->all->measuring)
+        CLI_TRY(clvox_file_scratch(temporary_folder(), ".nii.gz", path, sizeof path));
+    else
+        cli_atlas_map_path(j->all->r, j->subject, map, j->at, path);
+    status = warp ? clvox_warp_write(*volume, path) : clvox_volume_write(*volume, path);
     if (j->all->measuring)
         unlink(path);
+end:
+    clvox_volume_destroy(volume);
     return status;
 }
 

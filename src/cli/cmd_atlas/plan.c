@@ -251,8 +251,7 @@ static int go_through(command *cli, const cli_atlas_request *r, const clvox_atla
 {
     int status = CLVOX_OK;
     const double mark = cli_seconds();
-    cli_atlas_maps_begin(&m->maps, r);
-    m->maps.measuring = true;
+    cli_atlas_maps_begin(&m->maps, r, true);
     CLI_TRY(clvox_atlas(cli->ctx, subjects, count, r->start[0], o, result));
     CLI_TRY(cli_atlas_maps_wait(&m->maps));
     const double end = cli_seconds();

@@ -483,13 +483,14 @@ static void show(work *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* What a device does: while it solves a pair, its next one is read and its last ones are written. */
+/* What a device does: while it solves a pair, its next one is read and its last ones are written. Once a disk
+ * is full no further pair is solved. */
 static void *solve_on_device(void *user)
 {
     const solver *s = user;
     const int room = s->work->list->request->jobs ? s->work->list->request->jobs : cli_default_jobs();
     job *saved[CLI_MOST_JOBS] = {NULL}, *next = next_job(s), *now = NULL;
-    for (int solved = 0; next && !cli_interrupted(); solved++) {
+    for (int solved = 0; next && !cli_interrupted() && !clvox_files_full(); solved++) {
         show(s->work);
         now = next;
         wait_for(now);
@@ -536,20 +537,22 @@ static int solve_all(command *cli, list *l, int waiting)
     pthread_mutex_destroy(&w.lock);
     if (cli_interrupted())
         return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
-    for (int i = 0; i < l->count; i++)
+    for (int i = 0; i < l->count && !clvox_files_full(); i++)
         if (l->row[i].state == WAITING)
             return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     return CLVOX_OK;
 }
 
-/* Of a run that was killed. */
+/* Of a run that was killed. Derivatives have folders for images, figures and logs. */
 static void sweep(const list *l, const char *summary)
 {
+    static const int files[] = {CLI_PAIR_LOG, CLI_PAIR_WARPED, CLI_PAIR_PICTURE};
     char path[PATH_MAX], swept[PATH_MAX] = "";
     cli_sweep_beside(summary, swept);
-    for (int i = 0; i < l->count; i++)
-        if (l->row[i].state == WAITING)
-            cli_sweep_beside(cli_pair_path(&l->row[i].names, CLI_PAIR_LOG, path), swept);
+    for (int k = 0; k < (l->request->derivatives ? 3 : 1); k++)
+        for (int i = 0; i < l->count; i++)
+            if (l->row[i].state == WAITING)
+                cli_sweep_beside(cli_pair_path(&l->row[i].names, files[k], path), swept);
 }
 
 /* What is complete is told by the first device's name and driver, and holds for all of them. */
@@ -615,14 +618,17 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     snprintf(message, sizeof message, "%s", clvox_message());
     const int written = cli_table_write(path, print_summary, &l);
     if (status < 0) {
-        if (status == CLVOX_ERROR_STOPPED)
+        if (status == CLVOX_ERROR_STOPPED && written >= 0)
             cli_remark(cli, 0, "%s says which pairs are done: the same command makes the others\n", path);
         status = clvox_fail((clvox_status)status, "%s", message);
         goto end;
     }
-    CLI_TRY(written);
-    cli_log_output(cli, path);
-    if (r->report)
+    const char *full = clvox_files_full();
+    if (!full)
+        CLI_TRY(written);
+    if (written >= 0)
+        cli_log_output(cli, path);
+    if (r->report && !full)
         CLI_TRY(write_page(cli, &l, folder));
     memset(count, 0, sizeof count);
     for (int i = 0; i < l.count; i++)
@@ -634,7 +640,13 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     cJSON_AddNumberToObject(to, "failed", count[FAILED]);
     cli_print(cli, "%-20s %d done, %d present, %d failed\n", "pairs", count[DONE], count[PRESENT], count[FAILED]);
     CLI_TRY(cli_profile(cli));
-    if (count[FAILED])
+    if (full)
+        status =
+            clvox_fail(CLVOX_ERROR_FILE,
+                       "%s: there is no room for it on its disk; make room, and the same command makes the "
+                       "pairs that are missing",
+                       full);
+    else if (count[FAILED])
         status =
             clvox_fail(CLVOX_ERROR_DATA, "%d of %d pairs failed; %s says why", count[FAILED], l.count, path);
 end:

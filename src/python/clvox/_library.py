@@ -180,6 +180,8 @@ def use(device: object = None, **more: Any) -> Context:
 
 def context_or_own(context):
     """`context`, or for None that of this thread."""
+    if isinstance(context, Contexts):
+        raise Error("context: several devices (Contexts) are for atlas and atlas_regression; give a Context")
     return context or getattr(_own, "context", None) or use()
 
 

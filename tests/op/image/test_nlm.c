@@ -26,6 +26,10 @@ static const trial trials[] = {
     {{131, 3, 2}, 2, 1, false},
     {{19, 9, 7}, 0, 2, false}, /* rows whose neighbours are all inside */
     {{18, 5, 3}, 0, 3, true},  /* eight voxels of which one alone has a neighbour outside */
+    {{263, 3, 1}, 0, 3, true}, /* more than the parts of a folded row that are made at a time hold */
+    {{23, 7, 5}, 0, 5, false}, /* a search that no loop is written out for */
+    {{7, 3, 2}, 0, 3, false},
+    {{1, 3, 1}, 0, 2, true},
 };
 
 static void compare(clvox_context *ctx, const trial *t, unsigned seed)
@@ -89,7 +93,7 @@ static void compare(clvox_context *ctx, const trial *t, unsigned seed)
 static void nlm_is_the_reference_s(void **state)
 {
     (void)state;
-    int count = harness_problems(3, 10);
+    int count = harness_problems(3, sizeof trials / sizeof *trials);
     for (int k = 0; k < count; k++)
         compare(harness_context(), &trials[k], 11 + (unsigned)k);
 }
