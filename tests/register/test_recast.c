@@ -150,6 +150,45 @@ static void agreement_has_a_sign(void **state)
     assert_true(isnan(clv_recast_agreement(&grid, image, other)));
 }
 
+/* Windows of 5 voxels an edge at every second one, each summed by itself: the same bits, whatever the rows'
+ * length. In noise all have content but those with a voxel that is not known. */
+static void agreement_is_that_of_windows(void **state)
+{
+    enum { SIDE = 5, VOXELS = SIDE * SIDE * SIDE };
+    const int shorter = *(const int *)*state;
+    const clvox_grid part = {{X - shorter, Y - shorter, Z - shorter},
+                             {{2, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 2, 0}, {0, 0, 0, 1}}};
+    const int *n = part.size;
+    double total = 0;
+    int count = 0;
+    for (int i = 0; i < N; i++) {
+        image[i] = (float)fmod(i * .7548776662, 1);
+        other[i] = image[i] + (float)fmod(i * .5698402909, 1);
+    }
+    other[7 * n[0] * n[1] + 6 * n[0] + 9] = NAN;
+    for (int z = 0; z + SIDE <= n[2]; z += 2) {
+        double sum = 0;
+        for (int y = 0; y + SIDE <= n[1]; y += 2)
+            for (int x = 0; x + SIDE <= n[0]; x += 2) {
+                double sa = 0, sb = 0, aa = 0, bb = 0, ab = 0;
+                for (int k = 0; k < VOXELS; k++) {
+                    const int i = ((z + k / SIDE / SIDE) * n[1] + y + k / SIDE % SIDE) * n[0] + x + k % SIDE;
+                    const double a = (double)image[i], b = (double)other[i];
+                    sa += a, sb += b, aa += a * a, bb += b * b, ab += a * b;
+                }
+                const double va = (aa - sa * sa / VOXELS) / VOXELS, vb = (bb - sb * sb / VOXELS) / VOXELS,
+                             c = (ab - sa * sb / VOXELS) / VOXELS;
+                if (isnan(vb))
+                    continue;
+                sum += c * fabs(c) / va / vb;
+                count++;
+            }
+        total += sum;
+    }
+    const double agreement = clv_recast_agreement(&part, image, other);
+    assert_that(agreement == total / count, "%.17g, not %.17g", agreement, total / count);
+}
+
 /* A run of an image and of another contrast of it that lies SHIFT mm away along x, as its two channels. */
 static const float SHIFT = 12;
 typedef struct shifted {
@@ -636,6 +675,8 @@ int main(void)
     test_case_at(constants_are_left, TEST_AT(0), "an image that is not known to vary is left");
     test_case_at(constants_are_left, TEST_AT(1), "an image of one value is left");
     test_case(nothing_known_is_left, "images that do not meet are left");
+    test_case_at(agreement_is_that_of_windows, TEST_AT(0), "agreement is that of all windows, in rows of 32");
+    test_case_at(agreement_is_that_of_windows, TEST_AT(1), "agreement is that of all windows, in rows of 31");
     test_case(agreement_has_a_sign, "agreement is 1 in one contrast and -1 where it is inverted");
     test_case_at(displacements_count, TEST_AT(0), "images are recast again where a displacement leads");
     test_case_at(displacements_count, TEST_AT(5), "images are recast again from a middle between them");

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "register/recast/recast.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/spares.h"
 #include "clvox/threads.h"
 #include "op/image/resample.h"
 #include "register/recast/around.h"
@@ -59,30 +61,77 @@ static size_t at_of(const clvox_grid *grid, int x, int y, int z)
     return ((size_t)z * (size_t)size[1] + (size_t)y) * (size_t)size[0] + (size_t)x;
 }
 
+/* Of numbers that follow one another, so many side by side: the compiler takes some at a time. */
+enum { LANES = 8 };
+
+/* The smallest and the largest number of either image where both are known, and how many these are. */
+typedef struct extent {
+    float low[2][LANES], high[2][LANES];
+    int count[LANES];
+} extent;
+
+/* Widens lanes by samples that are `step` apart. */
+static void widen(extent *e, const float *image, const float *other, int step, int lanes)
+{
+    for (int k = 0; k < lanes; k++) {
+        const float here = image[k * step], there = other[k * step];
+        const bool both = (fabsf(here) <= FLT_MAX) & (fabsf(there) <= FLT_MAX);
+        e->low[0][k] = (both & (here < e->low[0][k])) ? here : e->low[0][k];
+        e->high[0][k] = (both & (here > e->high[0][k])) ? here : e->high[0][k];
+        e->low[1][k] = (both & (there < e->low[1][k])) ? there : e->low[1][k];
+        e->high[1][k] = (both & (there > e->high[1][k])) ? there : e->high[1][k];
+        e->count[k] += both;
+    }
+}
+
+static void extent_of(const recast *r, double low[2], double high[2], double *count)
+{
+    extent e;
+    *count = 0;
+    for (int k = 0; k < LANES; k++) {
+        e.low[0][k] = e.low[1][k] = INFINITY;
+        e.high[0][k] = e.high[1][k] = -INFINITY;
+    }
+    const int *size = r->samples->size, step = r->step[0], row = (size[0] - 1) / step + 1;
+    for (int z = 0; z < size[2]; z += r->step[2]) {
+        memset(e.count, 0, sizeof e.count); /* of a slice: an int holds so many */
+        for (int y = 0; y < size[1]; y += r->step[1]) {
+            const size_t first = at_of(r->samples, 0, y, z);
+            const float *image = r->image + first, *other = r->other + first;
+            int x = 0;
+            for (; step == 1 && x + LANES <= row; x += LANES)
+                widen(&e, image + x, other + x, 1, LANES);
+            for (; x < row; x++)
+                widen(&e, image + (size_t)x * (size_t)step, other + (size_t)x * (size_t)step, step, 1);
+        }
+        for (int k = 0; k < LANES; k++)
+            *count += e.count[k];
+    }
+    for (int i = 0; i < 2; i++) {
+        low[i] = INFINITY;
+        high[i] = -INFINITY;
+        for (int k = 0; k < LANES; k++) {
+            low[i] = (double)e.low[i][k] < low[i] ? (double)e.low[i][k] : low[i];
+            high[i] = (double)e.high[i][k] > high[i] ? (double)e.high[i][k] : high[i];
+        }
+    }
+}
+
 /* The values between which all but the tails lie; false where either image has one value. */
 static bool range_of(recast *r)
 {
-    double low = INFINITY, high = -INFINITY, other_low = INFINITY, other_high = -INFINITY, all = 0, below = 0;
-    double counts[FINE] = {0};
-    EACH_SAMPLE(r, x, y, z)
-    {
-        size_t i = at_of(r->samples, x, y, z);
-        if (!known(r, i))
-            continue;
-        const double here = (double)r->image[i], there = (double)r->other[i];
-        low = here < low ? here : low;
-        high = here > high ? here : high;
-        other_low = there < other_low ? there : other_low;
-        other_high = there > other_high ? there : other_high;
-        all++;
-    }
-    if (!(high > low && other_high > other_low))
+    double lows[2], highs[2], all, below = 0, counts[FINE] = {0};
+    extent_of(r, lows, highs, &all);
+    if (!(highs[0] > lows[0] && highs[1] > lows[1]))
         return false;
+    const double low = lows[0], high = highs[0];
     EACH_SAMPLE(r, x, y, z)
     {
         size_t i = at_of(r->samples, x, y, z);
-        if (known(r, i))
-            counts[(int)fmin(FINE - 1, ((double)r->image[i] - low) / (high - low) * FINE)]++;
+        if (known(r, i)) {
+            const double at = ((double)r->image[i] - low) / (high - low) * FINE;
+            counts[(int)(at < FINE - 1 ? at : FINE - 1)]++;
+        }
     }
     int first = 0, last = FINE - 1;
     for (; first < FINE - 1 && below + counts[first] < TAIL * all; first++)
@@ -96,7 +145,8 @@ static bool range_of(recast *r)
 
 static double bin_of(const recast *r, float value)
 {
-    return fmin(BINS - 1, fmax(0, ((double)value - r->low) * r->per_bin));
+    const double bin = ((double)value - r->low) * r->per_bin, least = bin > 0 ? bin : 0;
+    return least < BINS - 1 ? least : BINS - 1;
 }
 
 /* A Gaussian's weights, 1 in the middle; returns how far it reaches. */
@@ -123,30 +173,32 @@ static void spread(float *item, const float *weight, int reach)
     memcpy(item, out, sizeof out);
 }
 
-/* A plane of cells, blurred along the axis. */
+/* A plane of cells, across z or, along z, across y, blurred along the axis: what is summed lies near. */
 static int blur_plane(void *user, size_t index, int worker)
 {
     enum { PART = 16 }; /* sums that stay in registers */
     const recast *r = user;
     float weight[LONGEST + 1];
-    const int reach = weights_of(r->sigma, weight), *n = r->cells, axis = r->axis;
-    const size_t step = WIDE * (size_t)(axis > 0 ? n[0] : 1) * (size_t)(axis > 1 ? n[1] : 1),
-                 items = (size_t)n[0] * (size_t)n[1];
+    const int reach = weights_of(r->sigma, weight), *n = r->cells, axis = r->axis, rows = n[axis > 1 ? 2 : 1];
+    const size_t row = WIDE * (size_t)n[0], plane = row * (size_t)n[1], down = axis > 1 ? plane : row,
+                 first = index * (axis > 1 ? row : plane);
+    const ptrdiff_t step = axis > 0 ? (ptrdiff_t)down : WIDE;
     (void)worker;
-    for (size_t i = index * items; i < (index + 1) * items; i++) {
-        const int at = (int)(i * WIDE / step % (size_t)n[axis]);
-        const int low = at < reach ? -at : -reach, high = at + reach < n[axis] ? reach : n[axis] - 1 - at;
-        for (int b = 0; b < WIDE; b += PART) {
-            float sum[PART] = {0};
-            for (int k = low; k <= high; k++) {
-                const float *from = r->sums + (ptrdiff_t)(i * WIDE) + k * (ptrdiff_t)step + b,
-                            w = weight[abs(k)];
-                for (int p = 0; p < PART; p++)
-                    sum[p] += w * from[p];
+    for (int y = 0; y < rows; y++)
+        for (int x = 0; x < n[0]; x++) {
+            const int at = axis > 0 ? y : x;
+            const int low = at < reach ? -at : -reach, high = at + reach < n[axis] ? reach : n[axis] - 1 - at;
+            const size_t item = first + (size_t)y * down + (size_t)x * WIDE;
+            for (size_t i = item; i < item + WIDE; i += PART) {
+                float sum[PART] = {0};
+                for (int k = low; k <= high; k++) {
+                    const float *from = r->sums + (ptrdiff_t)i + k * step, w = weight[abs(k)];
+                    for (int p = 0; p < PART; p++)
+                        sum[p] += w * from[p];
+                }
+                memcpy(r->next + i, sum, sizeof sum);
             }
-            memcpy(r->next + i * WIDE + b, sum, sizeof sum);
         }
-    }
     return 0;
 }
 
@@ -155,7 +207,7 @@ static int blur(recast *r, int axis, double sigma)
 {
     r->axis = axis;
     r->sigma = sigma;
-    int status = clvox_parallel((size_t)r->cells[2], blur_plane, r);
+    int status = clvox_parallel((size_t)r->cells[axis > 1 ? 1 : 2], blur_plane, r);
     float *swap = r->sums;
     r->sums = r->next;
     r->next = swap;
@@ -195,46 +247,56 @@ static int means(void *user, size_t index, int worker)
     return 0;
 }
 
+/* The two cells that a place along an axis lies between, and their parts in it. */
+typedef struct between {
+    int cell[2];
+    float part[2];
+} between;
+
+static between between_of(const recast *r, int axis, int at)
+{
+    const double place = at * r->per_cell[axis];
+    const int low = (int)place, last = r->cells[axis] - 1;
+    const float up = (float)(place - low);
+    return (between){{low < last ? low : last, low + 1 < last ? low + 1 : last}, {1 - up, up}};
+}
+
 /* A plane of the result: the cells' means, linearly between cells and between bins. */
 static int plane(void *user, size_t index, int worker)
 {
     const recast *r = user;
     const int *size = r->grid->size, *n = r->cells;
+    const int corners = n[0] == 1 && n[1] == 1 && n[2] == 1 ? 1 : 8;
+    const between of_z = between_of(r, 2, (int)index);
     (void)worker;
-    for (int y = 0; y < size[1]; y++)
+    for (int y = 0; y < size[1]; y++) {
+        const between of_y = between_of(r, 1, y);
+        const float *row[4], *values = r->values + at_of(r->grid, 0, y, (int)index);
+        float *out = r->out + at_of(r->grid, 0, y, (int)index);
+        for (int k = 0; k < 4; k++)
+            row[k] = r->sums + ((size_t)of_z.cell[k >> 1] * (size_t)n[1] + (size_t)of_y.cell[k & 1]) *
+                                   (size_t)n[0] * WIDE;
         for (int x = 0; x < size[0]; x++) {
-            const size_t i = at_of(r->grid, x, y, (int)index);
-            const double place[3] = {x * r->per_cell[0], y * r->per_cell[1], (double)index * r->per_cell[2]};
-            if (!isfinite(r->values[i])) {
-                r->out[i] = r->values[i];
+            const float value = values[x];
+            if (!isfinite(value)) {
+                out[x] = value;
                 continue;
             }
-            const double bin = bin_of(r, r->values[i]);
-            const int b = (int)fmin(BINS - 2, bin);
-            float part[3], mean = 0, up = (float)(bin - b);
-            int low[3];
-            for (int a = 0; a < 3; a++) {
-                low[a] = (int)place[a];
-                part[a] = (float)(place[a] - low[a]);
-            }
-            for (int k = 0; k < 8; k++) {
-                float w = 1;
-                int to[3];
-                for (int a = 0; a < 3; a++) {
-                    int on = k >> a & 1;
-                    to[a] = low[a] + on < n[a] ? low[a] + on : n[a] - 1;
-                    w *= on ? part[a] : 1 - part[a];
-                }
+            const between of_x = between_of(r, 0, x);
+            const double bin = bin_of(r, value);
+            const int b = bin < BINS - 2 ? (int)bin : BINS - 2;
+            const float up = (float)(bin - b);
+            float mean = 0;
+            for (int k = 0; k < corners; k++) {
+                const float w = of_x.part[k & 1] * of_y.part[k >> 1 & 1] * of_z.part[k >> 2];
                 if (w == 0)
                     continue;
-                const float *m =
-                    r->sums +
-                    (((size_t)to[2] * (size_t)n[1] + (size_t)to[1]) * (size_t)n[0] + (size_t)to[0]) * WIDE +
-                    b;
+                const float *m = row[k >> 1] + of_x.cell[k & 1] * WIDE + b;
                 mean += w * (m[0] + up * (m[1] - m[0]));
             }
-            r->out[i] = mean;
+            out[x] = mean;
         }
+    }
     return 0;
 }
 
@@ -288,11 +350,12 @@ static int make(recast *r, double sigma, bool *made)
     }
     if (!range_of(r))
         return CLVOX_OK;
-    r->sums = calloc(2 * items * WIDE, sizeof *r->sums);
-    float *all = r->sums;
-    if (!all)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "registration: out of host memory");
-    r->next = r->sums + items * WIDE;
+    r->sums = clv_large_zeros(items * WIDE * sizeof *r->sums);
+    r->next = clv_large(items * WIDE * sizeof *r->next);
+    if (!r->sums || !r->next) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "registration: out of host memory");
+        goto end;
+    }
     EACH_SAMPLE(r, x, y, z)
     {
         size_t item, i = at_of(r->samples, x, y, z);
@@ -315,7 +378,8 @@ static int make(recast *r, double sigma, bool *made)
     CLV_TRY(clvox_parallel((size_t)r->grid->size[2], plane, r));
     *made = true;
 end:
-    free(all);
+    clv_large_free(r->sums);
+    clv_large_free(r->next);
     return status;
 }
 
@@ -515,35 +579,84 @@ typedef struct windows {
     int *count;
 } windows;
 
-enum { RADIUS = 2, EVERY = 2, SIDE = 2 * RADIUS + 1 };
+enum { EVERY = 2, SIDE = 5 }; /* add_row() names their voxels */
+
+/* What windows sum up of a voxel: either image, their squares, and their product. */
+enum { TERMS = 5, ROWS = SIDE * SIDE };
+
+/* How many windows lie along an axis. */
+static int windows_along(const clvox_grid *grid, int axis)
+{
+    return grid->size[axis] < SIDE ? 0 : (grid->size[axis] - SIDE) / EVERY + 1;
+}
+
+/* Terms of a row of voxels, each by EVERY shares of `length`: what windows side by side take lies so. */
+static void split(const windows *w, int y, int z, size_t length, double *to)
+{
+    const size_t first = at_of(w->grid, 0, y, z);
+    for (int e = 0; e < EVERY; e++) {
+        const float *a = w->image[0] + first + e, *b = w->image[1] + first + e;
+        double *of_a = to + (size_t)e * length, *of_b = of_a + EVERY * length, *aa = of_b + EVERY * length,
+               *bb = aa + EVERY * length, *ab = bb + EVERY * length;
+        for (int i = 0; i < (w->grid->size[0] - e + EVERY - 1) / EVERY; i++) {
+            const double u = (double)a[EVERY * i], v = (double)b[EVERY * i];
+            of_a[i] = u;
+            of_b[i] = v;
+            aa[i] = u * u;
+            bb[i] = v * v;
+            ab[i] = u * v;
+        }
+    }
+}
+
+/* Adds a row of voxels, by split(), to a term of windows side by side, to each in the order of the voxels. */
+static void add_row(const double *restrict from, size_t length, int along, double *restrict sum)
+{
+    const double *restrict odd = from + length;
+    for (int x = 0; x < along; x++)
+        sum[x] = sum[x] + from[x] + odd[x] + from[x + 1] + odd[x + 1] + from[x + 2];
+}
+
+/* What windows of these sums say, in their order. */
+static void add_windows(const windows *w, const double *sum, size_t length, int along, double *total,
+                        int *count)
+{
+    static const double N = SIDE * SIDE * SIDE;
+    for (int x = 0; x < along; x++, sum++) {
+        const double sa = sum[0], sb = sum[length], va = (sum[2 * length] - sa * sa / N) / N,
+                     vb = (sum[3 * length] - sb * sb / N) / N, c = (sum[4 * length] - sa * sb / N) / N;
+        if (!(va > w->least[0] && vb > w->least[1] && va < INFINITY && vb < INFINITY)) /* NaN among them */
+            continue;
+        *total += c * fabs(c) / va / vb;
+        ++*count;
+    }
+}
 
 static int agreement_of_plane(void *user, size_t index, int worker)
 {
-    static const double N = SIDE * SIDE * SIDE;
     const windows *w = user;
-    const int *size = w->grid->size, z = RADIUS + EVERY * (int)index;
-    double sum = 0;
-    int count = 0;
+    const int z = EVERY * (int)index, along = windows_along(w->grid, 0), down = windows_along(w->grid, 1);
+    const size_t length = (size_t)w->grid->size[0] / EVERY + 1, room = TERMS * EVERY * length;
+    /* Rows of voxels that a row of windows takes, of which the next takes some again, and sums. */
+    double *row = malloc((ROWS * room + TERMS * length) * sizeof *row), total = 0;
+    int made = 0, count = 0;
     (void)worker;
-    for (int y = RADIUS; y < size[1] - RADIUS; y += EVERY)
-        for (int x = RADIUS; x < size[0] - RADIUS; x += EVERY) {
-            double sa = 0, sb = 0, aa = 0, bb = 0, ab = 0;
-            for (int k = 0; k < SIDE * SIDE; k++) {
-                const size_t i = at_of(w->grid, x - RADIUS, y - RADIUS + k % SIDE, z - RADIUS + k / SIDE);
-                for (int s = 0; s < SIDE; s++) {
-                    const double u = (double)w->image[0][i + (size_t)s],
-                                 v = (double)w->image[1][i + (size_t)s];
-                    sa += u, sb += v, aa += u * u, bb += v * v, ab += u * v;
-                }
-            }
-            const double va = (aa - sa * sa / N) / N, vb = (bb - sb * sb / N) / N, c = (ab - sa * sb / N) / N;
-            if (!(va > w->least[0] && vb > w->least[1] && va < INFINITY &&
-                  vb < INFINITY)) /* NaN among them */
-                continue;
-            sum += c * fabs(c) / va / vb;
-            count++;
-        }
-    w->sum[index] = sum;
+    if (!row)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "registration: out of host memory");
+    double *sum = row + ROWS * room;
+    for (int y = 0; y < EVERY * down; y += EVERY) {
+        for (; made < y + SIDE; made++)
+            for (int k = 0; k < SIDE; k++)
+                split(w, made, z + k, length, row + (size_t)(k * SIDE + made % SIDE) * room);
+        memset(sum, 0, TERMS * length * sizeof *sum);
+        for (int k = 0; k < ROWS; k++)
+            for (size_t t = 0; t < TERMS; t++)
+                add_row(row + (size_t)(k / SIDE * SIDE + (y + k) % SIDE) * room + t * EVERY * length, length,
+                        along, sum + t * length);
+        add_windows(w, sum, length, along, &total, &count);
+    }
+    free(row);
+    w->sum[index] = total;
     w->count[index] = count;
     return 0;
 }
@@ -553,7 +666,7 @@ double clv_recast_agreement(const clvox_grid *grid, const float *a, const float 
     enum { FEWEST = 50 };
     static const double CONTENT = 1e-3;
     windows w = {.grid = grid, .image = {a, b}};
-    const int planes = (grid->size[2] - 2 * RADIUS + EVERY - 1) / EVERY;
+    const int planes = windows_along(grid, 2);
     double sum = 0;
     int count = 0;
     for (int k = 0; k < 2; k++) {
