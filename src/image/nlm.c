@@ -116,9 +116,9 @@ static const double CUT = 2.6;
 /* Voxels of one tissue may differ by this times the noise at most. Where they seem to differ by more than
  * FINE, that is anatomy to be kept, and of FINEST all of it. */
 static const double MOST_TEXTURE = 1.2, FINE = 1.6, FINEST = 2;
-/* Frames together: the mean of their differences of patches, over more values, can be taken more strictly,
- * and the sum of those of voxels not as strictly as one frame's. */
-static const float STRICTER = -0.75f, LOOSER = 0.7f;
+/* Frames together: the mean of their differences of patches, over more values, can be taken a little more
+ * strictly, and the sum of those of voxels not as strictly as one frame's. Two to eight echoes, SNR 5 to 30. */
+static const float STRICTER = -0.15f, LOOSER = 0.7f;
 
 /* The mean of the finite values around a voxel and there; 0 where there is none. */
 static double around(const nlm *r, const float *v, size_t i)
