@@ -119,6 +119,8 @@ int check_lncc_4(bench_check *c);
 int check_lncc_7(bench_check *c);
 int check_lncc_both(bench_check *c);
 int check_lncc_local(bench_check *c);
+int check_mind_points(bench_check *c);
+int check_mind_patches(bench_check *c);
 int check_rate(bench_check *c);
 int check_update(bench_check *c);
 int check_iteration(bench_check *c);

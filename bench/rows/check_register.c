@@ -21,6 +21,7 @@
 #include "ref/match/metric.h"
 #include "ref/match/affine_metric.h"
 #include "ref/match/lncc.h"
+#include "ref/match/mind.h"
 #include "ref/match/metric_force.h"
 #include "ref/field/warp.h"
 
@@ -356,24 +357,61 @@ int check_mi(bench_check *c)
     return check_metric(c, CLV_METRIC_MI, 5e-4);
 }
 
-static int check_windows(bench_check *c, int radius, bool local, bool both)
+/* Two images of the row as the references take them; their derivatives. */
+typedef struct compared {
+    double *fixed, *moving, *derivative[2];
+} compared;
+
+static compared compared_of(bench_check *c)
+{
+    const compared two = {c->more, c->more + c->n, {c->want, c->want + c->n}};
+    for (size_t i = 0; i < c->n; i++) {
+        two.fixed[i] = (double)c->in[0][i];
+        two.moving[i] = (double)c->in[1][i];
+    }
+    return two;
+}
+
+/* want: S and the number of voxels. */
+static int check_derivatives(bench_check *c, const compared *two, bool both, double want[2])
 {
     static const double tolerance = 3e-5;
     int status = CLVOX_OK;
-    double *fixed = c->more, *moving = c->more + c->n, *derivatives[2] = {c->want, c->want + c->n}, want[2];
-    for (size_t i = 0; i < c->n; i++) {
-        fixed[i] = (double)c->in[0][i];
-        moving[i] = (double)c->in[1][i];
-    }
-    ref_lncc(fixed, moving, c->data->size, radius, (double)1e-4f, local, derivatives[0], derivatives[1], &want[0],
-             &want[1]);
     for (int k = 0; k <= both; k++) {
-        double largest = check_largest(derivatives[k], c->n);
-        CLV_TRY(check_buffer(c, c->data->out[k], derivatives[k], c->n, tolerance * largest, 0));
+        double largest = check_largest(two->derivative[k], c->n);
+        CLV_TRY(check_buffer(c, c->data->out[k], two->derivative[k], c->n, tolerance * largest, 0));
     }
-    CLV_TRY(check_buffer(c, c->data->state, want, 2, tolerance * want[0], 0));
+    CLV_TRY(check_buffer(c, c->data->state, want, 2, tolerance * fabs(want[0]), 0));
 end:
     return status;
+}
+
+static int check_windows(bench_check *c, int radius, bool local, bool both)
+{
+    double want[2];
+    const compared two = compared_of(c);
+    ref_lncc(two.fixed, two.moving, c->data->size, radius, (double)1e-4f, local, two.derivative[0], two.derivative[1],
+             &want[0], &want[1]);
+    return check_derivatives(c, &two, both, want);
+}
+
+static int check_mind(bench_check *c, int radius)
+{
+    double want[2];
+    const compared two = compared_of(c);
+    ref_mind(two.fixed, two.moving, c->data->size, radius, (double)1e-4f, two.derivative[0], two.derivative[1],
+             &want[0], &want[1]);
+    return check_derivatives(c, &two, true, want);
+}
+
+int check_mind_points(bench_check *c)
+{
+    return check_mind(c, 0);
+}
+
+int check_mind_patches(bench_check *c)
+{
+    return check_mind(c, 1);
 }
 
 int check_lncc(bench_check *c)

@@ -15,6 +15,7 @@
 #include "op/match/metric.h"
 #include "op/match/affine_metric.h"
 #include "op/match/lncc.h"
+#include "op/match/mind.h"
 #include "op/match/metric_force.h"
 #include "op/field/splat.h"
 #include "op/field/warp.h"
@@ -372,6 +373,49 @@ static int row_lncc_local(bench_data *d)
     return lncc(d, 2, true, false);
 }
 
+static int begin_mind(bench_data *d, int radius)
+{
+    int status = CLVOX_OK;
+    clv_pool_release(d->workspace_list, d->workspace_count);
+    d->workspace_count = 0;
+    d->workspace_list[0] =
+        (clv_request){&d->padded[0], clv_mind_scratch(d->size, radius, false, true) * sizeof(float), "descriptors"};
+    CLV_TRY(clv_pool_take(d->ctx, d->workspace_list, 1));
+    d->workspace_count = 1;
+end:
+    return status;
+}
+
+static int mind(bench_data *d, int radius)
+{
+    const clv_metric_args args = {
+        .fixed = clv_image_of(d->in[0], d->size, NULL, 1), .moving = d->in[1], .parameter = radius, .epsilon = 1e-4f,
+        .derivative_moving = d->out[0], .derivative_fixed = d->out[1], .scratch = d->padded[0],
+        .partial = d->partial, .out = d->state,
+    };
+    return clv_mind(d->ctx, &args);
+}
+
+static int begin_mind_points(bench_data *d)
+{
+    return begin_mind(d, 0);
+}
+
+static int row_mind_points(bench_data *d)
+{
+    return mind(d, 0);
+}
+
+static int begin_mind_patches(bench_data *d)
+{
+    return begin_mind(d, 1);
+}
+
+static int row_mind_patches(bench_data *d)
+{
+    return mind(d, 1);
+}
+
 /* Operations of the force are the paper's count; those of metrics and linear registration
  * are not counted. */
 const bench_row bench_rows_register[] = {
@@ -418,5 +462,11 @@ const bench_row bench_rows_register[] = {
     {"lncc 7", "lncc_wide_derivative", 44, 100, row_lncc_any, check_lncc_7, NULL, NULL},
     {"lncc 2 both derivatives", NULL, 64, 127, row_lncc_both, check_lncc_both, NULL, NULL},
     {"lncc 2 local", NULL, 12, 74, row_lncc_local, check_lncc_local, NULL, NULL},
+    /* Points: packing 16 bytes, what voxels say of their neighbours 56, each derivative 32; of 24 pairs the difference
+     * and its square 6, the exponential 13, the value and its share 5, the pull 4. Patches: packing 16, differences
+     * and sums 76 an image, descriptors 68 and 112, each derivative 88. */
+    {"mind both derivatives", "mind_point_pull", 136, 670, row_mind_points, check_mind_points, begin_mind_points, NULL},
+    {"mind patch 1 both derivatives", "mind_compare", 524, 0, row_mind_patches, check_mind_patches,
+     begin_mind_patches, NULL},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -5,11 +5,12 @@
 
 enum { MOST_GROUPS = CLV_MIND_PARTIALS / 2, GROUPS_CPU = 256 };
 
-/* Volumes of scratch, one behind another: the images, squared differences, patch distances of both, and what a voxel
- * says of its own; the derivative takes the place of the last. */
-enum { IMAGES = 0, LINES = 2, FIXED = 8, MOVING = 14, VOXEL = 20, VOLUMES = 24 };
+/* Volumes of scratch, one behind another: the images, then of patches squared differences, patch distances of both,
+ * and what a voxel says of its own, of which the derivative takes the place; of points what a voxel says of its
+ * neighbours in either image. */
+enum { IMAGES = 0, LINES = 2, FIXED = 8, MOVING = 14, VOXEL = 20, VOLUMES = 24, PULLS = 2, POINT_VOLUMES = 14 };
 
-static const char *const radii[] = {"-DRADIUS=0", "-DRADIUS=1", "-DRADIUS=2", "-DRADIUS=3", "-DRADIUS=4", NULL};
+static const char *const radii[] = {"-DRADIUS=1", "-DRADIUS=2", "-DRADIUS=3", "-DRADIUS=4", NULL};
 
 /* Launched over the row of all voxels. */
 #define ROW(kernel)                                                                                          \
@@ -21,14 +22,17 @@ static const char *const radii[] = {"-DRADIUS=0", "-DRADIUS=1", "-DRADIUS=2", "-
     const clv_entry clv_entry_##entry_name = {"match/mind", #entry_name, entry_name##_variants,              \
                                               sizeof entry_name##_variants / sizeof *entry_name##_variants, builds}
 
+/* Launched over the places of lines, and the lines. */
 static const clv_variant mind_pack_variants[] = {
-    {.name = "item", .function = "mind_pack", .defines = "-DWIDE=1 -DRADIUS=0", .devices = CLV_ON_ANY,
+    {.name = "item", .function = "mind_pack", .defines = "-DWIDE=1 -DPACKS=1", .devices = CLV_ON_GPU,
      .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "mind_pack", .defines = "-DWIDE=8 -DPACKS=512", .item = {512}, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(mind_pack, NULL);
 
 static const clv_variant mind_unpack_variants[] = {
-    {.name = "item", .function = "mind_unpack", .defines = "-DWIDE=1 -DRADIUS=0", .devices = CLV_ON_ANY,
+    {.name = "item", .function = "mind_unpack", .defines = "-DWIDE=1 -DPACKS=1", .devices = CLV_ON_ANY,
      .tiles = {{64, 2, 1, 1}, {32, 1, 1, 1}, {1, 1, 1, 1}}},
 };
 ENTRY(mind_unpack, NULL);
@@ -42,29 +46,42 @@ ENTRY(mind_pull, radii);
 static const clv_variant mind_derivative_variants[] = {ROW("mind_derivative")};
 ENTRY(mind_derivative, radii);
 
-static const clv_variant mind_compare_variants[] = {
-    {.name = "group", .function = "mind_compare", .defines = "-DWIDE=1", .group = {1024}, .most_groups = MOST_GROUPS,
-     .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "run", .function = "mind_compare", .defines = "-DWIDE=8", .group = {1024}, .most_groups = GROUPS_CPU,
-     .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}},
-};
-ENTRY(mind_compare, radii);
+/* Each group takes a part of the row, of which it leaves S. */
+#define PARTS(kernel, more)                                                                                  \
+    {.name = "group", .function = kernel, .defines = "-DWIDE=1" more, .group = {1024}, .most_groups = MOST_GROUPS, \
+     .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},          \
+    {.name = "run", .function = kernel, .defines = "-DWIDE=8" more, .group = {1024}, .most_groups = GROUPS_CPU, \
+     .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}}
 
-/* The row: voxels from one line and one plane to the next, where the first voxel lies, and how long it is, in whole
- * vectors. */
+static const clv_variant mind_compare_variants[] = {PARTS("mind_compare", "")};
+ENTRY(mind_compare, radii);
+static const clv_variant mind_point_pull_variants[] = {PARTS("mind_point_pull", " -DPOINTS=1")};
+ENTRY(mind_point_pull, NULL);
+
+static const clv_variant mind_point_derivative_variants[] = {
+    {.name = "item", .function = "mind_point_derivative", .defines = "-DWIDE=1 -DPOINTS=1", .devices = CLV_ON_GPU,
+     .tiles = {{64, 2, 1, 1}, {32, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "mind_point_derivative", .defines = "-DWIDE=8 -DPOINTS=1", .item = {CLV_WHOLE},
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(mind_point_derivative, NULL);
+
+/* The row: places from one line and lines from one plane to the next, the margin, where the first voxel lies, how many
+ * lines it has, and how long it is, in whole vectors. */
 typedef struct row {
-    int pitch[2], first;
+    int pitch[2], room, first, lines;
     size_t length;
 } row;
 
 static row row_of(const int size[3], int radius)
 {
-    int room = radius + 2;
-    row r = {.pitch = {size[0] + room, size[1] + room}};
+    int room = radius + 2; /* so much that the vector of no voxel lies BEYOND */
+    row r = {.pitch = {size[0] + room, size[1] + room}, .room = room};
     size_t line = (size_t)r.pitch[0], plane = line * (size_t)r.pitch[1];
     size_t margin = (size_t)room * (plane + line + 1);
     r.first = (int)margin;
     r.length = (plane * (size_t)size[2] + 2 * margin + 7) / 8 * 8;
+    r.lines = (int)((r.length + line - 1) / line);
     return r;
 }
 
@@ -72,7 +89,7 @@ size_t clv_mind_scratch(const int size[3], int radius, bool local, bool both)
 {
     (void)local;
     (void)both;
-    return VOLUMES * row_of(size, radius).length;
+    return (radius > 0 ? VOLUMES : POINT_VOLUMES) * row_of(size, radius).length;
 }
 
 static int check(const clv_metric_args *a)
@@ -103,17 +120,22 @@ static int check(const clv_metric_args *a)
     return CLVOX_OK;
 }
 
+/* The derivatives times weight replace what their buffers hold, or add to it. */
 typedef struct call {
     clvox_context *ctx;
     const clv_metric_args *args;
     row row;
+    float weight;
+    bool adds;
 } call;
 
-#define ROW_ARGUMENTS(c) CLV_INT4((c)->row.pitch[0], (c)->row.pitch[1], 0, (c)->row.first), CLV_INT((int)(c)->row.length)
+#define ROW_ARGUMENTS(c)                                                                                        \
+    CLV_INT4((c)->row.pitch[0], (c)->row.pitch[1], (c)->row.room, (c)->row.first), CLV_INT((int)(c)->row.length)
+#define OUT_ARGUMENTS(c) CLV_FLOAT((c)->weight), CLV_INT((c)->adds)
 
 static int get(const call *c, const clv_entry *entry, const clv_kernel **kernel)
 {
-    return clv_kernel_get(c->ctx, entry, entry->builds ? radii[c->args->parameter] : NULL,
+    return clv_kernel_get(c->ctx, entry, entry->builds ? radii[c->args->parameter - 1] : NULL,
                           (int[3]){(int)c->row.length, 1, 1}, 0, kernel);
 }
 
@@ -154,43 +176,105 @@ static int derivative(const call *c, int image, int patches, clv_buffer *out)
     CLV_TRY(CLV_LAUNCH(c->ctx, kernel, LINE(c), BYTES(c, 8), CLV_BUF(c->args->scratch), CLV_INT(image), CLV_INT(LINES),
                        ROW_ARGUMENTS(c), CLV_INT(VOXEL)));
     CLV_TRY(clv_kernel_get(c->ctx, &clv_entry_mind_unpack, NULL, grid->size, 0, &unpack));
-    CLV_TRY(CLV_LAUNCH(c->ctx, unpack, grid->size, 8.0 * (double)clv_image_voxels(grid), CLV_BUF(c->args->scratch),
-                       CLV_INT(VOXEL), CLV_SIZE(grid), ROW_ARGUMENTS(c), CLV_BUF(out)));
+    CLV_TRY(CLV_LAUNCH(c->ctx, unpack, grid->size, (c->adds ? 12.0 : 8.0) * (double)clv_image_voxels(grid),
+                       CLV_BUF(c->args->scratch), CLV_INT(VOXEL), CLV_SIZE(grid), ROW_ARGUMENTS(c), OUT_ARGUMENTS(c),
+                       CLV_BUF(out)));
 end:
     return status;
 }
 
-int clv_mind(clvox_context *ctx, const clv_metric_args *a)
+static int pack(const call *c)
 {
     int status = CLVOX_OK;
-    const clv_kernel *pack, *compare, *pull, *total;
-    CLV_TRY(check(a));
-    const call c = {ctx, a, row_of(a->fixed.size, a->parameter)};
-    CLV_TRY(get(&c, &clv_entry_mind_pack, &pack));
-    CLV_TRY(CLV_LAUNCH(ctx, pack, LINE(&c), BYTES(&c, 4), CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving),
-                       CLV_SIZE(&a->fixed), ROW_ARGUMENTS(&c), CLV_BUF(a->scratch), CLV_INT(IMAGES)));
-    CLV_TRY(distances(&c, IMAGES, FIXED));
-    CLV_TRY(distances(&c, IMAGES + 1, MOVING));
-    CLV_TRY(get(&c, &clv_entry_mind_compare, &compare));
-    int groups = clv_launch_groups(compare, LINE(&c), NULL);
-    CLV_TRY(CLV_LAUNCH(ctx, compare, LINE(&c), BYTES(&c, 17), CLV_BUF(a->scratch), CLV_INT(IMAGES), CLV_INT(FIXED),
-                       CLV_INT(MOVING), ROW_ARGUMENTS(&c), CLV_FLOAT(a->epsilon), CLV_INT(VOXEL),
-                       CLV_BUF(a->out ? a->partial : NULL)));
-    if (a->out) {
-        CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_total, NULL, (int[3]){1, 1, 1}, 0, &total));
-        CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 8.0 * groups, CLV_BUF(a->partial), CLV_INT(groups),
-                           CLV_BUF(a->out), CLV_INT(a->slot)));
-    }
-    CLV_TRY(get(&c, &clv_entry_mind_pull, &pull));
-    CLV_TRY(CLV_LAUNCH(ctx, pull, LINE(&c), BYTES(&c, 28), CLV_BUF(a->scratch), CLV_INT(VOXEL), ROW_ARGUMENTS(&c),
-                       CLV_FLOAT(a->epsilon), CLV_INT(FIXED), CLV_INT(MOVING)));
-    CLV_TRY(derivative(&c, IMAGES + 1, MOVING, a->derivative_moving));
-    if (a->derivative_fixed)
-        CLV_TRY(derivative(&c, IMAGES, FIXED, a->derivative_fixed));
+    const clv_kernel *kernel;
+    const clv_metric_args *a = c->args;
+    const int places[3] = {c->row.pitch[0], c->row.lines, 1};
+    CLV_TRY(clv_kernel_get(c->ctx, &clv_entry_mind_pack, NULL, places, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(c->ctx, kernel, places, BYTES(c, 4), CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving),
+                       CLV_SIZE(&a->fixed), ROW_ARGUMENTS(c), CLV_BUF(a->scratch), CLV_INT(IMAGES)));
 end:
     return status;
+}
+
+/* S and voxels from what `groups` groups left. */
+static int total(const call *c, int groups)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    if (!c->args->out)
+        goto end;
+    CLV_TRY(clv_kernel_get(c->ctx, &clv_entry_lncc_total, NULL, (int[3]){1, 1, 1}, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(c->ctx, kernel, ((int[3]){1, 1, 1}), 8.0 * groups, CLV_BUF(c->args->partial), CLV_INT(groups),
+                       CLV_BUF(c->args->out), CLV_INT(c->args->slot)));
+end:
+    return status;
+}
+
+static int patches(const call *c)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *compare, *pull;
+    const clv_metric_args *a = c->args;
+    CLV_TRY(distances(c, IMAGES, FIXED));
+    CLV_TRY(distances(c, IMAGES + 1, MOVING));
+    CLV_TRY(get(c, &clv_entry_mind_compare, &compare));
+    CLV_TRY(CLV_LAUNCH(c->ctx, compare, LINE(c), BYTES(c, 17), CLV_BUF(a->scratch), CLV_INT(IMAGES), CLV_INT(FIXED),
+                       CLV_INT(MOVING), ROW_ARGUMENTS(c), CLV_FLOAT(a->epsilon), CLV_INT(VOXEL),
+                       CLV_BUF(a->out ? a->partial : NULL)));
+    CLV_TRY(total(c, clv_launch_groups(compare, LINE(c), NULL)));
+    CLV_TRY(get(c, &clv_entry_mind_pull, &pull));
+    CLV_TRY(CLV_LAUNCH(c->ctx, pull, LINE(c), BYTES(c, 28), CLV_BUF(a->scratch), CLV_INT(VOXEL), ROW_ARGUMENTS(c),
+                       CLV_FLOAT(a->epsilon), CLV_INT(FIXED), CLV_INT(MOVING)));
+    CLV_TRY(derivative(c, IMAGES + 1, MOVING, a->derivative_moving));
+    if (a->derivative_fixed)
+        CLV_TRY(derivative(c, IMAGES, FIXED, a->derivative_fixed));
+end:
+    return status;
+}
+
+static int points(const call *c)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *pull, *derivative;
+    const clv_metric_args *a = c->args;
+    const double part = clv_within_voxels(a->within, a->fixed.size);
+    clv_buffer *const out[2] = {a->derivative_fixed, a->derivative_moving};
+    CLV_TRY(get(c, &clv_entry_mind_point_pull, &pull));
+    CLV_TRY(CLV_LAUNCH(c->ctx, pull, LINE(c), 56 * part, CLV_BUF(a->scratch), CLV_INT(IMAGES), ROW_ARGUMENTS(c),
+                       CLV_FLOAT(a->epsilon), CLV_INT(PULLS), CLV_BUF(a->out ? a->partial : NULL)));
+    CLV_TRY(total(c, clv_launch_groups(pull, LINE(c), NULL)));
+    CLV_TRY(clv_kernel_get(c->ctx, &clv_entry_mind_point_derivative, NULL, a->fixed.size, 0, &derivative));
+    for (int side = 0; side < 2; side++)
+        if (out[side])
+            CLV_TRY(CLV_LAUNCH(c->ctx, derivative, a->fixed.size, (c->adds ? 36 : 32) * part, CLV_BUF(a->scratch),
+                               CLV_INT(IMAGES + side), CLV_INT(PULLS + 6 * side), CLV_SIZE(&a->fixed),
+                               ROW_ARGUMENTS(c), OUT_ARGUMENTS(c), CLV_BUF(a->within.rows), CLV_BUF(out[side])));
+end:
+    return status;
+}
+
+static int run(clvox_context *ctx, const clv_metric_args *a, float weight, bool adds)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(check(a));
+    const call c = {ctx, a, row_of(a->fixed.size, a->parameter), weight, adds};
+    CLV_TRY(pack(&c));
+    CLV_TRY(a->parameter > 0 ? patches(&c) : points(&c));
+end:
+    return status;
+}
+
+int clv_mind(clvox_context *ctx, const clv_metric_args *args)
+{
+    return run(ctx, args, 1, false);
+}
+
+int clv_mind_add(clvox_context *ctx, const clv_metric_args *args, float weight)
+{
+    return run(ctx, args, weight, true);
 }
 
 const clv_entry *const clv_operation_match_mind[] = {
     &clv_entry_mind_pack, &clv_entry_mind_unpack, &clv_entry_mind_lines, &clv_entry_mind_planes,
-    &clv_entry_mind_compare, &clv_entry_mind_pull, &clv_entry_mind_derivative, NULL};
+    &clv_entry_mind_compare, &clv_entry_mind_pull, &clv_entry_mind_derivative,
+    &clv_entry_mind_point_pull, &clv_entry_mind_point_derivative, NULL};

@@ -18,12 +18,17 @@
  * args->parameter is the radius of patches, 0 to 4. */
 int clv_mind(clvox_context *ctx, const clv_metric_args *args);
 
+/* The same, but weight times the derivatives is added to what derivative_moving and derivative_fixed hold. */
+int clv_mind_add(clvox_context *ctx, const clv_metric_args *args, float weight);
+
 enum { CLV_MIND_PARTIALS = 8192, CLV_MIND_MOST_RADIUS = 4 };
 
-/* Floats that scratch holds: 24 volumes with radius + 2 voxels of room behind each line and plane. */
+/* Floats that scratch holds: 24 volumes with radius + 2 voxels of room behind each line and plane; of radius 0
+ * 14. */
 size_t clv_mind_scratch(const int size[3], int radius, bool local, bool both);
 
 extern const clv_entry clv_entry_mind_pack, clv_entry_mind_unpack, clv_entry_mind_lines, clv_entry_mind_planes,
-    clv_entry_mind_compare, clv_entry_mind_pull, clv_entry_mind_derivative;
+    clv_entry_mind_compare, clv_entry_mind_pull, clv_entry_mind_derivative, clv_entry_mind_point_pull,
+    clv_entry_mind_point_derivative;
 
 #endif

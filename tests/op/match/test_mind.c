@@ -8,20 +8,25 @@ typedef struct setup {
     float epsilon;
     int hole;  /* every so many voxels one is not a number */
     int plain; /* 1: the moving image is constant; 2: both are */
+    int part;  /* 1: only parts of rows count */
 } setup;
 
 static const setup setups[] = {
-    {{1, 1, 1}, 1, 1e-3f, 0, 0},   {{3, 5, 4}, 0, 1e-3f, 7, 0},    {{7, 5, 1}, 1, 1e-4f, 7, 0},
-    {{5, 1, 1}, 2, 1e-3f, 0, 0},   {{1, 9, 8}, 1, 1e-3f, 11, 0},   {{13, 11, 7}, 1, 1e-4f, 13, 0},
-    {{9, 8, 10}, 2, 1e-3f, 0, 0},  {{11, 7, 5}, 2, 1e-4f, 5, 0},   {{8, 9, 7}, 3, 1e-3f, 0, 0},
-    {{7, 6, 9}, 4, 1e-3f, 17, 0},  {{10, 9, 8}, 1, 1e-4f, 0, 1},   {{6, 7, 5}, 1, 1e-4f, 0, 2},
-    {{37, 23, 5}, 1, 1e-4f, 0, 0},
+    {{1, 1, 1}, 1, 1e-3f, 0, 0, 0},    {{3, 5, 4}, 0, 1e-3f, 7, 0, 0},    {{7, 5, 1}, 1, 1e-4f, 7, 0, 0},
+    {{5, 1, 1}, 2, 1e-3f, 0, 0, 0},    {{13, 11, 7}, 0, 1e-4f, 13, 0, 1}, {{1, 9, 8}, 1, 1e-3f, 11, 0, 0},
+    {{13, 11, 7}, 1, 1e-4f, 13, 0, 0}, {{9, 8, 10}, 2, 1e-3f, 0, 0, 0},   {{11, 7, 5}, 2, 1e-4f, 5, 0, 1},
+    {{8, 9, 7}, 3, 1e-3f, 0, 0, 0},    {{7, 6, 9}, 4, 1e-3f, 17, 0, 0},   {{10, 9, 8}, 1, 1e-4f, 0, 1, 0},
+    {{6, 7, 5}, 1, 1e-4f, 0, 2, 0},    {{37, 23, 5}, 1, 1e-4f, 0, 0, 0},  {{37, 23, 5}, 0, 1e-4f, 0, 0, 0},
+    {{1, 9, 8}, 0, 1e-3f, 11, 0, 0},   {{5, 1, 1}, 0, 1e-3f, 0, 0, 0},    {{10, 9, 8}, 0, 1e-4f, 0, 1, 0},
+    {{6, 7, 5}, 0, 1e-4f, 0, 2, 0},    {{1, 1, 1}, 0, 1e-3f, 0, 0, 0},    {{16, 1, 17}, 0, 1e-4f, 0, 0, 0},
+    {{43, 9, 12}, 0, 1e-4f, 0, 0, 1},
 };
-enum { SETUPS = sizeof setups / sizeof *setups, FEW = 3 };
+enum { SETUPS = sizeof setups / sizeof *setups, FEW = 5, ANY = 6 };
 
 typedef struct problem {
     size_t n;
     float *image[2];
+    int *part;       /* NULL: all counts */
     double *want[2]; /* by the fixed and by the moving image */
     double sum, count;
 } problem;
@@ -33,6 +38,7 @@ static void make(problem *p, const setup *s)
     size_t n = (size_t)s->size[0] * (size_t)s->size[1] * (size_t)s->size[2];
     double *value[2];
     p->n = n;
+    p->part = s->part ? harness_within(s->size, 31) : NULL;
     for (int side = 0; side < 2; side++) {
         p->image[side] = malloc(n * sizeof(float));
         p->want[side] = malloc(n * sizeof(double));
@@ -45,6 +51,8 @@ static void make(problem *p, const setup *s)
                 *v = 0.25f;
             if (s->hole && i % (size_t)s->hole == (side ? 4 : 2))
                 *v = i % 3 ? NAN : INFINITY;
+            if (side && p->part && !harness_is_within(p->part, s->size, i))
+                *v = NAN;
             value[side][i] = (double)*v;
         }
     }
@@ -53,25 +61,39 @@ static void make(problem *p, const setup *s)
     free(value[1]);
 }
 
-/* fixed and moving: which images are compared; both: the fixed one's derivative is asked for, too. */
+/* What derivatives are added to, and how. */
+static const float BASE = .375f, WEIGHT = -2.5f;
+
 typedef struct outcome {
     float *derivative[2], out[4];
 } outcome;
 
-static void compute(clvox_context *ctx, int which, const int sides[2], bool both, outcome *got)
+/* sides: which images are compared; both: the fixed one's derivative is asked for, too; adds: WEIGHT times the
+ * derivatives to BASE. */
+static void compute(clvox_context *ctx, int which, const int sides[2], bool both, bool adds, outcome *got)
 {
     const setup *s = &setups[which];
     const problem *p = &problems[which];
     size_t bytes = p->n * sizeof(float);
     clv_buffer *fixed = harness_upload(ctx, p->image[sides[0]], bytes);
+    clv_buffer *within = p->part ? harness_upload(ctx, p->part, clv_within_bytes(s->size)) : NULL;
     clv_metric_args args = {
         .fixed = clv_image_of(fixed, s->size, NULL, 1), .moving = harness_upload(ctx, p->image[sides[1]], bytes),
-        .parameter = s->radius, .epsilon = s->epsilon, .derivative_moving = harness_output(ctx, bytes),
-        .derivative_fixed = both ? harness_output(ctx, bytes) : NULL,
+        .parameter = s->radius, .epsilon = s->epsilon, .within = {within, (double)p->n / 2},
+        .derivative_moving = harness_output(ctx, bytes), .derivative_fixed = both ? harness_output(ctx, bytes) : NULL,
         .scratch = harness_output(ctx, clv_mind_scratch(s->size, s->radius, false, both) * sizeof(float)),
         .partial = harness_output(ctx, CLV_MIND_PARTIALS * sizeof(float)), .out = harness_output(ctx, 16), .slot = 1,
     };
-    assert_that(clv_mind(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    uint32_t base;
+    memcpy(&base, &BASE, sizeof base);
+    if (adds) {
+        assert_ok(clv_buffer_fill(ctx, args.derivative_moving, 0, base, bytes));
+        if (both)
+            assert_ok(clv_buffer_fill(ctx, args.derivative_fixed, 0, base, bytes));
+        assert_ok(clv_mind_add(ctx, &args, WEIGHT));
+    } else {
+        assert_ok(clv_mind(ctx, &args));
+    }
     for (int side = 0; side < 2; side++)
         got->derivative[side] = malloc(bytes);
     if (both)
@@ -79,7 +101,7 @@ static void compute(clvox_context *ctx, int which, const int sides[2], bool both
     harness_download(ctx, args.derivative_moving, got->derivative[1], bytes);
     harness_download(ctx, args.out, got->out, 16);
     clv_buffer *all[] = {fixed, (clv_buffer *)args.moving, args.derivative_moving, args.derivative_fixed,
-                         args.scratch, args.partial, args.out};
+                         args.scratch, args.partial, args.out, within};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(&all[i]);
 }
@@ -90,19 +112,28 @@ static void discard(outcome *o)
     free(o->derivative[1]);
 }
 
-static void against_reference(clvox_context *ctx, int which, bool both)
+static void against_reference(clvox_context *ctx, int which, bool both, bool adds)
 {
     const problem *p = &problems[which];
     const int *s = setups[which].size, as_given[2] = {0, 1};
     outcome got;
-    compute(ctx, which, as_given, both, &got);
+    compute(ctx, which, as_given, both, adds, &got);
     for (int side = both ? 0 : 1; side < 2; side++) {
-        double largest = 1e-6;
+        double largest = 1e-6, worst = 0;
         for (size_t i = 0; i < p->n; i++)
             largest = fmax(largest, fabs(p->want[side][i]));
-        double error = harness_error(got.derivative[side], p->want[side], p->n, 1e-5 * largest, 0);
-        assert_that(error <= 1, "%s derivative of %dx%dx%d, radius %d: %g of 1e-5 of %g", side ? "moving" : "fixed",
-                    s[0], s[1], s[2], setups[which].radius, error, largest);
+        if (adds)
+            largest = fmax(largest * fabs((double)WEIGHT), (double)BASE);
+        for (size_t i = 0; i < p->n; i++) {
+            const double want = adds ? (double)BASE + (double)WEIGHT * p->want[side][i] : p->want[side][i];
+            const double error = fabs((double)got.derivative[side][i] - want);
+            if (p->part && !harness_is_within(p->part, s, i))
+                assert_true(!adds || setups[which].radius > 0 || got.derivative[side][i] == BASE);
+            else
+                worst = error <= worst ? worst : isnan(error) ? INFINITY : error;
+        }
+        assert_that(worst <= 1e-5 * largest, "%s derivative of %dx%dx%d, radius %d: %g of %g",
+                    side ? "moving" : "fixed", s[0], s[1], s[2], setups[which].radius, worst, largest);
     }
     assert_that(fabs((double)got.out[1] - p->sum) <= 1e-5 * fmax(1e-2, fabs(p->sum)), "%dx%dx%d: S %g, not %g", s[0],
                 s[1], s[2], (double)got.out[1], p->sum);
@@ -116,9 +147,10 @@ static void of_equal(clvox_context *ctx, int which)
 {
     const int same[2] = {0, 0};
     outcome got;
-    compute(ctx, which, same, true, &got);
-    for (size_t i = 0; i < 2 * problems[which].n; i++)
-        assert_true(got.derivative[i / problems[which].n][i % problems[which].n] == 0);
+    compute(ctx, which, same, true, false, &got);
+    for (size_t i = 0; i < problems[which].n; i++)
+        if (!problems[which].part || harness_is_within(problems[which].part, setups[which].size, i))
+            assert_true(got.derivative[0][i] == 0 && got.derivative[1][i] == 0);
     assert_true(got.out[1] == 0);
     discard(&got);
 }
@@ -128,7 +160,8 @@ static void entry_random(void **state)
     (void)state;
     clvox_context *ctx = harness_context();
     for (int i = 0; i < harness_problems(FEW, SETUPS); i++) {
-        against_reference(ctx, i, harness_first() || i % 2);
+        against_reference(ctx, i, harness_first() || i % 2, false);
+        against_reference(ctx, i, i % 2 == 0, true);
         if (harness_first() && !harness_simulated() && i % 3 == 2)
             of_equal(ctx, i);
     }
@@ -139,13 +172,15 @@ static void same_bits(void **state)
     (void)state;
     const int as_given[2] = {0, 1};
     outcome a, b;
-    compute(harness_context(), 5, as_given, true, &a);
-    compute(harness_context(), 5, as_given, true, &b);
-    for (int side = 0; side < 2; side++)
-        assert_memory_equal(a.derivative[side], b.derivative[side], problems[5].n * sizeof(float));
-    assert_memory_equal(a.out, b.out, sizeof a.out);
-    discard(&a);
-    discard(&b);
+    for (int which = ANY; which < SETUPS; which += SETUPS - 1 - ANY) {
+        compute(harness_context(), which, as_given, true, false, &a);
+        compute(harness_context(), which, as_given, true, false, &b);
+        for (int side = 0; side < 2; side++)
+            assert_memory_equal(a.derivative[side], b.derivative[side], problems[which].n * sizeof(float));
+        assert_memory_equal(a.out, b.out, sizeof a.out);
+        discard(&a);
+        discard(&b);
+    }
 }
 
 /* The reference's derivatives against central differences of its own value. */
@@ -218,11 +253,13 @@ static void refusals(void **state)
 
 static int tear_down(void **state)
 {
-    for (int i = 0; i < SETUPS; i++)
+    for (int i = 0; i < SETUPS; i++) {
+        free(problems[i].part);
         for (int side = 0; side < 2; side++) {
             free(problems[i].image[side]);
             free(problems[i].want[side]);
         }
+    }
     return harness_close(state);
 }
 
@@ -237,6 +274,7 @@ int main(void)
     static const clv_entry *const entries[] = {
         &clv_entry_mind_pack,    &clv_entry_mind_unpack, &clv_entry_mind_lines,      &clv_entry_mind_planes,
         &clv_entry_mind_compare, &clv_entry_mind_pull,   &clv_entry_mind_derivative,
+        &clv_entry_mind_point_pull, &clv_entry_mind_point_derivative,
     };
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
         harness_cases(entries[i], entry_random, NULL, 0, "random");
