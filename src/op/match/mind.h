@@ -23,12 +23,11 @@ int clv_mind_add(clvox_context *ctx, const clv_metric_args *args, float weight);
 
 enum { CLV_MIND_PARTIALS = 8192, CLV_MIND_MOST_RADIUS = 4 };
 
-/* Floats that scratch holds: 24 volumes with radius + 2 voxels of room behind each line and plane; of radius 0
- * 14. */
+/* Floats that scratch holds: 24 volumes, of radius 0 14, with radius + 2 voxels of room and more behind each line and
+ * plane. */
 size_t clv_mind_scratch(const int size[3], int radius, bool local, bool both);
 
-extern const clv_entry clv_entry_mind_pack, clv_entry_mind_unpack, clv_entry_mind_lines, clv_entry_mind_planes,
-    clv_entry_mind_compare, clv_entry_mind_pull, clv_entry_mind_derivative, clv_entry_mind_point_pull,
-    clv_entry_mind_point_derivative;
+extern const clv_entry clv_entry_mind_pack, clv_entry_mind_spans, clv_entry_mind_lines, clv_entry_mind_planes,
+    clv_entry_mind_compare, clv_entry_mind_pull, clv_entry_mind_point_pull, clv_entry_mind_derivative;
 
 #endif
