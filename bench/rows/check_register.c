@@ -390,8 +390,8 @@ static int check_windows(bench_check *c, int radius, bool local, bool both)
 {
     double want[2];
     const compared two = compared_of(c);
-    ref_lncc(two.fixed, two.moving, c->data->size, radius, (double)1e-4f, local, two.derivative[0], two.derivative[1],
-             &want[0], &want[1]);
+    ref_lncc(two.fixed, two.moving, c->data->size, radius, (double)1e-4f, local, two.derivative[0],
+             two.derivative[1], &want[0], &want[1]);
     return check_derivatives(c, &two, both, want);
 }
 
@@ -399,8 +399,8 @@ static int check_mind(bench_check *c, int radius)
 {
     double want[2];
     const compared two = compared_of(c);
-    ref_mind(two.fixed, two.moving, c->data->size, radius, (double)1e-4f, two.derivative[0], two.derivative[1],
-             &want[0], &want[1]);
+    ref_mind(two.fixed, two.moving, c->data->size, radius, (double)1e-4f, two.derivative[0],
+             two.derivative[1], &want[0], &want[1]);
     return check_derivatives(c, &two, true, want);
 }
 

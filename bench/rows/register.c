@@ -378,8 +378,8 @@ static int begin_mind(bench_data *d, int radius)
     int status = CLVOX_OK;
     clv_pool_release(d->workspace_list, d->workspace_count);
     d->workspace_count = 0;
-    d->workspace_list[0] =
-        (clv_request){&d->padded[0], clv_mind_scratch(d->size, radius, false, true) * sizeof(float), "descriptors"};
+    d->workspace_list[0] = (clv_request){
+        &d->padded[0], clv_mind_scratch(d->size, radius, false, true) * sizeof(float), "descriptors"};
     CLV_TRY(clv_pool_take(d->ctx, d->workspace_list, 1));
     d->workspace_count = 1;
 end:
@@ -389,9 +389,15 @@ end:
 static int mind(bench_data *d, int radius)
 {
     const clv_metric_args args = {
-        .fixed = clv_image_of(d->in[0], d->size, NULL, 1), .moving = d->in[1], .parameter = radius, .epsilon = 1e-4f,
-        .derivative_moving = d->out[0], .derivative_fixed = d->out[1], .scratch = d->padded[0],
-        .partial = d->partial, .out = d->state,
+        .fixed = clv_image_of(d->in[0], d->size, NULL, 1),
+        .moving = d->in[1],
+        .parameter = radius,
+        .epsilon = 1e-4f,
+        .derivative_moving = d->out[0],
+        .derivative_fixed = d->out[1],
+        .scratch = d->padded[0],
+        .partial = d->partial,
+        .out = d->state,
     };
     return clv_mind(d->ctx, &args);
 }
@@ -465,7 +471,8 @@ const bench_row bench_rows_register[] = {
     /* Points: packing 16 bytes, what voxels say of their neighbours 56, each derivative 32; of 24 pairs the difference
      * and its square 6, the exponential 13, the value and its share 5, the pull 4. Patches: packing 16, differences
      * and sums 76 an image, descriptors 68 and 112, each derivative 88. */
-    {"mind both derivatives", "mind_point_pull", 136, 670, row_mind_points, check_mind_points, begin_mind_points, NULL},
+    {"mind both derivatives", "mind_point_pull", 136, 670, row_mind_points, check_mind_points,
+     begin_mind_points, NULL},
     {"mind patch 1 both derivatives", "mind_compare", 524, 0, row_mind_patches, check_mind_patches,
      begin_mind_patches, NULL},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},

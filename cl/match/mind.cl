@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Squared differences of self-similarity descriptors and their derivatives: op/match/mind.h has the equations.
- * Images lie in a row with pitch.z places of NaN or more before and behind each line, between planes and at both ends, so
- * that no kernel but the first and the last knows a border: what reaches one is NaN and counts 0. An index is a place in
- * that row; scratch is volumes of such rows, each of length values, one behind another. pitch: places from one line to
- * the next, a multiple of eight, and lines from one plane to the next, the margin, and where the first voxel lies. WIDE:
- * values that an item takes. */
+/* Squared differences of self-similarity descriptors and their derivatives: op/match/mind.h has the
+ * equations. Images lie in a row with pitch.z places of NaN or more between lines, planes and at both
+ * ends, so that no kernel but the first and the last knows a border: what reaches one is NaN and counts 0.
+ * An index is a place in that row; scratch is volumes of such rows, each of length values, one behind
+ * another. pitch: places from one line and lines from one plane to the next, the margin, and where the
+ * first voxel lies. WIDE: values that an item takes. */
 #include "common/field_row.clh"
 #include "common/group_reduce.clh"
 #include "common/sample.clh"

@@ -93,6 +93,9 @@ typedef struct clvox_register_options {
                                   device has the memory; `clvox register` sets it */
     int sides;                 /* 1: the linear part also aligns the mirrored moving image, and says where
                                   that fits clearly better (CLVOX_SUSPECT_MIRRORED) */
+    double mind_weight; /* of LNCC: so many times the derivative of MIND, of patches of 3 x 3 x 3 voxels, is
+                                  added to its own; 0: none (greedy and syn). Images that are recast have
+                                  their own weight */
     int local_gradient;        /* 1: LNCC uses the usual local approximation of the gradient; 0: the exact
                                   gradient */
     clvox_force force;

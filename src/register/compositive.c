@@ -2,6 +2,7 @@
 /* Greedy and symmetric registration by compositive steps, coarse to fine. With
  * S the metric of the two warped images, each iteration and each side does
  *   f = momentum f + dS/du        op/match/lncc.h or op/match/metric.h, then op/match/metric_force.h
+ *                                 (to LNCC's --mind-weight times that of MIND is added, op/match/mind.h)
  *                                 and the pull of landmarks and shapes, register/points.h, shapes.h
  *   v = G_update * f              fluid regularisation, its divergence damped, or v = K f of op/fluid/solve.h
  *   u = s v + u o (id + s v)      op/field/compositive_step.h: s = --step / the longest v of the level
@@ -25,6 +26,7 @@
 #include "op/field/inverse.h"
 #include "op/image/gaussian.h"
 #include "op/match/metric_force.h"
+#include "op/match/mind.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/compositive.h"
@@ -65,6 +67,13 @@ enum { MOST_SOLVING = 200 };
 /* A level gains where its metric rises by more than this share, which sums
  * in single precision may change by. */
 static const double GAIN = 1e-6;
+
+/* Radius of the patches of MIND beside LNCC: by single voxels maps are as irregular as without it. */
+enum { MIND_PATCH = 1 };
+
+/* Recast heads, which MIND has led so far, have it beside LNCC, too, by the patches that it had: recast
+ * values are less sure than where edges lie. 5 does as well. */
+static const float RECAST_MIND = 10;
 
 /* The border stays where it is, so that the map has an inverse on the whole grid. */
 static const float LONGEST_RIM = 4;
@@ -190,9 +199,18 @@ end:
     return status;
 }
 
-/* The derivatives of channel c's metric at the present displacements, and S and
- * the number of voxels in the state. */
-static int compare(const work *w, const clv_channel *channel, int slot)
+bool clv_compositive_with_mind(const clvox_register_options *o)
+{
+    const clv_model *model = clv_model_find(o->deform);
+    return o->mind_weight > 0 && o->metric == CLVOX_METRIC_LNCC && model &&
+           clv_model_takes(model, "mind-weight");
+}
+
+/* The derivatives of channel c's metric at the present displacements, and S and the number of voxels in
+ * the state. pulls: with those of MIND beside LNCC, which normalises by local variance, so that noise in
+ * flat tissue pulls as hard as an edge does: MIND pulls where edges are clear. S stays LNCC, by which
+ * alone levels end and are undone. */
+static int compare(const work *w, const clv_channel *channel, bool pulls, int slot)
 {
     clv_registration *run = w->run;
     const clvox_register_options *o = run->options;
@@ -207,7 +225,7 @@ static int compare(const work *w, const clv_channel *channel, int slot)
     const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
     clv_buffer *derivative_fixed = w->count > 1 ? w->sides[1].derivative : NULL;
     const clv_metric_row *metric = clv_metric_find(channel->metric);
-    const clv_metric_args args = {
+    clv_metric_args args = {
         .fixed = clv_image_of(fixed, l->fixed.size, NULL, 1),
         .moving = w->sides[0].warped,
         .parameter = clv_metric_parameter(metric, o, false),
@@ -222,6 +240,12 @@ static int compare(const work *w, const clv_channel *channel, int slot)
         .slot = slot,
     };
     CLV_TRY(metric->derivative(run->ctx, &args));
+    const float mind = run->recast ? RECAST_MIND : (float)o->mind_weight;
+    if (pulls && mind > 0 && channel->metric == CLVOX_METRIC_LNCC) {
+        args.parameter = run->recast ? o->patch : MIND_PATCH;
+        args.out = NULL;
+        CLV_TRY(clv_mind_add(run->ctx, &args, mind));
+    }
 end:
     return status;
 }
@@ -337,7 +361,7 @@ static int iterate(const work *w, float momentum, int slot)
     int status = CLVOX_OK;
     for (int c = 0; c < run->channel_count; c++) {
         const clv_channel *channel = &run->channels[c];
-        CLV_TRY(compare(w, channel, slot + 2 * c));
+        CLV_TRY(compare(w, channel, true, slot + 2 * c));
         for (int i = 0; i < w->count; i++) {
             const side *s = &w->sides[i];
             const int *size = w->level->fixed.size;
@@ -493,7 +517,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
         before = now;
     }
     for (int c = 0; c < run->channel_count; c++)
-        CLV_TRY(compare(&w, &run->channels[c], slot_of(iteration) + 2 * c));
+        CLV_TRY(compare(&w, &run->channels[c], false, slot_of(iteration) + 2 * c));
     CLV_TRY(pull(&w, false, slot_of(iteration)));
     CLV_TRY(read_metric(run, &first, iteration, mean));
     CLV_TRY(tell(run, index, share, first, iteration - first, mean));
@@ -523,11 +547,13 @@ static size_t scratch_floats(const clv_registration *run, bool symmetric, int ex
     const clvox_register_options *o = run->options;
     const size_t needed[] = {
         clv_register_scratch_floats(run, symmetric),
+        clv_compositive_with_mind(o) ? clv_mind_scratch(run->fixed_grid.size, MIND_PATCH, false, symmetric)
+                                     : 0,
         clv_register_measure_floats(o, run->exchanged ? &run->moving_grid : &run->fixed_grid),
         run->exchanged ? 3 * (size_t)exchanged : 0,
     };
     size_t most = 3 * (size_t)run->n;
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         most = needed[i] > most ? needed[i] : most;
     return most;
 }

@@ -26,13 +26,16 @@ static inline clv_compositive *clv_compositive_of(clv_registration *run)
 }
 
 /* Options of theirs alone. */
-#define CLV_COMPOSITIVE_TAKES                                                                               \
-    "update-sigma", "update-damping", "total-sigma", "step", "momentum", "points-width", CLV_ANATOMY_TAKES, \
-        "restrict"
+#define CLV_COMPOSITIVE_TAKES                                                                           \
+    "update-sigma", "update-damping", "total-sigma", "step", "momentum", "mind-weight", "points-width", \
+        CLV_ANATOMY_TAKES, "restrict"
 extern const char *const clv_compositive_takes[];
 
 /* The whole map is kept above this determinant. */
 #define CLV_COMPOSITIVE_SMALLEST 0.04f
+
+/* Whether the derivative of MIND is added to that of LNCC. */
+bool clv_compositive_with_mind(const clvox_register_options *o);
 
 int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request *list);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "register/compositive.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/register.h"
@@ -21,12 +22,14 @@ int clv_register_build_ahead(const clv_registration *run, bool masks)
 {
     const clvox_register_options *o = run->options;
     char linear[64], deform[64], metric[32];
-    const char *lists[5] = {linear, deform};
+    const char *lists[6] = {linear, deform};
     int count = 2;
     name_metric(o->linear_metric, o, true, metric);
     snprintf(linear, sizeof linear, "register linear %s", metric);
     name_metric(o->metric, o, false, metric);
     snprintf(deform, sizeof deform, "register %s %s", clv_model_name(o->deform), metric);
+    if (clv_compositive_with_mind(o))
+        lists[count++] = "register mind";
     if (masks)
         lists[count++] = "register masks";
     if (run->shapes.count > 0)

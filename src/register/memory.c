@@ -306,8 +306,7 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
         snprintf(what, sizeof what, "%.0f MiB of device memory are needed and %s has %.0f MiB",
                  (double)all / 1048576, l->name, (double)available / 1048576);
     else
-        snprintf(what, sizeof what,
-                 "a field needs %.0f MiB in one piece and %s gives at most %.0f MiB in one",
+        snprintf(what, sizeof what, "%.0f MiB are needed in one piece and %s gives at most %.0f MiB in one",
                  (double)largest / 1048576, l->name, (double)piece / 1048576);
     const clv_model *model = clv_model_find(o->deform);
     const bool flow = model && clv_model_takes(model, "timesteps");
@@ -316,6 +315,12 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
         less.currents = CLVOX_CURRENTS_EXACT;
         if (fits(ctx, images, &less, available, piece))
             snprintf(advice, sizeof advice, "--currents auto or exact");
+    }
+    if (o->mind_weight > 0 && !*advice) {
+        clvox_register_options less = *o;
+        less.mind_weight = 0;
+        if (fits(ctx, images, &less, available, piece))
+            snprintf(advice, sizeof advice, "--mind-weight 0");
     }
     for (int steps = o->timesteps - 2; flow && steps >= 2 && !*advice; steps -= 2) {
         clvox_register_options less = *o;

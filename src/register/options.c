@@ -97,6 +97,14 @@ static const char *of_windows(const clv_option *row, const void *values, const c
     return none ? none : metric && metric->approximates ? NULL : "with a metric that has no local approximation";
 }
 
+/* MIND beside windows. */
+static const char *of_mind(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_register_options *o = values;
+    const char *other = of_model(row, values, text);
+    return other ? other : o->metric != CLVOX_METRIC_LNCC ? "with a metric that is not lncc" : NULL;
+}
+
 static const char *of_metric(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
@@ -389,6 +397,13 @@ static const clv_option rows[] = {
      .words = gradient_words,
      .help = "of lncc: exact, or the usual local approximation",
      .idle = of_windows},
+    {.name = "mind-weight",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBER,
+     FIELD(mind_weight),
+     .most = 1e6,
+     .help = "of lncc: so many times the gradient of mind (patches of 3 voxels) is added; syn --best: 20",
+     .idle = of_mind},
     {.name = "n4",
      .key = "bias",
      .type = CLVOX_OPTION_FLAG,

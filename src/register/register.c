@@ -416,9 +416,9 @@ static size_t most_bytes(const clvox_register_images *images, const clvox_regist
         return planned;
     clvox_register_options by_mind = *options;
     by_mind.metric = CLVOX_METRIC_MIND;
-    const size_t larger = clvox_register_bytes(images, &by_mind) +
-                          clv_recast_bytes(&images->fixed[0]->grid, &images->moving[0]->grid);
-    return larger > planned ? larger : planned;
+    const size_t other = clvox_register_bytes(images, &by_mind);
+    return (other > planned ? other : planned) +
+           clv_recast_bytes(&images->fixed[0]->grid, &images->moving[0]->grid);
 }
 
 int clv_register_to(clvox_context *context, const clvox_register_images *images,

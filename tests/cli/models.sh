@@ -40,7 +40,7 @@ for model in greedy syn; do
     base="-f p_fixed.nii.gz -m p_moving.nii.gz --deform $model --init header --linear none --shrink 4x2 --iterations 12x6 -q --no-picture"
     exits 0 clvox register $base -o n0
     i=1
-    for change in "--update-sigma 1vox" "--total-sigma 1.5vox" "--step 0.3vox" "--momentum 0.2" "--update-damping 0.5" "--update-damping 0.9x0.5" \
+    for change in "--update-sigma 1vox" "--total-sigma 1.5vox" "--step 0.3vox" "--momentum 0.2" "--update-damping 0.5" "--update-damping 0.9x0.5" "--mind-weight 20" \
         "--gradient local" "--metric lncc:3" "--metric ssd" "--metric ncc" "--metric mi" "--metric ncc,mi:16" "--tolerance 0.2" \
         "--smooth 3x2vox" "--fixed-mask p_fixed_labels.nii.gz" "--moving-mask p_moving_labels.nii.gz" \
         "--restrict 1x0.5x1" "--n4" "--winsorize 0.005,0.9" "--histogram-match" \

@@ -81,7 +81,7 @@ json k_calm.json 'j["options"]["deform"] == "syn"'; exists k_calm_inverse_warp.n
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_regular --regular -q --no-picture
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_most --best -q --no-picture
 json k_regular.json "j['options']['preset'] == 'regular' and j['options']['update_damping'] > .9"
-json k_most.json "j['options']['preset'] == 'best' and j['options']['finer_damping'] > 0"
+json k_most.json "j['options']['preset'] == 'best' and j['options']['finer_damping'] > 0 and j['options']['mind_weight'] > 0"
 for preset in quick best; do
     exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_$preset --$preset --deform unbiased -q --no-picture
     json k_$preset.json "j['options']['preset'] == '$preset'"
@@ -189,11 +189,11 @@ exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform unbias
 says "--metric has no effect on the linear part with --linear none"; says '--total-sigma has no effect with --deform unbiased'; says '--gradient has no effect with a metric'
 
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform greedy --shrink 4 --iterations 1 --no-picture \
-    --linear none --solver cg
-says '--solver has no effect without --operator'
+    --linear none --solver cg --metric ssd --mind-weight 20
+says '--solver has no effect without --operator'; says '--mind-weight has no effect with a metric that is not lncc'
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform lddmm --shrink 4 --iterations 1 --no-picture \
-    --linear none --solver-tolerance 0.1
-says '--solver-tolerance has no effect with --solver fft'
+    --linear none --solver-tolerance 0.1 --mind-weight 20
+says '--solver-tolerance has no effect with --solver fft'; says '--mind-weight has no effect with --deform lddmm'
 
 begin "what solvers did is reported"
 for model in "greedy --operator 4,0,1" lddmm shooting; do

@@ -153,6 +153,7 @@ done
 exits 2 clvox register -f a.nii -m a.nii -o r --metric mi:4,ssd; says '8 to 128'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric ncc:3; says 'RADIUS'
 exits 2 clvox register -f a.nii -m a.nii -o r --gradient half; says 'true|local'
+exits 2 clvox register -f a.nii -m a.nii -o r --mind-weight -1; says 'not from 0'
 exits 2 clvox register -f a.nii -m a.nii -o r --total-sigma 1mm; says 'voxels'
 exits 2 clvox register -f a.nii -m a.nii -o r --shrink 9x8x7x6x5x4x3x2x1; says 'at most 8'
 

@@ -49,6 +49,7 @@ static void syn_exchanging_the_images_gives_the_inverse(void **state)
     o.momentum = k % 2 ? .8 : 0;
     o.update_damping = k < 4 ? 0 : .9;
     o.finer_damping = k < 4 ? 0 : .8;
+    o.mind_weight = k < 6 ? 0 : 20;
     o.inverse = 1;
     assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &a));
     assert_ok(pair_register(ctx, shared.p.moving, shared.p.fixed, NULL, NULL, &o, &b));
@@ -76,12 +77,13 @@ static int exchange_tear_down(void **state)
 static void exchange(void)
 {
     test_set_up(exchange_set_up);
-    for (int k = 0; k < 6; k++)
+    for (int k = 0; k < 8; k++)
         test_case_at(syn_exchanging_the_images_gives_the_inverse, TEST_AT(k),
                      "syn: exchanging the images gives the inverse (%s, momentum %g)",
                      k < 2   ? "LNCC"
                      : k < 4 ? "SSD"
-                             : "LNCC, damped",
+                     : k < 6 ? "LNCC, damped"
+                             : "LNCC with MIND, damped",
                      k % 2 ? .8 : 0.);
     test_tear_down(exchange_tear_down);
 }

@@ -10,14 +10,14 @@
 typedef struct clv_metric_args {
     clv_image fixed; /* the grid of all */
     const clv_buffer *moving;
-    int parameter; /* bins of mutual information, radius of windows */
+    int parameter; /* bins of mutual information, radius of windows or patches */
     float epsilon; /* of windows (clv_lncc) */
     bool local;    /* of windows: the usual local approximation of the derivative */
     clv_within within; /* the part that counts (op/within.h): elsewhere fixed or moving is not finite, and
                         * derivatives and scratch are undefined */
     clv_buffer *derivative_moving, *derivative_fixed; /* dS/dM and dS/dF by voxel; the second may be NULL */
-    clv_buffer *scratch; /* clv_metric_scratch or clv_lncc_scratch floats */
-    clv_buffer *partial; /* of windows: CLV_LNCC_PARTIALS floats */
+    clv_buffer *scratch; /* as many floats as clv_metric_scratch, clv_lncc_scratch or clv_mind_scratch says */
+    clv_buffer *partial; /* of windows and patches: CLV_LNCC_PARTIALS or CLV_MIND_PARTIALS floats */
     clv_buffer *out;     /* out[slot] = S, to be raised, out[slot + 1] = voxels that count; may be NULL */
     int slot;
 } clv_metric_args;

@@ -23,8 +23,8 @@ int clv_mind_add(clvox_context *ctx, const clv_metric_args *args, float weight);
 
 enum { CLV_MIND_PARTIALS = 8192, CLV_MIND_MOST_RADIUS = 4 };
 
-/* Floats that scratch holds: 24 volumes, of radius 0 14, with radius + 2 voxels of room and more behind each line and
- * plane. */
+/* Floats that scratch holds: 24 volumes and a few numbers a line, of radius 0 14 volumes, with room for
+ * radius + 2 voxels around each line and plane. */
 size_t clv_mind_scratch(const int size[3], int radius, bool local, bool both);
 
 extern const clv_entry clv_entry_mind_pack, clv_entry_mind_spans, clv_entry_mind_lines, clv_entry_mind_planes,
