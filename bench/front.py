@@ -3,7 +3,7 @@
 """Overlap against regularity of settings of `clvox register`, all pairs of the labelled sets in one list each:
 
     bench/front.py --clvox build/src/cli/clvox --json front.json < SETTINGS     # a line each: NAME | OPTIONS
-    bench/front.py --plot doc/front.png bench/results/front-h200-2026-11-27.json
+    bench/front.py --plot doc/front.png bench/results/front-h200-2026-11-28.json
 
 Dice is by vote, as clvox writes labels; sd log J is that of the warp inside the fixed image's labels. The record is written
 as settings are done. Needs numpy, scipy and nibabel; the plot matplotlib."""

@@ -244,18 +244,19 @@ static const struct {
     clvox_deform deform;
     clvox_force force;
     int inverse, consistency, channels, masks;
-    double finest;
+    double finest, mind;
 } cases[] = {
-    {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 1},
-    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1},
-    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_TWOPASS, 1, 1, 1, 3, 1},
-    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 0, 1, 1, 1},
-    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 1, 1, 1, 2, 2},
-    {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 3, 3, 1},
-    {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1},
-    {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 1, 1, 2, 3, 1},
-    {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 1, 1, 1, 1, 1},
-    {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 2},
+    {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 1, 0},
+    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1, 0},
+    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_TWOPASS, 1, 1, 1, 3, 1, 0},
+    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 0, 1, 1, 1, 0},
+    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 1, 1, 1, 2, 2, 0},
+    {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 3, 3, 1, 0},
+    {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1, 0},
+    {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 1, 1, 2, 3, 1, 0},
+    {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 1, 1, 1, 1, 1, 0},
+    {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 2, 0},
+    {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 1, 20},
 };
 
 static int memory_set_up(void **state)
@@ -285,6 +286,7 @@ static void memory_is_predicted_within_5_percent_case(void **state)
     o.force = cases[k].force;
     o.inverse = cases[k].inverse;
     o.consistency = cases[k].consistency;
+    o.mind_weight = cases[k].mind;
     o.levels = 2;
     o.shrink[0] = 2 * cases[k].finest;
     o.shrink[1] = cases[k].finest;
