@@ -165,7 +165,8 @@ typedef struct clvox_register_options {
     /* Called before each iteration of a level and after its last one, up to ten iterations at a time; of
      * unbiased, and where landmarks or shapes pull in greedy and syn, before every tenth. The metric is the
      * mean squared difference of the matched images, or of greedy and syn what they climb: the metric, of SSD
-     * minus half of it, with the terms of landmarks and shapes. The fraction is that of the deformation; a
+     * minus half of it, with MIND beside it and the terms of landmarks and
+     * shapes. The fraction is that of the deformation; a
      * run without one reports nothing. May be NULL. */
     clvox_progress progress;
     void *user;

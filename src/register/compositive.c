@@ -206,11 +206,17 @@ bool clv_compositive_with_mind(const clvox_register_options *o)
            clv_model_takes(model, "mind-weight");
 }
 
-/* The derivatives of channel c's metric at the present displacements, and S and the number of voxels in
- * the state. pulls: with those of MIND beside LNCC, which normalises by local variance, so that noise in
- * flat tissue pulls as hard as an edge does: MIND pulls where edges are clear. S stays LNCC, by which
- * alone levels end and are undone. */
-static int compare(const work *w, const clv_channel *channel, bool pulls, int slot)
+/* Times what MIND is added to a channel's metric: LNCC normalises by local variance, so that noise in flat
+ * tissue pulls as hard as an edge does, and MIND pulls where edges are clear. */
+static float mind_weight(const clv_registration *run, const clv_channel *channel)
+{
+    const float weight = run->recast ? RECAST_MIND : (float)run->options->mind_weight;
+    return channel->metric == CLVOX_METRIC_LNCC ? weight : 0;
+}
+
+/* The derivatives of channel c's metric at the present displacements, those of MIND beside it added, and S
+ * and the number of voxels of either in the state. */
+static int compare(const work *w, const clv_channel *channel, int slot)
 {
     clv_registration *run = w->run;
     const clvox_register_options *o = run->options;
@@ -240,10 +246,10 @@ static int compare(const work *w, const clv_channel *channel, bool pulls, int sl
         .slot = slot,
     };
     CLV_TRY(metric->derivative(run->ctx, &args));
-    const float mind = run->recast ? RECAST_MIND : (float)o->mind_weight;
-    if (pulls && mind > 0 && channel->metric == CLVOX_METRIC_LNCC) {
+    const float mind = mind_weight(run, channel);
+    if (mind > 0) {
         args.parameter = run->recast ? o->patch : MIND_PATCH;
-        args.out = NULL;
+        args.slot = slot + CLV_STATE_BESIDE;
         CLV_TRY(clv_mind_add(run->ctx, &args, mind));
     }
 end:
@@ -361,7 +367,7 @@ static int iterate(const work *w, float momentum, int slot)
     int status = CLVOX_OK;
     for (int c = 0; c < run->channel_count; c++) {
         const clv_channel *channel = &run->channels[c];
-        CLV_TRY(compare(w, channel, true, slot + 2 * c));
+        CLV_TRY(compare(w, channel, slot + 2 * c));
         for (int i = 0; i < w->count; i++) {
             const side *s = &w->sides[i];
             const int *size = w->level->fixed.size;
@@ -390,17 +396,17 @@ end:
 /* Where the metric of an iteration is left: those of LOOK iterations lie side by side. */
 static int slot_of(int iteration)
 {
-    return CLV_STATE_METRIC + 2 * CLV_MAX_CHANNELS * (iteration % LOOK);
+    return CLV_STATE_METRIC + CLV_STATE_EACH * (iteration % LOOK);
 }
 
-/* The channels' mean metric a voxel, by weight, at iterations *first to last, LOOK of them at most. The
- * terms of landmarks and shapes are known of the last one alone: with them, *first becomes last.
- * Blocking. */
+/* The channels' mean metric a voxel, with MIND beside it, by weight, at iterations *first to last, LOOK of
+ * them at most. The terms of landmarks and shapes are known of the last one alone: with them, *first
+ * becomes last. Blocking. */
 static int read_metric(clv_registration *run, int *first, int last, double mean[LOOK])
 {
     int status = CLVOX_OK;
     double terms = 0;
-    float sums[LOOK][2 * CLV_MAX_CHANNELS];
+    float sums[LOOK][CLV_STATE_EACH];
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_METRIC * sizeof(float), sums, sizeof sums));
     if (run->points.count)
         CLV_TRY(clv_points_term(run, &terms));
@@ -411,9 +417,15 @@ static int read_metric(clv_registration *run, int *first, int last, double mean[
         const float *s = sums[i % LOOK];
         double *sum = &mean[i - *first];
         *sum = terms;
-        for (int c = 0; c < run->channel_count; c++)
+        for (int c = 0; c < run->channel_count; c++) {
+            const clv_channel *channel = &run->channels[c];
+            const double mind = (double)mind_weight(run, channel);
+            const float *beside = s + CLV_STATE_BESIDE;
             if (s[2 * c + 1] > 0)
-                *sum += run->channels[c].weight * (double)s[2 * c] / (double)s[2 * c + 1];
+                *sum += channel->weight * (double)s[2 * c] / (double)s[2 * c + 1];
+            if (mind > 0 && beside[2 * c + 1] > 0)
+                *sum += channel->weight * mind * (double)beside[2 * c] / (double)beside[2 * c + 1];
+        }
     }
 end:
     return status;
@@ -517,7 +529,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
         before = now;
     }
     for (int c = 0; c < run->channel_count; c++)
-        CLV_TRY(compare(&w, &run->channels[c], false, slot_of(iteration) + 2 * c));
+        CLV_TRY(compare(&w, &run->channels[c], slot_of(iteration) + 2 * c));
     CLV_TRY(pull(&w, false, slot_of(iteration)));
     CLV_TRY(read_metric(run, &first, iteration, mean));
     CLV_TRY(tell(run, index, share, first, iteration - first, mean));

@@ -22,9 +22,10 @@ enum { CLV_TRACED = 10 };
 enum {
     CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
     CLV_STATE_SUMS = 24,   /* sums of clv_register_metrics */
-    CLV_STATE_METRIC = 40, /* S and voxels of each channel, for CLV_TRACED iterations */
-    CLV_STATE_LONGEST =
-        CLV_STATE_METRIC + CLV_TRACED * 2 * CLV_MAX_CHANNELS, /* of either side's velocities */
+    CLV_STATE_METRIC = 40, /* CLV_STATE_EACH for CLV_TRACED iterations: S and voxels of each channel, */
+    CLV_STATE_BESIDE = 2 * CLV_MAX_CHANNELS, /* and of MIND beside it */
+    CLV_STATE_EACH = 4 * CLV_MAX_CHANNELS,
+    CLV_STATE_LONGEST = CLV_STATE_METRIC + CLV_TRACED * CLV_STATE_EACH, /* of either side's velocities */
     CLV_STATE_SLOTS = CLV_STATE_LONGEST + 8
 };
 

@@ -66,8 +66,8 @@ const clv_model clv_model_syn = {
                                       .update_damping = 0.98, .total_sigma = 1.05, .step = 0.7,
                                       .finest_step = 2, .momentum = 0.6, .tolerance = 1e-5},
             [CLVOX_PRESET_BEST] = {COMMON, .iterations = {200, 160, 110}, .update_sigma = 1.4,
-                                   .update_damping = 0.85, .finer_damping = 0.5, .total_sigma = 0.8,
+                                   .update_damping = 0.84, .finer_damping = 0.5, .total_sigma = 0.8,
                                    .step = 0.7, .finest_step = 2, .momentum = 0.5, .mind_weight = 20,
-                                   .tolerance = 1e-5},
+                                   .tolerance = 2e-5},
         },
 };
