@@ -170,15 +170,10 @@ static int check_row(bench_check *c, const void *what)
 static bool of_chunks(const bench_row *row)
 {
     static int (*const checks[])(bench_check *) = {
-        check_sum,         check_dot,
-        check_longest,     check_statistics,
-        check_histogram,   check_rate,
-        check_ssd,         check_ncc,
-        check_mi,          check_linear_sums,
-        check_energy,      check_lncc,
-        check_conjugate,   check_smooth_longest,
-        check_tv_sums,     check_linear_histogram,
-        check_mind_points,
+        check_sum,   check_dot,  check_longest, check_statistics,       check_histogram,   check_rate,
+        check_ssd,  check_ncc,     check_mi,               check_linear_sums, check_energy,
+        check_lncc,  check_conjugate,           check_smooth_longest,   check_tv_sums,
+        check_linear_histogram, check_mind_points,
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
         if (row->check == checks[i])

@@ -13,41 +13,25 @@ enum { IMAGES = 0, LINES = 2, FIXED = 8, MOVING = 14, VOXEL = 20, SPANS = 24, PU
 /* Floats of a line behind the volumes: mind_spans. */
 enum { OF_LINE = 4 };
 
-/* The lists begin with points, patches, and points alone. */
+/* Of all radii, of patches, and of points, whose radius is 0. */
 static const char *const radii[] = {"-DRADIUS=0", "-DRADIUS=1", "-DRADIUS=2", "-DRADIUS=3", "-DRADIUS=4", NULL};
 #define OF_PATCHES (radii + 1)
 static const char *const of_points[] = {"-DRADIUS=0", NULL};
 
 /* Launched over the places of lines, and the lines. */
-#define OVER_LINES(kernel)                                                             \
-    {.name = "item",                                                                   \
-     .function = kernel,                                                               \
-     .defines = "-DWIDE=1",                                                            \
-     .devices = CLV_ON_GPU,                                                            \
-     .tiles = {{128, 1, 1, 1}, {256, 1, 1, 1}, {1, 1, 1, 1}}},                         \
-    {                                                                                  \
-        .name = "row", .function = kernel, .defines = "-DWIDE=8", .item = {CLV_WHOLE}, \
-        .devices = CLV_ON_CPU, .tiles = {                                              \
-            {1, 1, 1, 1}                                                               \
-        }                                                                              \
-    }
+#define OVER_LINES(kernel)                                                                                   \
+    {.name = "item", .function = kernel, .defines = "-DWIDE=1", .devices = CLV_ON_GPU,                       \
+     .tiles = {{128, 1, 1, 1}, {256, 1, 1, 1}, {1, 1, 1, 1}}},                                               \
+    {.name = "row", .function = kernel, .defines = "-DWIDE=8", .item = {CLV_WHOLE},                          \
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}}
 /* Each group takes a part of the row, of which it leaves S. */
-#define PARTS(kernel)                                                                              \
-    {.name = "group",                                                                              \
-     .function = kernel,                                                                           \
-     .defines = "-DWIDE=1",                                                                        \
-     .group = {1024},                                                                              \
-     .most_groups = MOST_GROUPS,                                                                   \
-     .devices = CLV_ON_GPU,                                                                        \
-     .cell_bytes = 8,                                                                              \
-     .planes = 1,                                                                                  \
-     .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},                                                     \
-    {                                                                                              \
-        .name = "run", .function = kernel, .defines = "-DWIDE=8", .group = {1024},                 \
-        .most_groups = GROUPS_CPU, .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = { \
-            {1, 1, 1, 1}                                                                           \
-        }                                                                                          \
-    }
+#define PARTS(kernel)                                                                                        \
+    {.name = "group", .function = kernel, .defines = "-DWIDE=1", .group = {1024},                            \
+     .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1,                        \
+     .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},                                                               \
+    {.name = "run", .function = kernel, .defines = "-DWIDE=8", .group = {1024},                              \
+     .most_groups = GROUPS_CPU, .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1,                         \
+     .tiles = {{1, 1, 1, 1}}}
 #define ENTRY(entry_name, builds)                                                                            \
     const clv_entry clv_entry_##entry_name = {"match/mind", #entry_name, entry_name##_variants,              \
                                               sizeof entry_name##_variants / sizeof *entry_name##_variants, builds}
