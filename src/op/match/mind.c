@@ -63,16 +63,18 @@ ENTRY(mind_spans, OF_PATCHES);
 
 static const clv_variant mind_lines_variants[] = {OVER_LINES("mind_lines")};
 ENTRY(mind_lines, OF_PATCHES);
+/* Launched over the six volumes, too. */
 static const clv_variant mind_planes_variants[] = {
     {.name = "item",
      .function = "mind_planes",
      .defines = "-DWIDE=1",
+     .item = {1, 1, CLV_WHOLE},
      .devices = CLV_ON_GPU,
      .tiles = {{128, 1, 1, 1}, {256, 1, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row",
      .function = "mind_planes",
      .defines = "-DWIDE=8",
-     .item = {CLV_WHOLE, 4},
+     .item = {CLV_WHOLE, 2},
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
@@ -211,8 +213,9 @@ static int planes(const call *c, int from, int to)
 {
     int status = CLVOX_OK, side = 2 * c->args->parameter + 1;
     const clv_kernel *kernel;
-    CLV_TRY(get(c, &clv_entry_mind_planes, PLACES(c), &kernel));
-    CLV_TRY(CLV_LAUNCH(c->ctx, kernel, PLACES(c), bytes(c, 12), CLV_BUF(c->args->scratch), CLV_INT(from),
+    const int places[3] = {c->row.pitch[0], c->row.lines, 6};
+    CLV_TRY(get(c, &clv_entry_mind_planes, places, &kernel));
+    CLV_TRY(CLV_LAUNCH(c->ctx, kernel, places, bytes(c, 12), CLV_BUF(c->args->scratch), CLV_INT(from),
                        ROW_ARGUMENTS(c), CLV_FLOAT(1.0f / (float)(side * side * side)), CLV_INT(SPANS),
                        CLV_INT(to)));
 end:
