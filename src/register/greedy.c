@@ -30,7 +30,7 @@ static const char *const takes[] = {CLV_COMPOSITIVE_TAKES, "operator", "solver",
 
 #define COMMON                                                                               \
     .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, .levels = 3, \
-    .shrink = {4, 2, 1}, .update_sigma = 1.25, .step = 1, .momentum = 0.8
+    .shrink = {4, 2, 1}, .update_sigma = 1.25
 
 const clv_model clv_model_greedy = {
     .deform = CLVOX_DEFORM_GREEDY,
@@ -44,13 +44,17 @@ const clv_model clv_model_greedy = {
     .takes = takes,
     .presets =
         {
-            [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {25, 25, 10}, .update_damping = 0.97,
-                                    .total_sigma = 0.7, .finest_step = 2, .tolerance = 1e-4},
+            [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {25, 25, 6}, .update_damping = 0.9,
+                                    .finer_damping = 0.4, .total_sigma = 0.7, .step = 1.25,
+                                    .finest_step = 3, .momentum = 0.6, .tolerance = 1e-4},
             [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {40, 40, 20}, .update_damping = 0.9,
-                                      .total_sigma = 0.7, .finest_step = 2, .tolerance = 1e-5},
+                                      .total_sigma = 0.7, .step = 1, .finest_step = 2, .momentum = 0.8,
+                                      .tolerance = 1e-5},
             [CLVOX_PRESET_REGULAR] = {COMMON, .iterations = {60, 60, 30}, .update_damping = 0.9,
-                                      .total_sigma = 1, .finest_step = 2, .tolerance = 1e-5},
+                                      .total_sigma = 1, .step = 1, .finest_step = 2, .momentum = 0.8,
+                                      .tolerance = 1e-5},
             [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 100, 60}, .update_damping = 0.9,
-                                   .total_sigma = 0.75, .finest_step = 2, .tolerance = 1e-6},
+                                   .total_sigma = 0.75, .step = 1, .finest_step = 2, .momentum = 0.8,
+                                   .tolerance = 1e-6},
         },
 };
