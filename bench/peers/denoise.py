@@ -124,7 +124,7 @@ def times(clvox, labels):
     for name, parameters, words in OURS:
         psnr, _, seconds = measure(truth, lambda: ours(clvox, image, False, words), resource.RUSAGE_CHILDREN)
         print(f"| {name} | {parameters} | {psnr:.2f} | {seconds:.2f} |", flush=True)
-    wanted = ("p 1 r 1", "blockwise 1 3", "classic 1 3", "weight 0.6 sigma", "h 0.4 sigma")
+    wanted = ("p 1 r 1", "blockwise 1 1", "blockwise 1 3", "classic 1 3", "weight 0.6 sigma", "h 0.4 sigma")
     for name, parameters, make in peers(image, np.full(truth.shape, sigma), False):
         if parameters in wanted:
             psnr, _, seconds = measure(truth, make, resource.RUSAGE_SELF)

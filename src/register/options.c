@@ -402,7 +402,7 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_NUMBER,
      FIELD(mind_weight),
      .most = 1e6,
-     .help = "of lncc: so many times the gradient of mind (patches of 3 voxels) is added; syn --best: 25",
+     .help = "of lncc: so many times the gradient of mind (patches of 3 voxels) is added; syn --best: 27",
      .idle = of_mind},
     {.name = "n4",
      .key = "bias",

@@ -65,9 +65,9 @@ const clv_model clv_model_syn = {
             [CLVOX_PRESET_REGULAR] = {COMMON, .iterations = {100, 80, 40}, .update_sigma = 1.25,
                                       .update_damping = 0.98, .total_sigma = 1.05, .step = 0.7,
                                       .finest_step = 2, .momentum = 0.6, .tolerance = 1e-5},
-            [CLVOX_PRESET_BEST] = {COMMON, .iterations = {120, 100, 50}, .update_sigma = 1.4,
+            [CLVOX_PRESET_BEST] = {COMMON, .iterations = {120, 100, 55}, .update_sigma = 1.35,
                                    .update_damping = 0.9, .finer_damping = 0.55, .total_sigma = 0.8,
-                                   .step = 0.7, .finest_step = 4, .momentum = 0.5, .mind_weight = 25,
+                                   .step = 0.7, .finest_step = 4, .momentum = 0.5, .mind_weight = 27,
                                    .tolerance = 5e-5},
         },
 };

@@ -68,7 +68,7 @@ static const clv_variant mind_planes_variants[] = {
     {.name = "item",
      .function = "mind_planes",
      .defines = "-DWIDE=1",
-     .item = {1, 1, CLV_WHOLE},
+     .item = {1, 4, CLV_WHOLE},
      .devices = CLV_ON_GPU,
      .tiles = {{128, 1, 1, 1}, {256, 1, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row",
