@@ -329,7 +329,8 @@ static void images_that_were_recast(void **state)
         clv_register_coarse coarse;
         unsigned suspicions;
     } cases[] = {{unrelated, .0105, .26, .9, unknown, CLVOX_SUSPECT_UNLIKE},
-                 {unrelated, .018, .26, .9, unknown, 0},
+                 {unrelated, .0155, .262, .9, unknown, CLVOX_SUSPECT_UNLIKE}, /* half a head */
+                 {unrelated, .021, .262, .9, unknown, 0},
                  {unrelated, .001, .1, .9, unknown, 0},
                  {heads, .0105, .26, .9, unknown, 0},
                  {heads, .0105, .26, .33, unknown, CLVOX_SUSPECT_UNLIKE},
