@@ -69,7 +69,7 @@ quiet; exits 0 cmp plain.nii x.nii
 begin "small work-groups and little local memory: other variants, and everything runs"
 for lack in group:64 local:4096 group:128,local:8192; do
     exits 0 poor $lack $gaussian -o x.nii; quiet
-    exits 0 poor $lack clvox register -f f.nii.gz -m m.nii.gz -o lacking --quick --total-sigma 0.8vox -q; quiet
+    exits 0 poor $lack clvox register -f f.nii.gz -m m.nii.gz -o lacking --quick --total-sigma 1vox -q; quiet
     exits 0 poor $lack clvox surface denoise ball_mask.nii.gz -o lacking.vtk -q; quiet
     exits 0 poor $lack clvox tensor all rings_dwi.nii.gz --grad rings.b -o lacking -q; quiet
 done
