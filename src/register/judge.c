@@ -126,11 +126,11 @@ static bool dear(const clv_metric_row *metric, const clv_register_evidence *e, c
 
 /* The same of images that were recast, which makes whatever lies one over the other alike, by MIND after
  * runs by LNCC. Of the variance where there is content heads of one contrast with strong bias fields gain
- * .084 or more, unrelated images .05 at most; of that of the whole grid, which tells where there is no air,
- * heads of other contrasts .31 or more, halves of heads .24 and unrelated images .21 at most. Images that
- * hardly correlate may be noisy: then coarse ones tell, which end more alike (.75 and more) than those with
- * wrong affines (.70 at most), and gain 8 times the variance and more of what they lacked, unrelated ones 3
- * to 5 times. */
+ * .084 or more, unrelated images .05 at most. Of that of the whole grid, which tells where there is no air,
+ * images that hardly correlate gain .31 or more if they are heads with bias or of another contrast (less if
+ * that is not monotonic), .24 at most if they lie in the wrong place, and .21 if they are unrelated. They may
+ * also be noisy: then coarse ones tell, which end more alike (.75 and more) than those with wrong affines
+ * (.70 at most), and gain 8 times the variance and more of what they lacked, unrelated ones 3 to 5 times. */
 static bool recast_in_vain(const clv_register_evidence *e, const clvox_register_result *r)
 {
     static const double YIELD = .078, WHOLE = .27, ALIKE = .875, COARSE = .72, COARSE_YIELD = 6.5;

@@ -63,7 +63,8 @@ ENTRY(mind_spans, OF_PATCHES);
 
 static const clv_variant mind_lines_variants[] = {OVER_LINES("mind_lines")};
 ENTRY(mind_lines, OF_PATCHES);
-/* Launched over the six volumes, too. */
+/* Launched over the six volumes, too, of which an item takes all on GPUs: groups that end at once cost time
+ * there. */
 static const clv_variant mind_planes_variants[] = {
     {.name = "item",
      .function = "mind_planes",
