@@ -26,7 +26,6 @@ typedef struct lengths {
 } lengths;
 
 enum { MOST_BYTES = 1 << 28 };
-enum { MOST_OF_GPUS = 4 }; /* their drivers gain nothing beyond */
 
 static bool send_all(int to, const void *data, size_t bytes)
 {
@@ -100,9 +99,9 @@ int clvox_context_compilers(clvox_context *ctx, const char *program, int most)
         clv_compilers_free(ctx);
         ctx->compiler_program = strdup(program);
     }
-    ctx->compilers_allowed = ctx->two_steps        ? pocl_compilers(ctx, most)
-                             : most < MOST_OF_GPUS ? most
-                                                   : MOST_OF_GPUS;
+    ctx->compilers_allowed = ctx->two_steps              ? pocl_compilers(ctx, most)
+                             : most < CLV_MOST_COMPILERS ? most
+                                                         : CLV_MOST_COMPILERS;
     return ctx->compiler_program ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
@@ -161,7 +160,7 @@ void clv_compilers_before(const clvox_context_options *options, clv_compilers *o
     if (!options || !options->compiler_program || clv_address_space(&limit, &left))
         return;
     char *dir = options->no_cache ? NULL : clv_cache_dir();
-    const int most = options->compilers < MOST_OF_GPUS ? options->compilers : MOST_OF_GPUS;
+    const int most = options->compilers < CLV_MOST_COMPILERS ? options->compilers : CLV_MOST_COMPILERS;
     const char *device = options->device ? options->device : "";
     while (clv_cache_empty(dir) && out->count < most &&
            start_one(options->compiler_program, device, &out->one[out->count]))
