@@ -88,8 +88,8 @@ typedef struct clvox_context_options {
     void *log_user;
     int threads;        /* host threads of functions that take the context; 0: clvox_threads() */
     int at_once;        /* of clvox_contexts_create: contexts on each device; 0: 1; -1: as many as
-                           clvox_at_once says */
-    int most_at_once;   /* of these, with -1; 0: any number */
+                           clvox_at_once says on GPUs, 1 on CPUs; -2: on CPUs as well */
+    int most_at_once;   /* of these, with -1 and -2; 0: any number */
     /* Of functions that take the context and have no callback of their own, such as filters, resampling and
      * the fit of tensors; NULL: none. It is called before every kernel, in the thread that called the
      * function; its fraction is that of the stage. */
@@ -110,7 +110,8 @@ CLVOX_API int clvox_context_create(const clvox_context_options *options, clvox_c
 /* Opens all devices that options->device names: "gpu:all" (or cpu:all, accelerator:all), or up to 64
  * selections with commas between them, such as "0,1"; "0,0" opens one twice. options->at_once opens several
  * on each, first one on every device, then the second on every device, and so on: what their threads do on
- * the host overlaps with what the device does for the others. Devices are opened, and closed, by a thread
+ * the host overlaps with what the device does for the others; on a CPU each has a part of the cores to
+ * itself, where the driver divides them. Devices are opened, and closed, by a thread
  * each, any of which may call options->log. Registrations on one device wait for each other where its memory
  * does not hold them all. Returns the number of contexts; *out is the caller's, for clvox_contexts_destroy;
  * on failure *out is NULL. */
@@ -129,8 +130,8 @@ CLVOX_API int clvox_context_adopt(void *queue, const clvox_context_options *opti
 /* Releases the context and all it built; sets *context to NULL. */
 CLVOX_API void clvox_context_destroy(clvox_context **context);
 
-/* Contexts on a device that pay for registrations: 4 on a GPU with 16 GB or more, as each takes some of its memory; 1 on
- * a CPU, whose cores all work for one. */
+/* Contexts on a device that pay for many registrations: 4 on a GPU with 16 GB or more, as each takes some of
+ * its memory; on a CPU one for each core and 4 GB that it has, at most 4; else 1. */
 CLVOX_API int clvox_at_once(const clvox_device_limits *limits);
 
 /* The limits of the context's device. Owned by the context. */

@@ -106,7 +106,9 @@ int cli_default_jobs(void);
 
 /* --at-once, of verbs that register many. */
 enum { CLI_MOST_AT_ONCE = 16 };
-#define CLI_AT_ONCE_HELP(count) "registrations at once on each device, as far as its memory goes (default: " count " on a GPU with 16 GB or more, else 1)"
+#define CLI_AT_ONCE_HELP(usual) \
+    "registrations at once on each device, as far as its memory goes (default: " usual ")"
+#define CLI_AT_ONCE_GPU " on a GPU with 16 GB or more"
 
 /* Results, on standard output; nothing when the JSON log goes there. */
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
@@ -126,8 +128,8 @@ void cli_drivers(const command *cli);
  * open. */
 int cli_open(command *cli);
 /* Opens all devices of --device, for a verb whose usage says so, for at_once registrations on each (0: as
- * many as pay, at most `most`). */
-int cli_open_all(command *cli, int at_once, int most);
+ * many as pay, at most `most`, on a CPU 1 unless it may be divided). */
+int cli_open_all(command *cli, int at_once, int most, bool divide);
 /* For many pairs or subjects: a part of the memory that the process may take stays with it from one to the
  * next. */
 void cli_keep_memory(const command *cli);

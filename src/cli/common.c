@@ -246,7 +246,7 @@ void cli_give_memory_back(void)
 #endif
 }
 
-int cli_open_all(command *cli, int at_once, int most)
+int cli_open_all(command *cli, int at_once, int most, bool divide)
 {
     char own[128];
     clvox_context_options options = options_of(cli);
@@ -257,7 +257,7 @@ int cli_open_all(command *cli, int at_once, int most)
             return chosen;
         options.device = own;
     }
-    options.at_once = at_once ? at_once : -1;
+    options.at_once = at_once ? at_once : divide ? -2 : -1;
     options.most_at_once = most;
     const int count = clvox_contexts_create(&options, &cli->more);
     if (count < 0)
@@ -265,7 +265,8 @@ int cli_open_all(command *cli, int at_once, int most)
     cli->more_count = count;
     cli->ctx = cli->more[0];
     cli->more[0] = NULL;
-    const int pay = clvox_at_once(clvox_context_limits(cli->ctx));
+    const clvox_device_limits *first = clvox_context_limits(cli->ctx);
+    const int pay = first->type == CLVOX_DEVICE_CPU && !divide ? 1 : clvox_at_once(first);
     cli->at_once = at_once ? at_once : pay < most ? pay : most;
     for (int i = 1; i < count; i++)
         prepare(cli, cli->more[i]);

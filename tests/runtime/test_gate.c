@@ -128,12 +128,17 @@ static void check_contexts(void **state)
     options.at_once = 0;
     assert_int_equal(clvox_contexts_create(&options, &contexts), 1);
     assert_null(clv_context_gate(contexts[0]));
-    const int pay = clvox_at_once(clvox_context_limits(contexts[0]));
+    const clvox_device_limits *limits = clvox_context_limits(contexts[0]);
+    const int pay = clvox_at_once(limits), whole = limits->type == CLVOX_DEVICE_CPU ? 1 : pay;
     clvox_contexts_destroy(&contexts, 1);
     options.at_once = -1;
     const int count = clvox_contexts_create(&options, &contexts);
-    assert_int_equal(count, pay);
+    assert_int_equal(count, whole);
     clvox_contexts_destroy(&contexts, count);
+    options.at_once = -2;
+    const int with_parts = clvox_contexts_create(&options, &contexts);
+    assert_int_equal(with_parts, pay);
+    clvox_contexts_destroy(&contexts, with_parts);
     options.most_at_once = 2;
     const int fewer = clvox_contexts_create(&options, &contexts);
     assert_int_equal(fewer, pay < 2 ? pay : 2);
@@ -163,7 +168,20 @@ static void check_worth(void **state)
     assert_int_equal(clvox_at_once(&l), 4);
     l.global_bytes = (size_t)8 << 30;
     assert_int_equal(clvox_at_once(&l), 1);
-    l = (clvox_device_limits){.type = CLVOX_DEVICE_CPU, .global_bytes = (size_t)64 << 30};
+    l = (clvox_device_limits){
+        .type = CLVOX_DEVICE_CPU, .global_bytes = (size_t)64 << 30, .compute_units = 16};
+    assert_int_equal(clvox_at_once(&l), 4);
+    l.compute_units = 2;
+    assert_int_equal(clvox_at_once(&l), 2);
+    l.compute_units = 1;
+    assert_int_equal(clvox_at_once(&l), 1);
+    l.global_bytes = (size_t)9 << 30;
+    l.compute_units = 16;
+    assert_int_equal(clvox_at_once(&l), 2);
+    l.global_bytes = 0;
+    assert_int_equal(clvox_at_once(&l), 1);
+    l.type = CLVOX_DEVICE_ACCELERATOR;
+    l.global_bytes = (size_t)64 << 30;
     assert_int_equal(clvox_at_once(&l), 1);
 }
 
@@ -175,6 +193,6 @@ int main(void)
     test_case(check_none, "without a gate nothing waits");
     test_case(check_contexts, "several contexts on a device share its gate");
     test_case(check_twice, "so do those of a device that a list names twice");
-    test_case(check_worth, "several contexts pay on a GPU with memory for them");
+    test_case(check_worth, "several contexts pay on a GPU, and on cores, with memory for them");
     return test_run("gate", NULL);
 }

@@ -259,7 +259,7 @@ static int load_and_open(command *cli, cli_atlas_request *r, const clvox_atlas_o
     l.cli.log = cJSON_CreateObject();
     const double mark = cli_seconds();
     const bool apart = l.cli.log && !pthread_create(&thread, NULL, load, &l);
-    const int opened = cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE);
+    const int opened = cli_open_all(cli, r->at_once, CLI_ATLAS_AT_ONCE, false);
     r->open_seconds = cli_seconds() - mark;
     if (apart)
         pthread_join(thread, NULL);
@@ -466,7 +466,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "with --dry-run: also predict runs on these numbers of devices, one process each"},
         {"plan-subjects", 0, CLI_INTEGER, &r.plan_subjects, "N",
          "with --dry-run: predict for this number of subjects (default: those given)"},
-        {"at-once", 0, CLI_INTEGER, &r.at_once, "N", CLI_AT_ONCE_HELP("2")},
+        {"at-once", 0, CLI_INTEGER, &r.at_once, "N", CLI_AT_ONCE_HELP("2" CLI_AT_ONCE_GPU ", else 1")},
         CLI_PRESET_OPTIONS(&r.presets),
         {0},
     };

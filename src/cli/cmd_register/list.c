@@ -570,6 +570,12 @@ static int check_devices(const command *cli)
     return CLVOX_OK;
 }
 
+/* Whether several of these fit into a CPU's memory as a rule; one alone would have a part of the cores. */
+static bool take_little(const clvox_register_options *o)
+{
+    return o->deform != CLVOX_DEFORM_LDDMM && o->deform != CLVOX_DEFORM_SHOOTING && !(o->mind_weight > 0);
+}
+
 int cli_register_list(command *cli, const cli_register_request *r, const clvox_register_options *o)
 {
     static const char *const names[] = {"fixed", "moving", "output", "fixed_mask", "moving_mask", "labels", NULL};
@@ -598,7 +604,7 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
         CLI_TRY(clvox_folders_make(page));
     }
     CLI_TRY(cli_claims_check(cli));
-    CLI_TRY(cli_open_all(cli, r->at_once, CLI_MOST_AT_ONCE));
+    CLI_TRY(cli_open_all(cli, r->at_once, CLI_MOST_AT_ONCE, take_little(o)));
     CLI_TRY(check_devices(cli));
     cli_keep_memory(cli);
     for (int i = 0; i < l.count; i++) {

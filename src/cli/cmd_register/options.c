@@ -322,7 +322,9 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"jobs", 0, CLI_INTEGER, &r->jobs, "N",
          "with --list: pairs written at once beside each registration, while the next ones are registered "
          "and read (default: --threads, at most 4)"},
-        {"at-once", 0, CLI_INTEGER, &r->at_once, "N", "with --list: " CLI_AT_ONCE_HELP("4")},
+        {"at-once", 0, CLI_INTEGER, &r->at_once, "N",
+         "with --list: " CLI_AT_ONCE_HELP("4" CLI_AT_ONCE_GPU
+                                          "; on a CPU one for each core and 4 GB, at most 4; else 1")},
         CLI_PRESET_OPTIONS(&r->presets),
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom"},
         {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0"},

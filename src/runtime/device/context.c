@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +9,10 @@
 #include "runtime/program/ahead.h"
 #include "runtime/device/context.h"
 #include "runtime/device/host.h"
+#include "runtime/device/part.h"
 #include "runtime/kernel/kernel.h"
 #include "runtime/queue/transfer.h"
+#include "runtime/queue/turns.h"
 #include "runtime/program/program.h"
 #include "runtime/device/select.h"
 
@@ -30,6 +33,7 @@ static int complete(clvox_context *ctx)
         if (ctx->wisdom->remark[0])
             clv_say(ctx, 1, "%s", ctx->wisdom->remark);
     }
+    CLV_TRY(clv_turns_join(ctx));
 end:
     free(wisdom);
     return status;
@@ -84,15 +88,25 @@ clv_gate *clv_context_gate(const clvox_context *context)
     return context->gate;
 }
 
+/* Which of so many contexts on a device one is. */
+typedef struct share {
+    int of, part;
+} share;
+
 /* A context of its own on the device in a place of the list: NVIDIA's driver keeps threads that share one waiting
- * for each other. */
+ * for each other. A processor is divided among its contexts, so that fewer cores wait for each other at the
+ * end of every kernel. The limits stay those of the whole: kernels, and so the bits, go by them. */
 static int open_device(const clvox_context_options *options, const clvox_device *devices, int chosen,
-                       clvox_context **out)
+                       share own, clvox_context **out)
 {
     int status = CLVOX_OK;
     clvox_context *ctx = NULL;
     CLV_TRY(begin(options, &ctx));
     take(ctx, devices, chosen);
+    if (ctx->limits.type == CLVOX_DEVICE_CPU && own.of > 1)
+        ctx->part = clv_device_part(ctx->device, own.part, own.of);
+    if (ctx->part)
+        ctx->device = ctx->part;
     cl_int error;
     ctx->context = clCreateContext(NULL, 1, &ctx->device, NULL, NULL, &error);
     CLV_CL(error, "clCreateContext", ctx->limits.name);
@@ -147,7 +161,7 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     CLV_TRY(count);
     int chosen = clv_device_select(devices, count, options ? options->device : NULL);
     CLV_TRY(chosen);
-    CLV_TRY(open_device(options, devices, chosen, out));
+    CLV_TRY(open_device(options, devices, chosen, (share){1, 0}, out));
     keep_spares(*out, 0);
     CLV_TRY(clv_compilers_take(*out, options, &compilers));
 end:
@@ -169,14 +183,14 @@ static int first_of(const int *chosen, int i)
 }
 
 static int open_beside(const clvox_context_options *options, const clvox_device *devices, int chosen,
-                       clvox_context *first, clvox_context **out)
+                       share own, clvox_context *first, clvox_context **out)
 {
     int status = CLVOX_OK;
     if (!first->gate)
         first->gate = clv_gate_create(room_of(&first->limits));
     if (!first->gate)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(open_device(options, devices, chosen, out));
+    CLV_TRY(open_device(options, devices, chosen, own, out));
     (*out)->gate = clv_gate_hold(first->gate);
 end:
     return status;
@@ -186,13 +200,23 @@ int clvox_at_once(const clvox_device_limits *limits)
 {
     enum { AT_ONCE = 4 };
     const double enough = 15e9; /* a GPU of 16 GB says somewhat less */
-    return limits->type == CLVOX_DEVICE_GPU && (double)limits->global_bytes >= enough ? AT_ONCE : 1;
+    const double each = 4e9;    /* of a CPU: whole heads at 1 mm take half, and as much as volumes */
+    if (limits->type == CLVOX_DEVICE_GPU)
+        return (double)limits->global_bytes >= enough ? AT_ONCE : 1;
+    if (limits->type != CLVOX_DEVICE_CPU)
+        return 1;
+    int room = (int)fmin((double)limits->global_bytes / each, AT_ONCE);
+    room = room < limits->compute_units ? room : limits->compute_units;
+    return room > 1 ? room : 1;
 }
 
 /* Contexts on a device that are as many as pay. */
 static int paying(const clvox_context_options *options, const clvox_device_limits *limits)
 {
+    enum { ON_CPUS_TOO = -2 };
     const int pay = clvox_at_once(limits), most = options->most_at_once;
+    if (limits->type == CLVOX_DEVICE_CPU && options->at_once != ON_CPUS_TOO)
+        return 1;
     return most > 0 && most < pay ? most : pay;
 }
 
@@ -204,18 +228,32 @@ typedef struct opening {
     clvox_context **contexts;
 } opening;
 
+static int contexts_on(const opening *o, int device)
+{
+    int count = 0;
+    for (int i = 0; i < o->count; i++)
+        count += o->of[i] == device;
+    return count;
+}
+
 /* All contexts of a device, where this is the first of them: their driver opens one after the other. */
 static int open_all_of(void *user, size_t index, int worker)
 {
     int status = CLVOX_OK;
     const opening *o = user;
     const int first = (int)index;
+    share own = {.of = contexts_on(o, o->of[first])};
     (void)worker;
-    for (int i = first; i < o->count && first_of(o->of, first) == first; i++)
-        if (o->of[i] == o->of[first])
-            CLV_TRY(i == first
-                        ? open_device(o->options, o->devices, o->of[i], &o->contexts[i])
-                        : open_beside(o->options, o->devices, o->of[i], o->contexts[first], &o->contexts[i]));
+    for (int i = first; i < o->count && first_of(o->of, first) == first; i++) {
+        if (o->of[i] != o->of[first])
+            continue;
+        if (i == first)
+            status = open_device(o->options, o->devices, o->of[i], own, &o->contexts[i]);
+        else
+            status = open_beside(o->options, o->devices, o->of[i], own, o->contexts[first], &o->contexts[i]);
+        CLV_TRY(status);
+        own.part++;
+    }
 end:
     return status;
 }
@@ -247,12 +285,8 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
             if (!k || wish > 0 || k < paying(options, &devices[chosen[i]].limits))
                 o.of[o.count++] = chosen[i];
     CLV_TRY(clvox_parallel((size_t)o.count, open_all_of, &o));
-    for (int i = 0; i < o.count; i++) {
-        int beside = -1;
-        for (int k = 0; k < o.count; k++)
-            beside += o.of[k] == o.of[i];
-        keep_spares(o.contexts[i], beside);
-    }
+    for (int i = 0; i < o.count; i++)
+        keep_spares(o.contexts[i], contexts_on(&o, o.of[i]) - 1);
     *out = o.contexts;
     o.contexts = NULL;
     status = o.count;
@@ -338,6 +372,7 @@ void clvox_context_destroy(clvox_context **context)
     /* Workers of some drivers still use what is released below while commands are under way. */
     if (ctx->queue)
         clFinish(ctx->queue);
+    clv_turns_leave(ctx);
     clv_pool_spare(ctx, 0);
     clv_pinned_destroy(&ctx->staging);
     clv_timing_drop(ctx);
@@ -353,6 +388,8 @@ void clvox_context_destroy(clvox_context **context)
         clReleaseCommandQueue(ctx->queue);
     if (ctx->context)
         clReleaseContext(ctx->context);
+    if (ctx->part)
+        clReleaseDevice(ctx->part);
     clv_gate_release(&ctx->gate);
     clv_compilers_free(ctx); /* last: a driver is slow to release what is here while processes leave it */
     free(ctx);

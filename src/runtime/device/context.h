@@ -65,10 +65,12 @@ struct clvox_context {
     clvox_context_options options;
     cl_platform_id platform;
     cl_device_id device;
+    cl_device_id part; /* of a processor, for this context alone: the device; NULL: it is not divided */
     cl_context context;
     cl_command_queue queue;
     clv_gate *gate; /* NULL: no other context of clvox_contexts_create is on this device */
     bool packed;
+    int turns;       /* 1 + its place among those that take turns (turns.h); 0: it has none */
     char *cache_dir; /* NULL: no cache */
     bool two_steps;  /* clv_two_steps */
     int declared,

@@ -72,6 +72,11 @@ int clvox_pocl_threads_limit(void)
     return setenv(names[0], count, 1) == 0 && setenv(names[1], count, 1) == 0;
 }
 
+bool clv_is_pocl(const char *platform)
+{
+    return strstr(platform, "Portable Computing Language") != NULL;
+}
+
 bool clv_pocl_would_abort(cl_platform_id platform)
 {
 #ifdef __linux__

@@ -13,6 +13,9 @@
  * (a read-only home), and then gives no device; writes its name. */
 bool clv_pocl_folder_refused(char *path, size_t room);
 
+/* Whether this is the name of PoCL's platform. */
+bool clv_is_pocl(const char *platform);
+
 /* Whether it is PoCL's platform and would end the program when asked for devices: on a Linux whose /sys names
  * no processors. */
 bool clv_pocl_would_abort(cl_platform_id platform);

@@ -10,6 +10,8 @@
 #include "runtime/program/ahead.h"
 #include "runtime/device/context.h"
 #include "runtime/program/program.h"
+#include "runtime/program/source.h"
+#include "runtime/queue/turns.h"
 
 static void forget(clvox_context *ctx)
 {
@@ -184,6 +186,25 @@ end:
     return status;
 }
 
+/* Of what was built from the same text. */
+static int take_turns(const clvox_context *ctx, clv_kernel *kernel, const char *extra)
+{
+    int status = CLVOX_OK;
+    char options[768];
+    clv_cache_key key = clv_cache_key_start();
+    if (!ctx->turns)
+        return CLVOX_OK;
+    CLV_TRY(clv_program_options(ctx->packed, kernel->variant, kernel->tile, extra, options, sizeof options));
+    clv_cache_key_add(&key, kernel->entry->file);
+    clv_cache_key_add(&key, kernel->variant->function);
+    clv_cache_key_add(&key, options);
+    kernel->shared = clv_turns_program(ctx, key);
+    if (!kernel->shared)
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+end:
+    return status;
+}
+
 /* Makes a kernel of the context from its program, whose reference stays the
  * caller's. CLVOX_ERROR_DEVICE: it does not run with its tile. */
 static int adopt(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate, const char *extra,
@@ -202,6 +223,7 @@ static int adopt(clvox_context *ctx, const clv_entry *entry, const clv_candidate
     kernel->variant = candidate->variant;
     kernel->tile = t;
     clv_variant_covers(candidate->variant, t, kernel->item, kernel->group);
+    CLV_TRY(take_turns(ctx, kernel, extra));
     snprintf(kernel->label, sizeof kernel->label, "%s/%s %dx%dx%d", entry->name, candidate->variant->name,
              t.x, t.y, t.z);
     kernel->kernel = clCreateKernel(program->program, candidate->variant->function, &error);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/limit.h"
+#include "runtime/device/pocl.h"
 #include "runtime/plan/codeobject.h"
 #include "runtime/program/idle.h"
 #include "runtime/program/source.h"
@@ -41,15 +42,10 @@ void clv_counts_from_log(const char *log, const char *kernel, clv_counts *counts
     }
 }
 
-static bool is_pocl(const clvox_device_limits *limits)
-{
-    return strstr(limits->platform, "Portable Computing Language") != NULL;
-}
-
 bool clv_two_steps(const clvox_device_limits *limits)
 {
     const char *kept = getenv("POCL_KERNEL_CACHE");
-    return is_pocl(limits) && (!kept || strcmp(kept, "0") != 0);
+    return clv_is_pocl(limits->platform) && (!kept || strcmp(kept, "0") != 0);
 }
 
 /* ---- requests ---- */
@@ -136,8 +132,9 @@ static int short_of_addresses(const clvox_context *ctx, uint64_t limit)
 int clv_compiler_check(const clvox_context *ctx)
 {
     uint64_t limit, left;
-    return is_pocl(&ctx->limits) && clv_address_space(&limit, &left) && left < LINKING ? short_of_addresses(ctx, limit)
-                                                                                      : CLVOX_OK;
+    const bool pocl = clv_is_pocl(ctx->limits.platform);
+    return pocl && clv_address_space(&limit, &left) && left < LINKING ? short_of_addresses(ctx, limit)
+                                                                      : CLVOX_OK;
 }
 
 /* PoCL's header of declarations begins with a guard: where that is defined it is left out, for clvox's own
@@ -191,7 +188,7 @@ static int compile(clvox_context *ctx, const char *file, const char *text, const
 {
     int status = CLVOX_OK;
     uint64_t limit, left;
-    bool pocl = is_pocl(&ctx->limits);
+    bool pocl = clv_is_pocl(ctx->limits.platform);
     char *silent = NULL;
     cl_program program = NULL;
     *log = NULL;

@@ -5,6 +5,7 @@
 
 #include "runtime/device/context.h"
 #include "runtime/device/watch.h"
+#include "runtime/queue/turns.h"
 
 int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3])
 {
@@ -49,11 +50,15 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
             return clv_cl_fail(error, "clSetKernelArg", meaning);
         }
     }
-    CLV_CL(clEnqueueNDRangeKernel(ctx->queue, kernel->kernel, 3, NULL, global, local, 0, NULL,
-                                  CLV_EVENT(ctx, event)),
-           "clEnqueueNDRangeKernel", kernel->label);
-    if (event)
+    const clv_turn turn = clv_turn_begin(ctx, kernel, global);
+    const cl_int queued = clEnqueueNDRangeKernel(ctx->queue, kernel->kernel, 3, NULL, global, local, 0, NULL,
+                                                 turn.program ? &event : CLV_EVENT(ctx, event));
+    clv_turn_end(ctx, turn, event);
+    CLV_CL(queued, "clEnqueueNDRangeKernel", kernel->label);
+    if (ctx->options.profile)
         status = clv_timing_add(ctx, event, kernel->label, kernel, moved);
+    else if (event)
+        clReleaseEvent(event);
 end:
     return status;
 }
