@@ -7,6 +7,8 @@
 
 #include "check.h"
 #include "runtime/device/gate.h"
+#include "runtime/device/part.h"
+#include "runtime/device/select.h"
 
 typedef struct visitor {
     clv_gate *gate;
@@ -161,6 +163,49 @@ static void check_twice(void **state)
     clvox_contexts_destroy(&contexts, 4);
 }
 
+static cl_uint cores_of(cl_device_id device)
+{
+    cl_uint cores = 0;
+    assert_int_equal(clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof cores, &cores, NULL),
+                     CL_SUCCESS);
+    return cores;
+}
+
+/* By numbers of cores. */
+static bool divides(cl_device_id device)
+{
+    cl_device_partition_property ways[8] = {0};
+    bool found = false;
+    clGetDeviceInfo(device, CL_DEVICE_PARTITION_PROPERTIES, sizeof ways, ways, NULL);
+    for (int i = 0; i < 8; i++)
+        found = found || ways[i] == CL_DEVICE_PARTITION_BY_COUNTS;
+    return found;
+}
+
+static void check_parts(void **state)
+{
+    (void)state;
+    clvox_device *list;
+    const int count = clvox_devices_list(&list), used = clv_device_select(list, count, NULL);
+    assert_in_range(used, 0, count - 1);
+    cl_device_id whole = list[used].device_id;
+    const int cores = (int)cores_of(whole), largest = divides(whole) ? (cores < 4 ? cores : 4) : 0;
+    for (int parts = 2; parts <= largest; parts++) {
+        cl_uint all = 0;
+        for (int i = 0; i < parts; i++) {
+            cl_device_id part = clv_device_part(whole, i, parts);
+            assert_non_null(part);
+            assert_in_range(cores_of(part), (size_t)(cores / parts), (size_t)(cores / parts + 1));
+            all += cores_of(part);
+            assert_int_equal(clReleaseDevice(part), CL_SUCCESS);
+        }
+        assert_int_equal(all, cores);
+    }
+    assert_null(clv_device_part(whole, 0, 1));
+    assert_null(clv_device_part(whole, 0, cores + 1));
+    clvox_devices_destroy(&list);
+}
+
 static void check_worth(void **state)
 {
     (void)state;
@@ -193,6 +238,7 @@ int main(void)
     test_case(check_none, "without a gate nothing waits");
     test_case(check_contexts, "several contexts on a device share its gate");
     test_case(check_twice, "so do those of a device that a list names twice");
+    test_case(check_parts, "parts of a processor share out its cores; what cannot be divided has none");
     test_case(check_worth, "several contexts pay on a GPU, and on cores, with memory for them");
     return test_run("gate", NULL);
 }

@@ -200,7 +200,7 @@ int clvox_at_once(const clvox_device_limits *limits)
 {
     enum { AT_ONCE = 4 };
     const double enough = 15e9; /* a GPU of 16 GB says somewhat less */
-    const double each = 4e9;    /* of a CPU: whole heads at 1 mm take half, and as much as volumes */
+    const double each = 4e9;    /* on a CPU: a whole head at 1 mm takes half, its volumes as much again */
     if (limits->type == CLVOX_DEVICE_GPU)
         return (double)limits->global_bytes >= enough ? AT_ONCE : 1;
     if (limits->type != CLVOX_DEVICE_CPU)
