@@ -77,6 +77,11 @@ typedef struct clvox_context clvox_context;
  * in several threads at a time. */
 typedef void (*clvox_log)(void *user, int level, const char *line);
 
+/* Of clvox_context_options.at_once: as many contexts on a device as pay for many registrations, 4 on a GPU
+ * with 16 GB or more, as each takes some of its memory, else 1; with _ALL, on a CPU, too, whose cores they
+ * divide, one for each core and 4 GB that it has, at most 4. */
+enum { CLVOX_AT_ONCE_GPUS = -1, CLVOX_AT_ONCE_ALL = -2 };
+
 typedef struct clvox_context_options {
     const char *device; /* index of clvox_devices_list, "gpu", "cpu" or part of a name;
                            NULL: the environment's CLVOX_DEVICE, else the best */
@@ -87,9 +92,8 @@ typedef struct clvox_context_options {
     clvox_log log;      /* where that goes; NULL: to standard error */
     void *log_user;
     int threads;        /* host threads of functions that take the context; 0: clvox_threads() */
-    int at_once;        /* of clvox_contexts_create: contexts on each device; 0: 1; -1: as many as
-                           clvox_at_once says on GPUs, 1 on CPUs; -2: on CPUs as well */
-    int most_at_once;   /* of these, with -1 and -2; 0: any number */
+    int at_once;        /* of clvox_contexts_create: contexts on each device; 0: 1; or CLVOX_AT_ONCE_... */
+    int most_at_once;   /* with CLVOX_AT_ONCE_...: no more than these; 0: any number */
     /* Of functions that take the context and have no callback of their own, such as filters, resampling and
      * the fit of tensors; NULL: none. It is called before every kernel, in the thread that called the
      * function; its fraction is that of the stage. */
@@ -130,9 +134,8 @@ CLVOX_API int clvox_context_adopt(void *queue, const clvox_context_options *opti
 /* Releases the context and all it built; sets *context to NULL. */
 CLVOX_API void clvox_context_destroy(clvox_context **context);
 
-/* Contexts on a device that pay for many registrations: 4 on a GPU with 16 GB or more, as each takes some of
- * its memory; on a CPU one for each core and 4 GB that it has, at most 4; else 1. */
-CLVOX_API int clvox_at_once(const clvox_device_limits *limits);
+/* Contexts that clvox_contexts_create opens on a device with these limits. options may be NULL. */
+CLVOX_API int clvox_at_once(const clvox_context_options *options, const clvox_device_limits *limits);
 
 /* The limits of the context's device. Owned by the context. */
 CLVOX_API const clvox_device_limits *clvox_context_limits(const clvox_context *context);

@@ -257,7 +257,7 @@ int cli_open_all(command *cli, int at_once, int most, bool divide)
             return chosen;
         options.device = own;
     }
-    options.at_once = at_once ? at_once : divide ? -2 : -1;
+    options.at_once = at_once ? at_once : divide ? CLVOX_AT_ONCE_ALL : CLVOX_AT_ONCE_GPUS;
     options.most_at_once = most;
     const int count = clvox_contexts_create(&options, &cli->more);
     if (count < 0)
@@ -265,9 +265,7 @@ int cli_open_all(command *cli, int at_once, int most, bool divide)
     cli->more_count = count;
     cli->ctx = cli->more[0];
     cli->more[0] = NULL;
-    const clvox_device_limits *first = clvox_context_limits(cli->ctx);
-    const int pay = first->type == CLVOX_DEVICE_CPU && !divide ? 1 : clvox_at_once(first);
-    cli->at_once = at_once ? at_once : pay < most ? pay : most;
+    cli->at_once = clvox_at_once(&options, clvox_context_limits(cli->ctx));
     for (int i = 1; i < count; i++)
         prepare(cli, cli->more[i]);
     return opened(cli);

@@ -130,21 +130,18 @@ static void check_contexts(void **state)
     options.at_once = 0;
     assert_int_equal(clvox_contexts_create(&options, &contexts), 1);
     assert_null(clv_context_gate(contexts[0]));
-    const clvox_device_limits *limits = clvox_context_limits(contexts[0]);
-    const int pay = clvox_at_once(limits), whole = limits->type == CLVOX_DEVICE_CPU ? 1 : pay;
+    const clvox_device_limits own = *clvox_context_limits(contexts[0]);
     clvox_contexts_destroy(&contexts, 1);
-    options.at_once = -1;
-    const int count = clvox_contexts_create(&options, &contexts);
-    assert_int_equal(count, whole);
-    clvox_contexts_destroy(&contexts, count);
-    options.at_once = -2;
-    const int with_parts = clvox_contexts_create(&options, &contexts);
-    assert_int_equal(with_parts, pay);
-    clvox_contexts_destroy(&contexts, with_parts);
-    options.most_at_once = 2;
-    const int fewer = clvox_contexts_create(&options, &contexts);
-    assert_int_equal(fewer, pay < 2 ? pay : 2);
-    clvox_contexts_destroy(&contexts, fewer);
+    static const clvox_context_options wishes[] = {
+        {.at_once = CLVOX_AT_ONCE_GPUS},
+        {.at_once = CLVOX_AT_ONCE_ALL},
+        {.at_once = CLVOX_AT_ONCE_ALL, .most_at_once = 2},
+    };
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+        const int count = clvox_contexts_create(&wishes[i], &contexts);
+        assert_int_equal(count, clvox_at_once(&wishes[i], &own));
+        clvox_contexts_destroy(&contexts, count);
+    }
 }
 
 static void check_twice(void **state)
@@ -209,25 +206,35 @@ static void check_parts(void **state)
 static void check_worth(void **state)
 {
     (void)state;
+    clvox_context_options o = {.at_once = CLVOX_AT_ONCE_ALL};
     clvox_device_limits l = {.type = CLVOX_DEVICE_GPU, .global_bytes = (size_t)16 << 30};
-    assert_int_equal(clvox_at_once(&l), 4);
+    assert_int_equal(clvox_at_once(&o, &l), 4);
+    o.most_at_once = 2;
+    assert_int_equal(clvox_at_once(&o, &l), 2);
+    o.most_at_once = 0;
     l.global_bytes = (size_t)8 << 30;
-    assert_int_equal(clvox_at_once(&l), 1);
+    assert_int_equal(clvox_at_once(&o, &l), 1);
     l = (clvox_device_limits){
         .type = CLVOX_DEVICE_CPU, .global_bytes = (size_t)64 << 30, .compute_units = 16};
-    assert_int_equal(clvox_at_once(&l), 4);
+    assert_int_equal(clvox_at_once(&o, &l), 4);
     l.compute_units = 2;
-    assert_int_equal(clvox_at_once(&l), 2);
+    assert_int_equal(clvox_at_once(&o, &l), 2);
     l.compute_units = 1;
-    assert_int_equal(clvox_at_once(&l), 1);
+    assert_int_equal(clvox_at_once(&o, &l), 1);
     l.global_bytes = (size_t)9 << 30;
     l.compute_units = 16;
-    assert_int_equal(clvox_at_once(&l), 2);
+    assert_int_equal(clvox_at_once(&o, &l), 2);
     l.global_bytes = 0;
-    assert_int_equal(clvox_at_once(&l), 1);
+    assert_int_equal(clvox_at_once(&o, &l), 1);
     l.type = CLVOX_DEVICE_ACCELERATOR;
     l.global_bytes = (size_t)64 << 30;
-    assert_int_equal(clvox_at_once(&l), 1);
+    assert_int_equal(clvox_at_once(&o, &l), 1);
+    l.type = CLVOX_DEVICE_CPU;
+    o.at_once = CLVOX_AT_ONCE_GPUS;
+    assert_int_equal(clvox_at_once(&o, &l), 1);
+    o.at_once = 7;
+    assert_int_equal(clvox_at_once(&o, &l), 7);
+    assert_int_equal(clvox_at_once(NULL, &l), 1);
 }
 
 int main(void)

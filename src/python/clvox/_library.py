@@ -158,7 +158,7 @@ class Contexts:
     def __init__(self, device: object = None, *, at_once: Optional[int] = None, threads: int = 0) -> None:
         self.count, self.all = 0, ctypes.POINTER(ctypes.c_void_p)()
         options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), threads=threads,
-                                             at_once=-1 if at_once is None else at_once, most_at_once=2)
+                                             at_once=_abi.CLVOX_AT_ONCE_GPUS if at_once is None else at_once, most_at_once=2)
         self.count = call(lib.clvox_contexts_create, options, self.all)
 
     def __del__(self):

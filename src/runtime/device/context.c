@@ -196,7 +196,7 @@ end:
     return status;
 }
 
-int clvox_at_once(const clvox_device_limits *limits)
+static int paying(const clvox_device_limits *limits)
 {
     enum { AT_ONCE = 4 };
     const double enough = 15e9; /* a GPU of 16 GB says somewhat less */
@@ -210,13 +210,14 @@ int clvox_at_once(const clvox_device_limits *limits)
     return room > 1 ? room : 1;
 }
 
-/* Contexts on a device that are as many as pay. */
-static int paying(const clvox_context_options *options, const clvox_device_limits *limits)
+int clvox_at_once(const clvox_context_options *options, const clvox_device_limits *limits)
 {
-    enum { ON_CPUS_TOO = -2 };
-    const int pay = clvox_at_once(limits), most = options->most_at_once;
-    if (limits->type == CLVOX_DEVICE_CPU && options->at_once != ON_CPUS_TOO)
+    const int wish = options ? options->at_once : 0;
+    if (wish >= 0)
+        return wish > 1 ? wish : 1;
+    if (limits->type == CLVOX_DEVICE_CPU && wish != CLVOX_AT_ONCE_ALL)
         return 1;
+    const int pay = paying(limits), most = options->most_at_once;
     return most > 0 && most < pay ? most : pay;
 }
 
@@ -264,14 +265,13 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
     clvox_device *devices = NULL;
     opening o = {.options = options};
     *out = NULL;
-    const int wish = options ? options->at_once : 0;
-    int count = clvox_devices_list(&devices), wanted = 0, most = wish > 1 ? wish : 1;
+    int count = clvox_devices_list(&devices), wanted = 0, most = 1;
     CLV_TRY(count);
     wanted = clv_devices_select(devices, count, options ? options->device : NULL, chosen);
     CLV_TRY(wanted);
-    for (int i = 0; i < wanted && wish < 0; i++) {
-        const int pay = paying(options, &devices[chosen[i]].limits);
-        most = pay > most ? pay : most;
+    for (int i = 0; i < wanted; i++) {
+        const int each = clvox_at_once(options, &devices[chosen[i]].limits);
+        most = each > most ? each : most;
     }
     o.devices = devices;
     o.of = calloc((size_t)wanted * (size_t)most, sizeof *o.of);
@@ -282,7 +282,7 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
     }
     for (int k = 0; k < most; k++)
         for (int i = 0; i < wanted; i++)
-            if (!k || wish > 0 || k < paying(options, &devices[chosen[i]].limits))
+            if (k < clvox_at_once(options, &devices[chosen[i]].limits))
                 o.of[o.count++] = chosen[i];
     CLV_TRY(clvox_parallel((size_t)o.count, open_all_of, &o));
     for (int i = 0; i < o.count; i++)
