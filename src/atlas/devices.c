@@ -22,6 +22,11 @@ static bool is_alike(const clvox_device_limits *a, const clvox_device_limits *b)
            a->max_group == b->max_group;
 }
 
+static bool on_cpu(const clvox_context *ctx)
+{
+    return clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
+}
+
 int clv_atlas_devices_open(clv_atlas_run *a, clvox_context *first)
 {
     const int more = a->o->more_count;
@@ -44,11 +49,18 @@ int clv_atlas_devices_open(clv_atlas_run *a, clvox_context *first)
                 one->name, one->driver, one->compute_units, other->name, other->driver, other->compute_units);
     }
     a->devices = more + 1;
+    /* Host memory comes fresh for every buffer otherwise, page by page, each of which the system clears. */
+    for (int i = 0; !a->o->store && i < a->devices; i++)
+        if (on_cpu(a->ctx[i]))
+            clv_pool_spare_share(a->ctx[i], more);
     return CLVOX_OK;
 }
 
 void clv_atlas_devices_close(clv_atlas_run *a)
 {
+    for (int i = 0; !a->o->store && i < a->devices; i++)
+        if (on_cpu(a->ctx[i]))
+            clv_pool_spare(a->ctx[i], 0);
     free(a->ctx);
     free(a->under_way);
 }

@@ -129,9 +129,6 @@ end:
 /* The rest is for drivers and for the programs of others. */
 static const double OF_MEMORY = .9;
 
-/* Buffers that wait for their next use take so much of a GPU's room, those of all its contexts together. */
-static const double OF_SPARES = .08;
-
 static size_t room_of(const clvox_device_limits *l)
 {
     const bool less = l->free_bytes && l->free_bytes < l->global_bytes;
@@ -143,11 +140,11 @@ size_t clv_context_room(const clvox_context *context)
     return room_of(&context->limits);
 }
 
-/* Lets a context keep buffers for its next calls, on a GPU that it shares with `beside` others of this program. */
+/* On a CPU they are host memory, which the program may want for something else. */
 static void keep_spares(clvox_context *ctx, int beside)
 {
     if (ctx->limits.type == CLVOX_DEVICE_GPU)
-        clv_pool_spare(ctx, (size_t)(OF_SPARES * (double)room_of(&ctx->limits) / (1 + beside)));
+        clv_pool_spare_share(ctx, beside);
 }
 
 int clvox_context_create(const clvox_context_options *options, clvox_context **out)

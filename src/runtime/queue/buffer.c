@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/device/context.h"
+#include "runtime/device/gate.h"
 
 /* ---- spare buffers --------------------------------------------------------- */
 
@@ -25,6 +26,12 @@ void clv_pool_spare(clvox_context *ctx, size_t bytes)
     ctx->spare_most = bytes;
     while (ctx->spare_bytes > bytes)
         drop_oldest(ctx);
+}
+
+void clv_pool_spare_share(clvox_context *ctx, int beside)
+{
+    const double share = .08; /* of the device's room, for those of all its contexts together */
+    clv_pool_spare(ctx, (size_t)(share * (double)clv_context_room(ctx) / (1 + beside)));
 }
 
 /* One of that size, the latest; NULL: there is none. */

@@ -58,6 +58,8 @@ typedef struct clv_request {
 /* Buffers that pools release stay with the context, up to so many bytes, for requests of the same size;
  * GPUs begin with a share of their memory, CPU devices with 0. They go where others need the room. */
 void clv_pool_spare(clvox_context *ctx, size_t bytes);
+/* As many bytes as a device spares for a context beside so many others of this program. */
+void clv_pool_spare_share(clvox_context *ctx, int beside);
 
 size_t clv_pool_bytes(const clv_request *requests, int count);
 /* Takes every request or none; refuses with needed and available bytes. */
