@@ -51,11 +51,14 @@ static inline real get(__global const float *p, int i, int n)
 #endif
 }
 
-/* How far the voxel at the end of a link is: one that is not there is not read. */
+/* How far the voxel at the end of a link is. It is read whether the link is there or not: an address
+ * that follows from links would wait for them. */
 #if WIDE == 8
-#define ALONG(bits, link, by) (by)
+#define AHEAD(by) (by)
+#define BEHIND(by) (by)
 #else
-#define ALONG(bits, link, by) ((bits) & (link) ? (by) : 0)
+#define AHEAD(by) min(by, n - 1 - i)
+#define BEHIND(by) min(by, i)
 #endif
 
 static inline whole bits_at(__global const uchar *links, int i, int n)
@@ -108,9 +111,9 @@ static inline flux raised(__global const float *u, __global const float *before,
     float theta = s->up.w;
     real here = ahead_of(u, before, i, n, theta);
     flux q;
-    q.x = s->up.x * (ahead_of(u, before, i + ALONG(bits, LINK_X, 1), n, theta) - here);
-    q.y = s->up.y * (ahead_of(u, before, i + ALONG(bits, LINK_Y, row), n, theta) - here);
-    q.z = s->up.z * (ahead_of(u, before, i + ALONG(bits, LINK_Z, plane), n, theta) - here);
+    q.x = s->up.x * (ahead_of(u, before, i + AHEAD(1), n, theta) - here);
+    q.y = s->up.y * (ahead_of(u, before, i + AHEAD(row), n, theta) - here);
+    q.z = s->up.z * (ahead_of(u, before, i + AHEAD(plane), n, theta) - here);
     q.x = get(dual, i, n) + select((real)(0.0f), q.x, (bits & LINK_X) != 0);
     q.y = get(dual + s->apart, i, n) + select((real)(0.0f), q.y, (bits & LINK_Y) != 0);
     q.z = get(dual + 2 * s->apart, i, n) + select((real)(0.0f), q.z, (bits & LINK_Z) != 0);
@@ -123,8 +126,7 @@ static inline flux slopes(__global const float *u, whole bits, int i, const tv_s
     int n = s->size.w, row = s->size.x, plane = s->size.x * s->size.y;
     real here = get(u, i, n);
     flux g;
-    flux next = {get(u, i + ALONG(bits, LINK_X, 1), n), get(u, i + ALONG(bits, LINK_Y, row), n),
-                 get(u, i + ALONG(bits, LINK_Z, plane), n)};
+    flux next = {get(u, i + AHEAD(1), n), get(u, i + AHEAD(row), n), get(u, i + AHEAD(plane), n)};
     g.x = select((real)(0.0f), s->down.x * (next.x - here), (bits & LINK_X) != 0);
     g.y = select((real)(0.0f), s->down.y * (next.y - here), (bits & LINK_Y) != 0);
     g.z = select((real)(0.0f), s->down.z * (next.z - here), (bits & LINK_Z) != 0);
@@ -311,9 +313,8 @@ void tv_sums(__global const float *u, __global const float *data, __global const
         real length = sqrt(g.x * g.x + g.y * g.y + g.z * g.z);
 #endif
         real slack = s.radius * length - (g.x * x + g.y * y + g.z * z);
-        flux before = {get(dual, i - ALONG(bits, LINK_BACK_X, 1), n),
-                       get(py, i - ALONG(bits, LINK_BACK_Y, row), n),
-                       get(pz, i - ALONG(bits, LINK_BACK_Z, plane), n)};
+        flux before = {get(dual, i - BEHIND(1), n), get(py, i - BEHIND(row), n),
+                       get(pz, i - BEHIND(plane), n)};
         real back = s.down.x * (x - select((real)(0.0f), before.x, (bits & LINK_BACK_X) != 0)) +
                     s.down.y * (y - select((real)(0.0f), before.y, (bits & LINK_BACK_Y) != 0)) +
                     s.down.z * (z - select((real)(0.0f), before.z, (bits & LINK_BACK_Z) != 0));

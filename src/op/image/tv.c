@@ -12,7 +12,7 @@ static const clv_variant step_variants[] = {
      .function = "tv_step_item",
      .item = {1, 1, CLV_MARCH},
      .devices = CLV_ON_GPU,
-     .tiles = {{32, 8, 1, 16}, {32, 4, 1, 16}, {64, 4, 1, 32}, {32, 8, 1, 4}, {1, 1, 1, 1}}},
+     .tiles = {{32, 8, 1, 4}, {32, 8, 1, 16}, {32, 4, 1, 16}, {64, 4, 1, 32}, {1, 1, 1, 1}}},
     {.name = "row",
      .function = "tv_step_row",
      .defines = "-DWIDE=8",
