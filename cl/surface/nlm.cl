@@ -394,68 +394,105 @@ __kernel void nlm_weights(WEIGHTS_ARGUMENTS)
     }
 }
 
-/* Neighbouring items take neighbouring weights of a row; through local memory each
- * item then adds up a row in its order. */
+/* Sums of rows of the graph: work-items side by side take entries of one row; through local memory an item
+ * then adds up a row in its order. KEEP makes of entry `at`, of voxel j, what is added. */
+#ifdef GRAPH_ROWS
 #define ACROSS 32
 #define ACROSS_PITCH (ACROSS + 1)
+#define SUM_ROWS(sum, KEEP)                                                               \
+    __local float tile[GRAPH_ROWS * ACROSS_PITCH];                                        \
+    int lane = get_local_id(0), first = get_group_id(0) * GRAPH_ROWS;                     \
+    float sum = 0.0f;                                                                     \
+    for (int from = 0; from < most; from += ACROSS) {                                     \
+        int column = lane % ACROSS, k = from + column;                                    \
+        for (int r = lane / ACROSS; r < GRAPH_ROWS; r += TILE_X / ACROSS) {               \
+            int j = first + r, at = j * most + k;                                         \
+            if (j < count && k < most)                                                    \
+                tile[r * ACROSS_PITCH + column] = KEEP;                                   \
+        }                                                                                 \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                     \
+        for (int i = 0; lane < GRAPH_ROWS && i < min(ACROSS, most - from); i++)           \
+            sum += tile[lane * ACROSS_PITCH + i];                                         \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                     \
+    }                                                                                     \
+    if (lane >= GRAPH_ROWS || first + lane >= count)                                      \
+        return;
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_weights_group(WEIGHTS_ARGUMENTS)
 {
-    __local float tile[TILE_X * ACROSS_PITCH];
-    int lane = get_local_id(0), first = get_group_id(0) * TILE_X, column = lane % ACROSS;
-    float sum = 0.0f;
-    for (int from = 0; from < most; from += ACROSS) {
-        for (int r = lane / ACROSS; r < TILE_X; r += TILE_X / ACROSS) {
-            int j = first + r, k = from + column, at = j * most + k;
-            if (j < count && k < most) {
-                float w = weight_of(j, neighbours[at], distances[at], band, on, far, near);
-                weights[at] = w;
-                tile[r * ACROSS_PITCH + column] = w;
-            }
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int k = 0; k < min(ACROSS, most - from); k++)
-            sum += tile[lane * ACROSS_PITCH + k];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    if (first + lane < count)
-        sums[first + lane] = sum;
+    SUM_ROWS(sum, weights[at] = weight_of(j, neighbours[at], distances[at], band, on, far, near))
+    sums[first + lane] = sum;
+}
+#endif
+
+/* Neighbours of voxel j, of value v; where there is none the weight is 0. */
+#define ENERGY_ARGUMENTS                                                                              \
+    __global const float *phi, __global const int *band, __global const int *neighbours,              \
+        __global const float *weights, int count, int most, __global float *energy
+
+static inline float energy_of(__global const float *phi, __global const int *band, int l, float v,
+                              float weight)
+{
+    float d = phi[band[max(l, 0)]] - v;
+    return weight * d * d;
 }
 
 /* w / 2 (phi_l - phi_j)^2 summed over l, halved again as each pair counts once. */
-__kernel void nlm_energy(__global const float *phi, __global const int *band, __global const int *neighbours,
-                         __global const float *weights, int count, int most, __global float *energy)
+__kernel void nlm_energy(ENERGY_ARGUMENTS)
 {
-    int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
-    for (int j = first; j < last; j++) {
+    int begin = get_global_id(0) * MARCH, end = min(begin + MARCH, count);
+    for (int j = begin; j < end; j++) {
         float v = phi[band[j]], sum = 0.0f;
-        for (int k = j * most; k < (j + 1) * most; k++) {
-            int l = max(neighbours[k], 0);
-            float d = phi[band[l]] - v;
-            sum += weights[k] * d * d;
-        }
+        for (int at = j * most; at < (j + 1) * most; at++)
+            sum += energy_of(phi, band, neighbours[at], v, weights[at]);
         energy[j] = 0.25f * sum;
     }
 }
 
+#ifdef GRAPH_ROWS
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_energy_group(ENERGY_ARGUMENTS)
+{
+    SUM_ROWS(sum, energy_of(phi, band, neighbours[at], phi[band[j]], weights[at]))
+    energy[first + lane] = 0.25f * sum;
+}
+#endif
+
 /* ---- the paper's update ------------------------------------------------- */
 
-/* next = phi_j + dt sum of w (phi_l - phi_j), dt = 1 / largest row sum. */
-__kernel void nlm_step(__global const float *phi, __global const int *band, __global const int *neighbours,
-                       __global const float *weights, int count, int most, __global const float *state,
-                       int slot, __global float *next)
+#define STEP_ARGUMENTS                                                                                \
+    __global const float *phi, __global const int *band, __global const int *neighbours,              \
+        __global const float *weights, int count, int most, __global const float *state, int slot,    \
+        __global float *next
+
+static inline float pull_of(__global const float *phi, __global const int *band, int l, float v, float weight)
 {
-    int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
-    float largest = state[slot], dt = largest > 0.0f ? 1.0f / largest : 0.0f;
-    for (int j = first; j < last; j++) {
+    return weight * (phi[band[max(l, 0)]] - v);
+}
+
+static inline float length_of_step(float largest)
+{
+    return largest > 0.0f ? 1.0f / largest : 0.0f;
+}
+
+/* next = phi_j + dt sum of w (phi_l - phi_j), dt = 1 / largest row sum. */
+__kernel void nlm_step(STEP_ARGUMENTS)
+{
+    int begin = get_global_id(0) * MARCH, end = min(begin + MARCH, count);
+    for (int j = begin; j < end; j++) {
         float v = phi[band[j]], sum = 0.0f;
-        for (int k = j * most; k < (j + 1) * most; k++) {
-            int l = max(neighbours[k], 0); /* the weight of none is 0 */
-            sum += weights[k] * (phi[band[l]] - v);
-        }
-        next[j] = v + dt * sum;
+        for (int at = j * most; at < (j + 1) * most; at++)
+            sum += pull_of(phi, band, neighbours[at], v, weights[at]);
+        next[j] = v + length_of_step(state[slot]) * sum;
     }
 }
+
+#ifdef GRAPH_ROWS
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_step_group(STEP_ARGUMENTS)
+{
+    SUM_ROWS(sum, pull_of(phi, band, neighbours[at], phi[band[j]], weights[at]))
+    next[first + lane] = phi[band[first + lane]] + length_of_step(state[slot]) * sum;
+}
+#endif
 
 __kernel void nlm_scatter(__global const float *values, __global const int *band, int count,
                           __global float *phi)
@@ -474,18 +511,46 @@ static inline float own_weight(float own, float nearest)
     return own > 0.0f ? own : nearest > 1e-30f ? nearest : 1.0f;
 }
 
-/* estimates[g] = the weighted mean of patch first + g and its neighbours. A
- * work-group a patch; on CPU devices a work-item. MOST: neighbours that there can be. */
-#if TILE_X == 1 || defined(MOST)
-__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-nlm_estimate(__global const float *patches, __global const int *neighbours, __global const float *weights,
-             int first, int most, int stride, float own, __global float *estimates)
+/* estimates[g] = the weighted mean of patch first + g and its neighbours, g below part. */
+#define ESTIMATE_ARGUMENTS                                                                              \
+    __global const float *patches, __global const int *neighbours, __global const float *weights,       \
+        int first, int part, int most, int stride, float own, __global float *estimates
+
+/* PATCHES patches a work-group, 32 work-items each; MOST: neighbours that there can be. Rows begin at
+ * multiples of 32 floats: vload4 would read their fours one by one. */
+#ifdef PATCHES
+#define FOUR(p) ((__global const float4 *)(p))
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_estimate_group(ESTIMATE_ARGUMENTS)
 {
-    int j = first + get_group_id(0);
+    __local int2 entry[PATCHES][MOST]; /* weights, and where the patches begin: both by one access */
+    int p = get_local_id(0) / 32, lane = get_local_id(0) % 32;
+    int g = get_group_id(0) * PATCHES + p, j = first + g;
+    for (int k = lane; g < part && k < most; k += 32)
+        entry[p][k] = (int2)(as_int(weights[j * most + k]), max(neighbours[j * most + k], 0) * stride);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int s = 4 * lane; g < part && s < stride; s += 4 * 32) {
+        float self = own_weight(own, as_float(entry[p][0].x)), total = self;
+        float4 sum = self * *FOUR(patches + j * stride + s);
+        for (int k = 0; k < most; k++) {
+            int2 e = entry[p][k];
+            float w = as_float(e.x);
+            total += w;
+            sum += w * *FOUR(patches + e.y + s);
+        }
+        *(__global float4 *)(estimates + g * stride + s) = sum / total;
+    }
+}
+#endif
+
+/* A patch a work-item, for CPU devices. */
+__kernel void nlm_estimate(ESTIMATE_ARGUMENTS)
+{
+    int g = get_global_id(0), j = first + g;
+    if (g >= part)
+        return;
     __global const int *list = neighbours + j * most;
     __global const float *weight = weights + j * most;
-    __global float *to = estimates + get_group_id(0) * stride;
-#if TILE_X == 1
+    __global float *to = estimates + g * stride;
     float self = own_weight(own, weight[0]), total = self;
     for (int k = 0; k < most; k++)
         total += weight[k];
@@ -507,27 +572,7 @@ nlm_estimate(__global const float *patches, __global const int *neighbours, __gl
         STORE8(c * share, to + s + 16);
         STORE8(d * share, to + s + 24);
     }
-#else
-    __local int from[MOST];
-    __local float much[MOST];
-    int lane = get_local_id(0);
-    for (int k = lane; k < most; k += TILE_X) {
-        from[k] = max(list[k], 0) * stride;
-        much[k] = weight[k];
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    float self = own_weight(own, much[0]), total = self;
-    for (int k = 0; k < most; k++)
-        total += much[k];
-    for (int s = lane; s < stride; s += TILE_X) {
-        float sum = self * patches[j * stride + s];
-        for (int k = 0; k < most; k++)
-            sum += much[k] * patches[from[k] + s];
-        to[s] = sum / total;
-    }
-#endif
 }
-#endif
 
 /* Each voxel's mean over the estimates of the patches that cover it. The
  * estimates are those of patches first to first + part - 1, without their planes

@@ -17,8 +17,6 @@
 
 LINE(plane_means, "nlm_plane_means", "nlm_plane_means", 64);
 LINE(plane, "nlm_plane", "nlm_plane", 64);
-LINE(energy, "nlm_energy", "nlm_energy", 64);
-LINE(step, "nlm_step", "nlm_step", 64);
 LINE(scatter, "nlm_scatter", "nlm_scatter", 1024);
 LINE(overlap, "nlm_overlap", "nlm_overlap", 64);
 
@@ -93,14 +91,29 @@ static const clv_variant residual_variants[] = {
 };
 const clv_entry clv_entry_nlm_residual = {"surface/nlm", "nlm_residual", residual_variants, 2, NULL};
 
-/* A row of the graph an item. */
-static const clv_variant weights_variants[] = {
-    {.name = "group", .function = "nlm_weights_group", .devices = CLV_ON_GPU, .cell_bytes = 33 * 4,
-     .tiles = {{64, 1, 1, 1}}},
-    {.name = "runs", .function = "nlm_weights", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 64}}},
-};
-const clv_entry clv_entry_nlm_weights = {"surface/nlm", "nlm_weights", weights_variants, 2, NULL};
+/* Sums of rows of the graph: a work-group some rows, of which 32 entries at a time are in local memory, with
+ * a float between rows; on CPU devices a work-item each. */
+#define GRAPH_ROWS 16
+#define GRAPH(symbol)                                               \
+    static const clv_variant symbol##_variants[] = {                \
+        {.name = "group",                                           \
+         .function = #symbol "_group",                              \
+         .defines = "-DGRAPH_ROWS=" CLV_TEXT(GRAPH_ROWS),           \
+         .group = {GRAPH_ROWS, 1, 1},                               \
+         .devices = CLV_ON_GPU,                                     \
+         .fixed_bytes = GRAPH_ROWS * 33 * 4,                        \
+         .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}, {256, 1, 1, 1}}}, \
+        {.name = "runs",                                            \
+         .function = #symbol,                                       \
+         .item = {CLV_MARCH},                                       \
+         .devices = CLV_ON_CPU,                                     \
+         .tiles = {{1, 1, 1, 64}}},                                 \
+    };                                                              \
+    const clv_entry clv_entry_##symbol = {"surface/nlm", #symbol, symbol##_variants, 2, NULL}
+
+GRAPH(nlm_weights);
+GRAPH(nlm_energy);
+GRAPH(nlm_step);
 
 /* A work-group a patch, its samples side by side; on CPU devices a work-item. */
 static const clv_variant patches_variants[] = {
@@ -111,12 +124,17 @@ static const clv_variant patches_variants[] = {
 };
 const clv_entry clv_entry_nlm_patches = {"surface/nlm", "nlm_patches", patches_variants, 2, NULL};
 
+/* Means of patches: 32 work-items each; on CPU devices a work-item. */
+#define PATCHES 4
 static const clv_variant average_variants[] = {
-    {.name = "group", .function = "nlm_estimate", .defines = "-DMOST=" CLV_TEXT(CLV_PATCH_MOST_NEIGHBOURS),
-     .group = {1, 1, 1}, .devices = CLV_ON_GPU, .fixed_bytes = CLV_PATCH_MOST_NEIGHBOURS * 8,
-     .tiles = {{128, 1, 1, 1}, {32, 1, 1, 1}}},
-    {.name = "item", .function = "nlm_estimate", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {.name = "group",
+     .function = "nlm_estimate_group",
+     .defines = "-DPATCHES=" CLV_TEXT(PATCHES) " -DMOST=" CLV_TEXT(CLV_PATCH_MOST_NEIGHBOURS),
+     .group = {PATCHES, 1, 1},
+     .devices = CLV_ON_GPU,
+     .fixed_bytes = PATCHES * CLV_PATCH_MOST_NEIGHBOURS * 8,
+     .tiles = {{32 * PATCHES, 1, 1, 1}}},
+    {.name = "item", .function = "nlm_estimate", .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_nlm_average = {"surface/nlm", "nlm_average", average_variants, 2, NULL};
 
@@ -363,8 +381,8 @@ int clv_nlm_average(clvox_context *ctx, const clv_nlm_average_args *a)
         int part = (size_t)(g->count - first) < rows ? g->count - first : (int)rows;
         CLV_TRY(CLV_LAUNCH(ctx, estimate, ((const int[3]){part, 1, 1}), part * (2 * row + 8.0 * g->most),
                            CLV_BUF(a->matrix.buffer), CLV_BUF(g->neighbours), CLV_BUF(g->weights),
-                           CLV_INT(first), CLV_INT(g->most), CLV_INT(stride), CLV_FLOAT(a->own),
-                           CLV_BUF(a->estimates)));
+                           CLV_INT(first), CLV_INT(part), CLV_INT(g->most), CLV_INT(stride),
+                           CLV_FLOAT(a->own), CLV_BUF(a->estimates)));
         CLV_TRY(overlap(ctx, a, a->estimates, first, part));
         first += part;
     }
