@@ -425,16 +425,19 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_weights_gr
 }
 #endif
 
-/* Neighbours of voxel j, of value v; where there is none the weight is 0. */
 #define ENERGY_ARGUMENTS                                                                              \
     __global const float *phi, __global const int *band, __global const int *neighbours,              \
         __global const float *weights, int count, int most, __global float *energy
 
-static inline float energy_of(__global const float *phi, __global const int *band, int l, float v,
-                              float weight)
+/* How far neighbour l is above v; of no neighbour, whose weight is 0, any number. */
+static inline float rise_to(__global const float *phi, __global const int *band, int l, float v)
 {
-    float d = phi[band[max(l, 0)]] - v;
-    return weight * d * d;
+    return phi[band[max(l, 0)]] - v;
+}
+
+static inline float energy_of(float weight, float rise)
+{
+    return weight * rise * rise;
 }
 
 /* w / 2 (phi_l - phi_j)^2 summed over l, halved again as each pair counts once. */
@@ -444,7 +447,7 @@ __kernel void nlm_energy(ENERGY_ARGUMENTS)
     for (int j = begin; j < end; j++) {
         float v = phi[band[j]], sum = 0.0f;
         for (int at = j * most; at < (j + 1) * most; at++)
-            sum += energy_of(phi, band, neighbours[at], v, weights[at]);
+            sum += energy_of(weights[at], rise_to(phi, band, neighbours[at], v));
         energy[j] = 0.25f * sum;
     }
 }
@@ -452,7 +455,7 @@ __kernel void nlm_energy(ENERGY_ARGUMENTS)
 #ifdef GRAPH_ROWS
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_energy_group(ENERGY_ARGUMENTS)
 {
-    SUM_ROWS(sum, energy_of(phi, band, neighbours[at], phi[band[j]], weights[at]))
+    SUM_ROWS(sum, energy_of(weights[at], rise_to(phi, band, neighbours[at], phi[band[j]])))
     energy[first + lane] = 0.25f * sum;
 }
 #endif
@@ -463,11 +466,6 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_energy_gro
     __global const float *phi, __global const int *band, __global const int *neighbours,              \
         __global const float *weights, int count, int most, __global const float *state, int slot,    \
         __global float *next
-
-static inline float pull_of(__global const float *phi, __global const int *band, int l, float v, float weight)
-{
-    return weight * (phi[band[max(l, 0)]] - v);
-}
 
 static inline float length_of_step(float largest)
 {
@@ -481,7 +479,7 @@ __kernel void nlm_step(STEP_ARGUMENTS)
     for (int j = begin; j < end; j++) {
         float v = phi[band[j]], sum = 0.0f;
         for (int at = j * most; at < (j + 1) * most; at++)
-            sum += pull_of(phi, band, neighbours[at], v, weights[at]);
+            sum += weights[at] * rise_to(phi, band, neighbours[at], v);
         next[j] = v + length_of_step(state[slot]) * sum;
     }
 }
@@ -489,7 +487,7 @@ __kernel void nlm_step(STEP_ARGUMENTS)
 #ifdef GRAPH_ROWS
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void nlm_step_group(STEP_ARGUMENTS)
 {
-    SUM_ROWS(sum, pull_of(phi, band, neighbours[at], phi[band[j]], weights[at]))
+    SUM_ROWS(sum, weights[at] * rise_to(phi, band, neighbours[at], phi[band[j]]))
     next[first + lane] = phi[band[first + lane]] + length_of_step(state[slot]) * sum;
 }
 #endif
