@@ -634,6 +634,44 @@ static void maps_as_they_come(void **state)
     population_release(&all);
 }
 
+/* The most that the context keeps, as the last step saw it. */
+static int note_spares(void *user, const clvox_step *step)
+{
+    (void)step;
+    *(size_t *)user = ctx->spare_most;
+    return 0;
+}
+
+static void buffers_kept(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    char place[] = "/tmp/atlas-spares-XXXXXX";
+    clvox_store *store = NULL;
+    size_t kept = 0;
+    (void)state;
+    if (ctx->limits.type != CLVOX_DEVICE_CPU)
+        skip();
+    assert_int_equal(ctx->spare_most, 0);
+    population_make_three(&all);
+    population_options_of_bits(&o);
+    assert_non_null(mkdtemp(place));
+    assert_ok(clvox_store_create(place, SIZE_MAX / 2, &store));
+    o.progress = note_spares;
+    o.user = &kept;
+    for (int limited = 0; limited < 2; limited++) {
+        o.store = limited ? store : NULL;
+        population_build(&all, &o, &r);
+        assert_int_equal(kept > 0, !limited);
+        assert_true(!ctx->spares && !ctx->spare_most);
+        clvox_atlas_result_destroy(&r);
+    }
+    clvox_store_destroy(&store);
+    rmdir(place);
+    population_release(&all);
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -644,6 +682,8 @@ int main(void)
     test_case(room_of_a_gpu, "a GPU takes maps in half of what a registration leaves");
     test_case(room_in_common,
               "contexts on one device share its room for maps, also with a store and a subject left out");
+    test_case(buffers_kept,
+              "a CPU's buffers are kept within a run whose memory is not limited, and given back");
     test_case(maps_as_they_come,
               "maps that are given as they come are those of the result; a refusal ends the run");
     test_case(failures_on_several_devices,
