@@ -81,27 +81,6 @@ def worst(record):
                      "ms", "loss"], body)
 
 
-def elsewhere(record, *others):
-    """Losses at other sizes: of the planner's choices, and of what is the best at the first record's size."""
-    best = {(k["kernel"], k["build"], k["row"]): k["candidates"][k["best"]] for k in record["tune"]}
-    sized = "x".join(map(str, record["size"]))
-    body = []
-    for other in sorted((record, *others), key=lambda r: math.prod(r["size"])):
-        own, taken = [], []
-        for kernel in other["tune"]:
-            here = best.get((kernel["kernel"], kernel["build"], kernel["row"]))
-            same = [c for c in kernel["candidates"] if c["runs"] and here and
-                    (c["variant"], c["tile"]) == (here["variant"], here["tile"])]
-            if same:
-                least = kernel["candidates"][kernel["best"]]["seconds"]
-                own.append(kernel["candidates"][kernel["planned"]]["seconds"] / least)
-                taken.append(same[0]["seconds"] / least)
-        body.append(["x".join(map(str, other["size"])), str(len(own)), f"{mean(own):.3f}", f"{max(own):.2f}",
-                     f"{mean(taken):.3f}", f"{max(taken):.2f}"])
-    return markdown([f"volume, {named(record['device'])}", "kernels", "planner's own", "at worst", f"best at {sized}",
-                     "at worst"], body)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", metavar="RECORD.json")

@@ -27,14 +27,28 @@ def begun(log):
             "threads": os.cpu_count(), "load_average": os.getloadavg()}
 
 
+def lines(value, indent=0):
+    """JSON for people and for git: an object of a list is a line, unless it holds such lists itself."""
+    def listed(v):
+        return isinstance(v, list) and any(isinstance(item, dict) for item in v)
+
+    def spread(v):
+        return isinstance(v, dict) and any(listed(item) for item in v.values())
+
+    if not spread(value) and not listed(value):
+        return json.dumps(value, ensure_ascii=False)
+    inner = "\n" + " " * (indent + 1)
+    if isinstance(value, list):
+        return "[" + inner + ("," + inner).join(lines(item, indent + 1) for item in value) + "\n" + " " * indent + "]"
+    return "{" + inner + ("," + inner).join(f"{json.dumps(name)}: {lines(item, indent + 1)}"
+                                           for name, item in value.items()) + "\n" + " " * indent + "}"
+
+
 def keep(path, record):
-    """Writes the record; path None: does nothing. Called as rows come, so that what was measured is not lost. A
-    row is a line."""
+    """Writes the record, a row a line; path None: does nothing. Called as rows come, so that no measurement is lost."""
     if path:
-        rows = ",\n".join("  " + json.dumps(row) for row in record["rows"]) if record.get("rows") else ""
-        whole = json.dumps({**record, "rows": []} if rows else record, indent=1)
         with open(path, "w", encoding="utf-8") as out:
-            out.write((whole.replace('"rows": []', f'"rows": [\n{rows}\n ]') if rows else whole) + "\n")
+            out.write(lines(record) + "\n")
 
 
 def named(device):
@@ -54,3 +68,11 @@ def short(value):
 def markdown(head, body):
     lines = [head, ["---"] * len(head), *body]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines).replace(" --- ", "---")
+
+
+if __name__ == "__main__":
+    # bench/records.py FILE...: rewrites records, those of `clvox bench --json` too, with a row a line.
+    for name in sys.argv[1:]:
+        with open(name, encoding="utf-8") as text:
+            whole = json.load(text)
+        keep(name, whole)

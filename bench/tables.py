@@ -30,8 +30,8 @@ from peers import texts
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = {"apart": apart.text, "commands": commands.text, "forms": forms.text, "losses": losses.text,
-           "elsewhere": losses.elsewhere, "worst": losses.worst,
-           "peers": texts.tasks, "settings": settings.text, "suspicion": suspicion.text, "templates": templates.text, "registrations": texts.registrations}
+           "worst": losses.worst, "peers": texts.tasks, "settings": settings.text, "suspicion": suspicion.text, "templates": templates.text,
+           "registrations": texts.registrations}
 TABLE = re.compile(rf"<!-- table: ((?:clvox bench compare|{'|'.join(SCRIPTS)}) [^\n]*?) -->\n"
                    r".*?<!-- end of table -->", re.S)
 
@@ -65,8 +65,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clvox", help="the program")
     parser.add_argument("files", nargs="*", metavar="FILE.md",
-                        default=[*(os.path.join(BENCH, os.pardir, "doc", *name) for name in
-                                   (("devices.md",), ("notes", "registration-search.md"))),
+                        default=[os.path.join(BENCH, os.pardir, "doc", "devices.md"),
                                  *(os.path.join(BENCH, name) for name in ("README.md", "accuracy.md", "suspicion.md"))])
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 where a table is not so")
     parser.add_argument("--records", nargs="+", help="bench compare: of these, from bench/, instead of those that are named")

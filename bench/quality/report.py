@@ -107,7 +107,7 @@ def twice(row):
 
 
 def markdown(rows, options):
-    """The document: a summary for each set, then every pair."""
+    """The document: a summary for each set."""
     text = ["# Accuracy", "", provenance(options) + ".", "", EXPLAIN, ""]
     names = sorted({part(r) for r in rows})
     for name in names:
@@ -123,12 +123,6 @@ def markdown(rows, options):
         text += table(HEAD, body) + [""]
         text += [f"Two runs of clvox on {r['pair']}: {r['note']}." for r in mine if twice(r)]
         text += [""] if any(twice(r) for r in mine) else []
-    text += ["## Every pair", ""]
-    for name in names:
-        mine = sorted((r for r in rows if part(r) == name and not twice(r)),
-                      key=lambda r: (r["pair"], rank(r["method"])))
-        keys = COLUMNS[1:]
-        text += [f"{name}:", ""] + table(keys, [[r.get(k) for k in keys] for r in mine]) + [""]
     return "\n".join(text).rstrip() + "\n"
 
 

@@ -141,7 +141,7 @@ def provenance(o):
 
 DEFAULTS = """## Behind the defaults
 
-Figures are rms distances on the cases above.
+Figures are rms distances on the shapes above.
 
 - **Level.** In a noisy mesh the surface passes midway through the vertices, in a noisy mask midway through the voxels
   near the boundary; a noise-free mask keeps its voxel volume.
@@ -222,27 +222,6 @@ def markdown(rows, real, o):
                       else [r["surface"], r["note"], "", "", "", "", ""] for r in real])
         out += ["Normals turn: mean angle in degrees between triangles that share an edge; the result's triangles are "
                 "smaller.", real_verdict(real), "", SEARCHES, "", OTHERS, ""]
-    out += ["## Every case", ""]
-    shown = names(best)
-    for figure, digits, title in (("rms", 3, "rms distance"), ("normal", 1, "normal error"),
-                                  ("volume", 2, "volume %")):
-        out += [f"{title}:", ""]
-        body = []
-        for level in LEVELS:
-            for shape in SHAPES:
-                cells = [best.get((level, m), {}).get(shape) for m in shown]
-                if any(cells):
-                    body.append([level, shape, *(f"{c[figure]:.{digits}f}" if c else "" for c in cells)])
-        out += table(["level", "shape", *shown], body)
-    out += ["components, Euler characteristic (truth: "
-            + ", ".join(f"{s} {e}" for s, e in truth_euler.items()) + "):", ""]
-    body = []
-    for level in LEVELS:
-        for shape in SHAPES:
-            cells = [best.get((level, m), {}).get(shape) for m in shown]
-            if any(cells):
-                body.append([level, shape, *(f"{c['components']}, {c['euler']}" if c else "" for c in cells)])
-    out += table(["level", "shape", *shown], body)
     defaults = DEFAULTS
     for shape in SHAPES:
         ours = best.get(("noisy edge 1.0", "clvox"), {}).get(shape)

@@ -71,20 +71,6 @@ def tables(rows):
     return lines
 
 
-def kinds(rows):
-    """FA's error phantom by phantom."""
-    names = [m for m in ("gauss", "nlm", "mppca-dipy", "clvox", "clvox-bregman3", "clvox-mppca") if any(r["method"] == m for r in rows)]
-    lines = ["\n## Phantom by phantom: FA rmse, V1 in degrees\n",
-             "| phantom | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    for case in sorted({r["case"] for r in rows}):
-        cells = []
-        for method in names:
-            mine = chosen([r for r in rows if r["case"] == case], method)
-            cells.append(f"{mine[0]['fa']:.4f}, {mine[0]['v1']:.2f}" if mine else "")
-        lines.append(f"| {case.replace('_', ' ')} | " + " | ".join(cells) + " |")
-    return lines
-
-
 def excess_of(rows, method):
     """By how much, in %, auto's error of FA is above the best one's, and the best multiple: of each phantom."""
     excess = {}
@@ -167,6 +153,6 @@ def write(rows, o):
     text = HEAD.format(date=datetime.date.today(), version=log.get("version", "?"), device=o.device or device,
                        dipy=importlib.metadata.version("dipy"), widths=", ".join(map(str, WIDTHS)))
     first = [r for r in phantoms if r.get("seed", 1) == 1]
-    lines = tables(first) + automatic(phantoms) + real(rows) + kinds(first)
+    lines = tables(first) + automatic(phantoms) + real(rows)
     with open(o.markdown, "w", encoding="utf-8") as file:
         file.write(text + "\n".join(lines) + "\n")

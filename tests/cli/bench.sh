@@ -25,8 +25,8 @@ for whole in "" --whole; do
     json log/f.json "j['rows'][0]['size'] == [$([ -n "$whole" ] && echo 34 || echo 17), 12, 10] and j['rows'][0]['verified']"
 done
 
-begin "the records behind the tables are as the schema has them"
-fits "$here"/../../bench/results/bench-*.json
+begin "records of other devices are as the schema has them"
+fits "$here"/records/*.json
 
 begin "names choose rows, with kernels before them or without; --variants runs each variant and tile"
 exits 0 clvox bench jacobian --variants --size 8 --seconds 0.001 --json log/j.json

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tables of doc/devices.md, bench/README.md and bench/suspicion.md that are made of records say what these hold.
 #   bench_tables.sh PROGRAM TABLES      TABLES: bench/tables.py
-. "$(dirname "$0")/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
 tables=$2
 
 begin "every table is as its records have it"
@@ -10,9 +11,9 @@ exits 0 python3 "$tables" "$program" --check
 silent
 
 begin "a table that is not is found, and renewed"
-records=$(dirname "$tables")/results
-name=$(basename "$(ls "$records"/bench-*.json | head -n 1)")
-{ echo before; echo "<!-- table: clvox bench compare results/$name --markdown devices -->"; echo old
+records=$here/records
+name=$records/gpu.json
+{ echo before; echo "<!-- table: clvox bench compare $name --markdown devices -->"; echo old
   echo "<!-- end of table -->"; echo after; } > page.md
 exits 1 python3 "$tables" "$program" --check page.md; prints 'page.md'
 exits 0 python3 "$tables" "$program" page.md
@@ -22,12 +23,12 @@ prints '^before$'; prints '^| device | driver |'; prints '^after$'
 grep -q '^old$' page.md && complain "the old table is still there"
 
 begin "other records from now on"
-other=$(basename "$(ls "$records"/bench-*.json | tail -n 1)")
-exits 0 python3 "$tables" "$program" page.md --records "results/$other" "results/$name"
-grep -q "^<!-- table: clvox bench compare results/$other results/$name --markdown devices -->$" page.md ||
+other=$records/cpu.json
+exits 0 python3 "$tables" "$program" page.md --records "$other" "$name"
+grep -q "^<!-- table: clvox bench compare $other $name --markdown devices -->$" page.md ||
     complain "the comment names other records"
 exits 0 python3 "$tables" "$program" --check page.md; silent
-exits 0 python3 "$tables" "$program" page.md --records "results/$name"
+exits 0 python3 "$tables" "$program" page.md --records "$name"
 
 begin "losses of choices: the planner's, the equations', by occupancy, at random and the worst"
 python3 - <<'P'
@@ -51,7 +52,7 @@ prints '^| D, P, driver 1, 5x6x7, 2026-01-02 | 1, 3 | \*\*4.000\*\* | 4.00 | 2.0
 prints '^| D, P, driver 1, 5x6x7, 2026-01-02 | 1, 3 | \*\*1.000\*\* | 1.00 | 4.000 |  | 2.000 | 4.000 |$'
 
 begin "a record that is not there"
-sed "s/$name/none.json/" page.md > other.md
+sed "s#$name#none.json#" page.md > other.md
 exits 1 python3 "$tables" "$program" other.md
 one_sentence; says 'none.json'
 finish

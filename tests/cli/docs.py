@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 PROGRAM, SOURCE = sys.argv[1:3]
-PAGES = sorted(p for pattern in ("*.md", "doc/*.md", "doc/notes/*.md", "bench/*.md")
+PAGES = sorted(p for pattern in ("*.md", "doc/*.md", "bench/*.md")
                for p in glob.glob(os.path.join(SOURCE, pattern)))
 described = {}
 
