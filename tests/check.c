@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
+#include <fnmatch.h>
+
 /* A case with its fixture. Cases of a fixture name the one that sets it up. */
 typedef struct test {
     CMUnitTestFunction before, function;
     CMFixtureFunction set_up, tear_down;
     int first; /* of the fixture; -1: there is none */
+    int unit;  /* what stays together when the order is drawn */
     bool ready, generated, left_out;
     void *before_data, *data;
 } test;
@@ -132,8 +135,75 @@ static void leave_out_middles(void)
     }
 }
 
+static void swap_cases(int a, int b)
+{
+    const struct CMUnitTest c = cases[a];
+    const test t = tests[a];
+    cases[a] = cases[b], tests[a] = tests[b];
+    cases[b] = c, tests[b] = t;
+}
+
+/* Numerical Recipes' generator: the order of a seed is the same everywhere. */
+static int drawn(uint32_t *seed, int below)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (int)(*seed >> 8) % below;
+}
+
+/* Keeps the cases whose name matches, and draws their order. Cases of a fixture stay together; the first of them sets
+ * it up, the last tears it down. */
+static void choose_cases(const char *only, const char *shuffle)
+{
+    uint32_t seed = shuffle ? (uint32_t)strtoul(shuffle, NULL, 10) : 0;
+    int kept = 0, *unit = must(calloc((size_t)count + 1, sizeof *unit));
+    CMFixtureFunction *set = must(calloc((size_t)count + 1, sizeof *set)), *tear = must(calloc((size_t)count + 1, sizeof *tear));
+    for (int i = 0; i < count; i++) {
+        const int of = tests[i].first < 0 ? i : tests[i].first;
+        if (tests[i].set_up)
+            set[of] = tests[i].set_up;
+        if (tests[i].tear_down)
+            tear[of] = tests[i].tear_down;
+        tests[i].set_up = tests[i].tear_down = NULL;
+        tests[i].unit = of;
+    }
+    for (int i = 0; i < count; i++)
+        if (!only || !fnmatch(only, cases[i].name, 0))
+            swap_cases(kept++, i);
+    count = kept;
+    /* A random place for each unit, then one for each case within it. */
+    for (int i = 0; shuffle && i < count; i++)
+        unit[tests[i].unit] = 0;
+    for (int i = 0; shuffle && i < count; i++)
+        if (!unit[tests[i].unit])
+            unit[tests[i].unit] = 1 + drawn(&seed, 1 << 20);
+    for (int i = count - 1; shuffle && i > 0; i--)
+        swap_cases(i, drawn(&seed, i + 1));
+    for (int i = 1; shuffle && i < count; i++)
+        for (int k = i; k > 0; k--) {
+            const int a = tests[k - 1].unit, b = tests[k].unit;
+            if (unit[a] < unit[b] || (unit[a] == unit[b] && a <= b))
+                break;
+            swap_cases(k - 1, k);
+        }
+    for (int i = 0; i < count; i++) {
+        const int of = tests[i].unit;
+        if (i == 0 || tests[i - 1].unit != of)
+            tests[i].set_up = set[of], first = i;
+        if (i == count - 1 || tests[i + 1].unit != of)
+            tests[i].tear_down = tear[of];
+        tests[i].first = tests[i].first < 0 ? -1 : first;
+    }
+    free(unit);
+    free(set);
+    free(tear);
+}
+
 int test_run(const char *group, CMFixtureFunction group_tear_down)
 {
+    const char *only = getenv("CLVOX_TEST_ONLY"), *shuffle = getenv("CLVOX_TEST_SHUFFLE");
+    const int named = count;
+    if (only || shuffle)
+        choose_cases(only, shuffle);
     if (getenv("CLVOX_TEST_FEW"))
         leave_out_middles();
     for (int i = 0; i < count; i++) {
@@ -142,7 +212,7 @@ int test_run(const char *group, CMFixtureFunction group_tear_down)
         cases[i].teardown_func = tear_down;
     }
     int failed = _cmocka_run_group_tests(group, cases, (size_t)count, NULL, group_tear_down);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < named; i++) {
         free((void *)(uintptr_t)cases[i].name);
         free(tests[i].before_data);
         free(tests[i].data);

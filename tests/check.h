@@ -2,7 +2,8 @@
 /* Tests by cmocka: main names the cases, each a function of its own, and runs them as one group.
  *   static void adds_up(void **state) { (void)state; assert_int_equal(1 + 1, 2); }
  *   int main(void) { test_case(adds_up, "one and one are two"); return test_run("sums", NULL); }
- * Cases run in the order in which they were named. What they share stands in the file's own statics. */
+ * Cases run in the order in which they were named. What they share is made by a fixture (test_set_up).
+ * CLVOX_TEST_ONLY=PATTERN runs those whose name matches ('*' and '?'), CLVOX_TEST_SHUFFLE=SEED draws their order. */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -238,8 +238,8 @@ double harness_error(const float *got, const double *want, size_t count, double 
     double worst = 0;
     for (size_t i = 0; i < count; i++) {
         double error;
-        if (isnan(want[i]) || isnan(got[i]))
-            error = isnan(want[i]) && isnan(got[i]) ? 0 : 1e30;
+        if (!isfinite(want[i]) || !isfinite(got[i]))
+            error = (isnan(want[i]) && isnan(got[i])) || (double)got[i] == want[i] ? 0 : 1e30;
         else
             error = fabs(got[i] - want[i]) / (absolute + relative * fabs(want[i]));
         if (error > worst)
