@@ -13,10 +13,15 @@ extern "C" {
 
 /* A sampling grid: voxel (i, j, k) sits at to_ras * (i, j, k, 1) in RAS+
  * millimetres. The matrix may be oblique, left-handed or sheared, but never
- * singular; its last row is 0 0 0 1. */
+ * singular; its last row is 0 0 0 1.
+ *
+ * Codes say in words of NIfTI which space that is: 1 the scanner's, 2 another image's, 3 Talairach's, 4 MNI's.
+ * Reading sets them, a copied grid keeps them, and clvox_volume_write writes them: -1 for a form that the file
+ * lacks, both 0 for a grid of no NIfTI file, which is written as the scanner's. */
 typedef struct clvox_grid {
     int size[3];
     double to_ras[4][4];
+    int sform_code, qform_code;
 } clvox_grid;
 
 /* What the values of a volume mean. */
@@ -171,6 +176,11 @@ CLVOX_API int clvox_grid_read(const char *path, clvox_grid *out);
  * where they agree, where one is missing, and for other files. *unplaced (may be NULL) becomes 1 where it has
  * neither, so that its orientation is assumed, else 0. */
 CLVOX_API double clvox_volume_forms_gap(const char *path, int *unplaced);
+
+/* 1 where the edges of a voxel that a NIfTI or Analyze file gives as pixdim contradict its sform, or are 0 or no
+ * numbers; pixdim and spacing are then these edges and those of the grid, in mm. 0 where they agree, and for other
+ * files. */
+CLVOX_API int clvox_volume_pixdim(const char *path, double pixdim[3], double spacing[3]);
 
 /* As clvox_volume_read, but keeps labels above 2^24, which float32 cannot hold exactly: data then holds
  * indices into names. clvox_apply, clvox_volume_write, comparisons of labels and surfaces of labels respect

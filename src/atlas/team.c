@@ -54,7 +54,7 @@ static int share_bytes(const clv_atlas_run *a, void *bytes, size_t size)
 
 /* Of an image, as integers. */
 typedef struct contents {
-    int64_t there, owner, hash[3], size[3];
+    int64_t there, owner, hash[3], size[3], codes[2];
     double to_ras[4][4];
 } contents;
 
@@ -73,6 +73,8 @@ static int take_contents(clv_atlas_run *a, const contents *c)
         for (int k = 0; k < 3; k++)
             s->grid.size[k] = (int)c[i].size[k];
         clv_matrix_copy(CLV_MATRIX(c[i].to_ras), s->grid.to_ras);
+        s->grid.sform_code = (int)c[i].codes[0];
+        s->grid.qform_code = (int)c[i].codes[1];
     }
     return CLVOX_OK;
 }
@@ -97,7 +99,8 @@ int clv_atlas_share_contents(clv_atlas_run *a)
             continue;
         c[i] = (contents){.there = 1,
                           .owner = a->o->team->rank,
-                          .hash = {(int64_t)s->hash, (int64_t)s->further_hash, (int64_t)s->second}};
+                          .hash = {(int64_t)s->hash, (int64_t)s->further_hash, (int64_t)s->second},
+                          .codes = {s->grid.sform_code, s->grid.qform_code}};
         for (int k = 0; k < 3; k++)
             c[i].size[k] = s->grid.size[k];
         clv_matrix_copy(CLV_MATRIX(s->grid.to_ras), c[i].to_ras);

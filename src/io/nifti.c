@@ -121,12 +121,13 @@ static int element_type(const char *path, int code, clvox_type *out, int *colour
     case DT_COMPLEX64:
     case DT_COMPLEX128:
     case DT_COMPLEX256: what = "complex numbers"; break;
-    case DT_FLOAT128: what = "128-bit floating point numbers"; break;
+    case DT_FLOAT128: what = "numbers of 128 bits (float128)"; break;
     default: return clvox_fail(CLVOX_ERROR_FORMAT, "%s: its data type %d is unknown", path, code);
     }
     return clvox_fail(CLVOX_ERROR_FORMAT,
-                      "%s: holds %s, which clvox does not read; convert it to one real number a voxel", path,
-                      what);
+                      "%s: holds %s, which clvox does not read; convert it to float64, one real number a "
+                      "voxel, for instance with nib-convert --out-dtype float64",
+                      path, what);
 }
 
 /* Colours stand together in the file and are frames in memory. */
@@ -136,8 +137,9 @@ static int dimensions(const char *path, const int64_t dim[8], int colours, clv_v
     int count = 0, status;
     if (dim[0] < 1 || dim[0] > 7)
         return clv_header_damaged(path, "%lld dimensions, 1 to 7 are possible", (long long)dim[0]);
+    /* Writers that mean one frame leave 0 there. */
     for (int i = 0; i < 7; i++)
-        size[count++] = i < dim[0] ? dim[i + 1] : 1;
+        size[count++] = i < dim[0] && (i < 3 || dim[i + 1] != 0) ? dim[i + 1] : 1;
     if (colours)
         size[count++] = colours;
     status = clv_header_sizes(path, size, count, out);
@@ -208,14 +210,16 @@ static double frame_seconds(int units, double step)
 
 /* sform when its code is positive, else qform, else pixdim. An sform of
  * zeros says nothing and gives way to a qform. */
-static int choose_matrix(const char *path, const nifti_image *image, bool qform_finite, double out[4][4])
+static int choose_matrix(const char *path, const nifti_image *image, bool qform_finite, bool *by_sform,
+                         double out[4][4])
 {
     bool zeros = true;
     const double(*sform)[4] = image->sto_xyz.m;
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             zeros = zeros && sform[i][j] == 0;
-    if (image->sform_code > 0 && !(zeros && image->qform_code > 0)) {
+    *by_sform = image->sform_code > 0 && !(zeros && image->qform_code > 0);
+    if (*by_sform) {
         if (!clv_matrix_regular(sform))
             return clvox_fail(
                 CLVOX_ERROR_FORMAT,
@@ -266,6 +270,28 @@ static double forms_gap(const nifti_image *image, bool qform_finite, const int s
     return widest * unit_in_mm(image->xyz_units);
 }
 
+/* The codes of the forms that the grid's matrix is. A qform that lies elsewhere than the sform is not kept: the one
+ * that is written in its stead is the sform's place, and has its code. */
+static void take_codes(const nifti_image *image, bool sform_taken, double gap, clvox_grid *grid)
+{
+    const int sform = sform_taken ? image->sform_code : -1, qform = image->qform_code;
+    grid->sform_code = sform;
+    grid->qform_code = qform <= 0 ? -1 : sform_taken && gap > CLV_FORMS_APART ? sform : qform;
+}
+
+/* Compares the edges of voxels that pixdim says, which is as it is in the file, with those of the grid. */
+static void check_pixdim(const double pixdim[3], int dims, double mm, clv_volume_header *out)
+{
+    double edge[3];
+    clvox_grid_spacing(&out->grid, edge);
+    for (int i = 0; i < 3 && i < dims; i++) {
+        out->pixdim[i] = pixdim[i] * mm;
+        const double off = fabs(fabs(out->pixdim[i]) - edge[i]);
+        out->odd_pixdim |= !isfinite(pixdim[i]) || pixdim[i] == 0 || off > 0.01 * edge[i] ||
+                           off * (out->grid.size[i] - 1) > CLV_FORMS_APART;
+    }
+}
+
 /* A voxel has an extent: what is missing or absurd is 1, as in nifticlib. */
 static double edge(double pixdim)
 {
@@ -308,17 +334,18 @@ static int data_offset(const char *path, double offset, size_t header, bool sepa
     return CLVOX_OK;
 }
 
-/* What both versions have in common, from the structure of nifticlib. */
-static int take(const char *path, const nifti_image *image, const int64_t dim[8], bool qform_finite,
-                clv_volume_header *out)
+/* What both versions have in common, from the structure of nifticlib, and from the header what that one changes. */
+static int take(const char *path, const nifti_image *image, const int64_t dim[8], const double pixdim[3],
+                bool qform_finite, clv_volume_header *out)
 {
     /* FSL's coefficients have FLIRT's matrix and sizes where others have their place in space. */
     out->field = field_of(image, dim, out->frames);
     bool coefficients = out->field > CLV_FIELD_FSL;
     int status = CLVOX_OK;
     clv_matrix_identity(out->grid.to_ras);
+    bool by_sform = false;
     if (!coefficients)
-        status = choose_matrix(path, image, qform_finite, out->grid.to_ras);
+        status = choose_matrix(path, image, qform_finite, &by_sform, out->grid.to_ras);
     if (status < 0)
         return status;
     for (int i = 0; i < 3 && coefficients; i++) {
@@ -337,8 +364,11 @@ static int take(const char *path, const nifti_image *image, const int64_t dim[8]
             "wb_command -cifti-separate",
             path);
     out->unplaced = !coefficients && !out->field && image->sform_code <= 0 && image->qform_code <= 0;
-    if (!coefficients)
+    if (!coefficients) {
         out->forms_gap = forms_gap(image, qform_finite, out->grid.size);
+        take_codes(image, by_sform, out->forms_gap, &out->grid);
+        check_pixdim(pixdim, (int)dim[0], unit_in_mm(image->xyz_units), out);
+    }
     out->flow = flow_of(image->descrip);
     out->slope = image->scl_slope;
     out->inter = image->scl_inter;
@@ -404,6 +434,7 @@ static int parse1(const char *path, const uint8_t *bytes, clv_volume_header *out
     int64_t dim[8];
     for (int i = 0; i < 8; i++)
         dim[i] = header.dim[i];
+    const double pixdim[3] = {(double)header.pixdim[1], (double)header.pixdim[2], (double)header.pixdim[3]};
     CLV_TRY(element_type(path, header.datatype, &out->type, &colours));
     CLV_TRY(dimensions(path, dim, colours, out));
     CLV_TRY(data_offset(path, (double)header.vox_offset, 348, separate, out));
@@ -421,7 +452,7 @@ static int parse1(const char *path, const uint8_t *bytes, clv_volume_header *out
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
         goto end;
     }
-    status = take(path, image, dim, QFORM_FINITE(header), out);
+    status = take(path, image, dim, pixdim, QFORM_FINITE(header), out);
 end:
     nifti_image_free(image);
     return status;
@@ -445,6 +476,7 @@ static int parse2(const char *path, const uint8_t *bytes, clv_volume_header *out
     CLV_TRY(element_type(path, header.datatype, &out->type, &colours));
     int64_t dim[8];
     memcpy(dim, header.dim, sizeof dim);
+    const double pixdim[3] = {header.pixdim[1], header.pixdim[2], header.pixdim[3]};
     CLV_TRY(dimensions(path, dim, colours, out));
     CLV_TRY(data_offset(path, (double)header.vox_offset, 540, separate, out));
     CLV_TRY(check_pair(path, separate, out));
@@ -454,7 +486,7 @@ static int parse2(const char *path, const uint8_t *bytes, clv_volume_header *out
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
         goto end;
     }
-    status = take(path, image, dim, QFORM_FINITE(header), out);
+    status = take(path, image, dim, pixdim, QFORM_FINITE(header), out);
 end:
     nifti_image_free(image);
     return status;
@@ -503,6 +535,23 @@ static bool orthogonal(const double m[4][4], const double spacing[3])
             return false;
     }
     return true;
+}
+
+/* The codes that the grid's image had. A matrix that neither a qform nor pixdim alone can say is an sform. */
+static void put_codes(const clvox_grid *grid, const double spacing[3], nifti_image *image)
+{
+    const int sform = grid->sform_code, qform = grid->qform_code;
+    bool by_pixdim = sform < 0 && qform < 0;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++)
+            by_pixdim = by_pixdim && grid->to_ras[i][j] == (i == j ? spacing[i] : 0);
+    if (by_pixdim)
+        return;
+    const bool known = sform > 0 || qform > 0;
+    if (orthogonal(grid->to_ras, spacing))
+        image->qform_code = !known ? NIFTI_XFORM_SCANNER_ANAT : qform > 0 ? qform : 0;
+    if (sform > 0 || !known || image->qform_code == 0)
+        image->sform_code = sform > 0 ? sform : known ? qform : NIFTI_XFORM_SCANNER_ANAT;
 }
 
 /* How the frames of a kind are laid out in the file, and what it calls them. */
@@ -577,10 +626,9 @@ static int make(const char *path, const clvox_volume *v, int intent, clv_volume_
     else
         strcpy(image.descrip, "clvox " CLVOX_VERSION);
     image.iname_offset = large ? NIFTI2_BYTES : NIFTI1_BYTES;
-    image.sform_code = NIFTI_XFORM_SCANNER_ANAT;
     memcpy(image.sto_xyz.m, v->grid.to_ras, sizeof image.sto_xyz.m);
-    if (orthogonal(v->grid.to_ras, spacing)) {
-        image.qform_code = NIFTI_XFORM_SCANNER_ANAT;
+    put_codes(&v->grid, spacing, &image);
+    if (image.qform_code > 0) {
         nifti_dmat44_to_quatern(image.sto_xyz, &image.quatern_b, &image.quatern_c, &image.quatern_d,
                                 &image.qoffset_x, &image.qoffset_y, &image.qoffset_z, NULL, NULL, NULL,
                                 &image.qfac);

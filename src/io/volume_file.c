@@ -28,6 +28,8 @@ static const clv_volume_format *const formats[] = {
     &clv_mif_format,
 };
 enum { FORMATS = sizeof formats / sizeof *formats, LOOK = 4096 };
+/* Kernels count the values of three components in 32 bits. */
+enum { MOST_VOXELS = INT_MAX / 3 };
 #define WRITTEN ".nii, .nii.gz, .mgz or .mgh"
 
 bool clv_ends_in(const char *path, const char *end)
@@ -95,6 +97,12 @@ int clv_header_sizes(const char *path, const int64_t *size, int count, clv_volum
     out->frames = (int)frames;
     for (int i = 0; i < 3; i++)
         out->grid.size[i] = i < count ? (int)size[i] : 1;
+    const int *n = out->grid.size;
+    if ((int64_t)n[0] * n[1] > MOST_VOXELS / n[2])
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: has %d x %d x %d voxels, and clvox takes up to %d (2^31 / 3); crop or resample it, "
+                          "or get a fresh copy if its header is damaged",
+                          path, n[0], n[1], n[2], MOST_VOXELS);
     return CLVOX_OK;
 }
 
@@ -325,6 +333,18 @@ static int open_values(const char *path, opened *o, clv_volume_header *h, size_t
     CLV_TRY(clv_source_check(o->data, h->offset, *total));
 end:
     return status;
+}
+
+int clvox_volume_pixdim(const char *path, double pixdim[3], double spacing[3])
+{
+    opened o;
+    clv_volume_header header;
+    const bool odd = open_header(path, &o, &header) >= 0 && header.odd_pixdim;
+    memcpy(pixdim, header.pixdim, sizeof header.pixdim);
+    if (odd)
+        clvox_grid_spacing(&header.grid, spacing);
+    close_file(&o, &header);
+    return odd;
 }
 
 double clv_volume_forms_gap(const char *path, bool *unplaced)

@@ -42,6 +42,9 @@ typedef struct clv_axis {
 
 enum { CLV_MAX_AXES = 8 };
 
+/* mm: places of a voxel that are farther apart are said to be different. */
+#define CLV_FORMS_APART 0.1
+
 typedef struct clv_volume_header {
     clvox_grid grid;
     int frames;
@@ -56,6 +59,8 @@ typedef struct clv_volume_header {
     clvox_flow flow;     /* of a momentum */
     bool unplaced;       /* neither sform nor qform: where the axes lead is assumed */
     double forms_gap;    /* mm: how far apart sform and qform place a voxel, at most; 0 where one is missing */
+    double pixdim[3];    /* mm: the edges of a voxel that NIfTI's pixdim says, as they are in the file */
+    bool odd_pixdim;     /* they contradict the grid, are 0 or no numbers */
     char *data;          /* the file of the values, owned; NULL: that of the header */
     uint64_t start;      /* bytes of that file to pass over; what follows may be compressed */
     clv_packing packing; /* of what follows */
@@ -95,7 +100,7 @@ extern const clv_volume_format clv_nifti_format, clv_mgh_format, clv_nrrd_format
 /* ---- for parsers -------------------------------------------------------- */
 
 /* Checks sizes, x, y, z and those whose product is the frames, and sets grid.size and frames: from these on
- * no product overflows. Their number comes from 1 on, type is set. */
+ * no product overflows. Refuses more voxels than kernels count, so that nothing is unpacked for them. Their number comes from 1 on, type is set. */
 int clv_header_sizes(const char *path, const int64_t *size, int count, clv_volume_header *out);
 
 /* "its header is damaged: " and what, as clvox_fail does it. */

@@ -311,6 +311,43 @@ static struct {
     float data[8];
 } shared;
 
+static void frames_of_0_are_one(void **state)
+{
+    (void)state;
+    const float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    for (int version = 1; version < 3; version++)
+        for (int zero = 4; zero < 8; zero++) {
+            files_nifti h = files_header(version, 2, 2, 2);
+            h.dim[0] = 7;
+            for (int i = 4; i < 8; i++)
+                h.dim[i] = i < zero;
+            assert_true(!files_nifti_write(files_in("z.nii"), &h, data, sizeof data));
+            clvox_volume *v = reads(files_in("z.nii"));
+            assert_true(v && v->frames == 1 && v->grid.size[2] == 2 && v->data[7] == 8);
+            clvox_volume_destroy(&v);
+            h.dim[zero] = -1;
+            refuses_header(&h, "damaged");
+        }
+}
+
+/* The last number of voxels that is taken fails for want of bytes, the next one for itself. */
+static void more_voxels_than_are_counted_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t size[3];
+        const char *says;
+    } of[] = {{{32768, 21845, 1}, "cut short"},      {{715827882, 1, 1}, "cut short"}, {{715827883, 1, 1}, "2^31 / 3"},
+              {{30000, 30000, 1}, "2^31 / 3"},       {{895, 895, 895}, "2^31 / 3"},    {{894, 894, 894}, "cut short"},
+              {{1, 2147483647, 65536}, "2^31 / 3"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        files_nifti h = files_header(2, 1, 1, 1);
+        for (int k = 0; k < 3; k++)
+            h.dim[k + 1] = of[i].size[k];
+        refuses_header(&h, of[i].says);
+    }
+}
+
 static void impossible_dimensions_are_refused(void **state)
 {
     (void)state;
@@ -324,7 +361,7 @@ static void impossible_dimensions_are_refused(void **state)
     }
     for (int version = 1; version < 3; version++) {
         files_nifti h = files_header(version, 32767, 32767, 32767);
-        refuses_header(&h, "cut short");
+        refuses_header(&h, "2^31 / 3");
         h.dim[0] = 7;
         for (int i = 4; i < 8; i++)
             h.dim[i] = 32767;
@@ -399,6 +436,8 @@ static void time_steps_are_seconds(void **state)
 static void shapes(void)
 {
     test_case(one_to_seven_dimensions, "one to seven dimensions");
+    test_case(frames_of_0_are_one, "dimensions of 0 behind the third are 1");
+    test_case(more_voxels_than_are_counted_are_refused, "more voxels than 2^31 / 3 are refused");
     test_case(impossible_dimensions_are_refused, "impossible dimensions are refused");
     test_case(where_the_data_start, "where the data start");
     test_case(time_steps_are_seconds, "time steps are seconds");
@@ -462,10 +501,13 @@ static void types_without_one_real_number_a_voxel(void **state)
 {
     (void)state;
     static const int bad[] = {1, 32, 1536, 1792, 2048, 0, 7, 99, -1};
+    files_nifti wide = files_header(1, 1, 1, 1);
+    wide.type = 1536;
+    refuses_header(&wide, "float128");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         files_nifti h = files_header(1, 1, 1, 1);
         h.type = bad[i];
-        refuses_header(&h, i < 5 ? "convert it" : "unknown");
+        refuses_header(&h, i < 5 ? "convert it to float64" : "unknown");
     }
 }
 

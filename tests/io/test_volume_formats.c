@@ -64,7 +64,7 @@ static void mgh_that_is_damaged_is_refused(void **state)
         int at;
         uint32_t word;
         const char *says;
-    } harm[] = {{4, 0, "dimension 1"},          {8, 0x80000000u, "dimension 2"}, {12, 0x7fffffff, "promises"},
+    } harm[] = {{4, 0, "dimension 1"},          {8, 0x80000000u, "dimension 2"}, {12, 0x7fffffff, "2^31 / 3"},
                 {16, 0x7fffffff, "promises"},   {20, 9, "data type 9"},          {0, 0x00000401, "mri_warp_convert"},
                 {0, 0x01000000, "not a FreeSurfer"}};
     uint8_t b[290];
@@ -230,8 +230,8 @@ static void nrrd_in_every_encoding(void **state)
         {SHORTS("ascii") "\n1 2 3 -99999999999999999999999 5 6", "in the range"},
         {"NRRD0004\ntype: ushort\nencoding: ascii\ndimension: 3\nsizes: 3 1 1\n\n1 2 -3 0", "in the range"},
         {"NRRD0004\ntype: float\nencoding: ascii\ndimension: 3\nsizes: 3 1 1\n\n1 2 3f 0", "'3f', which is not a number"},
-        {"NRRD0004\ntype: uchar\nencoding: ascii\ndimension: 3\nsizes: 2000000 2000000 2\n\n1 2 3", "characters can say"},
-        {"NRRD0004\ntype: uchar\nencoding: hex\ndimension: 3\nsizes: 2000000 2000000 2\n\n00", "characters can say"},
+        {"NRRD0004\ntype: uchar\nencoding: ascii\ndimension: 3\nsizes: 2000 2000 100\n\n1 2 3", "characters can say"},
+        {"NRRD0004\ntype: uchar\nencoding: hex\ndimension: 3\nsizes: 2000 2000 100\n\n00", "characters can say"},
         {SHORTS("hex") "endian: big\n\n0102030405060708090a0b", "12 bytes and 11 are there"},
         {SHORTS("hex") "endian: big\n\n0102030405060708090a0b0", "12 bytes and 11"},
         {SHORTS("hex") "endian: big\n\n010203040506070809x00b0c", "'x00b0c', which is not of hexadecimal"},
@@ -255,7 +255,7 @@ static void nrrd_in_bzip2(void **state)
     static const char head[] = "NRRD0004\ntype: uchar\nencoding: bzip2\ndimension: 3\nsizes: 3 2 1\n\n",
                       twice[] = "NRRD0004\ntype: uchar\nencoding: bz2\ndimension: 3\nsizes: 5 2 1\nbyte skip: 2\n\n",
                       longer[] = "NRRD0004\ntype: uchar\nencoding: bz2\ndimension: 3\nsizes: 7 1 1\n\n",
-                      absurd[] = "NRRD0004\ntype: uchar\nencoding: bz2\ndimension: 3\nsizes: 2000000 2000000 2\n\n";
+                      absurd[] = "NRRD0004\ntype: uchar\nencoding: bz2\ndimension: 3\nsizes: 2000 2000 100\n\n";
     clvox_volume *v;
     if (clvox_volume_read(bzip2_file(head, sizeof packed, ""), &v) < 0 && strstr(clvox_message(), "built without")) {
         test_skip("clvox is built without libbz2");
@@ -307,7 +307,7 @@ static void nrrd_that_is_damaged_is_refused(void **state)
         {NRRD "dimension: 3\nsizes: 3 2.5 1\n\n", "dimension 2"},
         {NRRD "dimension: 3\nsizes: 1e300 nan 1\n\n", "dimension 1"},
         {NRRD "dimension: 3\nsizes: 2000000000 2000000000 2000000000\n\n", "any memory"},
-        {NRRD "dimension: 3\nsizes: 2000000 2000000 2\n\n", "cut short"},
+        {NRRD "dimension: 3\nsizes: 2000 2000 100\n\n", "cut short"},
         {NRRD "dimension: 3\nsizes: 3 2 2\n\n", "cut short"},
         {NRRD3 "space directions: (1,0,0) (0,1,0)\n\n", "fewer"},
         {NRRD3 "space directions: (1,0,0 (0,1,0) (0,0,1\n\n", "direction"},
@@ -392,6 +392,23 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* Of zeros that a small file could unpack to. */
+static void more_voxels_than_are_counted_are_refused_by_every_format(void **state)
+{
+    (void)state;
+    uint8_t b[290];
+    size_t size = mgh(b);
+    big(b + 4, 30000);
+    big(b + 8, 30000);
+    assert_true(!files_write_gzip(files_in("l.mgz"), b, size));
+    refuses(files_in("l.mgz"), CLVOX_ERROR_FORMAT, "2^31 / 3");
+    refuses(text_file("l.nrrd", "NRRD0004\ntype: uchar\nencoding: gzip\ndimension: 3\nsizes: 30000 30000 1\n\n", 0),
+            CLVOX_ERROR_FORMAT, "2^31 / 3");
+    refuses(text_file("l.mif", "mrtrix image\ndim: 30000,30000,1\nvox: 1,1,1\nlayout: +0,+1,+2\ndatatype: UInt8\n"
+                               "file: . 200\nEND\n", 0),
+            CLVOX_ERROR_FORMAT, "2^31 / 3");
+}
+
 int main(void)
 {
     test_case(mgh_without_a_place_is_coronal, "MGH: without a place of its own it is coronal");
@@ -401,6 +418,8 @@ int main(void)
     test_case(nrrd_in_every_encoding, "NRRD: text and hexadecimal digits, of every type; what is no number is refused");
     test_case(nrrd_in_bzip2, "NRRD: bzip2, cut at every byte, in two streams, damaged");
     test_case(nrrd_that_is_damaged_is_refused, "NRRD: what is damaged is refused with its reason");
+    test_case(more_voxels_than_are_counted_are_refused_by_every_format,
+              "more voxels than 2^31 / 3 are refused by every format before they are unpacked");
     test_case(mif_without_a_transform_is_centred, "MIF: strides, and the place without a transform");
     test_case(mif_that_is_damaged_is_refused, "MIF: what is damaged is refused with its reason");
     return test_run("volume formats", tear_down);

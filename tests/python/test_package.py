@@ -147,7 +147,12 @@ def volumes():
         import nibabel  # pylint: disable=import-outside-toplevel
         integers = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
         image = nibabel.Nifti1Image(integers, AFFINE)
-        assert np.array_equal(clvox.filter.median(image, 0).to_nibabel().get_fdata(), integers)
+        place = np.diag([2, 3, 4, 1.])
+        image.set_sform(place, 4)
+        image.set_qform(place, 2)
+        median = clvox.filter.median(image, 0).to_nibabel()
+        assert np.array_equal(median.get_fdata(), integers)
+        assert median.header["sform_code"] == 4 and median.header["qform_code"] == 2
 
 
 @case("what has no progress of its own tells it to the context, and stops where that raises")

@@ -160,6 +160,7 @@ static int take_grid(const char *path, const clv_itk *itk, clvox_grid *grid)
     const double *f = itk->fixed;
     double values = 1;
     bool good = itk->fixeds == 18;
+    *grid = (clvox_grid){.size = {0}};
     for (int i = 0; i < 3 && good; i++) {
         good = f[i] >= 1 && f[i] <= INT_MAX && f[i] == floor(f[i]);
         grid->size[i] = good ? (int)f[i] : 0;

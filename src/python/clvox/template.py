@@ -120,7 +120,7 @@ def _copy(pointer):
     shape = tuple(v.grid.size) + ((v.frames,) if v.frames != 1 else ())
     data = np.ctypeslib.as_array(v.data, (int(np.prod(shape)),)).reshape(shape, order="F").copy(order="F")
     kind = "label" if v.kind == _abi.CLVOX_KIND_LABEL else "scalar"
-    return Volume(data, np.array(v.grid.to_ras), kind)
+    return Volume(data, np.array(v.grid.to_ras), kind)._codes(v.grid.sform_code, v.grid.qform_code)
 
 
 @with_options("atlas")

@@ -75,8 +75,14 @@ class Volume:
     @affine.setter
     def affine(self, matrix: npt.ArrayLike) -> None:
         self._affine = np.array(matrix, dtype=np.float64)
+        self._codes(0, 0)
         if self._affine.shape != (4, 4):
             raise Error("the affine of a volume is a 4 x 4 matrix")
+
+    def _codes(self, sform, qform):
+        """Names the space as NIfTI does; 0 and 0: nothing is known."""
+        self._header.grid.sform_code, self._header.grid.qform_code = sform, qform
+        return self
 
     @property
     def kind(self) -> str:
@@ -122,7 +128,14 @@ class Volume:
     def to_nibabel(self) -> Any:
         """A nibabel.Nifti1Image of the same values; needs nibabel."""
         import nibabel  # pylint: disable=import-outside-toplevel
-        return nibabel.Nifti1Image(self._data, self._affine)
+        image, grid = nibabel.Nifti1Image(self._data, self._affine), self._header.grid
+        if grid.sform_code > 0 or grid.qform_code > 0:
+            image.set_sform(self._affine, max(grid.sform_code, 0))
+            try:
+                image.set_qform(self._affine, max(grid.qform_code, 0), strip_shears=False)
+            except nibabel.spatialimages.HeaderDataError:  # sheared: no qform says it
+                image.set_qform(None)
+        return image
 
 
 class SpatialImage(Protocol):
@@ -148,6 +161,17 @@ def read(path: Union[str, bytes, os.PathLike[str]]) -> Volume:
     return made(lib.clvox_volume_read, os.fsencode(path))
 
 
+def _codes_of(image):
+    """The codes of a nibabel image, where it is NIfTI; a qform that lies elsewhere takes the sform's, as in files."""
+    try:
+        sform, qform = (int(image.header[key]) for key in ("sform_code", "qform_code"))
+        if sform > 0 and qform > 0 and not np.allclose(image.get_qform(), image.affine, atol=1e-3):
+            qform = sform
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        return 0, 0
+    return (sform, qform) if sform <= 0 and qform <= 0 else (sform or -1, qform or -1)
+
+
 def volume(image: ImageLike) -> Volume:
     """A Volume of what may stand for one: a Volume, the name of a file, a nibabel image, or a pair (array, affine)."""
     if isinstance(image, Volume):
@@ -158,7 +182,7 @@ def volume(image: ImageLike) -> Volume:
         if len(image) == 2:
             return Volume(*image)
     elif hasattr(image, "dataobj") and hasattr(image, "affine"):
-        return Volume(np.asanyarray(image.dataobj), image.affine)
+        return Volume(np.asanyarray(image.dataobj), image.affine)._codes(*_codes_of(image))
     raise Error(f"{type(image).__name__}: a volume is a clvox.Volume, a file name, a nibabel image or (array, affine)")
 
 
