@@ -94,7 +94,8 @@ CLVOX_API int clvox_register_series_plan(const clvox_volume *series, const clvox
  * gradients: NULL, or one for each frame of a DWI; then frames of the lowest shell are registered to each
  * other, the weighted ones to their mean by MI, each again to the mean of its shell by NCC, and that mean to
  * the one without weighting by MI. Eddy currents beyond what `linear` allows and susceptibility are not
- * corrected. NaN counts as a frame's darkest value. options NULL: the defaults. Errors: CLVOX_ERROR_ARGUMENT,
+ * corrected. Voxels at the border of a frame, of its NaN, or of outer layers of one value that cut off the head do not
+ * count, as far as smoothing brings in what lies beyond. options NULL: the defaults. Errors: CLVOX_ERROR_ARGUMENT,
  * _DATA (the reference or all frames are empty), _MEMORY, _STOPPED. On success the result is the caller's, to
  * be released with clvox_series_result_destroy; on failure it holds nothing. */
 CLVOX_API int clvox_register_series(clvox_context *context, const clvox_volume *series,

@@ -9,6 +9,7 @@
 #include "base/matrix.h"
 #include "base/progress.h"
 #include "op/image/gaussian.h"
+#include "op/image/pointwise.h"
 #include "register/linear/linear.h"
 #include "register/options.h"
 #include "runtime/device/host.h"
@@ -39,6 +40,8 @@ typedef struct target {
     double smooth_mm; /* of both images, alike in all directions: so it does not rotate with the head */
     clv_register_canonical canonical;
     clv_register_copies copies;
+    const clvox_volume *mask; /* of the fixed image, on its grid; NULL: none */
+    clvox_volume *known[2];   /* voxels that count: of the fixed image, of the frame that is shown */
     clv_request requests[CLV_REGISTER_REQUESTS];
     int count;
 } target;
@@ -62,13 +65,14 @@ static int tick(series_run *s, double work)
 
 /* ---- one target ---------------------------------------------------------- */
 
-static int soften(target *t, bool is_moving)
+/* Smooths an image from the voxels that its mask buffer shows. whole: those are all. */
+static int soften(target *t, bool is_moving, bool whole)
 {
     int status = CLVOX_OK;
     clv_registration *run = &t->run;
     clv_channel *c = &run->channels[0];
     const clvox_grid *grid = is_moving ? &run->moving_grid : &run->fixed_grid;
-    clv_buffer *image = is_moving ? c->moving : c->fixed,
+    clv_buffer *image = is_moving ? c->moving : c->fixed, *known = is_moving ? run->moving_mask : run->fixed_mask,
                *soft = is_moving ? c->level_moving : c->level_fixed;
     float sigma[3];
     double edge[3];
@@ -77,9 +81,58 @@ static int soften(target *t, bool is_moving)
     clvox_grid_spacing(grid, edge);
     for (int a = 0; a < 3; a++)
         sigma[a] = grid->size[a] > 1 ? (float)(t->smooth_mm / edge[a]) : 0;
+    if (!whole)
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(image, grid->size), image, known, NULL,
+                              (float[4]){1, 0, 0, 0}));
     CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(image, grid->size), sigma, CLV_GAUSSIAN_AUTO, run->scratch_a,
                          soft));
-    CLV_TRY(clv_buffer_copy(run->ctx, soft, 0, image, 0, clvox_grid_voxels(grid) * sizeof(float)));
+    if (whole) {
+        CLV_TRY(clv_buffer_copy(run->ctx, soft, 0, image, 0, clvox_grid_voxels(grid) * sizeof(float)));
+    } else {
+        CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(known, grid->size), sigma, CLV_GAUSSIAN_AUTO, run->scratch_a,
+                             run->scratch_b));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_DIVIDE, CLV_VOLUME(image, grid->size), soft, run->scratch_b,
+                              NULL, (float[4]){1, 0.01f, 0, 0}));
+    }
+end:
+    return status;
+}
+
+/* How far from the border smoothing and interpolation show what lies beyond it, in voxels: two sigma and one voxel at
+ * least, but half of each axis is left. */
+static void reach_of(const target *t, const clvox_grid *grid, int reach[3])
+{
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    for (int a = 0; a < 3; a++)
+        reach[a] = (int)fmin(fmax(1, round(2 * t->smooth_mm / edge[a])), grid->size[a] / 4);
+}
+
+/* Sends an image, softened, to one side, with the voxels of it that count as its mask. */
+static int target_send(const series_run *s, target *t, bool is_moving, const clvox_volume *image)
+{
+    int status = CLVOX_OK, reach[3];
+    clv_buffer *mask = is_moving ? t->run.moving_mask : t->run.fixed_mask;
+    clvox_volume *known = t->known[is_moving];
+    const size_t n = clvox_grid_voxels(&image->grid);
+    const float *given = is_moving || !t->mask ? NULL : t->mask->data;
+    CLV_TRY(clv_register_send(s->ctx, image, is_moving ? t->run.channels[0].moving : t->run.channels[0].fixed,
+                              t->run.partial, t->run.state));
+    const bool whole = clv_series_shown(image, known->data);
+    CLV_TRY(clv_buffer_write(s->ctx, mask, 0, known->data, n * sizeof(float)));
+    CLV_TRY(soften(t, is_moving, whole));
+    reach_of(t, &image->grid, reach);
+    CLV_TRY(clv_series_shrink(image->grid.size, reach, known->data));
+    t->stage.flat = false;
+    for (int all = 0; all < 2; all++) {
+        for (size_t k = 0; k < n; k++)
+            known->data[k] = (all || known->data[k] > 0) && (!given || given[k] > 0);
+        CLV_TRY(clv_buffer_write(s->ctx, mask, 0, known->data, n * sizeof(float)));
+        status = linear_levels_fill(&t->stage, is_moving);
+        /* Too little is left, as in a mask at the border, or between holes: better all of it than nothing. */
+        if (status != CLVOX_ERROR_DATA)
+            break;
+    }
 end:
     return status;
 }
@@ -90,6 +143,8 @@ static void target_close(target *t)
     clv_pool_release(t->requests, t->count);
     for (int i = 0; i < t->copies.count; i++)
         clvox_volume_destroy(&t->copies.own[i]);
+    clvox_volume_destroy(&t->known[0]);
+    clvox_volume_destroy(&t->known[1]);
     clv_register_canonical_free(&t->canonical);
     t->count = t->copies.count = 0;
 }
@@ -135,20 +190,27 @@ static int target_open(const series_run *s, const clvox_volume *image, clvox_met
     target_options(s->o, metric, &t->options);
     CLV_TRY(clv_register_canonical_make(&given, true, &t->canonical));
     clvox_register_images images = t->canonical.images;
-    CLV_TRY(clv_register_refuse(s->ctx, &images, &t->options));
     CLV_TRY(clv_register_place(s->ctx, &images, &t->copies));
+    t->mask = images.fixed_mask;
+    CLV_TRY(clvox_volume_create(&images.fixed[0]->grid, 1, CLVOX_KIND_SCALAR, &t->known[0]));
+    CLV_TRY(clvox_volume_create(&images.moving[0]->grid, 1, CLVOX_KIND_SCALAR, &t->known[1]));
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < clvox_grid_voxels(&t->known[k]->grid); i++)
+            t->known[k]->data[i] = k || !t->mask || t->mask->data[i] > 0;
+    images.fixed_mask = t->known[0];
+    images.moving_mask = t->known[1];
+    CLV_TRY(clv_register_refuse(s->ctx, &images, &t->options));
     t->run = (clv_registration){.ctx = s->ctx, .options = &t->options};
     clv_matrix_identity(t->run.matrix);
     clv_register_describe(&t->run, &images, &images.fixed[0]->grid, &images.moving[0]->grid);
     int count = clv_register_list(&t->run, &images, t->requests);
     CLV_TRY(clv_pool_take(s->ctx, t->requests, count));
     t->count = count;
-    CLV_TRY(clv_register_build_ahead(&t->run, images.fixed_mask));
+    CLV_TRY(clv_register_build_ahead(&t->run, true));
     CLV_TRY(clv_register_upload(&t->run, &images));
-    CLV_TRY(soften(t, false));
     t->stage = (linear_stage){.run = &t->run, .metric = metric, .bins = s->o->bins};
     CLV_TRY(linear_levels_take(&t->stage));
-    CLV_TRY(linear_levels_fill(&t->stage, false));
+    CLV_TRY(target_send(s, t, false, images.fixed[0]));
     if (t->stage.flat)
         status =
             clvox_fail(CLVOX_ERROR_DATA, "the reference has one value%s: there is nothing to align frames by",
@@ -166,11 +228,7 @@ static int target_show(const series_run *s, target *t, const clvox_volume *image
     clv_orientation_of(&image->grid, &o);
     if (!clv_orientation_same(&o))
         CLV_TRY(clv_orientation_volume(image, &o, NULL, &own));
-    CLV_TRY(clv_register_send(s->ctx, own ? own : image, t->run.channels[0].moving, t->run.partial,
-                              t->run.state));
-    CLV_TRY(soften(t, true));
-    t->stage.flat = false;
-    CLV_TRY(linear_levels_fill(&t->stage, true));
+    CLV_TRY(target_send(s, t, true, own ? own : image));
 end:
     clvox_volume_destroy(&own);
     return status;
@@ -656,7 +714,8 @@ static size_t bytes_of(const series_run *s, const clvox_volume *reference)
                                                   .moving = {&frame},
                                                   .weight = {1},
                                                   .channels = 1,
-                                                  .fixed_mask = by_outline(s, metrics[m]) ? NULL : s->mask};
+                                                  .fixed_mask = targets[t],
+                                                  .moving_mask = &frame};
             target_options(s->o, metrics[m], &o);
             const size_t bytes = clvox_register_bytes(&images, &o);
             most = bytes > most ? bytes : most;

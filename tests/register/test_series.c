@@ -174,6 +174,54 @@ static void known_motion(void **state)
     release(&s);
 }
 
+/* A head that the field of view cuts, on every side or between slices alone, as it is and with a border of NaN or
+ * of zeros: what smoothing takes from beyond the border stays with the scanner and does not hold the head back. */
+static void a_head_cut_off(void **state)
+{
+    static const int WIDE[3] = {37, 41, 31}, CUT[][3] = {{25, 27, 19}, {37, 41, 15}};
+    static const double EDGES[3] = {2.5, 2.5, 2.5};
+    enum { FRAMES = 6, BORDERS = 3 };
+    clvox_series_options o;
+    clvox_series_result r;
+    (void)state;
+    clvox_series_defaults(&o);
+    o.reference = 0;
+    for (int c = 0; c < 2; c++)
+        for (int border = 0; border < BORDERS; border++) {
+            scan s;
+            clvox_grid wide, grid;
+            double mean;
+            clvox_phantom_grid(WIDE, EDGES, false, &wide);
+            clvox_phantom_grid(CUT[c], EDGES, false, &grid);
+            size_t n = clvox_grid_voxels(&grid);
+            assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &wide, 7, 10, &s.phantom));
+            assert_ok(clvox_volume_create(&grid, FRAMES, CLVOX_KIND_SCALAR, &s.series));
+            for (int i = 0; i < FRAMES; i++) {
+                double angle[3], shift[3], inverse[4][4];
+                motion(i, angle, shift);
+                rigid(angle, shift, s.truth[i]);
+                assert_ok(clv_matrix_invert(CLV_MATRIX(s.truth[i]), inverse));
+                expose(&s.phantom, &grid, CLV_MATRIX(inverse), (uint64_t)(100 + i), s.series->data + (size_t)i * n);
+            }
+            for (size_t k = 0; k < FRAMES * n && border; k++) {
+                size_t at = k % n;
+                bool outside = false;
+                for (int a = 0; a < 3; at /= (size_t)CUT[c][a++]) {
+                    const int i = (int)(at % (size_t)CUT[c][a]);
+                    outside = outside || i < 2 || i >= CUT[c][a] - 2;
+                }
+                if (outside)
+                    s.series->data[k] = border == 1 ? NAN : 0;
+            }
+            assert_ok(clvox_register_series(ctx, s.series, NULL, NULL, NULL, &o, &r));
+            double most = error(&s, &r, 0, &mean);
+            printf("# cut %d, border %d: %.4f mm, at most %.4f mm\n", c, border, mean, most);
+            assert_that(most < .1, "cut %d, border %d: %g mm", c, border, most);
+            clvox_series_result_destroy(&r);
+            release(&s);
+        }
+}
+
 /* Frames without contents keep their place; one with holes is registered all the same. */
 static void bad_frames(void **state)
 {
@@ -425,6 +473,7 @@ int main(void)
                  "known motion, to the mean");
     test_case_at(known_motion, TEST_AT(CLVOX_SERIES_REFERENCE, -1, CLVOX_METRIC_MI, CLVOX_LINEAR_AFFINE),
                  "known motion, affine by mi");
+    test_case(a_head_cut_off, "a head that the field of view cuts, borders of NaN and zeros");
     test_case(bad_frames, "empty frames, frames with holes, one frame, two frames");
     test_case(a_frame_unlike_the_others, "a frame that has lost its signal is said to be unlike the others");
     test_case(weighted, "weighted frames, and their directions");
