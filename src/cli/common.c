@@ -201,6 +201,9 @@ static int opened(command *cli)
     clvox_context_wisdom(cli->ctx, &wisdom);
     if (wisdom.remark[0] && !cli->verbose) /* with -v the library has said it */
         cli_remark(cli, 0, "%s\n", wisdom.remark);
+    const char *remark = clvox_context_remark(cli->ctx);
+    if (remark[0] && !cli->verbose)
+        cli_remark(cli, 0, "%s\n", remark);
     cli_remark(cli, 1, "device: %s (%s, driver %s)\n", limits->name, limits->platform, limits->driver);
     return CLVOX_OK;
 }

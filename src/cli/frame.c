@@ -187,7 +187,6 @@ static int run(const cli_verb *verb, int argc, char **argv)
 {
     command cli = {.verb = verb->name, .started = cli_seconds()};
     cli.own_pocl = lend_pocl();
-    clvox_pocl_folder_lend(); /* a home that cannot be written is no reason to do without the CPU */
     clvox_pocl_threads_limit();
     cli.log = begin_log(verb, argc, argv);
     int status = verb->run(&cli, argc, argv);

@@ -126,12 +126,90 @@ static void an_entry_with_any_byte_changed_cut_short(void **state)
     clear();
 }
 
+static bool loads(void)
+{
+    const bool loaded = clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read);
+    if (loaded)
+        free(shared.got);
+    assert_true(clv_cache_has(folder, shared.key) == loaded);
+    return loaded;
+}
+
+/* All of them right to the last bit. */
+static void an_entry_that_others_could_have_written(void **state)
+{
+    (void)state;
+    char real[160];
+    struct stat info;
+    const mode_t mask = umask(0);
+    clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
+    umask(mask);
+    assert_true(entries(shared.path, sizeof shared.path, &shared.temporary) == 1);
+    assert_true(stat(shared.path, &info) == 0 && (info.st_mode & 07777) == 0600 && loads());
+    assert_true(chmod(shared.path, 0606) == 0 && !loads());
+    assert_true(chmod(shared.path, 0600) == 0 && loads());
+    if (geteuid() == 0) {
+        assert_true(chown(shared.path, 65534, (gid_t)-1) == 0 && !loads());
+        assert_true(chown(shared.path, 0, (gid_t)-1) == 0 && loads());
+    }
+    snprintf(real, sizeof real, "%s.real", shared.path);
+    assert_true(rename(shared.path, real) == 0 && symlink(real, shared.path) == 0 && !loads());
+    assert_true(unlink(shared.path) == 0 && mkfifo(shared.path, 0600) == 0 && !loads());
+    clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
+    assert_true(loads());
+    clear();
+}
+
+static void a_pipe_in_the_place_of_a_lock(void **state)
+{
+    (void)state;
+    char path[160];
+    snprintf(path, sizeof path, "%s/.lock-test", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(clv_cache_lock(folder, "-test"), -1);
+    assert_int_equal(unlink(path), 0);
+    const int lock = clv_cache_lock(folder, "-test");
+    struct stat info;
+    assert_true(lock >= 0 && stat(path, &info) == 0 && (info.st_mode & 07777) == 0600);
+    clv_cache_unlock(lock);
+    clear();
+}
+
+static void a_folder_that_others_could_write(void **state)
+{
+    (void)state;
+    char below[160], remark[CLV_WHY + 200];
+    snprintf(below, sizeof below, "%s/below", folder);
+    setenv("CLVOX_CACHE_DIR", below, 1);
+    char *dir = clv_cache_dir(remark);
+    assert_true(dir && !strcmp(dir, below) && !remark[0]);
+    free(dir);
+    for (int parent = 0; parent < 2; parent++) {
+        assert_int_equal(chmod(folder, 0777), 0);
+        setenv("CLVOX_CACHE_DIR", parent ? below : folder, 1);
+        assert_null(clv_cache_dir(remark));
+        assert_that(strstr(remark, "built kernels are not kept, as ") && strstr(remark, "written by other users; set"), "%s",
+                    remark);
+        clv_cache_store(parent ? below : folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
+        assert_true(entries(NULL, 0, &shared.temporary) == 0);
+        assert_int_equal(chmod(folder, 0700), 0);
+    }
+    setenv("CLVOX_CACHE_DIR", "", 1);
+    assert_null(clv_cache_dir(remark));
+    assert_string_equal(remark, ""); /* nobody wants one */
+    setenv("CLVOX_CACHE_DIR", folder, 1);
+}
+
 static void check_entries(void)
 {
     test_case(an_entry_comes_back_as_it_was_stored_under,
               "an entry comes back as it was stored, under its key alone");
     test_case(an_entry_with_any_byte_changed_cut_short,
               "an entry with any byte changed, cut short or made longer is not there");
+    test_case(an_entry_that_others_could_have_written,
+              "an entry that others could have written, a link or a pipe is not there");
+    test_case(a_pipe_in_the_place_of_a_lock, "a pipe in the place of a lock is none");
+    test_case(a_folder_that_others_could_write, "a folder that others could write is no cache");
 }
 
 enum { STARTS = 2 };
@@ -227,6 +305,7 @@ static void the_folders_place_clvox_cache_dir_xdg_cache(void **state)
         const char *own, *xdg, *home, *want;
     } cases[] = {{"/a", "/b", "/c", "/a"},       {NULL, "/b", "/c", "/b/clvox"},
                  {NULL, NULL, "/c", "/c/.cache/clvox"}, {NULL, "", "/c", "/c/.cache/clvox"},
+                 {NULL, "b", "/c", "/c/.cache/clvox"}, {NULL, "b", "c", NULL}, {NULL, NULL, "", NULL},
                  {"", "/b", "/c", NULL},         {NULL, NULL, NULL, NULL}};
     char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     xdg = xdg ? strdup(xdg) : NULL;
@@ -235,7 +314,7 @@ static void the_folders_place_clvox_cache_dir_xdg_cache(void **state)
         cases[i].own ? setenv("CLVOX_CACHE_DIR", cases[i].own, 1) : unsetenv("CLVOX_CACHE_DIR");
         cases[i].xdg ? setenv("XDG_CACHE_HOME", cases[i].xdg, 1) : unsetenv("XDG_CACHE_HOME");
         cases[i].home ? setenv("HOME", cases[i].home, 1) : unsetenv("HOME");
-        char *dir = clv_cache_dir();
+        char *dir = clv_cache_place();
         assert_that(dir && cases[i].want ? !strcmp(dir, cases[i].want) : dir == cases[i].want, "case %zu: %s",
                     i, dir ? dir : "none");
         free(dir);

@@ -488,6 +488,20 @@ static void check_place(void **state)
     setenv("CLVOX_CACHE_DIR", "/a/cache//", 1);
     assert_true((got = clv_wisdom_path()) && !strcmp(got, "/a/cache-wisdom.txt"));
     free(got);
+    /* One that nobody named is the user's own, or there is none. */
+    char own[] = "/tmp/clvox-wisdom-XXXXXX", cache[64], file[64];
+    assert_true(mkdtemp(own) != NULL);
+    snprintf(cache, sizeof cache, "%s/cache", own);
+    snprintf(file, sizeof file, "%s/cache-wisdom.txt", own);
+    setenv("CLVOX_CACHE_DIR", cache, 1);
+    FILE *made = fopen(file, "w");
+    assert_true(made && fclose(made) == 0 && chmod(file, 0600) == 0);
+    assert_true((got = clv_wisdom_path()) && !strcmp(got, file));
+    free(got);
+    assert_true(chmod(file, 0666) == 0 && !clv_wisdom_path());
+    assert_true(unlink(file) == 0 && mkfifo(file, 0600) == 0 && !clv_wisdom_path());
+    assert_true(unlink(file) == 0 && chmod(own, 0777) == 0 && !clv_wisdom_path());
+    rmdir(own);
     setenv("CLVOX_CACHE_DIR", "", 1);
 }
 

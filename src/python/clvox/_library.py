@@ -11,6 +11,7 @@ import site
 import sys
 import threading
 import types
+import warnings
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, TypeVar, Union
 
 import numpy as np
@@ -113,6 +114,7 @@ class Context:
     def __init__(self, device: object = None, *, cache: bool = True, wisdom: bool = True, verbosity: Optional[int] = None,
                  profile: bool = False, threads: int = 0, log: Optional[Callable[[int, str], Any]] = None,
                  progress: "Watcher" = None) -> None:
+        silent = verbosity is None and log is None
         if verbosity is None:
             verbosity = int(log is not None)
         options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), no_cache=not cache,
@@ -124,6 +126,9 @@ class Context:
         options.progress = self.progress.pointer
         self._as_parameter_ = ctypes.c_void_p()
         call(lib.clvox_context_create, options, self._as_parameter_)
+        remark = lib.clvox_context_remark(self).decode(errors="replace")
+        if silent and remark:
+            warnings.warn("clvox: " + remark, stacklevel=2)  # Python says it once
 
     def __del__(self):
         if getattr(self, "_as_parameter_", None):

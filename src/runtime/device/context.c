@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,30 @@
 #include "runtime/device/context.h"
 #include "runtime/device/host.h"
 #include "runtime/device/part.h"
+#include "runtime/device/pocl.h"
 #include "runtime/kernel/kernel.h"
 #include "runtime/queue/transfer.h"
 #include "runtime/queue/turns.h"
 #include "runtime/program/program.h"
 #include "runtime/device/select.h"
+
+/* What is run without looking is not taken from others: which folders that leaves. */
+static void choose_folders(clvox_context *ctx)
+{
+    char remark[CLV_WHY + 200] = "";
+    static atomic_bool said;
+    if (!ctx->options.no_cache && ctx->build_identity)
+        ctx->cache_dir = clv_cache_dir(remark);
+    const char *pocl = clv_is_pocl(ctx->limits.platform) ? clv_pocl_folder_remark() : "";
+    snprintf(ctx->remark, sizeof ctx->remark, "%s%s%s", remark, remark[0] && pocl[0] ? "\n" : "", pocl);
+    if (ctx->remark[0] && ctx->options.verbosity > 0 && !atomic_exchange(&said, true))
+        clv_say(ctx, 1, "%s", ctx->remark);
+}
+
+const char *clvox_context_remark(const clvox_context *context)
+{
+    return context->remark;
+}
 
 /* Of the device in limits and device: what a context has besides. */
 static int complete(clvox_context *ctx)
@@ -25,8 +45,7 @@ static int complete(clvox_context *ctx)
     CLV_TRY(clv_compiler_check(ctx));
     ctx->two_steps = clv_two_steps(&ctx->limits);
     ctx->build_identity = clv_build_identity(&ctx->limits);
-    if (!ctx->options.no_cache && ctx->build_identity)
-        ctx->cache_dir = clv_cache_dir();
+    choose_folders(ctx);
     if (!ctx->options.no_wisdom) {
         wisdom = clv_wisdom_path();
         CLV_TRY(clv_wisdom_load(wisdom, &ctx->limits, &ctx->wisdom));

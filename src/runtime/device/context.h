@@ -72,6 +72,7 @@ struct clvox_context {
     bool packed;
     int turns;       /* 1 + its place among those that take turns (turns.h); 0: it has none */
     char *cache_dir; /* NULL: no cache */
+    char remark[2048]; /* as clvox_context_remark gives it */
     bool two_steps;  /* clv_two_steps */
     int declared,
         undeclared;  /* programs that PoCL compiled with declarations of clvox, and that needed its own */

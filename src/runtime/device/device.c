@@ -9,6 +9,7 @@
 #include "runtime/device/device.h"
 #include "runtime/device/error.h"
 #include "runtime/device/limits.h"
+#include "runtime/device/nvidia.h"
 #include "runtime/device/pocl.h"
 #include "runtime/device/select.h"
 
@@ -70,6 +71,11 @@ int clv_no_device(void)
     if (why[0])
         return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: %s; repair or remove that driver, or %s",
                           why, packages);
+    if (files && !clv_pocl_folder_settle())
+        return clvox_fail(CLVOX_ERROR_DEVICE,
+                          "no OpenCL device: PoCL runs what it finds in its folder, and there is none that other "
+                          "users cannot write; set POCL_CACHE_DIR to such a folder, or %s",
+                          packages);
     if (files && clv_pocl_folder_refused(path, sizeof path))
         return clvox_fail(CLVOX_ERROR_DEVICE,
                           "no OpenCL device: the drivers in %s find none, and PoCL cannot write its folder "
@@ -113,10 +119,14 @@ static int add_platform(cl_platform_id platform, clvox_device **list, int *count
     int status = CLVOX_OK;
     cl_uint found = 0;
     cl_device_id *ids = NULL;
-    if (clv_pocl_would_abort(platform)) {
+    char name[64] = "";
+    clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL);
+    if (clv_pocl_would_abort(name)) {
         *blind = true;
         return CLVOX_OK;
     }
+    if (clv_is_pocl(name) && !clv_pocl_folder_settle())
+        return CLVOX_OK;
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &found) != CL_SUCCESS || found == 0)
         return CLVOX_OK;
     ids = calloc(found, sizeof *ids);
@@ -151,6 +161,8 @@ int clvox_devices_list(clvox_device **out)
     clvox_device *list = NULL;
     cl_platform_id *ids = NULL;
     *out = NULL;
+    clv_pocl_folder_settle(); /* before drivers are loaded, which may look at the environment then */
+    clv_nvidia_cache_settle();
     if (clGetPlatformIDs(0, NULL, &platforms) != CL_SUCCESS || platforms == 0)
         return clv_no_device();
     ids = calloc(platforms, sizeof *ids);

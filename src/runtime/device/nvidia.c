@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much NVIDIA's driver opens. */
+/* How much NVIDIA's driver opens, and its cache. */
 #include <dirent.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/own.h"
 #include "clvox/kernels.h"
 #include "runtime/device/nvidia.h"
 
@@ -63,4 +65,15 @@ int clv_nvidia_little(const char *folder, const char *device, bool one)
 int clvox_nvidia_little(const char *device, bool one)
 {
     return clv_nvidia_little("/proc/driver/nvidia/gpus", device, one);
+}
+
+void clv_nvidia_cache_settle(void)
+{
+    char path[PATH_MAX], why[CLV_WHY];
+    const char *set = getenv("CUDA_CACHE_PATH"), *home = getenv("HOME");
+    const int length = set && set[0] ? snprintf(path, sizeof path, "%s", set)
+                       : home        ? snprintf(path, sizeof path, "%s/.nv/ComputeCache", home)
+                                     : 0; /* it keeps nothing */
+    if (length > 0 && length < PATH_MAX && !clv_own_folder(path, false, why) && why[0])
+        setenv("CUDA_CACHE_DISABLE", "1", 1);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <dlfcn.h>
-#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,53 +12,142 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "clvox/kernels.h"
 #include "runtime/device/error.h"
 #include "runtime/device/pocl.h"
 
 #include <CL/cl_icd.h> /* after the version that error.h asks for */
 
+/* ---- its folder --------------------------------------------------------------- */
+
+/* A path of the environment; NULL: not set, empty or relative. */
+static const char *path_of(const char *variable)
+{
+    const char *set = getenv(variable);
+    return set && set[0] == '/' ? set : NULL;
+}
+
+/* The folder that the environment means; false: none. */
+static bool meant(char path[PATH_MAX])
+{
+    const char *set = getenv("POCL_CACHE_DIR"), *xdg = path_of("XDG_CACHE_HOME"), *home = path_of("HOME");
+    int length = set && set[0] ? snprintf(path, PATH_MAX, "%s", set)
+                 : xdg         ? snprintf(path, PATH_MAX, "%s/pocl", xdg)
+                 : home        ? snprintf(path, PATH_MAX, "%s/.cache/pocl", home)
+                               : -1;
+    return length > 0 && length < PATH_MAX;
+}
+
+/* Whether PoCL comes to that folder by itself: it takes relative names, too, and without any one in /tmp. */
+static bool finds_it(void)
+{
+    const char *set = getenv("POCL_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME");
+    return set ? set[0] != 0 : xdg && xdg[0] ? path_of("XDG_CACHE_HOME") != NULL : path_of("HOME") != NULL;
+}
+
 bool clv_pocl_folder_refused(char *path, size_t room)
 {
-    const char *set = getenv("POCL_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char place[PATH_MAX];
     struct stat info;
-    if (set && set[0])
-        snprintf(path, room, "%s", set);
-    else if (xdg && xdg[0])
-        snprintf(path, room, "%s/pocl", xdg);
-    else if (home && home[0])
-        snprintf(path, room, "%s/.cache/pocl", home);
-    else
-        return false; /* it takes one in /tmp */
-    if (path[0] != '/')
-        return false; /* PoCL's own affair */
-    char *there = strdup(path);
-    if (!there)
+    if (!meant(place) || place[0] != '/')
         return false;
+    snprintf(path, room, "%s", place);
     /* What is not there yet is made in the first folder above that is. */
-    for (char *slash; stat(there, &info) < 0 && (slash = strrchr(there, '/'));)
-        slash[slash == there && slash[1]] = 0;
-    bool refused = stat(there, &info) < 0 || !S_ISDIR(info.st_mode) || access(there, W_OK | X_OK) < 0;
-    free(there);
-    return refused;
+    for (char *slash; stat(place, &info) < 0 && (slash = strrchr(place, '/'));)
+        slash[slash == place && slash[1]] = 0;
+    return stat(place, &info) < 0 || !S_ISDIR(info.st_mode) || access(place, W_OK | X_OK) < 0;
+}
+
+/* What was settled, once: PoCL asks for its folder once, too. */
+static struct {
+    pthread_mutex_t lock;
+    bool settled, lent, shut;
+    char remark[CLV_WHY + PATH_MAX];
+    char passing[PATH_MAX]; /* a folder that goes with this process; "": none */
+    pid_t process;
+} taken = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int remove_one(const char *path, const struct stat *info, int type, struct FTW *at)
+{
+    (void)info, (void)type, (void)at;
+    remove(path);
+    return 0;
+}
+
+static void remove_passing(void)
+{
+    if (taken.process == getpid()) /* not a child that was forked */
+        nftw(taken.passing, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A folder of the user's own among temporary ones, that of earlier runs or else one for this process. */
+static bool lend_folder(void)
+{
+    const char *bases[] = {path_of("TMPDIR"), "/tmp"};
+    char path[PATH_MAX], why[CLV_WHY];
+    for (int i = 0; i < 4; i++) {
+        const char *base = bases[i / 2];
+        const bool passing = i % 2;
+        const int length = base ? snprintf(path, sizeof path, passing ? "%s/clvox-pocl-XXXXXX" : "%s/clvox-pocl-%u", base,
+                                           (unsigned)geteuid())
+                                : -1;
+        if (length < 0 || length >= (int)sizeof path || (passing && !mkdtemp(path)))
+            continue;
+        if (clv_own_folder(path, true, why) && clv_own_tree(path, why) && access(path, W_OK | X_OK) == 0) {
+            strcpy(taken.passing, passing ? path : "");
+            taken.process = getpid();
+            if (passing)
+                atexit(remove_passing);
+            return setenv("POCL_CACHE_DIR", path, 1) == 0;
+        }
+        if (passing)
+            rmdir(path);
+    }
+    return false;
+}
+
+static void settle(void)
+{
+    char path[PATH_MAX], refused[PATH_MAX], why[CLV_WHY] = "";
+    const char *set = getenv("POCL_CACHE_DIR");
+    const bool named = set && set[0], known = meant(path), own = known && clv_own_tree(path, why);
+    if (known && !why[0] && (named || (own && !clv_pocl_folder_refused(refused, sizeof refused)))) {
+        /* One that was named and cannot be written gives no device, and a message. */
+        taken.lent = !finds_it() && setenv("POCL_CACHE_DIR", path, 1) == 0;
+        return;
+    }
+    taken.lent = lend_folder();
+    taken.shut = !taken.lent && (!known || why[0]);
+    if (why[0] && taken.lent)
+        snprintf(taken.remark, sizeof taken.remark,
+                 "PoCL keeps what it builds in %s%s, as %s; set POCL_CACHE_DIR to a folder that only you can write",
+                 getenv("POCL_CACHE_DIR"), taken.passing[0] ? " until the end" : "", why);
+}
+
+bool clv_pocl_folder_settle(void)
+{
+    pthread_mutex_lock(&taken.lock);
+    if (!taken.settled)
+        settle();
+    taken.settled = true;
+    pthread_mutex_unlock(&taken.lock);
+    return !taken.shut;
+}
+
+const char *clv_pocl_folder_remark(void)
+{
+    return taken.remark;
 }
 
 int clvox_pocl_folder_lend(void)
 {
-    char path[1024];
-    const char *set = getenv("POCL_CACHE_DIR"), *temporary = getenv("TMPDIR");
-    struct stat info;
-    if ((set && set[0]) || !clv_pocl_folder_refused(path, sizeof path))
-        return 0;
-    int length = snprintf(path, sizeof path, "%s/clvox-pocl-%u",
-                          temporary && temporary[0] ? temporary : "/tmp", (unsigned)geteuid());
-    if (length < 0 || (size_t)length >= sizeof path || (mkdir(path, 0700) < 0 && errno != EEXIST))
-        return 0;
-    /* PoCL runs what it finds there: nobody else may have made or may fill it. */
-    if (lstat(path, &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || info.st_mode & 022)
-        return 0;
-    return setenv("POCL_CACHE_DIR", path, 1) == 0;
+    const bool before = taken.settled;
+    clv_pocl_folder_settle();
+    return !before && taken.lent;
 }
+
+/* ---- what else it needs --------------------------------------------------------- */
 
 int clvox_pocl_threads_limit(void)
 {
@@ -77,12 +168,10 @@ bool clv_is_pocl(const char *platform)
     return strstr(platform, "Portable Computing Language") != NULL;
 }
 
-bool clv_pocl_would_abort(cl_platform_id platform)
+bool clv_pocl_would_abort(const char *platform)
 {
 #ifdef __linux__
-    char name[64] = "";
-    clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL);
-    return !strcmp(name, "Portable Computing Language") && !getenv("HWLOC_XMLFILE") &&
+    return !strcmp(platform, "Portable Computing Language") && !getenv("HWLOC_XMLFILE") &&
            access("/sys/devices/system/cpu/cpu0", F_OK) < 0 && access("/sys/bus/cpu/devices/cpu0", F_OK) < 0;
 #else
     (void)platform;
@@ -178,8 +267,11 @@ int clv_pocl_leave_out(const char *vendors, const char *device)
     if (dir)
         closedir(dir);
     /* The first is of Debian's loader, the second of Khronos's. */
-    return pocl && other.path[0] && !several && has_gpu(other.library) &&
-           setenv("OCL_ICD_VENDORS", other.path, 1) == 0 && setenv("OCL_ICD_FILENAMES", other.path, 1) == 0;
+    const bool left_out = pocl && other.path[0] && !several && has_gpu(other.library) &&
+                          setenv("OCL_ICD_VENDORS", other.path, 1) == 0 &&
+                          setenv("OCL_ICD_FILENAMES", other.path, 1) == 0;
+    taken.settled = taken.settled || left_out; /* nobody asks for its folder */
+    return left_out;
 }
 
 int clvox_pocl_leave_out(const char *device)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/device/context.h"
 
@@ -38,30 +39,40 @@ static int fail(const clvox_context *ctx, clfftStatus error, const char *call)
         }                                          \
     } while (0)
 
-/* Kernels are kept in the folder that the environment names when the library is set up. */
+/* clFFT loads kernels from the folder that the environment names when it is set up: the user's, else one in ours, where
+ * nobody else could write it. */
+static char *folder_of(const clvox_context *ctx, const char *set)
+{
+    char *folder = set ? strdup(set) : NULL, why[CLV_WHY];
+    if (!set && ctx->cache_dir && asprintf(&folder, "%s/clfft", ctx->cache_dir) < 0)
+        folder = NULL;
+    if (folder && clv_own_folder(folder, true, why) && clv_own_tree(folder, why))
+        return folder;
+    free(folder);
+    return NULL;
+}
+
 static int set_up(clvox_context *ctx)
 {
     static const char variable[] = "CLFFT_CACHE_PATH";
     int status = CLVOX_OK;
-    char *folder = NULL;
     /* As clfftInitSetupData does, which is inline and has no definition to link with. */
     const clfftSetupData data = {.major = clfftVersionMajor, .minor = clfftVersionMinor, .patch = clfftVersionPatch};
+    char *folder = NULL, *set = NULL;
     pthread_mutex_lock(&state);
     if (plans == 0) {
-        bool ours = ctx->cache_dir && !getenv(variable);
-        if (ours && asprintf(&folder, "%s/clfft", ctx->cache_dir) < 0)
-            folder = NULL;
-        if (folder && clv_cache_make(folder))
-            setenv(variable, folder, 1);
+        set = getenv(variable) ? strdup(getenv(variable)) : NULL;
+        folder = folder_of(ctx, set);
+        folder ? setenv(variable, folder, 1) : unsetenv(variable);
         clfftStatus error = clfftSetup(&data);
-        if (folder)
-            unsetenv(variable);
+        set ? setenv(variable, set, 1) : unsetenv(variable);
         TRY_CLFFT(error, "clfftSetup");
     }
     plans++;
 end:
     pthread_mutex_unlock(&state);
     free(folder);
+    free(set);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/plan/wisdom.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,23 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "base/own.h"
 #include "base/status.h"
 #include "runtime/program/cache.h"
 #include "runtime/program/source.h"
 
 enum { LARGEST_FILE = 64 << 20, LONGEST_LINE = 1024, LONGEST_KEY = 800 };
+
+/* Whether others have no hand in a file that nobody named, or in one that is not there yet. */
+static bool is_own(const char *cache, const char *path)
+{
+    char why[CLV_WHY];
+    struct stat info;
+    const int fd = clv_own_open(path, O_RDONLY, 0);
+    if (fd >= 0)
+        close(fd);
+    return clv_own_folder(cache, false, why) ? fd >= 0 || lstat(path, &info) < 0 : !why[0];
+}
 
 char *clv_wisdom_path(void)
 {
@@ -22,12 +35,16 @@ char *clv_wisdom_path(void)
     char *path = NULL;
     if (set)
         return set[0] ? strdup(set) : NULL;
-    char *cache = clv_cache_dir();
+    char *cache = clv_cache_place();
     size_t length = cache ? strlen(cache) : 0;
     while (length > 1 && cache[length - 1] == '/') /* beside the folder, not in it */
         length--;
     if (length > 0 && asprintf(&path, "%.*s-wisdom.txt", (int)length, cache) < 0)
         path = NULL;
+    if (path && !is_own(cache, path)) {
+        free(path);
+        path = NULL;
+    }
     free(cache);
     return path;
 }
@@ -197,10 +214,11 @@ end:
 
 static void make_folder(const char *path)
 {
-    char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+    char why[CLV_WHY], *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
     if (slash && slash > folder) {
         *slash = 0;
-        clv_cache_make(folder); /* what went wrong shows when the file is written */
+        if (!clv_own_folder(folder, true, why))
+            clvox_folders_make(path); /* what went wrong shows when the file is written */
     }
     free(folder);
 }

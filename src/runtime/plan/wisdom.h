@@ -28,8 +28,8 @@ typedef struct clv_wisdom {
 } clv_wisdom;
 
 /* The file: CLVOX_WISDOM (empty: none), else FOLDER-wisdom.txt beside the
- * cache's folder, so that emptying the cache does not lose it. The caller frees
- * it; NULL when there is none. */
+ * cache's folder, so that emptying the cache does not lose it; there it has to be the
+ * user's own (base/own.h). The caller frees it; NULL when there is none. */
 char *clv_wisdom_path(void);
 
 /* The class of what a kernel is asked for: 0 to 2^20 voxels (brains at 2 mm,

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,20 +50,30 @@ void clv_cache_key_add(clv_cache_key *key, const char *text)
     key->word[0] = first, key->word[1] = second;
 }
 
-char *clv_cache_dir(void)
+char *clv_cache_place(void)
 {
-    char *dir = NULL;
+    char *dir = NULL, here[PATH_MAX] = "";
     const char *set = getenv("CLVOX_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int made = set                ? asprintf(&dir, "%s", set)
-               : xdg && xdg[0]    ? asprintf(&dir, "%s/clvox", xdg)
-               : home && home[0]  ? asprintf(&dir, "%s/.cache/clvox", home)
-                                  : -1;
-    if (made <= 0) {
-        if (made == 0)
-            free(dir);
+    if (set && (!set[0] || (set[0] != '/' && !getcwd(here, sizeof here))))
         return NULL;
-    }
-    return dir;
+    const int made = set                      ? asprintf(&dir, "%s%s%s", here, here[0] ? "/" : "", set)
+                     : xdg && xdg[0] == '/'   ? asprintf(&dir, "%s/clvox", xdg)
+                     : home && home[0] == '/' ? asprintf(&dir, "%s/.cache/clvox", home)
+                                              : -1;
+    return made < 0 ? NULL : dir;
+}
+
+char *clv_cache_dir(char remark[CLV_WHY + 200])
+{
+    static const char cure[] = "set CLVOX_CACHE_DIR to a folder that only you can write";
+    char why[CLV_WHY] = "neither XDG_CACHE_HOME nor HOME names a folder", *dir = clv_cache_place();
+    remark[0] = 0;
+    if (dir ? clv_own_folder(dir, false, why) : getenv("CLVOX_CACHE_DIR") != NULL)
+        return dir;
+    free(dir);
+    if (why[0])
+        snprintf(remark, CLV_WHY + 200, "built kernels are not kept, as %s; %s", why, cure);
+    return NULL;
 }
 
 static uint64_t checksum(const clv_counts *counts, const unsigned char *data, size_t bytes)
@@ -87,7 +98,8 @@ bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, si
     header head;
     struct stat info;
     char *path = entry_path(dir, key);
-    FILE *file = path ? fopen(path, "rb") : NULL;
+    const int fd = path ? clv_own_open(path, O_RDONLY, 0) : -1;
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
     if (!file || fread(&head, sizeof head, 1, file) != 1 || memcmp(head.magic, magic, sizeof magic) ||
         memcmp(&head.key, &key, sizeof key) || head.none || fstat(fileno(file), &info) < 0 ||
         head.bytes == 0 || (uint64_t)info.st_size != sizeof head + head.bytes)
@@ -105,6 +117,8 @@ end:
     free(content);
     if (file)
         fclose(file);
+    else if (fd >= 0)
+        close(fd);
     free(path);
     return whole;
 }
@@ -124,36 +138,24 @@ bool clv_cache_empty(const char *dir)
 bool clv_cache_has(const char *dir, clv_cache_key key)
 {
     char *path = entry_path(dir, key);
-    bool there = path && access(path, R_OK) == 0;
+    const int fd = path ? clv_own_open(path, O_RDONLY, 0) : -1;
+    if (fd >= 0)
+        close(fd);
     free(path);
-    return there;
-}
-
-bool clv_cache_make(const char *dir)
-{
-    char *path = strdup(dir);
-    if (!path)
-        return false;
-    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = 0;
-        mkdir(path, 0777); /* only whether the last one can be used counts */
-        *slash = '/';
-    }
-    bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
-    free(path);
-    return made;
+    return fd >= 0;
 }
 
 void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
                      const clv_counts *counts)
 {
+    char why[CLV_WHY];
     header head = {.key = key, .bytes = bytes, .counts = *counts};
     memcpy(head.magic, magic, sizeof magic);
     head.checksum = checksum(counts, data, bytes);
     char *path = NULL, *temporary = NULL;
     FILE *file = NULL;
     bool written = false;
-    if (!clv_cache_make(dir) || !(path = entry_path(dir, key)))
+    if (!clv_own_folder(dir, true, why) || !(path = entry_path(dir, key)))
         goto end;
     if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
         temporary = NULL;
@@ -182,14 +184,16 @@ int clv_cache_lock_file(const char *path, unsigned mode)
 {
     struct stat info;
     for (;;) {
-        int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+        int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
         if (lock < 0)
             return -1;
-        while (flock(lock, LOCK_EX) < 0)
-            if (errno != EINTR) {
-                close(lock);
-                return -1;
-            }
+        bool file = fstat(lock, &info) == 0 && S_ISREG(info.st_mode);
+        while (file && flock(lock, LOCK_EX) < 0)
+            file = errno == EINTR;
+        if (!file) {
+            close(lock);
+            return -1;
+        }
         /* One that was removed while this waited for it keeps nobody out. */
         if (fstat(lock, &info) < 0 || info.st_nlink > 0)
             return lock;
@@ -199,8 +203,8 @@ int clv_cache_lock_file(const char *path, unsigned mode)
 
 int clv_cache_lock(const char *dir, const char *name)
 {
-    char *path = NULL;
-    if (!clv_cache_make(dir) || asprintf(&path, "%s/.lock%s", dir, name) < 0)
+    char *path = NULL, why[CLV_WHY];
+    if (!clv_own_folder(dir, true, why) || asprintf(&path, "%s/.lock%s", dir, name) < 0)
         return -1;
     int lock = clv_cache_lock_file(path, 0600);
     free(path);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "runtime/device/context.h"
+#include "runtime/device/pocl.h"
 #include "runtime/program/program.h"
 
 extern char **environ;
@@ -159,9 +160,10 @@ void clv_compilers_before(const clvox_context_options *options, clv_compilers *o
     out->count = 0;
     if (!options || !options->compiler_program || clv_address_space(&limit, &left))
         return;
-    char *dir = options->no_cache ? NULL : clv_cache_dir();
+    char remark[CLV_WHY + 200], *dir = options->no_cache ? NULL : clv_cache_dir(remark);
     const int most = options->compilers < CLV_MOST_COMPILERS ? options->compilers : CLV_MOST_COMPILERS;
     const char *device = options->device ? options->device : "";
+    clv_pocl_folder_settle(); /* theirs, too */
     while (clv_cache_empty(dir) && out->count < most &&
            start_one(options->compiler_program, device, &out->one[out->count]))
         out->count++;

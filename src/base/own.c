@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/own.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static bool owned(const struct stat *info)
+{
+    return info->st_uid == geteuid() || info->st_uid == 0;
+}
+
+/* Whether a group is this user's alone. */
+static bool group_of(uid_t user, gid_t group)
+{
+    char user_room[4096], group_room[4096];
+    struct passwd his, *he = NULL;
+    struct group its, *it = NULL;
+    if (getpwuid_r(user, &his, user_room, sizeof user_room, &he) != 0 || !he || he->pw_gid != group ||
+        getgrgid_r(group, &its, group_room, sizeof group_room, &it) != 0 || !it ||
+        strcmp(it->gr_name, he->pw_name) != 0)
+        return false;
+    for (char **member = it->gr_mem; member && *member; member++)
+        if (strcmp(*member, he->pw_name) != 0)
+            return false;
+    return true;
+}
+
+/* Files of one folder have one group, mostly: the last answer is kept. */
+static bool own_group(gid_t group)
+{
+    static _Thread_local struct {
+        bool known, own;
+        gid_t group;
+    } last;
+    if (!last.known || last.group != group) {
+        last.own = group_of(geteuid(), group) || group_of(0, group);
+        last.group = group;
+        last.known = true;
+    }
+    return last.own;
+}
+
+/* With a list of access rights, the mode of the group is that of everybody in the list. */
+static bool has_list(int fd)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
+}
+
+static bool others_write(int fd, const struct stat *info)
+{
+    return info->st_mode & S_IWOTH || (info->st_mode & S_IWGRP && (!own_group(info->st_gid) || has_list(fd)));
+}
+
+static bool say(char why[CLV_WHY], const char *path, const char *is)
+{
+    snprintf(why, CLV_WHY, "%.300s %s", path, is);
+    return false;
+}
+
+static bool say_owner(char why[CLV_WHY], const char *path, uid_t owner)
+{
+    char is[64];
+    snprintf(is, sizeof is, "belongs to another user (%u)", (unsigned)owner);
+    return say(why, path, is);
+}
+
+static const char OPEN[] = "can be written by other users";
+
+/* ---- a folder ------------------------------------------------------------ */
+
+/* On the way to a folder, from the root: what is left of the path, and what has been gone through. */
+typedef struct way {
+    int at; /* -1: closed */
+    struct stat info;
+    char rest[2 * PATH_MAX], been[2 * PATH_MAX];
+    int links;
+    bool there; /* so far all is there */
+} way;
+
+static bool stand(way *w, int at)
+{
+    if (w->at >= 0)
+        close(w->at);
+    w->at = at;
+    return at >= 0 && fstat(at, &w->info) == 0 && S_ISDIR(w->info.st_mode);
+}
+
+static bool start(way *w)
+{
+    w->been[0] = 0;
+    return stand(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+static bool follow(way *w, int link)
+{
+    enum { MOST_LINKS = 40 };
+    char to[PATH_MAX], rest[sizeof w->rest];
+    const ssize_t length = readlinkat(link, "", to, sizeof to - 1);
+    if (length <= 0 || ++w->links > MOST_LINKS)
+        return false;
+    to[length] = 0;
+    if (snprintf(rest, sizeof rest, "%s/%s", to, w->rest) >= (int)sizeof rest)
+        return false;
+    strcpy(w->rest, rest);
+    return to[0] != '/' || start(w);
+}
+
+/* Cuts the next name off; false: there is none. */
+static bool next_name(way *w, char name[NAME_MAX + 1])
+{
+    const char *from = w->rest;
+    size_t length;
+    do {
+        from += strspn(from, "/");
+        length = strcspn(from, "/");
+        if (length > NAME_MAX)
+            length = NAME_MAX; /* not there */
+        memcpy(name, from, length);
+        name[length] = 0;
+        from += length;
+    } while (!strcmp(name, "."));
+    memmove(w->rest, from, strlen(from) + 1);
+    return length > 0;
+}
+
+/* Whether others may put something of their own into the folder where the way stands. */
+static bool shared(const way *w)
+{
+    return others_write(w->at, &w->info);
+}
+
+/* Where others could make what is missing, it is made. */
+static bool step(way *w, const char *name, bool make, char why[CLV_WHY])
+{
+    struct stat info;
+    const size_t been = strlen(w->been);
+    int next = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    w->there = next >= 0 || errno != ENOENT;
+    make = make || shared(w);
+    if (!w->there && make && mkdirat(w->at, name, 0700) == 0) {
+        w->there = true;
+        next = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (!w->there)
+        return !make;
+    if (next < 0 || fstat(next, &info) < 0) {
+        if (next >= 0)
+            close(next);
+        return false;
+    }
+    snprintf(w->been + been, sizeof w->been - been, "/%s", name);
+    if (!owned(&info)) {
+        close(next);
+        return say_owner(why, w->been, info.st_uid);
+    }
+    if (S_ISLNK(info.st_mode)) {
+        w->been[been] = 0;
+        const bool leads = follow(w, next);
+        close(next);
+        return leads;
+    }
+    return stand(w, next);
+}
+
+static bool go(way *w, bool make, char why[CLV_WHY])
+{
+    char name[NAME_MAX + 1];
+    w->there = true;
+    if (!start(w))
+        return false;
+    if (!owned(&w->info))
+        return say_owner(why, "/", w->info.st_uid);
+    while (w->there && next_name(w, name)) {
+        if (shared(w) && !(w->info.st_mode & S_ISVTX))
+            return say(why, w->been[0] ? w->been : "/", OPEN);
+        if (!step(w, name, make, why))
+            return false;
+    }
+    return !w->there || !shared(w) || say(why, w->been[0] ? w->been : "/", OPEN);
+}
+
+/* As clv_own_folder, and leaves the way there; w->at is the caller's to close. */
+static bool reach(way *w, const char *path, bool make, char why[CLV_WHY])
+{
+    char here[PATH_MAX] = "";
+    *w = (way){.at = -1};
+    why[0] = 0;
+    if (!path[0] || (path[0] != '/' && !getcwd(here, sizeof here)) ||
+        snprintf(w->rest, sizeof w->rest, "%s/%s", here, path) >= (int)sizeof w->rest)
+        return false;
+    return go(w, make, why);
+}
+
+bool clv_own_folder(const char *path, bool make, char why[CLV_WHY])
+{
+    way w;
+    const bool own = reach(&w, path, make, why);
+    if (w.at >= 0)
+        close(w.at);
+    return own;
+}
+
+/* ---- what lies in it ------------------------------------------------------ */
+
+static bool others_enter(const struct stat *info)
+{
+    return info->st_mode & S_IXOTH || (info->st_mode & S_IXGRP && !own_group(info->st_gid));
+}
+
+typedef struct place {
+    char path[PATH_MAX];
+    bool closed; /* nobody else gets here */
+} place;
+
+static bool check_entry(const place *p, const struct stat *info, char why[CLV_WHY])
+{
+    if (!owned(info))
+        return say_owner(why, p->path, info->st_uid);
+    if (!S_ISREG(info->st_mode) && !S_ISDIR(info->st_mode))
+        return say(why, p->path, "is neither a file nor a folder");
+    if (info->st_mode & S_IWOTH || (!p->closed && info->st_mode & S_IWGRP && !own_group(info->st_gid)))
+        return say(why, p->path, OPEN);
+    return true;
+}
+
+/* Takes over the descriptor. Entries go while others of this user's programs work. */
+static bool check_below(int at, place *p, char why[CLV_WHY])
+{
+    bool own = true;
+    struct stat info;
+    const size_t length = strlen(p->path);
+    const bool closed = p->closed;
+    DIR *folder = fdopendir(at);
+    if (!folder) {
+        close(at);
+        return false;
+    }
+    p->closed = closed || (fstat(at, &info) == 0 && !others_enter(&info));
+    for (const struct dirent *entry; own && (entry = readdir(folder));) {
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..") || fstatat(at, name, &info, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        snprintf(p->path + length, sizeof p->path - length, "/%s", name);
+        own = check_entry(p, &info, why);
+        if (own && S_ISDIR(info.st_mode)) {
+            const int below = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            own = below < 0 ? errno == ENOENT : check_below(below, p, why);
+        }
+        p->path[length] = 0;
+    }
+    p->closed = closed;
+    closedir(folder);
+    return own;
+}
+
+bool clv_own_tree(const char *path, char why[CLV_WHY])
+{
+    way w;
+    place p = {.closed = false};
+    bool own = reach(&w, path, false, why);
+    if (own && w.there) {
+        snprintf(p.path, sizeof p.path, "%s", path);
+        const int at = openat(w.at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        own = at >= 0 && check_below(at, &p, why);
+    }
+    if (w.at >= 0)
+        close(w.at);
+    return own;
+}
+
+/* ---- a file --------------------------------------------------------------- */
+
+int clv_own_open(const char *path, int flags, unsigned mode)
+{
+    struct stat info;
+    const int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+    if (fd < 0 || (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && owned(&info) && !others_write(fd, &info)))
+        return fd;
+    close(fd);
+    return -1;
+}
