@@ -9,43 +9,68 @@
 #include "stats/stats.h"
 #include "transform/field.h"
 
-enum { BLOCK = CLV_GLM_BLOCK, TESTED = 1, NOT_FINITE, CONSTANT };
+enum { BLOCK = CLV_GLM_BLOCK, TESTED = 1, NOT_FINITE, CONSTANT, PERFECT };
 
-/* Of the variance, what values of float32 can leave of a perfect fit. */
-#define LEAST_LEFT 1e-13
+/* The share of the sum of squares that rounding leaves of a perfect fit: eight roundings of float32. */
+#define ROUNDING 2.5e-13
 
-/* Of at most BLOCK voxels the residuals of unit length (subject s of voxel l at s * BLOCK + l), and what they are.
- * A residual of a few roundings of float32 is that of a constant. */
-static void residuals(const clv_stats_data *d, const int32_t *place, int voxels, double *e, char *found)
+/* At most BLOCK voxels. */
+typedef struct block {
+    double *e; /* their residuals of unit length: subject s of voxel l at s * BLOCK + l */
+    double r[BLOCK], rest[BLOCK]; /* their product with the tested column, and the variance it leaves */
+    double least[BLOCK];          /* what rounding alone may leave */
+    char found[BLOCK];
+} block;
+
+/* Takes what q explains out of all residuals. */
+static void take_out(const clv_stats_model *m, const double *q, int voxels, double *e, double dot[BLOCK])
+{
+    memset(dot, 0, BLOCK * sizeof *dot);
+    for (int s = 0; s < m->subjects; s++)
+        for (int l = 0; l < voxels; l++)
+            dot[l] += q[s] * e[s * BLOCK + l];
+    for (int s = 0; s < m->subjects; s++)
+        for (int l = 0; l < voxels; l++)
+            e[s * BLOCK + l] -= q[s] * dot[l];
+}
+
+static void add_squares(const clv_stats_model *m, int voxels, const double *e, double sum[BLOCK])
+{
+    memset(sum, 0, BLOCK * sizeof *sum);
+    for (int s = 0; s < m->subjects; s++)
+        for (int l = 0; l < voxels; l++)
+            sum[l] += e[s * BLOCK + l] * e[s * BLOCK + l];
+}
+
+/* What the voxels are, and where they are tested their residuals. */
+static void residuals(const clv_stats_data *d, const int32_t *place, int voxels, block *b)
 {
     const clv_stats_model *m = d->model;
-    double total[BLOCK] = {0}, left[BLOCK] = {0}, dot[BLOCK];
-    for (int s = 0; s < m->subjects; s++)
-        for (int l = 0; l < voxels; l++) {
-            const double value = (double)d->map[s][place[l]];
-            e[s * BLOCK + l] = value;
-            total[l] += value * value;
-        }
-    for (int j = 0; j < m->nuisances; j++) {
-        const double *q = m->q + (size_t)j * (size_t)m->subjects;
-        memset(dot, 0, sizeof dot);
-        for (int s = 0; s < m->subjects; s++)
-            for (int l = 0; l < voxels; l++)
-                dot[l] += q[s] * e[s * BLOCK + l];
-        for (int s = 0; s < m->subjects; s++)
-            for (int l = 0; l < voxels; l++)
-                e[s * BLOCK + l] -= q[s] * dot[l];
-    }
+    double total[BLOCK], left[BLOCK], dot[BLOCK];
     for (int s = 0; s < m->subjects; s++)
         for (int l = 0; l < voxels; l++)
-            left[l] += e[s * BLOCK + l] * e[s * BLOCK + l];
+            b->e[s * BLOCK + l] = (double)d->map[s][place[l]];
+    add_squares(m, voxels, b->e, total);
+    for (int j = 0; j < m->nuisances; j++)
+        take_out(m, m->q + (size_t)j * (size_t)m->subjects, voxels, b->e, dot);
+    add_squares(m, voxels, b->e, left);
+    take_out(m, m->x, voxels, b->e, b->r);
+    add_squares(m, voxels, b->e, b->rest);
     for (int l = 0; l < voxels; l++) {
-        found[l] = !isfinite(total[l]) ? NOT_FINITE : left[l] > 4e-14 * total[l] ? TESTED : CONSTANT;
-        left[l] = found[l] == TESTED ? 1 / sqrt(left[l]) : 0;
+        const double least = ROUNDING * total[l], unit = sqrt(left[l]);
+        /* In a test of the mean what the model fits are constants. */
+        b->found[l] = !isfinite(total[l])                                     ? NOT_FINITE
+                      : left[l] <= least || (m->flips && b->rest[l] <= least) ? CONSTANT
+                      : b->rest[l] <= least                                   ? PERFECT
+                                                                              : TESTED;
+        if (b->found[l] != TESTED)
+            continue;
+        b->r[l] /= unit;
+        b->rest[l] /= left[l];
+        b->least[l] = least / left[l];
+        for (int s = 0; s < m->subjects; s++)
+            b->e[s * BLOCK + l] = b->e[s * BLOCK + l] / unit + b->r[l] * m->x[s];
     }
-    for (int s = 0; s < m->subjects; s++)
-        for (int l = 0; l < voxels; l++)
-            e[s * BLOCK + l] *= left[l];
 }
 
 typedef struct work {
@@ -55,7 +80,7 @@ typedef struct work {
     char *found; /* of every voxel of the grid: 0, or what it is */
     size_t voxels;
     int first, count;
-    float *out, *t;
+    float *out, *least, *t;
 } work;
 
 static int run(work *w, size_t count, clvox_task task)
@@ -73,14 +98,14 @@ static int find_block(void *user, size_t index, int worker)
     const work *w = user;
     const size_t first = index * BLOCK, end = first + BLOCK < w->voxels ? first + BLOCK : w->voxels;
     int32_t place[BLOCK] = {0};
-    char found[BLOCK];
+    block b = {.e = w->e + (size_t)worker * w->each};
     int count = 0;
     for (size_t i = first; i < end; i++)
         if (!w->d->mask || w->d->mask[i] > 0)
             place[count++] = (int32_t)i;
-    residuals(w->d, place, count, w->e + (size_t)worker * w->each, found);
+    residuals(w->d, place, count, &b);
     for (int l = 0; l < count; l++)
-        w->found[place[l]] = found[l];
+        w->found[place[l]] = b.found[l];
     return CLVOX_OK;
 }
 
@@ -90,25 +115,24 @@ static int fill_block(void *user, size_t index, int worker)
     const int first = (int)index * BLOCK, count = w->count - first < BLOCK ? w->count - first : BLOCK;
     const int subjects = w->d->model->subjects;
     float *out = w->out + index * w->each;
-    double *e = w->e + (size_t)worker * w->each;
-    char found[BLOCK];
-    residuals(w->d, w->d->place + w->first + first, count, e, found);
+    block b = {.e = w->e + (size_t)worker * w->each};
+    residuals(w->d, w->d->place + w->first + first, count, &b);
     for (int s = 0; s < subjects; s++)
         for (int l = 0; l < BLOCK; l++)
-            out[s * BLOCK + l] = l < count ? (float)e[s * BLOCK + l] : 0;
-    for (int l = 0; w->t && l < count; l++) {
-        double r = 0;
-        for (int s = 0; s < subjects; s++)
-            r += w->d->model->x[s] * e[s * BLOCK + l];
-        w->t[first + l] = (float)(r * sqrt(w->d->model->dof / fmax(1 - r * r, LEAST_LEFT)));
+            out[s * BLOCK + l] = l < count ? (float)b.e[s * BLOCK + l] : 0;
+    for (int l = 0; l < count; l++) {
+        /* Half of it: what is tested has more than that in float32, too. */
+        w->least[first + l] = (float)(b.least[l] / 2);
+        if (w->t)
+            w->t[first + l] = (float)(b.r[l] * sqrt(w->d->model->dof / b.rest[l]));
     }
     return CLVOX_OK;
 }
 
-int clv_stats_residuals(const clv_stats_data *d, int first, int count, float *out, float *t)
+int clv_stats_residuals(const clv_stats_data *d, int first, int count, float *out, float *least, float *t)
 {
-    return run(&(work){.d = d, .first = first, .count = count, .out = out, .t = t}, (size_t)count,
-               fill_block);
+    return run(&(work){.d = d, .first = first, .count = count, .out = out, .least = least, .t = t},
+               (size_t)count, fill_block);
 }
 
 static int check(const clvox_volume *const *maps, int count, int subjects, const clvox_volume *mask)
@@ -138,12 +162,13 @@ static int list(const work *w, clv_stats_data *d)
         d->tested += w->found[i] == TESTED;
         d->not_finite += w->found[i] == NOT_FINITE;
         d->constant += w->found[i] == CONSTANT;
+        d->perfect += w->found[i] == PERFECT;
     }
     if (!d->tested)
-        return clvox_fail(
-            CLVOX_ERROR_DATA,
-            "no voxel is left to test: of %zu%s, %zu have values that are not finite and %zu do not vary",
-            d->asked, d->mask ? " in the mask" : "", d->not_finite, d->constant);
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "no voxel is left to test: of %zu%s, %zu have values that are not finite, %zu do "
+                          "not vary and %zu vary with the design alone",
+                          d->asked, d->mask ? " in the mask" : "", d->not_finite, d->constant, d->perfect);
     d->place = malloc((size_t)d->tested * sizeof *d->place);
     if (!d->place)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");

@@ -39,14 +39,15 @@ typedef struct run {
     int piece, pieces; /* voxels on the device at once, and how many times that is */
     int round;         /* batches whose weights are sent together */
     float *residuals;  /* of a piece */
+    float *least;      /* and what counts as none */
     float *device_t;   /* of the data, rounded as those of permutations are, to which it is compared */
     float *weights;    /* of a round */
     float *maps;       /* t of the permutations of a round, with TFCE */
     float *scores;     /* and their enhancement */
     size_t batch;      /* floats of the weights of a batch */
     clv_glm glm;
-    clv_buffer *residual_buffer, *weight_buffer, *largest_buffer, *threshold_buffer, *count_buffer,
-        *map_buffer;
+    clv_buffer *residual_buffer, *least_buffer, *weight_buffer, *largest_buffer, *threshold_buffer,
+        *count_buffer, *map_buffer;
 } run;
 
 /* ---- memory -------------------------------------------------------------- */
@@ -77,7 +78,7 @@ static int fit(run *r)
     const clvox_device_limits *l = clvox_context_limits(r->ctx);
     const double batches = (r->permuter.count + BATCH - 1) / BATCH, floats = r->o->tfce ? BATCH : 1;
     double bytes = .9 * (double)(l->free_bytes ? l->free_bytes : l->global_bytes),
-           per_voxel = 4. * r->model.subjects;
+           per_voxel = 4. * (r->model.subjects + 1);
     if (r->o->memory > 0)
         bytes = fmin(bytes, r->o->memory * 1048576);
     bytes -= 8. * r->data.tested + 4. * r->permuter.count + 4. * LARGE_ROUND * (double)r->batch;
@@ -103,7 +104,7 @@ static int fit(run *r)
     return CLVOX_OK;
 }
 
-enum { BUFFERS = 6 };
+enum { BUFFERS = 7 };
 static void list_buffers(run *r, clv_request requests[BUFFERS])
 {
     const size_t tested = (size_t)r->data.tested;
@@ -115,6 +116,7 @@ static void list_buffers(run *r, clv_request requests[BUFFERS])
         {&r->threshold_buffer, tested * sizeof(float), "thresholds"},
         {&r->count_buffer, tested * sizeof(int32_t), "counts"},
         {&r->map_buffer, (size_t)r->piece * (r->o->tfce ? BATCH : 1) * sizeof(float), "maps of t"},
+        {&r->least_buffer, (size_t)r->piece * sizeof(float), "least variances"},
     };
     memcpy(requests, all, sizeof all);
 }
@@ -126,11 +128,12 @@ static int allocate(run *r)
     list_buffers(r, requests);
     const size_t maps = r->o->tfce ? (size_t)r->round * BATCH * (size_t)r->data.tested : 0;
     r->residuals = malloc(requests[0].bytes);
+    r->least = malloc((size_t)r->piece * sizeof *r->least);
     r->device_t = malloc((size_t)r->data.tested * sizeof *r->device_t);
     r->weights = calloc((size_t)r->round * r->batch, sizeof *r->weights);
     r->maps = maps ? malloc(maps * sizeof *r->maps) : NULL;
     r->scores = maps ? malloc(maps * sizeof *r->scores) : NULL;
-    if (!r->residuals || !r->device_t || !r->weights || (maps && (!r->maps || !r->scores)))
+    if (!r->residuals || !r->least || !r->device_t || !r->weights || (maps && (!r->maps || !r->scores)))
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(family_make(r, &r->t));
     if (r->o->tfce)
@@ -140,6 +143,7 @@ static int allocate(run *r)
     CLV_TRY(clv_buffer_fill(r->ctx, r->largest_buffer, 0, CLV_GLM_NONE, requests[2].bytes));
     CLV_TRY(clv_buffer_fill(r->ctx, r->count_buffer, 0, 0, requests[4].bytes));
     r->glm = (clv_glm){.data = r->residual_buffer,
+                       .least = r->least_buffer,
                        .subjects = r->model.subjects,
                        .vectors = clv_stats_vectors(&r->model),
                        .dof = r->model.dof,
@@ -160,6 +164,7 @@ static void release(run *r)
     family_free(&r->t);
     family_free(&r->enhanced);
     free(r->residuals);
+    free(r->least);
     free(r->device_t);
     free(r->weights);
     free(r->maps);
@@ -175,9 +180,10 @@ static int load(run *r, int piece, float *t)
     const int first = piece * r->piece, left = r->data.tested - first;
     r->glm.voxels = left < r->piece ? left : r->piece;
     CLV_TRY(clv_finish(r->ctx)); /* the place of the residuals may be the device's own */
-    CLV_TRY(clv_stats_residuals(&r->data, first, r->glm.voxels, r->residuals, t));
+    CLV_TRY(clv_stats_residuals(&r->data, first, r->glm.voxels, r->residuals, r->least, t));
     CLV_TRY(clv_buffer_write(r->ctx, r->residual_buffer, 0, r->residuals,
                              clv_glm_floats(r->model.subjects, r->glm.voxels) * sizeof(float)));
+    CLV_TRY(clv_buffer_write(r->ctx, r->least_buffer, 0, r->least, (size_t)r->glm.voxels * sizeof(float)));
 end:
     return status;
 }
@@ -246,7 +252,7 @@ static int enhance_observed(run *r)
     const clv_tfce what = {.size = r->data.size,
                            .place = r->data.place,
                            .count = r->data.tested,
-                           .step = fmax(most / 100, .001),
+                           .step = fmin(fmax(most / 100, .001), .1),
                            .height = r->o->tfce_height,
                            .extent = r->o->tfce_extent,
                            .connectivity = r->o->tfce_connectivity};
@@ -486,6 +492,7 @@ int clvox_stats(clvox_context *context, const clvox_volume *const *maps, int cou
     result->tested = (size_t)r.data.tested;
     result->not_finite = r.data.not_finite;
     result->constant = r.data.constant;
+    result->perfect = r.data.perfect;
 end:
     release(&r);
     if (status < 0)

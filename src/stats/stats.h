@@ -56,16 +56,16 @@ typedef struct clv_stats_data {
     int size[3];
     int32_t *place; /* of every voxel that is tested, on the grid */
     int tested;
-    size_t asked, not_finite, constant;
+    size_t asked, not_finite, constant, perfect;
 } clv_stats_data;
 
 /* Finds the voxels to test. CLVOX_ERROR_DATA where there is none. clv_stats_data_free is legal on a zeroed one. */
 int clv_stats_data_make(const clvox_volume *const *maps, int count, const clv_stats_model *model,
                         const clvox_volume *mask, clv_stats_data *out);
 void clv_stats_data_free(clv_stats_data *data);
-/* The residuals of tested voxels first to first + count - 1, as clv_glm_t takes them; and their t, where it is not
- * NULL: by doubles, so that a large one is right, too. */
-int clv_stats_residuals(const clv_stats_data *data, int first, int count, float *out, float *t);
+/* The residuals of tested voxels first to first + count - 1, as clv_glm_t takes them with least; and their t, where it is
+ * not NULL: by doubles, so that a large one is right, too. */
+int clv_stats_residuals(const clv_stats_data *data, int first, int count, float *out, float *least, float *t);
 
 /* ---- threshold-free cluster enhancement ---- */
 

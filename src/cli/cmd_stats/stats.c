@@ -83,6 +83,7 @@ static void report(command *cli, const cli_stats_request *r, const clvox_stats_o
     cJSON_AddNumberToObject(to, "tested", (double)k->tested);
     cJSON_AddNumberToObject(to, "not_finite", (double)k->not_finite);
     cJSON_AddNumberToObject(to, "constant", (double)k->constant);
+    cJSON_AddNumberToObject(to, "perfect", (double)k->perfect);
     cJSON_AddNumberToObject(to, "permutations", k->permutations);
     cJSON_AddBoolToObject(to, "exact", k->exact);
     cJSON_AddStringToObject(to, "p_maps", o->one_minus_p ? "1-p" : "p");
@@ -93,13 +94,21 @@ static void report(command *cli, const cli_stats_request *r, const clvox_stats_o
     else
         cli_print(cli, "%-14s %d\n", "subjects", r->subjects);
     cli_print(cli, "%-14s %d\n", "freedom", k->dof);
-    cli_print(cli, "%-14s %zu tested of %zu; left out: %zu constant, %zu not finite\n", "voxels", k->tested,
+    cli_print(cli, "%-14s %zu tested of %zu; left out: %zu constant, %zu not finite", "voxels", k->tested,
               k->asked, k->constant, k->not_finite);
+    if (k->perfect)
+        cli_print(cli, ", %zu fitted perfectly", k->perfect);
+    cli_print(cli, "\n");
     cli_print(cli, "%-14s %d, %s\n", "permutations", k->permutations,
               k->exact ? "exhaustive" : "at random");
     report_map(cli, "t", &k->t, &r->map[0]->grid);
     if (o->tfce)
         report_map(cli, "tfce", &k->tfce, &r->map[0]->grid);
+    if (k->perfect)
+        cli_remark(cli, 0,
+                   "%zu voxel%s not tested: the design fits the values there without a residual, as those of masks, "
+                   "and t would be infinite\n",
+                   k->perfect, k->perfect == 1 ? " is" : "s are");
     if (k->permutations < 20)
         cli_remark(cli, 0,
                    "with %d permutations no p can be below %.2g: more needs more subjects or a larger "

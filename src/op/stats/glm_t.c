@@ -18,7 +18,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 512}}},
 };
 static const char *const builds[] = {"-DBATCH=" CLV_TEXT(CLV_GLM_BATCH) " -DBLOCK=" CLV_TEXT(
-                                         CLV_GLM_BLOCK) " -DLEAST_LEFT=" CLV_TEXT(CLV_GLM_LEAST_LEFT) "f",
+                                         CLV_GLM_BLOCK) " -DNEAR=" CLV_TEXT(CLV_GLM_NEAR) "f",
                                      NULL};
 
 const clv_entry clv_entry_glm_t = {"stats/glm_t", "glm_t", variants, 2, builds};
@@ -35,13 +35,13 @@ int clv_glm_t(clvox_context *ctx, const clv_glm *m, const clv_glm_batch *b)
     const int line[3] = {m->voxels, 1, 1}, start = b->at * CLV_GLM_BATCH * m->subjects * m->vectors;
     /* The data come from memory once, and again for each nuisance only where caches do not hold them. */
     const double moved =
-        4. * m->voxels * (m->subjects + (b->count ? 3 : 0) + (b->maps ? b->permutations : 0));
+        4. * m->voxels * (m->subjects + 1 + (b->count ? 3 : 0) + (b->maps ? b->permutations : 0));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_glm_t, builds[0], line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, moved, CLV_BUF(m->data), CLV_BUF(b->weights), CLV_INT(start),
                        CLV_INT(m->subjects), CLV_INT(m->vectors), CLV_INT(m->voxels),
                        CLV_FLOAT((float)m->dof), CLV_INT(m->absolute), CLV_INT(b->permutations),
-                       CLV_INT(b->slot), CLV_INT(b->first), CLV_BUF(b->threshold), CLV_BUF(b->count),
-                       CLV_BUF(b->largest), CLV_BUF(b->maps)));
+                       CLV_INT(b->slot), CLV_INT(b->first), CLV_BUF(m->least), CLV_BUF(b->threshold),
+                       CLV_BUF(b->count), CLV_BUF(b->largest), CLV_BUF(b->maps)));
 end:
     return status;
 }

@@ -7,14 +7,15 @@
 /* Permutations of one pass over the data, and voxels that lie together. */
 #define CLV_GLM_BATCH 16
 #define CLV_GLM_BLOCK 64
-/* Of the variance, what is left is at least this share: a perfect fit has a large t, not an infinite one. */
-#define CLV_GLM_LEAST_LEFT 1e-7
+/* Below this share of the variance, what is left is summed over the residuals. */
+#define CLV_GLM_NEAR 1e-3
 
 /* A linear model of one tested column at every voxel. The residuals of the data against the nuisances have a length
  * of 1 over the subjects: subject s of voxel v is the float (v / BLOCK * subjects + s) * BLOCK + v % BLOCK, and zeros
  * fill the last block. */
 typedef struct clv_glm {
-    const clv_buffer *data; /* clv_glm_floats */
+    const clv_buffer *data;  /* clv_glm_floats */
+    const clv_buffer *least; /* of every voxel the share of the variance that rounding alone may leave */
     int subjects;
     int voxels;
     int vectors; /* the tested column, and the nuisances of which permuted residuals are not free */
@@ -44,8 +45,9 @@ typedef struct clv_glm_batch {
 
 #define CLV_GLM_NONE 0x80000000u
 
-/* t = r sqrt(dof / (1 - sum_j b_j^2 - r^2)) with r and b_j the products of data and weights; the bracket is at least
- * CLV_GLM_LEAST_LEFT. In float32: t is off by about 1e-7 (1 + t^2 / dof) of itself. In queue order, without waiting. */
+/* t = r sqrt(dof / left), left = 1 - sum_j b_j^2 - r^2 with r and b_j the products of data and weights; t is 0 where
+ * left is no more than least: a perfect fit has no t. In float32: t is off by about 1e-7 / left of itself where left is
+ * CLV_GLM_NEAR or more, by 1e-7 / sqrt(left) below. In queue order, without waiting. */
 int clv_glm_t(clvox_context *ctx, const clv_glm *model, const clv_glm_batch *batch);
 
 /* What an int of largest stands for. */

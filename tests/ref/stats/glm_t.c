@@ -4,9 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-double ref_glm_t(const float *data, const double *weights, int subjects, int vectors, double dof)
+double ref_glm_t(const float *data, const double *weights, int subjects, int vectors, double dof,
+                 double least)
 {
-    double left = 1, first = 0;
+    double left = 1, first = 0, rest = 0;
     for (int j = 0; j < vectors; j++) {
         double sum = 0;
         for (int s = 0; s < subjects; s++)
@@ -14,7 +15,15 @@ double ref_glm_t(const float *data, const double *weights, int subjects, int vec
         left -= sum * sum;
         first = j ? first : sum;
     }
-    return first * sqrt(dof / fmax(left, 1e-7));
+    for (int s = 0; s < subjects; s++) {
+        double e = (double)data[s];
+        for (int j = 0; j < vectors; j++)
+            for (int i = 0; i < subjects; i++)
+                e -= weights[j * subjects + s] * weights[j * subjects + i] * (double)data[i];
+        rest += e * e;
+    }
+    left = left < 1e-3 ? rest : left;
+    return left > least ? first * sqrt(dof / left) : 0;
 }
 
 double ref_glm_t_of_design(const double *data, const double *design, int subjects, int columns)

@@ -3,8 +3,9 @@
 #define REF_STATS_GLM_T_H
 
 /* t of one voxel and one permutation: data[s], and weights[j * subjects + s] of the tested column (j = 0) and the
- * nuisances. */
-double ref_glm_t(const float *data, const double *weights, int subjects, int vectors, double dof);
+ * nuisances; 0 where no more than least of the variance is left. */
+double ref_glm_t(const float *data, const double *weights, int subjects, int vectors, double dof,
+                 double least);
 
 /* t of the tested column, the last of the design's (column c of subject s at c * subjects + s), by the normal
  * equations: from raw data, and so by another way. */
