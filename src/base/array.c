@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/status.h"
+
+void *clv_array_moved(void *array, size_t count, size_t each)
+{
+    size_t bytes;
+    return __builtin_mul_overflow(count, each, &bytes) ? NULL : realloc(array, bytes ? bytes : 1);
+}
+
+void *clv_array(size_t count, size_t each)
+{
+    return clv_array_moved(NULL, count, each);
+}
 
 void *clv_grown(void *array, int count, int *room, size_t element)
 {
     if (count < *room)
         return array;
-    int wanted = *room ? 2 * *room : 16;
-    void *grown = realloc(array, (size_t)wanted * element);
+    int wanted = 16;
+    const bool fits = !*room || !__builtin_mul_overflow(*room, 2, &wanted);
+    void *grown = fits ? clv_array_moved(array, (size_t)wanted, element) : NULL;
     if (!grown) {
         clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         return NULL;

@@ -146,10 +146,8 @@ static int take_file(const char *path, const clv_text_header *h, clv_volume_head
     }
     out->offset = offset;
     if (strcmp(name, ".")) {
-        out->data = clv_beside(path, name);
         out->packing = CLV_PACKED_NOT;
-        if (!out->data)
-            return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        status = clv_beside(path, name, &out->data);
     } else if (out->offset < h->length) {
         return clv_header_damaged(path, "the values start at byte %llu, inside of it", offset);
     }

@@ -373,9 +373,7 @@ static int take_file(const clv_source *source, const nrrd *n, clv_volume_header 
     out->at_end = bytes < 0;
     out->offset = bytes > 0 ? (uint64_t)bytes : 0;
     if (file) {
-        out->data = clv_beside(n->path, file);
-        if (!out->data)
-            return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", n->path);
+        CLV_TRY(clv_beside(n->path, file, &out->data));
     } else if (source->gzip) {
         /* The whole file is compressed. */
         if (!raw || skipped)

@@ -106,16 +106,26 @@ int clv_header_sizes(const char *path, const int64_t *size, int count, clv_volum
     return CLVOX_OK;
 }
 
-char *clv_beside(const char *path, const char *name)
+int clv_beside(const char *path, const char *name, char **out)
 {
     const char *slash = strrchr(path, '/');
-    size_t folder = slash && *name != '/' ? (size_t)(slash - path) + 1 : 0;
-    char *out = malloc(folder + strlen(name) + 1);
-    if (out) {
-        memcpy(out, path, folder);
-        strcpy(out + folder, name);
+    int folder = slash ? (int)(slash - path) + 1 : 0;
+    bool within = *name && *name != '/';
+    for (const char *part = name; within && part; part = strchr(part, '/')) {
+        part += *part == '/';
+        within = strncmp(part, "..", 2) != 0 || (part[2] && part[2] != '/');
     }
-    return out;
+    *out = NULL;
+    if (!within)
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: says that its values are in \"%.200s\"; a header may only name a file in its own "
+                          "folder or below: move the values there and change the name",
+                          path, name);
+    if (asprintf(out, "%.*s%s", folder, path, name) < 0) {
+        *out = NULL;
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    }
+    return CLVOX_OK;
 }
 
 /* ---- the places of values ----------------------------------------------- */

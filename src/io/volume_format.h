@@ -109,7 +109,8 @@ int clv_header_damaged(const char *path, const char *format, ...) CLVOX_PRINTF(2
 /* Whether path ends so, in letters of either case, and is longer. */
 bool clv_ends_in(const char *path, const char *end);
 
-/* The name of a file beside that at path: a new string, NULL without memory. An absolute name stays. */
-char *clv_beside(const char *path, const char *name);
+/* The name of a file that the header at path says its values are in: a new string. Refuses absolute names
+ * and those with "..", with which a header from elsewhere would show other files of whoever reads it. */
+int clv_beside(const char *path, const char *name, char **out);
 
 #endif

@@ -154,6 +154,50 @@ def itks():
     yield "several", (head.format("CompositeTransform_double_3_3", "", "") + move + field + spline + move).encode()
 
 
+# Written by h5py 3.16.0 (groups of old; an affine, shuffled and deflated) and by SimpleITK 2 (checked by sums; a
+# composite of eight, whose group is a heap and a tree).
+OLD_HDF5 = (
+    'c-rlnF>ljA6vyw*F-@BQ?N%ZebwW%KsU5oEil+5|XapIUng()KE2T~3G*bBnLE-'
+    '~+WbDXCKw{w|bY$$vgxEqZerNkmBm^i@)c$|V%kw>*otM9!t$+M3*xJ6mP+DM$e4gdlBFi!$&dO%4*Y_!MihYXbLLcX&wPiZKMEl!ywHK9&s'
+    'vcPA^L%yVm}lT75>z&;D!!sz>*<Ry>uOQsxEr>kqn)VT>!iB$|MI-!^cy&Fe&9~0-^+RE7y3>0tEX(=HS5aOJPrQwyf2^cZYc$8-K{#-'
+    '{+5oxpUr{lT%332r<(&+4|4!>fU%ES5BmP_`2U{Qo&yi(%sF7|7>t_(Zrn4j^LQd~&W(QR=nU7@=X=BTMVk9OGXdOTRJjoG;XLi<aKC8YDVX'
+    '(yJsXsic8ckD-g&zFjAt&JXX+H2VR(2flc%(Lv)y~$lJ&Lvnz`?%yU-c{000000000mtHeH&lla&dk0#e^KlN;7a-'
+    'H_A%7vTJN6v0d^qI(VNuu_dmR6rouY9&%VCw_&_Y<GV5u*(XY-5yj`u|Lf);a4Q^un+ulYVnL-jrdhaUxkR`8~*|65{-'
+    'RdMO!OJGjz*C|{lb!dG7&Q-'
+    'ATm%!`(e00000aQ!&ld$a%H&JXt4D|+Ak()$(9WBz4s51j!3006Epzk5%IY>`Zy(mxTxdQayYISsZG(Vxk_ByZl--'
+    'gaa*uQsB_kvx%6*R0z<Je5srF>Pz|{{L0;6BE|4bN')
+LARGE_HDF5 = (
+    'c-'
+    'rgqaB<`1lHy|G;9!7(|4^Xd2H_h(#j_+|FZcIw31U)cKf|4kj4POgkTt>p7ZU>`0|T2V1CZkK4Dk+2Eh^5;&pQk?4=Mq40aW5XBSb<#fPvu|'
+    'D}-'
+    '&ufDki=iYdUIdYI4O3+yCCbSE(|GKw%TFfjrFR4t5V7GYqN1abrzAQ&Rf!N3Z1Ei)4b&?n4{4A9UJfLXMGVaS1V(w`(~5jFx6LqBYetFGBWi'
+    '?C4`24NF9cQOMl!p2}2gpF>N*cE?g4{tURkRLhygP|ptI15DHWJyXRjv^9L7(xolL$(m*A$Cx6BWUO3Pn>Bx!A=$gIhoBr*e@|R^*0l=2$lp'
+    '1@`V&7<`t*q7v;Ja<(C!&LyOsOfpvGuDeomfX7a+#45=(g-'
+    'OL7cjSXd<xu0_AGcD4l!!Ssj(`Pr#0!OqQ$dAJC@DE5V0>*d=Fri9ILsUvk421;_D5?cG5CP`y?C-;f6cWhlK)_VbM9%_9L(>m~43q{|;-'
+    '(5YnMp;7MU@I=kW68vV5nzkq-'
+    'O|@1T=GeGV@9+fHXAUFz`cZGd)8KJrfh%v}D~fGc!xLdRZv#oS$2eUz}Nz3in=oN`7flPHMbyyfG+2L)FPcX|S@K#1f!$u<BqZQ9TEV>N!bN'
+    '&qbnoZW7h=kf@%QMD;LmfR|wujDk@x3P!;w7zLwX6pVsVFbYP&AO<o>;{i-'
+    ');{(jlemacL0_~T>_#m}Z8ZUYb9gksC2FXdl<=iqWQd1BE8viAs!!`m84CkR;c`XK{@t+^L-'
+    '|y36yeL3n=#LjU+VFiN6gKF3Kw%@OU=JMzabPgvW-'
+    '$2=Oc&s=;evz>EOr@&aM)~klJ$~M*uaLgm`Mnm1ZcXE7{Xzrt9!DNO4<CB3{lzqnJglk%PC;V=BBaHfwaix6~iE#s~$RWax|OMH=B11gKX}<'
+    '%uyHrbOIA}P`G_#??jj`d8GCL8{Di9_E3fcgyL{OR>w}HIu0V$aT2MHi%50cM5^N<QXMZIb)zlNQ7{Td!6+C7LlID`|F1z@|6dc)F)-'
+    'J`(lLl#u;&sjItB}dLC0X4nBM!*jsbl;1{;P!$6)fp&4C2g8EHdQ%Ff+Cn@R=37agJs1OYunf#6|)r9cp8XpW~vfpB6N6bM%WRNO}k1o{>TH'
+    '-<rhu*+s9Fa82SM<1ecC%fb{DisLEhC~$z{zixbq1^;afpD}V`7VCPvp7RkZ@-'
+    '%z3vc33x%l`n42lnXR<Avy#Rq+h4+h1dUwk~^KFo+e2WCUpl@``CPoPrqQDjO~@zH07C_au^U@1P1FOGWU798x#Pz7De&sfjM&<JAO6J!j)*'
+    '+Zgo@gbo&^ox&zYo>am#Rq+h4~=0^d@$~5Y{XxDtTKnF<UUZei%P}EMoXfKkF!>Y;)B%|OYxzv>BL0F01LHuzYK%oW8)RioukDEeT$EPVNiU'
+    ';@!7iKFFsycLsWiUI_)EsijOl6L=_(|9Fd9-LoCGyCwuT7w;+!I@DwT&BL5=XQV&h^u;vMT;}%-'
+    '6!%1Xtu^{P$7_9)L6<lCqK~8hCokBcZ7+68-'
+    'Kr^Q)8fWZacED`e6L2}wEf}bZ0p>pRVhdqk07C_M!#7061=?<tVnC&rMb2336yoE?z?vs=oq<7=0W=+Za_L<WhCnd$*?&<L23Iiidy}aiLn)'
+    'Y9vvATZa1)w`K_jqXD}yeW$r$Uulfe?q)H}!fkRcY#44-'
+    'rAJ3}T!?dlKKqeK0JbMAr4Rb$35s2Xn`THQTbHPW|gtQZDWBZoP&kDG^!6MVZm2<-'
+    'Pd8_&qVXrRCb%S?=h0TOVwk+}?<Z5*HhXPYGIz}con25`37MiV&O{DTFYZJ}>FTA&RA007uM%@z')
+
+
+def hdf5s():
+    for name, packed in ("old", OLD_HDF5), ("large", LARGE_HDF5):
+        yield name, zlib.decompress(base64.b85decode(packed))
+
+
 def fnirts():
     """Of fuzz_format's fixed grid, so that they are read to their end: a field, splines, cosines."""
     for code, size in (2006, (5, 4, 3)), (2007, (5, 4, 4)), (2008, (5, 4, 3)), (2009, (5, 4, 4)):
@@ -326,7 +370,7 @@ def names():
 
 
 def main():
-    for make in volumes, mghs, nrrds, mifs, ltas, itks, fnirts, transforms, surfaces, gradients, names:
+    for make in volumes, mghs, nrrds, mifs, ltas, itks, hdf5s, fnirts, transforms, surfaces, gradients, names:
         name = make.__name__ if make is gradients else make.__name__[:-1]
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "volumes.h"
 
@@ -385,6 +387,55 @@ static void mif_that_is_damaged_is_refused(void **state)
                 bad[i].says);
 }
 
+/* ---- headers that name their values -------------------------------------- */
+
+/* The header in either format, its values in `name`; reads a.raw's bytes. */
+static const char *header_of(bool nrrd, const char *name)
+{
+    char text[800];
+    if (nrrd)
+        snprintf(text, sizeof text, NRRD3 "data file: %s\n", name);
+    else
+        snprintf(text, sizeof text, MIF3 "layout: +0,+1,+2\nfile: %s 0\nEND\n", name);
+    return text_file(nrrd ? "n.nhdr" : "n.mih", text, 0);
+}
+
+static void a_header_names_files_in_its_folder_only(void **state)
+{
+    (void)state;
+    char full[512];
+    text_file("a.raw", "", 6);
+    snprintf(full, sizeof full, "%s", files_in("a.raw"));
+    const char *folder = strrchr(full, '/');
+    while (folder > full && folder[-1] != '/')
+        folder--;
+    char up[600], through[600];
+    snprintf(up, sizeof up, "../%s", folder);
+    snprintf(through, sizeof through, "./../%s", folder);
+    const char *const bad[] = {full, up,     through,      "/dev/zero",   "/proc/self/environ",
+                               "..", "x/..", "x/../a.raw", "x//../a.raw", ""};
+    static const char *const good[] = {"a.raw", "./a.raw", "..a.raw", "b..raw"};
+    text_file("..a.raw", "", 6);
+    text_file("b..raw", "", 6);
+    assert_true(!mkfifo(files_in("pipe"), 0600) && !symlink("/dev/zero", files_in("zero")));
+    for (int nrrd = 0; nrrd < 2; nrrd++) {
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            if (!*bad[i] && !nrrd)
+                continue; /* MRtrix's offset would be the name */
+            refuses(header_of(nrrd, bad[i]), CLVOX_ERROR_FORMAT, "may only name a file in its own folder");
+            assert_that(strstr(clvox_message(), nrrd ? "n.nhdr" : "n.mih") && strstr(clvox_message(), bad[i]),
+                        "%s", clvox_message());
+        }
+        for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+            clvox_volume *v = reads(header_of(nrrd, good[i]));
+            assert_true(v->data[0] == 1 && v->data[5] == 6);
+            clvox_volume_destroy(&v);
+        }
+        refuses(header_of(nrrd, "pipe"), CLVOX_ERROR_FILE, "pipe: is a pipe or a device");
+        refuses(header_of(nrrd, "zero"), CLVOX_ERROR_FILE, "zero: is a pipe or a device");
+    }
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -422,5 +473,6 @@ int main(void)
               "more voxels than 2^31 / 3 are refused by every format before they are unpacked");
     test_case(mif_without_a_transform_is_centred, "MIF: strides, and the place without a transform");
     test_case(mif_that_is_damaged_is_refused, "MIF: what is damaged is refused with its reason");
+    test_case(a_header_names_files_in_its_folder_only, "NRRD, MIF: a header names files in its folder only");
     return test_run("volume formats", tear_down);
 }

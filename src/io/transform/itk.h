@@ -30,4 +30,7 @@ void clv_itk_affine(const double matrix[4][4], double parameters[12]);
  * a file of that name cannot hold. */
 int clv_parts_join(const char *path, const clvox_transform *const *parts, int count, double out[4][4]);
 
+/* In HDF5, as clv_transform_format's write has it. */
+int clv_itk_hdf5_write(const char *path, const clvox_transform *const *parts, int count);
+
 #endif
