@@ -177,7 +177,8 @@ static int survey(clv_registration *run, const clvox_register_images *full, doub
     for (int i = 0; slab_at(&clv_register_first(full, false)->grid, i, true, &s); i++)
         CLV_TRY(survey_slab(run, full, result->warp, &s, sums));
     *smallest = sums[0].smallest;
-    CLV_TRY(clv_register_state(&(clv_field_survey){sums[full->fixed_mask ? 1 : 0], sums[2]}, result));
+    CLV_TRY(clv_register_state(&(clv_field_survey){sums[full->fixed_mask ? 1 : 0], sums[2]},
+                               &clv_register_first(full, false)->grid, &run->moving_grid, result));
 end:
     clv_buffer_destroy(&run->partial);
     return status;

@@ -15,11 +15,9 @@
 #include "transform/invert.h"
 #include "register/register.h"
 
-int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
-                        const clv_buffer *mask, const clv_buffer *inside, clv_buffer *scratch,
-                        clv_field_survey *out)
+static int lengths_of(const clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
+                      const clv_buffer *inside, clv_statistics *out)
 {
-    int status = CLVOX_OK;
     double edge[3], frame[3][3];
     float reorient[3][3];
     clvox_grid_spacing(grid, edge);
@@ -27,18 +25,58 @@ int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_
     clv_field_frame(grid, frame);
     for (int i = 0; i < 9; i++)
         reorient[i / 3][i % 3] = (float)frame[i / 3][i % 3];
+    return clv_statistics_lengths(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), CLV_MATRIX3F(reorient),
+                                  NULL, inside, run->partial, out);
+}
+
+int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
+                        const clv_buffer *mask, const clv_buffer *inside, clv_buffer *scratch,
+                        clv_field_survey *out)
+{
+    int status = CLVOX_OK;
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
     CLV_TRY(clv_jacobian(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), false, scratch));
     CLV_TRY(
         clv_statistics_determinants(run->ctx, scratch, mask, grid->size, run->partial, &out->determinants));
-    CLV_TRY(clv_statistics_lengths(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), CLV_MATRIX3F(reorient),
-                                   NULL, inside, run->partial, &out->lengths));
+    CLV_TRY(lengths_of(run, u, grid, inside, &out->lengths));
 end:
     return status;
 }
 
-int clv_register_state(const clv_field_survey *survey, clvox_register_result *result)
+static double diagonal(const clvox_grid *grid)
+{
+    double edge[3], squared = 0;
+    clvox_grid_spacing(grid, edge);
+    for (int a = 0; a < 3; a++)
+        squared += pow(edge[a] * grid->size[a], 2);
+    return sqrt(squared);
+}
+
+int clv_register_credible(const clv_statistics *lengths, const clvox_grid *fixed, const clvox_grid *moving)
+{
+    const double most = diagonal(fixed) + diagonal(moving);
+    const long voxels = (long)clvox_grid_voxels(fixed);
+    if (lengths->voxels < voxels)
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "the deformation is not finite at %ld of %ld voxels; please report this",
+                          voxels - lengths->voxels, voxels);
+    if (lengths->largest > most)
+        return clvox_fail(CLVOX_ERROR_DATA,
+                          "the deformation moves a voxel by %.4g mm, more than both images measure from corner "
+                          "to corner (%.4g mm); please report this",
+                          lengths->largest, most);
+    return CLVOX_OK;
+}
+
+int clv_register_state(const clv_field_survey *survey, const clvox_grid *fixed, const clvox_grid *moving,
+                       clvox_register_result *result)
 {
     const clv_statistics *d = &survey->determinants, *lengths = &survey->lengths;
+    const int status = clv_register_credible(lengths, fixed, moving);
+    if (status < 0)
+        return status;
     if (d->voxels == 0)
         return clvox_fail(CLVOX_ERROR_DATA, "the deformation is not finite anywhere; please report this");
     double mean = d->sum / (double)d->voxels;
@@ -174,6 +212,7 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
+    clv_statistics lengths;
     memcpy(result->matrix, run->matrix, sizeof result->matrix);
     for (int i = 0; i < 2; i++)
         result->inverse_error_voxels[i] = result->inverse_error_mm[i] = NAN;
@@ -181,8 +220,11 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
         CLV_TRY(give(run, run->u, 0, &result->warp));
         if (o->inverse || o->consistency)
             CLV_TRY(invert(run, held, count, result));
-        if (o->inverse)
+        if (o->inverse) {
+            CLV_TRY(lengths_of(run, run->inverse, &run->fixed_grid, NULL, &lengths));
+            CLV_TRY(clv_register_credible(&lengths, &run->fixed_grid, &run->moving_grid));
             CLV_TRY(give(run, run->inverse, 1, &result->inverse_warp));
+        }
     }
     if (run->fields) /* what the copies come from goes next */
         CLV_TRY(clv_finish(run->ctx));

@@ -292,7 +292,7 @@ static int survey(clv_registration *run, clvox_register_result *result)
     clv_field_survey found;
     CLV_TRY(
         clv_register_survey(run, run->u, &run->fixed_grid, run->fixed_mask, NULL, run->scratch_a, &found));
-    CLV_TRY(clv_register_state(&found, result));
+    CLV_TRY(clv_register_state(&found, &run->fixed_grid, &run->moving_grid, result));
 end:
     return status;
 }

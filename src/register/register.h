@@ -285,7 +285,11 @@ typedef struct clv_field_survey {
 int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
                         const clv_buffer *mask, const clv_buffer *inside, clv_buffer *scratch,
                         clv_field_survey *out);
-int clv_register_state(const clv_field_survey *survey, clvox_register_result *result);
+int clv_register_state(const clv_field_survey *survey, const clvox_grid *fixed, const clvox_grid *moving,
+                       clvox_register_result *result);
+/* CLVOX_ERROR_DATA unless the lengths are those of a field on the fixed grid that is finite everywhere and
+ * nowhere longer than the diagonals of both grids together. */
+int clv_register_credible(const clv_statistics *lengths, const clvox_grid *fixed, const clvox_grid *moving);
 int clv_register_warp_moving(clv_registration *run, const clvox_grid *grid, const clv_buffer *u,
                              clvox_kind kind, clv_buffer *out);
 

@@ -68,7 +68,8 @@ fits log/p.json; prints 'does not run here'
 
 begin "each call of the driver failing in its turn"
 poor none env POOR_CALLS="$work/log/calls" clvox bench jacobian --size 9 --seconds 0 > log/out 2>&1
-total=$(cat log/calls 2> /dev/null || echo 0) at=1 refused=0
+total=0 at=1 refused=0
+read -r total rest < log/calls
 while [ "$at" -le "$total" ]; do
     code=0
     poor "fail:$at" clvox bench jacobian --size 9 --seconds 0 --json log/f.json > log/out 2> log/err < /dev/null || code=$?

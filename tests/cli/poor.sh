@@ -174,7 +174,8 @@ sweep() {
     shift
     rm -rf out log/calls && mkdir out
     exits 0 poor none "$@" -q
-    total=$(cat log/calls 2> /dev/null || echo 0) at=1 refused=0
+    total=0 at=1 refused=0
+    read -r total reads launches < log/calls
     while [ "$at" -le "$total" ]; do
         rm -rf out && mkdir out
         code=0

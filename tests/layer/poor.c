@@ -13,20 +13,24 @@
  *   local:BYTES  local memory
  *   gpu          a device that says it is a GPU: other kernels, fields planar
  *   fail:N       the Nth of the calls that can fail on a device at work fails
- * POOR_CALLS=FILE  writes there how many calls were counted for fail. */
+ *   nan:N bits:N huge:N  what is read from the Nth read on is NaN, random, or 3.4e38
+ *   skip:N       kernels are not run from the Nth launch on, and nothing is said
+ *   once         only the Nth of these is
+ * POOR_CALLS=FILE  writes there how many calls were counted for fail, how many reads and launches. */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_layer.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static cl_icd_dispatch mine;
 static const cl_icd_dispatch *next;
-static atomic_long calls;
+static atomic_long calls, reads, launches;
 static atomic_long buffers;
 
 /* Buffers that the program has. It releases each once; what a driver still does with one does not count. */
@@ -64,6 +68,13 @@ static long number(const char *name)
 static int fails(void)
 {
     return atomic_fetch_add(&calls, 1) + 1 == number("fail");
+}
+
+/* Of the count-th read or launch. */
+static int goes_wrong(const char *name, long count)
+{
+    const long from = number(name);
+    return from > 0 && (setting("once") ? count == from : count >= from);
 }
 
 static cl_int answer(const void *value, size_t bytes, size_t room, void *out, size_t *returned)
@@ -236,6 +247,8 @@ static cl_int CL_API_CALL run(cl_command_queue q, cl_kernel k, cl_uint dimension
     size_t items = local ? local[0] * (dimensions > 1 ? local[1] : 1) * (dimensions > 2 ? local[2] : 1) : 1;
     if (number("group") > 0 && items > (size_t)number("group"))
         return CL_INVALID_WORK_GROUP_SIZE;
+    if (goes_wrong("skip", atomic_fetch_add(&launches, 1) + 1))
+        return event ? next->clEnqueueMarkerWithWaitList(q, count, after, event) : CL_SUCCESS;
     return fails() ? CL_OUT_OF_RESOURCES
                    : next->clEnqueueNDRangeKernel(q, k, dimensions, offset, global, local, count, after,
                                                   event);
@@ -244,8 +257,18 @@ static cl_int CL_API_CALL run(cl_command_queue q, cl_kernel k, cl_uint dimension
 static cl_int CL_API_CALL read_back(cl_command_queue q, cl_mem mem, cl_bool wait, size_t offset, size_t bytes,
                                     void *out, cl_uint count, const cl_event *after, cl_event *event)
 {
-    return fails() ? CL_OUT_OF_RESOURCES
-                   : next->clEnqueueReadBuffer(q, mem, wait, offset, bytes, out, count, after, event);
+    const long at = atomic_fetch_add(&reads, 1) + 1;
+    const int nan = goes_wrong("nan", at), huge = goes_wrong("huge", at),
+              spoilt = nan || huge || goes_wrong("bits", at);
+    if (fails())
+        return CL_OUT_OF_RESOURCES;
+    const cl_int error =
+        next->clEnqueueReadBuffer(q, mem, wait || spoilt, offset, bytes, out, count, after, event);
+    for (size_t i = 0; error == CL_SUCCESS && spoilt && i + 4 <= bytes; i += 4) {
+        const uint32_t word = nan ? 0x7fc00000 : huge ? 0x7f7f7f7f : (uint32_t)(i + 12345) * 0x9e3779b1;
+        memcpy((char *)out + i, &word, 4);
+    }
+    return error;
 }
 
 static cl_int CL_API_CALL send(cl_command_queue q, cl_mem mem, cl_bool wait, size_t offset, size_t bytes,
@@ -284,7 +307,7 @@ static void say_calls(void)
     const char *path = getenv("POOR_CALLS");
     FILE *file = path ? fopen(path, "w") : NULL;
     if (file) {
-        fprintf(file, "%ld\n", atomic_load(&calls));
+        fprintf(file, "%ld %ld %ld\n", atomic_load(&calls), atomic_load(&reads), atomic_load(&launches));
         fclose(file);
     }
 }

@@ -8,6 +8,7 @@
 #include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/options.h"
+#include "register/register.h"
 
 static clvox_context *ctx;
 
@@ -328,6 +329,20 @@ static void memory(void)
     test_tear_down(memory_tear_down);
 }
 
+static void what_no_field_is_like(void **state)
+{
+    (void)state;
+    clvox_grid fixed, moving;
+    grid_of(3, 4, 12, 1, &fixed); /* 13 mm from corner to corner */
+    grid_of(3, 4, 12, 2, &moving);
+    clv_statistics lengths = {.largest = 38.9, .voxels = 144};
+    assert_ok(clv_register_credible(&lengths, &fixed, &moving));
+    lengths.largest = 39.1;
+    assert_int_equal(clv_register_credible(&lengths, &fixed, &moving), CLVOX_ERROR_DATA);
+    lengths = (clv_statistics){.largest = 1, .voxels = 143};
+    assert_int_equal(clv_register_credible(&lengths, &fixed, &moving), CLVOX_ERROR_DATA);
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -336,5 +351,6 @@ int main(void)
     test_case(presets, "every model has its presets, and they differ in work");
     rows();
     memory();
+    test_case(what_no_field_is_like, "a field that is not finite, or longer than both images, is no result");
     return test_run("judge", harness_close);
 }

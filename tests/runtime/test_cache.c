@@ -212,23 +212,24 @@ static void check_entries(void)
     test_case(a_folder_that_others_could_write, "a folder that others could write is no cache");
 }
 
-enum { STARTS = 2 };
+/* Beside the probe's: that of the kernel by which reads are checked. */
+enum { STARTS = 2, WITNESS = 1 };
 
 static unsigned char nonsense[300] = "POCLBIN no program at all";
 
 static void a_program_is_stored_once_and_serves(void **state)
 {
     (void)state;
-    assert_true(run("-DADD=1", 1, NULL) && entries(NULL, 0, &shared.temporary) == 1);
+    assert_true(run("-DADD=1", 1, NULL) && entries(NULL, 0, &shared.temporary) == 1 + WITNESS);
     for (int start = 0; start < STARTS; start++)
         assert_true(run("-DADD=1", 1, NULL) &&
-                    entries(shared.path, sizeof shared.path, &shared.temporary) == 1);
+                    entries(shared.path, sizeof shared.path, &shared.temporary) == 1 + WITNESS);
 }
 
 static void other_defines_are_another_entry(void **state)
 {
     (void)state;
-    assert_true(run("-DADD=2", 2, NULL) && entries(NULL, 0, &shared.temporary) == 2);
+    assert_true(run("-DADD=2", 2, NULL) && entries(NULL, 0, &shared.temporary) == 2 + WITNESS);
 }
 
 static void damaged_entries_are_rebuilt_without_a_word(void **state)
@@ -238,7 +239,7 @@ static void damaged_entries_are_rebuilt_without_a_word(void **state)
     overwrite(shared.path, 60, "damage", 6);
     for (int start = 0; start < STARTS; start++)
         assert_true(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL));
-    assert_int_equal(entries(NULL, 0, &shared.temporary), 2);
+    assert_int_equal(entries(NULL, 0, &shared.temporary), 2 + WITNESS);
     FILE *file = fopen(shared.path, "rb");
     assert_true(file && fseek(file, 60, SEEK_SET) == 0 && fread(found, 1, 6, file) == 6);
     fclose(file);
@@ -362,7 +363,7 @@ static void ten_processes_at_once_build_right_and_leave(void **state)
     }
     assert_that(good == PROCESSES, "%d of %d", good, PROCESSES);
     int count = entries(NULL, 0, &temporary);
-    assert_that(count == 1 && temporary == 0, "%d entries, %d unfinished", count, temporary);
+    assert_that(count == 1 + WITNESS && temporary == 0, "%d entries, %d unfinished", count, temporary);
     assert_true(run("-DADD=3", 3, NULL));
     clear();
 }

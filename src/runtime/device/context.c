@@ -391,6 +391,8 @@ void clvox_context_destroy(clvox_context **context)
     clv_turns_leave(ctx);
     clv_pool_spare(ctx, 0);
     clv_pinned_destroy(&ctx->staging);
+    if (ctx->witnessed)
+        clReleaseMemObject(ctx->witnessed);
     clv_timing_drop(ctx);
     clv_ahead_release(ctx);
     clv_kernels_release(ctx);

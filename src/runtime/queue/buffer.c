@@ -6,6 +6,7 @@
 
 #include "runtime/device/context.h"
 #include "runtime/device/gate.h"
+#include "runtime/queue/witness.h"
 
 /* ---- spare buffers --------------------------------------------------------- */
 
@@ -234,15 +235,23 @@ int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset,
 {
     int status = CLVOX_OK;
     cl_event event = NULL;
+    clv_witness witness;
     if (bytes == 0)
         return CLVOX_OK;
-    if (clv_buffer_in_place(buffer, offset, data))
-        return agree(ctx, buffer, CL_MAP_READ, offset, bytes);
-    CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
-                               CLV_EVENT(ctx, event)),
-           "clEnqueueReadBuffer", "fetching data from the device");
-    CLV_TRY(clv_timing_add(ctx, event, "(from the device)", NULL, (double)bytes));
+    CLV_TRY(clv_witness_ask(ctx, buffer, offset, bytes, &witness));
+    if (clv_buffer_in_place(buffer, offset, data)) {
+        CLV_TRY(agree(ctx, buffer, CL_MAP_READ, offset, bytes));
+    } else {
+        /* Few bytes wait for nothing by themselves: the witness is read after them. */
+        CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, bytes > SMALL, offset, bytes, data, 0, NULL,
+                                   CLV_EVENT(ctx, event)),
+               "clEnqueueReadBuffer", "fetching data from the device");
+        CLV_TRY(clv_timing_add(ctx, event, "(from the device)", NULL, (double)bytes));
+    }
+    CLV_TRY(clv_witness_hear(ctx, &witness, data));
 end:
+    if (status < 0) /* and data may go */
+        clFinish(ctx->queue);
     return status;
 }
 

@@ -29,7 +29,8 @@ int clv_buffer_wrap(clvox_context *ctx, void *mem, size_t bytes, const char *wha
 /* Lets kernels read the buffer as an image1d_buffer_t of float4 too, passed by
  * CLV_IMAGE. For comparisons: CPU devices read images many times slower. */
 int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what);
-/* Blocking transfers between host and device. */
+/* Blocking transfers between host and device. CLVOX_ERROR_DEVICE where what is read is not what kernels see
+ * (witness.h). */
 int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
                      size_t bytes);
 int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset, void *data,

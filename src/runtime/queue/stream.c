@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/device/context.h"
+#include "runtime/queue/witness.h"
 
 const char *const clv_stream_words[CLV_STREAM_MODES] = {"synchronous", "implicit", "engines", "independent",
                                                         "disk"};
@@ -311,6 +312,7 @@ end:
 
 int clv_stream_run(clv_stream *s)
 {
+    clv_witness witness;
     if (s->work->count < 1)
         return CLVOX_OK;
     s->failed = false;
@@ -337,7 +339,9 @@ int clv_stream_run(clv_stream *s)
             status = store(s, item);
     }
     settle(s);
-    return status < 0 ? status : clv_finish(s->ctx);
+    if (status >= 0)
+        status = clv_witness_ask(s->ctx, NULL, 0, 0, &witness);
+    return status < 0 ? status : clv_witness_hear(s->ctx, &witness, NULL);
 }
 
 /* ---- room ----------------------------------------------------------------- */

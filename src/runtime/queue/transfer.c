@@ -8,6 +8,7 @@
 
 #include "clvox/threads.h"
 #include "runtime/device/context.h"
+#include "runtime/queue/witness.h"
 
 /* ---- one ------------------------------------------------------------------- */
 
@@ -176,25 +177,6 @@ end:
     return status;
 }
 
-int clv_pass(clvox_context *ctx, const clv_passage *p)
-{
-    passing t = {.ctx = ctx, .p = p, .pieces = (p->bytes + CLV_PIECE - 1) / CLV_PIECE};
-    const size_t slots = t.pieces < CLV_SLOTS ? t.pieces : CLV_SLOTS;
-    if (p->bytes == 0)
-        return CLVOX_OK;
-    if (!(t.slots = clv_staging(ctx, slots * CLV_PIECE)))
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    pthread_mutex_init(&t.lock, NULL);
-    const int status = clvox_parallel(slots, pass_pieces, &t);
-    pthread_mutex_destroy(&t.lock);
-    return status;
-}
-
-/* ---- between host memory and a buffer -------------------------------------------- */
-
-/* To pin memory takes as long as the driver's own copies of so much. */
-static const size_t WORTH = 1 << 24;
-
 static int from_memory(void *user, size_t at, void *piece, size_t bytes)
 {
     memcpy(piece, (const char *)user + at, bytes);
@@ -206,6 +188,30 @@ static int to_memory(void *user, size_t at, void *piece, size_t bytes)
     memcpy((char *)user + at, piece, bytes);
     return CLVOX_OK;
 }
+
+int clv_pass(clvox_context *ctx, const clv_passage *p)
+{
+    passing t = {.ctx = ctx, .p = p, .pieces = (p->bytes + CLV_PIECE - 1) / CLV_PIECE};
+    const size_t slots = t.pieces < CLV_SLOTS ? t.pieces : CLV_SLOTS;
+    const bool whole = p->host == to_memory; /* else nobody has all of it at the end */
+    clv_witness witness;
+    if (p->bytes == 0)
+        return CLVOX_OK;
+    if (!(t.slots = clv_staging(ctx, slots * CLV_PIECE)))
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    pthread_mutex_init(&t.lock, NULL);
+    int status = clvox_parallel(slots, pass_pieces, &t);
+    pthread_mutex_destroy(&t.lock);
+    if (status < 0 || p->direction == CLV_TO_DEVICE)
+        return status;
+    status = clv_witness_ask(ctx, p->buffer, 0, whole ? p->bytes : 0, &witness);
+    return status < 0 ? status : clv_witness_hear(ctx, &witness, p->user);
+}
+
+/* ---- between host memory and a buffer -------------------------------------------- */
+
+/* To pin memory takes as long as the driver's own copies of so much. */
+static const size_t WORTH = 1 << 24;
 
 static int pass_memory(clvox_context *ctx, clv_buffer *buffer, clv_direction direction, void *data,
                        size_t bytes)
