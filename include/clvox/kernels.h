@@ -75,6 +75,11 @@ typedef struct clvox_wisdom {
 /* What the context knows from `clvox tune`. Texts live as long as the context. */
 CLVOX_API void clvox_context_wisdom(const clvox_context *context, clvox_wisdom *out);
 
+/* clFFT, one of the libraries of Fourier transforms that flows may use, is no part of clvox: it is opened when it is
+ * first needed, libclFFT.so.2 or what CLVOX_CLFFT names. Why it cannot be; "": it is there. Other libraries do what it
+ * does. */
+CLVOX_API const char *clvox_clfft_missing(void);
+
 /* ---- building ------------------------------------------------------------ */
 
 /* Is called before many kernels are built for a device, which takes a while; kept_in: the folder of the

@@ -141,7 +141,7 @@ static bool shared(const way *w)
     return others_write(w->at, &w->info);
 }
 
-/* Where others could make what is missing, it is made. */
+/* Makes what is missing if asked to, or if others could make it first. */
 static bool step(way *w, const char *name, bool make, char why[CLV_WHY])
 {
     struct stat info;

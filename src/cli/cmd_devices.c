@@ -124,6 +124,12 @@ static int print_kernel(void *user, const clvox_kernel_variant *k)
 static int print_kernels(command *cli)
 {
     static const int size[3] = {256, 256, 256};
+    const char *missing = clvox_clfft_missing();
+    cJSON_AddBoolToObject(cli->log, "clfft", !missing[0]);
+    if (missing[0])
+        cli_print(cli, "\nclFFT is not there (%s): other libraries do the Fourier transforms of flows.\n", missing);
+    else
+        cli_print(cli, "\nclFFT was found.\n");
     int status = cli_open(cli);
     if (status < 0)
         return status;
@@ -145,7 +151,7 @@ int cmd_devices(command *cli, int argc, char **argv)
         .about = "Lists the OpenCL devices, best first, the default marked with *, and those passed over\n"
                  "with the reason. -v adds the limits of each and, for the default or --device, every\n"
                  "variant of every kernel: tile, registers, spills, local memory, work-groups resident\n"
-                 "on a compute unit, occupancy and what limits it.",
+                 "on a compute unit, occupancy and what limits it; and whether clFFT was found.",
         .example = "  clvox devices\n  clvox devices -v --device gpu",
         .options = NULL,
     };

@@ -121,7 +121,7 @@ static void files_are_opened_that_are_the_users_own(void **state)
     assert_false(opens("wf") || opens("p") || opens("l") || opens("d") || opens("none"));
 }
 
-/* What a group writes, and what belongs to somebody else, only root can make. */
+/* Only root can make what a group writes or somebody else owns. */
 static void others_folders_files_and_groups(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void others_folders_files_and_groups(void **state)
     assert_false(own_tree("x"));
     shell("chown 0:0 x/in x/in/file && chmod 770 x/in && chmod 660 x/in/file");
     assert_true(own("x/in", false) && own_tree("x") && opens("x/in/file")); /* root's group is root's alone */
-    /* Of another user: what belongs to root is trusted, root's folders that are his are not by root. */
+    /* Another user trusts what belongs to root; root does not trust his. */
     shell("chmod 755 . x x/in && chmod 644 x/in/file && mkdir -m 700 his && chown 65534 his");
     assert_int_equal(seteuid(SOMEBODY), 0);
     const bool his = own("his", false), roots = own("x/in", false) && opens("x/in/file");

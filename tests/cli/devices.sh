@@ -44,6 +44,18 @@ json log/v.json 'all(sum(k["chosen"] for k in j["kernels"] if k["kernel"] == n) 
 prints '^\* copy .*wisdom'
 json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["copy"]'
 
+begin "clFFT is opened where it is there; without it flows run, and devices -v says so"
+if ! grep -q '^clFFT was found' log/out; then
+    prints '^clFFT is not there (.*): other libraries'
+else
+    json log/v.json 'j["clfft"]'
+fi
+exits 0 env CLVOX_CLFFT="$work/none.so" "$program" devices -v --json log/w.json; prints "^clFFT is not there ($work/none.so: .*): other"
+json log/w.json 'not j["clfft"]'
+exits 0 clvox phantom pair -o p --size 13x11x10 --amplitude .5 -q
+exits 0 env CLVOX_CLFFT="$work/none.so" "$program" register -f p_fixed.nii.gz -m p_moving.nii.gz -o p --deform lddmm --solver fft \
+    --iterations 2x1 -q; exists p_warp.nii.gz
+
 begin "no OpenCL driver at all is one sentence"
 mkdir none
 exits 1 env OCL_ICD_VENDORS="$work/none" "$program" devices; one_sentence; silent; says 'install'

@@ -774,6 +774,27 @@ def readme():
     assert os.path.exists("warped.nii.gz")
 
 
+@case("OpenSSL's digests are right beside the package, in any order")
+def digests():
+    md5 = "assert hashlib.md5(b'x').hexdigest() == '9dd4e461268c8034f5c8564e155c67a6'"
+    for code in ("import clvox, hashlib", "import hashlib, clvox", f"import hashlib; {md5}; import clvox"):
+        run = subprocess.run([sys.executable, "-c", f"{code}; {md5}; clvox.Context(); {md5}"], capture_output=True, text=True,
+                             check=False, env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "src/python")})
+        assert run.returncode == 0, (code, run.returncode, run.stderr[-300:])
+
+
+@case("where no home is set a context says once that kernels are not kept, and takes no folder of others")
+def homeless():
+    code = "import clvox; clvox.Context(); clvox.Context(); clvox.Context(verbosity=0)"
+    env = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME", "CLVOX_CACHE_DIR", "POCL_CACHE_DIR")}
+    with tempfile.TemporaryDirectory() as folder:
+        before = os.path.exists("/tmp/pocl")
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
+                             env={**env, "TMPDIR": folder, "PYTHONPATH": os.path.join(BUILD, "src/python")})
+        assert run.returncode == 0 and run.stderr.count("built kernels are not kept") == 1, run.stderr
+        assert os.path.exists("/tmp/pocl") == before
+
+
 @case("a wheel is whole and runs where it is unpacked")
 def wheel():
     run = subprocess.run([os.path.join(SOURCE, "tools/package"), "wheel", "out", "--build", BUILD], capture_output=True, text=True, check=False)

@@ -18,7 +18,7 @@
 #include "runtime/program/program.h"
 #include "runtime/device/select.h"
 
-/* What is run without looking is not taken from others: which folders that leaves. */
+/* Kernels are run as they are found: not out of folders that others could write. */
 static void choose_folders(clvox_context *ctx)
 {
     char remark[CLV_WHY + 200] = "";

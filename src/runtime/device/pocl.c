@@ -59,7 +59,7 @@ bool clv_pocl_folder_refused(char *path, size_t room)
     return stat(place, &info) < 0 || !S_ISDIR(info.st_mode) || access(place, W_OK | X_OK) < 0;
 }
 
-/* What was settled, once: PoCL asks for its folder once, too. */
+/* The choice is made once: PoCL asks for its folder once, too. */
 static struct {
     pthread_mutex_t lock;
     bool settled, lent, shut;

@@ -1,15 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clFFT: two plans, since the layouts of input and output change places. */
+/* clFFT: two plans, since the layouts of input and output change places. Debian's exports names of OpenSSL's (MD5_Init)
+ * with another meaning, so it is no library that clvox is linked with: it is opened when it is first needed, for
+ * clvox alone. */
 #include "runtime/fourier/clfft.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clvox/kernels.h"
 #include "runtime/device/context.h"
 
 #include <clFFT.h>
+
+/* Its functions that are called here. */
+#define FUNCTIONS(f)                                                                                                  \
+    f(clfftSetup) f(clfftTeardown) f(clfftCreateDefaultPlan) f(clfftDestroyPlan) f(clfftSetPlanPrecision)             \
+    f(clfftSetLayout) f(clfftSetResultLocation) f(clfftSetPlanBatchSize) f(clfftSetPlanInStride)                      \
+    f(clfftSetPlanOutStride) f(clfftSetPlanDistance) f(clfftBakePlan) f(clfftGetTmpBufSize) f(clfftEnqueueTransform)
+
+static struct {
+#define MEMBER(name) __typeof__(name) *name;
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+    char missing[400]; /* why there is none; "": it is there */
+} its;
+
+static void open_library(void)
+{
+    const char *named = getenv("CLVOX_CLFFT");
+    /* AddressSanitizer ends programs that use the latter. */
+    const int apart = dlsym(RTLD_DEFAULT, "__sanitizer_print_stack_trace") ? 0 : RTLD_DEEPBIND;
+    void *library = dlopen(named && named[0] ? named : "libclFFT.so.2", RTLD_NOW | RTLD_LOCAL | apart);
+    const char *error = library ? NULL : dlerror();
+#define FIND(name) *(void **)&its.name = library ? dlsym(library, #name) : NULL, error = its.name || error ? error : dlerror();
+    FUNCTIONS(FIND)
+#undef FIND
+    snprintf(its.missing, sizeof its.missing, "%s", error ? error : "");
+}
+
+const char *clvox_clfft_missing(void)
+{
+    static pthread_once_t opened = PTHREAD_ONCE_INIT;
+    pthread_once(&opened, open_library);
+    return its.missing;
+}
 
 typedef struct plan {
     clfftPlanHandle forward, back; /* 0: not made */
@@ -64,7 +101,7 @@ static int set_up(clvox_context *ctx)
         set = getenv(variable) ? strdup(getenv(variable)) : NULL;
         folder = folder_of(ctx, set);
         folder ? setenv(variable, folder, 1) : unsetenv(variable);
-        clfftStatus error = clfftSetup(&data);
+        clfftStatus error = its.clfftSetup(&data);
         set ? setenv(variable, set, 1) : unsetenv(variable);
         TRY_CLFFT(error, "clfftSetup");
     }
@@ -80,7 +117,7 @@ static void let_go(void)
 {
     pthread_mutex_lock(&state);
     if (--plans == 0)
-        clfftTeardown();
+        its.clfftTeardown();
     pthread_mutex_unlock(&state);
 }
 
@@ -99,7 +136,12 @@ static int takes(const int size[3])
                 "%d; another provider takes them",
                 size[a], rest);
     }
-    return CLVOX_OK;
+    const char *missing = clvox_clfft_missing();
+    return !missing[0] ? CLVOX_OK
+                       : clvox_fail(CLVOX_ERROR_DEVICE,
+                                    "Fourier transform: clFFT cannot be loaded (%s); install it (Debian: libclfft2), or "
+                                    "take another provider",
+                                    missing);
 }
 
 /* What OpenCL's full profile has; with less it may end the program, or never end. */
@@ -121,17 +163,17 @@ static int make(clvox_context *ctx, const int size[3], bool back, clfftPlanHandl
         waves *= (size_t)(a == 0 ? size[a] / 2 + 1 : size[a]);
     }
     size_t apart = packed ? 1 : voxels; /* components */
-    TRY_CLFFT(clfftCreateDefaultPlan(out, ctx->context, (clfftDim)dimensions, length), "clfftCreateDefaultPlan");
-    TRY_CLFFT(clfftSetPlanPrecision(*out, CLFFT_SINGLE), "clfftSetPlanPrecision");
-    TRY_CLFFT(clfftSetLayout(*out, back ? CLFFT_HERMITIAN_INTERLEAVED : CLFFT_REAL,
+    TRY_CLFFT(its.clfftCreateDefaultPlan(out, ctx->context, (clfftDim)dimensions, length), "clfftCreateDefaultPlan");
+    TRY_CLFFT(its.clfftSetPlanPrecision(*out, CLFFT_SINGLE), "clfftSetPlanPrecision");
+    TRY_CLFFT(its.clfftSetLayout(*out, back ? CLFFT_HERMITIAN_INTERLEAVED : CLFFT_REAL,
                              back ? CLFFT_REAL : CLFFT_HERMITIAN_INTERLEAVED),
               "clfftSetLayout");
-    TRY_CLFFT(clfftSetResultLocation(*out, CLFFT_OUTOFPLACE), "clfftSetResultLocation");
-    TRY_CLFFT(clfftSetPlanBatchSize(*out, 3), "clfftSetPlanBatchSize");
-    TRY_CLFFT(clfftSetPlanInStride(*out, (clfftDim)dimensions, back ? wave : field), "clfftSetPlanInStride");
-    TRY_CLFFT(clfftSetPlanOutStride(*out, (clfftDim)dimensions, back ? field : wave), "clfftSetPlanOutStride");
-    TRY_CLFFT(clfftSetPlanDistance(*out, back ? waves : apart, back ? apart : waves), "clfftSetPlanDistance");
-    TRY_CLFFT(clfftBakePlan(*out, 1, &ctx->queue, NULL, NULL), "clfftBakePlan");
+    TRY_CLFFT(its.clfftSetResultLocation(*out, CLFFT_OUTOFPLACE), "clfftSetResultLocation");
+    TRY_CLFFT(its.clfftSetPlanBatchSize(*out, 3), "clfftSetPlanBatchSize");
+    TRY_CLFFT(its.clfftSetPlanInStride(*out, (clfftDim)dimensions, back ? wave : field), "clfftSetPlanInStride");
+    TRY_CLFFT(its.clfftSetPlanOutStride(*out, (clfftDim)dimensions, back ? field : wave), "clfftSetPlanOutStride");
+    TRY_CLFFT(its.clfftSetPlanDistance(*out, back ? waves : apart, back ? apart : waves), "clfftSetPlanDistance");
+    TRY_CLFFT(its.clfftBakePlan(*out, 1, &ctx->queue, NULL, NULL), "clfftBakePlan");
 end:
     return status;
 }
@@ -140,9 +182,9 @@ static void destroy(void *made)
 {
     plan *p = made;
     if (p->forward)
-        clfftDestroyPlan(&p->forward);
+        its.clfftDestroyPlan(&p->forward);
     if (p->back)
-        clfftDestroyPlan(&p->back);
+        its.clfftDestroyPlan(&p->back);
     clv_buffer_destroy(&p->workspace);
     free(p);
     let_go();
@@ -173,8 +215,8 @@ static int create(clvox_context *ctx, const int size[3], void **out)
         status = make(ctx, size, true, &p->back);
     clv_cache_unlock(lock);
     CLV_TRY(status);
-    TRY_CLFFT(clfftGetTmpBufSize(p->forward, &workspace[0]), "clfftGetTmpBufSize");
-    TRY_CLFFT(clfftGetTmpBufSize(p->back, &workspace[1]), "clfftGetTmpBufSize");
+    TRY_CLFFT(its.clfftGetTmpBufSize(p->forward, &workspace[0]), "clfftGetTmpBufSize");
+    TRY_CLFFT(its.clfftGetTmpBufSize(p->back, &workspace[1]), "clfftGetTmpBufSize");
     if (workspace[0] < workspace[1])
         workspace[0] = workspace[1];
     if (workspace[0] > 0)
@@ -192,7 +234,7 @@ static int run(clvox_context *ctx, const plan *p, bool back, cl_mem from, cl_mem
     int status = CLVOX_OK;
     clv_span span;
     CLV_TRY(clv_span_begin(ctx, &span));
-    TRY_CLFFT(clfftEnqueueTransform(back ? p->back : p->forward, back ? CLFFT_BACKWARD : CLFFT_FORWARD, 1,
+    TRY_CLFFT(its.clfftEnqueueTransform(back ? p->back : p->forward, back ? CLFFT_BACKWARD : CLFFT_FORWARD, 1,
                                     &ctx->queue, 0, NULL, NULL, &from, &to,
                                     p->workspace ? p->workspace->mem : NULL),
               "clfftEnqueueTransform");

@@ -7,7 +7,9 @@
 #include "op/harness.h"
 #include "op/fluid/sor.h"
 #include "ref/fluid/fourier.h"
+#include "clvox/kernels.h"
 #include "runtime/fourier/clfft.h"
+#include "runtime/fourier/vkfft.h"
 #include "ref/fluid/fluid_operator.h"
 
 /* Every radix, mixed ones, primes that have none, lines of one and of two. */
@@ -274,7 +276,7 @@ static void a_library_that_is_wrong_is_found_out(void **state)
     static const clv_fourier_library idle = {"idle", false, NULL, idle_plan, idle_forward, idle_back, free};
     assert_int_equal(clv_fourier_trust(ctx, &idle), CLVOX_ERROR_DEVICE);
     assert_that(strstr(clvox_message(), "idle is off by"), "%s", clvox_message());
-    assert_int_equal(clv_fourier_trust(ctx, &clv_fourier_clfft), CLVOX_OK);
+    assert_int_equal(clv_fourier_trust(ctx, clvox_clfft_missing()[0] ? &clv_fourier_vkfft : &clv_fourier_clfft), CLVOX_OK);
 }
 
 static void what_one_provider_does_not_take_another(void **state)
@@ -290,8 +292,25 @@ static void what_one_provider_does_not_take_another(void **state)
     clv_fft_destroy(&fft);
 }
 
+/* As CLVOX_CLFFT says where the test is started so. */
+static void without_clfft_others_do_it(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    clv_fft fft;
+    if (!clvox_clfft_missing()[0])
+        test_skip("clFFT is there");
+    assert_ok(clv_force_variant(ctx, CLV_FFT, "clfft", -1));
+    assert_int_equal(clv_fft_create(ctx, (const int[3]){8, 6, 5}, &fft), CLVOX_ERROR_DEVICE);
+    assert_that(strstr(clvox_message(), "clFFT cannot be loaded (") && !strchr(clvox_message(), '\n'), "%s", clvox_message());
+    assert_ok(clv_force_variant(ctx, CLV_FFT, NULL, -1));
+    assert_ok(clv_fft_create(ctx, (const int[3]){8, 6, 5}, &fft));
+    clv_fft_destroy(&fft);
+}
+
 static void chosen(void)
 {
+    test_case(without_clfft_others_do_it, "without clFFT others do it");
     test_case(a_library_that_is_wrong_is_found_out, "a library that is wrong is found out");
     test_case(what_one_provider_does_not_take_another, "what one provider does not take another does");
 }
@@ -319,6 +338,8 @@ static void kept(void **state)
 {
     (void)state;
     char folder[] = "/tmp/clvox-test-fourier-XXXXXX";
+    if (clvox_clfft_missing()[0])
+        test_skip("clFFT is not there: %s", clvox_clfft_missing());
     if (!mkdtemp(folder))
         assert_ok(clvox_fail(CLVOX_ERROR_FILE, "no folder in /tmp"));
     setenv("CLVOX_CACHE_DIR", folder, 1);
