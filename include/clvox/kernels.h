@@ -75,9 +75,9 @@ typedef struct clvox_wisdom {
 /* What the context knows from `clvox tune`. Texts live as long as the context. */
 CLVOX_API void clvox_context_wisdom(const clvox_context *context, clvox_wisdom *out);
 
-/* clFFT, one of the libraries of Fourier transforms that flows may use, is no part of clvox: it is opened when it is
- * first needed, libclFFT.so.2 or what CLVOX_CLFFT names. Why it cannot be; "": it is there. Other libraries do what it
- * does. */
+/* clFFT, one of the libraries of Fourier transforms that flows may use, is no part of clvox: it is opened
+ * when it is first needed, libclFFT.so.2 or what CLVOX_CLFFT names. Why it cannot be; "": it is there. Other
+ * libraries do what it does. */
 CLVOX_API const char *clvox_clfft_missing(void);
 
 /* ---- building ------------------------------------------------------------ */
@@ -99,23 +99,26 @@ CLVOX_API int clvox_context_compilers(clvox_context *context, const char *progra
  * that the program was not started as a compiler. */
 CLVOX_API int clvox_compiler_main(int argc, char **argv);
 
-/* Built kernels are run as they are found. A cache of clvox or PoCL that other users could write, itself or a folder
- * above it, or that belongs to one who is neither this user nor root, is not used: why and what to do, as a
- * sentence or two on lines of their own; "": all is kept. The context's. A context says it to its log, once for a program. */
+/* Built kernels are run as they are found. A cache of clvox or PoCL that other users could write, itself or
+ * a folder above it, or that belongs to one who is neither this user nor root, is not used: why and what to
+ * do, as a sentence or two on lines of their own; "": all is kept. The context's. A context says it to its
+ * log, once for a program. */
 CLVOX_API const char *clvox_context_remark(const clvox_context *context);
 
-/* PoCL gives no device where it may not write the folder of its own cache (a read-only home), and takes /tmp/pocl,
- * whoever made it, where neither POCL_CACHE_DIR, XDG_CACHE_HOME nor HOME names one. Where that is so, or others could write
- * it, POCL_CACHE_DIR is set to a folder of the user's own in $TMPDIR or /tmp, clvox-pocl-UID; failing that to one that
- * goes with this process. Returns 1 when it was set, else 0. Whatever opens or lists devices does the same; a program with
- * threads that read the environment calls this before it starts them. */
+/* PoCL gives no device where it may not write the folder of its own cache (a read-only home), and takes
+ * /tmp/pocl, whoever made it, where neither POCL_CACHE_DIR, XDG_CACHE_HOME nor HOME names one. Where that is
+ * so, or others could write it, POCL_CACHE_DIR is set to a folder of the user's own in $TMPDIR or /tmp,
+ * clvox-pocl-UID; failing that to one that goes with this process. Returns 1 when it was set, else 0.
+ * Whatever opens or lists devices does the same; a program with threads that read the environment calls this
+ * before it starts them. */
 CLVOX_API int clvox_pocl_folder_lend(void);
 
 /* PoCL starts a thread for each processor of the machine. Where this process may run on fewer (taskset, a
  * batch system), threads that share one wait for each other. Sets POCL_MAX_PTHREAD_COUNT and
  * POCL_CPU_MAX_CU_COUNT to as many as it may run on, for itself and what it starts, unless the environment
- * has one of them; returns 1 when they were set, else 0. Results do not depend on it. For programs, before their
- * first call that opens or lists devices and their first thread: the clvox command calls it, the library never does. */
+ * has one of them; returns 1 when they were set, else 0. Results do not depend on it. For programs, before
+ * their first call that opens or lists devices and their first thread: the clvox command calls it, the
+ * library never does. */
 CLVOX_API int clvox_pocl_threads_limit(void);
 
 /* Where no OpenCL driver of the system (/etc/OpenCL/vendors) finds a device, takes the PoCL that lies

@@ -286,7 +286,8 @@ int clv_own_open(const char *path, int flags, unsigned mode)
 {
     struct stat info;
     const int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
-    if (fd < 0 || (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && owned(&info) && !others_write(fd, &info)))
+    if (fd < 0 ||
+        (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && owned(&info) && !others_write(fd, &info)))
         return fd;
     close(fd);
     return -1;

@@ -10,18 +10,18 @@
 /* Room for why something is not the user's own: words that follow "as", or "" where it is not there. */
 enum { CLV_WHY = 400 };
 
-/* Whether a folder and all above it, links followed, are the user's own. Those above may also be open to everybody
- * where entries belong to who made them (/tmp). True as well of a folder that nobody else can make; `make`: it is
- * made, 0700, with those above. So nobody changes what the name stands for from here on. A relative path is
- * one from the current folder. */
+/* Whether a folder and all above it, links followed, are the user's own. Those above may also be open to
+ * everybody where entries belong to who made them (/tmp). True as well of a folder that nobody else can
+ * make; `make`: it is made, 0700, with those above. So nobody changes what the name stands for from here on.
+ * A relative path is one from the current folder. */
 bool clv_own_folder(const char *path, bool make, char why[CLV_WHY]);
 
-/* The same of all that lies in it, too: files and folders, no links. Where nobody else can enter, what lies there may
- * be writable by groups. */
+/* The same of all that lies in it, too: files and folders, no links. Where nobody else can enter, what lies
+ * there may be writable by groups. */
 bool clv_own_tree(const char *path, char why[CLV_WHY]);
 
-/* Opens a file that is the user's own; its folder has to be. flags and mode as of open. -1: there is none, or it
- * is a link, a pipe, a device or open to others. */
+/* Opens a file that is the user's own; its folder has to be. flags and mode as of open. -1: there is none,
+ * or it is a link, a pipe, a device or open to others. */
 int clv_own_open(const char *path, int flags, unsigned mode);
 
 #endif

@@ -127,7 +127,8 @@ static int print_kernels(command *cli)
     const char *missing = clvox_clfft_missing();
     cJSON_AddBoolToObject(cli->log, "clfft", !missing[0]);
     if (missing[0])
-        cli_print(cli, "\nclFFT is not there (%s): other libraries do the Fourier transforms of flows.\n", missing);
+        cli_print(cli, "\nclFFT is not there (%s): other libraries do the Fourier transforms of flows.\n",
+                  missing);
     else
         cli_print(cli, "\nclFFT was found.\n");
     int status = cli_open(cli);

@@ -83,8 +83,10 @@ static void what_is_made_is_the_users_alone(void **state)
 static void folders_that_others_may_write(void **state)
 {
     (void)state;
-    shell("mkdir -p w/below s/mine && chmod 777 w && chmod 1777 s && chmod 700 w/below s/mine && ln -s w wlink");
-    static const char *const open[] = {"w", "w/below", "w/below/deeper", "wlink/below", "w/new", "s", "s/.", "s/mine/.."};
+    shell("mkdir -p w/below s/mine && chmod 777 w && chmod 1777 s && chmod 700 w/below s/mine && ln -s w "
+          "wlink");
+    static const char *const open[] = {"w", "w/below", "w/below/deeper", "wlink/below", "w/new",
+                                       "s", "s/.",     "s/mine/.."};
     for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
         assert_that(!own(open[i], false) && !own(open[i], true), "%s", open[i]);
         assert_that(strstr(why, "can be written by other users"), "%s", why);
@@ -97,7 +99,8 @@ static void folders_that_others_may_write(void **state)
 static void what_lies_in_a_folder(void **state)
 {
     (void)state;
-    shell("mkdir -p t/in/deep && chmod 755 t t/in t/in/deep && touch t/in/deep/file && chmod 644 t/in/deep/file");
+    shell("mkdir -p t/in/deep && chmod 755 t t/in t/in/deep && touch t/in/deep/file && chmod 644 "
+          "t/in/deep/file");
     assert_true(own_tree("t") && own_tree("nothing") && mode_of("nothing") == 0);
     static const char *const plants[][2] = {{"chmod 666 t/in/deep/file", "chmod 644 t/in/deep/file"},
                                             {"chmod 777 t/in", "chmod 755 t/in"},

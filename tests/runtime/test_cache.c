@@ -188,8 +188,9 @@ static void a_folder_that_others_could_write(void **state)
         assert_int_equal(chmod(folder, 0777), 0);
         setenv("CLVOX_CACHE_DIR", parent ? below : folder, 1);
         assert_null(clv_cache_dir(remark));
-        assert_that(strstr(remark, "built kernels are not kept, as ") && strstr(remark, "written by other users; set"), "%s",
-                    remark);
+        assert_that(strstr(remark, "built kernels are not kept, as ") &&
+                        strstr(remark, "written by other users; set"),
+                    "%s", remark);
         clv_cache_store(parent ? below : folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
         assert_true(entries(NULL, 0, &shared.temporary) == 0);
         assert_int_equal(chmod(folder, 0700), 0);
@@ -304,10 +305,15 @@ static void the_folders_place_clvox_cache_dir_xdg_cache(void **state)
     (void)state;
     const struct {
         const char *own, *xdg, *home, *want;
-    } cases[] = {{"/a", "/b", "/c", "/a"},       {NULL, "/b", "/c", "/b/clvox"},
-                 {NULL, NULL, "/c", "/c/.cache/clvox"}, {NULL, "", "/c", "/c/.cache/clvox"},
-                 {NULL, "b", "/c", "/c/.cache/clvox"}, {NULL, "b", "c", NULL}, {NULL, NULL, "", NULL},
-                 {"", "/b", "/c", NULL},         {NULL, NULL, NULL, NULL}};
+    } cases[] = {{"/a", "/b", "/c", "/a"},
+                 {NULL, "/b", "/c", "/b/clvox"},
+                 {NULL, NULL, "/c", "/c/.cache/clvox"},
+                 {NULL, "", "/c", "/c/.cache/clvox"},
+                 {NULL, "b", "/c", "/c/.cache/clvox"},
+                 {NULL, "b", "c", NULL},
+                 {NULL, NULL, "", NULL},
+                 {"", "/b", "/c", NULL},
+                 {NULL, NULL, NULL, NULL}};
     char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     xdg = xdg ? strdup(xdg) : NULL;
     home = home ? strdup(home) : NULL;

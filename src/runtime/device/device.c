@@ -72,10 +72,11 @@ int clv_no_device(void)
         return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: %s; repair or remove that driver, or %s",
                           why, packages);
     if (files && !clv_pocl_folder_settle())
-        return clvox_fail(CLVOX_ERROR_DEVICE,
-                          "no OpenCL device: PoCL runs what it finds in its folder, and there is none that other "
-                          "users cannot write; set POCL_CACHE_DIR to such a folder, or %s",
-                          packages);
+        return clvox_fail(
+            CLVOX_ERROR_DEVICE,
+            "no OpenCL device: PoCL runs what it finds in its folder, and there is none that other "
+            "users cannot write; set POCL_CACHE_DIR to such a folder, or %s",
+            packages);
     if (files && clv_pocl_folder_refused(path, sizeof path))
         return clvox_fail(CLVOX_ERROR_DEVICE,
                           "no OpenCL device: the drivers in %s find none, and PoCL cannot write its folder "

@@ -89,9 +89,10 @@ static bool lend_folder(void)
     for (int i = 0; i < 4; i++) {
         const char *base = bases[i / 2];
         const bool passing = i % 2;
-        const int length = base ? snprintf(path, sizeof path, passing ? "%s/clvox-pocl-XXXXXX" : "%s/clvox-pocl-%u", base,
-                                           (unsigned)geteuid())
-                                : -1;
+        const int length =
+            base ? snprintf(path, sizeof path, passing ? "%s/clvox-pocl-XXXXXX" : "%s/clvox-pocl-%u", base,
+                            (unsigned)geteuid())
+                 : -1;
         if (length < 0 || length >= (int)sizeof path || (passing && !mkdtemp(path)))
             continue;
         if (clv_own_folder(path, true, why) && clv_own_tree(path, why) && access(path, W_OK | X_OK) == 0) {
@@ -121,7 +122,8 @@ static void settle(void)
     taken.shut = !taken.lent && (!known || why[0]);
     if (why[0] && taken.lent)
         snprintf(taken.remark, sizeof taken.remark,
-                 "PoCL keeps what it builds in %s%s, as %s; set POCL_CACHE_DIR to a folder that only you can write",
+                 "PoCL keeps what it builds in %s%s, as %s; set POCL_CACHE_DIR to a folder that only you can "
+                 "write",
                  getenv("POCL_CACHE_DIR"), taken.passing[0] ? " until the end" : "", why);
 }
 

@@ -9,9 +9,10 @@
 
 #include "runtime/device/error.h"
 
-/* PoCL runs what it finds in the folder in which it keeps what it builds. Where the environment names none, or one that
- * is not the user's own (base/own.h) or cannot be written, it is given another in the environment, before it is
- * asked for devices; false where there is none, and it must not be asked. Settled once for a process. */
+/* PoCL runs what it finds in the folder in which it keeps what it builds. Where the environment names none,
+ * or one that is not the user's own (base/own.h) or cannot be written, it is given another in the
+ * environment, before it is asked for devices; false where there is none, and it must not be asked. Settled
+ * once for a process. */
 bool clv_pocl_folder_settle(void);
 
 /* Why that is not the folder of the environment, as a sentence; "": it is, or that cannot be written. */
@@ -24,8 +25,8 @@ bool clv_pocl_folder_refused(char *path, size_t room);
 /* Whether this is the name of PoCL's platform. */
 bool clv_is_pocl(const char *platform);
 
-/* Whether this is PoCL's platform and it would end the program when asked for devices: on a Linux whose /sys names
- * no processors. */
+/* Whether this is PoCL's platform and it would end the program when asked for devices: on a Linux whose /sys
+ * names no processors. */
 bool clv_pocl_would_abort(const char *platform);
 
 /* Whether a device is of a PoCL whose kernels are known to be wrong. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clFFT: two plans, since the layouts of input and output change places. Debian's exports names of OpenSSL's (MD5_Init)
- * with another meaning, so it is no library that clvox is linked with: it is opened when it is first needed, for
- * clvox alone. */
+/* clFFT: two plans, since the layouts of input and output change places. Debian's exports names of OpenSSL's
+ * (MD5_Init) with another meaning, so it is no library that clvox is linked with: it is opened when it is
+ * first needed, for clvox alone. */
 #include "runtime/fourier/clfft.h"
 
 #include <dlfcn.h>
@@ -16,10 +16,11 @@
 #include <clFFT.h>
 
 /* Its functions that are called here. */
-#define FUNCTIONS(f)                                                                                                  \
-    f(clfftSetup) f(clfftTeardown) f(clfftCreateDefaultPlan) f(clfftDestroyPlan) f(clfftSetPlanPrecision)             \
-    f(clfftSetLayout) f(clfftSetResultLocation) f(clfftSetPlanBatchSize) f(clfftSetPlanInStride)                      \
-    f(clfftSetPlanOutStride) f(clfftSetPlanDistance) f(clfftBakePlan) f(clfftGetTmpBufSize) f(clfftEnqueueTransform)
+#define FUNCTIONS(f)                                                                                      \
+    f(clfftSetup) f(clfftTeardown) f(clfftCreateDefaultPlan) f(clfftDestroyPlan) f(clfftSetPlanPrecision) \
+    f(clfftSetLayout) f(clfftSetResultLocation) f(clfftSetPlanBatchSize) f(clfftSetPlanInStride)          \
+    f(clfftSetPlanOutStride) f(clfftSetPlanDistance) f(clfftBakePlan) f(clfftGetTmpBufSize)               \
+    f(clfftEnqueueTransform)
 
 static struct {
 #define MEMBER(name) __typeof__(name) *name;
@@ -35,7 +36,10 @@ static void open_library(void)
     const int apart = dlsym(RTLD_DEFAULT, "__sanitizer_print_stack_trace") ? 0 : RTLD_DEEPBIND;
     void *library = dlopen(named && named[0] ? named : "libclFFT.so.2", RTLD_NOW | RTLD_LOCAL | apart);
     const char *error = library ? NULL : dlerror();
-#define FIND(name) *(void **)&its.name = library ? dlsym(library, #name) : NULL, error = its.name || error ? error : dlerror();
+#define FIND(name)                                                \
+    *(void **)&its.name = library ? dlsym(library, #name) : NULL; \
+    if (library && !its.name)                                     \
+        error = dlerror();
     FUNCTIONS(FIND)
 #undef FIND
     snprintf(its.missing, sizeof its.missing, "%s", error ? error : "");
@@ -76,8 +80,8 @@ static int fail(const clvox_context *ctx, clfftStatus error, const char *call)
         }                                          \
     } while (0)
 
-/* clFFT loads kernels from the folder that the environment names when it is set up: the user's, else one in ours, where
- * nobody else could write it. */
+/* clFFT loads kernels from the folder that the environment names when it is set up: the user's, else one in
+ * ours, where nobody else could write it. */
 static char *folder_of(const clvox_context *ctx, const char *set)
 {
     char *folder = set ? strdup(set) : NULL, why[CLV_WHY];
@@ -137,11 +141,13 @@ static int takes(const int size[3])
                 size[a], rest);
     }
     const char *missing = clvox_clfft_missing();
-    return !missing[0] ? CLVOX_OK
-                       : clvox_fail(CLVOX_ERROR_DEVICE,
-                                    "Fourier transform: clFFT cannot be loaded (%s); install it (Debian: libclfft2), or "
-                                    "take another provider",
-                                    missing);
+    return !missing[0]
+               ? CLVOX_OK
+               : clvox_fail(
+                     CLVOX_ERROR_DEVICE,
+                     "Fourier transform: clFFT cannot be loaded (%s); install it (Debian: libclfft2), or "
+                     "take another provider",
+                     missing);
 }
 
 /* What OpenCL's full profile has; with less it may end the program, or never end. */
@@ -163,16 +169,20 @@ static int make(clvox_context *ctx, const int size[3], bool back, clfftPlanHandl
         waves *= (size_t)(a == 0 ? size[a] / 2 + 1 : size[a]);
     }
     size_t apart = packed ? 1 : voxels; /* components */
-    TRY_CLFFT(its.clfftCreateDefaultPlan(out, ctx->context, (clfftDim)dimensions, length), "clfftCreateDefaultPlan");
+    TRY_CLFFT(its.clfftCreateDefaultPlan(out, ctx->context, (clfftDim)dimensions, length),
+              "clfftCreateDefaultPlan");
     TRY_CLFFT(its.clfftSetPlanPrecision(*out, CLFFT_SINGLE), "clfftSetPlanPrecision");
     TRY_CLFFT(its.clfftSetLayout(*out, back ? CLFFT_HERMITIAN_INTERLEAVED : CLFFT_REAL,
-                             back ? CLFFT_REAL : CLFFT_HERMITIAN_INTERLEAVED),
+                                 back ? CLFFT_REAL : CLFFT_HERMITIAN_INTERLEAVED),
               "clfftSetLayout");
     TRY_CLFFT(its.clfftSetResultLocation(*out, CLFFT_OUTOFPLACE), "clfftSetResultLocation");
     TRY_CLFFT(its.clfftSetPlanBatchSize(*out, 3), "clfftSetPlanBatchSize");
-    TRY_CLFFT(its.clfftSetPlanInStride(*out, (clfftDim)dimensions, back ? wave : field), "clfftSetPlanInStride");
-    TRY_CLFFT(its.clfftSetPlanOutStride(*out, (clfftDim)dimensions, back ? field : wave), "clfftSetPlanOutStride");
-    TRY_CLFFT(its.clfftSetPlanDistance(*out, back ? waves : apart, back ? apart : waves), "clfftSetPlanDistance");
+    TRY_CLFFT(its.clfftSetPlanInStride(*out, (clfftDim)dimensions, back ? wave : field),
+              "clfftSetPlanInStride");
+    TRY_CLFFT(its.clfftSetPlanOutStride(*out, (clfftDim)dimensions, back ? field : wave),
+              "clfftSetPlanOutStride");
+    TRY_CLFFT(its.clfftSetPlanDistance(*out, back ? waves : apart, back ? apart : waves),
+              "clfftSetPlanDistance");
     TRY_CLFFT(its.clfftBakePlan(*out, 1, &ctx->queue, NULL, NULL), "clfftBakePlan");
 end:
     return status;
@@ -235,8 +245,8 @@ static int run(clvox_context *ctx, const plan *p, bool back, cl_mem from, cl_mem
     clv_span span;
     CLV_TRY(clv_span_begin(ctx, &span));
     TRY_CLFFT(its.clfftEnqueueTransform(back ? p->back : p->forward, back ? CLFFT_BACKWARD : CLFFT_FORWARD, 1,
-                                    &ctx->queue, 0, NULL, NULL, &from, &to,
-                                    p->workspace ? p->workspace->mem : NULL),
+                                        &ctx->queue, 0, NULL, NULL, &from, &to,
+                                        p->workspace ? p->workspace->mem : NULL),
               "clfftEnqueueTransform");
 end:
     return clv_span_end(ctx, &span, back ? "clfft back" : "clfft forward", status);

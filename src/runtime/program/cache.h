@@ -23,12 +23,12 @@ typedef struct clv_counts {
     int32_t spills;    /* bytes a work-item */
 } clv_counts;
 
-/* The folder that the environment means: CLVOX_CACHE_DIR (empty: no cache), else XDG_CACHE_HOME/clvox,
- * else ~/.cache/clvox; a home that is empty or relative is none. The caller frees it; NULL when there is none. */
+/* The folder that the environment means: CLVOX_CACHE_DIR (empty: no cache), else XDG_CACHE_HOME/clvox, else
+ * ~/.cache/clvox; a home that is empty or relative is none. The caller frees it; NULL when there is none. */
 char *clv_cache_place(void);
 
-/* The same where it is the user's own (base/own.h), as what is read from it is run; else NULL, and remark is a sentence
- * about that, "" where the environment wants no cache. The functions below are for such a folder. */
+/* The same where it is the user's own (base/own.h), as what is read from it is run; else NULL, and remark is
+ * a sentence about that, "" where the environment wants no cache. The functions below take such a folder. */
 char *clv_cache_dir(char remark[CLV_WHY + 200]);
 
 /* A key starts from clv_cache_key_start and takes in strings one by one. */

@@ -276,7 +276,8 @@ static void a_library_that_is_wrong_is_found_out(void **state)
     static const clv_fourier_library idle = {"idle", false, NULL, idle_plan, idle_forward, idle_back, free};
     assert_int_equal(clv_fourier_trust(ctx, &idle), CLVOX_ERROR_DEVICE);
     assert_that(strstr(clvox_message(), "idle is off by"), "%s", clvox_message());
-    assert_int_equal(clv_fourier_trust(ctx, clvox_clfft_missing()[0] ? &clv_fourier_vkfft : &clv_fourier_clfft), CLVOX_OK);
+    assert_int_equal(
+        clv_fourier_trust(ctx, clvox_clfft_missing()[0] ? &clv_fourier_vkfft : &clv_fourier_clfft), CLVOX_OK);
 }
 
 static void what_one_provider_does_not_take_another(void **state)
@@ -302,7 +303,8 @@ static void without_clfft_others_do_it(void **state)
         test_skip("clFFT is there");
     assert_ok(clv_force_variant(ctx, CLV_FFT, "clfft", -1));
     assert_int_equal(clv_fft_create(ctx, (const int[3]){8, 6, 5}, &fft), CLVOX_ERROR_DEVICE);
-    assert_that(strstr(clvox_message(), "clFFT cannot be loaded (") && !strchr(clvox_message(), '\n'), "%s", clvox_message());
+    assert_that(strstr(clvox_message(), "clFFT cannot be loaded (") && !strchr(clvox_message(), '\n'), "%s",
+                clvox_message());
     assert_ok(clv_force_variant(ctx, CLV_FFT, NULL, -1));
     assert_ok(clv_fft_create(ctx, (const int[3]){8, 6, 5}, &fft));
     clv_fft_destroy(&fft);
