@@ -1,5 +1,6 @@
-/* Words that the host reads, as a kernel sees them: count of them, step apart from the first, 64 * blocks + rest,
- * mixed into one number for each work-item. The host makes the same. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words that the host reads, as a kernel sees them: count of them, step apart, from 64 * blocks + rest on.
+ * They are mixed into one number for each work-item, as by the host. */
 
 __kernel void witness(__global const uint *in, __global uint *out, int blocks, int rest, int step, int count,
                       int turn)

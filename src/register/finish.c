@@ -63,10 +63,11 @@ int clv_register_credible(const clv_statistics *lengths, const clvox_grid *fixed
                           "the deformation is not finite at %ld of %ld voxels; please report this",
                           voxels - lengths->voxels, voxels);
     if (lengths->largest > most)
-        return clvox_fail(CLVOX_ERROR_DATA,
-                          "the deformation moves a voxel by %.4g mm, more than both images measure from corner "
-                          "to corner (%.4g mm); please report this",
-                          lengths->largest, most);
+        return clvox_fail(
+            CLVOX_ERROR_DATA,
+            "the deformation moves a voxel by %.4g mm, more than both images measure from corner "
+            "to corner (%.4g mm); please report this",
+            lengths->largest, most);
     return CLVOX_OK;
 }
 

@@ -86,7 +86,7 @@ struct clvox_context {
     char *copies;  /* of what is written in few bytes, for the queue; NULL: nothing has been */
     size_t copied; /* bytes of these that it may not have taken yet */
     struct clv_pinned *staging;     /* as clv_staging gives it; NULL: nobody has asked */
-    cl_mem witnessed; /* of witness.h; NULL: nothing has been read */
+    cl_mem witnessed;               /* of witness.h; NULL: nothing has been read */
     unsigned witness_turns;
     clv_built **built;
     int built_count, built_room;

@@ -10,8 +10,11 @@
 enum { WORD = sizeof(uint32_t), BLOCK = 64, WORDS = 1024 };
 
 static const clv_variant variants[] = {
-    {.name = "group", .function = "witness", .defines = "-DWITNESSES=" CLV_TEXT(WITNESSES),
-     .devices = CLV_ON_ANY, .tiles = {{WITNESSES, 1, 1, 1}}},
+    {.name = "group",
+     .function = "witness",
+     .defines = "-DWITNESSES=" CLV_TEXT(WITNESSES),
+     .devices = CLV_ON_ANY,
+     .tiles = {{WITNESSES, 1, 1, 1}}},
 };
 const clv_entry clv_entry_witness = {"common/witness", "witness", variants, 1, NULL};
 const clv_entry *const clv_operation_common_witness[] = {&clv_entry_witness, NULL};
@@ -45,7 +48,8 @@ int clv_witness_ask(clvox_context *ctx, const clv_buffer *buffer, size_t offset,
     const clv_buffer out = {.mem = ctx->witnessed, .bytes = WITNESSES * WORD, .owner = ctx};
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (double)WORD * (w->count + WITNESSES),
                        CLV_BUF(w->count ? buffer : &out), CLV_BUF(&out), CLV_INT((int32_t)(first / BLOCK)),
-                       CLV_INT((int32_t)(first % BLOCK)), CLV_INT(w->step), CLV_INT(w->count), CLV_INT(w->turn)));
+                       CLV_INT((int32_t)(first % BLOCK)), CLV_INT(w->step), CLV_INT(w->count),
+                       CLV_INT(w->turn)));
 end:
     return status;
 }
@@ -65,10 +69,11 @@ int clv_witness_hear(clvox_context *ctx, const clv_witness *w, const void *data)
         wrong |= said[item] ^ mixed * 0x9e3779b1u;
     }
     if (wrong)
-        status = clvox_fail(CLVOX_ERROR_DEVICE,
-                            "%s returns something else than it computes, or computes no more; check its driver "
-                            "and memory, or choose another device with --device",
-                            ctx->limits.name);
+        status =
+            clvox_fail(CLVOX_ERROR_DEVICE,
+                       "%s returns something else than it computes, or computes no more; check its driver "
+                       "and memory, or choose another device with --device",
+                       ctx->limits.name);
 end:
     return status;
 }
