@@ -2,14 +2,21 @@
 #include "base/array.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/status.h"
 
+size_t clv_times(size_t a, size_t b)
+{
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
 void *clv_array_moved(void *array, size_t count, size_t each)
 {
-    size_t bytes;
-    return __builtin_mul_overflow(count, each, &bytes) ? NULL : realloc(array, bytes ? bytes : 1);
+    const size_t bytes = clv_times(count, each);
+    return bytes == SIZE_MAX ? NULL : realloc(array, bytes ? bytes : 1);
 }
 
 void *clv_array(size_t count, size_t each)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "clvox/files.h"
 
 /* Bytes of a character in UTF-8 at text; 0: none begins there. */
@@ -19,7 +20,7 @@ static int utf8_bytes(const unsigned char *text)
 
 char *clvox_text_utf8(const char *text)
 {
-    char *out = malloc(2 * strlen(text) + 2), *to = out; /* and a line feed */
+    char *out = clv_array(strlen(text) + 1, 2), *to = out; /* and a line feed */
     const unsigned char *from = (const unsigned char *)text;
     while (out && *from) {
         int n = utf8_bytes(from);

@@ -43,7 +43,7 @@ static cli_claims *claims_of(command *cli)
 /* Appends a copy of text. */
 static int append(char ***list, int *count, const char *text)
 {
-    char **longer = realloc(*list, ((size_t)*count + 1) * sizeof **list);
+    char **longer = reallocarray(*list, (size_t)*count + 1, sizeof **list);
     if (longer)
         *list = longer;
     char *copy = longer ? strdup(text) : NULL;
@@ -79,7 +79,7 @@ int cli_claim_input(command *cli, const char *word)
 static int add(command *cli, const char *path, bool of_prefix, bool expected)
 {
     cli_claims *c = claims_of(cli);
-    claim *longer = c ? realloc(c->output, ((size_t)c->outputs + 1) * sizeof *longer) : NULL;
+    claim *longer = c ? reallocarray(c->output, (size_t)c->outputs + 1, sizeof *longer) : NULL;
     if (longer)
         c->output = longer;
     char *copy = longer ? strdup(path) : NULL;

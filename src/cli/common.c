@@ -290,7 +290,7 @@ static int add_timings(clvox_context *ctx, clvox_timing **rows, int *count)
 {
     clvox_timing *own = NULL;
     const int found = clvox_timings(ctx, &own);
-    clvox_timing *grown = found < 0 ? NULL : realloc(*rows, (size_t)(*count + found + 1) * sizeof *grown);
+    clvox_timing *grown = found < 0 ? NULL : reallocarray(*rows, (size_t)(*count + found + 1), sizeof *grown);
     *rows = grown ? grown : *rows;
     for (int i = 0; grown && i < found; i++) {
         int at = 0;

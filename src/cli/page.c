@@ -17,7 +17,7 @@ const char *cli_page_name(const char *path)
 char *cli_page_address(const char *path)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-    char *out = malloc(3 * strlen(path) + 3), *to = out;
+    char *out = calloc(strlen(path) + 1, 3), *to = out;
     if (out && *path != '/' && *path != '.')
         to += sprintf(to, "./"); /* so that a colon in a name is none of a protocol */
     for (; out && *path; path++)

@@ -52,8 +52,8 @@ int cli_points_read(const char *path, bool ras, cli_points *out)
     CLI_TRY(clvox_file_read(path, (size_t)1 << 30, &out->text, &size));
     for (size_t i = 0; i < size; i++)
         lines += out->text[i] == '\n';
-    out->line = malloc(lines * sizeof *out->line);
-    out->points = malloc(lines * 3 * sizeof *out->points);
+    out->line = calloc(lines, sizeof *out->line);
+    out->points = calloc(lines, 3 * sizeof *out->points);
     if (!out->line || !out->points) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory for its points", path);
         goto end;

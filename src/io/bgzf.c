@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "clvox/threads.h"
+#include "base/array.h"
 #include "base/status.h"
 
 enum {
@@ -51,9 +52,9 @@ int clv_bgzf_walk(const uint8_t *file, size_t size, clv_bgzf_index *out)
         }
         if (out->count + 2 > room) {
             room = room ? 2 * room : 64;
-            size_t *in = realloc(out->in, room * sizeof *in);
+            size_t *in = clv_array_moved(out->in, room, sizeof *in);
             out->in = in ? in : out->in;
-            uint64_t *made = in ? realloc(out->out, room * sizeof *made) : NULL;
+            uint64_t *made = in ? clv_array_moved(out->out, room, sizeof *made) : NULL;
             out->out = made ? made : out->out;
             if (!in || !made) {
                 clv_bgzf_index_free(out);

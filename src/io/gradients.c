@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/matrix.h"
 #include "base/select.h"
@@ -100,8 +101,8 @@ static int read_table(const char *path, table *t)
         size = strlen(text);
     else
         CLV_TRY(clvox_file_read(path, TEXT_LIMIT, &text, &size));
-    t->rows = malloc((size / 2 + 1) * sizeof *t->rows);
-    t->values = malloc((size / 2 + 1) * sizeof *t->values);
+    t->rows = clv_array(size / 2 + 1, sizeof *t->rows);
+    t->values = clv_array(size / 2 + 1, sizeof *t->values);
     if (!t->rows || !t->values) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
@@ -334,7 +335,7 @@ int clvox_gradients_shells(const clvox_gradients *gradients, clvox_shell *out, i
 {
     int shells = 0;
     size_t count = (size_t)gradients->count;
-    double *sorted = malloc((count + 1) * sizeof *sorted);
+    double *sorted = clv_array(count + 1, sizeof *sorted);
     if (!sorted)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for the list of shells");
     memcpy(sorted, gradients->b, count * sizeof *sorted);

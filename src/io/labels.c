@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 
 /* What is known of label maps. Among neighbours that are both inside, the labels of segmentations and
@@ -194,7 +195,7 @@ int clv_labels_copy_names(const clvox_volume *from, const int64_t *add, clvox_vo
 {
     if (!from->names)
         return CLVOX_OK;
-    to->names = malloc(((size_t)from->name_count + 1) * sizeof *to->names);
+    to->names = clv_array((size_t)from->name_count + 1, sizeof *to->names);
     if (!to->names)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for the names of labels");
     memcpy(to->names, from->names, (size_t)from->name_count * sizeof *to->names);

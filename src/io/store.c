@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/spares.h"
 #include "base/status.h"
 #include "clvox/threads.h"
@@ -147,11 +148,10 @@ static int add_place(clvox_store *store, size_t bytes)
     const int file = store->next;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (store->count == store->room) {
-        place *grown = realloc(store->places, (size_t)(2 * store->room + 16) * sizeof *grown);
+        place *grown = clv_grown(store->places, store->count, &store->room, sizeof *grown);
         if (!grown)
-            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            return CLVOX_ERROR_MEMORY;
         store->places = grown;
-        store->room = 2 * store->room + 16;
     }
     if (store->fd[file] < 0 && (store->fd[file] = open_nameless(store->folder)) < 0)
         return refuse(store, bytes, errno);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "io/plain.h"
 
@@ -25,8 +26,8 @@ int clv_text_header_parse(const char *path, const uint8_t *bytes, size_t size, c
     for (size_t i = 0; i < size; i++)
         lines += bytes[i] == '\n';
     out->text = malloc(size + 1);
-    out->key = malloc(lines * sizeof *out->key);
-    out->value = malloc(lines * sizeof *out->value);
+    out->key = clv_array(lines, sizeof *out->key);
+    out->value = clv_array(lines, sizeof *out->value);
     if (!out->text || !out->key || !out->value) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;

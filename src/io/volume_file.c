@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/matrix.h"
 #include "base/spares.h"
@@ -252,7 +253,7 @@ static void take_matrix(clvox_volume *v, clv_matrix_form form)
     if (v->frames == 6)
         return;
     v->frames = 6;
-    float *shorter = realloc(v->data, 6 * voxels * sizeof *shorter);
+    float *shorter = clv_array_moved(v->data, voxels, 6 * sizeof *shorter);
     v->data = shorter ? shorter : v->data;
 }
 
@@ -393,7 +394,7 @@ int clv_volume_read(const char *path, clv_volume_header *header, clvox_volume **
     /* Not touched before there are data to fill it with: a header that
      * promises too much costs nothing. */
     if (volume)
-        volume->data = clv_large(values * sizeof *volume->data);
+        volume->data = clv_large(clv_times(values, sizeof *volume->data));
     if (!volume || !volume->data) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: its values take %.1f GB", path,
                             (double)values * 4e-9);
@@ -484,7 +485,7 @@ int clvox_labels_read(const char *path, clvox_volume **out)
         return CLVOX_OK;
     CLV_TRY(open_header(path, &o, &header));
     CLV_TRY(open_values(path, &o, &header, values, &total));
-    exact = malloc(values * sizeof *exact);
+    exact = clv_array(values, sizeof *exact);
     if (!exact) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory for its labels", path);
         goto end;

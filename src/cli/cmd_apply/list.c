@@ -79,7 +79,7 @@ static int read_row(void *user, int line, const char *const *field)
 {
     enum { TRANSFORMS = FILES };
     list *l = user;
-    row *longer = realloc(l->row, (size_t)(l->count + 1) * sizeof *longer), *one;
+    row *longer = reallocarray(l->row, (size_t)l->count + 1, sizeof *longer), *one;
     if (!longer)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     l->row = longer;

@@ -101,7 +101,7 @@ static int find_images(bids *b, const char *folder, const char *subject, const c
     int status = find_image(folder, b->suffix[0], found);
     if (status < 0 || !*found)
         return status;
-    scan *grown = realloc(b->scan, (size_t)(b->scans + 1) * sizeof *grown);
+    scan *grown = reallocarray(b->scan, (size_t)b->scans + 1, sizeof *grown);
     if (!grown)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     b->scan = grown;
@@ -165,7 +165,7 @@ static int find_all(bids *b)
 static int read_person(void *user, int line, const char *const *text)
 {
     bids *b = user;
-    char ***grown = realloc(b->person, (size_t)(b->people + 1) * sizeof *grown);
+    char ***grown = reallocarray(b->person, (size_t)b->people + 1, sizeof *grown);
     (void)line;
     if (!grown)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -254,7 +254,7 @@ static int add(bids *b, const scan *s, int regressed)
 /* Sessions are one more column. */
 static int add_sessions(cli_atlas_request *r)
 {
-    char **grown = realloc(r->column, (size_t)(r->columns + 1) * sizeof *grown);
+    char **grown = reallocarray(r->column, (size_t)r->columns + 1, sizeof *grown);
     if (grown)
         r->column = grown;
     if (!grown || !(r->column[r->columns] = strdup("session")))

@@ -89,7 +89,7 @@ static void put_rounds(clvox_report *page, const clvox_atlas_result *result)
         "Change of the template, rms over its rms", "Sharpness: rms gradient over rms",
         "Spread of the subjects' maps", "Mean map that was removed", "Mean map that remains"};
     static const char *const units[FIGURES] = {"share", "1/mm", "mm", "voxels", "voxels"};
-    double *x = malloc((size_t)(FIGURES + 1) * (size_t)(result->rounds + 1) * sizeof *x),
+    double *x = calloc((size_t)result->rounds + 1, (FIGURES + 1) * sizeof *x),
            *y = x + result->rounds + 1;
     clvox_report_section(page, "Rounds");
     for (int k = 0; x && k < FIGURES; k++) {

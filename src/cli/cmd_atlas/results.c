@@ -106,7 +106,7 @@ static void print_summary(FILE *to, const void *what)
 
 int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result)
 {
-    int *order = malloc((size_t)r->count * sizeof *order);
+    int *order = calloc((size_t)r->count, sizeof *order);
     for (int i = 0; order && i < r->count; i++) {
         int at = i;
         for (; at > 0 && result->map[order[at - 1]].likeness > result->map[i].likeness; at--)

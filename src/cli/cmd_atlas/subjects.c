@@ -58,7 +58,7 @@ static int name_entry(cli_atlas_request *r, cli_atlas_entry *e)
 
 int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e)
 {
-    cli_atlas_entry *grown = realloc(r->entry, (size_t)(r->count + 1) * sizeof *grown);
+    cli_atlas_entry *grown = reallocarray(r->entry, (size_t)r->count + 1, sizeof *grown);
     if (!grown || !e->image)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     r->entry = grown;

@@ -100,7 +100,7 @@ static int read_row(void *user, int line, const char *const *field)
     const char *common[FILES] = {[FIXED_MASK] = r->fixed_mask, [MOVING_MASK] = r->moving_mask, [LABELS] = r->labels};
     char prefix[PATH_MAX] = "";
     int status;
-    row *longer = realloc(l->row, (size_t)(l->count + 1) * sizeof *longer), *one;
+    row *longer = reallocarray(l->row, (size_t)l->count + 1, sizeof *longer), *one;
     if (!longer)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     l->row = longer;
@@ -145,7 +145,7 @@ static int check_places(const list *l)
 {
     int status = CLVOX_OK, places = 0;
     named *prefix = calloc((size_t)l->count, sizeof *prefix);
-    struct stat *place = calloc((size_t)l->count * FILES, sizeof *place), info;
+    struct stat *place = calloc((size_t)l->count, FILES * sizeof *place), info;
     cli_end ends[CLI_PAIR_ENDS];
     char path[PATH_MAX];
     if (!prefix || !place) {

@@ -34,7 +34,7 @@ static int put_trace(clvox_report *page, const cli_pair *p)
     clvox_report_curve curve[CLVOX_MAX_LEVELS];
     char name[CLVOX_MAX_LEVELS][32], metric[32];
     const cli_register_request *r = &p->request;
-    double *x = malloc(2 * (size_t)(looks + 1) * sizeof *x), *y = x + looks + 1;
+    double *x = calloc((size_t)looks + 1, 2 * sizeof *x), *y = x + looks + 1;
     if (!x)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     cJSON_ArrayForEach(look, trace)

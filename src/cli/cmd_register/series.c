@@ -55,7 +55,7 @@ static int write_motion(const void *what, int how, const char *path)
 static int write_transforms(const void *what, int how, const char *path)
 {
     const clvox_series_result *r = what;
-    double(*matrix)[4][4] = malloc((size_t)r->frames * sizeof *matrix);
+    double(*matrix)[4][4] = calloc((size_t)r->frames, sizeof *matrix);
     (void)how;
     if (!matrix)
         return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);

@@ -31,7 +31,7 @@ static int read_row(void *user, int line, const char *const *text)
     cli_stats_request *r = user;
     const size_t room = (size_t)r->subjects + 1;
     if (!r->image) {
-        char **grown = realloc(r->path, room * sizeof *grown);
+        char **grown = reallocarray(r->path, room, sizeof *grown);
         if (!grown)
             return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         r->path = grown;
@@ -41,7 +41,7 @@ static int read_row(void *user, int line, const char *const *text)
     }
     for (int c = r->of_mean; c <= r->covariates; c++, text++) {
         cli_stats_column *column = &r->column[c];
-        char **grown = realloc(column->word, room * sizeof *grown);
+        char **grown = reallocarray(column->word, room, sizeof *grown);
         if (!grown)
             return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         column->word = grown;

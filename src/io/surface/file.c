@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <zlib.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "io/plain.h"
@@ -153,7 +154,7 @@ static int expand(const char *path, uint8_t *packed, size_t size, uint8_t **out,
     }
     for (;;) {
         if (made == room) {
-            uint8_t *larger = room < EXPANDED_MOST ? realloc(bytes, 2 * room + 1) : NULL;
+            uint8_t *larger = room < EXPANDED_MOST ? clv_array_moved(bytes, room + 1, 2) : NULL;
             if (!larger) {
                 status =
                     clvox_fail(CLVOX_ERROR_MEMORY, "%s: becomes too large when decompressed (over %zu MB)",
@@ -213,14 +214,14 @@ static int finish(clv_mesh *m, clvox_surface **out)
         return status;
     clvox_surface *s = *out;
     if (m->vertices) {
-        double *points = realloc(m->points, 3 * m->vertices * sizeof *points);
+        double *points = clv_array_moved(m->points, m->vertices, 3 * sizeof *points);
         free(s->points);
         s->points = points ? points : m->points;
         s->vertices = m->vertices;
         m->points = NULL;
     }
     if (m->triangles) {
-        int32_t *corners = realloc(m->corners, 3 * m->triangles * sizeof *corners);
+        int32_t *corners = clv_array_moved(m->corners, m->triangles, 3 * sizeof *corners);
         free(s->corners);
         s->corners = corners ? corners : m->corners;
         s->triangles = m->triangles;
@@ -374,7 +375,7 @@ static int write_shape(const clvox_shape *shape, const format *f, const curve_fo
     clv_plain plain = clv_plain_begin();
     CLV_TRY(check(shape, f ? "triangle" : "segment", path));
     if (flipped) {
-        points = malloc(3 * s.vertices * sizeof *points + 1);
+        points = clv_array(s.vertices, 3 * sizeof *points);
         if (!points) {
             status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
             goto end;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "io/surface/file.h"
 #include "io/surface/tkras.h"
@@ -179,7 +180,7 @@ static int end_data(gifti *g)
     if (g->encoding != ASCII) {
         CLV_TRY(binary(g, n * size, &bytes));
     } else {
-        numbers = malloc((n + 1) * sizeof *numbers);
+        numbers = clv_array(n + 1, sizeof *numbers);
         if (!numbers)
             return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", g->file->path);
         for (size_t i = 0; i < n && status >= 0; i++)
@@ -318,7 +319,7 @@ static void XMLCALL on_text(void *user, const char *text, int length)
         return;
     size_t needed = g->size + (size_t)length + 1;
     if (needed > g->room) {
-        char *larger = realloc(g->text, 2 * needed);
+        char *larger = clv_array_moved(g->text, needed, 2);
         if (!larger) {
             stop(g, clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", g->file->path));
             return;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/matrix.h"
 #include "base/status.h"
 #include "io/surface/file.h"
@@ -116,7 +117,7 @@ static int grow(const clv_mesh *m, void **array, size_t count, size_t *room, siz
                           "%s: holds more than %d vertices or triangles, cut it into pieces", m->path,
                           INT32_MAX);
     size_t wanted = *room ? 2 * *room : 64;
-    void *larger = realloc(*array, wanted * 3 * element);
+    void *larger = clv_array_moved(*array, wanted, clv_times(3, element));
     if (!larger)
         return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", m->path);
     *array = larger;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "clvox/threads.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "io/transform/format.h"
 
@@ -42,7 +43,7 @@ static int sample_splines(void *user, size_t k, int worker)
     const clv_basis_field *f = s->field;
     const int *n = s->out->grid.size;
     size_t voxels = clvox_grid_voxels(&s->out->grid);
-    double wx[4], wy[4], wz[4], *row = malloc((size_t)f->size[0] * sizeof *row);
+    double wx[4], wy[4], wz[4], *row = clv_array((size_t)f->size[0], sizeof *row);
     if (!row)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for a spline");
     int z = weights(f->basis, f->start[2] + f->step[2] * (double)k, wz);
@@ -80,7 +81,7 @@ static int tabulate(sampling *s, int axis)
     const clv_basis_field *f = s->field;
     const int orders = f->size[axis], samples = s->out->grid.size[axis];
     const double length = f->length[axis], pi = 3.14159265358979323846;
-    double *to = malloc((size_t)orders * (size_t)samples * sizeof *to);
+    double *to = clv_array(clv_times((size_t)orders, (size_t)samples), sizeof *to);
     s->cosines[axis] = to;
     if (!to)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for cosines");
@@ -99,7 +100,7 @@ static int sample_cosines(void *user, size_t k, int worker)
     const sampling *s = user;
     const int *m = s->field->size, *n = s->out->grid.size;
     const size_t orders = (size_t)m[0] * (size_t)m[1], voxels = clvox_grid_voxels(&s->out->grid);
-    double *plane = malloc((orders + (size_t)m[0]) * sizeof *plane), *row = plane + orders;
+    double *plane = clv_array(orders + (size_t)m[0], sizeof *plane), *row = plane + orders;
     if (!plane)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of memory for cosines");
     for (size_t c = 0; c < 3; c++) {

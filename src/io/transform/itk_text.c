@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/matrix.h"
 #include "base/status.h"
@@ -26,7 +27,7 @@ static bool numbers(const char *text, double **out, size_t *count)
         char *end;
         double x = strtod(text, &end);
         if (*count == room) {
-            double *more = realloc(*out, (room = room ? 2 * room : 32) * sizeof *more);
+            double *more = clv_array_moved(*out, room = room ? clv_times(2, room) : 32, sizeof *more);
             good = more != NULL;
             *out = more ? more : *out;
         }

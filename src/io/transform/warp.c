@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/matrix.h"
 #include "base/status.h"
 #include "io/transform/format.h"
@@ -142,7 +143,7 @@ static int take_coefficients(const char *path, const clv_volume_header *h, const
         s.start[0] += (fixed->size[0] - 1) * s.step[0];
         s.step[0] = -s.step[0];
     }
-    copy = malloc(3 * each * sizeof *copy);
+    copy = clv_array(each, 3 * sizeof *copy);
     if (!copy)
         return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     for (size_t i = 0; i < 3 * each; i++)
