@@ -119,8 +119,8 @@ int clv_beside(const char *path, const char *name, char **out)
     *out = NULL;
     if (!within)
         return clvox_fail(CLVOX_ERROR_FORMAT,
-                          "%s: says that its values are in \"%.200s\"; a header may only name a file in its own "
-                          "folder or below: move the values there and change the name",
+                          "%s: says that its values are in \"%.200s\"; a header may only name a file in its "
+                          "own folder or below: move the values there and change the name",
                           path, name);
     if (asprintf(out, "%.*s%s", folder, path, name) < 0) {
         *out = NULL;
