@@ -187,6 +187,9 @@ int clv_register_exchange(clv_registration *run)
         swap(&term->partial[0], &term->partial[1]);
     }
     swap(&run->fixed_mask, &run->moving_mask);
+    const double inside = run->inside[0];
+    run->inside[0] = run->inside[1];
+    run->inside[1] = inside;
     CLV_TRY(clv_matrix_invert(CLV_MATRIX(run->matrix), run->matrix));
     for (int i = 0; i < 12; i++)
         run->matrix[i / 4][i % 4] += 0.; /* no -0 */

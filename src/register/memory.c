@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "op/anatomy/landmark_force.h"
 #include "op/match/metric.h"
 #include "op/match/lncc.h"
@@ -58,6 +59,18 @@ bool clv_register_work(const clvox_register_images *images, const clvox_register
     return true;
 }
 
+/* By volume, as the mask may lie on a grid of its own. */
+static double inside_of(const clvox_volume *mask, const clvox_grid *grid)
+{
+    size_t count = 0;
+    if (!mask || !mask->data)
+        return 1;
+    for (size_t i = 0, n = clvox_grid_voxels(&mask->grid); i < n; i++)
+        count += mask->data[i] > 0;
+    return fmin(1, (double)count * fabs(clv_matrix_determinant(CLV_MATRIX(mask->grid.to_ras))) /
+                       ((double)clvox_grid_voxels(grid) * fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras)))));
+}
+
 void clv_register_describe(clv_registration *run, const clvox_register_images *images,
                            const clvox_grid *fixed, const clvox_grid *moving)
 {
@@ -72,6 +85,8 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
     }
     run->fixed_grid = run->domain = *fixed;
     run->moving_grid = *moving;
+    run->inside[0] = inside_of(images->linear_masks ? images->linear_fixed_mask : images->fixed_mask, fixed);
+    run->inside[1] = inside_of(images->linear_masks ? images->linear_moving_mask : images->moving_mask, moving);
     const clv_model *model = clv_model_find(run->options->deform);
     if (run->options->points_weight > 0 && model && clv_model_takes(model, "points-weight")) {
         run->points.fixed = images->fixed_points;

@@ -311,41 +311,104 @@ static void masks_of_a_stage(void **state)
     assert_true(r[LINEAR].mean_mm != r[BOTH].mean_mm && r[NOT_LINEAR].mean_mm != r[NONE].mean_mm);
     for (int i = 0; i < CASES; i++)
         clvox_register_result_destroy(&r[i]);
+    free_pair(&shared.p);
 }
 
 static void a_mask_too_thin_for_coarse_voxels(void **state)
 {
     (void)state;
-    const int *n = shared.p.fixed_grid.size, step[3] = {1, n[0], n[0] * n[1]};
+    const int n[3] = {90, 88, 84};
+    pair p;
+    clvox_register_options o;
     clvox_register_result none;
-    for (int i = 0, all = (int)clvox_grid_voxels(&shared.p.fixed_grid); i < all;
-         i++) { /* 2: the outermost voxels */
-        bool inner = i > step[2] && i + step[2] < all;
-        for (int a = 0; a < 3 && inner; a++)
-            inner = shared.p.mask->data[i - step[a]] > 0 && shared.p.mask->data[i + step[a]] > 0;
-        if (shared.p.mask->data[i] > 0 && !inner)
-            shared.p.mask->data[i] = 2;
-    }
-    for (size_t i = 0; i < clvox_grid_voxels(&shared.p.fixed_grid); i++)
-        shared.p.mask->data[i] = shared.p.mask->data[i] == 2;
+    clvox_phantom_grid(n, (double[3]){1, 1, 1}, false, &p.fixed_grid);
+    assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &p.fixed_grid, 1, 0, &p.phantom));
+    assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.fixed));
+    assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 2, &p.moving));
+    assert_ok(clvox_volume_create(&p.fixed_grid, 1, CLVOX_KIND_LABEL, &p.mask));
+    for (int i = 40 * n[0] * n[1]; i < 41 * n[0] * n[1]; i++) /* a slice with holes */
+        p.mask->data[i] = i % 3 == 0;
+    options_of(&o, CLVOX_LINEAR_RIGID, CLVOX_METRIC_MI);
     for (int side = 0; side < 2; side++) {
-        clvox_register_images thin = images_of(&shared.p);
-        thin.fixed_mask = shared.p.mask;
-        if (side) { /* the images exchanged */
-            thin = (clvox_register_images){
-                .channels = 1, .fixed = {shared.p.moving}, .moving = {shared.p.fixed}, .weight = {1}};
-            thin.moving_mask = shared.p.mask;
-        }
-        assert_true(clvox_register(ctx, &thin, &shared.o, &none) == CLVOX_ERROR_DATA && !none.warped);
+        clvox_register_images thin = images_of(&p);
+        *(side ? &thin.moving_mask : &thin.fixed_mask) = p.mask;
+        assert_true(clvox_register(ctx, &thin, &o, &none) == CLVOX_ERROR_DATA && !none.warped);
         assert_that(
             strstr(clvox_message(), side ? "the moving mask is nowhere" : "the fixed mask is nowhere"), "%s",
             clvox_message());
     }
-    free_pair(&shared.p);
+    free_pair(&p);
+}
+
+/* 1 in an ellipsoid about a place of the fixed image, on a grid that back leads to there. */
+static clvox_volume *part_of(const clvox_grid *grid, const double back[4][4], const double half[3])
+{
+    static const double PLACE[3] = {8, -10, 4};
+    clvox_volume *mask;
+    size_t i = 0;
+    assert_ok(clvox_volume_create(grid, 1, CLVOX_KIND_LABEL, &mask));
+    for (int z = 0; z < grid->size[2]; z++)
+        for (int y = 0; y < grid->size[1]; y++)
+            for (int x = 0; x < grid->size[0]; x++) {
+                double at[3], square = 0;
+                clv_matrix_apply(CLV_MATRIX(grid->to_ras), (double[3]){x, y, z}, at);
+                clv_matrix_apply(back, at, at);
+                for (int a = 0; a < 2 + (grid->size[2] > 1); a++)
+                    square += (at[a] - PLACE[a]) * (at[a] - PLACE[a]) / (half[a] * half[a]);
+                mask->data[i++] = square < 1;
+            }
+    return mask;
+}
+
+/* A slice (or a volume) turned by 19 degrees, with a mask of a part of it in one image alone, in the other alone, or in
+ * both. */
+static void masks_of_one_side(void **state)
+{
+    const int *given = *state;
+    const bool flat = given[0];
+    const clvox_metric metric = (clvox_metric)given[1];
+    const clvox_linear kind = (clvox_linear)given[2];
+    const double angle = -19 * M_PI / 180, half[3] = {27, 32, 27};
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        for (int masks = 1; masks <= 3; masks++) {
+            pair p;
+            clvox_register_options o;
+            double back[4][4], one[4][4];
+            clvox_phantom_grid((int[3]){60, 70, flat ? 1 : 50}, (double[3]){3, 3, 3}, false, &p.fixed_grid);
+            clv_matrix_identity(one);
+            clv_matrix_identity(p.truth);
+            p.truth[0][0] = p.truth[1][1] = cos(angle);
+            p.truth[1][0] = sin(angle);
+            p.truth[0][1] = -sin(angle);
+            p.truth[0][3] = 6;
+            p.truth[1][3] = -4;
+            assert_ok(clv_matrix_invert(CLV_MATRIX(p.truth), back));
+            assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &p.fixed_grid, seed, 5, &p.phantom));
+            assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.fixed));
+            assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, CLV_MATRIX(back), NULL, 2, &p.moving));
+            p.mask = part_of(&p.fixed_grid, CLV_MATRIX(one), half);
+            clvox_volume *moving_mask = part_of(&p.fixed_grid, CLV_MATRIX(back), half);
+            clvox_register_images images = images_of(&p);
+            images.fixed_mask = masks & 1 ? p.mask : NULL;
+            images.moving_mask = masks & 2 ? moving_mask : NULL;
+            options_of(&o, kind, metric);
+            double error = run(&p, &images, &o);
+            assert_that(error < 1, "seed %d, masks %d: %g mm", (int)seed, masks, error);
+            clvox_volume_destroy(&moving_mask);
+            free_pair(&p);
+        }
 }
 
 static void masks_and_channels(void)
 {
+    for (int k = 0; k < 6; k++) {
+        static const clvox_metric by[] = {CLVOX_METRIC_MI, CLVOX_METRIC_NCC, CLVOX_METRIC_LNCC};
+        const clvox_linear kind = k & 1 ? CLVOX_LINEAR_AFFINE : CLVOX_LINEAR_RIGID;
+        test_case_at(masks_of_one_side, TEST_AT(true, by[k / 2], kind), "masks of one side of a slice, %s, by %s",
+                     kinds[kind], metrics[by[k / 2]]);
+    }
+    test_case_at(masks_of_one_side, TEST_AT(false, CLVOX_METRIC_MI, CLVOX_LINEAR_AFFINE),
+                 "masks of one side of a volume");
     test_case(two_channels_one_of_them_noise_of_little, "two channels, one of them noise of little weight");
     test_case(a_mask_leaves_out_a_bright_block,
               "a mask leaves out a bright block that is in one image alone");

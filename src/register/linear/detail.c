@@ -253,6 +253,22 @@ end:
     return status;
 }
 
+/* Whether detail leads to a place where the images themselves are less alike than where it began. In a mask there may be
+ * too little detail, and a mask of one image makes the surroundings differ. */
+static int lost(linear_stage *stage, const linear_state *before, const linear_state *after, bool *misled)
+{
+    int status = CLVOX_OK;
+    linear_state both[2] = {*before, *after};
+    *misled = false;
+    if (!stage->run->fixed_mask && !stage->run->moving_mask)
+        return CLVOX_OK;
+    CLV_TRY(linear_evaluate(stage, &(linear_measure){1, CLVOX_METRIC_NCC, 8, stage->run->options->linear}, both, 2,
+                            false));
+    *misled = !(both[1].value >= both[0].value);
+end:
+    return status;
+}
+
 int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_state *states, int count,
                          bool *done)
 {
@@ -260,6 +276,7 @@ int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_
     clvox_linear kind = stage->run->options->linear;
     clvox_linear stiff = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
     double mm = stage->level[level].mm, share = 0;
+    bool misled;
     linear_state *trials = malloc(sizeof *trials * (size_t)(count * AROUND));
     *done = false;
     stage->run->contrasts_differ = true;
@@ -287,6 +304,9 @@ int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_
         goto end;
     CLV_TRY(finish(stage, kind, trials, around));
     CLV_TRY(linear_settle(stage, LINEAR_DETAIL + 1, CLVOX_METRIC_NCC, start, &trials[0]));
+    CLV_TRY(lost(stage, &states[0], &trials[0], &misled));
+    if (misled)
+        goto end;
     states[0] = trials[0];
     *done = true;
 end:

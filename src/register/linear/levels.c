@@ -18,6 +18,9 @@ enum { OTSU_BINS = 256 };
  * these voxel edges, or smaller ones where the image has too few voxels. */
 static const double LEVEL_MM[LINEAR_LEVELS] = {2, 4, 8, 12};
 static const double LEVEL_VOXELS[LINEAR_LEVELS] = {200e3, 60e3, 20e3, 7e3};
+/* Joint histograms of too few samples fit anything. Levels have enough for a mask of this share of a volume, of slices
+ * for none; below it they are finer, but for no mask of less than LEAST_INSIDE of that. */
+static const double MASKED = .15, LEAST_INSIDE = .125;
 /* The spread that counts as none, and mm at the border of a grid that count for
  * nothing: its last planes are often empty, or folded over. */
 static const float LOCAL_EPSILON = .03f;
@@ -29,8 +32,8 @@ static const double SCALE_STEP = .05;
 static const double MOST_SAMPLES = 500e3;
 
 /* Voxel edges of a level: those of the smaller image count. Axes of one voxel
- * take no part. */
-static double level_edge(const clvox_grid *grid, int level)
+ * take no part. inside: share of the image that its mask leaves. */
+static double level_edge(const clvox_grid *grid, double inside, int level)
 {
     double spacing[3], extent = 1;
     int axes = 0;
@@ -43,6 +46,7 @@ static double level_edge(const clvox_grid *grid, int level)
     if (axes == 0)
         return LEVEL_MM[level];
     double voxels = axes == 3 ? LEVEL_VOXELS[level] : pow(LEVEL_VOXELS[level], axes / 3.);
+    extent *= fmin(1, fmax(inside / (axes == 3 ? MASKED : 1), LEAST_INSIDE));
     return fmin(LEVEL_MM[level], pow(extent / voxels, 1. / axes));
 }
 
@@ -291,7 +295,8 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
     stage->table_floats = (size_t)(searched > fine ? searched : fine);
     for (int k = 0; k < LINEAR_LEVELS; k++) {
         linear_level *level = &stage->level[k];
-        level->mm = fmin(level_edge(&run->fixed_grid, k), level_edge(&run->moving_grid, k));
+        level->mm = fmin(level_edge(&run->fixed_grid, run->inside[0], k),
+                         level_edge(&run->moving_grid, run->inside[1], k));
         coarser_grid(k ? &stage->level[k - 1].fixed_grid : &run->fixed_grid, level->mm, &level->fixed_grid);
         coarser_grid(k ? &stage->level[k - 1].moving_grid : &run->moving_grid, level->mm,
                      &level->moving_grid);
@@ -374,6 +379,9 @@ size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, b
                           .bins = run->options->linear_bins};
     if (run->options->linear == CLVOX_LINEAR_NONE)
         return 0;
+    /* Masks on other grids than their images' show slightly less of them than here. */
+    for (int k = 0; k < 2; k++)
+        described.inside[k] = .95 * run->inside[k != exchanged];
     plan(&stage, exchanged ? moving_mask : fixed_mask, exchanged ? fixed_mask : moving_mask);
     return clv_pool_bytes(stage.own, stage.own_count);
 }
