@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Intensities of images as they come, before anything is compared. */
 #include "clvox/filter.h"
+#include "image/outliers.h"
 #include "register/register.h"
 
 /* One step: its result takes the image's place. */
@@ -16,6 +17,10 @@ static int prepare(clvox_context *ctx, const clvox_register_options *o, const cl
 {
     int status = CLVOX_OK;
     clvox_volume *made = NULL;
+    /* A few voxels far beyond all others would set the range of values. */
+    CLV_TRY(clv_outliers_clip(*image, &made));
+    if (made)
+        replace(image, own, &made);
     if (o->bias) {
         CLV_TRY(clvox_filter_bias(ctx, *image, mask, NULL, &made, NULL, NULL));
         replace(image, own, &made);

@@ -19,6 +19,18 @@
 #include "runtime/device/host.h"
 #include "transform/field.h"
 
+int clv_register_check_origin(const clvox_grid *grid, const char *which)
+{
+    static const double MOST = 1e5; /* beyond it, places in single precision are off by hundredths of mm */
+    for (int i = 0; i < 3; i++)
+        if (fabs(grid->to_ras[i][3]) > MOST)
+            return clvox_fail(CLVOX_ERROR_DATA,
+                              "the %s has its origin at %g mm along %c, far outside of any scanner: correct its header "
+                              "(NIfTI: srow_%c and qoffset_%c; NRRD: space origin)",
+                              which, grid->to_ras[i][3], "xyz"[i], "xyz"[i], "xyz"[i]);
+    return CLVOX_OK;
+}
+
 static int check_grid(const clvox_volume *volume, const char *which)
 {
     const int *size = volume->grid.size;
@@ -26,6 +38,9 @@ static int check_grid(const clvox_volume *volume, const char *which)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "the %s has no usable grid: its sizes must be at least 1 and its matrix regular",
                           which);
+    int status = clv_register_check_origin(&volume->grid, which);
+    if (status < 0)
+        return status;
     if (clvox_grid_voxels(&volume->grid) > INT32_MAX / 3)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "the %s has more voxels than fit 32-bit indices; "
@@ -158,6 +173,13 @@ static bool too_coarse(const clvox_grid *from, const clvox_grid *to)
     for (int i = 0; i < 3; i++)
         few = few || (to->size[i] < LEAST && to->size[i] < from->size[i]);
     return few;
+}
+
+/* Whether an image has so few voxels along each axis that nothing can be found. */
+static bool too_small(const clvox_grid *grid)
+{
+    enum { LEAST = 8 };
+    return grid->size[0] < LEAST && grid->size[1] < LEAST && grid->size[2] < LEAST;
 }
 
 /* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one
@@ -322,8 +344,10 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     if (run.exchanged)
         clv_register_exchange_images(&images, &first);
     bool coarse = clv_register_work(&images, &first, &fixed_grid, &moving_grid, &work);
-    if (coarse && (too_coarse(&clv_register_first(&images, false)->grid, &fixed_grid) ||
-                   too_coarse(&clv_register_first(&images, true)->grid, &moving_grid)))
+    const clvox_grid *whole[2] = {&clv_register_first(&images, false)->grid,
+                                  &clv_register_first(&images, true)->grid};
+    if ((coarse && (too_coarse(whole[0], &fixed_grid) || too_coarse(whole[1], &moving_grid))) ||
+        too_small(whole[0]) || too_small(whole[1]))
         run.suspicions |= CLVOX_SUSPECT_COARSE;
     run.fields = coarse ? NULL : fields;
     if (coarse)

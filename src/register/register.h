@@ -140,6 +140,9 @@ typedef struct clv_registration {
 int clv_register_to(clvox_context *ctx, const clvox_register_images *images, const clvox_register_options *options,
                     const clv_register_fields *fields, clvox_register_result *result);
 
+/* CLVOX_ERROR_DATA where an origin beyond 100 m shows that a header is damaged. */
+int clv_register_check_origin(const clvox_grid *grid, const char *which);
+
 /* Fills u, on that grid, with what a deformation starts from: the initial warp or 0 (start.c). */
 int clv_register_start(clv_registration *run, const clvox_grid *grid, clv_buffer *u);
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/matrix.h"
 #include "base/progress.h"
+#include "image/outliers.h"
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
 #include "register/linear/linear.h"
@@ -116,8 +117,14 @@ static int target_send(const series_run *s, target *t, bool is_moving, const clv
     clvox_volume *known = t->known[is_moving];
     const size_t n = clvox_grid_voxels(&image->grid);
     const float *given = is_moving || !t->mask ? NULL : t->mask->data;
-    CLV_TRY(clv_register_send(s->ctx, image, is_moving ? t->run.channels[0].moving : t->run.channels[0].fixed,
-                              t->run.partial, t->run.state));
+    clv_buffer *to = is_moving ? t->run.channels[0].moving : t->run.channels[0].fixed;
+    float low, high;
+    bool far;
+    CLV_TRY(clv_register_send(s->ctx, image, to, t->run.partial, t->run.state));
+    CLV_TRY(clv_outliers_find(image, &low, &high, &far));
+    if (far)
+        CLV_TRY(clv_pointwise(s->ctx, CLV_POINTWISE_CLAMP, CLV_VOLUME(to, image->grid.size), to, NULL, NULL,
+                              (float[4]){1, 0, low, high}));
     const bool whole = clv_series_shown(image, known->data);
     CLV_TRY(clv_buffer_write(s->ctx, mask, 0, known->data, n * sizeof(float)));
     CLV_TRY(soften(t, is_moving, whole));
@@ -484,6 +491,11 @@ static int check(const clvox_volume *series, const clvox_volume *reference, cons
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "the series has no usable grid: its matrix must be regular, and a frame "
                           "have fewer than 2^31 / 3 voxels");
+    status = clv_register_check_origin(&series->grid, "series");
+    for (int k = 0; k < 2 && status >= 0; k++)
+        status = alone[k] ? clv_register_check_origin(&alone[k]->grid, k ? "mask" : "reference") : CLVOX_OK;
+    if (status < 0)
+        return status;
     for (int k = 0; k < 2; k++)
         if (alone[k] && alone[k]->frames != 1)
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s has %d volumes; one is needed",

@@ -121,6 +121,18 @@ exits 0 clvox register -f p_fixed.nii.gz -m unplaced.nii -o k --deform none --no
 says 'unplaced.nii: has neither sform nor qform: its orientation is assumed'
 json k.json '[i.get("orientation_assumed", False) for i in j["inputs"]] == [False, True]'
 
+begin "which slice a single slice was compared with, and images that are too small"
+exits 0 clvox phantom textured -o cube.nii --size 24x22x20 --spacing 4x4x4mm
+exits 0 clvox phantom textured -o slice.nii --size 24x22x1 --spacing 4x4x4mm
+exits 0 clvox register -f slice.nii -m cube.nii -o k --linear rigid --deform none --init header --no-picture
+says 'the fixed image is one slice: it was compared with slice 9.5 of 0 to 19 of the moving image (axis k)'
+json k.json 'j["result"]["slice"] == 9.5'
+exits 0 clvox register -f cube.nii -m slice.nii -o k --linear rigid --deform none --init header --no-picture
+says 'the moving image is one slice: it was compared with slice 9.5'
+exits 0 clvox phantom textured -o six.nii --size 6x6x6 --spacing 2x2x2mm
+exits 1 clvox register -f six.nii -m six.nii -o k --linear rigid --deform none --strict --no-picture
+says 'WARNING: an image is too small'
+
 begin "bad inputs are sensible or one sentence"
 exits 0 clvox phantom constant -o one.nii --like p_fixed.nii.gz
 exits 0 clvox register -f p_fixed.nii.gz -m one.nii -o k -q --no-picture; says 'WARNING: an image has one value'

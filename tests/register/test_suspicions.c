@@ -274,6 +274,42 @@ static void too_few_voxels(void **state)
     assert_true(!(suspicions(shared.fixed, shared.moving, CLVOX_DEFORM_SYN, 4, 1) & CLVOX_SUSPECT_COARSE));
 }
 
+/* Images of one world and one content each. */
+static void too_small_images(void **state)
+{
+    (void)state;
+    for (int n = 4; n <= 10; n += 2) {
+        pair p;
+        clvox_register_options o;
+        clvox_register_result r;
+        pair_make(&p, (int[3]){n, n, n}, (double[3]){2, 2, 2}, false, 0, 1);
+        p.moving->grid.to_ras[0][3] += 2;
+        clvox_register_defaults(&o);
+        o.deform = CLVOX_DEFORM_NONE;
+        o.linear = CLVOX_LINEAR_RIGID;
+        assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+        assert_that(((r.suspicions & CLVOX_SUSPECT_COARSE) != 0) == (n < 8), "%d: %u", n, r.suspicions);
+        clvox_register_result_destroy(&r);
+        pair_free(&p);
+    }
+}
+
+/* Beyond any scanner: refused, and which number of the header. */
+static void an_origin_far_away(void **state)
+{
+    (void)state;
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_volume far = *shared.moving;
+    far.grid.to_ras[1][3] = -1.5e5;
+    clvox_register_defaults(&o);
+    assert_int_equal(pair_register(ctx, shared.fixed, &far, NULL, NULL, &o, &r), CLVOX_ERROR_DATA);
+    assert_non_null(strstr(clvox_message(), "moving image"));
+    assert_non_null(strstr(clvox_message(), "srow_y"));
+    assert_int_equal(pair_register(ctx, &far, shared.moving, NULL, NULL, &o, &r), CLVOX_ERROR_DATA);
+    assert_non_null(strstr(clvox_message(), "fixed image"));
+}
+
 static void levels_undone(void **state)
 {
     (void)state;
@@ -457,6 +493,8 @@ int main(void)
     test_case(exchanged_sides, "left and right exchanged are said, and only then");
     test_case(alike_sides, "symmetric images and tiny ones are not called mirrored");
     test_case(one_voxel, "an image with one voxel is called too little");
+    test_case(too_small_images, "images of fewer than eight voxels along every axis");
+    test_case(an_origin_far_away, "an origin beyond 100 m");
     test_case(too_few_voxels, "too few voxels at the finest level are called too few");
     test_case(levels_undone, "levels that were all undone are said");
     return test_run("suspicions", tear_down);

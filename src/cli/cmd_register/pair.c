@@ -342,6 +342,8 @@ int cli_pair_save(cli_pair *p, bool close)
         CLI_TRY(cli_derivative_describe(p->request.derivatives));
     p->stages.write += cli_seconds() - mark;
     cli_register_report(cli, &p->options, &p->result, &p->stages);
+    if (p->fixed[0] && p->moving[0])
+        cli_register_slice(cli, &p->fixed[0]->grid, &p->moving[0]->grid, &p->result);
     if (p->request.posteriors)
         cli_register_posteriors(cli, &p->posteriors, &p->posteriors_errors, &p->options);
     if (p->request.points) {

@@ -24,11 +24,13 @@ static const struct {
     {CLVOX_SUSPECT_CONSTANT, "constant",
      "an image has one value everywhere: there is nothing to align it by"},
     {CLVOX_SUSPECT_SPARSE, "sparse",
-     "all but a few voxels of an image have one value: there is too little to align it by"},
+     "all but a few voxels of an image have one value: there is too little to align it by; where a few are far brighter "
+     "than the rest, add --winsorize 0.005,0.995"},
     {CLVOX_SUSPECT_TURNED, "turned",
      "an image turned far from its header may fit better: check the orientation in the headers"},
     {CLVOX_SUSPECT_COARSE, "coarse",
-     "the finest level has fewer than six voxels along an axis: take a smaller last --shrink"},
+     "an image is too small (no axis of eight voxels), or the finest level has fewer than six voxels along an axis: take a "
+     "smaller last --shrink"},
     {CLVOX_SUSPECT_STILL, "still", "the deformation moved nothing: its steps made the images less alike"},
     {CLVOX_SUSPECT_UNLIKE, "unlike",
      "measures that were not optimised say that the images became less alike; look at the picture"},
@@ -328,6 +330,69 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
     cJSON_AddNumberToObject(seconds, "deform", r->seconds_deform);
     cJSON_AddNumberToObject(seconds, "finish", r->seconds_finish);
     cJSON_AddNumberToObject(seconds, "write", stages->write);
+}
+
+/* x: how much of each of three vectors adds up to y. */
+static void solve(double columns[3][3], const double y[3], double x[3])
+{
+    double cofactor[3], whole = 0;
+    for (int a = 0; a < 3; a++) {
+        const double *p = columns[(a + 1) % 3], *q = columns[(a + 2) % 3];
+        x[a] = 0;
+        for (int i = 0; i < 3; i++) {
+            cofactor[i] = p[(i + 1) % 3] * q[(i + 2) % 3] - p[(i + 2) % 3] * q[(i + 1) % 3];
+            x[a] += cofactor[i] * y[i];
+            whole += a == 0 ? cofactor[i] * columns[0][i] : 0;
+        }
+    }
+    for (int a = 0; a < 3; a++)
+        x[a] /= whole;
+}
+
+/* The axis of one voxel; -1: there is none, or more than one. */
+static int thin_axis(const clvox_grid *grid)
+{
+    int axis = -1, count = 0;
+    for (int a = 0; a < 3; a++)
+        if (grid->size[a] == 1) {
+            axis = a;
+            count++;
+        }
+    return count == 1 ? axis : -1;
+}
+
+void cli_register_slice(command *cli, const clvox_grid *fixed, const clvox_grid *moving,
+                        const clvox_register_result *r)
+{
+    const int thin[2] = {thin_axis(fixed), thin_axis(moving)}, side = thin[0] < 0;
+    if ((thin[0] < 0) == (thin[1] < 0))
+        return;
+    const clvox_grid *slice = side ? moving : fixed, *volume = side ? fixed : moving;
+    double to[2][3][4], columns[3][3], away[3], middle[3], at[3], step[3]; /* both grids in the moving world */
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++) {
+            to[0][i][j] = j == 3 ? r->matrix[i][3] : 0;
+            for (int k = 0; k < 3; k++)
+                to[0][i][j] += r->matrix[i][k] * fixed->to_ras[k][j];
+            to[1][i][j] = moving->to_ras[i][j];
+        }
+    for (int i = 0; i < 3; i++) {
+        middle[i] = to[side][i][3] - to[!side][i][3];
+        for (int a = 0; a < 3; a++) {
+            middle[i] += .5 * (slice->size[a] - 1) * to[side][i][a];
+            columns[a][i] = to[!side][i][a];
+        }
+        away[i] = to[side][i][thin[side]];
+    }
+    solve(columns, middle, at);
+    solve(columns, away, step);
+    int axis = 0;
+    for (int a = 1; a < 3; a++)
+        axis = fabs(step[a]) > fabs(step[axis]) ? a : axis;
+    cli_remark(cli, 0, "the %s image is one slice: it was compared with slice %.4g of 0 to %d of the %s image (axis %c), "
+                       "where headers or centres put it; others were not tried: --init FILE chooses\n",
+               side ? "moving" : "fixed", at[axis], volume->size[axis] - 1, side ? "fixed" : "moving", 'i' + axis);
+    cli_log_number(cJSON_GetObjectItem(cli->log, "result"), "slice", at[axis]);
 }
 
 void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *e,

@@ -43,6 +43,9 @@ void cli_register_report(command *cli, const clvox_register_options *options,
                          const clvox_register_result *result, const cli_stages *stages);
 
 /* How far corresponding points are apart, printed and added to the result in the log. */
+/* Says, where one image is a slice and the other one a volume, which slice of that it lies on. */
+void cli_register_slice(command *cli, const clvox_grid *fixed, const clvox_grid *moving,
+                        const clvox_register_result *result);
 void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *errors,
                             const clvox_register_options *o);
 
