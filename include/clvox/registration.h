@@ -229,7 +229,7 @@ enum {
     CLVOX_SUSPECT_CONSTANT = 16,  /* an image has one value: nothing to align it by */
     CLVOX_SUSPECT_SPARSE = 32,    /* all but a few voxels of an image have one value */
     CLVOX_SUSPECT_TURNED = 64,    /* with a rotation far from the header the images may fit better */
-    CLVOX_SUSPECT_COARSE = 128,   /* the finest level has too few voxels along an axis, or an image along all */
+    CLVOX_SUSPECT_COARSE = 128,   /* the finest level, or an image, has too few voxels */
     CLVOX_SUSPECT_STILL = 256,    /* the deformation moved nothing of images that differ */
     CLVOX_SUSPECT_UNLIKE = 512,   /* measures that were not optimised say that the linear part, or the
                                     deformation, has made the images less alike */

@@ -87,17 +87,18 @@ CLVOX_API int clvox_register_series_plan(const clvox_volume *series, const clvox
                                          const clvox_volume *mask, const clvox_gradients *gradients,
                                          const clvox_series_options *options, clvox_series_plan *plan);
 
-/* Registers each frame of series to the reference, starting from the map of its neighbour on the reference's
- * side, and resamples the frames once, from the data as given. series: scalar, two frames or more. reference:
- * NULL, or a 3-D image on any grid whose world puts it over the series. mask: where the reference counts
- * (above 0), on any grid; NULL: everywhere; not between frames of different weighting, where outlines decide.
- * gradients: NULL, or one for each frame of a DWI; then frames of the lowest shell are registered to each
- * other, the weighted ones to their mean by MI, each again to the mean of its shell by NCC, and that mean to
- * the one without weighting by MI. Eddy currents beyond what `linear` allows and susceptibility are not
- * corrected. Voxels at the border of a frame, of its NaN, or of outer layers of one value that cut off the head do not
- * count, as far as smoothing brings in what lies beyond. options NULL: the defaults. Errors: CLVOX_ERROR_ARGUMENT,
- * _DATA (the reference or all frames are empty), _MEMORY, _STOPPED. On success the result is the caller's, to
- * be released with clvox_series_result_destroy; on failure it holds nothing. */
+/* Registers each frame of series to the reference, starting from the map of its neighbour on the
+ * reference's side, and resamples the frames once, from the data as given. series: scalar, two frames or
+ * more. reference: NULL, or a 3-D image on any grid whose world puts it over the series. mask: where the
+ * reference counts (above 0), on any grid; NULL: everywhere; not between frames of different weighting,
+ * where outlines decide. gradients: NULL, or one for each frame of a DWI; then frames of the lowest shell
+ * are registered to each other, the weighted ones to their mean by MI, each again to the mean of its shell
+ * by NCC, and that mean to the one without weighting by MI. Eddy currents beyond what `linear` allows and
+ * susceptibility are not corrected. Voxels at the border of a frame, of its NaN, or of outer layers of one
+ * value that cut off the head do not count, as far as smoothing brings in what lies beyond. options NULL:
+ * the defaults. Errors: CLVOX_ERROR_ARGUMENT, _DATA (the reference or all frames are empty), _MEMORY,
+ * _STOPPED. On success the result is the caller's, to be released with clvox_series_result_destroy; on
+ * failure it holds nothing. */
 CLVOX_API int clvox_register_series(clvox_context *context, const clvox_volume *series,
                                     const clvox_volume *reference, const clvox_volume *mask,
                                     const clvox_gradients *gradients, const clvox_series_options *options,

@@ -8,13 +8,14 @@
 #include "base/status.h"
 #include "clvox/threads.h"
 
-/* So many voxels are few (a cube of 3 x 3 x 3 is an object), but one in LARGE of a large image, and of a small one no
- * more than one in SMALL. */
+/* So many voxels are few (a cube of 3 x 3 x 3 is an object), but one in LARGE of a large image, and of a
+ * small one no more than one in SMALL. */
 enum { FEW = 27, MOST = 255, LARGE = 100000, SMALL = 50 };
 /* Ranges of all others. */
 static const float FAR = 2;
 
-/* The brightest values of a part of a frame, a heap whose first is the least of them; and the darkest, negated. */
+/* The brightest values of a part of a frame, a heap whose first is the least of them; and the darkest,
+ * negated. */
 typedef struct tails {
     int count[2];
     float value[2][MOST + 1];

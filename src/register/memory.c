@@ -67,8 +67,9 @@ static double inside_of(const clvox_volume *mask, const clvox_grid *grid)
         return 1;
     for (size_t i = 0, n = clvox_grid_voxels(&mask->grid); i < n; i++)
         count += mask->data[i] > 0;
-    return fmin(1, (double)count * fabs(clv_matrix_determinant(CLV_MATRIX(mask->grid.to_ras))) /
-                       ((double)clvox_grid_voxels(grid) * fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras)))));
+    return fmin(
+        1, (double)count * fabs(clv_matrix_determinant(CLV_MATRIX(mask->grid.to_ras))) /
+               ((double)clvox_grid_voxels(grid) * fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras)))));
 }
 
 void clv_register_describe(clv_registration *run, const clvox_register_images *images,
@@ -86,7 +87,8 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
     run->fixed_grid = run->domain = *fixed;
     run->moving_grid = *moving;
     run->inside[0] = inside_of(images->linear_masks ? images->linear_fixed_mask : images->fixed_mask, fixed);
-    run->inside[1] = inside_of(images->linear_masks ? images->linear_moving_mask : images->moving_mask, moving);
+    run->inside[1] =
+        inside_of(images->linear_masks ? images->linear_moving_mask : images->moving_mask, moving);
     const clv_model *model = clv_model_find(run->options->deform);
     if (run->options->points_weight > 0 && model && clv_model_takes(model, "points-weight")) {
         run->points.fixed = images->fixed_points;

@@ -24,10 +24,11 @@ int clv_register_check_origin(const clvox_grid *grid, const char *which)
     static const double MOST = 1e5; /* beyond it, places in single precision are off by hundredths of mm */
     for (int i = 0; i < 3; i++)
         if (fabs(grid->to_ras[i][3]) > MOST)
-            return clvox_fail(CLVOX_ERROR_DATA,
-                              "the %s has its origin at %g mm along %c, far outside of any scanner: correct its header "
-                              "(NIfTI: srow_%c and qoffset_%c; NRRD: space origin)",
-                              which, grid->to_ras[i][3], "xyz"[i], "xyz"[i], "xyz"[i]);
+            return clvox_fail(
+                CLVOX_ERROR_DATA,
+                "the %s has its origin at %g mm along %c, far outside of any scanner: correct its header "
+                "(NIfTI: srow_%c and qoffset_%c; NRRD: space origin)",
+                which, grid->to_ras[i][3], "xyz"[i], "xyz"[i], "xyz"[i]);
     return CLVOX_OK;
 }
 

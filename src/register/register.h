@@ -98,7 +98,8 @@ typedef struct clv_registration {
     int image_count;
     clv_buffer *fixed_mask, *moving_mask;   /* on their image's grid; NULL: none */
     clv_buffer *linear_fixed_mask, *linear_moving_mask; /* in their place in the linear part, where that has own ones */
-    double inside[2]; /* by volume, what either image's mask in the linear part is of its grid; 1 without one */
+    double
+        inside[2]; /* by volume, what either image's mask in the linear part is of its grid; 1 without one */
     clv_buffer *level_mask;
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The voxels of a frame by which motion is judged. Near the border of the field of view smoothing and interpolation
- * go on with the outermost value, which stays with the scanner while the head moves: such voxels, and those beside
- * NaN, hold frames back. */
+/* The voxels of a frame by which motion is judged. Near the border of the field of view smoothing and
+ * interpolation go on with the outermost value, which stays with the scanner while the head moves: such
+ * voxels, and those beside NaN, hold frames back. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "series/series.h"
 
-/* Outer layers of one value are padding where at least this share of the next layer differs from it: a head that
- * is whole ends in air, or in a layer that it hardly fills. */
+/* Outer layers of one value are padding where at least this share of the next layer differs from it: a head
+ * that is whole ends in air, or in a layer that it hardly fills. */
 static const double CUT = .25;
 
 /* A layer of voxels across an axis. */
@@ -122,8 +122,8 @@ static void shrink(const int size[3], int axis, int reach, float *known, float *
 
 int clv_series_shrink(const int size[3], const int reach[3], float *known)
 {
-    const int longest = size[0] > size[1] ? (size[0] > size[2] ? size[0] : size[2])
-                                          : (size[1] > size[2] ? size[1] : size[2]);
+    const int longest =
+        size[0] > size[1] ? (size[0] > size[2] ? size[0] : size[2]) : (size[1] > size[2] ? size[1] : size[2]);
     float *line = malloc((size_t)longest * sizeof *line);
     if (!line)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");

@@ -73,7 +73,8 @@ static int soften(target *t, bool is_moving, bool whole)
     clv_registration *run = &t->run;
     clv_channel *c = &run->channels[0];
     const clvox_grid *grid = is_moving ? &run->moving_grid : &run->fixed_grid;
-    clv_buffer *image = is_moving ? c->moving : c->fixed, *known = is_moving ? run->moving_mask : run->fixed_mask,
+    clv_buffer *image = is_moving ? c->moving : c->fixed,
+               *known = is_moving ? run->moving_mask : run->fixed_mask,
                *soft = is_moving ? c->level_moving : c->level_fixed;
     float sigma[3];
     double edge[3];
@@ -83,24 +84,24 @@ static int soften(target *t, bool is_moving, bool whole)
     for (int a = 0; a < 3; a++)
         sigma[a] = grid->size[a] > 1 ? (float)(t->smooth_mm / edge[a]) : 0;
     if (!whole)
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(image, grid->size), image, known, NULL,
-                              (float[4]){1, 0, 0, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(image, grid->size), image, known,
+                              NULL, (float[4]){1, 0, 0, 0}));
     CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(image, grid->size), sigma, CLV_GAUSSIAN_AUTO, run->scratch_a,
                          soft));
     if (whole) {
         CLV_TRY(clv_buffer_copy(run->ctx, soft, 0, image, 0, clvox_grid_voxels(grid) * sizeof(float)));
     } else {
-        CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(known, grid->size), sigma, CLV_GAUSSIAN_AUTO, run->scratch_a,
-                             run->scratch_b));
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_DIVIDE, CLV_VOLUME(image, grid->size), soft, run->scratch_b,
-                              NULL, (float[4]){1, 0.01f, 0, 0}));
+        CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(known, grid->size), sigma, CLV_GAUSSIAN_AUTO,
+                             run->scratch_a, run->scratch_b));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_DIVIDE, CLV_VOLUME(image, grid->size), soft,
+                              run->scratch_b, NULL, (float[4]){1, 0.01f, 0, 0}));
     }
 end:
     return status;
 }
 
-/* How far from the border smoothing and interpolation show what lies beyond it, in voxels: two sigma and one voxel at
- * least, but half of each axis is left. */
+/* How far from the border smoothing and interpolation show what lies beyond it, in voxels: two sigma and
+ * one voxel at least, but half of each axis is left. */
 static void reach_of(const target *t, const clvox_grid *grid, int reach[3])
 {
     double edge[3];

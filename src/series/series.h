@@ -20,8 +20,8 @@ int clv_series_motion(const clvox_series_options *options, const clvox_grid *gri
  * (Jenkinson 1999). */
 double clv_series_rms(const double a[4][4], const double b[4][4], const double center[3], double radius);
 
-/* 1 where a frame shows something, 0 where it is NaN or padded by outer layers of one value, which cut off what the
- * next layer shows; true: it is 1 everywhere (known.c). */
+/* 1 where a frame shows something, 0 where it is NaN or padded by outer layers of one value, which cut off
+ * what the next layer shows; true: it is 1 everywhere (known.c). */
 bool clv_series_shown(const clvox_volume *frame, float *known);
 /* 0 also within so many voxels, along each axis, of a 0 and of the border. */
 int clv_series_shrink(const int size[3], const int reach[3], float *known);

@@ -360,8 +360,8 @@ static clvox_volume *part_of(const clvox_grid *grid, const double back[4][4], co
     return mask;
 }
 
-/* A slice (or a volume) turned by 19 degrees, with a mask of a part of it in one image alone, in the other alone, or in
- * both. */
+/* A slice (or a volume) turned by 19 degrees, with a mask of a part of it in one image alone, in the other
+ * alone, or in both. */
 static void masks_of_one_side(void **state)
 {
     const int *given = *state;
@@ -404,8 +404,8 @@ static void masks_and_channels(void)
     for (int k = 0; k < 6; k++) {
         static const clvox_metric by[] = {CLVOX_METRIC_MI, CLVOX_METRIC_NCC, CLVOX_METRIC_LNCC};
         const clvox_linear kind = k & 1 ? CLVOX_LINEAR_AFFINE : CLVOX_LINEAR_RIGID;
-        test_case_at(masks_of_one_side, TEST_AT(true, by[k / 2], kind), "masks of one side of a slice, %s, by %s",
-                     kinds[kind], metrics[by[k / 2]]);
+        test_case_at(masks_of_one_side, TEST_AT(true, by[k / 2], kind),
+                     "masks of one side of a slice, %s, by %s", kinds[kind], metrics[by[k / 2]]);
     }
     test_case_at(masks_of_one_side, TEST_AT(false, CLVOX_METRIC_MI, CLVOX_LINEAR_AFFINE),
                  "masks of one side of a volume");

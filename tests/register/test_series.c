@@ -174,8 +174,9 @@ static void known_motion(void **state)
     release(&s);
 }
 
-/* A head that the field of view cuts, on every side or between slices alone, as it is and with a border of NaN or
- * of zeros: what smoothing takes from beyond the border stays with the scanner and does not hold the head back. */
+/* A head that the field of view cuts, on every side or between slices alone, as it is and with a border of
+ * NaN or of zeros: what smoothing takes from beyond the border stays with the scanner and does not hold the
+ * head back. */
 static void a_head_cut_off(void **state)
 {
     static const int WIDE[3] = {37, 41, 31}, CUT[][3] = {{25, 27, 19}, {37, 41, 15}};
@@ -201,7 +202,8 @@ static void a_head_cut_off(void **state)
                 motion(i, angle, shift);
                 rigid(angle, shift, s.truth[i]);
                 assert_ok(clv_matrix_invert(CLV_MATRIX(s.truth[i]), inverse));
-                expose(&s.phantom, &grid, CLV_MATRIX(inverse), (uint64_t)(100 + i), s.series->data + (size_t)i * n);
+                expose(&s.phantom, &grid, CLV_MATRIX(inverse), (uint64_t)(100 + i),
+                       s.series->data + (size_t)i * n);
             }
             for (size_t k = 0; k < FRAMES * n && border; k++) {
                 size_t at = k % n;

@@ -24,12 +24,14 @@ static const struct {
     {CLVOX_SUSPECT_CONSTANT, "constant",
      "an image has one value everywhere: there is nothing to align it by"},
     {CLVOX_SUSPECT_SPARSE, "sparse",
-     "all but a few voxels of an image have one value: there is too little to align it by; where a few are far brighter "
+     "all but a few voxels of an image have one value: there is too little to align it by; where a few are "
+     "far brighter "
      "than the rest, add --winsorize 0.005,0.995"},
     {CLVOX_SUSPECT_TURNED, "turned",
      "an image turned far from its header may fit better: check the orientation in the headers"},
     {CLVOX_SUSPECT_COARSE, "coarse",
-     "an image is too small (no axis of eight voxels), or the finest level has fewer than six voxels along an axis: take a "
+     "an image is too small (no axis of eight voxels), or the finest level has fewer than six voxels along "
+     "an axis: take a "
      "smaller last --shrink"},
     {CLVOX_SUSPECT_STILL, "still", "the deformation moved nothing: its steps made the images less alike"},
     {CLVOX_SUSPECT_UNLIKE, "unlike",
@@ -368,7 +370,8 @@ void cli_register_slice(command *cli, const clvox_grid *fixed, const clvox_grid 
     if ((thin[0] < 0) == (thin[1] < 0))
         return;
     const clvox_grid *slice = side ? moving : fixed, *volume = side ? fixed : moving;
-    double to[2][3][4], columns[3][3], away[3], middle[3], at[3], step[3]; /* both grids in the moving world */
+    double to[2][3][4], columns[3][3], away[3], middle[3], at[3],
+        step[3]; /* both grids in the moving world */
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 4; j++) {
             to[0][i][j] = j == 3 ? r->matrix[i][3] : 0;
@@ -389,9 +392,11 @@ void cli_register_slice(command *cli, const clvox_grid *fixed, const clvox_grid 
     int axis = 0;
     for (int a = 1; a < 3; a++)
         axis = fabs(step[a]) > fabs(step[axis]) ? a : axis;
-    cli_remark(cli, 0, "the %s image is one slice: it was compared with slice %.4g of 0 to %d of the %s image (axis %c), "
-                       "where headers or centres put it; others were not tried: --init FILE chooses\n",
-               side ? "moving" : "fixed", at[axis], volume->size[axis] - 1, side ? "fixed" : "moving", 'i' + axis);
+    cli_remark(
+        cli, 0,
+        "the %s image is one slice: it was compared with slice %.4g of 0 to %d of the %s image (axis %c), "
+        "where headers or centres put it; others were not tried: --init FILE chooses\n",
+        side ? "moving" : "fixed", at[axis], volume->size[axis] - 1, side ? "fixed" : "moving", 'i' + axis);
     cli_log_number(cJSON_GetObjectItem(cli->log, "result"), "slice", at[axis]);
 }
 

@@ -253,8 +253,8 @@ end:
     return status;
 }
 
-/* Whether detail leads to a place where the images themselves are less alike than where it began. In a mask there may be
- * too little detail, and a mask of one image makes the surroundings differ. */
+/* Whether detail leads to a place where the images themselves are less alike than where it began. In a mask
+ * there may be too little detail, and a mask of one image makes the surroundings differ. */
 static int lost(linear_stage *stage, const linear_state *before, const linear_state *after, bool *misled)
 {
     int status = CLVOX_OK;
@@ -262,8 +262,8 @@ static int lost(linear_stage *stage, const linear_state *before, const linear_st
     *misled = false;
     if (!stage->run->fixed_mask && !stage->run->moving_mask)
         return CLVOX_OK;
-    CLV_TRY(linear_evaluate(stage, &(linear_measure){1, CLVOX_METRIC_NCC, 8, stage->run->options->linear}, both, 2,
-                            false));
+    CLV_TRY(linear_evaluate(stage, &(linear_measure){1, CLVOX_METRIC_NCC, 8, stage->run->options->linear},
+                            both, 2, false));
     *misled = !(both[1].value >= both[0].value);
 end:
     return status;
