@@ -261,7 +261,7 @@ typedef struct clvox_level_set_source {
     int whole;                    /* on all of the volume's grid; else around what is inside */
     const clvox_surface *surface; /* a mesh, in place of the volume */
     double voxel;                 /* edge of the voxels of its grid, mm; 0: that of its triangles, of smooth
-                                     meshes a little finer */
+                                     meshes a little finer, of coarse ones as small as the shape needs */
 } clvox_level_set_source;
 
 /* A signed distance and what is known of the surface that it came from. */
@@ -272,6 +272,7 @@ typedef struct clvox_level_set {
     clvox_surface *surface;    /* of a closed mesh: a copy; else NULL */
     int bounds;                /* 1: that mesh bounds a body as it stands: nothing of it lies within others */
     int steps;                 /* 1: of a mesh that shows the steps of voxels */
+    int coarse;                /* 1: of a closed mesh whose facets are large against its shape */
     clvox_surface_notes notes; /* of a mesh */
     double volume;             /* mm^3 of the closed mesh or mask; 0: not known, or cut by the border */
 } clvox_level_set;
@@ -338,10 +339,10 @@ typedef struct clvox_denoise_options {
     int steps;       /* of PAPER */
     int interval;    /* steps of PAPER between re-distancings */
     int free_volume; /* 1: leave the level set where averaging put it. 0: shift it so that a mesh's
-                        vertices lie evenly on both sides, or so that as many voxels were inside as
-                        outside if those are blurred as by noise of 0.25 voxels; both are more accurate than
-                        the volume, which noise and flat triangles change. Where neither applies, shift it to
-                        its original volume */
+                        vertices lie evenly on both sides, unless the mesh is coarse, or so that as many voxels
+                        were inside as outside if those are blurred as by noise of 0.25 voxels; both are more
+                        accurate than the volume, which noise and flat triangles change. Where neither
+                        applies, shift it to its original volume */
     int distance;    /* also give the distance, on the whole grid, with the surface's topology */
     clvox_progress progress; /* may be NULL */
     void *user;
@@ -413,8 +414,9 @@ CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_
  * four times as fine. Values that are not finite count as outside; a surface that reaches the border
  * continues straight beyond it. A level set not made by clvox_level_set_make needs only its distance. options
  * NULL: the defaults. On success the result's surface and distance are the caller's, to be released with
- * clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no surface, _ARGUMENT for
- * label volumes, grids with sheared axes and options out of range. */
+ * clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no surface, or where the voxels
+ * are so large that the volume of a coarse mesh would change by more than a percent; _ARGUMENT for label volumes,
+ * grids with sheared axes and options out of range. */
 CLVOX_API int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_set,
                                     const clvox_denoise_options *options, clvox_denoise_result *result);
 

@@ -36,7 +36,13 @@ int clv_denoise_check(const clvox_level_set *level_set, const clvox_denoise_opti
         status = clvox_fail(CLVOX_ERROR_ARGUMENT, "patch: %d voxels; 3, 5 or 7 are possible", o->patch);
     if (status >= 0 && isinf(o->radius))
         status = clvox_fail(CLVOX_ERROR_ARGUMENT, "radius: %g voxels", o->radius);
-    return status < 0 ? status : check_volume(level_set->distance);
+    if (status >= 0)
+        status = check_volume(level_set->distance);
+    if (status >= 0 && level_set->coarse && !level_set->notes.voxels_inside)
+        status = clvox_fail(CLVOX_ERROR_DATA,
+                            "the mesh is too coarse or too thin: no voxel of its grid lies inside; give smaller "
+                            "ones by --voxel");
+    return status;
 }
 
 clv_image clv_denoise_image(const clv_denoise *run, clv_buffer *buffer)

@@ -148,7 +148,8 @@ int clv_denoise_place(clv_denoise *run, float *phi)
     const clvox_level_set *s = run->level_set;
     const clv_denoise_box *b = &run->box;
     double level = 0, width;
-    if (run->options->free_volume)
+    /* Vertices of large facets lie on one side of the surface between them. */
+    if (run->options->free_volume || s->coarse)
         return CLVOX_OK;
     if (s->surface) {
         CLV_TRY(clv_denoise_place_by_points(b, &s->distance->grid, phi, s->surface, &level));

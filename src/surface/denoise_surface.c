@@ -9,7 +9,7 @@
 #include "surface/denoise.h"
 
 /* Marching cubes cut the corners of labels off, which placing the level set gives
- * back; but of a mesh with steps people know the volume, and it stays within a percent. */
+ * back; but of a mesh with steps or large facets people know the volume, and it stays within a percent. */
 static const double MOST_CHANGE = 0.0095;
 
 typedef struct work {
@@ -106,7 +106,7 @@ static int choose_volume(work *w)
     w->volume = w->options->free_volume || !(s->volume > 0) ? 0 : r->volume_before;
     if (w->volume > 0 && r->placed)
         CLV_TRY(clv_surface_smooth_volume(r->distance, &w->volume));
-    if (s->steps && w->volume > 0)
+    if ((s->steps || s->coarse) && w->volume > 0)
         w->volume = fmin(fmax(w->volume, (1 - MOST_CHANGE) * s->volume), (1 + MOST_CHANGE) * s->volume);
 end:
     return status;
@@ -176,6 +176,19 @@ end:
 
 /* ---- all of it ---------------------------------------------------------- */
 
+/* Voxels that are too large for the shape lose the volume. */
+static int check_volume(const work *w)
+{
+    const clvox_level_set *s = w->level_set;
+    const double change = 100 * (w->result->facts.volume / s->volume - 1);
+    if (!s->coarse || !s->bounds || w->options->free_volume || fabs(change) <= 1)
+        return CLVOX_OK;
+    return clvox_fail(CLVOX_ERROR_DATA,
+                      "the mesh is too coarse: on voxels of %.3g mm its volume would change by %+.3g%%; give "
+                      "smaller ones by --voxel, or a mesh of more triangles",
+                      smallest_edge(&s->distance->grid), change);
+}
+
 static int mesh_of(work *w)
 {
     int status = CLVOX_OK;
@@ -190,6 +203,7 @@ static int mesh_of(work *w)
     r->topology.euler_if_free = r->facts.euler;
     CLV_TRY(keep_topology(w));
     r->volume_after = r->facts.volume;
+    CLV_TRY(check_volume(w));
     if (!w->options->distance)
         clvox_volume_destroy(&r->distance);
 end:

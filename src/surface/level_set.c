@@ -7,6 +7,8 @@
 
 #include "base/status.h"
 #include "clvox/surface.h"
+#include "mesh/mesh.h"
+#include "mesh/winding.h"
 #include "runtime/device/host.h"
 #include "runtime/device/watch.h"
 
@@ -15,6 +17,12 @@ enum { MARGIN = 8 }; /* voxels around what is inside: patches of denoising reach
 /* Of the edge of a mesh's triangles: on coarser voxels, going from the mesh to the grid and back
  * loses as much as the noise of a scan; on finer ones a patch sees little beside noise. */
 static const double SHARE_OF_EDGE = 0.7;
+
+/* The share of its volume that the facets of a mesh may cut off a smooth surface through its vertices: a level set that
+ * its vertices place gains as much. A mesh with more is coarse: its voxels are those of triangles with edges no longer than
+ * the shape is thick; and beyond the second share, which finer voxels than the triangles' are worth though they keep more
+ * of their noise, of triangles that would cut off the third. */
+static const double MOST_CUT = 0.0075, FINER_FROM = 0.05, CUT_BY_VOXELS = 0.02;
 
 void clvox_level_set_source_defaults(clvox_level_set_source *source)
 {
@@ -95,6 +103,54 @@ static int copy_of(const clvox_surface *surface, clvox_surface **out)
     return CLVOX_OK;
 }
 
+static bool is_closed(const clvox_surface_facts *f)
+{
+    return !f->open_edges && !f->crowded_edges && !f->flipped_edges;
+}
+
+/* Joins triangles that have no vertices in common, as some files do, and turns them alike. */
+static int mend(clvox_surface *mesh, clvox_surface_facts *facts)
+{
+    int status = CLVOX_OK, changed;
+    clv_side *sides = NULL;
+    size_t count;
+    if (facts->open_edges)
+        CLV_TRY(clv_surface_weld(mesh, &changed));
+    CLV_TRY(clv_sides(mesh, &sides, &count));
+    CLV_TRY(clv_surface_orient(mesh, sides, count, &changed));
+    CLV_TRY(clvox_surface_inspect(mesh, facts));
+end:
+    free(sides);
+    return status;
+}
+
+/* A closed mesh whose facets are large against its shape, with its facts and the edges that are not; else NULL. */
+static int find_coarse(const clvox_surface *mesh, clvox_surface_facts *facts, clvox_surface **out,
+                       double *edge)
+{
+    int status = CLVOX_OK;
+    double cut, curvature;
+    clvox_surface_facts found = *facts;
+    clvox_surface *copy = NULL;
+    CLV_TRY(copy_of(mesh, &copy));
+    if (!is_closed(&found))
+        CLV_TRY(mend(copy, &found));
+    if (!is_closed(&found) || !(fabs(found.volume) > 0))
+        goto end;
+    CLV_TRY(clv_surface_facets(copy, &cut, &curvature));
+    if (!(cut / found.volume > MOST_CUT))
+        goto end;
+    *edge = 2 * fabs(found.volume) / found.area;
+    if (cut / found.volume > FINER_FROM && curvature / found.volume > 0)
+        *edge = fmin(*edge, sqrt(8 * CUT_BY_VOXELS * found.volume / curvature));
+    *facts = found;
+    *out = copy;
+    copy = NULL;
+end:
+    clvox_surface_destroy(&copy);
+    return status;
+}
+
 static int from_surface(clvox_context *ctx, const clvox_level_set_source *source, clvox_level_set *out)
 {
     enum { MOST = 1024 };
@@ -110,7 +166,11 @@ static int from_surface(clvox_context *ctx, const clvox_level_set_source *source
     CLV_TRY(has_steps(mesh, &out->steps));
     /* Steps of voxels look like shape to patches that are smaller than they. */
     double share = out->steps ? 1 : SHARE_OF_EDGE;
-    double voxel = source->voxel > 0 ? source->voxel : share * edge_of(&facts, mesh->triangles);
+    double edge = edge_of(&facts, mesh->triangles), small = edge;
+    if (!out->steps)
+        CLV_TRY(find_coarse(mesh, &facts, &out->surface, &small));
+    out->coarse = out->surface != NULL;
+    double voxel = source->voxel > 0 ? source->voxel : share * fmin(edge, small);
     for (int a = 0; a < 3; a++) {
         double extent = facts.bounds[1][a] - facts.bounds[0][a];
         double voxels = extent / voxel + 2 * MARGIN;
@@ -126,8 +186,9 @@ static int from_surface(clvox_context *ctx, const clvox_level_set_source *source
     grid.to_ras[3][3] = 1;
     CLV_TRY(clvox_distance_from_surface(ctx, mesh, &grid, MARGIN * voxel, &out->notes, &out->distance));
     out->from_surface = 1;
-    if (!facts.open_edges && !facts.crowded_edges && !facts.flipped_edges) {
-        CLV_TRY(copy_of(mesh, &out->surface));
+    if (is_closed(&facts)) {
+        if (!out->coarse)
+            CLV_TRY(copy_of(mesh, &out->surface));
         out->volume = fabs(facts.volume);
         out->bounds = !out->notes.crossing;
     }

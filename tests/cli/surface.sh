@@ -202,6 +202,43 @@ exits 0 clvox surface denoise dt_mask.nii.gz -o a.ply --band 1.5mm --patch 3 --n
 exits 0 clvox surface denoise dt_mask.nii.gz -o b.ply --band 1.5vox --patch 3 --neighbours 40 --c2 2
 exits 0 cmp a.ply b.ply
 
+begin "denoise: a mesh of few large triangles keeps its volume"
+cat > cube.ply <<'P'
+ply
+format ascii 1.0
+element vertex 8
+property float x
+property float y
+property float z
+element face 12
+property list uchar int vertex_indices
+end_header
+-10 -10 -10
+-10 -10 10
+-10 10 -10
+-10 10 10
+10 -10 -10
+10 -10 10
+10 10 -10
+10 10 10
+3 0 1 3
+3 0 3 2
+3 4 6 7
+3 4 7 5
+3 0 4 5
+3 0 5 1
+3 2 3 7
+3 2 7 6
+3 0 2 6
+3 0 6 4
+3 1 5 7
+3 1 7 3
+P
+exits 0 clvox surface denoise cube.ply -o cd.ply --json log/cube.json; says 'large against the shape: its volume is kept'
+json log/cube.json 'j["input"]["coarse"] and abs(j["result"]["volume_after_mm3"] / 8000 - 1) < .01 and j["result"]["open_edges"] == 0'
+json log/steps.json 'not j["input"]["coarse"]'
+exits 1 clvox surface denoise cube.ply -o gone.ply --voxel 30mm -q; one_sentence; says 'cube.ply: the mesh is too coarse'; absent gone.ply
+
 begin "denoise: topology is kept, left free, or judged by the noise"
 exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o tf.ply --topology auto --json log/tf.json; prints 'topology *free'
 json log/tf.json 'not j["topology"]["kept"] and j["result"]["euler"] == j["topology"]["euler_if_free"] == 0'

@@ -65,6 +65,9 @@ static void say_input(command *cli, const clvox_level_set *set)
     cJSON_AddNumberToObject(in, "volume_mm3", f->volume);
     cJSON_AddBoolToObject(in, "turned", set->notes.turned);
     cJSON_AddBoolToObject(in, "crossing", set->notes.crossing);
+    cJSON_AddBoolToObject(in, "coarse", set->coarse);
+    if (set->coarse)
+        cli_remark(cli, 0, "the triangles are large against the shape: its volume is kept\n");
     if (f->open_edges)
         cli_remark(cli, 0, "the mesh is open at %d edges; the winding number decides what lies inside\n",
                    f->open_edges);
@@ -231,7 +234,10 @@ static int run(command *cli, request *r)
                             &r->options));
     say_input(cli, &level_set);
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_denoise_table(), &r->options);
-    CLI_TRY(clvox_denoise_plan_make(cli->ctx, &level_set, &r->options, &plan));
+    if ((status = clvox_denoise_plan_make(cli->ctx, &level_set, &r->options, &plan)) == CLVOX_ERROR_DATA)
+        clvox_fail_in(status, r->in);
+    if (status < 0)
+        goto end;
     say_plan(cli, r, &plan);
     cli_bar_begin(&bar, cli);
     r->options.progress = cli_bar_stage;
@@ -240,6 +246,8 @@ static int run(command *cli, request *r)
     cli_bar_end(&bar);
     if (status >= 0 && cli_interrupted())
         status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
+    if (status == CLVOX_ERROR_DATA)
+        clvox_fail_in(status, r->in);
     if (status < 0)
         goto end;
     mark = cli_seconds();
@@ -276,7 +284,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &voxel, "1mm",
          "IN is a mesh: voxel size of the working grid (default: 0.7 of its typical edge; the whole edge if "
-         "it shows voxel steps)"},
+         "it shows voxel steps; less if its triangles are large against its shape)"},
         {0},
     };
     const cli_usage usage = {
