@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Student's t at every voxel, of BATCH permutations in one pass over the data: residuals e of unit length, of
- * which blocks of BLOCK voxels lie together, subject by subject. With a permutation's weights w_0 of the tested column
- * and w_j of its nuisances, from weights[start] on: r = w_0 e, t = r sqrt(dof / (1 - sum_j (w_j e)^2 - r^2)), 0 where
- * no more than least is left. The largest t of a permutation is kept as an integer of the same order, so that groups may
- * join theirs in any order. */
+/* Student's t at every voxel, of BATCH permutations in one pass over the data: residuals e of unit length,
+ * of which blocks of BLOCK voxels lie together, subject by subject. With a permutation's weights w_0 of the
+ * tested column and w_j of its nuisances, from weights[start] on: r = w_0 e, t = r sqrt(dof / (1 - sum_j
+ * (w_j e)^2 - r^2)), 0 where no more than least is left. The largest t of a permutation is kept as an
+ * integer of the same order, so that groups may join theirs in any order. */
 #include "common/field_row.clh"
 #include "common/group_reduce.clh"
 
@@ -17,8 +17,9 @@ GROUP_REDUCTION(join_largest, float, max)
 
 #define CHUNK 8
 
-/* The share of the variance that one permutation leaves, from the residuals themselves: near a perfect fit rounding hides
- * it in 1 - sum. A sum over the subjects keeps its own rounding apart (Kahan), of which the squares are small. */
+/* The share of the variance that one permutation leaves, from the residuals themselves: near a perfect fit
+ * rounding hides it in 1 - sum. A sum over the subjects keeps its own rounding apart (Kahan), of which the
+ * squares are small. */
 static float share_left(__global const float *e, __global const float *weights, int subjects, int vectors)
 {
     float sum = 0.0f;

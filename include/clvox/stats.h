@@ -70,7 +70,7 @@ typedef struct clvox_stats_result {
     size_t asked, tested; /* voxels of the mask, and of them those with values to test */
     size_t not_finite;    /* left out: a subject's value is NaN or infinite */
     size_t constant;      /* left out: all subjects have one value, or the nuisances explain all */
-    size_t perfect;       /* left out: with the tested column the design explains all (groups of one value each) */
+    size_t perfect; /* left out: with the tested column the design explains all (groups of one value each) */
 } clvox_stats_result;
 
 /* Tests the maps: count volumes of one frame on one grid, one a subject, or one volume (count 1) with as many frames as
@@ -86,9 +86,10 @@ typedef struct clvox_stats_result {
  *   p     = permutations in which the statistic at the voxel is at least that of the data / permutations
  *   p_fwe = permutations in which the largest statistic of all voxels is at least that of the voxel / permutations
  *
- * where equal means equal to 1e-5 of the value. A voxel has a t where more of its variance is left than float32 rounds
- * away (2.5e-13 of the sum of squares of its values); in permutations that leave less t is 0. TFCE sums extent^E h^H dh over
- * h = dh, 2 dh, ..., dh a hundredth of the largest t of the data (at least .001, at most .1), over clusters of t >= h; with two_sided over those of t <= -h too.
+ * where equal means equal to 1e-5 of the value. A voxel has a t where more of its variance is left than
+ * float32 rounds away (2.5e-13 of the sum of squares of its values); in permutations that leave less t is 0.
+ * TFCE sums extent^E h^H dh over h = dh, 2 dh, ..., dh a hundredth of the largest t of the data (at least
+ * .001, at most .1), over clusters of t >= h; with two_sided over those of t <= -h too.
  *
  * The same bits for a seed on a device. Host memory: the maps, as much again for their residuals in the mask, and with
  * tfce 160 MiB or more.

@@ -339,9 +339,9 @@ typedef struct clvox_denoise_options {
     int steps;       /* of PAPER */
     int interval;    /* steps of PAPER between re-distancings */
     int free_volume; /* 1: leave the level set where averaging put it. 0: shift it so that a mesh's
-                        vertices lie evenly on both sides, unless the mesh is coarse, or so that as many voxels
-                        were inside as outside if those are blurred as by noise of 0.25 voxels; both are more
-                        accurate than the volume, which noise and flat triangles change. Where neither
+                        vertices lie evenly on both sides, unless the mesh is coarse, or so that as many
+                        voxels were inside as outside if those are blurred as by noise of 0.25 voxels; both are
+                        more accurate than the volume, which noise and flat triangles change. Where neither
                         applies, shift it to its original volume */
     int distance;    /* also give the distance, on the whole grid, with the surface's topology */
     clvox_progress progress; /* may be NULL */
@@ -412,11 +412,11 @@ CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_
  * only near the surface. The mesh is twice as fine as the grid (cubic interpolation), is corrected for the
  * volume that flat triangles cut off, and has the topology that the options ask for, kept on a grid two to
  * four times as fine. Values that are not finite count as outside; a surface that reaches the border
- * continues straight beyond it. A level set not made by clvox_level_set_make needs only its distance. options
- * NULL: the defaults. On success the result's surface and distance are the caller's, to be released with
- * clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no surface, or where the voxels
- * are so large that the volume of a coarse mesh would change by more than a percent; _ARGUMENT for label volumes,
- * grids with sheared axes and options out of range. */
+ * continues straight beyond it. A level set not made by clvox_level_set_make needs only its distance.
+ * options NULL: the defaults. On success the result's surface and distance are the caller's, to be released
+ * with clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no surface, or where
+ * the voxels are so large that the volume of a coarse mesh would change by more than a percent; _ARGUMENT
+ * for label volumes, grids with sheared axes and options out of range. */
 CLVOX_API int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_set,
                                     const clvox_denoise_options *options, clvox_denoise_result *result);
 

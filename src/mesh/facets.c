@@ -44,9 +44,9 @@ static facet facet_of(const clvox_surface *s, size_t t)
     return f;
 }
 
-/* A quadratic patch lies above its chord triangle by area / 24 times the sum, over the edges, of squared length and
- * curvature along it. Curvature is concentrated at edges, by their angle times length, across them: half of an edge's
- * to either triangle, in which the other two edges rise by its height. */
+/* A quadratic patch lies above its chord triangle by area / 24 times the sum, over the edges, of squared
+ * length and curvature along it. Curvature is concentrated at edges, by their angle times length, across
+ * them: half of an edge's to either triangle, in which the other two edges rise by its height. */
 int clv_surface_facets(const clvox_surface *s, double *cut_off, double *curvature)
 {
     int status = CLVOX_OK;

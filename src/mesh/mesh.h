@@ -13,8 +13,9 @@
 /* 1 for the voxels of the grid that clvox_distance_from_surface finds inside, else 0. */
 int clv_surface_inside(const clvox_surface *surface, const clvox_grid *grid, unsigned char *inside);
 
-/* The volume in mm^3 that the facets of a closed mesh cut off a smooth surface through its vertices, and the integral of
- * that surface's mean curvature, mm; negative where the mesh faces inward. Noise of vertices has little part in either. */
+/* The volume in mm^3 that the facets of a closed mesh cut off a smooth surface through its vertices, and the
+ * integral of that surface's mean curvature, mm; negative where the mesh faces inward. Noise of vertices has
+ * little part in either. */
 int clv_surface_facets(const clvox_surface *surface, double *cut_off, double *curvature);
 
 /* The zero level of a signed distance (mm) on a grid twice as fine, refined by

@@ -16,7 +16,7 @@ enum { BLOCK = CLV_GLM_BLOCK, TESTED = 1, NOT_FINITE, CONSTANT, PERFECT };
 
 /* At most BLOCK voxels. */
 typedef struct block {
-    double *e; /* their residuals of unit length: subject s of voxel l at s * BLOCK + l */
+    double *e;                    /* their residuals of unit length: subject s of voxel l at s * BLOCK + l */
     double r[BLOCK], rest[BLOCK]; /* their product with the tested column, and the variance it leaves */
     double least[BLOCK];          /* what rounding alone may leave */
     char found[BLOCK];

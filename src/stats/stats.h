@@ -63,8 +63,8 @@ typedef struct clv_stats_data {
 int clv_stats_data_make(const clvox_volume *const *maps, int count, const clv_stats_model *model,
                         const clvox_volume *mask, clv_stats_data *out);
 void clv_stats_data_free(clv_stats_data *data);
-/* The residuals of tested voxels first to first + count - 1, as clv_glm_t takes them with least; and their t, where it is
- * not NULL: by doubles, so that a large one is right, too. */
+/* The residuals of tested voxels first to first + count - 1, as clv_glm_t takes them with least; and their
+ * t, where it is not NULL: by doubles, so that a large one is right, too. */
 int clv_stats_residuals(const clv_stats_data *data, int first, int count, float *out, float *least, float *t);
 
 /* ---- threshold-free cluster enhancement ---- */

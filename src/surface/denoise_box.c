@@ -39,9 +39,10 @@ int clv_denoise_check(const clvox_level_set *level_set, const clvox_denoise_opti
     if (status >= 0)
         status = check_volume(level_set->distance);
     if (status >= 0 && level_set->coarse && !level_set->notes.voxels_inside)
-        status = clvox_fail(CLVOX_ERROR_DATA,
-                            "the mesh is too coarse or too thin: no voxel of its grid lies inside; give smaller "
-                            "ones by --voxel");
+        status =
+            clvox_fail(CLVOX_ERROR_DATA,
+                       "the mesh is too coarse or too thin: no voxel of its grid lies inside; give smaller "
+                       "ones by --voxel");
     return status;
 }
 

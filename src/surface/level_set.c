@@ -18,10 +18,11 @@ enum { MARGIN = 8 }; /* voxels around what is inside: patches of denoising reach
  * loses as much as the noise of a scan; on finer ones a patch sees little beside noise. */
 static const double SHARE_OF_EDGE = 0.7;
 
-/* The share of its volume that the facets of a mesh may cut off a smooth surface through its vertices: a level set that
- * its vertices place gains as much. A mesh with more is coarse: its voxels are those of triangles with edges no longer than
- * the shape is thick; and beyond the second share, which finer voxels than the triangles' are worth though they keep more
- * of their noise, of triangles that would cut off the third. */
+/* The share of its volume that the facets of a mesh may cut off a smooth surface through its vertices: a
+ * level set that its vertices place gains as much. A mesh with more is coarse: its voxels are those of
+ * triangles with edges no longer than the shape is thick; and beyond the second share, which finer voxels
+ * than the triangles' are worth though they keep more of their noise, of triangles that would cut off the
+ * third. */
 static const double MOST_CUT = 0.0075, FINER_FROM = 0.05, CUT_BY_VOXELS = 0.02;
 
 void clvox_level_set_source_defaults(clvox_level_set_source *source)
@@ -124,7 +125,8 @@ end:
     return status;
 }
 
-/* A closed mesh whose facets are large against its shape, with its facts and the edges that are not; else NULL. */
+/* A closed mesh whose facets are large against its shape, with its facts and the edges that are not; else
+ * NULL. */
 static int find_coarse(const clvox_surface *mesh, clvox_surface_facts *facts, clvox_surface **out,
                        double *edge)
 {

@@ -444,7 +444,7 @@ static void left_out(void **state)
     for (int i = 0; i < 8; i++) {
         s.map[i]->data[7] = 0;
         s.map[i]->data[8] = .1f;
-        s.map[i]->data[9] = 5 + (float)halves[i]; /* a perfect fit, not a constant: as masks that tell groups apart */
+        s.map[i]->data[9] = 5 + (float)halves[i]; /* no constant, but fitted perfectly */
         s.map[i]->data[25] = 1e30f * (float)halves[i];
     }
     const clvox_stats_design d = {.subjects = 8, .tested = halves};
@@ -460,7 +460,8 @@ static void left_out(void **state)
     mask->data[7] = mask->data[4] = 1;
     assert_int_equal(run(&s, &d, mask, &o, &r), CLVOX_ERROR_DATA);
     assert_non_null(
-        strstr(clvox_message(), "of 2 in the mask, 1 have values that are not finite, 1 do not vary and 0 vary with"));
+        strstr(clvox_message(),
+               "of 2 in the mask, 1 have values that are not finite, 1 do not vary and 0 vary with"));
     clvox_volume_destroy(&mask);
     release(&s);
 }
@@ -519,7 +520,8 @@ static void without_variance(void **state)
             s.map[i]->data[v] += 2 * (float)halves[i];
     for (int k = 0; k < 4; k++) { /* a mask; large values; and such with two roundings */
         for (int i = 0; i < N; i++)
-            values[i] = (k == 0 ? 0 : 1000.1) + halves[i] * (k == 1 ? .01 : 1) + (k == 3 && i == 2 ? 1.3e-4 : 0);
+            values[i] =
+                (k == 0 ? 0 : 1000.1) + halves[i] * (k == 1 ? .01 : 1) + (k == 3 && i == 2 ? 1.3e-4 : 0);
         same_but_for(&s, &groups, at, values);
         for (int i = 0; i < N; i++)
             values[i] = (k == 0 ? 1 : k == 1 ? -3e-8 : 1000.1) + (k == 3 && i == 2 ? 1.3e-4 : 0);
@@ -531,8 +533,8 @@ static void without_variance(void **state)
     release(&s);
 }
 
-/* Each of many voxels is fitted by some permutations, to rounding beside a large value: they have no t there, the
- * largest of the others counts, and no voxel is left out. */
+/* Each of many voxels is fitted by some permutations, to rounding beside a large value: they have no t
+ * there, the largest of the others counts, and no voxel is left out. */
 static void fitted_by_permutations(void **state)
 {
     enum { N = 8 };
@@ -561,10 +563,11 @@ static void fitted_by_permutations(void **state)
             }
             for (int i = 0; i < N; i++)
                 s.map[i]->data[7] = 4 * (flips ? 1 : (float)halves[i]) + .3f * (float)(i * i % 5);
-            assert_ok(run(&s, &(clvox_stats_design){.subjects = N, .tested = flips ? NULL : halves}, NULL, &o, &r));
+            assert_ok(
+                run(&s, &(clvox_stats_design){.subjects = N, .tested = flips ? NULL : halves}, NULL, &o, &r));
             assert_true(r.exact && r.tested == 60);
-            assert_that(r.t.threshold < 15 && r.tfce.threshold < 600, "the thresholds are %g and %g", r.t.threshold,
-                        r.tfce.threshold);
+            assert_that(r.t.threshold < 15 && r.tfce.threshold < 600, "the thresholds are %g and %g",
+                        r.t.threshold, r.tfce.threshold);
             assert_true(r.t.p_fwe->data[7] <= .05f && r.tfce.p_fwe->data[7] <= .05f);
             clvox_stats_result_destroy(&r);
         }
@@ -572,8 +575,8 @@ static void fitted_by_permutations(void **state)
     release(&s);
 }
 
-/* What is little beside large values, but more than rounding, is tested, and its t right in all permutations; TFCE of the
- * others stays. */
+/* What is little beside large values, but more than rounding, is tested, and its t right in all
+ * permutations; TFCE of the others stays. */
 static void little_variance(void **state)
 {
     enum { N = 8 };
@@ -721,7 +724,8 @@ int main(void)
     test_case(left_out, "voxels that are not finite or constant are left out and counted");
     test_case(without_variance, "a voxel without residual variance changes no other's result");
     test_case(fitted_by_permutations, "what only permutations fit has no t in them");
-    test_case(little_variance, "a voxel with little variance beside large values is tested, and does not hide others");
+    test_case(little_variance,
+              "a voxel with little variance beside large values is tested, and does not hide others");
     test_case(same_bits, "4-D data and little memory change no bit, a seed does");
     test_case(refused, "designs and maps that make no sense");
     return test_run("stats", harness_close);

@@ -105,10 +105,11 @@ static void report(command *cli, const cli_stats_request *r, const clvox_stats_o
     if (o->tfce)
         report_map(cli, "tfce", &k->tfce, &r->map[0]->grid);
     if (k->perfect)
-        cli_remark(cli, 0,
-                   "%zu voxel%s not tested: the design fits the values there without a residual, as those of masks, "
-                   "and t would be infinite\n",
-                   k->perfect, k->perfect == 1 ? " is" : "s are");
+        cli_remark(
+            cli, 0,
+            "%zu voxel%s not tested: the design fits the values there without a residual, as those of masks, "
+            "and t would be infinite\n",
+            k->perfect, k->perfect == 1 ? " is" : "s are");
     if (k->permutations < 20)
         cli_remark(cli, 0,
                    "with %d permutations no p can be below %.2g: more needs more subjects or a larger "

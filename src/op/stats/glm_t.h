@@ -45,9 +45,9 @@ typedef struct clv_glm_batch {
 
 #define CLV_GLM_NONE 0x80000000u
 
-/* t = r sqrt(dof / left), left = 1 - sum_j b_j^2 - r^2 with r and b_j the products of data and weights; t is 0 where
- * left is no more than least: a perfect fit has no t. In float32: t is off by about 1e-7 / left of itself where left is
- * CLV_GLM_NEAR or more, by 1e-7 / sqrt(left) below. In queue order, without waiting. */
+/* t = r sqrt(dof / left), left = 1 - sum_j b_j^2 - r^2 with r and b_j the products of data and weights; t is
+ * 0 where left is no more than least: a perfect fit has no t. In float32: t is off by about 1e-7 / left of
+ * itself where left is CLV_GLM_NEAR or more, by 1e-7 / sqrt(left) below. In queue order, without waiting. */
 int clv_glm_t(clvox_context *ctx, const clv_glm *model, const clv_glm_batch *batch);
 
 /* What an int of largest stands for. */

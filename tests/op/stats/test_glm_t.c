@@ -144,8 +144,8 @@ static void t_counts_and_maxima(void **state)
         run(at);
 }
 
-/* Ever less beside the tested column and a nuisance, down to nothing: t is right as long as there is more than rounding, and
- * then 0, not large. The second permutation turns the signs of half the subjects. */
+/* Ever less beside the tested column and a nuisance, down to nothing: t is right as long as there is more
+ * than rounding, and then 0, not large. The second permutation turns the signs of half the subjects. */
 static void near_perfect_fit(void **state)
 {
     enum { N = 37, VOXELS = 11, BLOCK = CLV_GLM_BLOCK, BATCH = CLV_GLM_BATCH };
@@ -194,7 +194,8 @@ static void near_perfect_fit(void **state)
             const double got = (double)t[k * VOXELS + i];
             const double want = ref_glm_t(data + i * N, weights[k], N, 2, N - 3, (double)least[i]);
             const double error = k ? 1e-5 : fmin(1e-5 + 1e-6 / (step[i] + 1e-9), .2); /* of float32's 1e-7 */
-            assert_that(fabs(got - want) <= error * fabs(want) + 1e-5, "t is %g, not %g, of %d", got, want, i);
+            assert_that(fabs(got - want) <= error * fabs(want) + 1e-5, "t is %g, not %g, of %d", got, want,
+                        i);
             assert_true((k == 0 && i > 7) == (got == 0));
         }
     assert_true(clv_glm_largest(largest[0]) == t[7] && t[7] > 1e6f);
@@ -209,6 +210,7 @@ int main(void)
 {
     ctx = harness_open();
     harness_cases(&clv_entry_glm_t, t_counts_and_maxima, NULL, 0, "t, maxima and counts of a batch");
-    harness_cases_first(&clv_entry_glm_t, near_perfect_fit, NULL, 0, "near a perfect fit t is right, and of one 0");
+    harness_cases_first(&clv_entry_glm_t, near_perfect_fit, NULL, 0,
+                        "near a perfect fit t is right, and of one 0");
     return test_run("glm_t", harness_close);
 }
