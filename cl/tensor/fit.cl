@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tensor D and the signal S0 of each voxel of a diffusion-weighted series,
  *   ln S_k = ln S0 - b_k g_k^T D g_k = x_k . p,  p = (ln S0, xx xy xz yy yz zz),
- * S over the voxel's own reference, the largest of its volumes of lowest b, and
- * D in 1e-3 mm^2/s, so that every number is about 1.
- *   start   least squares on ln S by one matrix for all voxels
+ * S over the voxel's own reference, the median of its volumes of lowest b, and
+ * D in 1e-3 mm^2/s, so that every number is about 1. Signals that are not above
+ * 0, or not finite, have no weight anywhere.
+ *   start   least squares on ln S, WEIGHT 0 unweighted, else by the measured signal
  *   step    p moves by (sum w x x^T)^-1 sum w x r, w and r by WEIGHT:
  *             0  1, ln S - x.p           least squares (with rejection)
  *             1  e^2, ln S - x.p         weighted by the signal e = exp(x.p)
@@ -32,20 +33,32 @@
 #define MOVE (SCALE + 1)
 #define ENERGY (MOVE + PARAMETERS)
 
+/* Volumes of lowest b that the median looks at; of more, every second or third. */
+#define MEDIAN_OF 15
 /* Signals count as at least this share of the reference. */
 #define LEAST_SIGNAL 1e-4f
 /* Residuals below this share of S0 are rounding, not noise. */
 #define LEAST_SCALE 1e-4f
+/* Pivots of systems; of the first, what is below may be rounding alone. */
+#define LEAST_PIVOT 1e-6f
+#define LEAST_PIVOT_FIRST 1e-5f
 /* Beyond so many times the scale a volume is rejected. */
 #define CUT 3.0f
 /* No weight is that of more than so many times the reference: weights that grow with what they
  * predict would run away. */
 #define MOST_WEIGHT 2.0f
+/* Scales are at least this share of the residual of a shell's nearest volume, which the cut then keeps. */
+#define SHELL_SCALE 0.5f
 /* Geman and McClure's weight is 1/4 at so many times the scale. */
 #define SOFT 2.0f
 /* Energies that differ by less than their sums round are equal: to refuse a last step for less would
  * leave tensors a hundred times farther from the minimum. */
 #define ROUNDING 1.00001f
+/* S0 is far from the mean at the lowest b beyond this share of it and so many of its standard errors. */
+#define FAR_SHARE 0.25f
+#define FAR_ERRORS 3.0f
+/* Larger than any residual. */
+#define ENDLESS 1e30f
 /* Smallest eigenvalue, 1e-3 mm^2/s. */
 #define LEAST_EIGENVALUE 0.01f
 
@@ -87,55 +100,93 @@ static inline real trust(real rest, real scale, int hard)
     call
 
 #if PART == START
+/* The upper median of the measurements of lowest b; 0 where there is none. */
+static inline real reference_of(__global const float *dwi, __global const int *lowest, int lowest_count, int n,
+                                int i)
+{
+    const int stride = (lowest_count + MEDIAN_OF - 1) / MEDIAN_OF;
+    real total = 0.0f, reference = 0.0f;
+    for (int a = 0; a < lowest_count; a += stride) {
+        real s = load(dwi + lowest[a] * n, i, n);
+        total += known(&s);
+    }
+    for (int a = 0; a < lowest_count; a += stride) {
+        real s = load(dwi + lowest[a] * n, i, n), own = known(&s), below = 0.0f, up_to = 0.0f;
+        for (int b = 0; b < lowest_count; b += stride) {
+            real other = load(dwi + lowest[b] * n, i, n), counts = known(&other);
+            below += select((real)(0.0f), counts, other < s);
+            up_to += select((real)(0.0f), counts, other <= s);
+        }
+        real middle = floor(0.5f * total);
+        reference = select(reference, s, (own > 0.0f) & (below <= middle) & (middle < up_to));
+    }
+    return reference;
+}
+
+/* Weighted by the measured signal, so that a lost one counts for little, by no higher power, which would follow
+ * the noise; and the less the higher b is: rectified noise looks like a signal where there is none left. */
 static inline void begin_at(__global const float *dwi, __global const float *mask,
-                            __global const float *inverse, __global const int *lowest, int lowest_count,
+                            __global const float *design, __global const int *lowest, int lowest_count,
                             int volumes, int n, __global float *state, __global float *kind, int i)
 {
-    real p[PARAMETERS], reference = -INFINITY;
-    flag inside = (real)(1.0f) > 0.0f, finite = inside, floored = !inside;
+    real p[PARAMETERS], sums[SUMS], normal[PACKED], total = 0.0f;
+    flag inside = (real)(1.0f) > 0.0f, finite = inside;
     if (mask)
         inside = load(mask, i, n) > 0.0f;
     if (!ANY(inside)) {
         store_bits((flag)(0), kind, i, n);
         return;
     }
-    for (int k = 0; k < lowest_count; k++)
-        reference = fmax(reference, load(dwi + lowest[k] * n, i, n));
-    flag lit = (reference > 0.0f) & (reference <= FLT_MAX);
-    real over = 1.0f / select((real)(1.0f), reference, lit);
+    real reference = reference_of(dwi, lowest, lowest_count, n, i);
+    flag lit = reference > 0.0f;
+    reference = select((real)(1.0f), reference, lit);
+    real over = 1.0f / reference;
 #pragma unroll
     for (int c = 0; c < PARAMETERS; c++)
         p[c] = 0.0f;
-    EACH_VOLUME(s)
-        finite &= fabs(s) <= FLT_MAX;
-        s *= over;
-        floored |= s < LEAST_SIGNAL;
-        real y = log_of(fmax(s, (real)(LEAST_SIGNAL)));
 #pragma unroll
-        for (int c = 0; c < PARAMETERS; c++)
-            p[c] += inverse[ROW * k + c] * y;
+    for (int c = 0; c < SUMS; c++)
+        sums[c] = 0.0f;
+    EACH_VOLUME(s, share)
+        __global const float *x = design + ROW * k;
+        finite &= fabs(ahead[j]) <= FLT_MAX;
+        total += share;
+        s *= over;
+        real w = share;
+#if WEIGHT > 0
+        w *= fmin(s, (real)(1.0f)) * x[WORTH];
+#endif
+        real pull = w * log_of(fmax(s, (real)(LEAST_SIGNAL)));
+        gather(w, x, sums);
+        p[0] += pull;
+#pragma unroll
+        for (int c = 1; c < PARAMETERS; c++)
+            p[c] += pull * x[c];
     END_VOLUMES
-    flag good = inside & finite & lit;
+    unfold(sums, normal);
+    flag good = inside & lit & factor(normal, LEAST_PIVOT_FIRST);
+    substitute(normal, p);
 #pragma unroll
     for (int c = 0; c < PARAMETERS; c++)
         store(p[c], state + c * n, i, n);
-    store(select((real)(1.0f), reference, lit), state + REFERENCE * n, i, n);
-    store_bits(bits_where(good, FITTED) | bits_where(good & floored, FLOORED) |
-                   bits_where(inside & finite & !lit, NO_SIGNAL) | bits_where(inside & !finite, NOT_FINITE),
+    store(reference, state + REFERENCE * n, i, n);
+    store_bits(bits_where(good, FITTED) | bits_where(good & (total < (float)volumes), LEFT_OUT) |
+                   bits_where(inside & !good & finite, NO_SIGNAL) | bits_where(inside & !good & !finite, NOT_FINITE),
                kind, i, n);
 }
 
 __kernel void tensor_fit_start(__global const float *dwi, __global const float *mask,
-                               __global const float *inverse, __global const int *lowest,
+                               __global const float *design, __global const int *lowest,
                                int lowest_count, int volumes, int n, __global float *state,
                                __global float *kind)
 {
-    EACH(begin_at(dwi, mask, inverse, lowest, lowest_count, volumes, n, state, kind, i));
+    EACH(begin_at(dwi, mask, design, lowest, lowest_count, volumes, n, state, kind, i));
 }
 #endif
 
 #if PART == STEP
-/* mode: 1 forgets the energy of what came before, 2 stays at the better place. */
+/* mode: of WEIGHT 2, 1 forgets the energy of what came before, 2 stays at the better place; else 1 goes half the
+ * way. */
 static inline void improve_at(__global const float *dwi, __global const float *design, int volumes, int n,
                               __global float *state, __global const float *kind, int hard, int mode, int i)
 {
@@ -155,12 +206,12 @@ static inline void improve_at(__global const float *dwi, __global const float *d
 #if ROBUST
     real scale = load(state + SCALE * n, i, n);
 #endif
-    EACH_VOLUME(signal)
+    EACH_VOLUME(signal, share)
         __global const float *x = design + ROW * k;
         real s = signal * over, y = along(p, x), e = exp_of(y);
-        real share = 1.0f;
 #if ROBUST
-        share = trust(residual(s, y), scale, hard);
+        const real own = share;
+        share *= trust(residual(s, y), scale, hard);
 #endif
 #if WEIGHT == 0
         real w = share, pull = w * (log_of(fmax(s, (real)(LEAST_SIGNAL))) - y);
@@ -171,7 +222,7 @@ static inline void improve_at(__global const float *dwi, __global const float *d
         energy += share * rest * rest;
 #if ROBUST
         /* What is rejected costs what it would at the cut, so that rejecting more gains nothing. */
-        energy += (1.0f - share) * (CUT * CUT) * scale * scale;
+        energy += (own - share) * (CUT * CUT) * scale * scale;
 #endif
 #endif
         gather(w, x, sums);
@@ -181,7 +232,7 @@ static inline void improve_at(__global const float *dwi, __global const float *d
             gradient[c] += pull * x[c];
     END_VOLUMES
     unfold(sums, normal);
-    flag sound = good & factor(normal);
+    flag sound = good & factor(normal, LEAST_PIVOT);
     substitute(normal, gradient);
 #if WEIGHT == 2
     real before = load(state + ENERGY * n, i, n);
@@ -198,9 +249,10 @@ static inline void improve_at(__global const float *dwi, __global const float *d
     }
     store(select(mode & 1 ? energy : before, energy, better), state + ENERGY * n, i, n);
 #else
+    const float share_of_move = mode & 1 ? 0.5f : 1.0f;
 #pragma unroll
     for (int c = 0; c < PARAMETERS; c++)
-        store(p[c] + select((real)(0.0f), gradient[c], sound), state + c * n, i, n);
+        store(p[c] + select((real)(0.0f), share_of_move * gradient[c], sound), state + c * n, i, n);
 #endif
 }
 
@@ -221,27 +273,37 @@ __kernel void tensor_fit_step(__global const float *dwi, __global const float *d
 #define KEPT(k) kept[(k) * TILE_X + (int)get_local_id(0)]
 #endif
 
+static inline real size_of(real signal, real over, const real *p, __global const float *x)
+{
+    real share = known(&signal), size = fabs(residual(signal * over, along(p, x)));
+    return select((real)(ENDLESS), size, share > 0.0f);
+}
+
 /* The median by counting: an eighth of the interval is kept in each round. keep: whether
- * local memory has room for the sizes of all residuals, which else are found anew. */
-static inline void scale_at(__global const float *dwi, __global const float *design, int volumes, int n,
+ * local memory has room for the sizes of all residuals, which else are found anew.
+ * shells: volumes shell by shell, the last of each as ~k. Where a shell lies off the fit as
+ * a whole it is the model that is wrong, so that the scale lets its nearest volume stay. */
+static inline void scale_at(__global const float *dwi, __global const float *design,
+                            __global const int *shells, int shells_count, int volumes, int n,
                             __global float *state, __global const float *kind, float factor, int keep,
                             __local float *kept, int i)
 {
-    real p[PARAMETERS], low = 0.0f, high = 0.0f;
-    /* As many residuals as there are unknowns are 0, or nearly, whatever the noise. */
-    float middle = (float)((volumes + PARAMETERS) / 2);
+    real p[PARAMETERS], low = 0.0f, high = 0.0f, total = 0.0f, off = 0.0f, nearest = ENDLESS;
     if (!ANY((load_bits(kind, i, n) & FITTED) != 0))
         return;
 #pragma unroll
     for (int c = 0; c < PARAMETERS; c++)
         p[c] = load(state + c * n, i, n);
     real over = 1.0f / load(state + REFERENCE * n, i, n);
-    EACH_VOLUME(signal)
+    EACH_VOLUME(signal, share)
         real size = fabs(residual(signal * over, along(p, design + ROW * k)));
-        high = fmax(high, size);
+        high = fmax(high, share * size);
+        total += share;
         if (keep)
-            KEEP(size, k);
+            KEEP(select((real)(ENDLESS), size, share > 0.0f), k);
     END_VOLUMES
+    /* As many residuals as there are unknowns are 0, or nearly, whatever the noise. */
+    real middle = floor(0.5f * (total + (float)PARAMETERS));
     for (int round = 0; round < 5; round++) {
         real count[7], edge = 0.125f * (high - low), below = 0.0f;
 #pragma unroll
@@ -252,7 +314,7 @@ static inline void scale_at(__global const float *dwi, __global const float *des
             if (keep)
                 size = KEPT(k);
             else
-                size = fabs(residual(load(dwi + k * n, i, n) * over, along(p, design + ROW * k)));
+                size = size_of(load(dwi + k * n, i, n), over, p, design + ROW * k);
 #pragma unroll
             for (int j = 0; j < 7; j++)
                 count[j] += select((real)(0.0f), (real)(1.0f), size <= low + (float)(j + 1) * edge);
@@ -263,26 +325,54 @@ static inline void scale_at(__global const float *dwi, __global const float *des
         low += below * edge;
         high = low + edge;
     }
-    store(fmax(factor * 0.5f * (low + high), (real)(LEAST_SCALE)), state + SCALE * n, i, n);
+    for (int at = 0; at < shells_count; at++) {
+        const int ends = shells[at] < 0, k = ends ? ~shells[at] : shells[at];
+        real size;
+        if (keep)
+            size = KEPT(k);
+        else
+            size = size_of(load(dwi + k * n, i, n), over, p, design + ROW * k);
+        nearest = fmin(nearest, size);
+        if (ends) {
+            off = select(off, fmax(off, nearest), nearest < ENDLESS);
+            nearest = ENDLESS;
+        }
+    }
+    real scale = fmax(factor * 0.5f * (low + high), SHELL_SCALE * off);
+    store(fmax(scale, (real)(LEAST_SCALE)), state + SCALE * n, i, n);
 }
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-tensor_fit_scale(__global const float *dwi, __global const float *design, int volumes, int n,
-                 __global float *state, __global const float *kind, float factor, int keep,
-                 __local float *kept)
+tensor_fit_scale(__global const float *dwi, __global const float *design, __global const int *shells,
+                 int shells_count, int volumes, int n, __global float *state,
+                 __global const float *kind, float factor, int keep, __local float *kept)
 {
-    EACH(scale_at(dwi, design, volumes, n, state, kind, factor, keep, kept, i));
+    EACH(scale_at(dwi, design, shells, shells_count, volumes, n, state, kind, factor, keep, kept, i));
 }
 #endif
 
 #if PART == FINISH
-/* spread: for WEIGHT 0 without rejection, what spread_of says for all voxels. */
-static inline void finish_at(__global const float *dwi, __global const float *design, int volumes, int n,
-                             __global const float *state, __global float *kind, float spread,
+/* Whether S0 lies far from the mean of the measurements of lowest b. */
+static inline flag is_far(real s0, real noise, __global const float *dwi, __global const int *lowest,
+                          int lowest_count, int n, int i)
+{
+    real sum = 0.0f, total = 0.0f;
+    for (int a = 0; a < lowest_count; a++) {
+        real s = load(dwi + lowest[a] * n, i, n), share = known(&s);
+        sum += share * s;
+        total += share;
+    }
+    real mean = sum / fmax(total, (real)(1.0f));
+    return (fabs(s0 - mean) > FAR_SHARE * mean) & (fabs(s0 - mean) * sqrt(total) > FAR_ERRORS * noise);
+}
+
+static inline void finish_at(__global const float *dwi, __global const float *design,
+                             __global const int *lowest, int lowest_count, int volumes, int n,
+                             __global const float *state, __global float *kind,
                              __global float *tensor, __global float *s0, __global float *sigma,
                              __global float *noise, int i)
 {
-    real p[PARAMETERS], sums[SUMS], normal[PACKED], squares = 0.0f, logs = 0.0f, kept = 0.0f;
+    real p[PARAMETERS], sums[SUMS], normal[PACKED], squares = 0.0f, logs = 0.0f, kept = 0.0f, total = 0.0f;
     const real zero = 0.0f;
     flag bits = load_bits(kind, i, n), good = (bits & FITTED) != 0;
     if (!ANY(good)) {
@@ -303,11 +393,12 @@ static inline void finish_at(__global const float *dwi, __global const float *de
 #if ROBUST
     real scale = load(state + SCALE * n, i, n);
 #endif
-    EACH_VOLUME(signal)
+    EACH_VOLUME(signal, share)
         __global const float *x = design + ROW * k;
-        real s = signal * over, y = along(p, x), e = exp_of(y), share = 1.0f;
+        real s = signal * over, y = along(p, x), e = exp_of(y);
+        total += share;
 #if ROBUST
-        share = trust(residual(s, y), scale, 1);
+        share *= trust(residual(s, y), scale, 1);
 #endif
         real rest = s - e;
         kept += share;
@@ -319,9 +410,7 @@ static inline void finish_at(__global const float *dwi, __global const float *de
 #else
         real w = share * weight_of(e);
 #endif
-#if WEIGHT > 0 || ROBUST
         gather(w, x, sums);
-#endif
     END_VOLUMES
     real size = 0.0f;
 #pragma unroll
@@ -330,15 +419,10 @@ static inline void finish_at(__global const float *dwi, __global const float *de
     flag endless = good & !(size <= FLT_MAX);
     good &= !endless;
     bits = select(bits, (flag)(NOT_FINITE), endless);
-    flag sound = kept > (float)PARAMETERS;
-    real variance = spread, free = fmax(kept - (float)PARAMETERS, (real)(1.0f));
-#if WEIGHT > 0 || ROBUST
     unfold(sums, normal);
-    flag regular = factor(normal);
+    flag over_determined = kept > (float)PARAMETERS, regular = factor(normal, LEAST_PIVOT);
     bits |= bits_where(good & !regular, SINGULAR);
-    sound &= regular;
-    variance = spread_of(normal);
-#endif
+    real variance = spread_of(normal), free = fmax(kept - (float)PARAMETERS, (real)(1.0f));
 #if WEIGHT == 0
     variance *= logs / free;
 #else
@@ -359,22 +443,25 @@ static inline void finish_at(__global const float *dwi, __global const float *de
 #pragma unroll
     for (int c = 0; c < 6; c++)
         store(select(zero, 1e-3f * p[1 + c], good), tensor + c * n, i, n);
-    store(select(zero, exp_of(fmin(fmax(p[0], (real)(-80.0f)), (real)(80.0f))) * reference, good), s0, i, n);
-    store(select(zero, 1e-3f * sqrt(variance), good & sound), sigma, i, n);
-    store(select(zero, sqrt(squares / free) * reference, good & (kept > (float)PARAMETERS)), noise, i, n);
+    real plain = exp_of(fmin(fmax(p[0], (real)(-80.0f)), (real)(80.0f))) * reference;
+    real level = sqrt(squares / free) * reference;
+    bits |= bits_where(good & over_determined & is_far(plain, level, dwi, lowest, lowest_count, n, i), FAR_S0);
+    store(select(zero, plain, good), s0, i, n);
+    store(select(zero, 1e-3f * sqrt(variance), good & over_determined & regular), sigma, i, n);
+    store(select(zero, level, good & over_determined), noise, i, n);
 #if LANES == 8
-    bits += select((flag)(0), REJECTED * ((flag)(volumes) - convert_int8_rte(kept)), good);
+    bits += select((flag)(0), REJECTED * convert_int8_rte(total - kept), good);
 #else
-    bits += select((flag)(0), REJECTED * ((flag)(volumes) - convert_int_rte(kept)), good);
+    bits += select((flag)(0), REJECTED * convert_int_rte(total - kept), good);
 #endif
     store_bits(bits, kind, i, n);
 }
 
-__kernel void tensor_fit_finish(__global const float *dwi, __global const float *design, int volumes, int n,
-                                __global const float *state, __global float *kind, float spread,
-                                __global float *tensor, __global float *s0, __global float *sigma,
-                                __global float *noise)
+__kernel void tensor_fit_finish(__global const float *dwi, __global const float *design,
+                                __global const int *lowest, int lowest_count, int volumes, int n,
+                                __global const float *state, __global float *kind, __global float *tensor,
+                                __global float *s0, __global float *sigma, __global float *noise)
 {
-    EACH(finish_at(dwi, design, volumes, n, state, kind, spread, tensor, s0, sigma, noise, i));
+    EACH(finish_at(dwi, design, lowest, lowest_count, volumes, n, state, kind, tensor, s0, sigma, noise, i));
 }
 #endif

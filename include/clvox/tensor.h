@@ -237,7 +237,7 @@ CLVOX_API int clvox_dwi_denoise(clvox_context *context, const clvox_volume *dwi,
 
 typedef enum clvox_tensor_method {
     CLVOX_TENSOR_OLS = 0, /* least squares on the signal's logarithm */
-    CLVOX_TENSOR_WLS,     /* the same, weighted by the squared signal that the first predicts */
+    CLVOX_TENSOR_WLS,     /* the same, weighted by the squared signal that such a fit by measured signals predicts */
     CLVOX_TENSOR_IWLS,    /* iteratively reweighted */
     CLVOX_TENSOR_NLLS     /* least squares on the signal itself */
 } clvox_tensor_method;
@@ -254,7 +254,7 @@ typedef enum clvox_scan_denoise {
 
 typedef struct clvox_tensor_fit_options {
     clvox_tensor_method method;
-    int robust;  /* 1: in each voxel, volumes more than 3 noise levels off are rejected */
+    int robust;  /* 1: in each voxel, volumes more than 3 noise levels off are rejected, no shell as a whole */
     double bmax; /* s/mm^2: volumes of more (and 5% for what scanners round) are left out; 0: none */
     int steps;   /* of iwls and nlls; 0: the usual number (4, 10) */
     clvox_scan_denoise denoise;
@@ -262,7 +262,7 @@ typedef struct clvox_tensor_fit_options {
     int keep_scan; /* 1: what is fitted after that comes out as well */
 } clvox_tensor_fit_options;
 
-/* What a fit gives. Volumes are on the scan's grid, 0 where nothing was fitted. */
+/* What a fit gives. Measurements at or below 0, and those that are not finite, have no weight. Volumes are on the scan's grid, 0 where nothing was fitted. */
 typedef struct clvox_tensor_fit_result {
     clvox_volume *tensor; /* CLVOX_KIND_TENSOR */
     clvox_volume *s0;     /* the signal without weighting */
@@ -278,9 +278,10 @@ typedef struct clvox_tensor_fit_result {
     int volumes;              /* taken: those up to bmax */
     size_t asked;             /* voxels of the mask */
     size_t fitted;
-    size_t without_signal;    /* not fitted: nothing above 0 at the lowest b */
-    size_t not_finite;        /* not fitted: NaN or infinite values */
-    size_t floored;           /* fitted with a signal at or below 0 taken as 1e-4 of that without weighting */
+    size_t without_signal;    /* not fitted: nothing above 0 at the lowest b, or too little elsewhere */
+    size_t not_finite;        /* not fitted: the same for NaN or infinite values */
+    size_t left_out;          /* fitted without some measurements, which are at or below 0 or not finite */
+    size_t far_s0;            /* fitted with an s0 off the mean at the lowest b by 25% and by 3 standard errors */
     size_t made_positive;     /* with an eigenvalue below 1e-5 mm^2/s, which was raised to that */
     size_t voxels_with_rejects, rejects; /* robust: voxels, and measurements in all */
     double seconds_scan, seconds;        /* of denoising the scan, of the fit */

@@ -83,7 +83,8 @@ static const char *title_of(const char *key)
         {"most_coherent", "gradient axes that make fibres most coherent"},
         {"gain", "coherence relative to the axes as given"},
         {"noise_guessed", "noise estimated from neighbouring voxels"},
-        {"floored", "voxels with signals raised above 0"},
+        {"left_out", "voxels with measurements that have no weight"},
+        {"far_s0", "voxels with S0 far from the mean of b = 0"},
         {"rejects", "rejected measurements"},
     };
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)

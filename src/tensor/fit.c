@@ -254,7 +254,8 @@ static int count_kinds(const fit *f, clvox_tensor_fit_result *out)
         out->fitted += (kind & CLV_TENSOR_FITTED) != 0;
         out->without_signal += (kind & CLV_TENSOR_NO_SIGNAL) != 0;
         out->not_finite += (kind & CLV_TENSOR_NOT_FINITE) != 0;
-        out->floored += (kind & CLV_TENSOR_FLOORED) != 0;
+        out->left_out += (kind & CLV_TENSOR_LEFT_OUT) != 0;
+        out->far_s0 += (kind & CLV_TENSOR_FAR_S0) != 0;
         out->made_positive += (kind & CLV_TENSOR_MADE_POSITIVE) != 0;
         out->voxels_with_rejects += rejects > 0;
         out->rejects += rejects;

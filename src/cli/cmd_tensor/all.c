@@ -20,6 +20,8 @@ static void report(command *cli, const request *r, const clvox_tensor_all_result
     cJSON *to = cJSON_AddObjectToObject(cli->log, "all");
     cJSON_AddNumberToObject(to, "volumes", fit->volumes);
     cJSON_AddNumberToObject(to, "fitted", (double)fit->fitted);
+    cJSON_AddNumberToObject(to, "left_out", (double)fit->left_out);
+    cJSON_AddNumberToObject(to, "far_s0", (double)fit->far_s0);
     cJSON_AddNumberToObject(to, "made_positive", (double)fit->made_positive);
     cli_log_number(to, "median_noise", fit->median_noise);
     cli_log_number(to, "median_sigma_mm2_s", fit->median_sigma);
@@ -28,6 +30,7 @@ static void report(command *cli, const request *r, const clvox_tensor_all_result
     if (fit->without_signal + fit->not_finite > 0)
         cli_print(cli, "%-13s %zu voxels without signal, %zu not finite\n", "left at 0", fit->without_signal,
                   fit->not_finite);
+    cli_tensor_far(cli, fit);
     cli_print(cli, "%-13s %.4g of the signal, %.4g mm^2/s of the tensor (medians)\n", "noise",
               fit->median_noise, fit->median_sigma);
     if (!r->all.plain) {

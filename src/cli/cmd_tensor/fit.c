@@ -43,7 +43,8 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
     cJSON_AddNumberToObject(to, "fitted", (double)f->fitted);
     cJSON_AddNumberToObject(to, "without_signal", (double)f->without_signal);
     cJSON_AddNumberToObject(to, "not_finite", (double)f->not_finite);
-    cJSON_AddNumberToObject(to, "floored", (double)f->floored);
+    cJSON_AddNumberToObject(to, "left_out", (double)f->left_out);
+    cJSON_AddNumberToObject(to, "far_s0", (double)f->far_s0);
     cJSON_AddNumberToObject(to, "made_positive", (double)f->made_positive);
     cJSON_AddNumberToObject(to, "voxels_with_rejects", (double)f->voxels_with_rejects);
     cJSON_AddNumberToObject(to, "rejects", (double)f->rejects);
@@ -54,9 +55,10 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
         cli_print(cli, "%-16s %zu voxels, left at 0\n", "without signal", f->without_signal);
     if (f->not_finite)
         cli_print(cli, "%-16s %zu voxels, left at 0\n", "not finite", f->not_finite);
-    if (f->floored)
-        cli_print(cli, "%-16s %zu voxels: signals of 0 or below were set to 1e-4 of S0\n",
-                  "floored", f->floored);
+    if (f->left_out)
+        cli_print(cli, "%-16s %zu voxels: without measurements at or below 0 or not finite\n", "left out",
+                  f->left_out);
+    cli_tensor_far(cli, f);
     cli_print(cli, "%-16s %zu voxels\n", "made positive", f->made_positive);
     if (r->options.robust)
         cli_print(cli, "%-16s %zu measurements in %zu voxels\n", "rejected", f->rejects,

@@ -21,6 +21,9 @@ int cli_tensor_page_maps(const command *cli, const clvox_volume *tensor, const c
 
 int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char *path);
 
+/* Says in how many voxels S0 is not what the volumes without weighting show. */
+void cli_tensor_far(command *cli, const clvox_tensor_fit_result *fit);
+
 /* The same to PREFIX_report.html. */
 int cli_tensor_page_beside(command *cli, cli_tensor_page *what, const char *prefix);
 

@@ -5,14 +5,16 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW };
 
 /* What kernels share with the host: the design's layout and what is said of a voxel. */
 #define SHARED                                                                                          \
     " -DPARAMETERS=" CLV_TEXT(CLV_TENSOR_PARAMETERS) " -DROW=" CLV_TEXT(CLV_TENSOR_ROW)                 \
+    " -DWORTH=" CLV_TEXT(CLV_TENSOR_WORTH) " -DFAR_S0=" CLV_TEXT(CLV_TENSOR_FAR_S0)                     \
     " -DQUARTIC=" CLV_TEXT(CLV_TENSOR_QUARTIC) " -DFITTED=" CLV_TEXT(CLV_TENSOR_FITTED)                 \
-    " -DFLOORED=" CLV_TEXT(CLV_TENSOR_FLOORED) " -DNO_SIGNAL=" CLV_TEXT(CLV_TENSOR_NO_SIGNAL)           \
+    " -DLEFT_OUT=" CLV_TEXT(CLV_TENSOR_LEFT_OUT) " -DNO_SIGNAL=" CLV_TEXT(CLV_TENSOR_NO_SIGNAL)           \
     " -DNOT_FINITE=" CLV_TEXT(CLV_TENSOR_NOT_FINITE)                                                    \
     " -DMADE_POSITIVE=" CLV_TEXT(CLV_TENSOR_MADE_POSITIVE)                                              \
     " -DSINGULAR=" CLV_TEXT(CLV_TENSOR_SINGULAR) " -DREJECTED=" CLV_TEXT(CLV_TENSOR_REJECTED)
@@ -39,13 +41,14 @@ enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW };
     const clv_entry clv_entry_tensor_fit_##symbol = {"tensor/fit", "tensor_fit_" #symbol, symbol##_variants, \
                                                      2, builds}
 
+static const char *const start_builds[] = {"-DWEIGHT=0", "-DWEIGHT=1", NULL};
 static const char *const scale_builds[] = {"-DWEIGHT=0", "-DWEIGHT=1", NULL};
 static const char *const step_builds[] = {"-DWEIGHT=0 -DROBUST=1", "-DWEIGHT=1 -DROBUST=0",
                                           "-DWEIGHT=1 -DROBUST=1", "-DWEIGHT=2 -DROBUST=0",
                                           "-DWEIGHT=2 -DROBUST=1", NULL};
 static const char *const finish_builds[] = {"-DWEIGHT=0 -DROBUST=0", "-DWEIGHT=0 -DROBUST=1",
                                             "-DWEIGHT=1 -DROBUST=0", "-DWEIGHT=1 -DROBUST=1", NULL};
-LINE(start, "START", NULL, 128, 0);
+LINE(start, "START", start_builds, 128, 0);
 LINE(scale, "SCALES", scale_builds, 64, 1);
 LINE(step, "STEP", step_builds, 128, 0);
 LINE(finish, "FINISH", finish_builds, 128, 0);
@@ -90,9 +93,8 @@ static int too_few(const double *b, const double (*direction)[3], int volumes)
         "directions spread over the sphere");
 }
 
-/* Inverts the symmetric matrix a of entries about 1 in place (Gauss and Jordan
- * with the largest pivot on the diagonal). False when a pivot is below least. */
-static bool invert(double a[P][P], double least)
+/* Whether Cholesky's pivots of the symmetric matrix a, the largest first, are above least. */
+static bool has_pivots(double a[P][P], double least)
 {
     bool done[P] = {false};
     for (int round = 0; round < P; round++) {
@@ -103,19 +105,10 @@ static bool invert(double a[P][P], double least)
         if (!(a[p][p] > least))
             return false;
         done[p] = true;
-        double over = 1 / a[p][p];
-        for (int i = 0; i < P; i++) {
-            if (i == p)
-                continue;
-            double share = a[i][p] * over;
+        for (int i = 0; i < P; i++)
             for (int j = 0; j < P; j++)
-                if (j != p)
-                    a[i][j] -= share * a[p][j];
-            a[i][p] = -share;
-        }
-        for (int j = 0; j < P; j++)
-            a[p][j] *= j == p ? 0 : over;
-        a[p][p] = over;
+                if (!done[i] && !done[j])
+                    a[i][j] -= a[i][p] * a[p][j] / a[p][p];
     }
     return true;
 }
@@ -148,12 +141,12 @@ static void fill_quartics(double b, const double g[3], float *out)
                     *out++ = (float)(q * q * g[i] * g[j] * g[k] * g[l]);
 }
 
-/* covariance = (X^T X)^-1. */
-static bool solve_design(double (*x)[P], int volumes, double covariance[P][P])
+/* Whether the design determines a tensor. */
+static bool determined(double (*x)[P], int volumes)
 {
     /* Of columns scaled to length 1: 256 directions with a single b 0 have a least pivot of 1e-2. */
     static const double LEAST = 2e-4;
-    double length[P];
+    double length[P], product[P][P];
     for (int i = 0; i < P; i++) {
         length[i] = 0;
         for (int k = 0; k < volumes; k++)
@@ -167,14 +160,59 @@ static bool solve_design(double (*x)[P], int volumes, double covariance[P][P])
             double sum = 0;
             for (int k = 0; k < volumes; k++)
                 sum += x[k][i] * x[k][j];
-            covariance[i][j] = sum / (length[i] * length[j]);
+            product[i][j] = sum / (length[i] * length[j]);
         }
-    if (!invert(covariance, LEAST))
-        return false;
-    for (int i = 0; i < P; i++)
-        for (int j = 0; j < P; j++)
-            covariance[i][j] /= length[i] * length[j];
-    return true;
+    return has_pivots(product, LEAST);
+}
+
+/* What a signal counts for before a tensor is known, 1 at the lowest b: the weight of a diffusivity of
+ * 1e-3 mm^2/s, which is enough for high b not to decide by its noise. */
+static double worth_of(double b, double lowest)
+{
+    static const double LEAST = 1e-6;
+    return fmax(LEAST, exp((lowest - b) / 500));
+}
+
+/* The volumes by rising b, at equal b in their order. */
+static void sort_volumes(const double *b, int volumes, int32_t *order)
+{
+    for (int k = 0; k < volumes; k++) {
+        int at = k;
+        for (; at > 0 && b[order[at - 1]] > b[k]; at--)
+            order[at] = order[at - 1];
+        order[at] = k;
+    }
+}
+
+/* The end of the shell that begins at `from` of the sorted volumes. */
+static int end_of_shell(const double *b, const int32_t *order, int from, int volumes)
+{
+    /* Volumes so near to the lowest b tell where signals begin; neighbours of a shell are nearer than that,
+     * s/mm^2. */
+    static const double NEAR = 50, APART = 80;
+    int end = from + 1;
+    while (end < volumes &&
+           (from == 0 ? b[order[end]] <= b[order[0]] + NEAR : b[order[end]] <= b[order[end - 1]] + APART))
+        end++;
+    return end;
+}
+
+/* Sorted volumes become those of shells: of the lowest b, and of others that are no scattered b-values, the last
+ * of each as ~k. Returns how many there are; *lowest: of the lowest b. */
+static int mark_shells(const double *b, int volumes, int32_t *order, int *lowest)
+{
+    enum { LEAST = 3 };
+    int count = 0;
+    *lowest = end_of_shell(b, order, 0, volumes);
+    for (int from = 0, end; from < volumes; from = end) {
+        end = end_of_shell(b, order, from, volumes);
+        if (from > 0 && end - from < LEAST)
+            continue;
+        /* None of those that are still to come is written over. */
+        for (int i = from; i < end; i++)
+            order[count++] = i + 1 < end ? order[i] : ~order[i];
+    }
+    return count;
 }
 
 static int upload(clvox_context *ctx, const void *data, size_t bytes, const char *what, clv_buffer **out)
@@ -186,51 +224,43 @@ static int upload(clvox_context *ctx, const void *data, size_t bytes, const char
 int clv_tensor_design_create(clvox_context *ctx, const double *b, const double (*direction)[3], int volumes,
                              clv_tensor_design **out)
 {
-    /* Volumes so near to the lowest b tell where signals begin, s/mm^2. */
-    static const double NEAR = 50;
     int status = CLVOX_OK;
     clv_tensor_design *made = calloc(1, sizeof *made);
     size_t count = (size_t)(volumes > 0 ? volumes : 1), bytes = ROW * count * sizeof(float);
-    double(*x)[P] = calloc(count, sizeof *x), covariance[P][P], least = INFINITY;
-    float *rows = calloc(2, bytes), *inverse = rows + ROW * count;
-    int32_t *lowest = calloc(count, sizeof *lowest);
+    double(*x)[P] = calloc(count, sizeof *x);
+    float *rows = calloc(1, bytes);
+    int32_t *order = calloc(count, sizeof *order), *shells = calloc(count, sizeof *shells);
     *out = NULL;
-    if (!made || !x || !rows || !lowest) {
+    if (!made || !x || !rows || !order || !shells) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "tensor fit: out of host memory");
         goto end;
     }
     fill_rows(b, direction, volumes, x);
-    if (volumes < P || !solve_design(x, volumes, covariance)) {
+    if (volumes < P || !determined(x, volumes)) {
         status = too_few(b, direction, volumes);
         goto end;
     }
     made->volumes = volumes;
-    for (int c = 1; c < P; c++)
-        made->spread += (c == 1 || c == 4 || c == 6 ? 1 : 2) * covariance[c][c] / 6;
+    sort_volumes(b, volumes, order);
+    memcpy(shells, order, count * sizeof *shells);
+    made->shells_count = mark_shells(b, volumes, shells, &made->lowest_count);
     for (int k = 0; k < volumes; k++) {
-        least = fmin(least, b[k]);
-        for (int c = 0; c < P; c++) {
-            double sum = 0;
-            for (int j = 0; j < P; j++)
-                sum += covariance[c][j] * x[k][j];
+        for (int c = 0; c < P; c++)
             rows[ROW * k + c] = (float)x[k][c];
-            inverse[ROW * k + c] = (float)sum;
-        }
+        rows[ROW * k + CLV_TENSOR_WORTH] = (float)worth_of(b[k], b[order[0]]);
         fill_quartics(b[k], direction[k], rows + ROW * k + CLV_TENSOR_QUARTIC);
     }
-    for (int k = 0; k < volumes; k++)
-        if (b[k] <= least + NEAR)
-            lowest[made->lowest_count++] = k;
     CLV_TRY(upload(ctx, rows, bytes, "design of a tensor fit", &made->rows));
-    CLV_TRY(upload(ctx, inverse, bytes, "inverse of a tensor fit", &made->inverse));
-    CLV_TRY(upload(ctx, lowest, count * sizeof *lowest, "volumes of the lowest b", &made->lowest));
+    CLV_TRY(upload(ctx, order, count * sizeof *order, "volumes of the lowest b", &made->lowest));
+    CLV_TRY(upload(ctx, shells, count * sizeof *shells, "volumes of shells", &made->shells));
     *out = made;
     made = NULL;
 end:
     clv_tensor_design_destroy(&made);
     free(x);
     free(rows);
-    free(lowest);
+    free(order);
+    free(shells);
     return status;
 }
 
@@ -240,8 +270,8 @@ void clv_tensor_design_destroy(clv_tensor_design **design)
     if (!d)
         return;
     clv_buffer_destroy(&d->rows);
-    clv_buffer_destroy(&d->inverse);
     clv_buffer_destroy(&d->lowest);
+    clv_buffer_destroy(&d->shells);
     free(d);
     *design = NULL;
 }
@@ -264,9 +294,10 @@ static int start(clvox_context *ctx, const clv_tensor_fit_args *a)
     const clv_kernel *kernel;
     const int line[3] = {a->voxels, 1, 1};
     const clv_tensor_design *d = a->design;
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_start, NULL, line, 0, &kernel));
+    const char *build = start_builds[a->method != CLV_TENSOR_OLS];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_start, build, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, a->mask ? 10 : 9), CLV_BUF(a->dwi), CLV_BUF(a->mask),
-                       CLV_BUF(d->inverse), CLV_BUF(d->lowest),
+                       CLV_BUF(d->rows), CLV_BUF(d->lowest),
                        CLV_INT(d->lowest_count), CLV_INT(d->volumes), CLV_INT(a->voxels), CLV_BUF(a->state),
                        CLV_BUF(a->kind)));
 end:
@@ -274,6 +305,7 @@ end:
 }
 
 enum { SOFT, HARD }; /* how volumes are rejected */
+enum { HALF = 1, FORGET = 1, STAY = 2 }; /* how far a step goes; how a step on the signal judges the one before */
 
 static int step(clvox_context *ctx, const clv_tensor_fit_args *a, int weight, int rejection, int mode)
 {
@@ -301,8 +333,8 @@ static int scale(clvox_context *ctx, const clv_tensor_fit_args *a, int weight)
     const size_t local = (size_t)kernel->tile.x * (size_t)kernel->variant->cell_bytes * (size_t)volumes;
     const bool keep = local <= clvox_context_limits(ctx)->local_bytes;
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, 10), CLV_BUF(a->dwi), CLV_BUF(a->design->rows),
-                       CLV_INT(volumes), CLV_INT(a->voxels), CLV_BUF(a->state), CLV_BUF(a->kind),
-                       CLV_FLOAT(NORMAL), CLV_INT(keep), CLV_LOCAL(keep ? local : sizeof(float))));
+                       CLV_BUF(a->design->shells), CLV_INT(a->design->shells_count), CLV_INT(volumes),
+                       CLV_INT(a->voxels), CLV_BUF(a->state), CLV_BUF(a->kind), CLV_FLOAT(NORMAL), CLV_INT(keep), CLV_LOCAL(keep ? local : sizeof(float))));
 end:
     return status;
 }
@@ -311,7 +343,6 @@ end:
  * compares. */
 static int descend(clvox_context *ctx, const clv_tensor_fit_args *a, int steps, int rejection)
 {
-    enum { FORGET = 1, STAY = 2 };
     int status = CLVOX_OK;
     for (int i = 0; i <= steps; i++)
         CLV_TRY(step(ctx, a, 2, rejection, i == 0 ? FORGET : i == steps ? STAY : 0));
@@ -325,30 +356,28 @@ static int refine(clvox_context *ctx, const clv_tensor_fit_args *a)
     const int steps = a->steps > 0 ? a->steps : a->method == CLV_TENSOR_IWLS ? 4 : 10;
     if (a->method == CLV_TENSOR_OLS)
         return CLVOX_OK;
+    /* Around a measurement far below the others new weights go too far, back and forth: half the way is near
+     * the middle. */
     for (int i = 0; i < (a->method == CLV_TENSOR_IWLS ? steps : 1); i++)
-        CLV_TRY(step(ctx, a, 1, HARD, 0));
+        CLV_TRY(step(ctx, a, 1, HARD, i > 0 ? HALF : 0));
     if (a->method == CLV_TENSOR_NLLS)
         CLV_TRY(descend(ctx, a, steps, HARD));
 end:
     return status;
 }
 
-/* Soft weights find the volumes to reject, first by their logarithms, where a
- * lost signal stands out most; the fit then takes the rest as they are. */
+/* Soft weights find the volumes to reject; the fit then takes the rest as they are. Residuals are those of the
+ * signal, whose noise is the same in every shell, but where logarithms are fitted unweighted. */
 static int refine_robust(clvox_context *ctx, const clv_tensor_fit_args *a)
 {
     enum { ROUNDS = 4 };
     int status = CLVOX_OK;
     const bool logs = a->method == CLV_TENSOR_OLS;
     for (int i = 0; i < ROUNDS; i++) {
-        CLV_TRY(scale(ctx, a, 0));
-        CLV_TRY(step(ctx, a, 0, SOFT, 0));
+        CLV_TRY(scale(ctx, a, !logs));
+        CLV_TRY(step(ctx, a, !logs, SOFT, 0));
     }
-    for (int i = 0; i < ROUNDS && !logs; i++) {
-        CLV_TRY(scale(ctx, a, 1));
-        CLV_TRY(step(ctx, a, 1, SOFT, 0));
-    }
-    CLV_TRY(scale(ctx, a, logs ? 0 : 1));
+    CLV_TRY(scale(ctx, a, !logs));
     if (logs)
         CLV_TRY(step(ctx, a, 0, HARD, 0));
     CLV_TRY(refine(ctx, a));
@@ -375,8 +404,8 @@ int clv_tensor_fit(clvox_context *ctx, const clv_tensor_fit_args *a)
     const char *build = finish_builds[2 * (a->method != CLV_TENSOR_OLS) + a->robust];
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_finish, build, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, 19), CLV_BUF(a->dwi), CLV_BUF(d->rows),
-                       CLV_INT(d->volumes), CLV_INT(a->voxels), CLV_BUF(a->state), CLV_BUF(a->kind),
-                       CLV_FLOAT((float)d->spread), CLV_BUF(a->tensor), CLV_BUF(a->s0), CLV_BUF(a->sigma),
+                       CLV_BUF(d->lowest), CLV_INT(d->lowest_count), CLV_INT(d->volumes), CLV_INT(a->voxels),
+                       CLV_BUF(a->state), CLV_BUF(a->kind), CLV_BUF(a->tensor), CLV_BUF(a->s0), CLV_BUF(a->sigma),
                        CLV_BUF(a->noise)));
 end:
     return status;

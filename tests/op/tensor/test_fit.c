@@ -12,7 +12,7 @@ typedef struct scheme {
 
 typedef struct problem {
     const scheme *scheme;
-    int voxels;
+    int voxels, steps;
     bool masked;
     float noise;     /* share of S0 */
     bool spoilt;     /* with lost signals, zeros, NaN */
@@ -21,6 +21,13 @@ typedef struct problem {
 } problem;
 
 static clvox_context *ctx;
+
+/* What cases leave to those after them. */
+enum { PROBLEMS = 5 };
+static struct {
+    scheme one, two, least;
+    problem problems[PROBLEMS];
+} shared;
 
 /* Directions spread over the half sphere along a spiral. */
 static void add_shell(scheme *s, int count, double b, double turn)
@@ -91,6 +98,12 @@ static void make(problem *p)
                     value = (double)(i % 2 ? NAN : INFINITY);
                 if (i % 31 == 5 && p->scheme->b[k] < 1)
                     value = 0;
+                if (i % 31 == 7 && k == 1)
+                    value = 0;
+                if (i % 31 == 11 && k == 0)
+                    value = NAN;
+                if (i % 31 == 13 && k > 2 && k < volumes - 3)
+                    value = -1;
             }
             p->dwi[(size_t)k * (size_t)n + (size_t)i] = (float)value;
         }
@@ -126,7 +139,7 @@ static int run(const problem *p, clv_tensor_method method, bool robust, result *
     for (int i = 0; i < 5; i++)
         made[i] = harness_output(ctx, i ? bytes : 6 * bytes);
     int status = clv_tensor_fit(ctx, &(clv_tensor_fit_args){
-        .design = design, .method = method, .robust = robust, .voxels = p->voxels, .dwi = dwi, .mask = mask,
+        .design = design, .method = method, .steps = p->steps, .robust = robust, .voxels = p->voxels, .dwi = dwi, .mask = mask,
         .state = state, .tensor = made[0], .s0 = made[1], .sigma = made[2], .noise = made[3], .kind = made[4],
     });
     assert_that(status == CLVOX_OK, "%s", clvox_message());
@@ -194,8 +207,10 @@ static void against_reference(problem *p, clv_tensor_method method, bool robust)
             kinds++;
             continue;
         }
-        assert_that((r.kind[i] & ~CLV_TENSOR_MADE_POSITIVE) == (want.kind & ~CLV_TENSOR_MADE_POSITIVE),
-                    "voxel %zu is %x, not %x", i, (unsigned)r.kind[i], (unsigned)want.kind);
+        /* So it does where an eigenvalue or S0 lies at its limit. */
+        const int sharp = ~(CLV_TENSOR_MADE_POSITIVE | CLV_TENSOR_FAR_S0);
+        assert_that((r.kind[i] & sharp) == (want.kind & sharp), "voxel %zu is %x, not %x", i,
+                    (unsigned)r.kind[i], (unsigned)want.kind);
         counted += (r.kind[i] ^ want.kind) != 0;
         for (int c = 0; c < 6; c++) {
             double error = fabs((double)r.tensor[(size_t)c * n + i] - want.tensor[c]) / 1e-3;
@@ -242,6 +257,139 @@ static void exact(const scheme *s, clv_tensor_method method)
     release(&p);
 }
 
+/* Where the signal goes down to the noise, above 0, shells and those without weighting stay: S0 and
+ * diffusivity are near the truth by every method, but for one that trusts each logarithm alike. */
+static void fast_diffusion(void **state)
+{
+    enum { VOXELS = 120 };
+    (void)state;
+    scheme s = {0};
+    add_plain(&s, 6);
+    add_shell(&s, 18, 1000, 0);
+    add_shell(&s, 18, 2000, .2);
+    add_shell(&s, 18, 3000, .4);
+    problem p = {.scheme = &s, .voxels = VOXELS};
+    p.dwi = malloc(sizeof *p.dwi * (size_t)(VOXELS * s.volumes));
+    float noise[8 * MOST];
+    for (int i = 0; i < VOXELS; i++) {
+        harness_random(noise, 8 * (size_t)s.volumes, (unsigned)i + 5, -.866f, .866f);
+        for (int k = 0; k < s.volumes; k++) {
+            const float *e = noise + 8 * k;
+            double real = exp(-s.b[k] * 3e-3) + .05 * (double)(e[0] + e[1] + e[2] + e[3]);
+            p.dwi[k * VOXELS + i] = (float)(1000 * hypot(real, .05 * (double)(e[4] + e[5] + e[6] + e[7])));
+        }
+    }
+    result r = make_result(VOXELS);
+    for (int m = CLV_TENSOR_WLS; m <= CLV_TENSOR_NLLS; m++)
+        for (int robust = 0; robust < 2; robust++) {
+            double md = 0, s0 = 0;
+            run(&p, (clv_tensor_method)m, robust, &r);
+            for (int i = 0; i < VOXELS; i++) {
+                for (int c = 0; c < 6; c += c ? 2 : 3)
+                    md += (double)r.tensor[c * VOXELS + i] / 3 / VOXELS;
+                s0 += (double)r.s0[i] / VOXELS;
+                assert_that(!(r.kind[i] & CLV_TENSOR_FAR_S0), "%s: S0 %g", names[m], (double)r.s0[i]);
+            }
+            assert_that(fabs(md / 2.6e-3 - 1) < .1 && fabs(s0 / 1000 - 1) < .03, "%s%s: MD %g, S0 %g", names[m],
+                        robust ? " robust" : "", md, s0);
+        }
+    run(&p, CLV_TENSOR_OLS, false, &r);
+    for (int i = 0; i < VOXELS; i++)
+        assert_true((r.kind[i] & CLV_TENSOR_FAR_S0) && r.s0[i] < 500);
+    free_result(&r);
+    free(p.dwi);
+}
+
+/* A shell that lies off the others as a whole, which no single tensor explains, is not taken for wrong. */
+static void no_shell_is_rejected_whole(void **state)
+{
+    enum { VOXELS = 40 };
+    (void)state;
+    static const struct {
+        int from, count;
+    } shells[] = {{0, 3}, {3, 12}, {15, 20}};
+    for (int j = 0; j < 3; j++)
+        for (int up = 0; up < 2; up++) {
+            problem p = {.scheme = &shared.two, .voxels = VOXELS, .noise = .004f, .spoilt = true};
+            make(&p);
+            for (int k = shells[j].from; k < shells[j].from + shells[j].count; k++)
+                for (int i = 0; i < VOXELS; i++)
+                    p.dwi[k * VOXELS + i] *= up ? 1.5f : .7f;
+            for (int m = CLV_TENSOR_OLS; m <= CLV_TENSOR_NLLS; m++)
+                for (int i = 0; i < VOXELS; i++)
+                    assert_that(!wanted(&p, (clv_tensor_method)m, true)[i].lost, "%s, shell %d times %s, voxel %d",
+                                names[m], j, up ? "1.5" : ".7", i);
+            against_reference(&p, CLV_TENSOR_WLS, true);
+            release(&p);
+        }
+}
+
+/* Without noise, and however many measurements are 0, below it or NaN, as long as those that are left
+ * determine a tensor. */
+static void lost_measurements(void **state)
+{
+    enum { VOXELS = 60 };
+    (void)state;
+    problem p = {.scheme = &shared.two, .voxels = VOXELS};
+    const int volumes = p.scheme->volumes;
+    result r = make_result(VOXELS);
+    make(&p);
+    for (int i = 0; i < VOXELS; i++) {
+        const float lost[] = {0, -30, NAN, INFINITY};
+        for (int j = 0; j <= i % 5; j++)
+            p.dwi[(3 + (7 * i + 5 * j) % (volumes - 3)) * VOXELS + i] = lost[(i + j) % 4];
+        if (i % 2)
+            p.dwi[i % 3 * VOXELS + i] = lost[i / 2 % 4];
+    }
+    for (int m = CLV_TENSOR_OLS; m <= CLV_TENSOR_NLLS; m++)
+        for (int robust = 0; robust < 2; robust++) {
+            run(&p, (clv_tensor_method)m, robust, &r);
+            for (int i = 0; i < VOXELS; i++) {
+                float u[6];
+                double d[6];
+                harness_random(u, 6, (unsigned)i + 11, 0, 1);
+                make_tensor(u, d);
+                assert_int_equal(r.kind[i], CLV_TENSOR_FITTED | CLV_TENSOR_LEFT_OUT);
+                for (int c = 0; c < 6; c++)
+                    assert_that(fabs((double)r.tensor[c * VOXELS + i] * 1e3 - d[c]) < 1e-4,
+                                "%s%s, voxel %d: %g for %g", names[m], robust ? " robust" : "", i,
+                                (double)r.tensor[c * VOXELS + i] * 1e3, d[c]);
+            }
+        }
+    free_result(&r);
+    release(&p);
+}
+
+/* A measurement far below the others, of whatever direction, does not send what repeats itself back and forth. */
+static void repeated_weights_settle(void **state)
+{
+    enum { VOXELS = 20, ROUNDS = 4 };
+    (void)state;
+    problem p = {.scheme = &shared.one, .voxels = VOXELS};
+    result r = make_result(VOXELS);
+    double md[ROUNDS][VOXELS];
+    make(&p);
+    for (int i = 0; i < VOXELS; i++)
+        p.dwi[(1 + i % 20) * VOXELS + i] *= 2e-3f;
+    for (int round = 0; round < ROUNDS; round++) {
+        p.steps = round < ROUNDS - 1 ? 4 + round : 60;
+        run(&p, CLV_TENSOR_IWLS, false, &r);
+        for (int i = 0; i < VOXELS; i++) {
+            md[round][i] = 0;
+            for (int c = 0; c < 6; c += c ? 2 : 3)
+                md[round][i] += 1e3 * (double)r.tensor[c * VOXELS + i] / 3;
+        }
+    }
+    for (int i = 0; i < VOXELS; i++) {
+        const double first = md[1][i] - md[0][i], second = md[2][i] - md[1][i], rest = md[3][i] - md[2][i];
+        assert_that(first * second > -1e-6 && second * rest > -1e-5 && fabs(second) < fabs(first) + 2e-3,
+                    "voxel %d: 4, 5, 6 and 60 rounds: MD %g, %g, %g and %g", i, md[0][i], md[1][i], md[2][i],
+                    md[3][i]);
+    }
+    free_result(&r);
+    release(&p);
+}
+
 /* The noise that was put in comes out, and that of the tensors is what sigma says. */
 static void noise(const scheme *s)
 {
@@ -263,7 +411,7 @@ static void noise(const scheme *s)
                       pow((double)r.tensor[c * VOXELS + i] * 1e3 - d[c], 2) / 6 / VOXELS;
     }
     assert_that(fabs(sqrt(found) / .03 - 1) < .02, "signal: %g, not .03", sqrt(found));
-    assert_that(fabs(sqrt(said / square) - 1) < .08, "tensor: %g, said to be %g", sqrt(square), sqrt(said));
+    assert_that(fabs(sqrt(said / square) - 1) < .1, "tensor: %g, said to be %g", sqrt(square), sqrt(said));
     free_result(&r);
     release(&p);
 }
@@ -309,7 +457,7 @@ static void designs(void **state)
 static bool concerned(const clv_entry *entry, int method, bool robust)
 {
     if (entry == &clv_entry_tensor_fit_start)
-        return method == CLV_TENSOR_OLS && !robust;
+        return method <= CLV_TENSOR_WLS && !robust;
     if (entry == &clv_entry_tensor_fit_scale)
         return method <= CLV_TENSOR_WLS && robust;
     if (entry == &clv_entry_tensor_fit_finish)
@@ -317,15 +465,8 @@ static bool concerned(const clv_entry *entry, int method, bool robust)
     return method != CLV_TENSOR_OLS || robust;
 }
 
-enum { PROBLEMS = 5 };
 static const clv_entry *const entries[] = {&clv_entry_tensor_fit_start, &clv_entry_tensor_fit_step,
                                            &clv_entry_tensor_fit_scale, &clv_entry_tensor_fit_finish};
-
-/* What cases leave to those after them. */
-static struct {
-    scheme one, two, least;
-    problem problems[PROBLEMS];
-} shared;
 
 static void without_noise_the_tensor_itself(void **state)
 {
@@ -394,6 +535,10 @@ int main(void)
     if (!tiny) {
         test_case(without_noise_the_tensor_itself, "without noise the tensor itself");
         test_case(the_noise_of_signals_and_of_tensors, "the noise of signals and of tensors");
+        test_case(fast_diffusion, "signals that go down to the noise reject no shell");
+        test_case(no_shell_is_rejected_whole, "no shell is rejected as a whole");
+        test_case(repeated_weights_settle, "weights that are found again and again settle");
+        test_case(lost_measurements, "measurements that are lost have no weight");
     }
     return test_run("fit", tear_down);
 }

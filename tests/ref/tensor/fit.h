@@ -10,6 +10,7 @@ typedef struct ref_tensor {
     double tensor[6]; /* mm^2/s, as src/op/tensor/fit.h has them */
     double s0, sigma, noise;
     int kind;
+    bool lost; /* whether every measurement of a shell was rejected */
 } ref_tensor;
 
 /* One voxel in double precision, by QR. */
