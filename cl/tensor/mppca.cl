@@ -5,9 +5,9 @@
  * eigenvectors of the signal alone.
  *
  * packed: voxel after voxel, `stride` floats each: K values, then zeros. A
- * window is known by its lowest corner; windows x = 0 .. size.x - 2 radius.x - 1
- * of rows box.y .. box.y + count.y - 1 and planes box.z .. run here. shape: K,
- * stride, samples N, number of the least eigenvalue that is not 0 by counting.
+ * window is known by its lowest corner; windows box .. box + count - 1 run here.
+ * shape: K, stride, samples N, number of the least eigenvalue that is not 0 by
+ * counting.
  * Of each window: vectors[column][stride], coefficients[sample][stride],
  * means[stride], and facts: weight, variance, rank, 0. */
 #include "common/field_row.clh"
@@ -18,6 +18,13 @@ static inline int sample_offset(int s, int4 size, int4 radius)
 {
     int wide = 2 * radius.x + 1, high = 2 * radius.y + 1, line = s / wide;
     return (s - line * wide) + size.x * ((line - line / high * high) + size.y * (line / high));
+}
+
+/* The larger of a window's two counts, over which Marchenko and Pastur's law takes the mean: its samples, or its
+ * volumes where only as many eigenvalues as there are samples are not 0. */
+static inline float larger_count(int4 shape)
+{
+    return (float)(shape.w > 0 ? shape.x : shape.z);
 }
 
 #if GROUP
@@ -232,7 +239,7 @@ mppca_window(__global const float *packed, __global const float *mask, int4 size
     __global float *p = inverse + stride, *value = p + stride;
     for (int wx = first; wx < end; wx++) {
         int w = row * count.x + wx;
-        int corner = ((box.z + wz) * size.y + box.y + wy) * size.x + wx;
+        int corner = ((box.z + wz) * size.y + box.y + wy) * size.x + box.x + wx;
         int middle = corner + (radius.z * size.y + radius.y) * size.x + radius.x;
         if (mask && !(mask[middle] > 0.0f)) {
             facts[w] = (float4)(0.0f);
@@ -253,7 +260,7 @@ mppca_window(__global const float *packed, __global const float *mask, int4 size
             rest += d[i];
         int left = n - shape.w, at = 1, known = more_values(d, e, n, shape.w, bound, 0, value);
         float var = rest / left;
-        while (left > 1 && value[at] - value[0] > 4.0f * sqrt((float)left / samples) * var) {
+        while (left > 1 && value[at] - value[0] > 4.0f * sqrt(left / larger_count(shape)) * var) {
             rest -= value[at];
             left--;
             var = fmax(rest, 0.0f) / left;
@@ -271,7 +278,7 @@ mppca_window(__global const float *packed, __global const float *mask, int4 size
         for (int s = 0; s < samples; s++)
             for (int i = 0; i < rank; i++)
                 c[s * stride + i] = dot8(x + s * stride, v + i * stride, stride / 8);
-        facts[w] = (float4)(1.0f / (1.0f + rank), var * (trace / n) / samples, (float)rank, 0.0f);
+        facts[w] = (float4)(1.0f / (1.0f + rank), var * (trace / n) / larger_count(shape), (float)rank, 0.0f);
     }
 }
 
@@ -312,7 +319,7 @@ mppca_gather_group(__global const float *vectors, __global const float *coeffici
                    int4 size, int4 radius, int4 box, int4 count, int4 shape, __global float *sums,
                    __global float *weights)
 {
-    int x = (int)get_group_id(0), y = (int)get_group_id(1) + box.y, z = (int)get_group_id(2) + box.z;
+    int x = (int)get_group_id(0) + box.x, y = (int)get_group_id(1) + box.y, z = (int)get_group_id(2) + box.z;
     int stride = shape.y, samples = shape.z, i = (z * size.y + y) * size.x + x;
     int wide = 2 * radius.x + 1, high = 2 * radius.y + 1;
     if (mask && !(mask[i] > 0.0f))
@@ -326,8 +333,8 @@ mppca_gather_group(__global const float *vectors, __global const float *coeffici
         }
         for (int wz = first_window(z, radius.z, box.z); wz <= last_window(z, box.z, count.z); wz++)
             for (int wy = first_window(y, radius.y, box.y); wy <= last_window(y, box.y, count.y); wy++)
-                for (int wx = first_window(x, radius.x, 0); wx <= last_window(x, 0, count.x); wx++) {
-                    int w = ((wz - box.z) * count.y + wy - box.y) * count.x + wx;
+                for (int wx = first_window(x, radius.x, box.x); wx <= last_window(x, box.x, count.x); wx++) {
+                    int w = ((wz - box.z) * count.y + wy - box.y) * count.x + wx - box.x;
                     int s = ((z - wz) * high + y - wy) * wide + x - wx;
                     float4 f = facts[w];
                     int rank = (int)f.z;
@@ -357,15 +364,15 @@ mppca_gather_row(__global const float *vectors, __global const float *coefficien
 {
     int y = (int)get_global_id(1) + box.y, z = (int)get_global_id(2) + box.z;
     int stride = shape.y, samples = shape.z, wide = 2 * radius.x + 1, high = 2 * radius.y + 1;
-    for (int x = 0; x < size.x; x++) {
+    for (int x = box.x; x < box.x + count.x + 2 * radius.x; x++) {
         int i = (z * size.y + y) * size.x + x;
         if (mask && !(mask[i] > 0.0f))
             continue;
         float weight = weights[2 * i], var = weights[2 * i + 1];
         for (int wz = first_window(z, radius.z, box.z); wz <= last_window(z, box.z, count.z); wz++)
             for (int wy = first_window(y, radius.y, box.y); wy <= last_window(y, box.y, count.y); wy++)
-                for (int wx = first_window(x, radius.x, 0); wx <= last_window(x, 0, count.x); wx++) {
-                    int w = ((wz - box.z) * count.y + wy - box.y) * count.x + wx;
+                for (int wx = first_window(x, radius.x, box.x); wx <= last_window(x, box.x, count.x); wx++) {
+                    int w = ((wz - box.z) * count.y + wy - box.y) * count.x + wx - box.x;
                     int s = ((z - wz) * high + y - wy) * wide + x - wx;
                     float4 f = facts[w];
                     int rank = (int)f.z;

@@ -222,8 +222,12 @@ CLVOX_API int clvox_tensor_denoise(clvox_context *context, const clvox_volume *t
                                    const clvox_tensor_denoise_options *options,
                                    clvox_tensor_denoise_result *result);
 
+/* The usual edge of the PCA windows of a scan, in voxels: 5, or as many as it takes for a window to hold more voxels
+ * than there are volumes (fewer only where the grid has no more). */
+CLVOX_API int clvox_dwi_window(const clvox_volume *dwi);
+
 /* Removes noise from a diffusion-weighted scan by Marchenko-Pastur PCA (Veraart
- * et al. 2016) in windows of 2 radius + 1 voxels a side (2 is usual), smaller
+ * et al. 2016) in windows of 2 radius + 1 voxels a side (0: clvox_dwi_window), smaller
  * along axes shorter than that. The noise must be uncorrelated between voxels: denoise
  * before any interpolation. mask: on dwi's grid, above 0 inside, 0 comes out elsewhere;
  * may be NULL. noise: its standard deviation in every voxel, 0 where no window
@@ -258,7 +262,7 @@ typedef struct clvox_tensor_fit_options {
     double bmax; /* s/mm^2: volumes of more (and 5% for what scanners round) are left out; 0: none */
     int steps;   /* of iwls and nlls; 0: the usual number (4, 10) */
     clvox_scan_denoise denoise;
-    int window;  /* of that, voxels along a side, odd; 0: five */
+    int window;  /* of that, voxels along a side, odd; 0: clvox_dwi_window */
     int keep_scan; /* 1: what is fitted after that comes out as well */
 } clvox_tensor_fit_options;
 

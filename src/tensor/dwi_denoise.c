@@ -8,12 +8,32 @@
 
 static int check(const clvox_volume *dwi, const clvox_volume *mask, int radius)
 {
-    if (radius < 1)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a window of radius %d is a single voxel; take 1 or more",
+    if (radius < 0)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a window of radius %d; take 1 or more, or 0 for the usual",
                           radius);
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &dwi->grid)))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "the mask is not on the grid of the scan; resample it there");
     return CLVOX_OK;
+}
+
+/* Voxels of a window of that many along a side, as far as the grid has them. */
+static double voxels_of(const int size[3], int side)
+{
+    double voxels = 1;
+    for (int a = 0; a < 3; a++) {
+        const int odd = (size[a] - 1) / 2 * 2 + 1;
+        voxels *= side < odd ? side : odd;
+    }
+    return voxels;
+}
+
+int clvox_dwi_window(const clvox_volume *dwi)
+{
+    const int *size = dwi->grid.size;
+    int side = 5;
+    while (voxels_of(size, side) <= dwi->frames && voxels_of(size, side + 2) > voxels_of(size, side))
+        side += 2;
+    return side;
 }
 
 int clv_dwi_denoise_resident(clvox_context *ctx, const clvox_volume *dwi, int radius, const clv_resident *at,
@@ -29,7 +49,7 @@ int clv_dwi_denoise_resident(clvox_context *ctx, const clvox_volume *dwi, int ra
     CLV_TRY(clv_pool_take(ctx, &request, 1));
     const clv_mppca_args args = {
         .dwi = {.buffer = at->scan, .size = {n[0], n[1], n[2]}, .components = dwi->frames},
-        .radius = radius, .mask = at->mask, .out = at->scan, .sigma = sigma};
+        .radius = radius ? radius : clvox_dwi_window(dwi) / 2, .mask = at->mask, .out = at->scan, .sigma = sigma};
     CLV_TRY(clvox_volume_create(&dwi->grid, 1, CLVOX_KIND_SCALAR, noise));
     CLV_TRY(clv_mppca(ctx, &args));
     CLV_TRY(clv_buffer_read(ctx, sigma, 0, (*noise)->data, bytes));

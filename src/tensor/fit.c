@@ -34,7 +34,7 @@ typedef struct fit {
 
 void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options)
 {
-    *options = (clvox_tensor_fit_options){.method = CLVOX_TENSOR_WLS, .window = 5};
+    *options = (clvox_tensor_fit_options){.method = CLVOX_TENSOR_WLS};
 }
 
 void clvox_tensor_fit_result_destroy(clvox_tensor_fit_result *result)
@@ -66,7 +66,7 @@ static int denoise_scan(clvox_context *ctx, const clvox_tensor_fit_options *opti
                         clvox_tensor_fit_result *out)
 {
     int status = CLVOX_OK;
-    const int radius = (options->window ? options->window : 5) / 2;
+    const int radius = options->window / 2;
     const double started = clv_seconds();
     if (options->denoise == CLVOX_SCAN_AS_IT_IS)
         return CLVOX_OK;

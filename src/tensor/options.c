@@ -210,7 +210,7 @@ static bool varies(const clv_option *row, char *out, size_t room)
 {
     static const char *const by[][2] = {{"bmax", "all"},
                                         {"steps", "4 iwls, 10 nlls"},
-                                        {"window", "5"},
+                                        {"window", "5, wider from 125 volumes on"},
                                         {"reweight", "2"},
                                         {"bregman", "3 with --model paper or descent"},
                                         {"iterations", "until the tolerance"}};

@@ -134,6 +134,28 @@ exits 0 clvox tensor fit d_dwi.nii.gz --grad d.b --mask d_mask.nii.gz -o f --den
     --save-denoised same.nii.gz -q
 exits 0 clvox compare d.nii.gz same.nii.gz; near largest_difference 0 0
 exits 0 clvox compare sd.nii.gz f_mppca_noise.nii.gz; near largest_difference 0 0
+# Of 130 volumes of noise alone all is noise, by windows of 343 voxels as of 125.
+python3 - <<'P'
+import random, struct
+random.seed(6)
+def nifti(path, size, values):
+    h = bytearray(352)
+    struct.pack_into("<i", h, 0, 348)
+    struct.pack_into("<8h", h, 40, 4, *size, 1, 1, 1)
+    struct.pack_into("<3h", h, 68, 0, 16, 32)
+    struct.pack_into("<8f", h, 76, 1, 2, 2, 2, 1, 1, 1, 1)
+    struct.pack_into("<f", h, 108, 352)
+    struct.pack_into("<2h", h, 252, 0, 1)
+    struct.pack_into("<12f", h, 280, 2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0)
+    h[344:348] = b"n+1\0"
+    open(path, "wb").write(bytes(h) + struct.pack("<%df" % len(values), *values))
+n = 7 * 7 * 7
+nifti("many.nii", (7, 7, 7, 130), [100 + random.gauss(0, 10) for _ in range(130 * n)])
+P
+exits 0 clvox filter dwi many.nii -o many_clean.nii.gz --json log/d.json; prints '^window  *7 voxels'
+json log/d.json 'abs(j["filter"]["noise"] - 10) < .3 and j["filter"]["window_voxels"] == 7'
+exits 0 clvox filter dwi many.nii -o x5.nii.gz --window 5 --json log/d.json
+json log/d.json 'abs(j["filter"]["noise"] - 10) < .3 and j["filter"]["window_voxels"] == 5'
 exits 2 clvox filter dwi d_dwi.nii.gz -o x.nii --window 4; says 'odd'
 exits 2 clvox filter dwi d_dwi.nii.gz; says '-o OUT is missing'
 exits 1 clvox filter dwi t.nii.gz -o x.nii; one_sentence; says 't.nii.gz'

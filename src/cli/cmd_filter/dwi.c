@@ -4,12 +4,12 @@
 int cmd_filter_dwi(command *cli, int argc, char **argv)
 {
     const char *out_path = NULL, *mask_path = NULL, *noise_path = NULL;
-    int window = 5;
+    int window = 0;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the denoised scan"},
         {"noise", 0, CLI_OUT, &noise_path, "FILE", "also write a map of the noise's standard deviation"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "denoise where this is above 0; OUT is 0 elsewhere"},
-        {"window", 0, CLI_INTEGER, &window, "N", "edge of the window in voxels, odd (default 5)"},
+        {"window", 0, CLI_INTEGER, &window, "N", "edge of the window in voxels, odd (default: 5, wider from 125 volumes on)"},
         {0},
     };
     const cli_usage usage = {
@@ -31,11 +31,12 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
         return status;
     if (!out_path)
         return cli_misuse("-o OUT is missing");
-    if (window < 3 || window % 2 == 0)
+    if (window && (window < 3 || window % 2 == 0))
         return cli_misuse("--window %d: an odd number from 3 on", window);
     const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
     CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
+    window = window ? window : clvox_dwi_window(in);
     status = clvox_dwi_denoise(cli->ctx, in, mask, window / 2, &out, &noise);
     if (status < 0) {
         clvox_fail_in(status, words[0]);
@@ -50,6 +51,7 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
     CLI_TRY(cli_write_volume(cli, out, out_path));
     if (noise_path)
         CLI_TRY(cli_write_volume(cli, noise, noise_path));
+    cli_print(cli, "%-12s %d voxels along each axis\n", "window", window);
     cli_print(cli, "%-12s %.6g (median of the map)\n", "noise", sigma);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
     cJSON_AddStringToObject(to, "kind", "dwi");

@@ -51,7 +51,7 @@ typedef struct plan {
     const clv_kernel *kernel;  /* of windows */
     int voxels, volumes, stride, samples, least;
     int radius[3], windows[3]; /* in the volume */
-    int rows, planes;          /* of windows in flight */
+    int columns, rows, planes; /* of windows in flight */
     size_t slot, slots;        /* scratch of a work-item or work-group, and how many */
     size_t local;              /* bytes that a work-group shares, where one has a window */
 } plan;
@@ -99,28 +99,34 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     const clvox_device_limits *limits = clvox_context_limits(ctx);
     CLV_TRY(measure(a, p));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_window, NULL, p->windows, p->local, &p->kernel));
-    const size_t stride = (size_t)p->stride, row_windows = (size_t)p->windows[0];
+    const size_t stride = (size_t)p->stride;
     const bool alone = p->kernel->variant->no_local;
     /* Of a work-item, or four vectors for each of a work-group. */
     p->slot = alone ? ((size_t)p->samples + stride + 32 + VECTORS) * stride
                     : 4 * (size_t)p->kernel->tile.x * stride;
-    size_t lanes = p->kernel->item[0] ? row_windows : 1;
-    size_t row = row_windows * window_floats(p) + lanes * p->slot;
+    const bool many = p->kernel->item[0] != 0; /* work-items or work-groups in a row */
     size_t likes = limits->type == CLVOX_DEVICE_CPU ? (size_t)limits->compute_units << 24 : (size_t)1 << 32;
     size_t workspace_bytes =
         a->workspace_bytes ? a->workspace_bytes : least_of(likes, limits->global_bytes / 8);
     /* Index arithmetic is int, and the largest buffer one allocation. */
     size_t most = limits->max_allocation ? least_of(INT_MAX, limits->max_allocation / 4) : INT_MAX;
-    size_t widest = window_floats(p) * row_windows;
-    widest = widest > row ? widest : row;
-    if (widest > most)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "a row of windows of %d volumes is more than the device holds",
-                          p->volumes);
-    size_t fit = least_of(workspace_bytes / 4 / row, most / widest), plane = (size_t)p->windows[1];
+    /* Of a window, and what a row takes besides. */
+    const size_t one = window_floats(p) + (many ? p->slot : 0), row = many ? 0 : p->slot;
+    if (one + row > most)
+        return clvox_fail(CLVOX_ERROR_MEMORY,
+                          "a window of %d volumes and %d voxels is more than the device holds; take a smaller one",
+                          p->volumes, p->samples);
+    const size_t plane = (size_t)p->windows[1], all = plane * (size_t)p->windows[2];
+    const size_t room = least_of(workspace_bytes / 4, most);
+    /* Where work-items take rows, there are rows for all of them. */
+    const size_t wanted = many ? 1 : least_of(limits->compute_units > 0 ? (size_t)limits->compute_units : 1, all);
+    const size_t each = room / wanted;
+    p->columns = (int)least_of((size_t)p->windows[0], each > one + row ? (each - row) / one : 1);
+    size_t fit = room / (row + (size_t)p->columns * one);
     fit = fit ? fit : 1;
     p->rows = (int)least_of(fit, plane);
     p->planes = fit < plane ? 1 : (int)least_of(fit / plane, (size_t)p->windows[2]);
-    p->slots = (size_t)p->rows * (size_t)p->planes * lanes;
+    p->slots = (size_t)p->rows * (size_t)p->planes * (many ? (size_t)p->columns : 1);
 end:
     return status;
 }
@@ -130,7 +136,7 @@ enum { PACKED, SUMS, WEIGHTS, SCRATCH, PARTS, COEFFICIENTS, MEANS, FACTS, BUFFER
 static void list_requests(const plan *p, clv_buffer *slots[BUFFERS], clv_request requests[BUFFERS])
 {
     size_t voxels = (size_t)p->voxels, stride = (size_t)p->stride, bytes[BUFFERS];
-    size_t windows = (size_t)p->windows[0] * (size_t)p->rows * (size_t)p->planes;
+    size_t windows = (size_t)p->columns * (size_t)p->rows * (size_t)p->planes;
     bytes[PACKED] = bytes[SUMS] = voxels * stride;
     bytes[WEIGHTS] = 2 * voxels;
     bytes[SCRATCH] = p->slots * p->slot;
@@ -150,7 +156,8 @@ static int run_box(clvox_context *ctx, const clv_mppca_args *a, const plan *p, c
     const clv_kernel *gather;
     const int *r = p->radius, *n = a->dwi.size;
     const int reach[3] = {count[0] + 2 * r[0], count[1] + 2 * r[1], count[2] + 2 * r[2]};
-    double windows = (double)count[0] * count[1] * count[2], step = 1 + sqrt((double)p->volumes / p->samples);
+    const double larger = p->least > 0 ? p->volumes : p->samples;
+    double windows = (double)count[0] * count[1] * count[2], step = 1 + sqrt((p->volumes - p->least) / larger);
     const clv_arg args[] = {CLV_BUF(b[PACKED]), CLV_BUF(a->mask), CLV_INT4(n[0], n[1], n[2], 0),
                             CLV_INT4(r[0], r[1], r[2], 0), CLV_INT4(first[0], first[1], first[2], 0),
                             CLV_INT4(count[0], count[1], count[2], 0),
@@ -187,12 +194,14 @@ int clv_mppca(clvox_context *ctx, const clv_mppca_args *a)
     CLV_TRY(CLV_LAUNCH(ctx, pack, line, 3 * bytes, CLV_BUF(a->dwi.buffer), CLV_INT(p.voxels),
                        CLV_INT(p.volumes), CLV_INT(p.stride), CLV_BUF(b[PACKED]), CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS])));
     for (int z = 0; z < p.windows[2]; z += p.planes)
-        for (int y = 0; y < p.windows[1]; y += p.rows) {
-            const int first[3] = {0, y, z};
-            const int count[3] = {p.windows[0], p.windows[1] - y < p.rows ? p.windows[1] - y : p.rows,
-                                  p.windows[2] - z < p.planes ? p.windows[2] - z : p.planes};
-            CLV_TRY(run_box(ctx, a, &p, b, first, count));
-        }
+        for (int y = 0; y < p.windows[1]; y += p.rows)
+            for (int x = 0; x < p.windows[0]; x += p.columns) {
+                const int first[3] = {x, y, z};
+                const int count[3] = {p.windows[0] - x < p.columns ? p.windows[0] - x : p.columns,
+                                      p.windows[1] - y < p.rows ? p.windows[1] - y : p.rows,
+                                      p.windows[2] - z < p.planes ? p.windows[2] - z : p.planes};
+                CLV_TRY(run_box(ctx, a, &p, b, first, count));
+            }
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_finish, NULL, line, 0, &finish));
     CLV_TRY(CLV_LAUNCH(ctx, finish, line, 3 * bytes, CLV_BUF(a->dwi.buffer), CLV_BUF(a->mask),
                        CLV_INT(p.voxels), CLV_INT(p.volumes), CLV_INT(p.stride),

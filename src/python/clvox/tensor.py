@@ -55,14 +55,14 @@ def mask(dwi: ImageLike) -> Volume:
 
 
 def denoise_scan(dwi: ImageLike, mask: Optional[ImageLike] = None,  # pylint: disable=redefined-outer-name
-                 window: int = 5, *, progress: Watcher = None, context: Optional[Context] = None) -> Tuple[Volume, Volume]:
+                 window: Optional[int] = None, *, progress: Watcher = None, context: Optional[Context] = None) -> Tuple[Volume, Volume]:
     """Takes the noise out of a scan of 4 axes by principal components of its neighbourhoods (MP-PCA), as `clvox filter
-    dwi`. window: voxels along an edge of a neighbourhood, odd. Returns the scan and a map of the noise's standard
-    deviation."""
-    if window < 3 or window % 2 == 0:
+    dwi`. window: voxels along an edge of a neighbourhood, odd (None: 5, wider from 125 volumes on). Returns the scan and
+    a map of the noise's standard deviation."""
+    if window is not None and (window < 3 or window % 2 == 0):
         raise Error(f"denoise_scan: a window of {window} voxels; an odd number from 3 on is needed")
     out, sigma = ctypes.POINTER(_abi.clvox_volume)(), ctypes.POINTER(_abi.clvox_volume)()
-    call(lib.clvox_dwi_denoise, context_or_own(context), volume(dwi).struct(), optional(mask), window // 2, out, sigma,
+    call(lib.clvox_dwi_denoise, context_or_own(context), volume(dwi).struct(), optional(mask), (window or 0) // 2, out, sigma,
          progress=progress)
     return Volume._adopt(out), Volume._adopt(sigma)
 

@@ -49,7 +49,7 @@ static int rising(const void *a, const void *b)
 }
 
 /* The noise's variance from the eigenvalues in rising order. */
-static double noise_of(const double *l, int n, int samples)
+static double noise_of(const double *l, int n, int samples, double larger)
 {
     if (n > samples - 1) {
         l += n - (samples - 1);
@@ -59,7 +59,7 @@ static double noise_of(const double *l, int n, int samples)
         double mean = 0;
         for (int i = 0; i < n; i++)
             mean += l[i] / n;
-        if (n == 1 || l[n - 1] - l[0] <= 4 * sqrt((double)n / samples) * mean)
+        if (n == 1 || l[n - 1] - l[0] <= 4 * sqrt(n / larger) * mean)
             return mean;
     }
 }
@@ -73,7 +73,9 @@ typedef struct work {
 static void window(work *w)
 {
     int n = w->volumes, kept = 0;
-    double step = 1 + sqrt((double)n / w->samples), trace = 0;
+    const bool wide = n > w->samples - 1;
+    const double larger = wide ? n : w->samples;
+    double step = 1 + sqrt((wide ? w->samples - 1 : n) / larger), trace = 0;
     for (int k = 0; k < n; k++) {
         w->mean[k] = 0;
         for (int s = 0; s < w->samples; s++)
@@ -86,13 +88,13 @@ static void window(work *w)
             double sum = 0;
             for (int s = 0; s < w->samples; s++)
                 sum += w->x[s * n + i] * w->x[s * n + j];
-            w->c[i * n + j] = sum / w->samples;
+            w->c[i * n + j] = sum / larger;
         }
     jacobi(w->c, w->v, n);
     for (int i = 0; i < n; i++)
         trace += w->l[i] = w->c[i * n + i];
     qsort(w->l, (size_t)n, sizeof *w->l, rising);
-    double var = noise_of(w->l, n, w->samples);
+    double var = noise_of(w->l, n, w->samples, larger);
     memset(w->y, 0, (size_t)(n * w->samples) * sizeof *w->y);
     for (int i = 0; i < n; i++) {
         if (w->c[i * n + i] < step * step * var)
