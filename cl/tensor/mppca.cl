@@ -394,10 +394,10 @@ mppca_gather_row(__global const float *vectors, __global const float *coefficien
     }
 }
 
-/* The weighted mean, not below 0, and 0 outside the mask. What was not finite
+/* The weighted mean, not below least, and 0 outside the mask. What was not finite
  * stays, and so does what no window reached. out may be dwi. */
 __kernel void mppca_finish(__global const float *dwi, __global const float *mask, int n, int volumes,
-                           int stride, __global const float *sums, __global const float *weights,
+                           int stride, float least, __global const float *sums, __global const float *weights,
                            __global float *out, __global float *sigma)
 {
     int first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
@@ -406,7 +406,7 @@ __kernel void mppca_finish(__global const float *dwi, __global const float *mask
         float weight = weights[2 * i];
         for (int k = 0; k < volumes; k++) {
             float was = dwi[k * n + i];
-            float value = weight > 0.0f && isfinite(was) ? fmax(sums[i * stride + k] / weight, 0.0f) : was;
+            float value = weight > 0.0f && isfinite(was) ? fmax(sums[i * stride + k] / weight, least) : was;
             out[k * n + i] = in ? value : 0.0f;
         }
         sigma[i] = in && weight > 0.0f ? sqrt(weights[2 * i + 1] / weight) : 0.0f;

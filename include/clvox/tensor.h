@@ -229,7 +229,8 @@ CLVOX_API int clvox_dwi_window(const clvox_volume *dwi);
 /* Removes noise from a diffusion-weighted scan by Marchenko-Pastur PCA (Veraart
  * et al. 2016) in windows of 2 radius + 1 voxels a side (0: clvox_dwi_window), smaller
  * along axes shorter than that. The noise must be uncorrelated between voxels: denoise
- * before any interpolation. mask: on dwi's grid, above 0 inside, 0 comes out elsewhere;
+ * before any interpolation. A scan with values below 0 is taken for signed data, whose
+ * results keep their sign; that of others has no values below 0. mask: on dwi's grid, above 0 inside, 0 comes out elsewhere;
  * may be NULL. noise: its standard deviation in every voxel, 0 where no window
  * reached. Errors: CLVOX_ERROR_ARGUMENT, _DATA (fewer than two volumes), _MEMORY.
  * On success *out and *noise are the caller's, to be released with

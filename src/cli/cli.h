@@ -178,6 +178,8 @@ int cli_write_volume(command *cli, const clvox_volume *volume, const char *path)
  * what more there is to say of it. status is the filter's: below 0 the message names `in`. */
 int cli_write_filtered(command *cli, int status, const char *in, const clvox_volume *volume, const char *path,
                        const char *kind, cJSON **entry);
+/* Says what becomes of the values below 0 of the file `in`, where it has any. */
+void cli_note_signs(command *cli, const clvox_volume *volume, const char *in, const char *what);
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path);
 int cli_write_surface(command *cli, const clvox_surface *surface, const char *path);

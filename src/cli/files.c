@@ -265,6 +265,15 @@ int cli_write_volume(command *cli, const clvox_volume *volume, const char *path)
     return status;
 }
 
+void cli_note_signs(command *cli, const clvox_volume *volume, const char *in, const char *what)
+{
+    size_t below = 0, values = clvox_grid_voxels(&volume->grid) * (size_t)volume->frames;
+    for (size_t i = 0; i < values; i++)
+        below += volume->data[i] < 0;
+    if (below)
+        cli_note(cli, "%s: %zu of %zu values are below 0: %s", in, below, values, what);
+}
+
 int cli_write_filtered(command *cli, int status, const char *in, const clvox_volume *volume, const char *path,
                        const char *kind, cJSON **entry)
 {

@@ -16,6 +16,16 @@ static int check(const clvox_volume *dwi, const clvox_volume *mask, int radius)
     return CLVOX_OK;
 }
 
+/* A magnitude has no values below 0; real parts, and data of phase corrected scans, do. */
+static bool has_signs(const clvox_volume *dwi)
+{
+    const size_t values = clvox_grid_voxels(&dwi->grid) * (size_t)dwi->frames;
+    for (size_t i = 0; i < values; i++)
+        if (dwi->data[i] < 0)
+            return true;
+    return false;
+}
+
 /* Voxels of a window of that many along a side, as far as the grid has them. */
 static double voxels_of(const int size[3], int side)
 {
@@ -49,7 +59,7 @@ int clv_dwi_denoise_resident(clvox_context *ctx, const clvox_volume *dwi, int ra
     CLV_TRY(clv_pool_take(ctx, &request, 1));
     const clv_mppca_args args = {
         .dwi = {.buffer = at->scan, .size = {n[0], n[1], n[2]}, .components = dwi->frames},
-        .radius = radius ? radius : clvox_dwi_window(dwi) / 2, .mask = at->mask, .out = at->scan, .sigma = sigma};
+        .radius = radius ? radius : clvox_dwi_window(dwi) / 2, .is_signed = has_signs(dwi), .mask = at->mask, .out = at->scan, .sigma = sigma};
     CLV_TRY(clvox_volume_create(&dwi->grid, 1, CLVOX_KIND_SCALAR, noise));
     CLV_TRY(clv_mppca(ctx, &args));
     CLV_TRY(clv_buffer_read(ctx, sigma, 0, (*noise)->data, bytes));

@@ -13,8 +13,8 @@ typedef struct clv_resident {
     clv_buffer *tensor; /* 6 planes, mm^2/s */
 } clv_resident;
 
-/* As clvox_dwi_denoise; `dwi` says the grid and how many volumes, at->scan holds them and
- * is overwritten. On success *noise is the caller's. */
+/* As clvox_dwi_denoise; `dwi` says the grid, how many volumes and whether they have signs, at->scan holds
+ * them and is overwritten. On success *noise is the caller's. */
 int clv_dwi_denoise_resident(clvox_context *ctx, const clvox_volume *dwi, int radius, const clv_resident *at,
                              clvox_volume **noise);
 

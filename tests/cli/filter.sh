@@ -136,7 +136,7 @@ exits 0 clvox compare d.nii.gz same.nii.gz; near largest_difference 0 0
 exits 0 clvox compare sd.nii.gz f_mppca_noise.nii.gz; near largest_difference 0 0
 # Of 130 volumes of noise alone all is noise, by windows of 343 voxels as of 125.
 python3 - <<'P'
-import random, struct
+import math, random, struct
 random.seed(6)
 def nifti(path, size, values):
     h = bytearray(352)
@@ -150,12 +150,32 @@ def nifti(path, size, values):
     h[344:348] = b"n+1\0"
     open(path, "wb").write(bytes(h) + struct.pack("<%df" % len(values), *values))
 n = 7 * 7 * 7
+real = [20 * math.sin(.4 * k + i % 7 * .2) + random.gauss(0, 5) for k in range(20) for i in range(n)]
+nifti("real.nii", (7, 7, 7, 20), real)
 nifti("many.nii", (7, 7, 7, 130), [100 + random.gauss(0, 10) for _ in range(130 * n)])
 P
 exits 0 clvox filter dwi many.nii -o many_clean.nii.gz --json log/d.json; prints '^window  *7 voxels'
 json log/d.json 'abs(j["filter"]["noise"] - 10) < .3 and j["filter"]["window_voxels"] == 7'
 exits 0 clvox filter dwi many.nii -o x5.nii.gz --window 5 --json log/d.json
 json log/d.json 'abs(j["filter"]["noise"] - 10) < .3 and j["filter"]["window_voxels"] == 5'
+grep -q 'below 0' log/err && complain 'a magnitude is taken for signed data'
+# Real parts keep their sign, and come nearer to what they are without noise.
+exits 0 clvox filter dwi real.nii -o real_clean.nii.gz --json log/d.json; says 'real.nii: [0-9]* of 6860 values are below 0'
+json log/d.json 'len(j["remarks"]) == 1'
+cat > rms.py <<'P'
+import gzip, math, struct, sys
+v = struct.unpack("<6860f", gzip.open(sys.argv[1]).read()[352:])
+d = [v[k * 343 + i] - 20 * math.sin(.4 * k + i % 7 * .2) for k in range(20) for i in range(343)]
+print("rms", math.sqrt(sum(x * x for x in d) / len(d)))
+P
+exits 0 python3 rms.py real_clean.nii.gz; below rms 2.5
+# Those who ask for Rician noise all the same are told.
+for filter in nlm tv; do
+    exits 0 clvox filter $filter real.nii -o x.nii.gz --noise 5
+    grep -q 'below 0' log/err && complain "$filter: a remark on signs that are kept"
+    exits 0 clvox filter $filter real.nii -o x.nii.gz --noise 5 --noise-kind rician; says 'below 0: Rician noise has none'
+done
+rm -f x.nii.gz
 exits 2 clvox filter dwi d_dwi.nii.gz -o x.nii --window 4; says 'odd'
 exits 2 clvox filter dwi d_dwi.nii.gz; says '-o OUT is missing'
 exits 1 clvox filter dwi t.nii.gz -o x.nii; one_sentence; says 't.nii.gz'

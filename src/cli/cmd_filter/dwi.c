@@ -16,7 +16,8 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
         .synopsis = "DWI -o OUT [--noise FILE] [--mask FILE] [--window N]",
         .about = "Denoises a scan of many volumes by Marchenko-Pastur PCA (Veraart et al. 2016), as MRtrix's\n"
                  "dwidenoise does, and prints the noise level. The noise must be uncorrelated between voxels: run\n"
-                 "it first, before motion correction or any other interpolation. `clvox tensor fit --denoise\n"
+                 "it first, before motion correction or any other interpolation. Data with values below 0 keep\n"
+                 "their sign. `clvox tensor fit --denoise\n"
                  "mppca` is the same in one step.",
         .example = "  clvox filter dwi dwi.nii.gz -o dwi_clean.nii.gz --noise noise.nii.gz --mask brain.nii.gz",
         .options = options,
@@ -42,6 +43,7 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
         clvox_fail_in(status, words[0]);
         goto end;
     }
+    cli_note_signs(cli, in, words[0], "taken for signed data, whose results keep their sign");
     CLI_TRY(clvox_noise_level(noise, &sigma));
     if (!(sigma > 0)) {
         status = clvox_fail(CLVOX_ERROR_DATA, "%s: no voxel has a signal above 0%s; is this the scan?",

@@ -69,6 +69,8 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
         clvox_fail_in(status, words[0]);
         goto end;
     }
+    if (found.rician)
+        cli_note_signs(cli, in, words[0], "Rician noise has none, and their sign is lost; --noise-kind gaussian keeps it");
     CLI_TRY(cli_write_volume(cli, out, out_path));
     report(cli, &found);
     CLI_TRY(cli_profile(cli));

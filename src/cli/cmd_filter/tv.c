@@ -81,6 +81,8 @@ int cmd_filter_tv(command *cli, int argc, char **argv)
             "not within --tolerance %g after %d iterations: the result may be %.3g of the weight from the "
             "minimiser (RMS)\n",
             o.tolerance, found.iterations, found.error);
+    if (found.rician)
+        cli_note_signs(cli, in, words[0], "Rician noise has none, and their sign is lost; --noise-kind gaussian keeps it");
     CLI_TRY(cli_write_volume(cli, out, out_path));
     report(cli, &found);
     CLI_TRY(cli_profile(cli));

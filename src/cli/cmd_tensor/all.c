@@ -99,6 +99,8 @@ static int run(command *cli, request *r)
     if (status < 0)
         goto end;
     mark = cli_seconds();
+    if (r->all.fit.denoise == CLVOX_SCAN_MPPCA)
+        cli_note_signs(cli, dwi, r->dwi, "their sign is kept by the PCA, and they have no weight in the fit");
     clvox_volume_destroy(&dwi);
     report(cli, r, &made);
     CLI_TRY(cli_report_measures(cli, made.maps, mask ? mask : made.mask));

@@ -108,6 +108,8 @@ static int run(command *cli, request *r)
         clvox_fail_in(status, made.asked && !made.fitted ? r->dwi : r->table ? r->table : r->bvec);
     if (status < 0)
         goto end;
+    if (r->options.denoise == CLVOX_SCAN_MPPCA)
+        cli_note_signs(cli, dwi, r->dwi, "their sign is kept by the PCA, and they have no weight in the fit");
     clvox_volume_destroy(&dwi);
     if (made.scan_noise)
         cJSON_AddNumberToObject(stages, "denoise", made.seconds_scan);

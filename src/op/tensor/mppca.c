@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/tensor/mppca.h"
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 
@@ -205,7 +206,7 @@ int clv_mppca(clvox_context *ctx, const clv_mppca_args *a)
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_finish, NULL, line, 0, &finish));
     CLV_TRY(CLV_LAUNCH(ctx, finish, line, 3 * bytes, CLV_BUF(a->dwi.buffer), CLV_BUF(a->mask),
                        CLV_INT(p.voxels), CLV_INT(p.volumes), CLV_INT(p.stride),
-                       CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS]), CLV_BUF(a->out), CLV_BUF(a->sigma)));
+                       CLV_FLOAT(a->is_signed ? -FLT_MAX : 0), CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS]), CLV_BUF(a->out), CLV_BUF(a->sigma)));
     status = clv_finish(ctx);
 end:
     if (requests[0].slot)

@@ -10,6 +10,7 @@ extern const clv_entry clv_entry_mppca_pack, clv_entry_mppca_window, clv_entry_m
 typedef struct clv_mppca_args {
     clv_image dwi;          /* a component a volume, planar */
     int radius;             /* of the window, in voxels; less along an axis too short for it */
+    bool is_signed;         /* values below 0 are signals; else the result has none */
     const clv_buffer *mask; /* voxels floats, > 0 inside; may be NULL */
     clv_buffer *out;        /* as dwi, and may be dwi */
     clv_buffer *sigma;      /* voxels floats: standard deviation of the noise, in dwi's unit */
@@ -24,7 +25,7 @@ typedef struct clv_mppca_args {
  * the c that are left, that mean is the variance of the noise, and components
  * below (1 + sqrt(M / Q))^2 times it are dropped. A voxel becomes the mean over
  * its windows, weighted by 1 / (1 + components kept) (Manjon et al. 2013), not
- * below 0; outside the mask 0. A window that never changes counts as if it kept
+ * below 0 unless is_signed; outside the mask 0. A window that never changes counts as if it kept
  * everything. What is not finite counts as 0 in its neighbours' windows and
  * stays; voxels that no window reached stay too, with sigma 0. Takes scratch
  * from ctx while it runs. */

@@ -10,6 +10,7 @@ typedef struct problem {
     bool masked, spoilt;
     float noise;
     size_t workspace_bytes;
+    bool is_signed; /* values on both sides of 0, which they keep; else few are below and become 0 */
 } problem;
 
 /* A signal of a few components that vary slowly over the volume, and noise that
@@ -33,6 +34,7 @@ static void make(const problem *p, float *truth, float *dwi, float *mask)
                 value += c[j] * parts[j * p->volumes + k];
             for (int j = 0; j < TERMS; j++)
                 error += random[k * TERMS + j];
+            value -= p->is_signed ? 600 : 0;
             truth[k * voxels + i] = value;
             dwi[k * voxels + i] = value + p->noise * error;
             if (p->spoilt && i % 37 == 5 && k == 2)
@@ -45,13 +47,19 @@ static void make(const problem *p, float *truth, float *dwi, float *mask)
     free(parts);
 }
 
+static clv_mppca_args args_of(const problem *p)
+{
+    return (clv_mppca_args){.dwi = {.size = {p->size[0], p->size[1], p->size[2]}, .components = p->volumes},
+                            .radius = p->radius,
+                            .is_signed = p->is_signed,
+                            .workspace_bytes = p->workspace_bytes};
+}
+
 static int run(const problem *p, const float *dwi, const float *mask, float *out, float *sigma)
 {
     size_t bytes = (size_t)(p->size[0] * p->size[1] * p->size[2]) * sizeof(float);
     size_t all = bytes * (size_t)p->volumes;
-    clv_mppca_args a = {.dwi = {.size = {p->size[0], p->size[1], p->size[2]}, .components = p->volumes},
-                        .radius = p->radius,
-                        .workspace_bytes = p->workspace_bytes};
+    clv_mppca_args a = args_of(p);
     clv_buffer *in = p->masked ? harness_upload(ctx, mask, bytes) : NULL;
     clv_buffer *from = harness_upload(ctx, dwi, all);
     a.dwi.buffer = from;
@@ -94,8 +102,8 @@ static int compare_set_up(void **state)
     shared.want = malloc(all * sizeof *shared.want);
     shared.noise = malloc(voxels * sizeof *shared.noise);
     make(p, shared.truth, shared.dwi, shared.mask);
-    ref_mppca(p->size, p->volumes, p->radius, shared.dwi, p->masked ? shared.mask : NULL, shared.want,
-              shared.noise);
+    const clv_mppca_args args = args_of(p);
+    ref_mppca(&args, shared.dwi, p->masked ? shared.mask : NULL, shared.want, shared.noise);
     return 0;
 }
 
@@ -163,19 +171,20 @@ int main(void)
 {
     ctx = harness_open();
     if (getenv("CLVOX_TEST_TINY")) {
-        compare(&(problem){{4, 5, 3}, 7, 1, true, true, 10, 0}, "4x5x3x7");
-        compare(&(problem){{3, 4, 1}, 9, 2, false, false, 10, 1}, "3x4x1x9");
-        compare(&(problem){{5, 5, 5}, 16, 2, false, false, 0, 0}, "no noise: more vectors than are held");
+        compare(&(problem){{4, 5, 3}, 7, 1, true, true, 10, 0, false}, "4x5x3x7");
+        compare(&(problem){{3, 4, 1}, 9, 2, false, false, 10, 1, false}, "3x4x1x9");
+        compare(&(problem){{5, 5, 5}, 16, 2, false, false, 0, 0, false}, "no noise: more vectors than are held");
         return test_run("mppca", harness_close);
     }
-    compare(&(problem){{11, 9, 7}, 33, 2, false, false, 10, 0}, "11x9x7x33");
-    compare(&(problem){{11, 9, 7}, 33, 2, true, true, 10, 60000}, "with holes and NaN, row by row");
-    compare(&(problem){{13, 8, 1}, 12, 2, false, false, 10, 0}, "one slice");
-    compare(&(problem){{5, 4, 3}, 40, 1, false, false, 10, 0}, "fewer samples than volumes");
-    compare(&(problem){{2, 7, 4}, 10, 3, true, false, 10, 0}, "wider than the volume");
-    compare(&(problem){{6, 6, 5}, 100, 2, false, false, 10, 0}, "a hundred volumes");
-    compare(&(problem){{6, 5, 5}, 150, 2, false, false, 10, 0}, "more volumes than samples");
-    compare(&(problem){{6, 7, 5}, 131, 2, true, false, 10, 400000}, "as many, a part of a row at once");
-    compare(&(problem){{9, 7, 6}, 16, 2, false, false, 0, 0}, "no noise");
+    compare(&(problem){{11, 9, 7}, 33, 2, false, false, 10, 0, false}, "11x9x7x33");
+    compare(&(problem){{11, 9, 7}, 33, 2, true, true, 10, 60000, false}, "with holes and NaN, row by row");
+    compare(&(problem){{7, 6, 5}, 27, 2, false, false, 10, 0, true}, "values on both sides of 0");
+    compare(&(problem){{13, 8, 1}, 12, 2, false, false, 10, 0, false}, "one slice");
+    compare(&(problem){{5, 4, 3}, 40, 1, false, false, 10, 0, false}, "fewer samples than volumes");
+    compare(&(problem){{2, 7, 4}, 10, 3, true, false, 10, 0, false}, "wider than the volume");
+    compare(&(problem){{6, 6, 5}, 100, 2, false, false, 10, 0, false}, "a hundred volumes");
+    compare(&(problem){{6, 5, 5}, 150, 2, false, false, 10, 0, false}, "more volumes than samples");
+    compare(&(problem){{6, 7, 5}, 131, 2, true, false, 10, 400000, false}, "as many, a part of a row at once");
+    compare(&(problem){{9, 7, 6}, 16, 2, false, false, 0, 0, false}, "no noise");
     return test_run("mppca", NULL);
 }

@@ -117,12 +117,12 @@ static void window(work *w)
     }
 }
 
-void ref_mppca(const int size[3], int volumes, int radius, const float *dwi, const float *mask, double *out,
-               double *sigma)
+void ref_mppca(const clv_mppca_args *args, const float *dwi, const float *mask, double *out, double *sigma)
 {
+    const int *size = args->dwi.size, volumes = args->dwi.components;
     int r[3], voxels = size[0] * size[1] * size[2], samples = 1;
     for (int i = 0; i < 3; i++) {
-        for (r[i] = radius; 2 * r[i] + 1 > size[i]; r[i]--)
+        for (r[i] = args->radius; 2 * r[i] + 1 > size[i]; r[i]--)
             ;
         samples *= 2 * r[i] + 1;
     }
@@ -160,7 +160,7 @@ void ref_mppca(const int size[3], int volumes, int radius, const float *dwi, con
         for (int v = 0; v < volumes; v++) {
             double was = (double)dwi[v * voxels + i], sum = w.sums[v * voxels + i];
             bool made = w.sum_weight[i] > 0 && isfinite(was);
-            out[v * voxels + i] = !in ? 0 : made ? fmax(sum / w.sum_weight[i], 0) : was;
+            out[v * voxels + i] = !in ? 0 : made ? fmax(sum / w.sum_weight[i], args->is_signed ? -INFINITY : 0) : was;
         }
         sigma[i] = in && w.sum_weight[i] > 0 ? sqrt(fmax(w.sum_var[i], 0) / w.sum_weight[i]) : 0;
     }

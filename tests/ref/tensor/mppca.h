@@ -2,9 +2,11 @@
 #ifndef REF_TENSOR_MPPCA_H
 #define REF_TENSOR_MPPCA_H
 
+#include "op/tensor/mppca.h"
+
 /* Marchenko-Pastur PCA as op/mppca.h defines it, window after window, with
- * every eigenvalue and eigenvector by Jacobi's rotations. mask may be NULL. */
-void ref_mppca(const int size[3], int volumes, int radius, const float *dwi, const float *mask, double *out,
-               double *sigma);
+ * every eigenvalue and eigenvector by Jacobi's rotations. args: its
+ * size, number of volumes, radius and is_signed; no buffers. mask may be NULL. */
+void ref_mppca(const clv_mppca_args *args, const float *dwi, const float *mask, double *out, double *sigma);
 
 #endif
