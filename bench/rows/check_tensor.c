@@ -80,7 +80,8 @@ int check_mppca(bench_check *c)
     const int size[3] = {c->data->size[0] / 3, c->data->size[1] / 3, c->data->size[2] / 3};
     size_t voxels = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
     int status = CLVOX_OK;
-    const clv_mppca_args args = {.dwi = {.size = {size[0], size[1], size[2]}, .components = BENCH_VOLUMES}, .radius = 2};
+    const clv_mppca_args args = {.dwi = {.size = {size[0], size[1], size[2]}, .components = BENCH_VOLUMES},
+                                 .radius = 2};
     ref_mppca(&args, c->dwi, NULL, c->want, c->more);
     CLV_TRY(check_buffer(c, c->data->nine, c->want, BENCH_VOLUMES * voxels, 0.02 * noise, 1e-5));
     CLV_TRY(check_buffer(c, c->data->out[0], c->more, voxels, 1e-3 * noise, 1e-3));

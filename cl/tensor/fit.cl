@@ -101,8 +101,8 @@ static inline real trust(real rest, real scale, int hard)
 
 #if PART == START
 /* The upper median of the measurements of lowest b; 0 where there is none. */
-static inline real reference_of(__global const float *dwi, __global const int *lowest, int lowest_count, int n,
-                                int i)
+static inline real reference_of(__global const float *dwi, __global const int *lowest, int lowest_count,
+                                int n, int i)
 {
     const int stride = (lowest_count + MEDIAN_OF - 1) / MEDIAN_OF;
     real total = 0.0f, reference = 0.0f;
@@ -123,8 +123,8 @@ static inline real reference_of(__global const float *dwi, __global const int *l
     return reference;
 }
 
-/* Weighted by the measured signal, so that a lost one counts for little, by no higher power, which would follow
- * the noise; and the less the higher b is: rectified noise looks like a signal where there is none left. */
+/* Weighted by the measured signal, so that a lost one counts for little, by no higher power, which would
+ * follow the noise; and the less the higher b is: rectified noise looks like a signal where none is left. */
 static inline void begin_at(__global const float *dwi, __global const float *mask,
                             __global const float *design, __global const int *lowest, int lowest_count,
                             int volumes, int n, __global float *state, __global float *kind, int i)
@@ -170,8 +170,9 @@ static inline void begin_at(__global const float *dwi, __global const float *mas
     for (int c = 0; c < PARAMETERS; c++)
         store(p[c], state + c * n, i, n);
     store(reference, state + REFERENCE * n, i, n);
+    flag bad = inside & !good;
     store_bits(bits_where(good, FITTED) | bits_where(good & (total < (float)volumes), LEFT_OUT) |
-                   bits_where(inside & !good & finite, NO_SIGNAL) | bits_where(inside & !good & !finite, NOT_FINITE),
+                   bits_where(bad & finite, NO_SIGNAL) | bits_where(bad & !finite, NOT_FINITE),
                kind, i, n);
 }
 
@@ -185,8 +186,8 @@ __kernel void tensor_fit_start(__global const float *dwi, __global const float *
 #endif
 
 #if PART == STEP
-/* mode: of WEIGHT 2, 1 forgets the energy of what came before, 2 stays at the better place; else 1 goes half the
- * way. */
+/* mode: of WEIGHT 2, 1 forgets the energy of what came before, 2 stays at the better place; else 1 goes half
+ * the way. */
 static inline void improve_at(__global const float *dwi, __global const float *design, int volumes, int n,
                               __global float *state, __global const float *kind, int hard, int mode, int i)
 {
@@ -445,7 +446,8 @@ static inline void finish_at(__global const float *dwi, __global const float *de
         store(select(zero, 1e-3f * p[1 + c], good), tensor + c * n, i, n);
     real plain = exp_of(fmin(fmax(p[0], (real)(-80.0f)), (real)(80.0f))) * reference;
     real level = sqrt(squares / free) * reference;
-    bits |= bits_where(good & over_determined & is_far(plain, level, dwi, lowest, lowest_count, n, i), FAR_S0);
+    flag far = is_far(plain, level, dwi, lowest, lowest_count, n, i);
+    bits |= bits_where(good & over_determined & far, FAR_S0);
     store(select(zero, plain, good), s0, i, n);
     store(select(zero, 1e-3f * sqrt(variance), good & over_determined & regular), sigma, i, n);
     store(select(zero, level, good & over_determined), noise, i, n);

@@ -20,8 +20,8 @@ static inline int sample_offset(int s, int4 size, int4 radius)
     return (s - line * wide) + size.x * ((line - line / high * high) + size.y * (line / high));
 }
 
-/* The larger of a window's two counts, over which Marchenko and Pastur's law takes the mean: its samples, or its
- * volumes where only as many eigenvalues as there are samples are not 0. */
+/* The larger of a window's two counts, over which Marchenko and Pastur's law takes the mean: its samples, or
+ * its volumes where only as many eigenvalues as there are samples are not 0. */
 static inline float larger_count(int4 shape)
 {
     return (float)(shape.w > 0 ? shape.x : shape.z);

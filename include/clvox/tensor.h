@@ -222,19 +222,19 @@ CLVOX_API int clvox_tensor_denoise(clvox_context *context, const clvox_volume *t
                                    const clvox_tensor_denoise_options *options,
                                    clvox_tensor_denoise_result *result);
 
-/* The usual edge of the PCA windows of a scan, in voxels: 5, or as many as it takes for a window to hold more voxels
- * than there are volumes (fewer only where the grid has no more). */
+/* The usual edge of the PCA windows of a scan, in voxels: 5, or as many as it takes for a window to hold more
+ * voxels than there are volumes (fewer only where the grid has no more). */
 CLVOX_API int clvox_dwi_window(const clvox_volume *dwi);
 
 /* Removes noise from a diffusion-weighted scan by Marchenko-Pastur PCA (Veraart
  * et al. 2016) in windows of 2 radius + 1 voxels a side (0: clvox_dwi_window), smaller
  * along axes shorter than that. The noise must be uncorrelated between voxels: denoise
  * before any interpolation. A scan with values below 0 is taken for signed data, whose
- * results keep their sign; that of others has no values below 0. mask: on dwi's grid, above 0 inside, 0 comes out elsewhere;
- * may be NULL. noise: its standard deviation in every voxel, 0 where no window
- * reached. Errors: CLVOX_ERROR_ARGUMENT, _DATA (fewer than two volumes), _MEMORY.
- * On success *out and *noise are the caller's, to be released with
- * clvox_volume_destroy; on failure NULL. */
+ * results keep their sign; that of others has no values below 0. mask: on dwi's grid,
+ * above 0 inside, 0 comes out elsewhere; may be NULL. noise: its standard deviation in
+ * every voxel, 0 where no window reached. Errors: CLVOX_ERROR_ARGUMENT, _DATA (fewer
+ * than two volumes), _MEMORY. On success *out and *noise are the caller's, to be
+ * released with clvox_volume_destroy; on failure NULL. */
 CLVOX_API int clvox_dwi_denoise(clvox_context *context, const clvox_volume *dwi, const clvox_volume *mask,
                                 int radius, clvox_volume **out, clvox_volume **noise);
 
@@ -242,7 +242,7 @@ CLVOX_API int clvox_dwi_denoise(clvox_context *context, const clvox_volume *dwi,
 
 typedef enum clvox_tensor_method {
     CLVOX_TENSOR_OLS = 0, /* least squares on the signal's logarithm */
-    CLVOX_TENSOR_WLS,     /* the same, weighted by the squared signal that such a fit by measured signals predicts */
+    CLVOX_TENSOR_WLS,     /* weighted by the squared signal that a fit by the measured one predicts */
     CLVOX_TENSOR_IWLS,    /* iteratively reweighted */
     CLVOX_TENSOR_NLLS     /* least squares on the signal itself */
 } clvox_tensor_method;
@@ -259,7 +259,7 @@ typedef enum clvox_scan_denoise {
 
 typedef struct clvox_tensor_fit_options {
     clvox_tensor_method method;
-    int robust;  /* 1: in each voxel, volumes more than 3 noise levels off are rejected, no shell as a whole */
+    int robust;  /* 1: in each voxel, volumes more than 3 noise levels off are rejected, no shell whole */
     double bmax; /* s/mm^2: volumes of more (and 5% for what scanners round) are left out; 0: none */
     int steps;   /* of iwls and nlls; 0: the usual number (4, 10) */
     clvox_scan_denoise denoise;
@@ -267,7 +267,8 @@ typedef struct clvox_tensor_fit_options {
     int keep_scan; /* 1: what is fitted after that comes out as well */
 } clvox_tensor_fit_options;
 
-/* What a fit gives. Measurements at or below 0, and those that are not finite, have no weight. Volumes are on the scan's grid, 0 where nothing was fitted. */
+/* What a fit gives. Measurements at or below 0, and those that are not finite, have no weight. Volumes are on
+ * the scan's grid, 0 where nothing was fitted. */
 typedef struct clvox_tensor_fit_result {
     clvox_volume *tensor; /* CLVOX_KIND_TENSOR */
     clvox_volume *s0;     /* the signal without weighting */
@@ -286,7 +287,7 @@ typedef struct clvox_tensor_fit_result {
     size_t without_signal;    /* not fitted: nothing above 0 at the lowest b, or too little elsewhere */
     size_t not_finite;        /* not fitted: the same for NaN or infinite values */
     size_t left_out;          /* fitted without some measurements, which are at or below 0 or not finite */
-    size_t far_s0;            /* fitted with an s0 off the mean at the lowest b by 25% and by 3 standard errors */
+    size_t far_s0;            /* with s0 off the mean at the lowest b by 25% and by 3 standard errors */
     size_t made_positive;     /* with an eigenvalue below 1e-5 mm^2/s, which was raised to that */
     size_t voxels_with_rejects, rejects; /* robust: voxels, and measurements in all */
     double seconds_scan, seconds;        /* of denoising the scan, of the fit */

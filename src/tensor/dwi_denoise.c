@@ -59,7 +59,11 @@ int clv_dwi_denoise_resident(clvox_context *ctx, const clvox_volume *dwi, int ra
     CLV_TRY(clv_pool_take(ctx, &request, 1));
     const clv_mppca_args args = {
         .dwi = {.buffer = at->scan, .size = {n[0], n[1], n[2]}, .components = dwi->frames},
-        .radius = radius ? radius : clvox_dwi_window(dwi) / 2, .is_signed = has_signs(dwi), .mask = at->mask, .out = at->scan, .sigma = sigma};
+        .radius = radius ? radius : clvox_dwi_window(dwi) / 2,
+        .is_signed = has_signs(dwi),
+        .mask = at->mask,
+        .out = at->scan,
+        .sigma = sigma};
     CLV_TRY(clvox_volume_create(&dwi->grid, 1, CLVOX_KIND_SCALAR, noise));
     CLV_TRY(clv_mppca(ctx, &args));
     CLV_TRY(clv_buffer_read(ctx, sigma, 0, (*noise)->data, bytes));

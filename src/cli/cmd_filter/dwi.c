@@ -9,16 +9,16 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the denoised scan"},
         {"noise", 0, CLI_OUT, &noise_path, "FILE", "also write a map of the noise's standard deviation"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "denoise where this is above 0; OUT is 0 elsewhere"},
-        {"window", 0, CLI_INTEGER, &window, "N", "edge of the window in voxels, odd (default: 5, wider from 125 volumes on)"},
+        {"window", 0, CLI_INTEGER, &window, "N",
+         "edge of the window in voxels, odd (default: 5, wider from 125 volumes on)"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "DWI -o OUT [--noise FILE] [--mask FILE] [--window N]",
         .about = "Denoises a scan of many volumes by Marchenko-Pastur PCA (Veraart et al. 2016), as MRtrix's\n"
                  "dwidenoise does, and prints the noise level. The noise must be uncorrelated between voxels: run\n"
-                 "it first, before motion correction or any other interpolation. Data with values below 0 keep\n"
-                 "their sign. `clvox tensor fit --denoise\n"
-                 "mppca` is the same in one step.",
+                 "it first, before motion correction or any other interpolation. Data with values below 0\n"
+                 "keep their sign. `clvox tensor fit --denoise mppca` is the same in one step.",
         .example = "  clvox filter dwi dwi.nii.gz -o dwi_clean.nii.gz --noise noise.nii.gz --mask brain.nii.gz",
         .options = options,
         .least = 1,

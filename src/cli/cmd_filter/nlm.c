@@ -70,7 +70,8 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
         goto end;
     }
     if (found.rician)
-        cli_note_signs(cli, in, words[0], "Rician noise has none, and their sign is lost; --noise-kind gaussian keeps it");
+        cli_note_signs(cli, in, words[0],
+                       "Rician noise has none, and their sign is lost; --noise-kind gaussian keeps it");
     CLI_TRY(cli_write_volume(cli, out, out_path));
     report(cli, &found);
     CLI_TRY(cli_profile(cli));

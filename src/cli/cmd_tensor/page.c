@@ -113,8 +113,10 @@ end:
 void cli_tensor_far(command *cli, const clvox_tensor_fit_result *fit)
 {
     if (fit->far_s0)
-        cli_note(cli, "in %zu of %zu voxels S0 is far from the mean of the volumes of lowest b (by 25%% and 3 standard "
-                 "errors): artefacts, or no single tensor describes what --bmax leaves", fit->far_s0, fit->fitted);
+        cli_note(cli,
+                 "in %zu of %zu voxels S0 is far from the mean of the volumes of lowest b (by 25%% and 3 "
+                 "standard errors): artefacts, or one tensor does not describe all b (--bmax)",
+                 fit->far_s0, fit->fitted);
 }
 
 int cli_tensor_page_beside(command *cli, cli_tensor_page *what, const char *prefix)

@@ -14,7 +14,7 @@ enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW };
     " -DPARAMETERS=" CLV_TEXT(CLV_TENSOR_PARAMETERS) " -DROW=" CLV_TEXT(CLV_TENSOR_ROW)                 \
     " -DWORTH=" CLV_TEXT(CLV_TENSOR_WORTH) " -DFAR_S0=" CLV_TEXT(CLV_TENSOR_FAR_S0)                     \
     " -DQUARTIC=" CLV_TEXT(CLV_TENSOR_QUARTIC) " -DFITTED=" CLV_TEXT(CLV_TENSOR_FITTED)                 \
-    " -DLEFT_OUT=" CLV_TEXT(CLV_TENSOR_LEFT_OUT) " -DNO_SIGNAL=" CLV_TEXT(CLV_TENSOR_NO_SIGNAL)           \
+    " -DLEFT_OUT=" CLV_TEXT(CLV_TENSOR_LEFT_OUT) " -DNO_SIGNAL=" CLV_TEXT(CLV_TENSOR_NO_SIGNAL)         \
     " -DNOT_FINITE=" CLV_TEXT(CLV_TENSOR_NOT_FINITE)                                                    \
     " -DMADE_POSITIVE=" CLV_TEXT(CLV_TENSOR_MADE_POSITIVE)                                              \
     " -DSINGULAR=" CLV_TEXT(CLV_TENSOR_SINGULAR) " -DREJECTED=" CLV_TEXT(CLV_TENSOR_REJECTED)
@@ -197,8 +197,8 @@ static int end_of_shell(const double *b, const int32_t *order, int from, int vol
     return end;
 }
 
-/* Sorted volumes become those of shells: of the lowest b, and of others that are no scattered b-values, the last
- * of each as ~k. Returns how many there are; *lowest: of the lowest b. */
+/* Sorted volumes become those of shells: of the lowest b, and of others that are no scattered b-values, the
+ * last of each as ~k. Returns how many there are; *lowest: of the lowest b. */
 static int mark_shells(const double *b, int volumes, int32_t *order, int *lowest)
 {
     enum { LEAST = 3 };
@@ -297,15 +297,15 @@ static int start(clvox_context *ctx, const clv_tensor_fit_args *a)
     const char *build = start_builds[a->method != CLV_TENSOR_OLS];
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_start, build, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, a->mask ? 10 : 9), CLV_BUF(a->dwi), CLV_BUF(a->mask),
-                       CLV_BUF(d->rows), CLV_BUF(d->lowest),
-                       CLV_INT(d->lowest_count), CLV_INT(d->volumes), CLV_INT(a->voxels), CLV_BUF(a->state),
-                       CLV_BUF(a->kind)));
+                       CLV_BUF(d->rows), CLV_BUF(d->lowest), CLV_INT(d->lowest_count), CLV_INT(d->volumes),
+                       CLV_INT(a->voxels), CLV_BUF(a->state), CLV_BUF(a->kind)));
 end:
     return status;
 }
 
 enum { SOFT, HARD }; /* how volumes are rejected */
-enum { HALF = 1, FORGET = 1, STAY = 2 }; /* how far a step goes; how a step on the signal judges the one before */
+/* How far a step goes; how a step on the signal judges the one before. */
+enum { HALF = 1, FORGET = 1, STAY = 2 };
 
 static int step(clvox_context *ctx, const clv_tensor_fit_args *a, int weight, int rejection, int mode)
 {
@@ -334,7 +334,8 @@ static int scale(clvox_context *ctx, const clv_tensor_fit_args *a, int weight)
     const bool keep = local <= clvox_context_limits(ctx)->local_bytes;
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, 10), CLV_BUF(a->dwi), CLV_BUF(a->design->rows),
                        CLV_BUF(a->design->shells), CLV_INT(a->design->shells_count), CLV_INT(volumes),
-                       CLV_INT(a->voxels), CLV_BUF(a->state), CLV_BUF(a->kind), CLV_FLOAT(NORMAL), CLV_INT(keep), CLV_LOCAL(keep ? local : sizeof(float))));
+                       CLV_INT(a->voxels), CLV_BUF(a->state), CLV_BUF(a->kind), CLV_FLOAT(NORMAL),
+                       CLV_INT(keep), CLV_LOCAL(keep ? local : sizeof(float))));
 end:
     return status;
 }
@@ -366,8 +367,8 @@ end:
     return status;
 }
 
-/* Soft weights find the volumes to reject; the fit then takes the rest as they are. Residuals are those of the
- * signal, whose noise is the same in every shell, but where logarithms are fitted unweighted. */
+/* Soft weights find the volumes to reject; the fit then takes the rest as they are. Residuals are those of
+ * the signal, whose noise is the same in every shell, but where logarithms are fitted unweighted. */
 static int refine_robust(clvox_context *ctx, const clv_tensor_fit_args *a)
 {
     enum { ROUNDS = 4 };
@@ -405,8 +406,8 @@ int clv_tensor_fit(clvox_context *ctx, const clv_tensor_fit_args *a)
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_finish, build, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, 19), CLV_BUF(a->dwi), CLV_BUF(d->rows),
                        CLV_BUF(d->lowest), CLV_INT(d->lowest_count), CLV_INT(d->volumes), CLV_INT(a->voxels),
-                       CLV_BUF(a->state), CLV_BUF(a->kind), CLV_BUF(a->tensor), CLV_BUF(a->s0), CLV_BUF(a->sigma),
-                       CLV_BUF(a->noise)));
+                       CLV_BUF(a->state), CLV_BUF(a->kind), CLV_BUF(a->tensor), CLV_BUF(a->s0),
+                       CLV_BUF(a->sigma), CLV_BUF(a->noise)));
 end:
     return status;
 }

@@ -114,13 +114,15 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     /* Of a window, and what a row takes besides. */
     const size_t one = window_floats(p) + (many ? p->slot : 0), row = many ? 0 : p->slot;
     if (one + row > most)
-        return clvox_fail(CLVOX_ERROR_MEMORY,
-                          "a window of %d volumes and %d voxels is more than the device holds; take a smaller one",
-                          p->volumes, p->samples);
+        return clvox_fail(
+            CLVOX_ERROR_MEMORY,
+            "a window of %d volumes and %d voxels is more than the device holds; take a smaller one",
+            p->volumes, p->samples);
     const size_t plane = (size_t)p->windows[1], all = plane * (size_t)p->windows[2];
     const size_t room = least_of(workspace_bytes / 4, most);
     /* Where work-items take rows, there are rows for all of them. */
-    const size_t wanted = many ? 1 : least_of(limits->compute_units > 0 ? (size_t)limits->compute_units : 1, all);
+    const size_t wanted =
+        many ? 1 : least_of(limits->compute_units > 0 ? (size_t)limits->compute_units : 1, all);
     const size_t each = room / wanted;
     p->columns = (int)least_of((size_t)p->windows[0], each > one + row ? (each - row) / one : 1);
     size_t fit = room / (row + (size_t)p->columns * one);
@@ -158,7 +160,8 @@ static int run_box(clvox_context *ctx, const clv_mppca_args *a, const plan *p, c
     const int *r = p->radius, *n = a->dwi.size;
     const int reach[3] = {count[0] + 2 * r[0], count[1] + 2 * r[1], count[2] + 2 * r[2]};
     const double larger = p->least > 0 ? p->volumes : p->samples;
-    double windows = (double)count[0] * count[1] * count[2], step = 1 + sqrt((p->volumes - p->least) / larger);
+    const double windows = (double)count[0] * count[1] * count[2];
+    const double step = 1 + sqrt((p->volumes - p->least) / larger);
     const clv_arg args[] = {CLV_BUF(b[PACKED]), CLV_BUF(a->mask), CLV_INT4(n[0], n[1], n[2], 0),
                             CLV_INT4(r[0], r[1], r[2], 0), CLV_INT4(first[0], first[1], first[2], 0),
                             CLV_INT4(count[0], count[1], count[2], 0),
@@ -206,7 +209,8 @@ int clv_mppca(clvox_context *ctx, const clv_mppca_args *a)
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_finish, NULL, line, 0, &finish));
     CLV_TRY(CLV_LAUNCH(ctx, finish, line, 3 * bytes, CLV_BUF(a->dwi.buffer), CLV_BUF(a->mask),
                        CLV_INT(p.voxels), CLV_INT(p.volumes), CLV_INT(p.stride),
-                       CLV_FLOAT(a->is_signed ? -FLT_MAX : 0), CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS]), CLV_BUF(a->out), CLV_BUF(a->sigma)));
+                       CLV_FLOAT(a->is_signed ? -FLT_MAX : 0), CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS]),
+                       CLV_BUF(a->out), CLV_BUF(a->sigma)));
     status = clv_finish(ctx);
 end:
     if (requests[0].slot)

@@ -139,8 +139,9 @@ static int run(const problem *p, clv_tensor_method method, bool robust, result *
     for (int i = 0; i < 5; i++)
         made[i] = harness_output(ctx, i ? bytes : 6 * bytes);
     int status = clv_tensor_fit(ctx, &(clv_tensor_fit_args){
-        .design = design, .method = method, .steps = p->steps, .robust = robust, .voxels = p->voxels, .dwi = dwi, .mask = mask,
-        .state = state, .tensor = made[0], .s0 = made[1], .sigma = made[2], .noise = made[3], .kind = made[4],
+        .design = design, .method = method, .steps = p->steps, .robust = robust, .voxels = p->voxels,
+        .dwi = dwi, .mask = mask, .state = state, .tensor = made[0], .s0 = made[1], .sigma = made[2],
+        .noise = made[3], .kind = made[4],
     });
     assert_that(status == CLVOX_OK, "%s", clvox_message());
     for (int i = 0; i < 5; i++) {
@@ -290,8 +291,8 @@ static void fast_diffusion(void **state)
                 s0 += (double)r.s0[i] / VOXELS;
                 assert_that(!(r.kind[i] & CLV_TENSOR_FAR_S0), "%s: S0 %g", names[m], (double)r.s0[i]);
             }
-            assert_that(fabs(md / 2.6e-3 - 1) < .1 && fabs(s0 / 1000 - 1) < .03, "%s%s: MD %g, S0 %g", names[m],
-                        robust ? " robust" : "", md, s0);
+            assert_that(fabs(md / 2.6e-3 - 1) < .1 && fabs(s0 / 1000 - 1) < .03, "%s%s: MD %g, S0 %g",
+                        names[m], robust ? " robust" : "", md, s0);
         }
     run(&p, CLV_TENSOR_OLS, false, &r);
     for (int i = 0; i < VOXELS; i++)
@@ -317,8 +318,8 @@ static void no_shell_is_rejected_whole(void **state)
                     p.dwi[k * VOXELS + i] *= up ? 1.5f : .7f;
             for (int m = CLV_TENSOR_OLS; m <= CLV_TENSOR_NLLS; m++)
                 for (int i = 0; i < VOXELS; i++)
-                    assert_that(!wanted(&p, (clv_tensor_method)m, true)[i].lost, "%s, shell %d times %s, voxel %d",
-                                names[m], j, up ? "1.5" : ".7", i);
+                    assert_that(!wanted(&p, (clv_tensor_method)m, true)[i].lost,
+                                "%s, shell %d times %s, voxel %d", names[m], j, up ? "1.5" : ".7", i);
             against_reference(&p, CLV_TENSOR_WLS, true);
             release(&p);
         }
@@ -360,7 +361,7 @@ static void lost_measurements(void **state)
     release(&p);
 }
 
-/* A measurement far below the others, of whatever direction, does not send what repeats itself back and forth. */
+/* A measurement far below the others does not send what repeats itself back and forth. */
 static void repeated_weights_settle(void **state)
 {
     enum { VOXELS = 20, ROUNDS = 4 };

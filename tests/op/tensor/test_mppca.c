@@ -173,7 +173,8 @@ int main(void)
     if (getenv("CLVOX_TEST_TINY")) {
         compare(&(problem){{4, 5, 3}, 7, 1, true, true, 10, 0, false}, "4x5x3x7");
         compare(&(problem){{3, 4, 1}, 9, 2, false, false, 10, 1, false}, "3x4x1x9");
-        compare(&(problem){{5, 5, 5}, 16, 2, false, false, 0, 0, false}, "no noise: more vectors than are held");
+        compare(&(problem){{5, 5, 5}, 16, 2, false, false, 0, 0, false},
+                "no noise: more vectors than are held");
         return test_run("mppca", harness_close);
     }
     compare(&(problem){{11, 9, 7}, 33, 2, false, false, 10, 0, false}, "11x9x7x33");
@@ -184,7 +185,8 @@ int main(void)
     compare(&(problem){{2, 7, 4}, 10, 3, true, false, 10, 0, false}, "wider than the volume");
     compare(&(problem){{6, 6, 5}, 100, 2, false, false, 10, 0, false}, "a hundred volumes");
     compare(&(problem){{6, 5, 5}, 150, 2, false, false, 10, 0, false}, "more volumes than samples");
-    compare(&(problem){{6, 7, 5}, 131, 2, true, false, 10, 400000, false}, "as many, a part of a row at once");
+    compare(&(problem){{6, 7, 5}, 131, 2, true, false, 10, 400000, false},
+            "as many, a part of a row at once");
     compare(&(problem){{9, 7, 6}, 16, 2, false, false, 0, 0, false}, "no noise");
     return test_run("mppca", NULL);
 }

@@ -65,8 +65,8 @@ static void by_measurements(voxel *v, bool signal, double lowest)
 {
     double a[MOST][P], y[MOST];
     for (int k = 0; k < v->volumes; k++) {
-        double w = v->known[k] *
-                   (signal ? sqrt(fmin(v->s[k], 1)) * fmax(1e-3, exp((lowest - v->b[k]) / 1000)) : 1);
+        double w =
+            v->known[k] * (signal ? sqrt(fmin(v->s[k], 1)) * fmax(1e-3, exp((lowest - v->b[k]) / 1000)) : 1);
         y[k] = w * log_of(v->s[k]);
         for (int c = 0; c < P; c++)
             a[k][c] = w * v->x[k][c];
@@ -229,7 +229,8 @@ static void make_positive(ref_tensor *out)
 /* Noise, from what is left over of the last p. */
 static void judge(voxel *v, bool logs, double reference, ref_tensor *out)
 {
-    double a[MOST][P], y[MOST], unused[P], squares = 0, log_squares = 0, kept = 0, spread = 0, inverse[P], known = 0;
+    double a[MOST][P], y[MOST], unused[P], squares = 0, log_squares = 0, kept = 0, spread = 0, inverse[P];
+    double known = 0;
     for (int k = 0; k < v->volumes; k++) {
         kept += v->share[k];
         known += v->known[k];
@@ -276,7 +277,8 @@ static void find_shells(voxel *v, double lowest)
             to = lowest + 50;
         }
         for (int j = 0; j < v->volumes && from > lowest; j++)
-            if (v->b[j] > lowest + 50 && ((v->b[j] < from && v->b[j] >= from - 80) || (v->b[j] > to && v->b[j] <= to + 80))) {
+            if (v->b[j] > lowest + 50 &&
+                ((v->b[j] < from && v->b[j] >= from - 80) || (v->b[j] > to && v->b[j] <= to + 80))) {
                 from = fmin(from, v->b[j]);
                 to = fmax(to, v->b[j]);
                 j = -1;

@@ -160,7 +160,9 @@ void ref_mppca(const clv_mppca_args *args, const float *dwi, const float *mask, 
         for (int v = 0; v < volumes; v++) {
             double was = (double)dwi[v * voxels + i], sum = w.sums[v * voxels + i];
             bool made = w.sum_weight[i] > 0 && isfinite(was);
-            out[v * voxels + i] = !in ? 0 : made ? fmax(sum / w.sum_weight[i], args->is_signed ? -INFINITY : 0) : was;
+            out[v * voxels + i] = !in    ? 0
+                                  : made ? fmax(sum / w.sum_weight[i], args->is_signed ? -INFINITY : 0)
+                                         : was;
         }
         sigma[i] = in && w.sum_weight[i] > 0 ? sqrt(fmax(w.sum_var[i], 0) / w.sum_weight[i]) : 0;
     }
