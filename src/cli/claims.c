@@ -239,6 +239,29 @@ end:
     return status;
 }
 
+/* What is not there yet is no link: its . and .. are what they look like. */
+char *cli_place(const char *path)
+{
+    char *there = realpath(path, NULL), *out = NULL;
+    if (there)
+        return there;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *before = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    char *folder = before ? (*path && strcmp(path, ".") ? cli_place(before) : strdup("/")) : NULL;
+    free(before);
+    if (!folder || !*name || !strcmp(name, "."))
+        return folder;
+    if (!strcmp(name, "..")) {
+        char *last = strrchr(folder, '/');
+        last[last == folder] = 0;
+        return folder;
+    }
+    if (asprintf(&out, "%s/%s", strcmp(folder, "/") ? folder : "", name) < 0)
+        out = NULL;
+    free(folder);
+    return out;
+}
+
 int cli_claims_check(command *cli)
 {
     int status = CLVOX_OK, count = 0;

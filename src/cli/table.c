@@ -11,11 +11,26 @@
 
 enum { MOST_FIELDS = 256 };
 
+/* What would end a field, and how tables write it. */
+static const char bare[] = "\t\n\r\\", letter[] = "tnr\\";
+
+static char *unescape(char *field)
+{
+    char *to = field;
+    for (const char *from = field; *from; from++) {
+        const char *known = *from == '\\' && from[1] ? strchr(letter, from[1]) : NULL;
+        from += known != NULL;
+        *to++ = known ? bare[known - letter] : *from;
+    }
+    *to = 0;
+    return field;
+}
+
 static int split(char *line, char **field)
 {
     int count = 0;
     for (char *at; (at = strsep(&line, "\t")) && count < MOST_FIELDS;)
-        field[count++] = at;
+        field[count++] = unescape(at);
     return count;
 }
 
@@ -125,15 +140,6 @@ char *cli_table_path(const char *table, const char *field)
     return strdup(path);
 }
 
-char *cli_table_text(const char *sentence)
-{
-    char *text = strdup(sentence);
-    for (char *c = text; c && *c; c++)
-        if (*c == '\t' || *c == '\n')
-            *c = ' ';
-    return text;
-}
-
 int cli_table_write(const char *path, void (*print)(FILE *to, const void *what), const void *what)
 {
     char *text = NULL;
@@ -146,6 +152,24 @@ int cli_table_write(const char *path, void (*print)(FILE *to, const void *what),
                             : clvox_file_write(path, text, size);
     free(text);
     return status;
+}
+
+static void put_field(FILE *to, const char *text)
+{
+    for (const char *known; text && *text; text++)
+        if ((known = strchr(bare, *text)))
+            fprintf(to, "\\%c", letter[known - bare]);
+        else
+            fputc(*text, to);
+}
+
+void cli_table_fields(FILE *to, const char *const *text, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (i)
+            fputc('\t', to);
+        put_field(to, text[i]);
+    }
 }
 
 void cli_table_number(FILE *to, const char *format, double value)

@@ -101,6 +101,18 @@ else
     skips "there is no /dev/full"
 fi
 
+begin "names with tabs, line ends and backslashes are one field, and read back by the next run"
+odd=$(printf 'a\tb\nc\rd\\te.nii')
+exits 0 clvox apply -i in/p_fixed.nii.gz -r in/p_fixed.nii.gz -o "$odd" -q
+printf 'input\toutput\ta\\tb\n%s\tout/%s\t\n%s\tout/plain\\x.nii\n' 'a\tb\nc\rd\\te.nii' 'o\tp\nq.nii' 'a\tb\nc\rd\\te.nii' > odd.tsv
+exits 0 clvox apply --list odd.tsv -r in/p_fixed.nii.gz --summary o.tsv; prints '2 done, 0 present, 0 failed'
+exists "$(printf 'out/o\tp\nq.nii')"; exists 'out/plain\x.nii'
+[ "$(wc -l < o.tsv)" = 3 ] || complain "a name broke a line of the summary"
+exits 0 clvox apply --list odd.tsv -r in/p_fixed.nii.gz --summary o.tsv; prints '0 done, 2 present, 0 failed'
+printf 'input\toutput\n%s\tout/no.nii\n' 'gone\tx\ny' > odd.tsv
+exits 1 clvox apply --list odd.tsv -r in/p_fixed.nii.gz --summary o.tsv
+[ "$(wc -l < o.tsv)" = 2 ] || complain "a message broke a line of the summary"
+
 begin "options serve every row"
 printf 'input\toutput\np_fixed.nii.gz\tc.nii\n' > in/c.tsv
 exits 0 clvox apply --list in/c.tsv -r in/p_fixed.nii.gz -t in/shift.txt --interp nearest --outside 7 -q; quiet

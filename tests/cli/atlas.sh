@@ -272,6 +272,18 @@ for name in s3_affine.txt s3_warp.nii.gz s1_warp.nii.gz s1_inverse_warp.nii.gz t
 exists big/kept_warp.nii; exists big/s2_affine.txt
 json big/report.json 'len(j["removed"]) == 16'
 
+begin "names with tabs, line ends and backslashes are one field of its tables, which stats reads"
+mkdir odd
+for k in 1 2 3; do cp s$k.nii "odd/$(printf 's\ta\nb\\n')$k.nii"; done
+printf 'image\tthe\\tgroup\n' > odd/list.tsv
+for k in 1 2 3; do printf '%s%d.nii\tx\\ny%d\n' 's\ta\nb\\n' $k $k >> odd/list.tsv; done
+exits 0 clvox atlas -o odd_out $fast --list odd/list.tsv
+for table in subjects summary; do
+    [ "$(wc -l < odd_out/$table.tsv)" = 4 ] || complain "a name broke a line of $table.tsv"
+done
+exits 0 clvox stats --list odd_out/subjects.tsv --test mean --permutations 10 -o odd_stats
+head -n 1 odd_out/subjects.tsv | grep -qF 'the\tgroup' || complain "a name of a column broke its line"
+
 begin "subjects of one name stay apart"
 mkdir -p a b && cp s1.nii a/t1.nii && cp s2.nii b/t1.nii
 exits 0 clvox atlas -o same $fast --deform none --rounds 0 a/t1.nii b/t1.nii

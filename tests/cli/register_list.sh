@@ -114,9 +114,42 @@ printf 'fixed\tmoving\toutput\n' > bad.tsv; exits 1 clvox register --list bad.ts
 printf 'a.nii\t\tb\n' >> bad.tsv; exits 1 clvox register --list bad.tsv -o x; one_sentence; says 'line 2: there is no moving'
 printf 'fixed\tmoving\toutput\na\tb\tc\nd\te\tc_\n' > bad.tsv
 exits 1 clvox register --list bad.tsv -o x; one_sentence; says 'two pairs have the output x/c'
+mkdir -p spelt/real out/there; ln -s real spelt/link
+# spelled FIRST SECOND: two rows of one output
+spelled() {
+    printf 'fixed\tmoving\toutput\np1_fixed.nii.gz\tp1_moving.nii.gz\t%s\n' "$1" > in/spelt.tsv
+    printf 'p2_fixed.nii.gz\tp2_moving.nii.gz\t%s\n' "$2" >> in/spelt.tsv
+    exits 1 clvox register --list in/spelt.tsv -o spelt $fast; one_sentence
+    says "in/spelt.tsv: two pairs have the output .*spelt/.* (also called .*spelt/"
+}
+for other in a//b ./a/b a/../a/b a/./b a/c/../b ../spelt/a/b c/../a/b "$PWD/spelt/a/b"; do spelled a/b $other; done
+spelled real/b link/b; spelled link/new/b real/new//b; spelled link/../b b
+[ "$(ls spelt)" = "link
+real" ] || complain "a refused list left $(ls spelt)"
+printf 'fixed\tmoving\toutput\np1_fixed.nii.gz\tp1_moving.nii.gz\ta\n' > in/spelt.tsv
+printf 'p2_fixed.nii.gz\tp2_moving.nii.gz\tb\n' >> in/spelt.tsv
+: > spelt/a_affine.txt; ln -s a_affine.txt spelt/b_affine.txt
+exits 1 clvox register --list in/spelt.tsv -o spelt $fast; one_sentence; says 'two pairs have the output'
 cp in/p1_moving.nii.gz in/c_warped.nii.gz
 printf 'fixed\tmoving\toutput\np1_fixed.nii.gz\tc_warped.nii.gz\tc\n' > in/bad.tsv
 exits 1 clvox register --list in/bad.tsv -o in; one_sentence; says 'in/c_warped.nii.gz: is an input'
 cmp -s in/p1_moving.nii.gz in/c_warped.nii.gz || complain "an input was overwritten"
 absent x
+
+begin "names with tabs, line ends and backslashes are one field, and read back"
+odd=$(printf 'a\tb\nc\rd\\te')
+mkdir odd; cp in/p1_fixed.nii.gz "odd/$odd.nii.gz"
+printf 'fixed\tmoving\toutput\n%s\t../in/p1_moving.nii.gz\t%s\n' 'a\tb\nc\rd\\te.nii.gz' 'o\tp\nq\r\\' > odd/list.tsv
+exits 0 clvox register --list odd/list.tsv -o odd $fast
+[ "$(wc -l < odd/summary.tsv)" = 2 ] || complain "a name broke a line of the summary"
+python3 - <<'P' || complain "the summary has other names"
+import re
+fields = open("odd/summary.tsv", newline="").read().split("\n")[1].split("\t")
+fixed, moving, output, status = (re.sub(r"\\(.)", lambda m: dict(t="\t", n="\n", r="\r").get(m[1], m[1]), f) for f in fields[:4])
+assert len(fields) == 11 and fixed == "odd/a\tb\nc\rd\\te.nii.gz" and output == "odd/o\tp\nq\r\\" and status == "done", fields
+P
+exists "odd/$(printf 'o\tp\nq\r\\')_warp.nii.gz"
+sed 's,\.nii\.gz,_gone&,' odd/list.tsv > odd/gone.tsv # a message with such a name
+exits 1 clvox register --list odd/gone.tsv -o odd $fast
+[ "$(wc -l < odd/summary.tsv)" = 2 ] || complain "a message broke a line of the summary"
 finish

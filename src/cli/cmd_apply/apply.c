@@ -80,7 +80,7 @@ int cmd_apply(command *cli, int argc, char **argv)
          "with --forward: sum instead of mean, which preserves the integral"},
         {"list", 0, CLI_TEXT, &list, "TABLE.tsv",
          "many images instead: columns input, output and, if wanted, reference and transforms "
-         "(FILE[,-1];FILE ...)"},
+         "(FILE[,-1];FILE ...); \\t, \\n, \\r and \\\\ in a field are a tab, line ends and a backslash"},
         {"summary", 0, CLI_OUT, &summary, "FILE.tsv",
          "with --list: one row per image; repeat the command to resume a stopped run"},
         {"jobs", 0, CLI_INTEGER, &jobs, "N",

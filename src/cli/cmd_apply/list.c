@@ -207,8 +207,9 @@ static void print_summary(FILE *to, const void *what)
     fprintf(to, "input\toutput\tstatus\tmessage\tkey\n");
     for (int i = 0; i < l->count; i++) {
         const row *one = &l->row[i];
-        fprintf(to, "%s\t%s\t%s\t%s\t%016" PRIx64 "\n", one->file[INPUT], one->file[OUTPUT],
-                states[one->state], one->message ? one->message : "", one->key);
+        const char *const text[] = {one->file[INPUT], one->file[OUTPUT], states[one->state], one->message};
+        cli_table_fields(to, text, 4);
+        fprintf(to, "\t%016" PRIx64 "\n", one->key);
     }
 }
 
@@ -243,7 +244,7 @@ static void finish(command *cli, list *l, writing *w)
     if (w->status >= 0)
         cli_log_output(cli, w->apply.out);
     else
-        w->row->message = cli_table_text(w->message);
+        w->row->message = strdup(w->message);
     clvox_volume_destroy(&w->out);
     keep_summary(l);
 }
@@ -277,7 +278,7 @@ static int solve_all(command *cli, list *l, int jobs, int waiting)
         finish(cli, l, now); /* the oldest */
         if (made < 0) {
             one->state = FAILED;
-            one->message = cli_table_text(clvox_message());
+            one->message = strdup(clvox_message());
             continue;
         }
         *now = (writing){.apply = a, .row = one, .out = out};

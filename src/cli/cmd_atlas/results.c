@@ -85,14 +85,15 @@ static void print_summary(FILE *to, const void *what)
     char names[128];
     fprintf(to, "subject\timage\tweight\tlikeness\tdisplacement_mm\tsuspicions");
     if (s->r->regress)
-        fprintf(to, "\t%s\tshare", s->r->regress);
+        cli_table_fields(to, (const char *[]){"", s->r->regress, "share"}, 3);
     fputc('\n', to);
     for (int k = 0; k < s->r->count; k++) {
         const cli_atlas_entry *e = &s->r->entry[s->order[k]];
         const clvox_atlas_map *m = &s->result->map[s->order[k]];
         if (!(m->share > 0))
             continue;
-        fprintf(to, "%s\t%s\t%g", e->name, e->image, e->weight);
+        cli_table_fields(to, (const char *[]){e->name, e->image}, 2);
+        fprintf(to, "\t%g", e->weight);
         cli_table_number(to, "%.6f", m->likeness);
         cli_table_number(to, "%.4f", m->displacement_mm);
         fprintf(to, "\t%s", cli_register_suspicions(m->suspicions, names));
@@ -143,17 +144,17 @@ static void print_subjects(FILE *to, const void *what)
     char path[PATH_MAX], beside[PATH_MAX + 8];
     fprintf(to, "image\tsubject\tlog_affine");
     for (int c = 0; c < r->columns; c++)
-        fprintf(to, "\t%s", r->column[c]);
+        cli_table_fields(to, (const char *[]){"", r->column[c]}, 2);
     fputc('\n', to);
     for (int i = 0; i < r->count; i++) {
         const clvox_atlas_map *m = &s->result->map[i];
         if (!(m->share > 0))
             continue;
         cli_atlas_map_path(r, i, CLI_ATLAS_LOG_JACOBIAN, s->at, path);
-        fprintf(to, "%s\t%s", cli_atlas_beside(r, path, s->at, beside), r->entry[i].name);
+        cli_table_fields(to, (const char *[]){cli_atlas_beside(r, path, s->at, beside), r->entry[i].name}, 2);
         cli_table_number(to, "%.6f", log(fabs(cli_matrix_determinant(CLI_MATRIX(m->matrix)))));
         for (int c = 0; c < r->columns; c++)
-            fprintf(to, "\t%s", r->entry[i].known ? r->entry[i].known[c] : "n/a");
+            cli_table_fields(to, (const char *[]){"", r->entry[i].known ? r->entry[i].known[c] : "n/a"}, 2);
         fputc('\n', to);
     }
 }

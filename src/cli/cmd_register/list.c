@@ -122,15 +122,15 @@ static int read_row(void *user, int line, const char *const *field)
     return name_row(l, one);
 }
 
-/* A pair by the file that every one has, and what it is called. */
+/* A file that a pair will write, by its place, and what the list calls it. */
 typedef struct named {
-    char *first;
+    char *place;
     const char *output;
 } named;
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const named *)a)->first, ((const named *)b)->first);
+    return strcmp(((const named *)a)->place, ((const named *)b)->place);
 }
 
 static int by_place(const void *a, const void *b)
@@ -143,37 +143,29 @@ static int by_place(const void *a, const void *b)
 /* No two pairs write the same files, and none writes what another reads. */
 static int check_places(const list *l)
 {
-    int status = CLVOX_OK, places = 0;
-    named *prefix = calloc((size_t)l->count, sizeof *prefix);
+    int status = CLVOX_OK, places = 0, files = 0;
+    named *file = calloc((size_t)l->count, CLI_PAIR_ENDS * sizeof *file);
     struct stat *place = calloc((size_t)l->count, FILES * sizeof *place), info;
     cli_end ends[CLI_PAIR_ENDS];
     char path[PATH_MAX];
-    if (!prefix || !place) {
+    if (!file || !place) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
-    for (int i = 0; i < l->count; i++) {
-        cli_pair_path(&l->row[i].names, CLI_PAIR_AFFINE, path);
-        prefix[i] = (named){strdup(path), l->row[i].file[OUTPUT]};
-        if (!prefix[i].first) {
-            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-            goto end;
-        }
+    for (int i = 0; i < l->count; i++)
         for (int k = 0; k < FILES; k++)
             if (k != OUTPUT && l->row[i].file[k] && !stat(l->row[i].file[k], &place[places]))
                 places++;
-    }
-    qsort(prefix, (size_t)l->count, sizeof *prefix, by_name);
     qsort(place, (size_t)places, sizeof *place, by_place);
     for (int i = 0; i < l->count; i++) {
-        if (i && !strcmp(prefix[i - 1].first, prefix[i].first)) {
-            status = clvox_fail(CLVOX_ERROR_DATA, "%s: two pairs have the output %s", l->request->list,
-                                prefix[i].output);
-            goto end;
-        }
         cli_pair_ends(&l->row[i].names, l->request, l->options, ends);
         for (const cli_end *e = ends; e->end; e++) {
             snprintf(path, sizeof path, "%s%s", l->row[i].names.prefix, e->end);
+            file[files] = (named){cli_place(path), l->row[i].file[OUTPUT]};
+            if (!file[files++].place) {
+                status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+                goto end;
+            }
             if (stat(path, &info) || !bsearch(&info, place, (size_t)places, sizeof *place, by_place))
                 continue;
             status =
@@ -181,10 +173,19 @@ static int check_places(const list *l)
             goto end;
         }
     }
+    qsort(file, (size_t)files, sizeof *file, by_name);
+    for (int i = 1; i < files; i++)
+        if (!strcmp(file[i - 1].place, file[i].place)) {
+            const bool spelt = strcmp(file[i - 1].output, file[i].output) != 0;
+            status = clvox_fail(CLVOX_ERROR_DATA, "%s: two pairs have the output %s%s%s%s", l->request->list,
+                                file[i].output, spelt ? " (also called " : "", spelt ? file[i - 1].output : "",
+                                spelt ? ")" : "");
+            goto end;
+        }
 end:
-    for (int i = 0; prefix && i < l->count; i++)
-        free(prefix[i].first);
-    free(prefix);
+    for (int i = 0; file && i < files; i++)
+        free(file[i].place);
+    free(file);
     free(place);
     return status;
 }
@@ -294,7 +295,7 @@ static void fail(row *one, const char *message)
 {
     one->state = FAILED;
     free(one->message);
-    one->message = cli_table_text(message);
+    one->message = strdup(message);
 }
 
 static int keep(job *j, int status)
@@ -397,13 +398,16 @@ static void print_summary(FILE *to, const void *what)
     fprintf(to, "fixed\tmoving\toutput\tstatus\tmetric_before\tmetric_after\tncc\tfolded\tseconds\tsuspicions\tmessage\n");
     for (int i = 0; i < l->count; i++) {
         const row *one = &l->row[i];
-        fprintf(to, "%s\t%s\t%s\t%s", one->file[FIXED], one->file[MOVING], one->file[OUTPUT], states[one->state]);
+        const char *const text[] = {one->file[FIXED], one->file[MOVING], one->file[OUTPUT], states[one->state]};
+        const char *const rest[] = {"", one->doubts, one->message};
+        cli_table_fields(to, text, 4);
         cli_table_number(to, "%.6g", one->before);
         cli_table_number(to, "%.6g", one->after);
         cli_table_number(to, "%.6g", one->ncc);
         cli_table_number(to, "%.0f", one->folded);
         cli_table_number(to, "%.3f", one->seconds);
-        fprintf(to, "\t%s\t%s\n", one->doubts ? one->doubts : "", one->message ? one->message : "");
+        cli_table_fields(to, rest, 3);
+        fputc('\n', to);
     }
 }
 
