@@ -340,9 +340,9 @@ typedef struct clvox_denoise_options {
     int interval;    /* steps of PAPER between re-distancings */
     int free_volume; /* 1: leave the level set where averaging put it. 0: shift it so that a mesh's
                         vertices lie evenly on both sides, unless the mesh is coarse, or so that as many
-                        voxels were inside as outside if those are blurred as by noise of 0.25 voxels; both are
-                        more accurate than the volume, which noise and flat triangles change. Where neither
-                        applies, shift it to its original volume */
+                        voxels were inside as outside if those are blurred as by noise of 0.25 voxels; both
+                        are more accurate than the volume, which noise and flat triangles change. Where
+                        neither applies, shift it to its original volume */
     int distance;    /* also give the distance, on the whole grid, with the surface's topology */
     clvox_progress progress; /* may be NULL */
     void *user;
