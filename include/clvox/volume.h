@@ -164,6 +164,7 @@ CLVOX_API int clvox_volume_is_file(const char *path);
  *   FreeSurfer (.mgz, .mgh), with its own c_ras, or where it says none FreeSurfer's coronal default;
  *   NRRD (.nrrd, .nhdr; raw and gzip), in whatever space (none: LPS, as ITK takes it), three
  *     components before the axes of space being a displacement in LPS, as ITK writes it;
+ *   MetaImage (.mha, .mhd; raw, zlib and text), in LPS, three components that are floats being a displacement;
  *   MRtrix (.mif, .mif.gz, .mih), in the order of its axes, however strides store them.
  * RGB and RGBA are CLVOX_KIND_COLOUR. Errors: CLVOX_ERROR_FILE, _FORMAT, _MEMORY.
  * Ownership as clvox_volume_create. */
@@ -192,8 +193,8 @@ CLVOX_API const char *clvox_label_reason(clvox_label_hint hint);
 
 /* Writes NIfTI-1 (NIfTI-2 where a dimension exceeds 32767) with volume->type,
  * or FreeSurfer's MGH where path ends in .mgh or .mgz (which has no tensors, warps
- * and colours, keeps types that it lacks in the next that it has, and refuses a slope);
- * compressed when path ends in gz. Writes under a temporary name beside path
+ * and colours, keeps types that it lacks in the next that it has, and refuses a slope), or MetaImage where it ends in
+ * .mha (which has no tensors and refuses a slope); compressed when path ends in gz. Writes under a temporary name beside path
  * and renames at the end, so that path is whole or untouched. */
 CLVOX_API int clvox_volume_write(const clvox_volume *volume, const char *path);
 

@@ -112,7 +112,7 @@ int cli_claim_output(command *cli, const char *option, const char *path)
 /* The end that makes a name that of a file, which a prefix is not; NULL: it has none. */
 static const char *file_end(const char *path)
 {
-    static const char *const ends[] = {".nii.gz", ".nii", ".mgz", ".mgh", ".mif.gz", ".mif", ".nrrd",
+    static const char *const ends[] = {".nii.gz", ".nii", ".mgz", ".mgh", ".mif.gz", ".mif", ".nrrd", ".mha",
                                        ".txt",    ".mat", ".h5",  ".json", ".png",  ".hdr", ".img"};
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {

@@ -130,6 +130,8 @@ int clv_encoding_check(const clv_source *source, uint64_t offset, size_t total)
 {
     if (source->packing == CLV_PACKED_BZIP2)
         return clv_bzip2_check(source, offset, total);
+    if (source->packing == CLV_PACKED_ZLIB)
+        return clv_zlib_check(source, offset, total);
     /* A digit and what is between it and the next, or two digits. */
     const bool text = source->packing == CLV_PACKED_TEXT;
     const uint64_t wanted = text ? total / clv_type_bytes(source->type) : total;
@@ -149,6 +151,8 @@ int clv_encoding_read(const clv_source *source, uint64_t offset, size_t total, c
     uint8_t *bytes = NULL;
     if (source->packing == CLV_PACKED_BZIP2)
         return clv_bzip2_read(source, offset, total, consume, user);
+    if (source->packing == CLV_PACKED_ZLIB)
+        return clv_zlib_read(source, total, consume, user);
     clv_plain plain = clv_plain_begin();
     text = malloc((size_t)source->size + 1);
     bytes = malloc(PIECE);

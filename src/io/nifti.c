@@ -83,16 +83,8 @@ end:
 /* ---- reading ------------------------------------------------------------ */
 
 /* Says what a file is that is no NIfTI file. */
-static int not_nifti(const char *path, const uint8_t *bytes, size_t size)
+static int not_nifti(const char *path, size_t size)
 {
-    if (size >= 132 && !memcmp(bytes + 128, "DICM", 4))
-        return clvox_fail(
-            CLVOX_ERROR_FORMAT,
-            "%s: is a DICOM file, which clvox does not read; convert it with dcm2niix to .nii.gz", path);
-    if (size >= 12 && !memcmp(bytes, "<nifti_image", 12))
-        return clvox_fail(CLVOX_ERROR_FORMAT,
-                          "%s: is a NIfTI file in ASCII, which clvox does not read; convert it to .nii.gz",
-                          path);
     if (size < 348)
         return clvox_fail(CLVOX_ERROR_FORMAT,
                           "%s: is no NIfTI file or is cut short (%zu bytes, a header has 348)", path, size);
@@ -510,7 +502,7 @@ static int parse(const clv_source *source, const uint8_t *bytes, size_t size, cl
         return parse1(source->path, bytes, out);
     if (size >= 540 && (header == 540 || header == (int)__builtin_bswap32(540)))
         return parse2(source->path, bytes, out);
-    return not_nifti(source->path, bytes, size);
+    return not_nifti(source->path, size);
 }
 
 /* ---- writing ------------------------------------------------------------ */

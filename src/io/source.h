@@ -16,7 +16,8 @@ typedef enum clv_packing {
     CLV_PACKED_GZIP,
     CLV_PACKED_BZIP2, /* these are read as a whole (io/encoding.h): there is no head to look at */
     CLV_PACKED_HEX,   /* two digits a byte */
-    CLV_PACKED_TEXT   /* numbers, which become the bytes of their type in this machine's order */
+    CLV_PACKED_TEXT,  /* numbers, which become the bytes of their type in this machine's order */
+    CLV_PACKED_ZLIB   /* zlib's own form, or gzip's */
 } clv_packing;
 
 typedef struct clv_source {

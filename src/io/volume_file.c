@@ -27,11 +27,12 @@ static const clv_volume_format *const formats[] = {
     &clv_mgh_format,
     &clv_nrrd_format,
     &clv_mif_format,
+    &clv_meta_format,
 };
 enum { FORMATS = sizeof formats / sizeof *formats, LOOK = 4096 };
 /* Kernels count the values of three components in 32 bits. */
 enum { MOST_VOXELS = INT_MAX / 3 };
-#define WRITTEN ".nii, .nii.gz, .mgz or .mgh"
+#define WRITTEN ".nii, .nii.gz, .mgz, .mgh or .mha"
 
 bool clv_ends_in(const char *path, const char *end)
 {
@@ -68,7 +69,7 @@ int clvox_volume_is_file(const char *path)
     size_t got = 0;
     bool is = by_name(path) != NULL;
     if (!is && clv_source_open(path, &source) >= 0 && clv_source_head(&source, head, sizeof head, &got) >= 0)
-        is = by_content(head, got) != NULL;
+        is = by_content(head, got) || clv_foreign(path, head, got);
     clv_source_close(&source);
     return is;
 }
@@ -308,6 +309,11 @@ static int open_header(const char *path, opened *o, clv_volume_header *h)
     CLV_TRY(clv_source_open(o->header_path ? o->header_path : path, &o->source));
     CLV_TRY(clv_source_head(&o->source, look, sizeof look, &got));
     format = by_content(look, got);
+    const clv_foreign_format *foreign = format ? NULL : clv_foreign(path, look, got);
+    if (foreign) {
+        status = clv_foreign_refuse(path, foreign);
+        goto end;
+    }
     format = format ? format : named ? named : formats[0];
     if (format->head > LOOK && got == LOOK) {
         bytes = malloc(format->head);
@@ -574,12 +580,13 @@ static void pour(const emptying *e, size_t at, size_t count, uint8_t *to)
 static void pour_places(const emptying *e, size_t at, size_t count, uint8_t *to)
 {
     const clv_volume_header *h = e->header;
+    const size_t flipped = h->field == CLV_FIELD_ITK ? 2 * e->voxels : 0;
     walk w = walk_from(h, at);
     float values[RUN];
     for (size_t done = 0; done < count; done += RUN) {
         size_t some = count - done < RUN ? count - done : RUN;
         for (size_t i = 0; i < some; i++, walk_on(&w))
-            values[i] = e->volume->data[w.place];
+            values[i] = w.place < flipped ? 0.0f - e->volume->data[w.place] : e->volume->data[w.place];
         uint8_t *at_once = to + done * clv_type_bytes(h->type);
         if (e->volume->names)
             put_names(e, values, some, at_once);

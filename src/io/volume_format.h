@@ -95,7 +95,13 @@ typedef struct clv_volume_format {
                 uint8_t **bytes, size_t *size);
 } clv_volume_format;
 
-extern const clv_volume_format clv_nifti_format, clv_mgh_format, clv_nrrd_format, clv_mif_format;
+extern const clv_volume_format clv_nifti_format, clv_mgh_format, clv_nrrd_format, clv_mif_format, clv_meta_format;
+
+/* A format of volumes that clvox does not read, told by content or else by name. */
+typedef struct clv_foreign_format clv_foreign_format;
+const clv_foreign_format *clv_foreign(const char *path, const uint8_t *head, size_t size);
+/* A failure that names the format and what converts it. */
+int clv_foreign_refuse(const char *path, const clv_foreign_format *format);
 
 /* ---- for parsers -------------------------------------------------------- */
 

@@ -102,6 +102,25 @@ def nrrds():
     yield "detached", (head.format("uchar", 3, "3 2 1", "raw") + "data file: none.raw").encode()
 
 
+def metas():
+    head = "ObjectType = Image\nNDims = {}\nBinaryData = {}\nBinaryDataByteOrderMSB = {}\nCompressedData = {}\n"
+    place = "TransformMatrix = 1 0.1 0 0 -1 0 0 0 1\nOffset = 1 2 3\nElementSpacing = 2 2.5 3\nAnatomicalOrientation = RAI\n"
+    few = bytes(range(96))
+    for i, kind in enumerate(("CHAR", "UCHAR", "SHORT", "USHORT", "INT", "ULONG", "LONG_LONG", "FLOAT", "DOUBLE")):
+        channels = (1, 3, 2)[i % 3]
+        yield kind, (head.format(3, True, i % 2 == 0, False) + place + f"DimSize = 2 2 1\nElementNumberOfChannels = {channels}\n"
+                     f"ElementType = MET_{kind}\nElementDataFile = LOCAL\n").encode() + few
+    last = "ElementType = MET_FLOAT_ARRAY\nElementDataFile = "
+    yield "vectors", (head.format(3, True, False, False) + "DimSize = 2 1 2\nElementNumberOfChannels = 3\n" + last + "LOCAL\n").encode() + few
+    yield "four", (head.format(4, True, False, False) + "DimSize = 2 1 2 3\nElementSpacing = 1 2 3 .5\n" + last + "LOCAL\n").encode() + few
+    yield "two", ("NDims = 2\nDimSize = 3 2\nPosition = 4 5\nElementSize = 1 2\n" + last + "LOCAL\n").encode() + few
+    yield "zlib", (head.format(3, True, False, True) + place + "DimSize = 3 2 1\n" + last + "LOCAL\n").encode() + zlib.compress(few[:24])
+    yield "text", (head.format(3, False, False, False) + "DimSize = 3 1 1\n" + last + "LOCAL\n1 -2e3 nan").encode()
+    yield "whole", gzip.compress((head.format(3, True, False, False) + "DimSize = 2 1 1\n" + last + "LOCAL\n").encode() + few)
+    yield "elsewhere", (head.format(3, True, False, False) + "HeaderSize = -1\nDimSize = 2 1 1\n" + last + "none.raw\n").encode()
+    yield "away", (head.format(3, True, False, False) + "DimSize = 2 1 1\n" + last + "../none.raw").encode()
+
+
 def mifs():
     few = bytes(range(96))
     for i, kind in enumerate(("Bit", "UInt8", "Int16BE", "Float32LE", "Float64", "CFloat32")):
@@ -125,6 +144,8 @@ def transforms():
                               b"\nFixedParameters: " + b"1 2 3 0 "[:2 * fixed] + b"\n")
     yield "rows", b"# remark\n0.9 0.1 0 5\n-0.1 0.9 0 -6\n0 0 1.1 7\n0 0 0 1\n"
     yield "rows3", b"0.9 0.1 0 5e0\n-1E-1 0.9 0 -6\n0 0 1.1 7"
+    yield "afni", b"# 3dAllineate matrices (DICOM-to-DICOM, row-by-row):\n 1 0 0 5 0 .9 .1 6 0 -.1 .9 7\n"
+    yield "afnis", b"1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 5 0 1 0 6 0 0 1 7\n"
     values = [1.5, 0, 0, 0, 1, 0.25, 0, 0, 1, 3, 4, 5]
     for swap, name in ("<", "mat"), (">", "matbig"):
         yield name, record(b"AffineTransform_double_3_3", values, swap) + record(b"fixed", [1, 2, 3], swap)
@@ -370,7 +391,7 @@ def names():
 
 
 def main():
-    for make in volumes, mghs, nrrds, mifs, ltas, itks, hdf5s, fnirts, transforms, surfaces, gradients, names:
+    for make in volumes, mghs, nrrds, metas, mifs, ltas, itks, hdf5s, fnirts, transforms, surfaces, gradients, names:
         name = make.__name__ if make is gradients else make.__name__[:-1]
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)

@@ -161,6 +161,22 @@ class Formats(unittest.TestCase):
                         with self.subTest(grid=name, kind=kind.__name__, path=path, packed=packed):
                             self.same(*read(path), data, grid)
 
+    def test_meta(self):
+        """MetaImage of SimpleITK: types, compressed and not, .mha and .mhd, and clvox' own read by it"""
+        for name, grid in GRIDS.items():
+            for kind in (np.uint8, np.int8, np.int16, np.uint32, np.int64, np.float32, np.float64):
+                data = values(grid, 1, kind)
+                for path in ("s.mha", "s.mhd"):
+                    for packed in (False, True):
+                        sitk.WriteImage(itk_image(data, grid), path, packed)
+                        with self.subTest(grid=name, kind=kind.__name__, path=path, packed=packed):
+                            self.same(*read(path), data, grid)
+                tools.convert("s.mha", "o.mha")
+                with self.subTest(grid=name, kind=kind.__name__, path="o.mha"):
+                    image = sitk.ReadImage("o.mha")
+                    self.assertEqual(sitk.GetArrayViewFromImage(image).dtype, kind)
+                    self.same(sitk.GetArrayFromImage(image).T, itk_affine(image), data, grid)
+
     def test_nrrd_spaces(self):
         """NRRD in RAS and LAS, axes of components first and last, whole files compressed, beside SimpleITK"""
         grid = GRIDS["left-handed"]

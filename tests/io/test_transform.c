@@ -222,6 +222,31 @@ static void itk_text(void)
     test_case(what_is_damaged_or_of_another_kind, "what is damaged or of another kind is refused");
 }
 
+/* A remark of AFNI, the matrix from the base to the source in LPS, one row: x and y change their signs. */
+static void a_row_of_twelve_is_afni_s(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text;
+    } afni[] = {
+        {"a.aff12.1D", "# 3dAllineate matrices (DICOM-to-DICOM, row-by-row):\n 2 .1 .2 5 .3 1 .4 6 .5 .6 3 7\n"},
+        {"a.txt", "2 .1 .2 5 .3 1 .4 6 .5 .6 3 7"},
+        {"a.1D", "# any name\n2 .1 .2 5\n.3 1 .4 6\n.5 .6 3 7\n"},
+        {"a.mat", "\n\t2 .1 .2 5 .3 1 .4 6 .5 .6 3 7 # last\r\n\n"}};
+    static const double want[4][4] = {{2, .1, -.2, -5}, {.3, 1, -.4, -6}, {-.5, -.6, 3, 7}, {0, 0, 0, 1}};
+    for (size_t i = 0; i < sizeof afni / sizeof *afni; i++) {
+        assert_true(!files_write(files_in(afni[i].name), afni[i].text, strlen(afni[i].text)));
+        clvox_transform *t = reads(files_in(afni[i].name));
+        for (int k = 0; t && k < 16; k++)
+            assert_that(t->matrix[k / 4][k % 4] == want[k / 4][k % 4], "file %zu: entry %d is %g", i, k,
+                        t->matrix[k / 4][k % 4]);
+        clvox_transform_destroy(&t);
+    }
+    refuses_text("# x\n1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 5 0 1 0 6 0 0 1 7\n", "holds 2 matrices");
+    refuses_text("1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 5 0 1 0 6 0 0 1 7", "holds 3 matrices");
+    refuses_text("1 0 0 5 0 1 0 6 0 0 1 7 1 0 0 5\n1 0 0 5 0 1 0 6", "no transform");
+}
+
 static void four_rows_of_four_numbers_are_ras(void **state)
 {
     (void)state;
@@ -284,6 +309,7 @@ static void rows(void)
     test_case(four_rows_of_four_numbers_are_ras,
               "four rows of four numbers are RAS, with remarks and any spaces");
     test_case(three_rows_will_do, "three rows will do");
+    test_case(a_row_of_twelve_is_afni_s, "a row of twelve numbers is AFNI's, in LPS; several are a series");
     test_case(other_text_is_refused, "other text is refused");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MGH, NRRD and MIF, headers written by hand: places, orders, and what is refused. tests/interop has them
- * beside the programs that write them. */
+/* MGH, NRRD, MIF and MetaImage, headers written by hand: places, orders, and what is refused. tests/interop has
+ * them beside the programs that write them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -436,6 +436,180 @@ static void a_header_names_files_in_its_folder_only(void **state)
     }
 }
 
+/* ---- MetaImage ---------------------------------------------------------- */
+
+#define META "ObjectType = Image\nNDims = 3\nDimSize = 3 2 1\n"
+#define PLACE "ElementSpacing = 2 3 4\nOffset = 1 2 3\nTransformMatrix = 0 1 0 1 0 0 0 0 1\n"
+
+static void meta_is_read_as_itk_writes_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double place[3]; /* of voxel (1, 0, 0), RAS */
+        int frames;
+    } good[] = {
+        {META PLACE "ElementType = MET_UCHAR\nElementDataFile = LOCAL\n", {-1, -4, 3}, 1},
+        {META "ElementSpacing=2 3 4\r\nPosition =1 2 3\r\nRotation= 0 1 0 1 0 0 0 0 1\r\nElementType = MET_UCHAR\r\n"
+              "ElementDataFile = LOCAL\r\n", {-1, -4, 3}, 1},
+        {META "Origin = 1 2 3\nOrientation = 0 1 0 1 0 0 0 0 1\nElementSize = 2 3 4\nElementType = MET_UCHAR\n"
+              "ElementDataFile = LOCAL\n", {-1, -4, 3}, 1},
+        {META "ElementType = MET_UCHAR\nBinaryData = True\nElementDataFile = LOCAL\n", {-1, 0, 0}, 1},
+        {"NDims = 2\nDimSize = 3 2\nElementSpacing = 2 3\nElementType = MET_UCHAR\nElementDataFile = LOCAL\n", {-2, 0, 0}, 1},
+        {"ObjectType = Image\nNDims = 4\nDimSize = 3 1 1 2\nElementSpacing = 2 3 4 .5\nElementType = MET_UCHAR\n"
+         "ElementDataFile = LOCAL\n", {-2, 0, 0}, 2},
+        {META "BinaryData = False\nElementType = MET_FLOAT\nElementDataFile = LOCAL\n1 2 3\n4 5 6e0 ", {-1, 0, 0}, 1},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        clvox_volume *v = reads(text_file("m.mha", good[i].text, 6));
+        if (!v)
+            continue;
+        double x[3] = {1, 0, 0};
+        clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), x, x);
+        assert_true(v->frames == good[i].frames);
+        for (int k = 0; k < 3; k++)
+            assert_that(x[k] == good[i].place[k], "header %zu: axis %d lies at %g", i, k, x[k]);
+        for (int k = 0; k < 6; k++)
+            assert_true(v->data[k] == (float)(k + 1));
+        clvox_volume_destroy(&v);
+    }
+}
+
+static void meta_with_its_values_elsewhere(void **state)
+{
+    (void)state;
+    const uint8_t zlibbed[] = {0x78, 0x9c, 0x63, 0x64, 0x62, 0x66, 0x61, 0x65, 0x03, 0x00, 0x00, 0x3e, 0x00, 0x16};
+    const uint8_t raw[] = {9, 9, 1, 2, 3, 4, 5, 6}, big[] = {0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6};
+    static const char *const same[] = {"ElementType = MET_UCHAR\nHeaderSize = 2\nElementDataFile = v.raw\n",
+                                       "ElementType = MET_UCHAR\nHeaderSize = -1\nElementDataFile = v.raw\n",
+                                       "ElementType = MET_CHAR\nCompressedData = True\nElementDataFile = v.zraw",
+                                       "ElementType = MET_SHORT\nBinaryDataByteOrderMSB = True\nElementDataFile = v.big\n"};
+    assert_true(!files_write(files_in("v.raw"), raw, 8) && !files_write(files_in("v.zraw"), zlibbed, sizeof zlibbed) &&
+                !files_write(files_in("v.big"), big, 12));
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        char text[512];
+        snprintf(text, sizeof text, META "%s", same[i]);
+        clvox_volume *v = reads(text_file("m.mhd", text, 0));
+        for (int k = 0; v && k < 6; k++)
+            assert_that(v->data[k] == (float)(k + 1), "header %zu: value %d is %g", i, k, (double)v->data[k]);
+        clvox_volume_destroy(&v);
+    }
+    const size_t sizes[] = {1, 3, 8, sizeof zlibbed - 1};
+    text_file("m.mhd", META "ElementType = MET_UCHAR\nCompressedData = True\nElementDataFile = v.zraw\n", 0);
+    for (int i = 0; i < 4; i++) { /* cut */
+        assert_true(!files_write(files_in("v.zraw"), zlibbed, sizes[i]));
+        refuses(files_in("m.mhd"), CLVOX_ERROR_FORMAT, "cut short");
+    }
+    uint8_t harmed[sizeof zlibbed];
+    memcpy(harmed, zlibbed, sizeof zlibbed);
+    harmed[sizeof zlibbed - 1]++; /* the check sum */
+    assert_true(!files_write(files_in("v.zraw"), harmed, sizeof harmed));
+    refuses(files_in("m.mhd"), CLVOX_ERROR_FORMAT, "damaged");
+    assert_true(!files_write(files_in("v.zraw"), zlibbed, sizeof zlibbed));
+    refuses(text_file("m.mhd", "NDims = 3\nDimSize = 5 1 1\nElementType = MET_UCHAR\nCompressedData = True\n"
+                               "ElementDataFile = v.zraw\n", 0), CLVOX_ERROR_FORMAT, "more data");
+    refuses(text_file("m.mhd", "NDims = 3\nDimSize = 800 800 800\nElementType = MET_UCHAR\nCompressedData = True\n"
+                               "ElementDataFile = v.zraw\n", 0), CLVOX_ERROR_FORMAT, "can hold");
+}
+
+static void meta_that_is_damaged_is_refused(void **state)
+{
+    (void)state;
+#define UCHAR "ElementType = MET_UCHAR\n"
+#define LOCAL "ElementDataFile = LOCAL\n"
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {META UCHAR, "does not end"},
+        {"hello", "no MetaImage"},
+        {"ObjectType = Tube\nNDims = 3\n" LOCAL, "another kind"},
+        {"ObjectType = Image\nNDims = 5\nDimSize = 1 1 1 1 1\n" UCHAR LOCAL, "5 dimensions"},
+        {"ObjectType = Image\n" UCHAR LOCAL, "0 dimensions"},
+        {"NDims = 3\nDimSize = 3 2\n" UCHAR LOCAL, "DimSize"},
+        {"NDims = 3\nDimSize = 3 2 0\n" UCHAR LOCAL, "dimension 3 is 0"},
+        {"NDims = 3\nDimSize = 30000 30000 1\n" UCHAR LOCAL, "2^31 / 3"},
+        {META "ElementType = MET_STRING\n" LOCAL, "MET_STRING"},
+        {META LOCAL, "is missing"},
+        {META UCHAR "ElementNumberOfChannels = 0\n" LOCAL, "channels"},
+        {META UCHAR "ElementNumberOfChannels = nan\n" LOCAL, "channels"},
+        {META UCHAR "ElementSpacing = 1 2\n" LOCAL, "spacing"},
+        {META UCHAR "ElementSpacing = 1 0 1\n" LOCAL, "singular"},
+        {META UCHAR "TransformMatrix = 1 0 0 1 0 0 0 0 1\n" LOCAL, "singular"},
+        {META UCHAR "Offset = 1 nan 1\n" LOCAL, "not finite"},
+        {META UCHAR "HeaderSize = -2\nElementDataFile = v.raw\n", "HeaderSize"},
+        {META UCHAR "ElementDataFile = LIST\n", "several files"},
+        {META UCHAR "ElementDataFile = a%03d.raw 1 3 1\n", "several files"},
+        {META UCHAR "ElementDataFile =\n", "several files"},
+        {META UCHAR "ElementDataFile = /etc/passwd\n", "/etc/passwd\"; a header may only name"},
+        {META UCHAR "ElementDataFile = ../v.raw\n", "may only name"},
+        {META UCHAR "ElementDataFile = a/../v.raw\n", "may only name"},
+        {META UCHAR "ElementDataFile = ..\n", "may only name"},
+        {META UCHAR LOCAL "12345", "cut short"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refuses(text_file("b.mha", bad[i].text, 0), CLVOX_ERROR_FORMAT, bad[i].says);
+    assert_true(!mkfifo(files_in("v.pipe"), 0600));
+    refuses(text_file("b.mhd", META UCHAR "ElementDataFile = v.pipe\n", 0), CLVOX_ERROR_FILE, "a pipe or a device");
+    refuses(text_file("b.mhd", META UCHAR "ElementDataFile = none.raw\n", 0), CLVOX_ERROR_FILE, "none.raw");
+}
+
+static void meta_goes_round(void **state)
+{
+    (void)state;
+    static const clvox_grid grid = {{5, 3, 2}, {{0.3, -1.5, 0, 7}, {2, 0.1, 0.2, -8}, {0, 0.25, -3, 1.0 / 3}, {0, 0, 0, 1}}};
+    static const struct {
+        clvox_kind kind;
+        int frames;
+    } of[] = {{CLVOX_KIND_SCALAR, 1}, {CLVOX_KIND_SCALAR, 3}, {CLVOX_KIND_LABEL, 1}, {CLVOX_KIND_DISPLACEMENT, 3},
+              {CLVOX_KIND_COLOUR, 3}, {CLVOX_KIND_COLOUR, 4}, {CLVOX_KIND_VECTOR, 3}};
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+        for (int type = CLVOX_TYPE_FLOAT32; type <= CLVOX_TYPE_UINT64; type++) {
+            clvox_volume *v;
+            assert_ok(clvox_volume_create(&grid, of[k].frames, of[k].kind, &v));
+            v->type = (clvox_type)type;
+            for (int i = 0; i < 30 * v->frames; i++)
+                v->data[i] = (float)(i % 100);
+            assert_ok(clvox_volume_write(v, files_in("r.mha")));
+            clvox_volume *w = reads(files_in("r.mha"));
+            assert_true(w && clvox_grid_equal(&v->grid, &w->grid) && v->frames == w->frames);
+            for (int i = 0; w && i < 12; i++)
+                assert_true(fabs(w->grid.to_ras[i / 4][i % 4] - grid.to_ras[i / 4][i % 4]) < 1e-14);
+            const bool field = of[k].kind == CLVOX_KIND_DISPLACEMENT, colour = of[k].kind == CLVOX_KIND_COLOUR;
+            assert_true(!w || w->kind == (field || colour ? of[k].kind : CLVOX_KIND_SCALAR));
+            if (!field && !colour)
+                assert_true(w && w->type == v->type);
+            assert_true(w && !memcmp(v->data, w->data, 30 * (size_t)v->frames * sizeof *v->data));
+            clvox_volume_destroy(&v);
+            clvox_volume_destroy(&w);
+        }
+    clvox_volume *v = made(2, 2, 2, 6, CLVOX_KIND_TENSOR);
+    assert_true(clvox_volume_write(v, files_in("t.mha")) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "tensors"));
+    assert_true(clvox_volume_write(v, files_in("t.mhd")) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), ".mha"));
+    clvox_volume_destroy(&v);
+}
+
+/* ---- what is not read --------------------------------------------------- */
+
+static void foreign_formats_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *says;
+    } of[] = {{"a.mnc", "\211HDF\r\n", "MINC file, which clvox does not read; convert it with mnc2nii"},
+              {"a", "CDF\1 and so on", "mnc2nii"},
+              {"a+orig.BRIK.gz", "what", "AFNI dataset (BRIK/HEAD), which clvox does not read; convert it with 3dAFNItoNIFTI"},
+              {"a+orig.HEAD", "\ntype  = string-attribute", "3dAFNItoNIFTI"},
+              {"header", "\ntype  = string-attribute", "3dAFNItoNIFTI"},
+              {"a.REC", "what", "Philips file (PAR/REC), which clvox does not read; convert it with dcm2niix"},
+              {"a.PAR", "# === DATA DESCRIPTION FILE ====", "dcm2niix"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const char *path = text_file(of[i].name, of[i].text, 0);
+        refuses(path, CLVOX_ERROR_FORMAT, of[i].says);
+        assert_true(clvox_volume_is_file(path));
+    }
+    assert_true(!clvox_volume_is_file(text_file("mcflirt.par", "0 0 0 1 2 3\n", 0)));
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -469,6 +643,11 @@ int main(void)
     test_case(nrrd_in_every_encoding, "NRRD: text and hexadecimal digits, of every type; what is no number is refused");
     test_case(nrrd_in_bzip2, "NRRD: bzip2, cut at every byte, in two streams, damaged");
     test_case(nrrd_that_is_damaged_is_refused, "NRRD: what is damaged is refused with its reason");
+    test_case(meta_is_read_as_itk_writes_it, "MetaImage: places under all names, two and four dimensions, text");
+    test_case(meta_with_its_values_elsewhere, "MetaImage: values in a file beside it, compressed, cut, with a header of their own");
+    test_case(meta_that_is_damaged_is_refused, "MetaImage: what is damaged, or names files elsewhere, is refused");
+    test_case(meta_goes_round, "MetaImage: of every type and kind it is read as it was written");
+    test_case(foreign_formats_are_named, "formats that are not read are named, with what converts them");
     test_case(more_voxels_than_are_counted_are_refused_by_every_format,
               "more voxels than 2^31 / 3 are refused by every format before they are unpacked");
     test_case(mif_without_a_transform_is_centred, "MIF: strides, and the place without a transform");

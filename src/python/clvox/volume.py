@@ -121,7 +121,7 @@ class Volume:
         return v
 
     def write(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes NIfTI (.nii, .nii.gz) or MGH (.mgh, .mgz); displacements as ITK and ANTs have them."""
+        """Writes NIfTI (.nii, .nii.gz), MGH (.mgh, .mgz) or MetaImage (.mha); displacements as ITK and ANTs have them."""
         write = lib.clvox_warp_write if self.kind == "displacement" else lib.clvox_volume_write
         call(write, self.struct(), os.fsencode(path))
 
@@ -157,7 +157,7 @@ def made(function, *arguments, progress=None):
 
 
 def read(path: Union[str, bytes, os.PathLike[str]]) -> Volume:
-    """Reads a volume: NIfTI, Analyze, FreeSurfer .mgz, NRRD or MRtrix .mif."""
+    """Reads a volume: NIfTI, Analyze, FreeSurfer .mgz, NRRD, MetaImage or MRtrix .mif."""
     return made(lib.clvox_volume_read, os.fsencode(path))
 
 
