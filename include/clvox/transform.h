@@ -32,7 +32,8 @@ typedef enum clvox_affine_form {
  *     the source moves, so that all but 14 (register.dat) are inverted;
  *   FreeSurfer's register.dat, which clvox_transforms_read alone can understand;
  *   four rows of four numbers: RAS (greedy, NiftyReg, MRtrix);
- *   AFNI's .aff12.1D, one row of twelve numbers or three of four in a file named .1D: LPS, from the base to the source;
+ *   AFNI's .aff12.1D, one row of twelve numbers, or three of four in a file named .1D: LPS, from the base
+ *     to the source;
  *   NIfTI [X, Y, Z, 1, 3]: ITK displacement (LPS), or by intent_name NiftyReg's
  *     deformation or displacement (NREG_TRANS), or SPM's deformation (Mapping);
  *   volumes [X, Y, Z, 3]: MRtrix, which marks neither kind: values that rise with

@@ -15,9 +15,9 @@ extern "C" {
  * millimetres. The matrix may be oblique, left-handed or sheared, but never
  * singular; its last row is 0 0 0 1.
  *
- * Codes say in words of NIfTI which space that is: 1 the scanner's, 2 another image's, 3 Talairach's, 4 MNI's.
- * Reading sets them, a copied grid keeps them, and clvox_volume_write writes them: -1 for a form that the file
- * lacks, both 0 for a grid of no NIfTI file, which is written as the scanner's. */
+ * Codes say in words of NIfTI which space that is: 1 the scanner's, 2 another image's, 3 Talairach's, 4
+ * MNI's. Reading sets them, a copied grid keeps them, and clvox_volume_write writes them: -1 for a form that
+ * the file lacks, both 0 for a grid of no NIfTI file, which is written as the scanner's. */
 typedef struct clvox_grid {
     int size[3];
     double to_ras[4][4];
@@ -164,7 +164,8 @@ CLVOX_API int clvox_volume_is_file(const char *path);
  *   FreeSurfer (.mgz, .mgh), with its own c_ras, or where it says none FreeSurfer's coronal default;
  *   NRRD (.nrrd, .nhdr; raw and gzip), in whatever space (none: LPS, as ITK takes it), three
  *     components before the axes of space being a displacement in LPS, as ITK writes it;
- *   MetaImage (.mha, .mhd; raw, zlib and text), in LPS, three components that are floats being a displacement;
+ *   MetaImage (.mha, .mhd; raw, zlib and text), in LPS, three components that are floats being a
+ *     displacement;
  *   MRtrix (.mif, .mif.gz, .mih), in the order of its axes, however strides store them.
  * RGB and RGBA are CLVOX_KIND_COLOUR. Errors: CLVOX_ERROR_FILE, _FORMAT, _MEMORY.
  * Ownership as clvox_volume_create. */
@@ -178,9 +179,9 @@ CLVOX_API int clvox_grid_read(const char *path, clvox_grid *out);
  * neither, so that its orientation is assumed, else 0. */
 CLVOX_API double clvox_volume_forms_gap(const char *path, int *unplaced);
 
-/* 1 where the edges of a voxel that a NIfTI or Analyze file gives as pixdim contradict its sform, or are 0 or no
- * numbers; pixdim and spacing are then these edges and those of the grid, in mm. 0 where they agree, and for other
- * files. */
+/* 1 where the edges of a voxel that a NIfTI or Analyze file gives as pixdim contradict its sform, or are 0 or
+ * no numbers; pixdim and spacing are then these edges and those of the grid, in mm. 0 where they agree, and
+ * for other files. */
 CLVOX_API int clvox_volume_pixdim(const char *path, double pixdim[3], double spacing[3]);
 
 /* As clvox_volume_read, but keeps labels above 2^24, which float32 cannot hold exactly: data then holds
@@ -192,9 +193,9 @@ CLVOX_API int clvox_labels_read(const char *path, clvox_volume **out);
 CLVOX_API const char *clvox_label_reason(clvox_label_hint hint);
 
 /* Writes NIfTI-1 (NIfTI-2 where a dimension exceeds 32767) with volume->type,
- * or FreeSurfer's MGH where path ends in .mgh or .mgz (which has no tensors, warps
- * and colours, keeps types that it lacks in the next that it has, and refuses a slope), or MetaImage where it ends in
- * .mha (which has no tensors and refuses a slope); compressed when path ends in gz. Writes under a temporary name beside path
+ * or FreeSurfer's MGH where path ends in .mgh or .mgz (which has no tensors, warps and colours, keeps types
+ * that it lacks in the next that it has, and refuses a slope), or MetaImage where it ends in .mha (which has
+ * no tensors and refuses a slope); compressed when path ends in gz. Writes under a temporary name beside path
  * and renames at the end, so that path is whole or untouched. */
 CLVOX_API int clvox_volume_write(const clvox_volume *volume, const char *path);
 

@@ -112,8 +112,8 @@ int cli_claim_output(command *cli, const char *option, const char *path)
 /* The end that makes a name that of a file, which a prefix is not; NULL: it has none. */
 static const char *file_end(const char *path)
 {
-    static const char *const ends[] = {".nii.gz", ".nii", ".mgz", ".mgh", ".mif.gz", ".mif", ".nrrd", ".mha",
-                                       ".txt",    ".mat", ".h5",  ".json", ".png",  ".hdr", ".img"};
+    static const char *const ends[] = {".nii.gz", ".nii", ".mgz", ".mgh",  ".mif.gz", ".mif", ".nrrd", ".mha",
+                                       ".txt",    ".mat", ".h5",  ".json", ".png",    ".hdr", ".img"};
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t tail = strlen(ends[i]);
@@ -239,7 +239,7 @@ end:
     return status;
 }
 
-/* What is not there yet is no link: its . and .. are what they look like. */
+/* A folder that is not there yet is no link: its . and .. are what they look like. */
 char *cli_place(const char *path)
 {
     char *there = realpath(path, NULL), *out = NULL;

@@ -39,8 +39,8 @@ int cli_claim_folder(struct command *cli, const char *folder, const char *log, b
  * --no-clobber keeps it. */
 int cli_claims_check(struct command *cli);
 
-/* The one spelling of all that a path has: absolute, links followed, though its folders may not be there yet. The
- * caller's to free; NULL without memory. */
+/* The one spelling of all that a path has: absolute, links followed, though its folders may not be there yet.
+ * The caller's to free; NULL without memory. */
 char *cli_place(const char *path);
 
 /* Whether the file of --json is nothing else, so that a run that failed can say why in it. */

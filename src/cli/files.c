@@ -33,7 +33,8 @@ static void remark_forms(command *cli, const char *path, cJSON *entry)
     if (clvox_volume_pixdim(path, pixdim, spacing)) {
         cJSON_AddItemToObject(entry, "pixdim_mm", cJSON_CreateDoubleArray(pixdim, 3));
         cli_note(cli,
-                 "%s: its pixdim says voxels of %g x %g x %g mm, and clvox goes by %g x %g x %g; other programs may go "
+                 "%s: its pixdim says voxels of %g x %g x %g mm, and clvox goes by %g x %g x %g; other "
+                 "programs may go "
                  "by pixdim: repair the header",
                  path, pixdim[0], pixdim[1], pixdim[2], spacing[0], spacing[1], spacing[2]);
     }

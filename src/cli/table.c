@@ -11,7 +11,7 @@
 
 enum { MOST_FIELDS = 256 };
 
-/* What would end a field, and how tables write it. */
+/* Characters that would end a field, and how tables write them. */
 static const char bare[] = "\t\n\r\\", letter[] = "tnr\\";
 
 static char *unescape(char *field)

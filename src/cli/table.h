@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables separated by tabs, with a header: lists of what to do, and summaries of what was done. A tab, a line end and a
- * backslash in a field are written \t, \n, \r and \\, and read back. */
+/* Tables separated by tabs, with a header: lists of what to do, and summaries of what was done. A tab, a line
+ * end and a backslash in a field are written \t, \n, \r and \\, and read back. */
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
@@ -30,8 +30,8 @@ char *cli_table_path(const char *table, const char *field);
 /* Writes a table whole: print writes its lines, numbers with a point. */
 int cli_table_write(const char *path, void (*print)(FILE *to, const void *what), const void *what);
 
-/* Texts, each so that it is one field, with tabs between them; NULL is an empty one. Whatever may hold the name of a
- * file is written so. */
+/* Texts, each so that it is one field, with tabs between them; NULL is an empty one. Whatever may hold the
+ * name of a file is written so. */
 void cli_table_fields(FILE *to, const char *const *text, int count);
 
 /* Tab and number; what is not known is n/a, as in BIDS. */

@@ -17,17 +17,27 @@ static const clv_foreign_format formats[] = {
     {"a NIfTI file in ASCII", "nifti_tool", 0, 12, "<nifti_image", {".nia"}},
     {"a MINC file", "mnc2nii", 0, 4, "CDF\1", {".mnc", ".mnc.gz"}},
     {"a MINC file", "mnc2nii", 0, 4, "CDF\2", {NULL}},
-    {"an AFNI dataset (BRIK/HEAD)", "3dAFNItoNIFTI", 0, 8, "\ntype  =",
+    {"an AFNI dataset (BRIK/HEAD)",
+     "3dAFNItoNIFTI",
+     0,
+     8,
+     "\ntype  =",
      {".head", ".brik", ".brik.gz", ".brik.bz2", ".brik.z"}},
     {"an AFNI dataset (BRIK/HEAD)", "3dAFNItoNIFTI", 0, 7, "\ntype =", {NULL}},
-    {"a Philips file (PAR/REC)", "dcm2niix", 0, 28, "# === DATA DESCRIPTION FILE ", {".rec", ".rec.gz"}}, /* .par is also FSL's */
+    {"a Philips file (PAR/REC)",
+     "dcm2niix",
+     0,
+     28,
+     "# === DATA DESCRIPTION FILE ",
+     {".rec", ".rec.gz"}}, /* .par is also FSL's */
 };
 
 const clv_foreign_format *clv_foreign(const char *path, const uint8_t *head, size_t size)
 {
     enum { FORMATS = sizeof formats / sizeof *formats };
     for (int f = 0; f < FORMATS; f++)
-        if (size >= formats[f].at + formats[f].length && !memcmp(head + formats[f].at, formats[f].magic, formats[f].length))
+        if (size >= formats[f].at + formats[f].length &&
+            !memcmp(head + formats[f].at, formats[f].magic, formats[f].length))
             return &formats[f];
     for (int f = 0; f < FORMATS; f++)
         for (int e = 0; e < 6 && formats[f].ends[e]; e++)
@@ -38,6 +48,7 @@ const clv_foreign_format *clv_foreign(const char *path, const uint8_t *head, siz
 
 int clv_foreign_refuse(const char *path, const clv_foreign_format *format)
 {
-    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is %s, which clvox does not read; convert it with %s to .nii.gz", path,
+    return clvox_fail(CLVOX_ERROR_FORMAT,
+                      "%s: is %s, which clvox does not read; convert it with %s to .nii.gz", path,
                       format->name, format->convert);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MetaImage: .mha, which holds its values, and .mhd, which names their file. Positions are LPS, as ITK has them. */
+/* MetaImage: .mha, which holds its values, and .mhd, which names their file. Positions are LPS, as ITK has
+ * them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +20,12 @@ static const double lps[3] = {-1, -1, 1};
 static const struct {
     const char *name;
     clvox_type type;
-} types[] = {{"MET_FLOAT", CLVOX_TYPE_FLOAT32},       {"MET_DOUBLE", CLVOX_TYPE_FLOAT64},
-             {"MET_CHAR", CLVOX_TYPE_INT8},           {"MET_UCHAR", CLVOX_TYPE_UINT8},
-             {"MET_SHORT", CLVOX_TYPE_INT16},         {"MET_USHORT", CLVOX_TYPE_UINT16},
-             {"MET_INT", CLVOX_TYPE_INT32},           {"MET_UINT", CLVOX_TYPE_UINT32},
-             {"MET_LONG_LONG", CLVOX_TYPE_INT64},     {"MET_ULONG_LONG", CLVOX_TYPE_UINT64},
-             {"MET_LONG", CLVOX_TYPE_INT32},          {"MET_ULONG", CLVOX_TYPE_UINT32}};
+} types[] = {{"MET_FLOAT", CLVOX_TYPE_FLOAT32},   {"MET_DOUBLE", CLVOX_TYPE_FLOAT64},
+             {"MET_CHAR", CLVOX_TYPE_INT8},       {"MET_UCHAR", CLVOX_TYPE_UINT8},
+             {"MET_SHORT", CLVOX_TYPE_INT16},     {"MET_USHORT", CLVOX_TYPE_UINT16},
+             {"MET_INT", CLVOX_TYPE_INT32},       {"MET_UINT", CLVOX_TYPE_UINT32},
+             {"MET_LONG_LONG", CLVOX_TYPE_INT64}, {"MET_ULONG_LONG", CLVOX_TYPE_UINT64},
+             {"MET_LONG", CLVOX_TYPE_INT32},      {"MET_ULONG", CLVOX_TYPE_UINT32}};
 enum { TYPES = sizeof types / sizeof *types };
 
 /* Its lines "Key = Value", of which the last names the file. */
@@ -79,7 +80,8 @@ static bool numbers(meta *m, const char *key, const char *other, double *out, in
 static bool is(const uint8_t *bytes, size_t size)
 {
     static const char first[] = "ObjectType";
-    return size > sizeof first && !memcmp(bytes, first, sizeof first - 1) && strchr(" \t=", bytes[sizeof first - 1]);
+    return size > sizeof first && !memcmp(bytes, first, sizeof first - 1) &&
+           strchr(" \t=", bytes[sizeof first - 1]);
 }
 
 static int take_type(meta *m, int channels, clv_volume_header *out)
@@ -135,7 +137,7 @@ end:
 static int take_place(meta *m, int dims, clv_volume_header *out)
 {
     double origin[MOST] = {0}, spacing[MOST] = {1, 1, 1, 1}, turn[MOST * MOST] = {0};
-    double (*to)[4] = out->grid.to_ras;
+    double(*to)[4] = out->grid.to_ras;
     const bool edges = get(m, "ElementSpacing", NULL) != NULL;
     for (int a = 0; a < dims; a++)
         turn[a * dims + a] = 1;
@@ -144,7 +146,8 @@ static int take_place(meta *m, int dims, clv_volume_header *out)
         (!get(m, "Offset", "Position") && !numbers(m, "Origin", NULL, origin, dims)) ||
         !numbers(m, "TransformMatrix", "Rotation", turn, dims * dims) ||
         (!get(m, "TransformMatrix", "Rotation") && !numbers(m, "Orientation", NULL, turn, dims * dims)))
-        return clv_header_damaged(m->path, "its spacing, offset and matrix are not those of %d dimensions", dims);
+        return clv_header_damaged(m->path, "its spacing, offset and matrix are not those of %d dimensions",
+                                  dims);
     clv_matrix_identity(to);
     for (int i = 0; i < 3; i++) {
         for (int a = 0; a < 3; a++)
@@ -153,7 +156,8 @@ static int take_place(meta *m, int dims, clv_volume_header *out)
     }
     return clv_matrix_regular(CLV_MATRIX(to))
                ? CLVOX_OK
-               : clv_header_damaged(m->path, "its axes are singular or not finite, so that voxels have no place");
+               : clv_header_damaged(m->path,
+                                    "its axes are singular or not finite, so that voxels have no place");
 }
 
 static int take_file(const clv_source *source, meta *m, size_t length, clv_volume_header *out)
@@ -165,16 +169,20 @@ static int take_file(const clv_source *source, meta *m, size_t length, clv_volum
     const bool local = !strcasecmp(file, "LOCAL"), text = binary && !is_true(binary);
     if (!*file || !strncasecmp(file, "LIST", 4) || strchr(file, '%') || strpbrk(file, " \t"))
         return clvox_fail(CLVOX_ERROR_FORMAT,
-                          "%s: has its values in several files; join them into one .mha or .nii.gz, for instance with "
-                          "SimpleITK",
+                          "%s: has its values in several files; join them into one .mha or .nii.gz, for "
+                          "instance with SimpleITK",
                           m->path);
     if (!numbers(m, "HeaderSize", NULL, &skipped, 1) || !(skipped >= -1 && skipped < 0x1p53))
         return clv_header_damaged(m->path, "its HeaderSize is none");
-    out->packing = text ? CLV_PACKED_TEXT : is_true(get(m, "CompressedData", NULL)) ? CLV_PACKED_ZLIB : CLV_PACKED_NOT;
+    out->packing = text                                      ? CLV_PACKED_TEXT
+                   : is_true(get(m, "CompressedData", NULL)) ? CLV_PACKED_ZLIB
+                                                             : CLV_PACKED_NOT;
     if (local && source->gzip) {
         if (out->packing != CLV_PACKED_NOT)
-            return clvox_fail(CLVOX_ERROR_FORMAT,
-                              "%s: is compressed around values that are encoded already; decompress the file once", m->path);
+            return clvox_fail(
+                CLVOX_ERROR_FORMAT,
+                "%s: is compressed around values that are encoded already; decompress the file once",
+                m->path);
         out->packing = CLV_PACKED_BY_CONTENT;
         out->offset = length;
         return CLVOX_OK;
@@ -191,12 +199,14 @@ static int parse(const clv_source *source, const uint8_t *bytes, size_t size, cl
     const char *last = m.text, *object;
     double dims = 0;
     /* The values of a LOCAL file follow the line that says so. */
-    while (last < m.end && strncasecmp(last, "ElementDataFile", m.end - last < 15 ? (size_t)(m.end - last) : 15)) {
+    while (last < m.end &&
+           strncasecmp(last, "ElementDataFile", m.end - last < 15 ? (size_t)(m.end - last) : 15)) {
         last = line_end(&m, last);
         last += last < m.end;
     }
     if (m.end - last < 15)
-        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is no MetaImage, or its header does not end, get a fresh copy", m.path);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s: is no MetaImage, or its header does not end, get a fresh copy", m.path);
     m.end = line_end(&m, last);
     const size_t length = (size_t)(m.end - m.text) + 1;
     object = get(&m, "ObjectType", NULL);
@@ -232,7 +242,10 @@ static void print(FILE *to, const clvox_volume *v, const char *type)
             turn[a * dims + i] = a == 3 || i == 3 ? a == i : lps[i] * v->grid.to_ras[i][a] / spacing[a];
     for (int i = 0; i < 3; i++)
         origin[i] = lps[i] * v->grid.to_ras[i][3];
-    fprintf(to, "ObjectType = Image\nNDims = %d\nBinaryData = True\nBinaryDataByteOrderMSB = False\nCompressedData = False\n", dims);
+    fprintf(to,
+            "ObjectType = Image\nNDims = %d\nBinaryData = True\nBinaryDataByteOrderMSB = "
+            "False\nCompressedData = False\n",
+            dims);
     print_vector(to, "TransformMatrix", turn, dims * dims);
     print_vector(to, "Offset", origin, dims);
     print_vector(to, "CenterOfRotation", none, dims);
@@ -242,14 +255,17 @@ static void print(FILE *to, const clvox_volume *v, const char *type)
     fprintf(to, "ElementType = %s\nElementDataFile = LOCAL\n", type);
 }
 
-static int make(const char *path, const clvox_volume *v, int intent, clv_volume_header *out, uint8_t **bytes, size_t *size)
+static int make(const char *path, const clvox_volume *v, int intent, clv_volume_header *out, uint8_t **bytes,
+                size_t *size)
 {
     const size_t voxels = clvox_grid_voxels(&v->grid);
     int t = 0;
     if (!clv_ends_in(path, ".mha"))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: MetaImages are written as .mha, header and values in one file", path);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "%s: MetaImages are written as .mha, header and values in one file", path);
     if (intent || v->kind == CLVOX_KIND_TENSOR)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %s cannot be kept in a MetaImage; name a .nii.gz file", path,
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %s cannot be kept in a MetaImage; name a .nii.gz file",
+                          path,
                           v->kind == CLVOX_KIND_TENSOR ? "tensors" : "a warp of another form than ITK's");
     out->type = v->kind == CLVOX_KIND_COLOUR ? CLVOX_TYPE_UINT8 : v->type;
     if (v->kind == CLVOX_KIND_DISPLACEMENT && out->type != CLVOX_TYPE_FLOAT64)

@@ -262,8 +262,8 @@ static double forms_gap(const nifti_image *image, bool qform_finite, const int s
     return widest * unit_in_mm(image->xyz_units);
 }
 
-/* The codes of the forms that the grid's matrix is. A qform that lies elsewhere than the sform is not kept: the one
- * that is written in its stead is the sform's place, and has its code. */
+/* The codes of the forms that the grid's matrix is. A qform that lies elsewhere than the sform is not kept:
+ * the one that is written in its stead is the sform's place, and has its code. */
 static void take_codes(const nifti_image *image, bool sform_taken, double gap, clvox_grid *grid)
 {
     const int sform = sform_taken ? image->sform_code : -1, qform = image->qform_code;
@@ -326,7 +326,8 @@ static int data_offset(const char *path, double offset, size_t header, bool sepa
     return CLVOX_OK;
 }
 
-/* What both versions have in common, from the structure of nifticlib, and from the header what that one changes. */
+/* The common part of both versions: from nifticlib's structure, and from the header where that one changes
+ * it. */
 static int take(const char *path, const nifti_image *image, const int64_t dim[8], const double pixdim[3],
                 bool qform_finite, clv_volume_header *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Affines as three or four rows of four numbers, RAS: greedy, NiftyReg, MRtrix. AFNI's, in one row of twelve or in a file
- * named .1D, are of DICOM's coordinates (LPS), from the base to the source: a pull-back, too. Lines that begin with #
- * are remarks. */
+/* Affines as three or four rows of four numbers, RAS: greedy, NiftyReg, MRtrix. AFNI's, in one row of twelve
+ * or in a file named .1D, are of DICOM's coordinates (LPS), from the base to the source: a pull-back, too.
+ * Lines that begin with # are remarks. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 enum { ROOM = 1024 };
 
-/* What a text of numbers holds, and its first sixteen. */
+/* Contents of a text of numbers, and the first sixteen. */
 typedef struct rows {
     double x[16];
     int count, lines; /* numbers and lines with some, at most INT_MAX as the file is limited */
@@ -68,10 +68,11 @@ static int read(const char *path, const clvox_grid *fixed, const clvox_grid *mov
     CLV_TRY(clvox_file_read(path, CLV_AFFINE_LIMIT, &text, &size));
     const bool good = take_rows(text, &r);
     if (good && r.twelve && r.lines > 1) {
-        status = clvox_fail(CLVOX_ERROR_FORMAT,
-                            "%s: holds %d matrices, one a row, as AFNI writes those of a series; keep the row of one "
-                            "image, for instance with 1dcat '%s{0}'",
-                            path, r.lines, path);
+        status = clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: holds %d matrices, one a row, as AFNI writes those of a series; keep the row of one "
+            "image, for instance with 1dcat '%s{0}'",
+            path, r.lines, path);
         goto end;
     }
     if (!good || (r.count != 12 && r.count != 16)) {

@@ -23,11 +23,7 @@
 
 /* What a name does not tell and no other format claims is the first's, to be refused in its words. */
 static const clv_volume_format *const formats[] = {
-    &clv_nifti_format,
-    &clv_mgh_format,
-    &clv_nrrd_format,
-    &clv_mif_format,
-    &clv_meta_format,
+    &clv_nifti_format, &clv_mgh_format, &clv_nrrd_format, &clv_mif_format, &clv_meta_format,
 };
 enum { FORMATS = sizeof formats / sizeof *formats, LOOK = 4096 };
 /* Kernels count the values of three components in 32 bits. */
@@ -101,10 +97,11 @@ int clv_header_sizes(const char *path, const int64_t *size, int count, clv_volum
         out->grid.size[i] = i < count ? (int)size[i] : 1;
     const int *n = out->grid.size;
     if ((int64_t)n[0] * n[1] > MOST_VOXELS / n[2])
-        return clvox_fail(CLVOX_ERROR_FORMAT,
-                          "%s: has %d x %d x %d voxels, and clvox takes up to %d (2^31 / 3); crop or resample it, "
-                          "or get a fresh copy if its header is damaged",
-                          path, n[0], n[1], n[2], MOST_VOXELS);
+        return clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: has %d x %d x %d voxels, and clvox takes up to %d (2^31 / 3); crop or resample it, "
+            "or get a fresh copy if its header is damaged",
+            path, n[0], n[1], n[2], MOST_VOXELS);
     return CLVOX_OK;
 }
 

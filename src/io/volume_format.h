@@ -95,7 +95,8 @@ typedef struct clv_volume_format {
                 uint8_t **bytes, size_t *size);
 } clv_volume_format;
 
-extern const clv_volume_format clv_nifti_format, clv_mgh_format, clv_nrrd_format, clv_mif_format, clv_meta_format;
+extern const clv_volume_format clv_nifti_format, clv_mgh_format, clv_nrrd_format, clv_mif_format,
+    clv_meta_format;
 
 /* A format of volumes that clvox does not read, told by content or else by name. */
 typedef struct clv_foreign_format clv_foreign_format;
@@ -106,7 +107,8 @@ int clv_foreign_refuse(const char *path, const clv_foreign_format *format);
 /* ---- for parsers -------------------------------------------------------- */
 
 /* Checks sizes, x, y, z and those whose product is the frames, and sets grid.size and frames: from these on
- * no product overflows. Refuses more voxels than kernels count, so that nothing is unpacked for them. Their number comes from 1 on, type is set. */
+ * no product overflows. Refuses more voxels than kernels count, so that nothing is unpacked for them. Their
+ * number comes from 1 on, type is set. */
 int clv_header_sizes(const char *path, const int64_t *size, int count, clv_volume_header *out);
 
 /* "its header is damaged: " and what, as clvox_fail does it. */

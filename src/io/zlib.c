@@ -42,7 +42,8 @@ static int unpack(unpacking *u, uint8_t *to, size_t room, size_t *got)
             const size_t size = left < sizeof u->in ? (size_t)left : sizeof u->in;
             if (!size)
                 return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is cut short, get a fresh copy", u->source->path);
-            CLV_TRY(clv_file_read_at(u->source->fd, u->source->path, u->in, size, u->source->start + u->used));
+            CLV_TRY(
+                clv_file_read_at(u->source->fd, u->source->path, u->in, size, u->source->start + u->used));
             u->stream.next_in = u->in;
             u->stream.avail_in = (uInt)size;
             u->used += size;
@@ -87,8 +88,8 @@ int clv_zlib_read(const clv_source *source, size_t total, clv_consume consume, v
     /* To the end, where the check sum is. */
     CLV_TRY(unpack(u, &beyond, 1, &got));
     if (got)
-        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: holds more data than its header promises, get a fresh copy",
-                            source->path);
+        status = clvox_fail(CLVOX_ERROR_FORMAT,
+                            "%s: holds more data than its header promises, get a fresh copy", source->path);
 end:
     if (u)
         inflateEnd(&u->stream);

@@ -7,7 +7,8 @@
 
 int main(void)
 {
-    clvox_grid grid = {.size = {4, 3, 2}, .to_ras = {{2, 0, 0, -4}, {0, 2, 0, -3}, {0, 0, 3, 5}, {0, 0, 0, 1}}};
+    clvox_grid grid = {.size = {4, 3, 2},
+                       .to_ras = {{2, 0, 0, -4}, {0, 2, 0, -3}, {0, 0, 3, 5}, {0, 0, 0, 1}}};
     clvox_volume *volume = NULL, *again = NULL;
     if (clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &volume) < 0)
         goto failed;

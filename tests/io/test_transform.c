@@ -228,11 +228,11 @@ static void a_row_of_twelve_is_afni_s(void **state)
     (void)state;
     static const struct {
         const char *name, *text;
-    } afni[] = {
-        {"a.aff12.1D", "# 3dAllineate matrices (DICOM-to-DICOM, row-by-row):\n 2 .1 .2 5 .3 1 .4 6 .5 .6 3 7\n"},
-        {"a.txt", "2 .1 .2 5 .3 1 .4 6 .5 .6 3 7"},
-        {"a.1D", "# any name\n2 .1 .2 5\n.3 1 .4 6\n.5 .6 3 7\n"},
-        {"a.mat", "\n\t2 .1 .2 5 .3 1 .4 6 .5 .6 3 7 # last\r\n\n"}};
+    } afni[] = {{"a.aff12.1D",
+                 "# 3dAllineate matrices (DICOM-to-DICOM, row-by-row):\n 2 .1 .2 5 .3 1 .4 6 .5 .6 3 7\n"},
+                {"a.txt", "2 .1 .2 5 .3 1 .4 6 .5 .6 3 7"},
+                {"a.1D", "# any name\n2 .1 .2 5\n.3 1 .4 6\n.5 .6 3 7\n"},
+                {"a.mat", "\n\t2 .1 .2 5 .3 1 .4 6 .5 .6 3 7 # last\r\n\n"}};
     static const double want[4][4] = {{2, .1, -.2, -5}, {.3, 1, -.4, -6}, {-.5, -.6, 3, 7}, {0, 0, 0, 1}};
     for (size_t i = 0; i < sizeof afni / sizeof *afni; i++) {
         assert_true(!files_write(files_in(afni[i].name), afni[i].text, strlen(afni[i].text)));
@@ -243,7 +243,8 @@ static void a_row_of_twelve_is_afni_s(void **state)
         clvox_transform_destroy(&t);
     }
     refuses_text("# x\n1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 5 0 1 0 6 0 0 1 7\n", "holds 2 matrices");
-    refuses_text("1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 5 0 1 0 6 0 0 1 7", "holds 3 matrices");
+    refuses_text("1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 5 0 1 0 6 0 0 1 7",
+                 "holds 3 matrices");
     refuses_text("1 0 0 5 0 1 0 6 0 0 1 7 1 0 0 5\n1 0 0 5 0 1 0 6", "no transform");
 }
 

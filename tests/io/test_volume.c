@@ -337,8 +337,9 @@ static void more_voxels_than_are_counted_are_refused(void **state)
     static const struct {
         int64_t size[3];
         const char *says;
-    } of[] = {{{32768, 21845, 1}, "cut short"},      {{715827882, 1, 1}, "cut short"}, {{715827883, 1, 1}, "2^31 / 3"},
-              {{30000, 30000, 1}, "2^31 / 3"},       {{895, 895, 895}, "2^31 / 3"},    {{894, 894, 894}, "cut short"},
+    } of[] = {{{32768, 21845, 1}, "cut short"},    {{715827882, 1, 1}, "cut short"},
+              {{715827883, 1, 1}, "2^31 / 3"},     {{30000, 30000, 1}, "2^31 / 3"},
+              {{895, 895, 895}, "2^31 / 3"},       {{894, 894, 894}, "cut short"},
               {{1, 2147483647, 65536}, "2^31 / 3"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         files_nifti h = files_header(2, 1, 1, 1);

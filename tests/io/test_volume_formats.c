@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MGH, NRRD, MIF and MetaImage, headers written by hand: places, orders, and what is refused. tests/interop has
- * them beside the programs that write them. */
+/* MGH, NRRD, MIF and MetaImage, headers written by hand: places, orders, and what is refused. tests/interop
+ * has them beside the programs that write them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +66,12 @@ static void mgh_that_is_damaged_is_refused(void **state)
         int at;
         uint32_t word;
         const char *says;
-    } harm[] = {{4, 0, "dimension 1"},          {8, 0x80000000u, "dimension 2"}, {12, 0x7fffffff, "2^31 / 3"},
-                {16, 0x7fffffff, "promises"},   {20, 9, "data type 9"},          {0, 0x00000401, "mri_warp_convert"},
+    } harm[] = {{4, 0, "dimension 1"},
+                {8, 0x80000000u, "dimension 2"},
+                {12, 0x7fffffff, "2^31 / 3"},
+                {16, 0x7fffffff, "promises"},
+                {20, 9, "data type 9"},
+                {0, 0x00000401, "mri_warp_convert"},
                 {0, 0x01000000, "not a FreeSurfer"}};
     uint8_t b[290];
     for (size_t i = 0; i < sizeof harm / sizeof *harm; i++) {
@@ -231,9 +235,12 @@ static void nrrd_in_every_encoding(void **state)
         {SHORTS("ascii") "\n1 2 3 32768 5 6", "in the range of its type"},
         {SHORTS("ascii") "\n1 2 3 -99999999999999999999999 5 6", "in the range"},
         {"NRRD0004\ntype: ushort\nencoding: ascii\ndimension: 3\nsizes: 3 1 1\n\n1 2 -3 0", "in the range"},
-        {"NRRD0004\ntype: float\nencoding: ascii\ndimension: 3\nsizes: 3 1 1\n\n1 2 3f 0", "'3f', which is not a number"},
-        {"NRRD0004\ntype: uchar\nencoding: ascii\ndimension: 3\nsizes: 2000 2000 100\n\n1 2 3", "characters can say"},
-        {"NRRD0004\ntype: uchar\nencoding: hex\ndimension: 3\nsizes: 2000 2000 100\n\n00", "characters can say"},
+        {"NRRD0004\ntype: float\nencoding: ascii\ndimension: 3\nsizes: 3 1 1\n\n1 2 3f 0",
+         "'3f', which is not a number"},
+        {"NRRD0004\ntype: uchar\nencoding: ascii\ndimension: 3\nsizes: 2000 2000 100\n\n1 2 3",
+         "characters can say"},
+        {"NRRD0004\ntype: uchar\nencoding: hex\ndimension: 3\nsizes: 2000 2000 100\n\n00",
+         "characters can say"},
         {SHORTS("hex") "endian: big\n\n0102030405060708090a0b", "12 bytes and 11 are there"},
         {SHORTS("hex") "endian: big\n\n0102030405060708090a0b0", "12 bytes and 11"},
         {SHORTS("hex") "endian: big\n\n010203040506070809x00b0c", "'x00b0c', which is not of hexadecimal"},
@@ -254,10 +261,11 @@ static void nrrd_in_every_encoding(void **state)
 static void nrrd_in_bzip2(void **state)
 {
     (void)state;
-    static const char head[] = "NRRD0004\ntype: uchar\nencoding: bzip2\ndimension: 3\nsizes: 3 2 1\n\n",
-                      twice[] = "NRRD0004\ntype: uchar\nencoding: bz2\ndimension: 3\nsizes: 5 2 1\nbyte skip: 2\n\n",
-                      longer[] = "NRRD0004\ntype: uchar\nencoding: bz2\ndimension: 3\nsizes: 7 1 1\n\n",
-                      absurd[] = "NRRD0004\ntype: uchar\nencoding: bz2\ndimension: 3\nsizes: 2000 2000 100\n\n";
+    static const char
+        head[] = "NRRD0004\ntype: uchar\nencoding: bzip2\ndimension: 3\nsizes: 3 2 1\n\n",
+        twice[] = "NRRD0004\ntype: uchar\nencoding: bz2\ndimension: 3\nsizes: 5 2 1\nbyte skip: 2\n\n",
+        longer[] = "NRRD0004\ntype: uchar\nencoding: bz2\ndimension: 3\nsizes: 7 1 1\n\n",
+        absurd[] = "NRRD0004\ntype: uchar\nencoding: bz2\ndimension: 3\nsizes: 2000 2000 100\n\n";
     clvox_volume *v;
     if (clvox_volume_read(bzip2_file(head, sizeof packed, ""), &v) < 0 && strstr(clvox_message(), "built without")) {
         test_skip("clvox is built without libbz2");
@@ -316,7 +324,8 @@ static void nrrd_that_is_damaged_is_refused(void **state)
         {NRRD3 "space directions: (1,0,0) (0,1,0) (1,1,0)\n\n", "singular"},
         {NRRD3 "space directions: (1,0,0) (0,inf,0) (0,0,1)\n\n", "not finite"},
         {NRRD3 "space directions: none none none\n\n", "no axis"},
-        {NRRD "dimension: 4\nsizes: 3 2 1 1\nspace directions: (1,0,0) (0,1,0) (0,0,1) (0,0,1)\n\n", "4 axes"},
+        {NRRD "dimension: 4\nsizes: 3 2 1 1\nspace directions: (1,0,0) (0,1,0) (0,0,1) (0,0,1)\n\n",
+         "4 axes"},
         {NRRD3 "space origin: here\n\n", "origin"},
         {NRRD3 "line skip: 2\n\n", "lines"},
         {NRRD3 "byte skip: -7\n\n", "byte skip"},
@@ -450,15 +459,28 @@ static void meta_is_read_as_itk_writes_it(void **state)
         int frames;
     } good[] = {
         {META PLACE "ElementType = MET_UCHAR\nElementDataFile = LOCAL\n", {-1, -4, 3}, 1},
-        {META "ElementSpacing=2 3 4\r\nPosition =1 2 3\r\nRotation= 0 1 0 1 0 0 0 0 1\r\nElementType = MET_UCHAR\r\n"
-              "ElementDataFile = LOCAL\r\n", {-1, -4, 3}, 1},
-        {META "Origin = 1 2 3\nOrientation = 0 1 0 1 0 0 0 0 1\nElementSize = 2 3 4\nElementType = MET_UCHAR\n"
-              "ElementDataFile = LOCAL\n", {-1, -4, 3}, 1},
+        {META "ElementSpacing=2 3 4\r\nPosition =1 2 3\r\nRotation= 0 1 0 1 0 0 0 0 1\r\nElementType = "
+              "MET_UCHAR\r\n"
+              "ElementDataFile = LOCAL\r\n",
+         {-1, -4, 3},
+         1},
+        {META
+         "Origin = 1 2 3\nOrientation = 0 1 0 1 0 0 0 0 1\nElementSize = 2 3 4\nElementType = MET_UCHAR\n"
+         "ElementDataFile = LOCAL\n",
+         {-1, -4, 3},
+         1},
         {META "ElementType = MET_UCHAR\nBinaryData = True\nElementDataFile = LOCAL\n", {-1, 0, 0}, 1},
-        {"NDims = 2\nDimSize = 3 2\nElementSpacing = 2 3\nElementType = MET_UCHAR\nElementDataFile = LOCAL\n", {-2, 0, 0}, 1},
-        {"ObjectType = Image\nNDims = 4\nDimSize = 3 1 1 2\nElementSpacing = 2 3 4 .5\nElementType = MET_UCHAR\n"
-         "ElementDataFile = LOCAL\n", {-2, 0, 0}, 2},
-        {META "BinaryData = False\nElementType = MET_FLOAT\nElementDataFile = LOCAL\n1 2 3\n4 5 6e0 ", {-1, 0, 0}, 1},
+        {"NDims = 2\nDimSize = 3 2\nElementSpacing = 2 3\nElementType = MET_UCHAR\nElementDataFile = LOCAL\n",
+         {-2, 0, 0},
+         1},
+        {"ObjectType = Image\nNDims = 4\nDimSize = 3 1 1 2\nElementSpacing = 2 3 4 .5\nElementType = "
+         "MET_UCHAR\n"
+         "ElementDataFile = LOCAL\n",
+         {-2, 0, 0},
+         2},
+        {META "BinaryData = False\nElementType = MET_FLOAT\nElementDataFile = LOCAL\n1 2 3\n4 5 6e0 ",
+         {-1, 0, 0},
+         1},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         clvox_volume *v = reads(text_file("m.mha", good[i].text, 6));
@@ -478,13 +500,16 @@ static void meta_is_read_as_itk_writes_it(void **state)
 static void meta_with_its_values_elsewhere(void **state)
 {
     (void)state;
-    const uint8_t zlibbed[] = {0x78, 0x9c, 0x63, 0x64, 0x62, 0x66, 0x61, 0x65, 0x03, 0x00, 0x00, 0x3e, 0x00, 0x16};
+    const uint8_t zlibbed[] = {0x78, 0x9c, 0x63, 0x64, 0x62, 0x66, 0x61,
+                               0x65, 0x03, 0x00, 0x00, 0x3e, 0x00, 0x16};
     const uint8_t raw[] = {9, 9, 1, 2, 3, 4, 5, 6}, big[] = {0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6};
-    static const char *const same[] = {"ElementType = MET_UCHAR\nHeaderSize = 2\nElementDataFile = v.raw\n",
-                                       "ElementType = MET_UCHAR\nHeaderSize = -1\nElementDataFile = v.raw\n",
-                                       "ElementType = MET_CHAR\nCompressedData = True\nElementDataFile = v.zraw",
-                                       "ElementType = MET_SHORT\nBinaryDataByteOrderMSB = True\nElementDataFile = v.big\n"};
-    assert_true(!files_write(files_in("v.raw"), raw, 8) && !files_write(files_in("v.zraw"), zlibbed, sizeof zlibbed) &&
+    static const char *const same[] = {
+        "ElementType = MET_UCHAR\nHeaderSize = 2\nElementDataFile = v.raw\n",
+        "ElementType = MET_UCHAR\nHeaderSize = -1\nElementDataFile = v.raw\n",
+        "ElementType = MET_CHAR\nCompressedData = True\nElementDataFile = v.zraw",
+        "ElementType = MET_SHORT\nBinaryDataByteOrderMSB = True\nElementDataFile = v.big\n"};
+    assert_true(!files_write(files_in("v.raw"), raw, 8) &&
+                !files_write(files_in("v.zraw"), zlibbed, sizeof zlibbed) &&
                 !files_write(files_in("v.big"), big, 12));
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         char text[512];
@@ -506,10 +531,16 @@ static void meta_with_its_values_elsewhere(void **state)
     assert_true(!files_write(files_in("v.zraw"), harmed, sizeof harmed));
     refuses(files_in("m.mhd"), CLVOX_ERROR_FORMAT, "damaged");
     assert_true(!files_write(files_in("v.zraw"), zlibbed, sizeof zlibbed));
-    refuses(text_file("m.mhd", "NDims = 3\nDimSize = 5 1 1\nElementType = MET_UCHAR\nCompressedData = True\n"
-                               "ElementDataFile = v.zraw\n", 0), CLVOX_ERROR_FORMAT, "more data");
-    refuses(text_file("m.mhd", "NDims = 3\nDimSize = 800 800 800\nElementType = MET_UCHAR\nCompressedData = True\n"
-                               "ElementDataFile = v.zraw\n", 0), CLVOX_ERROR_FORMAT, "can hold");
+    refuses(text_file("m.mhd",
+                      "NDims = 3\nDimSize = 5 1 1\nElementType = MET_UCHAR\nCompressedData = True\n"
+                      "ElementDataFile = v.zraw\n",
+                      0),
+            CLVOX_ERROR_FORMAT, "more data");
+    refuses(text_file("m.mhd",
+                      "NDims = 3\nDimSize = 800 800 800\nElementType = MET_UCHAR\nCompressedData = True\n"
+                      "ElementDataFile = v.zraw\n",
+                      0),
+            CLVOX_ERROR_FORMAT, "can hold");
 }
 
 static void meta_that_is_damaged_is_refused(void **state)
@@ -549,19 +580,22 @@ static void meta_that_is_damaged_is_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refuses(text_file("b.mha", bad[i].text, 0), CLVOX_ERROR_FORMAT, bad[i].says);
     assert_true(!mkfifo(files_in("v.pipe"), 0600));
-    refuses(text_file("b.mhd", META UCHAR "ElementDataFile = v.pipe\n", 0), CLVOX_ERROR_FILE, "a pipe or a device");
+    refuses(text_file("b.mhd", META UCHAR "ElementDataFile = v.pipe\n", 0), CLVOX_ERROR_FILE,
+            "a pipe or a device");
     refuses(text_file("b.mhd", META UCHAR "ElementDataFile = none.raw\n", 0), CLVOX_ERROR_FILE, "none.raw");
 }
 
 static void meta_goes_round(void **state)
 {
     (void)state;
-    static const clvox_grid grid = {{5, 3, 2}, {{0.3, -1.5, 0, 7}, {2, 0.1, 0.2, -8}, {0, 0.25, -3, 1.0 / 3}, {0, 0, 0, 1}}};
+    static const clvox_grid grid = {
+        {5, 3, 2}, {{0.3, -1.5, 0, 7}, {2, 0.1, 0.2, -8}, {0, 0.25, -3, 1.0 / 3}, {0, 0, 0, 1}}};
     static const struct {
         clvox_kind kind;
         int frames;
-    } of[] = {{CLVOX_KIND_SCALAR, 1}, {CLVOX_KIND_SCALAR, 3}, {CLVOX_KIND_LABEL, 1}, {CLVOX_KIND_DISPLACEMENT, 3},
-              {CLVOX_KIND_COLOUR, 3}, {CLVOX_KIND_COLOUR, 4}, {CLVOX_KIND_VECTOR, 3}};
+    } of[] = {{CLVOX_KIND_SCALAR, 1},       {CLVOX_KIND_SCALAR, 3}, {CLVOX_KIND_LABEL, 1},
+              {CLVOX_KIND_DISPLACEMENT, 3}, {CLVOX_KIND_COLOUR, 3}, {CLVOX_KIND_COLOUR, 4},
+              {CLVOX_KIND_VECTOR, 3}};
     for (size_t k = 0; k < sizeof of / sizeof *of; k++)
         for (int type = CLVOX_TYPE_FLOAT32; type <= CLVOX_TYPE_UINT64; type++) {
             clvox_volume *v;
@@ -574,7 +608,8 @@ static void meta_goes_round(void **state)
             assert_true(w && clvox_grid_equal(&v->grid, &w->grid) && v->frames == w->frames);
             for (int i = 0; w && i < 12; i++)
                 assert_true(fabs(w->grid.to_ras[i / 4][i % 4] - grid.to_ras[i / 4][i % 4]) < 1e-14);
-            const bool field = of[k].kind == CLVOX_KIND_DISPLACEMENT, colour = of[k].kind == CLVOX_KIND_COLOUR;
+            const bool field = of[k].kind == CLVOX_KIND_DISPLACEMENT,
+                       colour = of[k].kind == CLVOX_KIND_COLOUR;
             assert_true(!w || w->kind == (field || colour ? of[k].kind : CLVOX_KIND_SCALAR));
             if (!field && !colour)
                 assert_true(w && w->type == v->type);
@@ -583,8 +618,10 @@ static void meta_goes_round(void **state)
             clvox_volume_destroy(&w);
         }
     clvox_volume *v = made(2, 2, 2, 6, CLVOX_KIND_TENSOR);
-    assert_true(clvox_volume_write(v, files_in("t.mha")) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "tensors"));
-    assert_true(clvox_volume_write(v, files_in("t.mhd")) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), ".mha"));
+    assert_true(clvox_volume_write(v, files_in("t.mha")) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "tensors"));
+    assert_true(clvox_volume_write(v, files_in("t.mhd")) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), ".mha"));
     clvox_volume_destroy(&v);
 }
 
@@ -595,13 +632,15 @@ static void foreign_formats_are_named(void **state)
     (void)state;
     static const struct {
         const char *name, *text, *says;
-    } of[] = {{"a.mnc", "\211HDF\r\n", "MINC file, which clvox does not read; convert it with mnc2nii"},
-              {"a", "CDF\1 and so on", "mnc2nii"},
-              {"a+orig.BRIK.gz", "what", "AFNI dataset (BRIK/HEAD), which clvox does not read; convert it with 3dAFNItoNIFTI"},
-              {"a+orig.HEAD", "\ntype  = string-attribute", "3dAFNItoNIFTI"},
-              {"header", "\ntype  = string-attribute", "3dAFNItoNIFTI"},
-              {"a.REC", "what", "Philips file (PAR/REC), which clvox does not read; convert it with dcm2niix"},
-              {"a.PAR", "# === DATA DESCRIPTION FILE ====", "dcm2niix"}};
+    } of[] = {
+        {"a.mnc", "\211HDF\r\n", "MINC file, which clvox does not read; convert it with mnc2nii"},
+        {"a", "CDF\1 and so on", "mnc2nii"},
+        {"a+orig.BRIK.gz", "what",
+         "AFNI dataset (BRIK/HEAD), which clvox does not read; convert it with 3dAFNItoNIFTI"},
+        {"a+orig.HEAD", "\ntype  = string-attribute", "3dAFNItoNIFTI"},
+        {"header", "\ntype  = string-attribute", "3dAFNItoNIFTI"},
+        {"a.REC", "what", "Philips file (PAR/REC), which clvox does not read; convert it with dcm2niix"},
+        {"a.PAR", "# === DATA DESCRIPTION FILE ====", "dcm2niix"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         const char *path = text_file(of[i].name, of[i].text, 0);
         refuses(path, CLVOX_ERROR_FORMAT, of[i].says);
@@ -617,7 +656,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Of zeros that a small file could unpack to. */
+/* A small file could unpack to such a number of zeros. */
 static void more_voxels_than_are_counted_are_refused_by_every_format(void **state)
 {
     (void)state;
@@ -627,10 +666,13 @@ static void more_voxels_than_are_counted_are_refused_by_every_format(void **stat
     big(b + 8, 30000);
     assert_true(!files_write_gzip(files_in("l.mgz"), b, size));
     refuses(files_in("l.mgz"), CLVOX_ERROR_FORMAT, "2^31 / 3");
-    refuses(text_file("l.nrrd", "NRRD0004\ntype: uchar\nencoding: gzip\ndimension: 3\nsizes: 30000 30000 1\n\n", 0),
+    refuses(text_file("l.nrrd",
+                      "NRRD0004\ntype: uchar\nencoding: gzip\ndimension: 3\nsizes: 30000 30000 1\n\n", 0),
             CLVOX_ERROR_FORMAT, "2^31 / 3");
-    refuses(text_file("l.mif", "mrtrix image\ndim: 30000,30000,1\nvox: 1,1,1\nlayout: +0,+1,+2\ndatatype: UInt8\n"
-                               "file: . 200\nEND\n", 0),
+    refuses(text_file("l.mif",
+                      "mrtrix image\ndim: 30000,30000,1\nvox: 1,1,1\nlayout: +0,+1,+2\ndatatype: UInt8\n"
+                      "file: . 200\nEND\n",
+                      0),
             CLVOX_ERROR_FORMAT, "2^31 / 3");
 }
 
@@ -643,9 +685,12 @@ int main(void)
     test_case(nrrd_in_every_encoding, "NRRD: text and hexadecimal digits, of every type; what is no number is refused");
     test_case(nrrd_in_bzip2, "NRRD: bzip2, cut at every byte, in two streams, damaged");
     test_case(nrrd_that_is_damaged_is_refused, "NRRD: what is damaged is refused with its reason");
-    test_case(meta_is_read_as_itk_writes_it, "MetaImage: places under all names, two and four dimensions, text");
-    test_case(meta_with_its_values_elsewhere, "MetaImage: values in a file beside it, compressed, cut, with a header of their own");
-    test_case(meta_that_is_damaged_is_refused, "MetaImage: what is damaged, or names files elsewhere, is refused");
+    test_case(meta_is_read_as_itk_writes_it,
+              "MetaImage: places under all names, two and four dimensions, text");
+    test_case(meta_with_its_values_elsewhere,
+              "MetaImage: values in a file beside it, compressed, cut, with a header of their own");
+    test_case(meta_that_is_damaged_is_refused,
+              "MetaImage: what is damaged, or names files elsewhere, is refused");
     test_case(meta_goes_round, "MetaImage: of every type and kind it is read as it was written");
     test_case(foreign_formats_are_named, "formats that are not read are named, with what converts them");
     test_case(more_voxels_than_are_counted_are_refused_by_every_format,

@@ -178,8 +178,8 @@ static int check_places(const list *l)
         if (!strcmp(file[i - 1].place, file[i].place)) {
             const bool spelt = strcmp(file[i - 1].output, file[i].output) != 0;
             status = clvox_fail(CLVOX_ERROR_DATA, "%s: two pairs have the output %s%s%s%s", l->request->list,
-                                file[i].output, spelt ? " (also called " : "", spelt ? file[i - 1].output : "",
-                                spelt ? ")" : "");
+                                file[i].output, spelt ? " (also called " : "",
+                                spelt ? file[i - 1].output : "", spelt ? ")" : "");
             goto end;
         }
 end:
@@ -398,7 +398,8 @@ static void print_summary(FILE *to, const void *what)
     fprintf(to, "fixed\tmoving\toutput\tstatus\tmetric_before\tmetric_after\tncc\tfolded\tseconds\tsuspicions\tmessage\n");
     for (int i = 0; i < l->count; i++) {
         const row *one = &l->row[i];
-        const char *const text[] = {one->file[FIXED], one->file[MOVING], one->file[OUTPUT], states[one->state]};
+        const char *const text[] = {one->file[FIXED], one->file[MOVING], one->file[OUTPUT],
+                                    states[one->state]};
         const char *const rest[] = {"", one->doubts, one->message};
         cli_table_fields(to, text, 4);
         cli_table_number(to, "%.6g", one->before);

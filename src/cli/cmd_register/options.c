@@ -315,7 +315,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "with --bids-derivatives: the name of FIXED's space (default: from its file name)"},
         {"list", 0, CLI_TEXT, &r->list, "PAIRS.tsv",
          "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; "
-         "-o is the folder of the outputs, which one that begins with / or has .. in it leaves; \\t, \\n, \\r "
+         "-o is the folder of the outputs, which one that begins with / or has .. in it leaves; \\t, \\n, "
+         "\\r "
          "and \\\\ in a field are a tab, line ends and a backslash"},
         {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv",
          "with --list: one row per pair (default: summary.tsv there)"},
