@@ -8,7 +8,9 @@
  *   u = s v + u o (id + s v)      op/field/compositive_step.h: s = --step / the longest v of the level
  *   u = G_total * u               elastic regularisation
  * greedy.c moves the moving image alone, h = x + u; syn.c both.
- * Steps shorten along a level, and a level that loses is undone.
+ * Steps shorten along a level. A level that loses is undone and done again by
+ * shorter steps; the coarsest one is undone also where the next one finds the
+ * images less alike by it than at the start.
  * A step of the smoothed v does not fold the continuous map; that the sampled
  * one has no folded voxel either is seen to at the end of each level and of
  * the run, where u is smoothed around determinants that have become too small.
@@ -68,6 +70,10 @@ enum { MOST_SOLVING = 200 };
  * in single precision may change by. */
 static const double GAIN = 1e-6;
 
+/* How often a level that lost, as one does whose steps are longer than a gap between structures, is done
+ * again by steps half as long. Images that have nothing to gain lose each time. */
+enum { SHORTER = 2 };
+
 /* Radius of the patches of MIND beside LNCC: by single voxels maps are as irregular as without it. */
 enum { MIND_PATCH = 1 };
 
@@ -103,6 +109,7 @@ typedef struct work {
     side sides[2];
     int count;
     float rim;         /* voxels over which steps fall to 0 towards the border */
+    float part;        /* of the steps' length that is asked for */
     float length;      /* of the longest step, voxels */
     float axes[3];     /* weights of the components of steps */
     bool restricted;   /* not all of them are 1 */
@@ -131,7 +138,7 @@ static void set_up(work *w, clv_registration *run, const clv_pyramid_level *leve
 {
     clv_compositive *own = clv_compositive_of(run);
     bool symmetric = own->u_fixed != NULL;
-    *w = (work){.run = run, .level = level, .count = symmetric ? 2 : 1};
+    *w = (work){.run = run, .level = level, .count = symmetric ? 2 : 1, .part = 1};
     w->sides[0] = (side){.u = run->u, .force = own->force, .derivative = own->derivative, .warped = run->scratch_a,
                          .size = level->moving.size, .fixed = false};
     clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &w->sides[0].map);
@@ -462,7 +469,7 @@ static void shorten(work *w, int index, int iteration)
     float all = fmaxf(1, (float)o->iterations[index]);
     float left = 1 - (1 - LAST) * (float)iteration / all;
     w->hold = (float)iteration > (o->total_sigma < STRONG ? 0 : KEPT * all);
-    w->length = left * (float)(index + 1 < o->levels ? o->step : o->finest_step);
+    w->length = w->part * left * (float)(index + 1 < o->levels ? o->step : o->finest_step);
     w->total_sigma = sqrtf(left) * (float)o->total_sigma;
 }
 
@@ -474,16 +481,22 @@ static int begin_side(clv_registration *run, const clvox_grid *grid, int which, 
     return clv_buffer_fill(run->ctx, u, 0, 0, 3 * clvox_grid_voxels(grid) * sizeof(float));
 }
 
-/* Undoes a level that left the images less alike than it found them, as images
- * do that had nothing to gain. */
-static int go_back(const work *w, int index, const clvox_grid *from)
+/* Whether the images have become more alike. */
+static bool gains(double before, double now)
+{
+    return !(now - before < GAIN * fabs(before));
+}
+
+/* Puts back what the level started from: what the level before left on grid `from` or, where that does not
+ * count, the start of the run. */
+static int go_back(const work *w, const clvox_grid *from)
 {
     clv_compositive *own = clv_compositive_of(w->run);
     clv_registration *run = w->run;
     int status = CLVOX_OK;
     for (int i = 0; i < w->count; i++) {
         clv_buffer *u = w->sides[i].u;
-        if (index == 0) {
+        if (!own->counts) {
             CLV_TRY(begin_side(run, &w->level->fixed, i, u));
             continue;
         }
@@ -494,25 +507,49 @@ end:
     return status;
 }
 
-/* before_level: the grid of own->kept. removed: the share of the metric's first value that the level took
- * away. */
-static int run_level(clv_registration *run, int index, const clv_pyramid_level *l,
-                     const clvox_grid *before_level, double share, int *done, double *removed)
+/* The metric of iterations *first to last, of which the last one is compared here and does not step. */
+static int look(const work *w, int *first, int last, double mean[LOOK])
+{
+    int status = CLVOX_OK;
+    clv_registration *run = w->run;
+    for (int c = 0; c < run->channel_count; c++)
+        CLV_TRY(compare(w, &run->channels[c], slot_of(last) + 2 * c));
+    CLV_TRY(pull(w, false, slot_of(last)));
+    CLV_TRY(read_metric(run, first, last, mean));
+end:
+    return status;
+}
+
+/* The coarsest images may not show what keeps structures apart: without the gap between a ring and its core,
+ * the level presses one onto the other, and finer ones do not get them apart again. So it counts only if the
+ * second level finds the images more alike by it than at the start. */
+static int confirm(const work *w, const clvox_grid *from)
+{
+    int status = CLVOX_OK, first = 0;
+    clv_compositive *own = clv_compositive_of(w->run);
+    double carried[LOOK], begun[LOOK];
+    CLV_TRY(look(w, &first, 0, carried));
+    CLV_TRY(go_back(w, from));
+    CLV_TRY(look(w, &first, 0, begun));
+    own->counts = gains(begun[0], carried[0]);
+    CLV_TRY(own->counts ? go_back(w, from) : invert(w->run, &w->level->fixed));
+end:
+    return status;
+}
+
+/* The iterations of a level; ends: its metric before and after them. */
+static int climb(work *w, int index, double share, int *done, double ends[2])
 {
     int status = CLVOX_OK, iteration = 0;
+    clv_registration *run = w->run;
     const clvox_register_options *o = run->options;
     int first = 0; /* that was not told of */
-    double start = -INFINITY, before = 0, now = 0, mean[LOOK];
-    work w;
-    set_up(&w, run, l);
-    CLV_TRY(limit(&w));
-    if (run->points.count)
-        CLV_TRY(clv_points_place(run, &l->fixed));
-    CLV_TRY(clv_shapes_place(run, &l->fixed, l->index));
+    double before = 0, now = 0, mean[LOOK];
+    ends[0] = -INFINITY;
     for (; iteration < o->iterations[index]; iteration++) {
-        shorten(&w, index, iteration);
-        w.warm = iteration > 0;
-        CLV_TRY(iterate(&w, iteration > 0 ? (float)o->momentum : 0, slot_of(iteration)));
+        shorten(w, index, iteration);
+        w->warm = iteration > 0;
+        CLV_TRY(iterate(w, iteration > 0 ? (float)o->momentum : 0, slot_of(iteration)));
         if (iteration % LOOK != 0)
             continue;
         CLV_TRY(read_metric(run, &first, iteration, mean));
@@ -521,23 +558,53 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
         first = iteration + 1;
         /* Strong elastic smoothing loses at first, and gains as it weakens: that is no end. */
         if (iteration == 0)
-            start = before = now;
-        else if (fabs(now - before) < LOOK * o->tolerance * fabs(start)) {
+            ends[0] = before = now;
+        else if (fabs(now - before) < LOOK * o->tolerance * fabs(ends[0])) {
             iteration++; /* this one is done, too */
             break;
         }
         before = now;
     }
-    for (int c = 0; c < run->channel_count; c++)
-        CLV_TRY(compare(&w, &run->channels[c], slot_of(iteration) + 2 * c));
-    CLV_TRY(pull(&w, false, slot_of(iteration)));
-    CLV_TRY(read_metric(run, &first, iteration, mean));
+    CLV_TRY(look(w, &first, iteration, mean));
     CLV_TRY(tell(run, index, share, first, iteration - first, mean));
-    now = mean[iteration - first];
-    *removed = (now - start) / fmax(fabs(start), 1e-12);
-    bool lost = now - start < GAIN * fabs(start);
-    if (lost)
-        CLV_TRY(go_back(&w, index, before_level));
+    ends[1] = mean[iteration - first];
+    *done = iteration;
+end:
+    return status;
+}
+
+/* before_level: the grid of own->kept. removed: the share of the metric's first value that the level took
+ * away. */
+static int run_level(clv_registration *run, int index, const clv_pyramid_level *l,
+                     const clvox_grid *before_level, double share, int *done, double *removed)
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    bool lost;
+    double ends[2];
+    work w;
+    set_up(&w, run, l);
+    CLV_TRY(limit(&w));
+    if (run->points.count)
+        CLV_TRY(clv_points_place(run, &l->fixed));
+    CLV_TRY(clv_shapes_place(run, &l->fixed, l->index));
+    clv_compositive_of(run)->counts = index > 1;
+    if (index == 1)
+        CLV_TRY(confirm(&w, before_level));
+    for (int pass = 0;; pass++) {
+        CLV_TRY(climb(&w, index, share, done, ends));
+        lost = !gains(ends[0], ends[1]);
+        if (!lost)
+            break;
+        CLV_TRY(go_back(&w, before_level));
+        if (pass == SHORTER)
+            break;
+        CLV_TRY(invert(run, &l->fixed));
+        w.part /= 2;
+        run->fraction_done += share;
+        share = 0; /* progress never falls */
+    }
+    *removed = (ends[1] - ends[0]) / fmax(fabs(ends[0]), 1e-12);
     for (int i = 0; i < w.count; i++) {
         int passes;
         CLV_TRY(clv_compositive_mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, &passes));
@@ -545,9 +612,8 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     }
     CLV_TRY(lost ? invert(run, &l->fixed) : follow(run, &l->fixed, LAST_LOOKS));
     run->fraction_done += share;
-    if (clv_progress_iteration(o->progress, o->user, index, iteration, now, run->fraction_done))
+    if (clv_progress_iteration(o->progress, o->user, index, *done, ends[1], run->fraction_done))
         status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
-    *done = iteration;
 end:
     return status;
 }

@@ -12,6 +12,7 @@ typedef struct clv_compositive {
     clv_buffer *derivative, *derivative_fixed; /* of the metric by the warped images */
     clv_buffer *compared, *stepped;            /* parts of a level (op/within.h): of images and of steps */
     clv_buffer *kept[2];                       /* u and u_fixed as the level before left them */
+    bool counts;                               /* what it left is better than the start of the run */
     clv_buffer *solved;                        /* velocities that iterative solvers start from; else NULL */
     clv_solver_workspace solver_workspace;
     bool follows;                              /* run->inverse is that of u after each iteration */

@@ -283,6 +283,112 @@ static void stopped(clvox_deform deform)
                  "%s without iterations is the linear part alone", names[deform]);
 }
 
+/* A ball inside a shell, 100 with soft edges in the middle of a grid of 1 mm. */
+typedef struct radii {
+    double core, inner, outer; /* radii, mm */
+} radii;
+
+static double ring_value(const radii *ring, double r)
+{
+    const double soft = .4, core = 1 / (1 + exp((r - ring->core) / soft));
+    return 100 * (core + 1 / (1 + exp((ring->inner - r) / soft)) - 1 / (1 + exp((ring->outer - r) / soft)));
+}
+
+/* 1 in the core, 2 in the shell. */
+static int ring_part(const radii *ring, double r)
+{
+    return r < ring->core ? 1 : r >= ring->inner && r < ring->outer ? 2 : 0;
+}
+
+/* How far a voxel is from the middle once a displacement (NULL: none) has moved it. */
+static double ring_distance(const clvox_grid *grid, size_t voxel, const clvox_volume *warp)
+{
+    const size_t n = clvox_grid_voxels(grid), plane = (size_t)grid->size[0] * (size_t)grid->size[1];
+    const size_t at[3] = {voxel % (size_t)grid->size[0], voxel % plane / (size_t)grid->size[0], voxel / plane};
+    double sum = 0;
+    for (int r = 0; r < 3; r++) {
+        double mm = warp ? (double)warp->data[(size_t)r * n + voxel] : 0;
+        for (int c = 0; c < 3; c++)
+            mm += grid->to_ras[r][c] * ((double)at[c] - (grid->size[c] - 1) / 2.);
+        sum += mm * mm;
+    }
+    return sqrt(sum);
+}
+
+static clvox_volume *ring_image(const clvox_grid *grid, const radii *ring)
+{
+    clvox_volume *out;
+    assert_ok(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &out));
+    for (size_t i = 0; i < clvox_grid_voxels(grid); i++)
+        out->data[i] = (float)ring_value(ring, ring_distance(grid, i, NULL));
+    return out;
+}
+
+/* The Dice coefficient of a part of both, the moving one brought to the fixed one. */
+static double ring_dice(const radii *fixed, const radii *moving, const clvox_volume *warp, int part)
+{
+    size_t both = 0, either = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&warp->grid); i++) {
+        const bool in_fixed = ring_part(fixed, ring_distance(&warp->grid, i, NULL)) == part;
+        const bool in_moving = ring_part(moving, ring_distance(&warp->grid, i, warp)) == part;
+        both += in_fixed && in_moving;
+        either += (size_t)in_fixed + (size_t)in_moving;
+    }
+    return 2. * (double)both / (double)either;
+}
+
+/* Gaps are narrower than a voxel of the coarsest level, which presses the first ring onto its core; some are no
+ * longer than steps of the finest one, which by those of full length loses the others. */
+static const struct {
+    radii fixed, moving;
+} rings[] = {
+    {{3, 5, 7.5}, {4, 5, 7.5}},
+    {{3, 5, 7.5}, {4.5, 6, 9}},
+    {{2, 4, 6.5}, {3, 5, 8.5}},
+};
+
+/* Also where a level is done again. */
+static int never_falls(void *user, const clvox_step *step)
+{
+    double *last = user;
+    assert_that(step->fraction >= *last, "%g after %g", step->fraction, *last);
+    *last = step->fraction;
+    return 0;
+}
+
+static void keeps_a_ring_off_its_core(void **state)
+{
+    const int *given = *state;
+    const radii *fixed = &rings[given[0]].fixed, *moving = &rings[given[0]].moving;
+    clvox_grid grid;
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_phantom_grid((int[3]){32, 32, 32}, (double[3]){1, 1, 1}, false, &grid);
+    clvox_volume *fixed_image = ring_image(&grid, fixed), *moving_image = ring_image(&grid, moving);
+    start(&o, (clvox_deform)given[1]);
+    clvox_register_preset(&o, (clvox_preset)given[2]);
+    double fraction = 0;
+    o.progress = never_falls;
+    o.user = &fraction;
+    assert_ok(run(fixed_image, moving_image, &o, &r));
+    const double core = ring_dice(fixed, moving, r.warp, 1), shell = ring_dice(fixed, moving, r.warp, 2);
+    printf("# Dice of the core %.3f, of the ring %.3f\n", core, shell);
+    assert_that(core + shell > 1.8, "%.3f and %.3f", core, shell);
+    clvox_register_result_destroy(&r);
+    clvox_volume_destroy(&fixed_image);
+    clvox_volume_destroy(&moving_image);
+}
+
+static void keeps_rings(void)
+{
+    static const char *const presets[] = {[CLVOX_PRESET_QUICK] = "quick", [CLVOX_PRESET_DEFAULT] = "default"};
+    for (int deform = CLVOX_DEFORM_GREEDY; deform <= CLVOX_DEFORM_SYN; deform++)
+        for (int preset = CLVOX_PRESET_QUICK; preset <= CLVOX_PRESET_DEFAULT; preset++)
+            for (int k = 0; k < (int)(sizeof rings / sizeof *rings); k++)
+                test_case_at(keeps_a_ring_off_its_core, TEST_AT(k, deform, preset),
+                             "%s, %s: ring %d stays off its core", names[deform], presets[preset], k + 1);
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -298,5 +404,6 @@ int main(void)
         stopped(flows[i]);
     }
     exchange();
+    keeps_rings();
     return test_run("models", harness_close);
 }
