@@ -156,7 +156,7 @@ static void put_doubles(built *f)
     ends(f, from);
 }
 
-static const double affine[12] = {1, 0.25, 0, 0, 1, 0, 0, 0, 2, 3, 4, 5}, centre[3];
+static const double affine[12] = {1, 0.25, 0, 0, 1, 0, 0, 0, 2, 3, 4, 5};
 static const char name[32] = "AffineTransform_double_3_3";
 
 static void put_chunks(built *f, const form *o)
@@ -275,7 +275,7 @@ static const char *build(const form *o)
     begin(&f, FIXED);
     put_space(&f, 3);
     put_doubles(&f);
-    put_layout(&f, place(FIXED_AT), sizeof centre);
+    put_layout(&f, place(FIXED_AT), 3 * sizeof(double));
     assert_true(!files_write(files_in("made.h5"), f.b, SIZE));
     return files_in("made.h5");
 }
