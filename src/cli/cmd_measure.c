@@ -30,5 +30,6 @@ int cmd_measure(command *cli, int argc, char **argv)
     free(words);
     (void)cli;
     return clvox_fail(CLVOX_ERROR_FILE,
-                      "the program clvox-bench, which does this, is not installed beside clvox");
+                      "clvox-bench, which does this, is not installed beside clvox: build it "
+                      "with meson setup -Dbench=true");
 }

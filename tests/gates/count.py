@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the cases of a meson test run and names the slowest tests: count.py BUILD [TAP FILE...]
+"""Counts the cases of a meson test run, says what each part took and names the slowest tests: count.py BUILD [TAP FILE...]
 
 A program that prints TAP or the plain output of cmocka counts once a case, any other once. A program that ends badly without
 a failed case of its own (a crash, a time-out, no output) counts as one failure."""
@@ -109,6 +109,12 @@ def main():
         total[1] += 1
     timed = sorted((record for record in records if "duration" in record), key=lambda record: -record["duration"])
     if timed:
+        parts = {}
+        for record in timed:
+            part = record["name"].split(" / ")[0].split(":")[-1].split("+")[-1]
+            parts.setdefault(part, []).append(record["duration"])
+        print("Tests and their seconds, of which two or more pass at a time: " + ", ".join(
+            f"{part} {len(taken)} in {sum(taken):.0f} s" for part, taken in sorted(parts.items(), key=lambda p: -sum(p[1]))))
         print("The slowest: " + ", ".join(f"{r['name'].split(' / ')[-1]} {r['duration']:.0f} s" for r in timed[:SLOWEST]))
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
     return 1 if total[1] else 0
