@@ -594,7 +594,7 @@ static void a_measured_variant_that_does_not_build_any(void **state)
          .tiles = {{8, 1, 1, 1}}},
         {.name = "broken", .function = "probe_broken", .devices = CLV_ON_ANY,
          .tiles = {{8, 1, 1, 1}}}};
-    const clv_entry entry = {.file = "probe", .name = "second", .variants = variants, .count = 2};
+    const clv_entry entry = CLV_ENTRY("probe", "second", variants, NULL);
     clv_wisdom_record r = (clv_wisdom_record){.kernel = "second", .variant = "broken", .tile = {8, 1, 1, 1}};
     assert_ok(clvox_context_create(NULL, &opened));
     assert_ok(clv_wisdom_store(path, &opened->limits, &r, NULL));
