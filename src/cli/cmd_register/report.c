@@ -193,9 +193,8 @@ int cli_register_progress(void *user, const clvox_step *step)
     cJSON_AddNumberToObject(entry, "iteration", iteration);
     cli_log_number(entry, "metric", step->metric);
     cJSON_AddItemToArray(p->trace, entry);
-    /* A log also gets each level's first and last look. */
-    bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
-    if (cli_bar_due(&p->bar, step->fraction) || edge) {
+    const bool last = p->bar.terminal && iteration == iterations; /* of the level */
+    if (cli_bar_due(&p->bar, step->fraction) || last) {
         char text[120];
         const char *name = p->name                   ? p->name
                            : p->options->by_contrast ? "metric"
