@@ -116,10 +116,10 @@ int bench_tune_costs(clvox_context *ctx, const tune_options *o, FILE *out, cJSON
     const clvox_device_limits *limits = clvox_context_limits(ctx);
     bench_data data = {.n = 0};
     clv_mesh_costs c;
-    clv_wisdom_record record;
+    clv_wisdom_cost costs[CLV_MESH_COST_KINDS];
     CLV_TRY(bench_data_create(ctx, size[limits->type == CLVOX_DEVICE_CPU], false, &data));
     CLV_TRY(measure(&data, o, &c));
-    clv_mesh_costs_record(&c, &record);
+    clv_mesh_costs_record(&c, costs);
     fprintf(out,
             "%-50s a pair %.2e s, %.2f times that with its derivative; of a mesh a node %.2e s, an element "
             "%.2e s, samples %.1e s\n",
@@ -134,7 +134,7 @@ int bench_tune_costs(clvox_context *ctx, const tune_options *o, FILE *out, cJSON
     }
     if (!o->path)
         goto end;
-    CLV_TRY(clv_wisdom_store(o->path, limits, &record, o->remark));
+    CLV_TRY(clv_wisdom_store_costs(o->path, limits, costs, CLV_MESH_COST_KINDS, o->remark));
     if (o->kept)
         ++*o->kept;
 end:

@@ -90,7 +90,8 @@ typedef struct clvox_register_options {
     int linear_patch, patch;   /* of MIND's patches: 2 patch + 1 voxels along each axis, 0 to 4 */
     int by_contrast;           /* 1: greedy and syn of one channel recast images of different contrasts as
                                   one another, and use MIND instead of LNCC (of heads, before it), if the
-                                  device has the memory; `clvox register` sets it */
+                                  device has the memory (CLVOX_SUSPECT_MEMORY: it has not);
+                                  `clvox register` sets it */
     int sides;                 /* 1: the linear part also aligns the mirrored moving image, and says where
                                   that fits clearly better (CLVOX_SUSPECT_MIRRORED) */
     double mind_weight; /* of LNCC: so many times the derivative of MIND, of patches of 3 x 3 x 3 voxels, is
@@ -233,7 +234,9 @@ enum {
     CLVOX_SUSPECT_STILL = 256,    /* the deformation moved nothing of images that differ */
     CLVOX_SUSPECT_UNLIKE = 512,   /* measures that were not optimised say that the linear part, or the
                                     deformation, has made the images less alike */
-    CLVOX_SUSPECT_MIRRORED = 1024 /* the moving image, mirrored, fits clearly better */
+    CLVOX_SUSPECT_MIRRORED = 1024, /* the moving image, mirrored, fits clearly better */
+    CLVOX_SUSPECT_MEMORY = 2048    /* memory was too short to treat images of different contrasts as by_contrast
+                                      says: with more the result would be another one */
 };
 
 /* Totals of all solves with the operator. */

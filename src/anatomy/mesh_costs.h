@@ -16,8 +16,9 @@ typedef struct clv_mesh_costs {
     double pair, node, share, launches, derivative;
 } clv_mesh_costs;
 
-/* Under which wisdom keeps them. */
+/* The name under which `clvox tune` measures them, with which those of wisdom begin. */
 #define CLV_MESH_COSTS "shape_sums"
+enum { CLV_MESH_COST_KINDS = 5 };
 
 /* Those of a kind of device. */
 clv_mesh_costs clv_mesh_costs_of_kind(bool cpu);
@@ -28,8 +29,8 @@ clv_mesh_costs clv_mesh_costs_of(const clvox_context *ctx);
 /* Those of that kind with which a mesh pays the soonest: no device's measured ones let it pay sooner. */
 clv_mesh_costs clv_mesh_costs_least(bool cpu);
 
-/* As a line of wisdom, and back; false where the record is none of them. */
-void clv_mesh_costs_record(const clv_mesh_costs *costs, clv_wisdom_record *record);
-bool clv_mesh_costs_from(const clv_wisdom_record *record, clv_mesh_costs *costs);
+/* As costs of wisdom, and back; false, and *costs stays, unless all were measured. */
+void clv_mesh_costs_record(const clv_mesh_costs *costs, clv_wisdom_cost out[CLV_MESH_COST_KINDS]);
+bool clv_mesh_costs_from(const clv_wisdom *wisdom, clv_mesh_costs *costs);
 
 #endif

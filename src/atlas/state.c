@@ -348,7 +348,7 @@ static void print_key(FILE *to, const clv_atlas_run *a, const char *sources)
     uint32_t subjects = 0;
     fprintf(to, "version\t%s, kernels %s\n", clvox_version(), sources);
     fprintf(to, "device\t%s, %s, driver %s\n", device->name, device->platform, device->driver);
-    fprintf(to, "tuning\t%s\n", wisdom && wisdom->count ? wisdom->hash : "none");
+    fprintf(to, "tuning\t%s\n", wisdom && wisdom->hash[0] ? wisdom->hash : "none");
     for (int i = 0; i < a->count; i++) {
         subjects = libdeflate_crc32(subjects, &a->s[i].hash, sizeof a->s[i].hash);
         subjects = libdeflate_crc32(subjects, &a->s[i].further_hash, sizeof a->s[i].further_hash);

@@ -9,6 +9,9 @@
 
 enum { WIDTH = 30 };
 
+/* Seconds from one look to the next on a terminal, and from one line to the next in a log. */
+static const double LOOK = 0.1, LINE = 30;
+
 /* Shares below this say nothing about the time left. */
 static const double TOO_LITTLE = 0.005;
 
@@ -32,7 +35,7 @@ bool cli_bar_due(cli_bar *bar, double fraction)
         bar->started = now;
         bar->first = fraction;
     }
-    return now - bar->printed > (bar->terminal ? 0.1 : 5);
+    return bar->printed == 0 || now - bar->printed > (bar->terminal ? LOOK : LINE);
 }
 
 static void time_left(const cli_bar *bar, double fraction, char *out, size_t room)
@@ -96,8 +99,8 @@ int cli_bar_passing(void *user, const clvox_step *step)
 {
     if (cli_is_watched())
         return cli_interrupted();
-    if (!passing.cli)
-        passing = (cli_bar){.cli = user, .terminal = true};
+    if (!passing.cli) /* a log hears of what takes long alone */
+        passing = (cli_bar){.cli = user, .terminal = cli_on_terminal(), .printed = cli_seconds()};
     if (step->fraction >= 1)
         cli_bar_passing_end();
     else if (step->fraction > 0 && cli_bar_due(&passing, step->fraction))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Progress of long work: a bar with the time left on a terminal, now and then
- * a line in a log, nothing with -q. */
+/* Progress of long work: a bar with the time left on a terminal; a line at the start and
+ * every 30 s in a log; nothing with -q. */
 #ifndef CLI_BAR_H
 #define CLI_BAR_H
 
@@ -18,7 +18,7 @@ bool cli_on_terminal(void);
 /* From now on Ctrl-C is noted and not obeyed: cli_interrupted() tells. */
 void cli_bar_begin(cli_bar *bar, command *cli);
 
-/* Whether to show something again: ten times a second on a terminal, every five
+/* Whether to show something again: ten times a second on a terminal, first and every 30 s
  * in a log. Call it at every look; fraction is the share that is done. */
 bool cli_bar_due(cli_bar *bar, double fraction);
 
@@ -31,8 +31,8 @@ int cli_bar_stage(void *user, const clvox_step *step);
 
 void cli_bar_end(cli_bar *bar);
 
-/* The clvox_progress of a context on a terminal: a bar of functions that have no callback, unless another one
- * stands there. user is the command. Ctrl-C ends the program as without it. */
+/* The clvox_progress of a context: a bar, or lines from 30 s on, of functions that have no callback, unless
+ * another bar stands there. user is the command. Ctrl-C ends the program as without it. */
 int cli_bar_passing(void *user, const clvox_step *step);
 
 /* Wipes that bar, if any, before something else is printed. */

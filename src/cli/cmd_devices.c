@@ -85,8 +85,15 @@ static int print_kernel(void *user, const clvox_kernel_variant *k)
 {
     const command *cli = ((const listing *)user)->cli;
     char tile[48], registers[16], spills[16], groups[16], occupancy[16] = "unknown";
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddItemToArray(((const listing *)user)->to, row);
+    cJSON_AddStringToObject(row, "kernel", k->kernel);
+    cJSON_AddStringToObject(row, "variant", k->variant);
+    cJSON_AddBoolToObject(row, "chosen", !k->refused && k->chosen);
+    cJSON_AddBoolToObject(row, "wisdom", !k->refused && k->wisdom);
     if (k->refused) {
         cli_print(cli, "  %-20s %-12s does not run here: %s\n", k->kernel, k->variant, k->refused);
+        cJSON_AddStringToObject(row, "refused", k->refused);
         return cli_interrupted();
     }
     snprintf(tile, sizeof tile, "%dx%dx%d, %d", k->tile[0], k->tile[1], k->tile[2], k->march);
@@ -98,11 +105,6 @@ static int print_kernel(void *user, const clvox_kernel_variant *k)
     cli_print(cli, "%c %-20s %-12s %-16s %9s %7s %6d %7s %9s  %s%s\n", k->chosen ? '*' : ' ', k->kernel,
               k->variant, tile, registers, spills, k->local_bytes, groups, occupancy, k->limit,
               k->wisdom ? *k->limit ? ", wisdom" : "wisdom" : "");
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddStringToObject(row, "kernel", k->kernel);
-    cJSON_AddStringToObject(row, "variant", k->variant);
-    cJSON_AddBoolToObject(row, "chosen", k->chosen);
-    cJSON_AddBoolToObject(row, "wisdom", k->wisdom);
     cJSON_AddItemToObject(row, "tile", cJSON_CreateIntArray(k->tile, 3));
     cJSON_AddNumberToObject(row, "march", k->march);
     cJSON_AddNumberToObject(row, "local_bytes", k->local_bytes);
@@ -116,7 +118,6 @@ static int print_kernel(void *user, const clvox_kernel_variant *k)
         cJSON_AddNumberToObject(row, "occupancy", k->occupancy);
         cJSON_AddStringToObject(row, "limit", k->limit);
     }
-    cJSON_AddItemToArray(((const listing *)user)->to, row);
     return cli_interrupted();
 }
 

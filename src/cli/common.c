@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,50 @@ void cli_note(command *cli, const char *format, ...)
     cJSON_AddItemToArray(list ? list : cJSON_AddArrayToObject(cli->log, "remarks"), cJSON_CreateString(text));
 }
 
+/* ---- what contexts say --------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock;
+    char **line;
+    int count;
+} heard = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The clvox_log of every context: remarks are printed once, however many contexts make them, and logged. */
+static void hear(void *user, int level, const char *line)
+{
+    const command *cli = user;
+    bool known = false;
+    pthread_mutex_lock(&heard.lock);
+    for (int i = 0; level == 1 && i < heard.count; i++)
+        known = known || !strcmp(heard.line[i], line);
+    char **grown = level > 1 || known ? NULL
+                                      : reallocarray(heard.line, (size_t)heard.count + 1, sizeof *heard.line);
+    if (grown) {
+        heard.line = grown;
+        if ((grown[heard.count] = strdup(line)))
+            heard.count++;
+    }
+    if (!known)
+        cli_remark(cli, level - 1, "%s%s\n", cli_on_terminal() ? "\r\033[K" : "", line);
+    pthread_mutex_unlock(&heard.lock);
+}
+
+static void log_heard(command *cli)
+{
+    cJSON *list = cJSON_GetObjectItem(cli->log, "remarks"), *remark;
+    pthread_mutex_lock(&heard.lock);
+    for (int i = 0; i < heard.count; i++) {
+        bool known = false;
+        cJSON_ArrayForEach(remark, list)
+            known = known || !strcmp(remark->valuestring, heard.line[i]);
+        if (!list)
+            list = cJSON_AddArrayToObject(cli->log, "remarks");
+        if (!known)
+            cJSON_AddItemToArray(list, cJSON_CreateString(heard.line[i]));
+    }
+    pthread_mutex_unlock(&heard.lock);
+}
+
 /* ---- the log ------------------------------------------------------------ */
 
 void cli_log_number(cJSON *to, const char *name, double value)
@@ -126,6 +171,7 @@ int cli_write_log(command *cli, const char *path)
 {
     int status = CLVOX_OK;
     cli_log_wisdom(cli);
+    log_heard(cli);
     bool to_stdout = !strcmp(path, "-");
     cli_claim_written(cli, path);
     cli_claims_settle(cli);
@@ -163,14 +209,16 @@ static bool needs_many(const command *cli)
     return !strcmp(cli->verb, "register") || !strcmp(cli->verb, "surface denoise");
 }
 
-static clvox_context_options options_of(const command *cli)
+static clvox_context_options options_of(command *cli)
 {
     return (clvox_context_options){
         .device = cli->device,
         .profile = cli->profile,
         .no_cache = cli->no_cache,
         .no_wisdom = cli->no_wisdom,
-        .verbosity = cli->quiet ? 0 : cli->verbose,
+        .verbosity = cli->verbose > 1 ? 2 : 1,
+        .log = hear,
+        .log_user = cli,
         .compiler_program = needs_many(cli) ? "/proc/self/exe" : NULL,
         .compilers = clvox_threads() - 1,
     };
@@ -197,13 +245,6 @@ static int opened(command *cli)
     cJSON_AddStringToObject(device, "architecture", limits->architecture);
     if (cli->more && cli_devices(cli) > 1)
         cJSON_AddNumberToObject(device, "count", cli_devices(cli));
-    clvox_wisdom wisdom;
-    clvox_context_wisdom(cli->ctx, &wisdom);
-    if (wisdom.remark[0] && !cli->verbose) /* with -v the library has said it */
-        cli_remark(cli, 0, "%s\n", wisdom.remark);
-    const char *remark = clvox_context_remark(cli->ctx);
-    if (remark[0] && !cli->verbose)
-        cli_remark(cli, 0, "%s\n", remark);
     cli_remark(cli, 1, "device: %s (%s, driver %s)\n", limits->name, limits->platform, limits->driver);
     return CLVOX_OK;
 }
@@ -223,7 +264,7 @@ int cli_open(command *cli)
     if (cli->ctx)
         return CLVOX_OK;
     cli_drivers(cli);
-    if (!cli->quiet && cli_on_terminal()) {
+    if (!cli->quiet) {
         options.progress = cli_bar_passing;
         options.progress_user = cli;
     }

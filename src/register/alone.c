@@ -264,5 +264,5 @@ void clv_register_alone_result(const clv_register_alone *alone, clvox_register_r
     clvox_volume_destroy(&r->warped);
     r->metric_before = r->metric_linear = r->metric_after = NAN;
     r->ncc_before = r->ncc_linear = r->ncc_after = r->mismatch = NAN;
-    r->suspicions &= CLVOX_SUSPECT_FOLDS | CLVOX_SUSPECT_SCALE | CLVOX_SUSPECT_COARSE;
+    r->suspicions &= CLVOX_SUSPECT_FOLDS | CLVOX_SUSPECT_SCALE | CLVOX_SUSPECT_COARSE | CLVOX_SUSPECT_MEMORY;
 }

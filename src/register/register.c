@@ -218,10 +218,12 @@ static int align(clv_registration *run, const clvox_register_images *images)
     return status;
 }
 
-/* What goes on without memory for it. */
-static int optional(int status)
+int clv_register_without(clv_registration *run, int status)
 {
-    return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
+    if (status != CLVOX_ERROR_MEMORY)
+        return status;
+    run->suspicions |= CLVOX_SUSPECT_MEMORY;
+    return CLVOX_OK;
 }
 
 /* So many mm around a place tell what a value there means. */
@@ -249,6 +251,7 @@ end:
         run->contrasts_differ = true;
         clv_matrix_copy(CLV_MATRIX(matrix), run->matrix);
         run->suspicions = said;
+        clv_register_without(run, status);
         return clv_recast_undo(run);
     }
     return status;
@@ -268,7 +271,7 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work,
         work->metric != CLVOX_METRIC_LNCC)
         return CLVOX_OK;
     if (run->channel_count == 1 && work->linear != CLVOX_LINEAR_NONE)
-        CLV_TRY(optional(clv_recast_differ(run, NEARBY, &run->contrasts_differ)));
+        CLV_TRY(clv_register_without(run, clv_recast_differ(run, NEARBY, &run->contrasts_differ)));
     if (!run->contrasts_differ)
         return CLVOX_OK;
     size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);
@@ -278,7 +281,7 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work,
         const clv_request request = {&larger, bytes, "scratch of the metric"};
         status = clv_pool_take(run->ctx, &request, 1);
         if (status < 0)
-            return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
+            return clv_register_without(run, status);
         clv_buffer_destroy(&run->metric_scratch);
         run->metric_scratch = larger;
     }

@@ -252,6 +252,10 @@ typedef struct clv_register_evidence {
 bool clv_register_coarse_counts(const clv_registration *run, double content,
                                 const clvox_register_result *result);
 
+/* A piece of work that the run goes on without where there is no memory for it: the status, or CLVOX_OK and
+ * CLVOX_SUSPECT_MEMORY in its suspicions. */
+int clv_register_without(clv_registration *run, int status);
+
 /* Fills parts, overlap and suspicions of a result whose numbers are known (judge.c). */
 void clv_register_judge(const clv_registration *run, const clv_register_evidence *evidence,
                         clvox_register_result *result);

@@ -36,6 +36,7 @@ begin "curves, clouds and landmarks, one by one and together"
 exits 0 clvox register --curves fixed.vtk,moving.vtk -o c $quick -q --no-picture; exists c_curves_1.vtk; exists c_warp.nii.gz
 exits 0 clvox register --cloud at.csv,gone.csv -o p $quick -q --no-picture --width 8mm; exists p_cloud_1.csv
 exits 0 clvox register --points at.csv,gone.csv -o l $quick --points-weight 1 --report; says '^level 1, iteration 0 of 20: landmarks '
+[ "$(grep -c '^level [0-9]*, ' log/err)" = 1 ] || complain 'not one line of progress'
 json l.json 'j["result"]["landmarks"]["mean_after_mm"] < .3 and j["result"]["landmarks"]["mean_before_mm"] == 1'
 exists l.png; exists l_report.html
 exits 0 clvox register --surface fixed.obj,moving.obj --curves fixed.vtk,moving.vtk --points at.csv,gone.csv -o t $quick --points-weight .1

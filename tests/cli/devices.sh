@@ -56,6 +56,32 @@ exits 0 clvox phantom pair -o p --size 13x11x10 --amplitude .5 -q
 exits 0 env CLVOX_CLFFT="$work/none.so" "$program" register -f p_fixed.nii.gz -m p_moving.nii.gz -o p --deform lddmm --solver fft \
     --iterations 2x1 -q; exists p_warp.nii.gz
 
+begin "a variant that does not build gives way to another one, which is said once, logged and listed"
+passed=
+export CLVOX_WISDOM=
+exits 0 clvox filter median k.nii --radius 2 -o plain.nii
+for broken in 'defined(WIDE)' '!defined(WIDE)'; do # one of them is the planner's
+    rm -rf cl && cp -r "$here/../../cl" cl
+    { printf '#if %s\n#error not here\n#endif\n' "$broken"; cat "$here/../../cl/image/median.cl"; } > cl/image/median.cl
+    exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" filter median k.nii --radius 2 -o other.nii --json log/m.json
+    cmp -s plain.nii other.nii || complain "another variant of the median has other bits"
+    if grep -q 'takes the place of the variant' log/err; then
+        passed="$passed$broken"
+        [ "$(grep -c '^median/.* takes the place of the variant .*last bits: .*cl/image/median.cl' log/err)" = 1 ] || complain 'not said once'
+        json log/m.json 'len(j["remarks"]) == 1 and "takes the place of the variant" in j["remarks"][0]'
+        exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" filter median k.nii --radius 2 -o other.nii -q --json log/m.json
+        grep -q 'takes the place' log/err && complain 'said in spite of -q'
+        json log/m.json 'len(j["remarks"]) == 1 and "\n" not in j["remarks"][0]'
+        exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" devices -v --json log/v.json
+        prints 'median .*does not run here: '
+        json log/v.json 'sum("refused" in k for k in j["kernels"] if k["kernel"] == "median") == 1'
+    else
+        quiet; json log/m.json '"remarks" not in j'
+    fi
+done
+case $passed in 'defined(WIDE)'|'!defined(WIDE)') ;; *) complain "not one of two variants is the planner's: $passed" ;; esac
+rm -r cl
+
 begin "no OpenCL driver at all is one sentence"
 mkdir none
 exits 1 env OCL_ICD_VENDORS="$work/none" "$program" devices; one_sentence; silent; says 'install'

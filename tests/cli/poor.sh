@@ -108,6 +108,28 @@ absent x2_warp.nii.gz
 exits 0 poor local:64 $flow -o x2 --solver cg; quiet; exists x2_warp.nii.gz
 rm -f x2*
 
+begin "too little memory for images of different contrasts: a suspicion, and an error with --strict"
+clvox phantom pair -o c --size 40x36x32 --amplitude 3 -q > log/out 2>&1
+cat > recolour.py <<'EOF'
+import gzip, struct
+data = bytearray(gzip.open("c_moving.nii.gz").read())
+offset = int(struct.unpack_from("<f", data, 108)[0])
+count = (len(data) - offset) // 4
+values = struct.unpack_from(f"<{count}f", data, offset)
+top = 1.1 * max(values)
+struct.pack_into(f"<{count}f", data, offset, *(min(5 * v, top - v) for v in values))
+open("c.nii", "wb").write(data)
+EOF
+exits 0 python3 recolour.py
+contrasts="clvox register -f c_fixed.nii.gz -m c.nii -o x2 --linear rigid --iterations 2x2x2 --no-picture -q --json x2.json"
+exits 0 $contrasts --strict; quiet; json x2.json 'j["result"]["metric"] == "mind" and not j["result"]["suspicions"]'
+for room in 12 13; do # MIND has no room, and recast images have none
+    exits 0 poor memory:$room $contrasts; says 'WARNING: there was too little memory to tell contrasts apart'
+    json x2.json '"memory" in j["result"]["suspicions"]'
+    exits 1 poor memory:$room $contrasts --strict; says 'too little memory'; exists x2_warp.nii.gz
+done
+rm -f x2* c_* c.nii
+
 begin "a device of 256 MiB"
 clvox phantom constant -o huge.nii --size 200x190x170 -q > log/out 2>&1
 exits 0 poor memory:256 $gaussian -o x.nii; quiet

@@ -5,7 +5,7 @@ kernels=$(cd "$(dirname "$0")/../../cl" && pwd)
 . "$(dirname "$0")/lib.sh"
 export CLVOX_WISDOM="$work/w.txt"
 # The kernels of the lines of the file.
-kept() { sed 1d w.txt | cut -f 5 | sort -u | tr '\n' ' '; }
+kept() { sed 1d w.txt | cut -f 6 | sort -u | tr '\n' ' '; }
 tune() { "$program" tune --size 12 --seconds 0.001 "$@"; }
 
 begin "one kernel is measured and kept"
@@ -13,8 +13,8 @@ exits 0 tune --kernel copy --json log/t.json
 prints '^copy  *'; prints 'geometric mean'; says 'w.txt'; exists w.txt
 json log/t.json '[r["kernel"] for r in j["tune"]] == ["copy"] and j["choices"] == 1 and j["geometric_mean_loss"] >= 1'
 json log/t.json 'all(len(c["samples"]) >= 1 and c["seconds"] > 0 for r in j["tune"] for c in r["candidates"] if c["runs"])'
-[ "$(head -c 15 w.txt)" = 'clvox wisdom 2,' ] || complain "the file does not say what it is"
-[ "$(sed 1d w.txt | cut -f 5,7)" = "$(printf 'copy\t0')" ] || complain "one choice for small volumes is not what is kept"
+[ "$(head -c 15 w.txt)" = 'clvox wisdom 3,' ] || complain "the file does not say what it is"
+[ "$(sed 1d w.txt | cut -f 6,8)" = "$(printf 'copy\t0')" ] || complain "one choice for small volumes is not what is kept"
 
 begin "what cannot be measured is said, and a file that was not written is not named"
 mv w.txt kept.txt
@@ -34,12 +34,13 @@ json log/a.json 'any(not c["automatic"] for c in j["tune"][0]["candidates"])'
 begin "costs of sums over shapes are measured and kept, and decide between pairs and a particle mesh"
 exits 0 tune --kernel shape_sums --json log/s.json -q; prints '^shape_sums .* a pair '
 json log/s.json 'all([j["shape_sums"][k] > 0 for k in ("pair", "node", "share", "launches")]) and j["shape_sums"]["derivative"] >= 1'
-grep -q "$(printf '\tshape_sums\tfemtoseconds\t0\t')" w.txt || complain "the costs are not kept"
+[ "$(grep -c "$(printf '\tcost\tshape_sums [a-z ]*\t[0-9]*e-[0-9]*$')" w.txt)" = 5 ] || complain "the costs are not kept"
 exits 0 clvox phantom surface:sphere -o ball --size 60x60x60 -q
 exits 0 clvox surface mesh ball_mask.nii.gz -o ball.ply -q
-sed -i "$(printf 's/\tfemtoseconds\t0\t.*/\tfemtoseconds\t0\t1000000,10000000,10000000\t150 1000 0 0/')" w.txt # dear pairs
+cost() { sed -i "s/\(shape_sums $1\t\).*/\1$2/" w.txt; }
+cost pair 1e-9; cost 'pair with derivative' 15e-10; cost node 1e-8; cost 'element of a mesh' 1e-8; cost launches 1e-3 # dear pairs
 exits 0 clvox surface compare ball.ply ball.ply --width 8mm; prints 'by a particle mesh'
-sed -i "$(printf 's/\t1000000,/\t1,/')" w.txt
+cost pair 1e-15; cost 'pair with derivative' 15e-16
 exits 0 clvox surface compare ball.ply ball.ply --width 8mm --json log/c.json; json log/c.json 'j["result"]["currents_products"]["method"] == "exact"'
 json log/c.json 'len(j["wisdom"]["hash"]) == 16'
 exits 0 clvox surface compare ball.ply ball.ply --width 8mm --no-wisdom; prints 'by a particle mesh'
@@ -68,7 +69,7 @@ exits 0 tune --kernel copy; says 'w.txt is damaged: kept as .*w.txt.old, '
 cmp -s w.txt.old damaged.txt || complain "the damaged file was not kept"
 exits 0 tune --kernel patch_pairs
 grep -q 'kept as' log/err && complain "a whole file was put aside"
-sed 's/wisdom 2/wisdom 1/' before.txt > w.txt
+sed 's/wisdom 3/wisdom 2/' before.txt > w.txt
 cp w.txt later.txt
 exits 0 tune --kernel copy; says 'another version of clvox: kept as .*w.txt.old2, '
 cmp -s w.txt.old2 later.txt || complain "the file of another version was not kept"
@@ -86,7 +87,7 @@ while not os.path.exists("w.txt") and run.poll() is None:
     time.sleep(0.005)
 run.send_signal(signal.SIGINT)
 out, err = run.communicate()
-kept = [line.split("\t")[4] for line in open("w.txt").read().splitlines()[1:]]
+kept = [line.split("\t")[5] for line in open("w.txt").read().splitlines()[1:]]
 logged = [r["kernel"] for r in json.load(open("log/i.json"))["tune"]]
 print(run.returncode, kept, logged, err)
 sys.exit(0 if run.returncode == 130 and kept and set(kept) == set(logged) and

@@ -9,6 +9,7 @@
 #include "op/harness.h"
 #include "register/pair.h"
 #include "register/recast/recast.h"
+#include "runtime/device/context.h"
 
 enum { X = 32, Y = 30, Z = 28, N = X * Y * Z };
 
@@ -545,6 +546,44 @@ static void pairs_gain(void **state)
     pair_free(&p);
 }
 
+/* A run whose device is given so many volumes beyond the plan is that of a large device, or says that it is not. */
+static void little_memory_is_said(void **state)
+{
+    (void)state;
+    static const int volumes[] = {0, 18, 64};
+    enum { CASES = sizeof volumes / sizeof *volumes };
+    pair p;
+    clvox_register_options o;
+    clvox_register_result whole, r;
+    int said = 0;
+    pair_make(&p, (int[]){30, 26, 24}, (double[]){2, 2, 2}, false, 2.5, 5);
+    const size_t n = clvox_grid_voxels(&p.moving->grid), all = ctx->limits.global_bytes;
+    for (size_t i = 0; i < n; i++)
+        p.moving->data[i] = fminf(5 * p.moving->data[i], 300 - p.moving->data[i]);
+    clvox_register_defaults(&o);
+    o.linear = CLVOX_LINEAR_RIGID;
+    o.by_contrast = 1;
+    o.iterations[o.levels - 1] = 2;
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &whole));
+    assert_true(whole.metric == CLVOX_METRIC_MIND && !(whole.suspicions & CLVOX_SUSPECT_MEMORY));
+    const clvox_register_images images = {.channels = 1, .fixed = {p.fixed}, .moving = {p.moving}, .weight = {1}};
+    const size_t plan = clvox_register_bytes(&images, &o);
+    for (int k = 0; k < CASES; k++) {
+        ctx->limits.global_bytes = ctx->allocated + plan + (size_t)volumes[k] * n * sizeof(float);
+        assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+        const bool doubted = r.suspicions & CLVOX_SUSPECT_MEMORY, same = pair_same(r.warp, whole.warp);
+        assert_that(doubted || (same && r.metric == whole.metric), "%d volumes: another result", volumes[k]);
+        assert_that(!doubted || !same, "%d volumes: a doubt about the same result", volumes[k]);
+        assert_true(k > 0 || doubted);
+        said += doubted;
+        clvox_register_result_destroy(&r);
+    }
+    ctx->limits.global_bytes = all;
+    assert_that(said < CASES, "%d times", said);
+    clvox_register_result_destroy(&whole);
+    pair_free(&p);
+}
+
 /* A textured ball, or another contrast of it, in air where faint waves, too weak to be content, are shifted.
  * They lie AIR mm and more from the middle, in corners of the ball's box. */
 enum { WIDE = 48, RADIUS = 26, AIR = 44, EDGE = 5 };
@@ -696,6 +735,7 @@ int main(void)
     test_case_at(heads_are_registered_thrice, TEST_AT(1),
                  "heads of other contrasts are registered three times, to the same bits");
     test_case_at(heads_are_registered_thrice, TEST_AT(0), "crops of other contrasts are registered once");
+    test_case(little_memory_is_said, "memory that is too short for another contrast is said");
     test_case(pairs_gain, "a pair of other contrasts ends near the truth, exchanged by the inverse affine");
     test_case_at(air_counts, TEST_AT(1), "images of other contrasts are compared in the air, too");
     test_case_at(air_counts, TEST_AT(0), "those of one contrast are not");

@@ -19,7 +19,7 @@ static const clv_variant probe_variants[] = {
     {.name = "broken", .function = "probe_broken", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .optional = true, .tiles = {{64, 1, 1, 1}}},
 };
-static const clv_entry probe = {.file = "probe", .name = "probe", .variants = probe_variants, .count = 5};
+static const clv_entry probe = CLV_ENTRY("probe", "probe", probe_variants, NULL);
 
 /* Runs the probe over 19 x 7 x 5 voxels: returns whether out = factor in + add. */
 static inline bool probe_runs(clvox_context *ctx, const char *extra, float add)

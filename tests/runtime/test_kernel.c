@@ -127,10 +127,10 @@ static void a_variant_that_a_driver_refuses_gives_way(void **state)
          .tiles = {{8, 1, 1, 1}}},
         {.name = "item", .function = "probe_item", .devices = CLV_ON_ANY,
          .tiles = {{8, 1, 1, 1}}}};
-    const clv_entry entry = {.file = "probe", .name = "second", .variants = variants, .count = 2};
+    const clv_entry entry = CLV_ENTRY("probe", "second", variants, NULL);
     assert_true(clv_kernel_get(opened, &entry, NULL, size, 0, &kernel) == CLVOX_OK &&
                 kernel->variant == &variants[1]);
-    shared.unknown = (clv_entry){.file = "nosuchfile", .name = "third", .variants = variants, .count = 2};
+    shared.unknown = (clv_entry)CLV_ENTRY("nosuchfile", "third", variants, NULL);
 }
 
 static void a_kernel_file_that_does_not_exist(void **state)

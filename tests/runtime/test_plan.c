@@ -131,7 +131,7 @@ static void a_tile_is_halved_along_y_x_z_until_it_fits(void **state)
     static const clv_variant variants[] = {
         {.name = "tile", .function = "f", .devices = CLV_ON_GPU,
          .halo = {2, 2, 2}, .cell_bytes = 12, .tiles = {{32, 8, 2, 1}, {16, 8, 4, 1}}}};
-    shared.entry = (clv_entry){.file = "f", .name = "only_tiles", .variants = variants, .count = 1};
+    shared.entry = (clv_entry)CLV_ENTRY("f", "only_tiles", variants, NULL);
     assert_true(clv_plan_candidates(named("8 KiB of local memory"), &shared.entry, 0,
                                     shared.check_shrinking_c, 4) == 1);
     assert_that(shared.check_shrinking_c[0].tile.y == 1 && shared.check_shrinking_c[0].tile.x == 8 &&
@@ -169,7 +169,7 @@ static void on_a_cpu_an_item_alone_then_the_largest(void **state)
          .planes = 1, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}, {128, 1, 1, 1}}},
         {.name = "item", .function = "g", .devices = CLV_ON_ANY,
          .tiles = {{64, 4, 1, 1}, {32, 1, 1, 1}}}};
-    shared.entry = (clv_entry){.file = "f", .name = "groups", .variants = variants, .count = 2};
+    shared.entry = (clv_entry)CLV_ENTRY("f", "groups", variants, NULL);
     assert_true(plan(named("PoCL"), &shared.entry, shared.check_groups_on_cpu_c) == 6);
     assert_that(
         shared.check_groups_on_cpu_c[0].tile.x == 1 && shared.check_groups_on_cpu_c[1].tile.x == 256 &&

@@ -408,6 +408,42 @@ static void half_a_file_and_a_line_that_says_something(void **state)
     is_passed_over("damaged");
 }
 
+/* Beside choices, of which they are none, each in the place of the one of its name. */
+static void costs_are_seconds_under_a_name(void **state)
+{
+    static const clv_wisdom_cost costs[] = {{"walk pair", 1.2345678e-15}, {"walk", 7}, {"run", 123456}},
+                                 again = {"walk", 2.5e-3};
+    (void)state;
+    unlink(path);
+    store("", "march", march);
+    shared.wisdom = load(&gpu);
+    assert_true(clv_wisdom_seconds(shared.wisdom, "walk") == 0 && clv_wisdom_seconds(NULL, "walk") == 0);
+    clv_wisdom_destroy(&shared.wisdom);
+    assert_ok(clv_wisdom_store_costs(path, &gpu, costs, 3, NULL));
+    assert_ok(clv_wisdom_store_costs(path, &gpu, &again, 1, NULL));
+    shared.wisdom = load(&gpu);
+    assert_that(shared.wisdom->count == 1 && shared.wisdom->costs == 3, "%s", shared.wisdom->remark);
+    for (int i = 0; i < 3; i++) {
+        const double expected = i == 1 ? again.seconds : costs[i].seconds;
+        const double found = clv_wisdom_seconds(shared.wisdom, costs[i].name);
+        assert_that(fabs(found / expected - 1) < 1e-5, "%s: %g", costs[i].name, found);
+    }
+    clv_wisdom_destroy(&shared.wisdom);
+    clvox_device_limits other = gpu;
+    other.driver[0] = '2';
+    shared.wisdom = load(&other);
+    assert_true(shared.wisdom->costs == 0 && !shared.wisdom->hash[0]);
+    clv_wisdom_destroy(&shared.wisdom);
+    assert_true(prefers(&gpu, "", "march", march));
+    static const char *const wrong[][2] = {{"\t250000e-8", "\t-50000e-8"}, {"\t250000e-8", "\t25000,e-8"},
+                                           {"\t250000e-8", "\t000000e-8"}, {"\tcost\twalk", "\tcosts\talk"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        edit(wrong[i][0], wrong[i][1]);
+        is_passed_over("damaged");
+        assert_ok(clv_wisdom_store_costs(path, &gpu, &again, 1, NULL));
+    }
+}
+
 static void no_wisdom_at_all_and_nothing(void **state)
 {
     (void)state;
@@ -420,7 +456,7 @@ static void no_wisdom_at_all_and_nothing(void **state)
 static void a_file_of_another_form_of_an_earlier(void **state)
 {
     (void)state;
-    edit("clvox wisdom 2", "clvox wisdom 9");
+    edit("clvox wisdom 3", "clvox wisdom 9");
     is_passed_over("another version");
     static const char json[] = "{\"wisdom\": 1, \"devices\": []}";
     assert_ok(clvox_file_write(path, json, sizeof json - 1));
@@ -462,6 +498,7 @@ static void check_damage(void)
 {
     test_case(a_choice_may_be_changed_by_hand, "a choice may be changed by hand");
     test_case(half_a_file_and_a_line_that_says_something, "half a file, and a line that says something else");
+    test_case(costs_are_seconds_under_a_name, "costs are seconds under a name");
     test_case(no_wisdom_at_all_and_nothing, "no wisdom at all, and nothing");
     test_case(a_file_of_another_form_of_an_earlier,
               "a file of another form, of an earlier one, and of other kernels");
@@ -594,7 +631,7 @@ static void a_measured_variant_that_does_not_build_any(void **state)
          .tiles = {{8, 1, 1, 1}}},
         {.name = "broken", .function = "probe_broken", .devices = CLV_ON_ANY,
          .tiles = {{8, 1, 1, 1}}}};
-    const clv_entry entry = {.file = "probe", .name = "second", .variants = variants, .count = 2};
+    const clv_entry entry = CLV_ENTRY("probe", "second", variants, NULL);
     clv_wisdom_record r = (clv_wisdom_record){.kernel = "second", .variant = "broken", .tile = {8, 1, 1, 1}};
     assert_ok(clvox_context_create(NULL, &opened));
     assert_ok(clv_wisdom_store(path, &opened->limits, &r, NULL));

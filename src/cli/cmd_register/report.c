@@ -38,6 +38,9 @@ static const struct {
      "measures that were not optimised say that the images became less alike; look at the picture"},
     {CLVOX_SUSPECT_MIRRORED, "mirrored",
      "the mirrored moving image fits better: are left and right exchanged in a header, or in the voxels?"},
+    {CLVOX_SUSPECT_MEMORY, "memory",
+     "there was too little memory to tell contrasts apart, or to recast images of different ones, so that the result "
+     "is another one than with more: take a device with more memory, or a coarser last --shrink"},
 };
 enum { DOUBTS = sizeof all_doubts / sizeof *all_doubts };
 
@@ -190,9 +193,8 @@ int cli_register_progress(void *user, const clvox_step *step)
     cJSON_AddNumberToObject(entry, "iteration", iteration);
     cli_log_number(entry, "metric", step->metric);
     cJSON_AddItemToArray(p->trace, entry);
-    /* A log also gets each level's first and last look. */
-    bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
-    if (cli_bar_due(&p->bar, step->fraction) || edge) {
+    const bool last = p->bar.terminal && iteration == iterations; /* of the level */
+    if (cli_bar_due(&p->bar, step->fraction) || last) {
         char text[120];
         const char *name = p->name                   ? p->name
                            : p->options->by_contrast ? "metric"

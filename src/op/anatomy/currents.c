@@ -15,7 +15,7 @@ static const clv_variant variants[] = {
     "-DVARIFOLD=" #varifold " -DGRADIENT=" #gradient " -DBLOCK=" CLV_TEXT(CLV_CURRENTS_BLOCK)
 static const char *const builds[] = {BUILD(0, 0), BUILD(0, 1), BUILD(1, 0), BUILD(1, 1), NULL};
 
-const clv_entry clv_entry_currents = {"anatomy/currents", "currents", variants, 2, builds};
+const clv_entry clv_entry_currents = CLV_ENTRY("anatomy/currents", "currents", variants, builds);
 
 int clv_currents(clvox_context *ctx, const clv_currents_args *a)
 {

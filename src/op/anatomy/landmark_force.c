@@ -23,8 +23,10 @@ static const clv_variant force_variants[] = {
 };
 static const char *const force_builds[] = {"", "-DGAUSSIAN=1", NULL};
 
-const clv_entry clv_entry_landmark_track = {"anatomy/landmark_force", "landmark_track", track_variants, 1, track_builds};
-const clv_entry clv_entry_landmark_force = {"anatomy/landmark_force", "landmark_force", force_variants, 2, force_builds};
+const clv_entry clv_entry_landmark_track = CLV_ENTRY("anatomy/landmark_force", "landmark_track",
+                                                     track_variants, track_builds);
+const clv_entry clv_entry_landmark_force = CLV_ENTRY("anatomy/landmark_force", "landmark_force",
+                                                     force_variants, force_builds);
 
 static const clv_variant cells_variants[] = {
     {.name = "item",
@@ -47,10 +49,10 @@ static const clv_variant sums_variants[] = {
      .tiles = {{1, 1, 1, 16384}}},
 };
 static const char *const sorted_builds[] = {"", NULL};
-const clv_entry clv_entry_landmark_cells = {"anatomy/landmark_force", "landmark_cells", cells_variants, 2,
-                                            sorted_builds};
-const clv_entry clv_entry_landmark_sums = {"anatomy/landmark_force", "landmark_sums", sums_variants, 2,
-                                           sorted_builds};
+const clv_entry clv_entry_landmark_cells = CLV_ENTRY("anatomy/landmark_force", "landmark_cells",
+                                                     cells_variants, sorted_builds);
+const clv_entry clv_entry_landmark_sums = CLV_ENTRY("anatomy/landmark_force", "landmark_sums", sums_variants,
+                                                    sorted_builds);
 
 int clv_landmark_track(clvox_context *ctx, const clv_landmark_args *a)
 {

@@ -18,13 +18,14 @@ static const char *const shaped[] = {OF(1), OF(2), OF(3), NULL};
 enum { PULLED = 3 };
 static const char *const pulled[] = {OF(1), OF(2), OF(3), OF(1) FIELD, OF(2) FIELD, OF(3) FIELD, NULL};
 
-const clv_entry clv_entry_moving_mesh_place = {"anatomy/moving_mesh", "moving_mesh_place", place_variants, 1,
-                                               moved};
-const clv_entry clv_entry_moving_mesh_elements = {"anatomy/moving_mesh", "moving_mesh_elements",
-                                                  elements_variants, 1, shaped};
-const clv_entry clv_entry_moving_mesh_boxes = {"anatomy/moving_mesh", "moving_mesh_boxes", boxes_variants, 1, plain};
-const clv_entry clv_entry_moving_mesh_pull = {"anatomy/moving_mesh", "moving_mesh_pull", pull_variants, 1,
-                                              pulled};
+const clv_entry clv_entry_moving_mesh_place = CLV_ENTRY("anatomy/moving_mesh", "moving_mesh_place",
+                                                        place_variants, moved);
+const clv_entry clv_entry_moving_mesh_elements = CLV_ENTRY("anatomy/moving_mesh", "moving_mesh_elements",
+                                                           elements_variants, shaped);
+const clv_entry clv_entry_moving_mesh_boxes = CLV_ENTRY("anatomy/moving_mesh", "moving_mesh_boxes",
+                                                        boxes_variants, plain);
+const clv_entry clv_entry_moving_mesh_pull = CLV_ENTRY("anatomy/moving_mesh", "moving_mesh_pull",
+                                                       pull_variants, pulled);
 
 int clv_moving_mesh_place(clvox_context *ctx, const clv_moving_mesh *m, const clv_buffer *u, const clv_image *grid)
 {

@@ -36,8 +36,8 @@ static const clv_variant splat_variants[] = {
      .tiles = {{1, 1, 1, 1024}}},
 };
 static const char *const splat_builds[] = {"-DVARIFOLD=0", "-DVARIFOLD=1", NULL};
-const clv_entry clv_entry_mesh_splat = {"anatomy/particle_mesh", "mesh_splat", splat_variants, 4,
-                                        splat_builds};
+const clv_entry clv_entry_mesh_splat = CLV_ENTRY("anatomy/particle_mesh", "mesh_splat", splat_variants,
+                                                 splat_builds);
 
 static const clv_variant multiply_variants[] = {
     {.name = "item",
@@ -45,8 +45,8 @@ static const clv_variant multiply_variants[] = {
      .devices = CLV_ON_ANY,
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
 };
-const clv_entry clv_entry_mesh_multiply = {"anatomy/particle_mesh", "mesh_multiply", multiply_variants, 1,
-                                           NULL};
+const clv_entry clv_entry_mesh_multiply = CLV_ENTRY("anatomy/particle_mesh", "mesh_multiply",
+                                                    multiply_variants, NULL);
 
 static const clv_variant read_variants[] = {
     {.name = "group",
@@ -64,7 +64,8 @@ static const clv_variant read_variants[] = {
 #define READ(varifold, gradient) \
     "-DVARIFOLD=" #varifold " -DGRADIENT=" #gradient " -DBLOCK=" CLV_TEXT(CLV_CURRENTS_BLOCK)
 static const char *const read_builds[] = {READ(0, 0), READ(0, 1), READ(1, 0), READ(1, 1), NULL};
-const clv_entry clv_entry_mesh_read = {"anatomy/particle_mesh", "mesh_read", read_variants, 2, read_builds};
+const clv_entry clv_entry_mesh_read = CLV_ENTRY("anatomy/particle_mesh", "mesh_read", read_variants,
+                                                read_builds);
 
 /* ---- the grid ------------------------------------------------------------ */
 

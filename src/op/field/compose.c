@@ -15,8 +15,7 @@ static const clv_variant variants[] = {
 
 static const char *const builds[] = {"-DHAS_FIELD=0", "-DHAS_FIELD=1", NULL};
 
-const clv_entry clv_entry_compose = {.file = "field/compose", .name = "compose", .variants = variants,
-                                     .count = 2, .builds = builds};
+const clv_entry clv_entry_compose = CLV_ENTRY("field/compose", "compose", variants, builds);
 
 int clv_compose(clvox_context *ctx, const clv_compose_args *a)
 {

@@ -7,7 +7,7 @@
         {.name = "row", .function = #symbol, .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,                  \
          .tiles = {{1, 1, 1, 1}}},                                                                        \
     };                                                                                                    \
-    const clv_entry clv_entry_##symbol = {"field/compose_adjoint", #symbol, symbol##_variants, 1, NULL}
+    const clv_entry clv_entry_##symbol = CLV_ENTRY("field/compose_adjoint", #symbol, symbol##_variants, NULL)
 ROW(compose_adjoint_reach);
 ROW(compose_adjoint_turn);
 
@@ -17,7 +17,8 @@ static const clv_variant variants[] = {
     {.name = "planes", .function = "compose_adjoint_planes", .before = &clv_entry_compose_adjoint_reach,
      .item = {CLV_WHOLE, CLV_WHOLE, CLV_MARCH}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
 };
-const clv_entry clv_entry_compose_adjoint = {"field/compose_adjoint", "compose_adjoint", variants, 2, NULL};
+const clv_entry clv_entry_compose_adjoint = CLV_ENTRY("field/compose_adjoint", "compose_adjoint", variants,
+                                                      NULL);
 
 static const clv_variant total_variants[] = {
     {.name = "item", .function = "compose_adjoint_total", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -25,8 +26,8 @@ static const clv_variant total_variants[] = {
     {.name = "run", .function = "compose_adjoint_total", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 4096}}},
 };
-const clv_entry clv_entry_compose_adjoint_total = {"field/compose_adjoint", "compose_adjoint_total", total_variants,
-                                                   2, NULL};
+const clv_entry clv_entry_compose_adjoint_total = CLV_ENTRY("field/compose_adjoint", "compose_adjoint_total",
+                                                            total_variants, NULL);
 
 /* Sums first: what is turned lies over g. */
 static int by_planes(clvox_context *ctx, const clv_compose_adjoint_args *a, const clv_kernel *planes)

@@ -13,8 +13,8 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 1}}},
 };
 
-const clv_entry clv_entry_compositive_step = {.file = "field/compositive_step", .name = "compositive_step",
-                                              .variants = variants, .count = 2};
+const clv_entry clv_entry_compositive_step = CLV_ENTRY("field/compositive_step", "compositive_step", variants,
+                                                       NULL);
 
 int clv_compositive_step(clvox_context *ctx, const clv_image *u, const clv_buffer *v,
                          const clv_step_length *length, clv_within within, clv_buffer *out)

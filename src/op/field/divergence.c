@@ -10,8 +10,8 @@ static const clv_variant of_volume[] = {
     {.name = "row", .function = "add_gradient_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
-const clv_entry clv_entry_divergence = {"field/divergence", "divergence", of_field, 2, NULL};
-const clv_entry clv_entry_add_gradient = {"field/divergence", "add_gradient", of_volume, 2, NULL};
+const clv_entry clv_entry_divergence = CLV_ENTRY("field/divergence", "divergence", of_field, NULL);
+const clv_entry clv_entry_add_gradient = CLV_ENTRY("field/divergence", "add_gradient", of_volume, NULL);
 
 int clv_divergence(clvox_context *ctx, const clv_image *v, clv_buffer *out)
 {

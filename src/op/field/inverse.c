@@ -8,8 +8,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 1}}},
 };
 
-const clv_entry clv_entry_inverse = {"field/inverse", "inverse", variants, sizeof variants / sizeof *variants,
-                                     NULL};
+const clv_entry clv_entry_inverse = CLV_ENTRY("field/inverse", "inverse", variants, NULL);
 
 int clv_inverse(clvox_context *ctx, const clv_image *u, int most, bool warm, clv_buffer *v)
 {

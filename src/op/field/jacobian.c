@@ -12,7 +12,7 @@ static const clv_variant variants[] = {
 };
 static const char *const builds[] = {"-DLOG=0", "-DLOG=1", NULL};
 
-const clv_entry clv_entry_jacobian = {"field/jacobian", "jacobian", variants, 3, builds};
+const clv_entry clv_entry_jacobian = CLV_ENTRY("field/jacobian", "jacobian", variants, builds);
 
 int clv_jacobian(clvox_context *ctx, const clv_image *u, bool log, clv_buffer *out)
 {

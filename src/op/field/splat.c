@@ -29,7 +29,7 @@ static const clv_variant variants[] = {
 };
 static const char *const builds[] = {"-DHAS_FIELD=0 -DONES=0", "-DHAS_FIELD=0 -DONES=1",
                                      "-DHAS_FIELD=1 -DONES=0", "-DHAS_FIELD=1 -DONES=1", NULL};
-const clv_entry clv_entry_splat = {"field/splat", "splat", variants, 5, builds};
+const clv_entry clv_entry_splat = CLV_ENTRY("field/splat", "splat", variants, builds);
 
 static const clv_variant box_variants[] = {
     {.name = "part", .function = "splat_box", .most_groups = 256, .devices = CLV_ON_CPU,
@@ -40,8 +40,8 @@ static const clv_variant boxes_variants[] = {
      .tiles = {{1, 1, 1, 4096}}},
 };
 static const char *const boxes_builds[] = {"-DHAS_FIELD=0", NULL};
-const clv_entry clv_entry_splat_box = {"field/splat", "splat_box", box_variants, 1, builds};
-const clv_entry clv_entry_splat_boxes = {"field/splat", "splat_boxes", boxes_variants, 1, boxes_builds};
+const clv_entry clv_entry_splat_box = CLV_ENTRY("field/splat", "splat_box", box_variants, builds);
+const clv_entry clv_entry_splat_boxes = CLV_ENTRY("field/splat", "splat_boxes", boxes_variants, boxes_builds);
 
 static const clv_variant total_variants[] = {
     {.name = "item", .function = "splat_total", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -50,7 +50,7 @@ static const clv_variant total_variants[] = {
      .tiles = {{1, 1, 1, 4096}}},
 };
 static const char *const total_builds[] = {"-DHAS_FIELD=0 -DHAS_WEIGHTS=0", "-DHAS_FIELD=0 -DHAS_WEIGHTS=1", NULL};
-const clv_entry clv_entry_splat_total = {"field/splat", "splat_total", total_variants, 2, total_builds};
+const clv_entry clv_entry_splat_total = CLV_ENTRY("field/splat", "splat_total", total_variants, total_builds);
 
 #define LINES(kernel)                                                                                             \
     {.name = "item", .function = kernel, .item = {CLV_MARCH}, .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}}},      \
@@ -59,9 +59,9 @@ static const clv_variant cells_variants[] = {LINES("splat_cells")};
 static const clv_variant shares_variants[] = {LINES("splat_shares")};
 static const clv_variant ends_variants[] = {LINES("splat_ends")};
 static const char *const ends_builds[] = {"-DHAS_FIELD=0", NULL};
-const clv_entry clv_entry_splat_cells = {"field/splat", "splat_cells", cells_variants, 2, builds};
-const clv_entry clv_entry_splat_shares = {"field/splat", "splat_shares", shares_variants, 2, builds};
-const clv_entry clv_entry_splat_ends = {"field/splat", "splat_ends", ends_variants, 2, ends_builds};
+const clv_entry clv_entry_splat_cells = CLV_ENTRY("field/splat", "splat_cells", cells_variants, builds);
+const clv_entry clv_entry_splat_shares = CLV_ENTRY("field/splat", "splat_shares", shares_variants, builds);
+const clv_entry clv_entry_splat_ends = CLV_ENTRY("field/splat", "splat_ends", ends_variants, ends_builds);
 
 /* The power of two of units to 1: all voxels with the largest value in one place stay below 2^62. */
 static int unit_power(const clv_splat_args *a)

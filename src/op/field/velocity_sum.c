@@ -14,7 +14,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 16384}}},
 };
 
-const clv_entry clv_entry_velocity_sum = {"field/velocity_sum", "velocity_sum", variants, 2, NULL};
+const clv_entry clv_entry_velocity_sum = CLV_ENTRY("field/velocity_sum", "velocity_sum", variants, NULL);
 
 int clv_velocity_sum(clvox_context *ctx, const clv_image *u, const clv_buffer *back, float weight, float unit,
                      clv_buffer *sum)

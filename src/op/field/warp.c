@@ -24,8 +24,7 @@ static const char *const builds[] = {
     NULL,
 };
 
-const clv_entry clv_entry_warp = {.file = "field/warp", .name = "warp", .variants = variants, .count = 2,
-                                  .builds = builds};
+const clv_entry clv_entry_warp = CLV_ENTRY("field/warp", "warp", variants, builds);
 
 int clv_warp_within(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
                     clv_interpolation interpolation, float outside, clv_within within, const clv_image *out)

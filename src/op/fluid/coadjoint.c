@@ -9,7 +9,7 @@ static const clv_variant variants[] = {
 };
 static const char *const builds[] = {"-DTRANSPOSED=0", "-DTRANSPOSED=1", NULL};
 
-const clv_entry clv_entry_coadjoint = {"fluid/coadjoint", "coadjoint", variants, 2, builds};
+const clv_entry clv_entry_coadjoint = CLV_ENTRY("fluid/coadjoint", "coadjoint", variants, builds);
 
 static int act(clvox_context *ctx, const clv_image *v, const clv_buffer *w, bool transposed, clv_buffer *out)
 {

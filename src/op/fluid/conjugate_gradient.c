@@ -43,10 +43,12 @@ static const clv_variant total_variants[] = {
      .fixed_bytes = 4, .tiles = {{1, 1, 1, 1}}},
 };
 
-const clv_entry clv_entry_cg_descend = {"fluid/conjugate_gradient", "cg_descend", descend_variants, 2, builds};
-const clv_entry clv_entry_cg_direction = {"fluid/conjugate_gradient", "cg_direction", direction_variants, 2,
-                                          builds};
-const clv_entry clv_entry_cg_total = {"fluid/conjugate_gradient", "cg_total", total_variants, 2, builds};
+const clv_entry clv_entry_cg_descend = CLV_ENTRY("fluid/conjugate_gradient", "cg_descend", descend_variants,
+                                                 builds);
+const clv_entry clv_entry_cg_direction = CLV_ENTRY("fluid/conjugate_gradient", "cg_direction",
+                                                   direction_variants, builds);
+const clv_entry clv_entry_cg_total = CLV_ENTRY("fluid/conjugate_gradient", "cg_total", total_variants,
+                                               builds);
 
 enum { EVERY = 8 }; /* iterations from one look of the host to the next */
 

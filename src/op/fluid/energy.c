@@ -13,16 +13,14 @@ static const clv_variant energy_variants[] = {
     {.name = "row", .function = "energy_row", .item = {CLV_WHOLE}, .most_groups = 256, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_energy = {
-    "fluid/energy", "energy", energy_variants, sizeof energy_variants / sizeof *energy_variants, builds};
+const clv_entry clv_entry_energy = CLV_ENTRY("fluid/energy", "energy", energy_variants, builds);
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "energy_total", .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .cell_bytes = 16, .planes = 1,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_energy_total = {
-    "fluid/energy", "energy_total", total_variants, sizeof total_variants / sizeof *total_variants, NULL};
+const clv_entry clv_entry_energy_total = CLV_ENTRY("fluid/energy", "energy_total", total_variants, NULL);
 
 int clv_energy(clvox_context *ctx, const clv_force_args *a, clv_buffer *partial, clv_buffer *out,
                int slot)

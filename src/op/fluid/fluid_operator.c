@@ -15,7 +15,8 @@ static const clv_variant variants[] = {
 enum { PRODUCT, DOT, RESIDUAL = 2 };
 static const char *const builds[] = {"-DRESIDUAL=2 -DCOUPLED=0", "-DRESIDUAL=2 -DCOUPLED=1", NULL};
 
-const clv_entry clv_entry_fluid_operator = {"fluid/fluid_operator", "fluid_operator", variants, 2, builds};
+const clv_entry clv_entry_fluid_operator = CLV_ENTRY("fluid/fluid_operator", "fluid_operator", variants,
+                                                     builds);
 
 int clv_fluid_operator_check(const clv_fluid_operator *op)
 {

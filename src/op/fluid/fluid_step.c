@@ -12,8 +12,7 @@ static const clv_variant rate_variants[] = {
     {.name = "row", .function = "rate_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_fluid_rate = {"fluid/fluid_step", "fluid_rate", rate_variants,
-                                        sizeof rate_variants / sizeof *rate_variants, builds};
+const clv_entry clv_entry_fluid_rate = CLV_ENTRY("fluid/fluid_step", "fluid_rate", rate_variants, builds);
 
 static const clv_variant bend_variants[] = {
     {.name = "march", .function = "bend_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -21,15 +20,15 @@ static const clv_variant bend_variants[] = {
     {.name = "row", .function = "bend_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_fluid_bend = {"fluid/fluid_step", "fluid_bend", bend_variants,
-                                        sizeof bend_variants / sizeof *bend_variants, builds};
+const clv_entry clv_entry_fluid_bend = CLV_ENTRY("fluid/fluid_step", "fluid_bend", bend_variants, builds);
 
 static const clv_variant largest_variants[] = {
     {.name = "group", .function = "fluid_largest", .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .fixed_bytes = 8,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_fluid_largest = {"fluid/fluid_step", "fluid_largest", largest_variants, 1, builds};
+const clv_entry clv_entry_fluid_largest = CLV_ENTRY("fluid/fluid_step", "fluid_largest", largest_variants,
+                                                    builds);
 
 static const clv_variant update_variants[] = {
     {.name = "vector", .function = "update_vector", .item = {CLV_MARCH},
@@ -37,8 +36,8 @@ static const clv_variant update_variants[] = {
     {.name = "row", .function = "update_row", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 16384}}},
 };
-const clv_entry clv_entry_fluid_update = {"fluid/fluid_step", "fluid_update", update_variants,
-                                          sizeof update_variants / sizeof *update_variants, builds};
+const clv_entry clv_entry_fluid_update = CLV_ENTRY("fluid/fluid_step", "fluid_update", update_variants,
+                                                   builds);
 
 int clv_fluid_rate(clvox_context *ctx, const clv_image *u, const clv_buffer *v, clv_buffer *p,
                    clv_buffer *partial, clv_buffer *state)

@@ -9,8 +9,7 @@ static const clv_variant products_variants[] = {
     {.name = "row", .function = "products_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-#define ENTRY(name, table, builds) {"fluid/force", name, table, sizeof(table) / sizeof *(table), builds}
-const clv_entry clv_entry_force_products = ENTRY("force_products", products_variants, NULL);
+const clv_entry clv_entry_force_products = CLV_ENTRY("fluid/force", "force_products", products_variants, NULL);
 
 #define DIRECT                                                        \
     {.name = "direct", .function = "force_direct", .devices = CLV_ON_GPU, \
@@ -42,8 +41,8 @@ static const clv_variant variants[] = {
 /* Without the penalty there are no products that neighbours could share. */
 static const clv_variant image_variants[] = {DIRECT, ROLLING};
 
-const clv_entry clv_entry_force = ENTRY("force", variants, builds);
-const clv_entry clv_entry_force_image = ENTRY("force_image", image_variants, image_builds);
+const clv_entry clv_entry_force = CLV_ENTRY("fluid/force", "force", variants, builds);
+const clv_entry clv_entry_force_image = CLV_ENTRY("fluid/force", "force_image", image_variants, image_builds);
 
 int clv_force_check(const clv_force_args *a, bool with_force)
 {

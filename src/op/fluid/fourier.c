@@ -18,7 +18,7 @@
         {.name = "row", .function = #symbol, .defines = "-DROW_FORM=1", .group = {1, 1, 1},        \
          .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                                 \
     };                                                                                                    \
-    const clv_entry clv_entry_##symbol = {"fluid/fourier", #symbol, symbol##_variants, 2, builds}
+    const clv_entry clv_entry_##symbol = CLV_ENTRY("fluid/fourier", #symbol, symbol##_variants, builds)
 
 /* Without and with radices that have no butterfly. */
 static const char *const builds[] = {"-DBY_SUMS=0", "-DBY_SUMS=1", NULL};
@@ -31,13 +31,13 @@ static const clv_variant coupled_variants[] = {
     {.name = "row", .function = "fft_coupled", .defines = "-DROW_FORM=1", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_fft_coupled = {"fluid/fourier", "fft_coupled", coupled_variants, 1, builds};
+const clv_entry clv_entry_fft_coupled = CLV_ENTRY("fluid/fourier", "fft_coupled", coupled_variants, builds);
 
 static const clv_variant solve_variants[] = {
     {.name = "item", .function = "fft_solve", .devices = CLV_ON_ANY,
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
 };
-const clv_entry clv_entry_fft_solve = {"fluid/fourier", "fft_solve", solve_variants, 1, NULL};
+const clv_entry clv_entry_fft_solve = CLV_ENTRY("fluid/fourier", "fft_solve", solve_variants, NULL);
 
 static const clv_variant reorder_variants[] = {
     {.name = "item", .function = "fft_reorder", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -45,14 +45,14 @@ static const clv_variant reorder_variants[] = {
     {.name = "run", .function = "fft_reorder", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 4096}}},
 };
-const clv_entry clv_entry_fft_reorder = {"fluid/fourier", "fft_reorder", reorder_variants, 2, NULL};
+const clv_entry clv_entry_fft_reorder = CLV_ENTRY("fluid/fourier", "fft_reorder", reorder_variants, NULL);
 
 static const clv_variant fit_variants[] = {
     {.name = "item", .function = "fft_fit_item", .devices = CLV_ON_GPU, .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
     {.name = "row", .function = "fft_fit_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_fft_fit = {"fluid/fourier", "fft_fit", fit_variants, 2, NULL};
+const clv_entry clv_entry_fft_fit = CLV_ENTRY("fluid/fourier", "fft_fit", fit_variants, NULL);
 
 /* Of those that take a volume, the first that is the default on this kind of
  * device, as measured (bench rows "fft"), else the first. */

@@ -13,7 +13,7 @@
         {.name = "row", .function = #symbol "_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,       \
          .tiles = {{1, 1, 1, 1}}},                                                                    \
     };                                                                                                \
-    const clv_entry clv_entry_##symbol = {"fluid/multigrid", #symbol, symbol##_variants, 2, NULL}
+    const clv_entry clv_entry_##symbol = CLV_ENTRY("fluid/multigrid", #symbol, symbol##_variants, NULL)
 TRANSFER(mg_prolong);
 TRANSFER(mg_restrict);
 

@@ -26,7 +26,7 @@ static const clv_variant variants[] = {
     BLOCK("block1", 1, true, {32, 24, 1, 64}, {32, 16, 1, 64}, {16, 16, 1, 64}),
 };
 
-const clv_entry clv_entry_sor = {"fluid/sor", "sor", variants, sizeof variants / sizeof *variants, NULL};
+const clv_entry clv_entry_sor = CLV_ENTRY("fluid/sor", "sor", variants, NULL);
 
 /* How often the residual is looked at. */
 enum { EVERY = 4 };

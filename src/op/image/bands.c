@@ -11,7 +11,7 @@ static const clv_variant variants[] = {
 };
 static const char *const builds[] = {"-DAXIS=0", "-DAXIS=1", "-DAXIS=2", NULL};
 
-const clv_entry clv_entry_bands = {"image/bands", "bands", variants, 2, builds};
+const clv_entry clv_entry_bands = CLV_ENTRY("image/bands", "bands", variants, builds);
 
 int clv_bands_make(clvox_context *ctx, int rows, int columns, const double *matrix, clv_bands *out)
 {

@@ -8,7 +8,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 16384}}},
 };
 
-const clv_entry clv_entry_blend = {"image/blend", "blend", variants, sizeof variants / sizeof *variants, NULL};
+const clv_entry clv_entry_blend = CLV_ENTRY("image/blend", "blend", variants, NULL);
 
 int clv_blend(clvox_context *ctx, const clv_image *u, const clv_buffer *v, const clv_buffer *w)
 {

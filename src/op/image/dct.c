@@ -19,7 +19,7 @@ static const clv_variant variants[] = {
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_dct_denoise = {"image/dct", "dct_denoise", variants, 2, NULL};
+const clv_entry clv_entry_dct_denoise = CLV_ENTRY("image/dct", "dct_denoise", variants, NULL);
 
 int clv_dct_denoise(clvox_context *ctx, const clv_image *in, const clv_buffer *sigma, float threshold,
                     clv_buffer *out)

@@ -43,9 +43,9 @@ static const clv_variant xy_variants[] = {
 static const char *const builds[] = {"-DRADIUS=1", "-DRADIUS=6", "-DRADIUS=20", NULL};
 static const char *const xy_builds[] = {"-DRADIUS=1 -DRADIUS_X=1", "-DRADIUS=6 -DRADIUS_X=6", NULL};
 
-const clv_entry clv_entry_gaussian_x = {"image/gaussian", "gaussian_x", x_variants, 4, builds};
-const clv_entry clv_entry_gaussian_axis = {"image/gaussian", "gaussian_axis", axis_variants, 4, builds};
-const clv_entry clv_entry_gaussian_xy = {"image/gaussian", "gaussian_xy", xy_variants, 1, xy_builds};
+const clv_entry clv_entry_gaussian_x = CLV_ENTRY("image/gaussian", "gaussian_x", x_variants, builds);
+const clv_entry clv_entry_gaussian_axis = CLV_ENTRY("image/gaussian", "gaussian_axis", axis_variants, builds);
+const clv_entry clv_entry_gaussian_xy = CLV_ENTRY("image/gaussian", "gaussian_xy", xy_variants, xy_builds);
 
 enum {
     MAX_FUSED_RADIUS = 8, /* beyond it the unrolled loops grow long */

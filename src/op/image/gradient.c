@@ -10,7 +10,7 @@ static const clv_variant variants[] = {
     {.name = "row", .function = "gradient_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_gradient = {"image/gradient", "gradient", variants, 3, NULL};
+const clv_entry clv_entry_gradient = CLV_ENTRY("image/gradient", "gradient", variants, NULL);
 
 int clv_gradient(clvox_context *ctx, const clv_image *a, clv_buffer *out)
 {

@@ -14,7 +14,7 @@ static const clv_variant variants[] = {
 static const char *const builds[] = {"-DHAS_MASK=0 -DMOST_BINS=" CLV_TEXT(MOST_BINS),
                                      "-DHAS_MASK=1 -DMOST_BINS=" CLV_TEXT(MOST_BINS), NULL};
 
-const clv_entry clv_entry_histogram = {"image/histogram", "histogram", variants, 2, builds};
+const clv_entry clv_entry_histogram = CLV_ENTRY("image/histogram", "histogram", variants, builds);
 
 int clv_histogram(clvox_context *ctx, const clv_image *a, const clv_buffer *mask, const clv_bins *bins,
                   clv_buffer *counts)

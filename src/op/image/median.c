@@ -9,7 +9,7 @@ static const clv_variant variants[] = {
 };
 /* The neighbours alone are selected in registers. */
 static const char *const builds[] = {"-DNEXT=0", "-DNEXT=1", NULL};
-const clv_entry clv_entry_median = {"image/median", "median", variants, 2, builds};
+const clv_entry clv_entry_median = CLV_ENTRY("image/median", "median", variants, builds);
 
 int clv_median_filter(clvox_context *ctx, const clv_image *in, const int radius[3], clv_buffer *out)
 {

@@ -9,7 +9,7 @@ static const clv_variant pad_variants[] = {
      .tiles = {{1, 1, 1, 1}}},
 };
 static const char *const pad_builds[] = {"-DFOLDED=0", "-DFOLDED=1", NULL};
-const clv_entry clv_entry_nlm_pad = {"image/nlm", "nlm_pad", pad_variants, 2, pad_builds};
+const clv_entry clv_entry_nlm_pad = CLV_ENTRY("image/nlm", "nlm_pad", pad_variants, pad_builds);
 
 /* The items at either end make the columns that patches of the others reach into. Local memory: two
  * lines of the rows of an item. */
@@ -20,7 +20,7 @@ static const clv_variant means_variants[] = {
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 static const char *const builds[] = {"-DPATCH=0 -DGUIDED=1", "-DPATCH=1", "-DPATCH=2", NULL};
-const clv_entry clv_entry_nlm_means = {"image/nlm", "nlm_means", means_variants, 2, builds};
+const clv_entry clv_entry_nlm_means = CLV_ENTRY("image/nlm", "nlm_means", means_variants, builds);
 
 static const clv_variant distances_variants[] = {
     {.name = "block",
@@ -39,7 +39,7 @@ static const clv_variant distances_variants[] = {
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_nlm_distances = {"image/nlm", "nlm_distances", distances_variants, 2, builds};
+const clv_entry clv_entry_nlm_distances = CLV_ENTRY("image/nlm", "nlm_distances", distances_variants, builds);
 
 static const clv_variant gather_variants[] = {
     {.name = "item", .function = "nlm_gather", .devices = CLV_ON_GPU, .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
@@ -50,7 +50,7 @@ static const clv_variant gather_variants[] = {
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_nlm_gather = {"image/nlm", "nlm_gather", gather_variants, 2, NULL};
+const clv_entry clv_entry_nlm_gather = CLV_ENTRY("image/nlm", "nlm_gather", gather_variants, NULL);
 
 /* Rows and lanes that an item covers beyond the end; lanes of a folded row. */
 enum { SPARE_ROWS = 3, SPARE_LANES = 64, LANES = 8 };

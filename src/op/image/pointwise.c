@@ -46,8 +46,9 @@ static const char *const builds[] = {
     BUILD(8, 0, 0), BUILD(9, 0, 0), BUILD(10, 0, 0), NULL,
 };
 
-const clv_entry clv_entry_pointwise = {"image/pointwise", "pointwise", variants, 2, builds};
-const clv_entry clv_entry_pointwise_table = {"image/pointwise", "pointwise_table", table_variants, 2, NULL};
+const clv_entry clv_entry_pointwise = CLV_ENTRY("image/pointwise", "pointwise", variants, builds);
+const clv_entry clv_entry_pointwise_table = CLV_ENTRY("image/pointwise", "pointwise_table", table_variants,
+                                                      NULL);
 
 int clv_pointwise(clvox_context *ctx, clv_pointwise_kind kind, const clv_image *out, const clv_buffer *a,
                   const clv_buffer *b, const clv_buffer *c, const float k[4])

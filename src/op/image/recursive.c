@@ -19,8 +19,9 @@ static const clv_variant axis_variants[] = {
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
-const clv_entry clv_entry_recursive_x = {"image/recursive", "recursive_x", x_variants, 3, NULL};
-const clv_entry clv_entry_recursive_axis = {"image/recursive", "recursive_axis", axis_variants, 2, NULL};
+const clv_entry clv_entry_recursive_x = CLV_ENTRY("image/recursive", "recursive_x", x_variants, NULL);
+const clv_entry clv_entry_recursive_axis = CLV_ENTRY("image/recursive", "recursive_axis", axis_variants,
+                                                     NULL);
 
 typedef struct poles {
     float p[4], c[4], start[4];

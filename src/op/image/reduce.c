@@ -34,10 +34,10 @@ enum { JOIN_SUM, JOIN_MIN, JOIN_MAX, JOIN_LENGTH };
 static const char *const last_builds[] = {"-DCOMBINE=0", "-DCOMBINE=1", "-DCOMBINE=2",
                                           "-DCOMBINE=2 -DROOT=1", NULL};
 
-const clv_entry clv_entry_reduce = {"image/reduce", "reduce", variants, 2, builds};
-const clv_entry clv_entry_reduce_longest = {"image/reduce", "reduce_longest", longest_variants, 2,
-                                            longest_builds};
-const clv_entry clv_entry_reduce_last = {"image/reduce", "reduce_last", last_variants, 2, last_builds};
+const clv_entry clv_entry_reduce = CLV_ENTRY("image/reduce", "reduce", variants, builds);
+const clv_entry clv_entry_reduce_longest = CLV_ENTRY("image/reduce", "reduce_longest", longest_variants,
+                                                     longest_builds);
+const clv_entry clv_entry_reduce_last = CLV_ENTRY("image/reduce", "reduce_last", last_variants, last_builds);
 
 static int last(clvox_context *ctx, const char *build, const clv_buffer *partial, int count, bool most,
                 clv_buffer *out, int slot)

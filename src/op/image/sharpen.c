@@ -8,7 +8,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 8192}}},
 };
 
-const clv_entry clv_entry_sharpen = {"image/sharpen", "sharpen", variants, 2, NULL};
+const clv_entry clv_entry_sharpen = CLV_ENTRY("image/sharpen", "sharpen", variants, NULL);
 
 int clv_sharpen(clvox_context *ctx, const clv_image *u, const clv_buffer *mask, const clv_bins *places,
                 const clv_buffer *table, clv_buffer *r)

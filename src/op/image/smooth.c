@@ -29,8 +29,9 @@ static const char *const builds[] = {"-DCOMPONENTS=3 -DRADIUS_X=3 -DRADIUS_Y=3 -
                                      "-DCOMPONENTS=1 -DRADIUS_X=0 -DRADIUS_Y=1 -DRADIUS_Z=2", NULL};
 static const char *const longest_builds[] = {"-DLAST=1", NULL};
 
-const clv_entry clv_entry_smooth = {"image/smooth", "smooth", variants, 2, builds};
-const clv_entry clv_entry_smooth_longest = {"image/smooth", "smooth_longest", longest_variants, 2, longest_builds};
+const clv_entry clv_entry_smooth = CLV_ENTRY("image/smooth", "smooth", variants, builds);
+const clv_entry clv_entry_smooth_longest = CLV_ENTRY("image/smooth", "smooth_longest", longest_variants,
+                                                     longest_builds);
 
 bool clv_smooth_takes(const float sigma[3])
 {

@@ -11,7 +11,7 @@ static const clv_variant variants[] = {
     {.name = "row", .function = "sobel_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_sobel = {"image/sobel", "sobel", variants, 4, NULL};
+const clv_entry clv_entry_sobel = CLV_ENTRY("image/sobel", "sobel", variants, NULL);
 
 int clv_sobel(clvox_context *ctx, const clv_image *in, clv_buffer *out)
 {

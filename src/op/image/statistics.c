@@ -16,7 +16,7 @@ static const clv_variant variants[] = {
 };
 static const char *const builds[] = {"-DLENGTHS=0", "-DLENGTHS=1", NULL};
 
-const clv_entry clv_entry_statistics = {"image/statistics", "statistics", variants, 2, builds};
+const clv_entry clv_entry_statistics = CLV_ENTRY("image/statistics", "statistics", variants, builds);
 
 /* Of determinants or, of a vector field, of lengths. */
 static int measure(clvox_context *ctx, const clv_image *image, const float reorient[3][3],

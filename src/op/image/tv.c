@@ -20,7 +20,7 @@ static const clv_variant step_variants[] = {
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 32}}},
 };
-const clv_entry clv_entry_tv_step = {"image/tv", "tv_step", step_variants, 2, couplings};
+const clv_entry clv_entry_tv_step = CLV_ENTRY("image/tv", "tv_step", step_variants, couplings);
 
 static const clv_variant norm_variants[] = {
     {.name = "item",
@@ -35,7 +35,7 @@ static const clv_variant norm_variants[] = {
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 2048}}},
 };
-const clv_entry clv_entry_tv_norm = {"image/tv", "tv_norm", norm_variants, 2, norms};
+const clv_entry clv_entry_tv_norm = CLV_ENTRY("image/tv", "tv_norm", norm_variants, norms);
 
 /* How many partial sums there are follows from the volume alone, and so does the order of additions. */
 #define SUMS "-DSUMS=" CLV_TEXT(CLV_TV_SUMS)
@@ -58,7 +58,7 @@ static const clv_variant sums_variants[] = {
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_tv_sums = {"image/tv", "tv_sums", sums_variants, 2, couplings};
+const clv_entry clv_entry_tv_sums = CLV_ENTRY("image/tv", "tv_sums", sums_variants, couplings);
 
 /* Floats from one plane of the dual to the next: 256 bytes past a page. */
 static int plane_of(int n)

@@ -16,7 +16,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 16384}}},
 };
 
-const clv_entry clv_entry_weighted_sum = {"image/weighted_sum", "weighted_sum", variants, 2, NULL};
+const clv_entry clv_entry_weighted_sum = CLV_ENTRY("image/weighted_sum", "weighted_sum", variants, NULL);
 
 clv_weighted_units clv_weighted_units_of(double largest, int count)
 {

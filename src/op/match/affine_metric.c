@@ -16,7 +16,8 @@ static const clv_variant prepare_variants[] = {
     {.name = "chunk", .function = "prepare", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 16384}}},
 };
-const clv_entry clv_entry_affine_prepare = {"match/affine_metric", "affine_prepare", prepare_variants, 2, NULL};
+const clv_entry clv_entry_affine_prepare = CLV_ENTRY("match/affine_metric", "affine_prepare",
+                                                     prepare_variants, NULL);
 
 static const clv_variant localise_variants[] = {
     {.name = "item", .function = "localise", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -24,8 +25,8 @@ static const clv_variant localise_variants[] = {
     {.name = "chunk", .function = "localise", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 16384}}},
 };
-const clv_entry clv_entry_affine_localise = {"match/affine_metric", "affine_localise", localise_variants, 2,
-                                             NULL};
+const clv_entry clv_entry_affine_localise = CLV_ENTRY("match/affine_metric", "affine_localise",
+                                                      localise_variants, NULL);
 
 /* Launched over blocks of rows, maps, and bands of the fixed image's bins. */
 static const clv_variant histogram_variants[] = {
@@ -34,8 +35,8 @@ static const clv_variant histogram_variants[] = {
     {.name = "rows", .function = "histogram_rows", .item = {1, 1, CLV_WHOLE}, .devices = CLV_ON_CPU,
      .no_local = true, .defines = "-DMOST_BINS=" TEXT(CLV_AFFINE_MOST_BINS), .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_affine_histogram = {"match/affine_metric", "affine_histogram", histogram_variants, 2,
-                                              NULL};
+const clv_entry clv_entry_affine_histogram = CLV_ENTRY("match/affine_metric", "affine_histogram",
+                                                       histogram_variants, NULL);
 
 /* Launched over blocks of rows and maps. */
 static const clv_variant sums_variants[] = {
@@ -46,7 +47,8 @@ static const clv_variant sums_variants[] = {
 };
 enum { WEIGHTED = 3 }; /* the build of PAIR with weights */
 static const char *const sums_builds[] = {"-DSOURCE=0", "-DSOURCE=1", "-DSOURCE=2", "-DSOURCE=3", NULL};
-const clv_entry clv_entry_affine_sums = {"match/affine_metric", "affine_sums", sums_variants, 2, sums_builds};
+const clv_entry clv_entry_affine_sums = CLV_ENTRY("match/affine_metric", "affine_sums", sums_variants,
+                                                  sums_builds);
 
 static const clv_variant join_variants[] = {
     {.name = "groups", .function = "join_groups", .devices = CLV_ON_GPU,
@@ -54,7 +56,7 @@ static const clv_variant join_variants[] = {
     {.name = "item", .function = "join_blocks", .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_affine_join = {"match/affine_metric", "affine_join", join_variants, 2, NULL};
+const clv_entry clv_entry_affine_join = CLV_ENTRY("match/affine_metric", "affine_join", join_variants, NULL);
 
 int clv_affine_sum_count(clv_affine_source source)
 {

@@ -7,9 +7,8 @@ enum {
     MOST_GROUPS = CLV_LNCC_PARTIALS / 2
 };
 
-#define ENTRY(variable, entry_name, variants, builds)                                                \
-    const clv_entry variable = {"match/lncc", entry_name, variants, sizeof variants / sizeof *variants,      \
-                                builds}
+#define ENTRY(variable, entry_name, variants, builds) \
+    const clv_entry variable = CLV_ENTRY("match/lncc", entry_name, variants, builds)
 
 #define NARROW(options) "-DRADIUS=1" options, "-DRADIUS=2" options
 #define WIDE(options)                                                                       \

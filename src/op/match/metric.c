@@ -25,7 +25,7 @@ static const clv_variant ssd_variants[] = {
     {.name = "run", .function = "metric_ssd_run", .group = {BLOCK}, .most_groups = RUN_SUMS,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_metric_ssd = {"match/metric", "metric_ssd", ssd_variants, 2, NULL};
+const clv_entry clv_entry_metric_ssd = CLV_ENTRY("match/metric", "metric_ssd", ssd_variants, NULL);
 
 static const clv_variant ncc_variants[] = {
     {.name = "group", .function = "metric_ncc_group", .group = {BLOCK}, .most_groups = GROUP_SUMS,
@@ -33,13 +33,13 @@ static const clv_variant ncc_variants[] = {
     {.name = "run", .function = "metric_ncc_run", .group = {BLOCK}, .most_groups = RUN_SUMS,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_metric_ncc = {"match/metric", "metric_ncc", ncc_variants, 2, NULL};
+const clv_entry clv_entry_metric_ncc = CLV_ENTRY("match/metric", "metric_ncc", ncc_variants, NULL);
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "metric_total", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .cell_bytes = 24, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_metric_total = {"match/metric", "metric_total", total_variants, 1, NULL};
+const clv_entry clv_entry_metric_total = CLV_ENTRY("match/metric", "metric_total", total_variants, NULL);
 
 static const clv_variant line_variants[] = {
     {.name = "lanes", .function = "metric_line_lanes", .devices = CLV_ON_GPU,
@@ -47,7 +47,7 @@ static const clv_variant line_variants[] = {
     {.name = "runs", .function = "metric_line_runs", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 8192}}},
 };
-const clv_entry clv_entry_metric_line = {"match/metric", "metric_line", line_variants, 2, NULL};
+const clv_entry clv_entry_metric_line = CLV_ENTRY("match/metric", "metric_line", line_variants, NULL);
 
 /* Launched over chunks of voxels and bands of the histogram's rows. */
 static const clv_variant counts_variants[] = {
@@ -56,14 +56,14 @@ static const clv_variant counts_variants[] = {
     {.name = "own", .function = "metric_counts_own", .defines = MI, .group = {1, CLV_WHOLE, 1},
      .most_groups = MOST_OWN, .devices = CLV_ON_CPU, .no_local = true, .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_metric_counts = {"match/metric", "metric_counts", counts_variants, 2, NULL};
+const clv_entry clv_entry_metric_counts = CLV_ENTRY("match/metric", "metric_counts", counts_variants, NULL);
 
 static const clv_variant table_variants[] = {
     {.name = "group", .function = "metric_table", .defines = MI, .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .fixed_bytes = (256 + 2 * MOST_BINS) * 4,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_metric_table = {"match/metric", "metric_table", table_variants, 1, NULL};
+const clv_entry clv_entry_metric_table = CLV_ENTRY("match/metric", "metric_table", table_variants, NULL);
 
 static const clv_variant derivatives_variants[] = {
     {.name = "group", .function = "metric_table_derivatives_group", .defines = MI, .item = {CLV_MARCH},
@@ -71,8 +71,8 @@ static const clv_variant derivatives_variants[] = {
     {.name = "runs", .function = "metric_table_derivatives", .defines = MI, .item = {CLV_MARCH},
      .devices = CLV_ON_CPU, .no_local = true, .tiles = {{1, 1, 1, 4096}}},
 };
-const clv_entry clv_entry_metric_table_derivatives = {"match/metric", "metric_table_derivatives",
-                                                      derivatives_variants, 2, NULL};
+const clv_entry clv_entry_metric_table_derivatives = CLV_ENTRY("match/metric", "metric_table_derivatives",
+                                                               derivatives_variants, NULL);
 
 static int at_least(int a, int b)
 {

@@ -16,7 +16,7 @@ static const clv_variant variants[] = {
 static const char *const builds[] = {"-DHAS_FIELD=0", "-DHAS_FIELD=1", "-DHAS_FIELD=0 -DHAS_AXES=1",
                                      "-DHAS_FIELD=1 -DHAS_AXES=1", NULL};
 
-const clv_entry clv_entry_metric_force = {"match/metric_force", "metric_force", variants, 2, builds};
+const clv_entry clv_entry_metric_force = CLV_ENTRY("match/metric_force", "metric_force", variants, builds);
 
 int clv_metric_force(clvox_context *ctx, const clv_metric_force_args *a)
 {

@@ -33,8 +33,8 @@ static const char *const of_points[] = {"-DRADIUS=0", NULL};
      .most_groups = GROUPS_CPU, .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1,                         \
      .tiles = {{1, 1, 1, 1}}}
 #define ENTRY(entry_name, builds)                                                                            \
-    const clv_entry clv_entry_##entry_name = {"match/mind", #entry_name, entry_name##_variants,              \
-                                              sizeof entry_name##_variants / sizeof *entry_name##_variants, builds}
+    const clv_entry clv_entry_##entry_name = CLV_ENTRY("match/mind", #entry_name, entry_name##_variants,     \
+                                                       builds)
 
 static const clv_variant mind_pack_variants[] = {
     {.name = "item",

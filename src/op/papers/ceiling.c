@@ -8,31 +8,33 @@ static const clv_variant copy_variants[] = {
      .tiles = {{1, 1, 1, 4096}}},
 };
 static const char *const copy_builds[] = {"-DWIDTH=1", "-DWIDTH=2", "-DWIDTH=4", NULL};
-const clv_entry clv_entry_ceiling_copy = {"papers/ceiling", "ceiling_copy", copy_variants, 2, copy_builds};
+const clv_entry clv_entry_ceiling_copy = CLV_ENTRY("papers/ceiling", "ceiling_copy", copy_variants,
+                                                   copy_builds);
 
 static const clv_variant local_variants[] = {
     {.name = "group", .function = "ceiling_local", .devices = CLV_ON_ANY,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_ceiling_local = {"papers/ceiling", "ceiling_local", local_variants, 1, NULL};
+const clv_entry clv_entry_ceiling_local = CLV_ENTRY("papers/ceiling", "ceiling_local", local_variants, NULL);
 
 static const clv_variant reads_variants[] = {
     {.name = "item", .function = "ceiling_reads", .defines = "-DCELLS=" CLV_TEXT(CLV_CEILING_CELLS),
      .devices = CLV_ON_ANY, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_ceiling_reads = {"papers/ceiling", "ceiling_reads", reads_variants, 1, NULL};
+const clv_entry clv_entry_ceiling_reads = CLV_ENTRY("papers/ceiling", "ceiling_reads", reads_variants, NULL);
 
 static const clv_variant atomic_variants[] = {
     {.name = "item", .function = "ceiling_atomics", .devices = CLV_ON_ANY,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_ceiling_atomics = {"papers/ceiling", "ceiling_atomics", atomic_variants, 1, NULL};
+const clv_entry clv_entry_ceiling_atomics = CLV_ENTRY("papers/ceiling", "ceiling_atomics", atomic_variants,
+                                                      NULL);
 
 static const clv_variant empty_variants[] = {
     {.name = "item", .function = "ceiling_empty", .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_ceiling_empty = {"papers/ceiling", "ceiling_empty", empty_variants, 1, NULL};
+const clv_entry clv_entry_ceiling_empty = CLV_ENTRY("papers/ceiling", "ceiling_empty", empty_variants, NULL);
 
 /* Work-items, a multiple of any group's, that fill every compute unit several times
  * over, `most` at most. */

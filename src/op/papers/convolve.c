@@ -26,7 +26,7 @@ static const clv_variant variants[] = {
 
 static const char *const builds[] = {"-DRADIUS=1", "-DRADIUS=5", NULL};
 
-const clv_entry clv_entry_convolve = {"papers/convolve", "convolve", variants, 6, builds};
+const clv_entry clv_entry_convolve = CLV_ENTRY("papers/convolve", "convolve", variants, builds);
 
 int clv_convolve(clvox_context *ctx, const clv_buffer *in, const int size[3], int radius,
                  const clv_buffer *mask, clv_buffer *out)

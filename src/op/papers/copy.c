@@ -8,7 +8,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 4096}, {1, 1, 1, 65536}, {8, 1, 1, 1}}},
 };
 
-const clv_entry clv_entry_copy = {"papers/copy", "copy", variants, sizeof variants / sizeof *variants, NULL};
+const clv_entry clv_entry_copy = CLV_ENTRY("papers/copy", "copy", variants, NULL);
 
 int clv_copy(clvox_context *ctx, const clv_buffer *in, clv_buffer *out, int n)
 {

@@ -9,7 +9,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 1}}},
 };
 
-const clv_entry clv_entry_fma_rate = {"papers/fma_rate", "fma_rate", variants, 2, NULL};
+const clv_entry clv_entry_fma_rate = CLV_ENTRY("papers/fma_rate", "fma_rate", variants, NULL);
 
 static const clv_variant double_variants[] = {
     {.name = "items", .function = "fma_rate_double_items", .item = {16}, .devices = CLV_ON_GPU,
@@ -18,7 +18,8 @@ static const clv_variant double_variants[] = {
      .tiles = {{1, 1, 1, 1}}},
 };
 
-const clv_entry clv_entry_fma_rate_double = {"papers/fma_rate", "fma_rate_double", double_variants, 2, NULL};
+const clv_entry clv_entry_fma_rate_double = CLV_ENTRY("papers/fma_rate", "fma_rate_double", double_variants,
+                                                      NULL);
 
 int clv_fma_rate(clvox_context *ctx, const clv_fma_chains *chains, clv_buffer *in, clv_buffer *out,
                  double *operations)

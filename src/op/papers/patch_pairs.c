@@ -15,8 +15,7 @@ static const clv_variant variants[] = {
     {MEMORY("global", 1), .devices = CLV_ON_ANY},
     {MEMORY("image", 2), .devices = CLV_ON_GPU, .image = true},
 };
-const clv_entry clv_entry_patch_pairs = {"papers/patch_pairs", "patch_pairs", variants,
-                                         sizeof variants / sizeof *variants, NULL};
+const clv_entry clv_entry_patch_pairs = CLV_ENTRY("papers/patch_pairs", "patch_pairs", variants, NULL);
 
 static int search(const clv_patch_task *s)
 {

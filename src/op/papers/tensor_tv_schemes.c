@@ -25,12 +25,12 @@ static const clv_variant none_variants[] = {
 
 static const char *const builds[] = {"-DPAPER=0", "-DPAPER=1", NULL};
 
-const clv_entry clv_entry_tensor_tv_overlap = {"papers/tensor_tv_schemes", "tensor_tv_overlap",
-                                               overlap_variants, 2, builds};
-const clv_entry clv_entry_tensor_tv_block = {"papers/tensor_tv_schemes", "tensor_tv_block", block_variants, 1,
-                                             builds};
-const clv_entry clv_entry_tensor_tv_none = {"papers/tensor_tv_schemes", "tensor_tv_none", none_variants, 1,
-                                            builds};
+const clv_entry clv_entry_tensor_tv_overlap = CLV_ENTRY("papers/tensor_tv_schemes", "tensor_tv_overlap",
+                                                        overlap_variants, builds);
+const clv_entry clv_entry_tensor_tv_block = CLV_ENTRY("papers/tensor_tv_schemes", "tensor_tv_block",
+                                                      block_variants, builds);
+const clv_entry clv_entry_tensor_tv_none = CLV_ENTRY("papers/tensor_tv_schemes", "tensor_tv_none",
+                                                     none_variants, builds);
 
 /* Up to `most` steps in one launch (the rest is the caller's to ask for again):
  * how many it made is in *made. */

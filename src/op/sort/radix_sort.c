@@ -59,15 +59,13 @@ static const char *const scatter_builds[] = {WITH_VALUES(0),
                                              "-DKIND=0 -DVALUES=1 -DPAIRS=3",
                                              NULL};
 
-#define ROWS(list) (int)(sizeof(list) / sizeof *(list))
-const clv_entry clv_entry_sort_range = {"sort/radix_sort", "sort_range", range_variants, ROWS(range_variants),
-                                        kind_builds};
-const clv_entry clv_entry_sort_count = {"sort/radix_sort", "sort_count", count_variants, ROWS(count_variants),
-                                        kind_builds};
-const clv_entry clv_entry_sort_columns = {"sort/radix_sort", "sort_columns", columns_variants,
-                                          ROWS(columns_variants), NULL};
-const clv_entry clv_entry_sort_scatter = {"sort/radix_sort", "sort_scatter", scatter_variants,
-                                          ROWS(scatter_variants), scatter_builds};
+const clv_entry clv_entry_sort_range = CLV_ENTRY("sort/radix_sort", "sort_range", range_variants,
+                                                 kind_builds);
+const clv_entry clv_entry_sort_count = CLV_ENTRY("sort/radix_sort", "sort_count", count_variants,
+                                                 kind_builds);
+const clv_entry clv_entry_sort_columns = CLV_ENTRY("sort/radix_sort", "sort_columns", columns_variants, NULL);
+const clv_entry clv_entry_sort_scatter = CLV_ENTRY("sort/radix_sort", "sort_scatter", scatter_variants,
+                                                   scatter_builds);
 
 size_t clv_sort_key_bytes(clvox_sort_kind kind)
 {

@@ -33,12 +33,14 @@ static const clv_variant sums_variants[] = {SUMS(8, 16)}, sums_wide[] = {SUMS(16
 static const char *const builds[] = {"-DSEGMENTED=0", "-DSEGMENTED=1", NULL};
 static const char *const wide_builds[] = {"-DSEGMENTED=0 -DWIDE=1", "-DSEGMENTED=1 -DWIDE=1", NULL};
 
-const clv_entry clv_entry_scan_totals = {"sort/scan", "scan_totals", totals_variants, 2, builds};
-const clv_entry clv_entry_scan_before = {"sort/scan", "scan_before", before_variants, 2, builds};
-const clv_entry clv_entry_scan_sums = {"sort/scan", "scan_sums", sums_variants, 2, builds};
-const clv_entry clv_entry_scan_totals_wide = {"sort/scan", "scan_totals_wide", totals_wide, 2, wide_builds};
-const clv_entry clv_entry_scan_before_wide = {"sort/scan", "scan_before_wide", before_wide, 2, wide_builds};
-const clv_entry clv_entry_scan_sums_wide = {"sort/scan", "scan_sums_wide", sums_wide, 2, wide_builds};
+const clv_entry clv_entry_scan_totals = CLV_ENTRY("sort/scan", "scan_totals", totals_variants, builds);
+const clv_entry clv_entry_scan_before = CLV_ENTRY("sort/scan", "scan_before", before_variants, builds);
+const clv_entry clv_entry_scan_sums = CLV_ENTRY("sort/scan", "scan_sums", sums_variants, builds);
+const clv_entry clv_entry_scan_totals_wide = CLV_ENTRY("sort/scan", "scan_totals_wide", totals_wide,
+                                                       wide_builds);
+const clv_entry clv_entry_scan_before_wide = CLV_ENTRY("sort/scan", "scan_before_wide", before_wide,
+                                                       wide_builds);
+const clv_entry clv_entry_scan_sums_wide = CLV_ENTRY("sort/scan", "scan_sums_wide", sums_wide, wide_builds);
 
 int clv_scan_words(clvox_context *ctx, int n, bool wide)
 {

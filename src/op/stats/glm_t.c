@@ -21,7 +21,7 @@ static const char *const builds[] = {"-DBATCH=" CLV_TEXT(CLV_GLM_BATCH) " -DBLOC
                                          CLV_GLM_BLOCK) " -DNEAR=" CLV_TEXT(CLV_GLM_NEAR) "f",
                                      NULL};
 
-const clv_entry clv_entry_glm_t = {"stats/glm_t", "glm_t", variants, 2, builds};
+const clv_entry clv_entry_glm_t = CLV_ENTRY("stats/glm_t", "glm_t", variants, builds);
 
 size_t clv_glm_floats(int subjects, int voxels)
 {

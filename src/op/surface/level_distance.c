@@ -24,10 +24,10 @@ static const clv_variant finish_variants[] = {
     {.name = "row", .function = "level_distance_finish_row", .defines = CLV_CLOSEST_POINTS,
      .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_level_distance_near = {"surface/level_distance", "level_distance_near",
-                                                 near_variants, 2, NULL};
-const clv_entry clv_entry_level_distance_finish = {"surface/level_distance", "level_distance_finish",
-                                                   finish_variants, 2, NULL};
+const clv_entry clv_entry_level_distance_near = CLV_ENTRY("surface/level_distance", "level_distance_near",
+                                                          near_variants, NULL);
+const clv_entry clv_entry_level_distance_finish = CLV_ENTRY("surface/level_distance", "level_distance_finish",
+                                                            finish_variants, NULL);
 
 int clv_level_distance(clvox_context *ctx, const clv_image *values, float iso, float reach, clv_buffer *out,
                        clv_buffer *scratch)

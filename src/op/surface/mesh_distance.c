@@ -20,8 +20,7 @@ static const clv_variant variants[] = {
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 8}}},
 };
-const clv_entry clv_entry_mesh_distance = {.file = "surface/mesh_distance", .name = "mesh_distance",
-                                           .variants = variants, .count = 2};
+const clv_entry clv_entry_mesh_distance = CLV_ENTRY("surface/mesh_distance", "mesh_distance", variants, NULL);
 
 static double dot(const double a[3], const double b[3])
 {

@@ -13,7 +13,7 @@
         {.name = "runs", .function = kernel, .item = {CLV_MARCH}, .devices = CLV_ON_CPU,              \
          .tiles = {{1, 1, 1, many}}},                                                                       \
     };                                                                                                      \
-    const clv_entry clv_entry_nlm_##symbol = {"surface/nlm", role, symbol##_variants, 2, NULL}
+    const clv_entry clv_entry_nlm_##symbol = CLV_ENTRY("surface/nlm", role, symbol##_variants, NULL)
 
 LINE(plane_means, "nlm_plane_means", "nlm_plane_means", 64);
 LINE(plane, "nlm_plane", "nlm_plane", 64);
@@ -39,7 +39,7 @@ enum { WORDS = CHUNK / 32 };
          .devices = CLV_ON_CPU,                      \
          .tiles = {{1, 1, 1, 1}}},                   \
     };                                               \
-    const clv_entry clv_entry_nlm_##symbol = {"surface/nlm", role, symbol##_variants, 2, NULL}
+    const clv_entry clv_entry_nlm_##symbol = CLV_ENTRY("surface/nlm", role, symbol##_variants, NULL)
 
 CHUNKS(count, "nlm_count", "nlm_count", sizeof(int32_t));
 CHUNKS(band, "nlm_band", "nlm_list", 4 * WORDS * sizeof(int32_t)); /* bits, sums before, a scan's two */
@@ -52,7 +52,7 @@ static const clv_variant ends_variants[] = {
      .cell_bytes = 8,
      .tiles = {{1024, 1, 1, 1}, {256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_nlm_ends = {"surface/nlm", "nlm_ends", ends_variants, 1, NULL};
+const clv_entry clv_entry_nlm_ends = CLV_ENTRY("surface/nlm", "nlm_ends", ends_variants, NULL);
 
 /* A work-group MARCH rows of a plane; on CPU devices a work-item many rows. */
 static const clv_variant volume_variants[] = {
@@ -69,7 +69,7 @@ static const clv_variant volume_variants[] = {
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 16}}},
 };
-const clv_entry clv_entry_nlm_volume = {"surface/nlm", "nlm_volume", volume_variants, 2, NULL};
+const clv_entry clv_entry_nlm_volume = CLV_ENTRY("surface/nlm", "nlm_volume", volume_variants, NULL);
 
 /* Floats of a patch's row, and of the widest one. */
 #define STRIDE_OF(edge) (((edge) * (edge) * (edge) + 31) / 32 * 32)
@@ -89,7 +89,7 @@ static const clv_variant residual_variants[] = {
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 64}}},
 };
-const clv_entry clv_entry_nlm_residual = {"surface/nlm", "nlm_residual", residual_variants, 2, NULL};
+const clv_entry clv_entry_nlm_residual = CLV_ENTRY("surface/nlm", "nlm_residual", residual_variants, NULL);
 
 /* Sums of rows of the graph: a work-group some rows, of which 32 entries at a time are in local memory, with
  * a float between rows; on CPU devices a work-item each. */
@@ -109,7 +109,7 @@ const clv_entry clv_entry_nlm_residual = {"surface/nlm", "nlm_residual", residua
          .devices = CLV_ON_CPU,                                     \
          .tiles = {{1, 1, 1, 64}}},                                 \
     };                                                              \
-    const clv_entry clv_entry_##symbol = {"surface/nlm", #symbol, symbol##_variants, 2, NULL}
+    const clv_entry clv_entry_##symbol = CLV_ENTRY("surface/nlm", #symbol, symbol##_variants, NULL)
 
 GRAPH(nlm_weights);
 GRAPH(nlm_energy);
@@ -122,7 +122,7 @@ static const clv_variant patches_variants[] = {
     {.name = "item", .function = "nlm_patches", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_nlm_patches = {"surface/nlm", "nlm_patches", patches_variants, 2, NULL};
+const clv_entry clv_entry_nlm_patches = CLV_ENTRY("surface/nlm", "nlm_patches", patches_variants, NULL);
 
 /* Means of patches: 32 work-items each; on CPU devices a work-item. */
 #define PATCHES 4
@@ -136,7 +136,7 @@ static const clv_variant average_variants[] = {
      .tiles = {{32 * PATCHES, 1, 1, 1}}},
     {.name = "item", .function = "nlm_estimate", .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_nlm_average = {"surface/nlm", "nlm_average", average_variants, 2, NULL};
+const clv_entry clv_entry_nlm_average = CLV_ENTRY("surface/nlm", "nlm_average", average_variants, NULL);
 
 #define SIZE4(n) CLV_INT4((n)[0], (n)[1], (n)[2], 0)
 

@@ -50,18 +50,18 @@ static const clv_variant gather_variants[] = {
         {.name = "item", .function = "patch_search_" #role, .defines = CLV_PATCH_SIZES,                      \
          .devices = CLV_ON_ANY, .tiles = {{many, 1, 1, 1}}},                                                 \
     };                                                                                                       \
-    const clv_entry clv_entry_patch_search_##role = {"surface/patch_search", "patch_search_" #role,          \
-                                                     role##_variants, 1, NULL}
+    const clv_entry clv_entry_patch_search_##role = CLV_ENTRY("surface/patch_search", "patch_search_" #role, \
+                                                              role##_variants, NULL)
 ITEMS(features, 64);
 ITEMS(blocks, 32);
 ITEMS(near, 32);
 ITEMS(reach, 64);
-const clv_entry clv_entry_patch_search = {"surface/patch_search", "patch_search", search_variants,
-                                          sizeof search_variants / sizeof *search_variants, NULL};
-const clv_entry clv_entry_patch_search_keep = {"surface/patch_search", "patch_search_keep", keep_variants, 2,
-                                               NULL};
-const clv_entry clv_entry_patch_search_gather = {"surface/patch_search", "patch_search_gather",
-                                                 gather_variants, 2, NULL};
+const clv_entry clv_entry_patch_search = CLV_ENTRY("surface/patch_search", "patch_search", search_variants,
+                                                   NULL);
+const clv_entry clv_entry_patch_search_keep = CLV_ENTRY("surface/patch_search", "patch_search_keep",
+                                                        keep_variants, NULL);
+const clv_entry clv_entry_patch_search_gather = CLV_ENTRY("surface/patch_search", "patch_search_gather",
+                                                          gather_variants, NULL);
 
 enum { MOST_COUNT = INT32_MAX / 384 }; /* elements of all patches are counted in an int */
 

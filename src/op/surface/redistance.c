@@ -23,8 +23,8 @@ enum { LONGEST_AXIS = 2040, POINT_BYTES = 12, RUN = CLV_POINT_RUN, MARGIN = 2 };
          .devices = CLV_ON_CPU,                                                               \
          .tiles = {{1, 1, 1, 1}}},                                                            \
     };                                                                                        \
-    const clv_entry clv_entry_redistance_##role = {"surface/redistance", "redistance_" #role, \
-                                                   role##_variants, 2, NULL}
+    const clv_entry clv_entry_redistance_##role = CLV_ENTRY("surface/redistance", "redistance_" #role, \
+                                                            role##_variants, NULL)
 
 VARIANTS(near, 4, 1);
 VARIANTS(seed, 4, 1);
@@ -36,14 +36,15 @@ static const clv_variant jump_variants[] = {
     {.name = "row", .function = "redistance_jump_row", .defines = CLV_CLOSEST_POINTS, .item = {CLV_WHOLE},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_redistance_jump = {"surface/redistance", "redistance_jump", jump_variants, 3, NULL};
+const clv_entry clv_entry_redistance_jump = CLV_ENTRY("surface/redistance", "redistance_jump", jump_variants,
+                                                      NULL);
 VARIANTS(finish, 0, 8);
 static const clv_variant reach_variants[] = {
     {.name = "item", .function = "redistance_reach", .defines = CLV_CLOSEST_POINTS, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_redistance_reach = {"surface/redistance", "redistance_reach", reach_variants, 1,
-                                              NULL};
+const clv_entry clv_entry_redistance_reach = CLV_ENTRY("surface/redistance", "redistance_reach",
+                                                       reach_variants, NULL);
 
 static const int cell[3] = {CLV_CELL_X, CLV_CELL_Y, CLV_CELL_Z};
 

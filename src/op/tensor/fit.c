@@ -38,8 +38,8 @@ enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW };
          .cell_bytes = 8 * 4 * (kept),                                                                       \
          .tiles = {{1, 1, 1, 256}}},                                                                         \
     };                                                                                                       \
-    const clv_entry clv_entry_tensor_fit_##symbol = {"tensor/fit", "tensor_fit_" #symbol, symbol##_variants, \
-                                                     2, builds}
+    const clv_entry clv_entry_tensor_fit_##symbol = CLV_ENTRY("tensor/fit", "tensor_fit_" #symbol,           \
+                                                              symbol##_variants, builds)
 
 static const char *const start_builds[] = {"-DWEIGHT=0", "-DWEIGHT=1", NULL};
 static const char *const scale_builds[] = {"-DWEIGHT=0", "-DWEIGHT=1", NULL};

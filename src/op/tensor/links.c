@@ -16,8 +16,7 @@ static const clv_variant variants[] = {
 
 static const char *const builds[] = {"", "-DMASK=1", NULL};
 
-const clv_entry clv_entry_tensor_links = {
-    .file = "tensor/links", .name = "tensor_links", .variants = variants, .count = 2, .builds = builds};
+const clv_entry clv_entry_tensor_links = CLV_ENTRY("tensor/links", "tensor_links", variants, builds);
 
 size_t clv_tensor_links_bytes(const int size[3])
 {

@@ -9,7 +9,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 2048}}},
 };
 
-const clv_entry clv_entry_tensor_measures = {"tensor/measures", "tensor_measures", variants, 2, NULL};
+const clv_entry clv_entry_tensor_measures = CLV_ENTRY("tensor/measures", "tensor_measures", variants, NULL);
 
 int clv_measure_planes(unsigned wanted)
 {

@@ -11,7 +11,7 @@ static const clv_variant pack_variants[] = {
     {.name = "run", .function = "mppca_pack", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 512}}},
 };
-const clv_entry clv_entry_mppca_pack = {"tensor/mppca", "mppca_pack", pack_variants, 2, NULL};
+const clv_entry clv_entry_mppca_pack = CLV_ENTRY("tensor/mppca", "mppca_pack", pack_variants, NULL);
 
 enum {
     VECTORS = 7,       /* of a work-item's scratch, the last a little longer */
@@ -29,7 +29,7 @@ static const clv_variant window_variants[] = {
     {.name = "row", .function = "mppca_window", .item = {CLV_WHOLE}, .no_local = true, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_mppca_window = {"tensor/mppca", "mppca_window", window_variants, 3, NULL};
+const clv_entry clv_entry_mppca_window = CLV_ENTRY("tensor/mppca", "mppca_window", window_variants, NULL);
 
 static const clv_variant gather_variants[] = {
     {.name = "group", .function = "mppca_gather_group", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
@@ -37,7 +37,7 @@ static const clv_variant gather_variants[] = {
     {.name = "row", .function = "mppca_gather_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_mppca_gather = {"tensor/mppca", "mppca_gather", gather_variants, 2, NULL};
+const clv_entry clv_entry_mppca_gather = CLV_ENTRY("tensor/mppca", "mppca_gather", gather_variants, NULL);
 
 static const clv_variant finish_variants[] = {
     {.name = "line", .function = "mppca_finish", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -45,7 +45,7 @@ static const clv_variant finish_variants[] = {
     {.name = "run", .function = "mppca_finish", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 512}}},
 };
-const clv_entry clv_entry_mppca_finish = {"tensor/mppca", "mppca_finish", finish_variants, 2, NULL};
+const clv_entry clv_entry_mppca_finish = CLV_ENTRY("tensor/mppca", "mppca_finish", finish_variants, NULL);
 
 /* How the work is divided. Lengths in floats. */
 typedef struct plan {

@@ -12,7 +12,7 @@
         {.name = "run", .function = kernel, .defines = "-DWIDE=8", .item = {CLV_MARCH},               \
          .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 2048}}},                                                \
     };                                                                                                      \
-    const clv_entry clv_entry_##symbol = {"tensor/primal_dual", #symbol, symbol##_variants, 2, builds}
+    const clv_entry clv_entry_##symbol = CLV_ENTRY("tensor/primal_dual", #symbol, symbol##_variants, builds)
 
 static const char *const couplings[] = {"-DPAPER=0", "-DPAPER=1", NULL};
 static const char *const sums[] = {"-DWHOLE=0", "-DWHOLE=1", NULL};
@@ -33,13 +33,15 @@ static const clv_variant sums_variants[] = {
     {.name = "run", .function = "tensor_pd_sums", .defines = "-DWIDE=8 " SUMS, .group = {1024, 1, 1},
      .most_groups = MOST_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_tensor_pd_sums = {"tensor/primal_dual", "tensor_pd_sums", sums_variants, 2, sums};
+const clv_entry clv_entry_tensor_pd_sums = CLV_ENTRY("tensor/primal_dual", "tensor_pd_sums", sums_variants,
+                                                     sums);
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "tensor_pd_total", .defines = SUMS, .group = {CLV_WHOLE},
      .devices = CLV_ON_ANY, .cell_bytes = 4 * CLV_TENSOR_PD_SUMS, .planes = 1, .tiles = {{64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_tensor_pd_total = {"tensor/primal_dual", "tensor_pd_total", total_variants, 1, NULL};
+const clv_entry clv_entry_tensor_pd_total = CLV_ENTRY("tensor/primal_dual", "tensor_pd_total", total_variants,
+                                                      NULL);
 
 /* Floats from one plane of the dual to the next: 256 bytes past a page. */
 static int plane_of(int n)

@@ -44,10 +44,12 @@ static const char *const sums_builds[] = {"-DDATA=0", "-DDATA=1", NULL};
 static const char *const step_builds[] = {"-DPAPER=0", "-DPAPER=0 -DEVEN=1", "-DPAPER=1",
                                           "-DPAPER=1 -DEVEN=1", NULL};
 
-const clv_entry clv_entry_tensor_tv_step = {"tensor/tv", "tensor_tv_step", step_variants, 3, step_builds};
-const clv_entry clv_entry_tensor_tv_sums = {"tensor/tv", "tensor_tv_sums", sums_variants, 2, sums_builds};
-const clv_entry clv_entry_tensor_tv_last = {"tensor/tv", "tensor_tv_last", last_variants, 2,
-                                            coupling_builds};
+const clv_entry clv_entry_tensor_tv_step = CLV_ENTRY("tensor/tv", "tensor_tv_step", step_variants,
+                                                     step_builds);
+const clv_entry clv_entry_tensor_tv_sums = CLV_ENTRY("tensor/tv", "tensor_tv_sums", sums_variants,
+                                                     sums_builds);
+const clv_entry clv_entry_tensor_tv_last = CLV_ENTRY("tensor/tv", "tensor_tv_last", last_variants,
+                                                     coupling_builds);
 
 float clv_tensor_tv_rate(const clv_tensor_tv_args *args, float w[4])
 {

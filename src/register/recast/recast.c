@@ -119,7 +119,7 @@ static int add_channel(clv_registration *run, bool *made)
     status = clv_pool_take(run->ctx, requests, sizeof requests / sizeof *requests);
     *made = status >= 0;
     if (status < 0)
-        return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
+        return clv_register_without(run, status);
     run->channels[0].weight *= .5;
     run->channels[0].share *= .5;
     c->weight *= .5;
@@ -201,7 +201,7 @@ int clv_recast_again(clv_registration *run, double sigma, bool around, const clv
           *vectors = values + 2 * n, *own_values = values + 5 * n, *out = own_values + most;
     clv_own_units units;
     if (!values)
-        return CLVOX_OK;
+        return clv_register_without(run, CLVOX_ERROR_MEMORY);
     clv_recast_enter(run, &units);
     clv_map_between(at, grid[0], NULL, 1, &map[0]);
     clv_map_between(at, grid[1], CLV_MATRIX(run->matrix), 1, &map[1]);
@@ -230,7 +230,7 @@ int clv_recast_again(clv_registration *run, double sigma, bool around, const clv
 end:
     clv_recast_leave(run, &units);
     free(values);
-    return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
+    return clv_register_without(run, status);
 }
 
 int clv_recast_undo(clv_registration *run)

@@ -319,7 +319,8 @@ static int get_forced(clvox_context *ctx, const clv_entry *entry, const clv_forc
 }
 
 /* The first candidate that builds. A driver that refuses one (too many
- * registers, a bug) must not stop the user while another one works. */
+ * registers, a bug) must not stop the user while another one works; but another
+ * variant may compute other last bits, which the user has to know. */
 static int get_planned(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidates,
                        int count, const char *extra, const clv_kernel **out)
 {
@@ -327,11 +328,14 @@ static int get_planned(clvox_context *ctx, const clv_entry *entry, const clv_can
     int status = CLVOX_ERROR_DEVICE;
     for (int i = 0; i < count; i++) {
         status = get_candidate(ctx, entry, &candidates[i], extra, out);
+        if (status >= 0 && candidates[i].variant != candidates[0].variant)
+            clv_say(ctx, 1, "%s takes the place of the variant %s, so results may differ in their last bits: %.*s",
+                    (*out)->label, candidates[0].variant->name, (int)strcspn(first, "\n"), first);
         if (status != CLVOX_ERROR_BUILD && status != CLVOX_ERROR_DEVICE)
             return status;
         if (!first[0])
             snprintf(first, sizeof first, "%s", clvox_message());
-        clv_say(ctx, 1, "passed over: %s", clvox_message());
+        clv_say(ctx, 2, "passed over: %s", clvox_message());
     }
     return clvox_fail(status, "%s does not run on %s: %s", entry->name, ctx->limits.name,
                       first[0] ? first : "no variant fits the device");

@@ -143,9 +143,9 @@ void clvox_context_wisdom(const clvox_context *ctx, clvox_wisdom *out)
     *out = (clvox_wisdom){.hash = "", .remark = "", .used = clv_context_wisdom_used(ctx)};
     if (wisdom) {
         out->file = wisdom->path;
-        out->hash = wisdom->count > 0 ? wisdom->hash : "";
+        out->hash = wisdom->hash;
         out->remark = wisdom->remark;
-        out->choices = wisdom->count;
+        out->choices = wisdom->count + wisdom->costs;
     }
 }
 

@@ -77,6 +77,13 @@ typedef struct clv_entry {
                                     NULL: only "" . CI compiles each for AMD. */
 } clv_entry;
 
+/* An entry of every row of a table of variants: the compiler counts them, so that none can be left out. */
+#define CLV_ENTRY(cl_file, entry_name, table, build_list)                              \
+    {                                                                                  \
+        .file = cl_file, .name = entry_name, .variants = table,                        \
+        .count = (int)(sizeof(table) / sizeof *(table)), .builds = build_list          \
+    }
+
 /* One way to run an entry on a device, as the planner sees it. */
 typedef struct clv_candidate {
     const clv_variant *variant;

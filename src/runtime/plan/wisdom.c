@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ void clv_wisdom_destroy(clv_wisdom **wisdom)
     if (!wisdom || !*wisdom)
         return;
     free((*wisdom)->record);
+    free((*wisdom)->cost);
     free((*wisdom)->path);
     free(*wisdom);
     *wisdom = NULL;
@@ -65,15 +67,23 @@ int clv_wisdom_class(const int size[3])
     return (voxels > 1 << 20) + (voxels > 1 << 23);
 }
 
-/* ---- the file: a head, and by line what a choice holds for and what it is ----
- * Fields are parted by tabs: device, platform, compute units, driver, kernel,
- * defines, class; variant, tile. */
+/* ---- the file: a head, and by line what a record holds for and what it is ----
+ * Fields are parted by tabs: device, platform, compute units, driver; then "kernel",
+ * name, defines, class; variant, tile, or "cost", name; seconds. */
+
+static const char KERNEL[] = "kernel\t", COST[] = "cost\t";
+
+/* A line to be stored; its first bytes, `key` of them, say for what. */
+typedef struct fresh_line {
+    char text[LONGEST_LINE];
+    size_t key;
+} fresh_line;
 
 static int write_head(char out[LONGEST_LINE])
 {
     char sources[17];
     int status = clv_sources_version(sources);
-    snprintf(out, LONGEST_LINE, "clvox wisdom 2, kernels %s", sources);
+    snprintf(out, LONGEST_LINE, "clvox wisdom 3, kernels %s", sources);
     return status;
 }
 
@@ -85,16 +95,34 @@ static int write_device(const clvox_device_limits *limits, char out[LONGEST_KEY]
     return length < LONGEST_KEY - 300 ? length : LONGEST_KEY - 300;
 }
 
-static void write_key(const clvox_device_limits *limits, const clv_wisdom_record *r, char out[LONGEST_KEY])
+static void write_choice(const clvox_device_limits *limits, const clv_wisdom_record *r, fresh_line *out)
 {
-    int length = write_device(limits, out);
-    snprintf(out + length, (size_t)(LONGEST_KEY - length), "%s\t%s\t%d\t", r->kernel, r->build, r->size_class);
+    int length = write_device(limits, out->text);
+    length += snprintf(out->text + length, sizeof out->text - (size_t)length, "%s%s\t%s\t%d\t", KERNEL, r->kernel,
+                       r->build, r->size_class);
+    out->key = (size_t)length;
+    snprintf(out->text + length, sizeof out->text - (size_t)length, "%s\t%d %d %d %d", r->variant, r->tile.x,
+             r->tile.y, r->tile.z, r->tile.march);
 }
 
-/* The fields of a line behind the device's; false where they are none. */
+/* Six digits and an exponent, as 412350e-17: every locale reads and writes numbers without a point alike. */
+static void write_cost(const clvox_device_limits *limits, const clv_wisdom_cost *c, fresh_line *out)
+{
+    const int power = (int)floor(log10(c->seconds)) - 5;
+    int length = write_device(limits, out->text);
+    length += snprintf(out->text + length, sizeof out->text - (size_t)length, "%s%s\t", COST, c->name);
+    out->key = (size_t)length;
+    snprintf(out->text + length, sizeof out->text - (size_t)length, "%llde%d", llround(c->seconds / pow(10, power)),
+             power);
+}
+
+/* The fields of a line behind the device's; false where they are no choice. */
 static bool read_choice(const char *text, clv_wisdom_record *r)
 {
     int end = 0;
+    if (strncmp(text, KERNEL, strlen(KERNEL)) != 0)
+        return false;
+    text += strlen(KERNEL);
     const char *build = strchr(text, '\t'), *rest = build ? strchr(build + 1, '\t') : NULL;
     if (!rest || build - text >= (long)sizeof r->kernel || rest - build - 1 >= (long)sizeof r->build)
         return false;
@@ -104,6 +132,20 @@ static bool read_choice(const char *text, clv_wisdom_record *r)
     return sscanf(rest, "\t%d\t%31[^\t]\t%d %d %d %d%n", &r->size_class, r->variant, &r->tile.x, &r->tile.y,
                   &r->tile.z, &r->tile.march, &end) == 6 &&
            !rest[end] && r->size_class >= 0 && r->size_class < CLV_WISDOM_CLASSES;
+}
+
+static bool read_cost(const char *text, clv_wisdom_cost *c)
+{
+    char *end;
+    if (strncmp(text, COST, strlen(COST)) != 0)
+        return false;
+    text += strlen(COST);
+    const size_t length = strcspn(text, "\t");
+    if (!text[length] || length == 0 || length >= sizeof c->name)
+        return false;
+    *c = (clv_wisdom_cost){.seconds = strtod(text + length + 1, &end)};
+    memcpy(c->name, text, length);
+    return end > text + length + 1 && !*end && c->seconds > 0 && isfinite(c->seconds);
 }
 
 /* A file's lines, behind its head, in one allocation. */
@@ -122,9 +164,10 @@ static void free_lines(lines *l)
 static bool is_whole(const char *line)
 {
     clv_wisdom_record r;
+    clv_wisdom_cost c;
     for (int field = 0; field < 4 && line; field++)
         line = strchr(line, '\t') ? strchr(line, '\t') + 1 : NULL;
-    return line && read_choice(line, &r);
+    return line && (read_choice(line, &r) || read_cost(line, &c));
 }
 
 /* *wrong: what is wrong with the file; NULL: nothing, or there is none. A file
@@ -192,18 +235,25 @@ int clv_wisdom_load(const char *path, const clvox_device_limits *limits, clv_wis
         snprintf(wisdom->remark, sizeof wisdom->remark,
                  "%.280s %s: passed over; `clvox tune` writes a new one and keeps this beside it", path, wrong);
     wisdom->record = calloc((size_t)l.count + 1, sizeof *wisdom->record);
-    if (!wisdom->record) {
+    wisdom->cost = calloc((size_t)l.count + 1, sizeof *wisdom->cost);
+    if (!wisdom->record || !wisdom->cost) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
     if (l.count)
         qsort(l.line, (size_t)l.count, sizeof *l.line, by_text);
-    for (int i = 0; i < l.count; i++)
-        if (!strncmp(l.line[i], device, length) && read_choice(l.line[i] + length, &wisdom->record[wisdom->count])) {
-            clv_cache_key_add(&hash, l.line[i] + length);
+    for (int i = 0; i < l.count; i++) {
+        const char *text = l.line[i] + length;
+        if (strncmp(l.line[i], device, length) != 0)
+            continue;
+        clv_cache_key_add(&hash, text);
+        if (read_choice(text, &wisdom->record[wisdom->count]))
             wisdom->count++;
-        }
-    snprintf(wisdom->hash, sizeof wisdom->hash, "%016llx", (unsigned long long)hash.word[0]);
+        else if (read_cost(text, &wisdom->cost[wisdom->costs]))
+            wisdom->costs++;
+    }
+    if (wisdom->count + wisdom->costs > 0)
+        snprintf(wisdom->hash, sizeof wisdom->hash, "%016llx", (unsigned long long)hash.word[0]);
     *out = wisdom;
     wisdom = NULL;
 end:
@@ -282,30 +332,38 @@ static int take_lock(const char *path, char **name)
     return *name ? clv_cache_lock_file(*name, 0666) : -1;
 }
 
-/* The lines with the record in the place of what there was for its key, as text. */
-static char *text_with(lines *l, const clvox_device_limits *limits, const clv_wisdom_record *r, size_t *size)
+/* The lines with the fresh ones in the place of those of the same keys, as text. */
+static char *text_with(lines *l, fresh_line *fresh, int count, size_t *size)
 {
-    char key[LONGEST_KEY], head[LONGEST_LINE], line[LONGEST_LINE], *text = NULL;
-    write_key(limits, r, key);
-    snprintf(line, sizeof line, "%s%s\t%d %d %d %d", key, r->variant, r->tile.x, r->tile.y, r->tile.z, r->tile.march);
-    char **grown = clv_grown(l->line, l->count, &l->room, sizeof *grown);
-    FILE *to = grown && write_head(head) >= 0 ? open_memstream(&text, size) : NULL;
-    if (grown)
+    char head[LONGEST_LINE], *text = NULL;
+    int kept = 0;
+    for (int i = 0; i < l->count; i++) {
+        bool stays = true;
+        for (int k = 0; k < count; k++)
+            stays = stays && strncmp(l->line[i], fresh[k].text, fresh[k].key) != 0;
+        if (stays)
+            l->line[kept++] = l->line[i];
+    }
+    l->count = kept;
+    for (int k = 0; k < count; k++) {
+        char **grown = clv_grown(l->line, l->count, &l->room, sizeof *grown);
+        if (!grown)
+            return NULL;
         l->line = grown;
+        grown[l->count++] = fresh[k].text;
+    }
+    FILE *to = write_head(head) >= 0 ? open_memstream(&text, size) : NULL;
     if (!to)
         return NULL;
-    l->line[l->count++] = line;
     qsort(l->line, (size_t)l->count, sizeof *l->line, by_text);
     fprintf(to, "%s\n", head);
     for (int i = 0; i < l->count; i++)
-        if (l->line[i] == line || strncmp(l->line[i], key, strlen(key)) != 0)
-            fprintf(to, "%s\n", l->line[i]);
+        fprintf(to, "%s\n", l->line[i]);
     fclose(to);
     return text;
 }
 
-int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record,
-                     char **remark)
+static int store_lines(const char *path, fresh_line *fresh, int count, char **remark)
 {
     int status;
     const char *wrong = NULL;
@@ -316,7 +374,7 @@ int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const 
     make_folder(path);
     int lock = take_lock(path, &lock_name);
     CLV_TRY(read_to_change(path, &l, &wrong));
-    text = text_with(&l, limits, record, &size);
+    text = text_with(&l, fresh, count, &size);
     if (!text) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
@@ -337,7 +395,36 @@ end:
     return status;
 }
 
+int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record,
+                     char **remark)
+{
+    fresh_line fresh;
+    write_choice(limits, record, &fresh);
+    return store_lines(path, &fresh, 1, remark);
+}
+
+int clv_wisdom_store_costs(const char *path, const clvox_device_limits *limits, const clv_wisdom_cost *costs,
+                           int count, char **remark)
+{
+    fresh_line *fresh = calloc((size_t)count + 1, sizeof *fresh);
+    if (!fresh)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int i = 0; i < count; i++)
+        write_cost(limits, &costs[i], &fresh[i]);
+    const int status = store_lines(path, fresh, count, remark);
+    free(fresh);
+    return status;
+}
+
 /* ---- choosing ---- */
+
+double clv_wisdom_seconds(const clv_wisdom *wisdom, const char *name)
+{
+    for (int i = 0; wisdom && i < wisdom->costs; i++)
+        if (!strcmp(wisdom->cost[i].name, name))
+            return wisdom->cost[i].seconds;
+    return 0;
+}
 
 /* The candidate that a record means; -1: the device cannot run it, or the
  * planner may not choose it by itself. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wisdom: which variant and tile `clvox tune` found the fastest for a kernel, its
- * defines and a class of volumes by their size, on a device with a driver. The
- * planner tries it before its own order. The file is text, a line for each
- * choice; one of another form or of other kernels' sources is passed over. */
+ * defines and a class of volumes by their size, on a device with a driver, which the
+ * planner tries before its own order; and how long pieces of work take there, by which
+ * pipelines choose between algorithms. The file is text, a line for each; one of another
+ * form or of other kernels' sources is passed over. */
 #ifndef CLV_RUNTIME_WISDOM_H
 #define CLV_RUNTIME_WISDOM_H
 
@@ -18,12 +19,20 @@ typedef struct clv_wisdom_record {
     clv_tile tile;
 } clv_wisdom_record;
 
-/* What a file holds for one device, sorted by kernel, build and class. */
+/* How long a named piece of work takes. */
+typedef struct clv_wisdom_cost {
+    char name[48];
+    double seconds; /* above 0 */
+} clv_wisdom_cost;
+
+/* A file's records of one device: choices sorted by kernel, build and class, and costs. */
 typedef struct clv_wisdom {
     clv_wisdom_record *record;
     int count;
+    clv_wisdom_cost *cost;
+    int costs;
     char *path;       /* the file; NULL: there is none */
-    char hash[17];    /* of all choices */
+    char hash[17];    /* of all choices and costs; "" without any */
     char remark[400]; /* why the file is passed over; "" where it is not */
 } clv_wisdom;
 
@@ -51,6 +60,9 @@ void clv_wisdom_destroy(clv_wisdom **wisdom); /* NULL is legal */
 bool clv_wisdom_prefer(const clv_wisdom *wisdom, const clv_entry *entry, const char *build, int size_class,
                        clv_candidate *candidates, int count);
 
+/* The seconds of a cost; 0 where it was not measured. NULL wisdom is legal. */
+double clv_wisdom_seconds(const clv_wisdom *wisdom, const char *name);
+
 /* Whether clv_wisdom_store could write the file, whose folder is made: so that
  * nobody measures for nothing. */
 int clv_wisdom_writable(const char *path);
@@ -62,5 +74,9 @@ int clv_wisdom_writable(const char *path);
  * becomes a sentence about it; else *remark stays. remark NULL is legal. */
 int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record,
                      char **remark);
+
+/* The same of costs, all in one file or none; each takes the place of the one of its name. */
+int clv_wisdom_store_costs(const char *path, const clvox_device_limits *limits, const clv_wisdom_cost *costs,
+                           int count, char **remark);
 
 #endif

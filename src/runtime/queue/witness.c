@@ -16,7 +16,7 @@ static const clv_variant variants[] = {
      .devices = CLV_ON_ANY,
      .tiles = {{WITNESSES, 1, 1, 1}}},
 };
-const clv_entry clv_entry_witness = {"common/witness", "witness", variants, 1, NULL};
+const clv_entry clv_entry_witness = CLV_ENTRY("common/witness", "witness", variants, NULL);
 const clv_entry *const clv_operation_common_witness[] = {&clv_entry_witness, NULL};
 
 /* Its numbers are no buffer of a pipeline, whose memory is counted. */
