@@ -169,7 +169,8 @@ static void pythons_gzip_reads_it_and_finds(void **state)
     (void)state;
     char command[2048];
     clvox_volume *v = volume_of_values();
-    assert_true(clvox_volume_write(v, files_in("o.nii")) == 0 && clvox_volume_write(v, files_in("o.nii.gz")) == 0);
+    assert_ok(clvox_volume_write(v, files_in("o.nii")));
+    assert_ok(clvox_volume_write(v, files_in("o.nii.gz")));
     snprintf(command, sizeof command,
              "python3 -c \"import gzip; assert gzip.open('%s').read() == open('%s', 'rb').read()\"",
              files_in("o.nii.gz"), files_in("o.nii"));

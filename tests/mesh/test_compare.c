@@ -164,7 +164,6 @@ static void trees(void)
     tree("box", box, 3);
     tree("one triangle", one, 2);
     test_case(a_tree_of_no_triangle, "a tree without triangles is refused");
-    test_tear_down(trees_tear_down);
 }
 
 static clvox_surface *centred_box(double half, int cells)
@@ -244,5 +243,5 @@ int main(void)
     test_case(triangles, "the nearest point of a triangle");
     trees();
     known();
-    return test_run("compare", NULL);
+    return test_run("compare", trees_tear_down);
 }

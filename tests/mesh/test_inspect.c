@@ -141,7 +141,8 @@ static void collapsed_triangles(void **state)
     c[2] = 1;
     c[3] = c[4] = c[5] = 2;
     clvox_surface_facts f = inspect(more);
-    assert_true(f.degenerate == 2 && f.crowded_edges == 0 && f.euler == 2 && f.components == 1 && f.area == 6);
+    assert_true(f.degenerate == 2 && f.crowded_edges == 0 && f.euler == 2 && f.components == 1 &&
+                f.area == 6);
     clvox_surface_destroy(&once);
     clvox_surface_destroy(&more);
 }
