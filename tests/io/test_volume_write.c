@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Volumes that are written: what is in the file, and what is left when
  * writing fails or is interrupted. */
+#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -376,10 +377,27 @@ static void write_forever(int pipe_end)
     }
 }
 
+/* Waits, a minute at most, until the folder holds a file with such a name. */
+static bool appears(const char *start)
+{
+    for (int ms = 0; ms < 60000; ms++) {
+        bool found = false;
+        DIR *dir = opendir(files_in(""));
+        for (const struct dirent *one; dir && !found && (one = readdir(dir));)
+            found = !strncmp(one->d_name, start, strlen(start));
+        if (dir)
+            closedir(dir);
+        if (found)
+            return true;
+        usleep(1000);
+    }
+    return false;
+}
+
+/* Now while a file is unfinished, now when one is whole and the next is begun. */
 static void interrupts(void **state)
 {
     (void)state;
-    unlink(files_in("big.nii.gz"));
     int before = files_count(), whole = 0;
     for (int round = 0; round < 8; round++) {
         int ends[2], result;
@@ -390,11 +408,12 @@ static void interrupts(void **state)
         if (!child)
             write_forever(ends[1]);
         assert_true(read(ends[0], &letter, 1) == 1);
-        usleep((unsigned)(1000 + 15000 * round));
+        const bool begun = appears(round % 2 ? "big.nii.gz" : ".clvox-");
         kill(child, SIGINT);
         assert_true(waitpid(child, &result, 0) == child && WIFSIGNALED(result) && WTERMSIG(result) == SIGINT);
         close(ends[0]);
         close(ends[1]);
+        assert_true(begun);
         int left = files_count() - before;
         if (!access(files_in("big.nii.gz"), F_OK)) {
             clvox_volume *v = reads(files_in("big.nii.gz"));
