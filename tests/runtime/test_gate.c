@@ -40,7 +40,7 @@ static char state_of(int id)
     return state;
 }
 
-/* Whether the visitor sleeps at the gate; false where it has gone in, or where neither happens for a minute. */
+/* Whether the visitor sleeps at the gate; false where it has gone in, or does neither within a minute. */
 static bool waits(visitor *v)
 {
     for (int ms = 0; ms < 60000 && !atomic_load(&v->inside); ms++) {
