@@ -103,40 +103,40 @@ static bool refused(int row, const char *text, const char *word)
            strstr(clvox_message(), rows[row].name) && !memcmp(&s, &before, sizeof s);
 }
 
-/* What cases leave to those after them. */
-static struct {
-    settings s;
-} shared;
-
 static void options_values_of_each_type_reach_their(void **state)
 {
     (void)state;
-    defaults(&shared.s);
-    assert_true(read_one(FAST, "", 0, &shared.s) == CLVOX_OK && shared.s.fast == 1);
-    assert_true(read_one(COUNT, "9", 0, &shared.s) == CLVOX_OK && shared.s.count == 9);
-    assert_true(read_one(MODE, "calm", 0, &shared.s) == CLVOX_OK && shared.s.mode == 0);
-    assert_true(read_one(SHARE, ".25", 0, &shared.s) == CLVOX_OK && shared.s.share == .25);
-    assert_true(read_one(SHARE, "auto", 0, &shared.s) == CLVOX_OK && shared.s.share == .25);
-    assert_true(read_one(PAIR, "1x8", 0, &shared.s) == CLVOX_OK && shared.s.share == .125);
+    settings s;
+    defaults(&s);
+    assert_true(read_one(FAST, "", 0, &s) == CLVOX_OK && s.fast == 1);
+    assert_true(read_one(COUNT, "9", 0, &s) == CLVOX_OK && s.count == 9);
+    assert_true(read_one(MODE, "calm", 0, &s) == CLVOX_OK && s.mode == 0);
+    assert_true(read_one(SHARE, ".25", 0, &s) == CLVOX_OK && s.share == .25);
+    assert_true(read_one(SHARE, "auto", 0, &s) == CLVOX_OK && s.share == .25);
+    assert_true(read_one(PAIR, "1x8", 0, &s) == CLVOX_OK && s.share == .125);
 }
 
 static void options_a_length_in_the_other_unit_is_set(void **state)
 {
     (void)state;
-    assert_true(read_one(WIDTH, "2vox", 0, &shared.s) == CLVOX_OK && shared.s.width == 2);
-    assert_true(read_one(WIDTH, "3mm", 0, &shared.s) == CLVOX_OK && shared.s.width == 2);
-    assert_true(read_one(WIDTH, "3mm", 1.5, &shared.s) == CLVOX_OK && shared.s.width == 2);
-    assert_true(read_one(WIDTH, "6mm", 1.5, &shared.s) == CLVOX_OK && shared.s.width == 4);
+    settings s;
+    defaults(&s);
+    assert_true(read_one(WIDTH, "2vox", 0, &s) == CLVOX_OK && s.width == 2);
+    assert_true(read_one(WIDTH, "3mm", 0, &s) == CLVOX_OK && s.width == 2);
+    assert_true(read_one(WIDTH, "3mm", 1.5, &s) == CLVOX_OK && s.width == 2);
+    assert_true(read_one(WIDTH, "6mm", 1.5, &s) == CLVOX_OK && s.width == 4);
 }
 
 static void options_lists_of_one_count_follow(void **state)
 {
     (void)state;
-    assert_true(read_one(PASSES, "7x6x5", 0, &shared.s) == CLVOX_OK && shared.s.levels == 3 &&
-                shared.s.passes[2] == 5);
-    assert_true(shared.s.edges[0] == 8 && shared.s.edges[2] == 10);
+    settings s;
+    defaults(&s);
+    assert_true(read_one(PASSES, "7x6x5", 0, &s) == CLVOX_OK && s.levels == 3 &&
+                s.passes[2] == 5);
+    assert_true(s.edges[0] == 8 && s.edges[2] == 10);
     const char *both[ROWS] = {[PASSES] = "1x2", [EDGES] = "1x2x3mm"};
-    assert_true(clvox_options_read(&table, both, 0, &shared.s) == CLVOX_ERROR_ARGUMENT &&
+    assert_true(clvox_options_read(&table, both, 0, &s) == CLVOX_ERROR_ARGUMENT &&
                 strstr(clvox_message(), "levels"));
 }
 

@@ -74,6 +74,7 @@ static void a_folder_of_the_user(void **state)
 static void what_is_made_is_the_users_alone(void **state)
 {
     (void)state;
+    shell("mkdir -m 700 a");
     const mode_t mask = umask(0);
     const bool made = own("a/new/one", true);
     umask(mask);
@@ -157,6 +158,13 @@ static void others_folders_files_and_groups(void **state)
     assert_true(his && roots && !own("his", false));
 }
 
+static int empty_folder(void **state)
+{
+    (void)state;
+    shell("find . -mindepth 1 -delete && chmod 700 .");
+    return 0;
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -169,6 +177,7 @@ int main(void)
 {
     if (!mkdtemp(folder))
         return 2;
+    test_after_each(empty_folder);
     test_case(a_folder_of_the_user, "a folder of the user, by links, by a relative path, and none");
     test_case(what_is_made_is_the_users_alone, "what is made is the user's alone, whatever the umask");
     test_case(folders_that_others_may_write, "folders that others may write, and folders below them");

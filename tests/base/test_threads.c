@@ -188,8 +188,16 @@ static void a_thread_has_a_number_of_its_own(void **state)
     assert_int_equal(clvox_threads(), 4);
 }
 
+static int usual_threads(void **state)
+{
+    (void)state;
+    clvox_threads_set(0);
+    return 0;
+}
+
 int main(void)
 {
+    test_after_each(usual_threads);
     test_case(there_is_at_least_one_thread_and_a_set,
               "there is at least one thread, and a set number is kept");
     test_case(every_piece_is_done_once_and_a_worker_does,

@@ -48,6 +48,27 @@ quiet() { [ ! -s log/err ] || complain "standard error is not empty"; }
 one_sentence() { [ "$(wc -l < log/err)" = 1 ] || complain "not one line on standard error"; }
 exists() { [ -s "$1" ] || complain "$1 was not written"; }
 absent() { [ ! -e "$1" ] || complain "$1 was left behind"; }
+# until_so DESCRIPTION COMMAND...: waits until the command succeeds, two minutes at most.
+until_so() {
+    waited=$1 tries=0
+    shift
+    until "$@"; do
+        tries=$((tries + 1))
+        [ $tries -lt 6000 ] || { complain "two minutes went by: $waited"; return 1; }
+        sleep 0.02
+    done
+}
+ended() { ! grep -q '^State:[[:space:]]*[^[:space:]ZX]' "/proc/$1/status" 2> /dev/null; }
+stopped() { ended "$1" || grep -q '^State:[[:space:]]*T' "/proc/$1/status" 2> /dev/null; }
+ended_or() { ended "$process" || "$@"; }
+# stop_when PROCESS DESCRIPTION COMMAND...: stops the process once the command succeeds; false where it ended before.
+stop_when() {
+    process=$1 wanted=$2
+    shift 2
+    until_so "$wanted" ended_or "$@" && ! ended "$process" || return 1
+    kill -STOP "$process"
+    until_so "$process stops" stopped "$process" && ! ended "$process"
+}
 # The number behind a name in what was printed.
 value() { awk -v name="$1" '$1 == name { print $2; exit }' log/out; }
 # near NAME WANT TOLERANCE

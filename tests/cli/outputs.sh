@@ -286,22 +286,31 @@ begin "a limit on the size of files is a sentence, 128 + 25, and leaves nothing"
 [ $code = 153 ] || complain "exit code $code"; one_sentence; says 'ulimit -f'; absent limited.nii
 [ -z "$(ls -A | grep '[.]part')" ] || complain 'a temporary file stayed'
 
+unfinished_file() { ls -A | grep -q '[.]part'; }
+# writing COMMAND...: starts it, and stops it while ended.nii.gz is unfinished; $writer is its process.
+writing() {
+    for attempt in 1 2 3 4 5; do # a shell that sleeps long enough finds the file whole
+        "$@" phantom ball -o ended.nii.gz --size 256x256x256 > log/out 2> log/err & writer=$!
+        stop_when $writer 'a file is begun' unfinished_file && unfinished_file && return
+        kill -CONT $writer 2> log/kill; wait $writer; rm -f ended.nii.gz
+    done
+    complain 'five times the file was whole before it could be looked at'
+}
+
 begin "SIGTERM and SIGHUP are a sentence and 128 + n, and leave nothing"
-for signal in TERM:143 HUP:129; do # the file takes seconds to write
-    env --default-signal=TERM,HUP "$program" phantom ball -o ended.nii.gz --size 256x256x256 > log/out 2> log/err & writer=$!
-    while kill -0 $writer && ! ls -A | grep -q '[.]part'; do sleep 0.02; done
-    kill -"${signal%:*}" $writer; code=0; wait $writer || code=$?
+for signal in TERM:143 HUP:129; do
+    writing env --default-signal=TERM,HUP "$program"
+    kill -"${signal%:*}" $writer; kill -CONT $writer; code=0; wait $writer || code=$?
     [ $code = "${signal#*:}" ] || complain "$signal: exit code $code"
     says "ended by SIG${signal%:*}"; absent ended.nii.gz
-    [ -z "$(ls -A | grep '[.]part')" ] || complain 'a temporary file stayed'
+    unfinished_file && complain 'a temporary file stayed'
 done
 
 begin "what a library aborts is a sentence and 128 + 6, and leaves nothing"
-(ulimit -c 0; exec "$program" phantom ball -o ended.nii.gz --size 256x256x256) > log/out 2> log/err & writer=$!
-while kill -0 $writer && ! ls -A | grep -q '[.]part'; do sleep 0.02; done
-kill -ABRT $writer; code=0; wait $writer 2> log/shell || code=$?
+writing sh -c 'ulimit -c 0; exec "$@"' - "$program"
+kill -ABRT $writer; kill -CONT $writer; code=0; wait $writer 2> log/shell || code=$?
 [ $code = 134 ] || complain "exit code $code"; one_sentence; says 'gave up; unfinished files are removed'; absent ended.nii.gz
-[ -z "$(ls -A | grep '[.]part')" ] || complain 'a temporary file stayed'
+unfinished_file && complain 'a temporary file stayed'
 
 begin "a small stack is enough"
 # LLVM gives threads an alternate signal stack of its own, which AddressSanitizer would release at their end.
@@ -313,8 +322,9 @@ begin "where one result cannot be written, none is left"
 mkdir full gone; ln -s ../gone/target.nii.gz full/f_warped.nii.gz
 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o full/f --linear none --deform syn --shrink 1 --iterations 2000 --tolerance 0 --no-picture \
     > log/out 2> log/err & writer=$!
-while kill -0 $writer 2> log/kill && ! grep -q 'iteration' log/err; do sleep 0.02; done
+stop_when $writer 'the first iterations' grep -q iteration log/err || complain 'it ended before the folder was taken away'
 rmdir gone # which was there when the program looked
+kill -CONT $writer
 code=0; wait $writer || code=$?
 [ $code = 1 ] || complain "exit code $code"; says 'f_warped.nii.gz'
 [ "$(ls -A full)" = f_warped.nii.gz ] || complain "left: $(ls -A full)"

@@ -35,6 +35,14 @@ int files_count(void)
     return count;
 }
 
+int files_clear(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "find '%s' -mindepth 1 -delete", files_in(""));
+    return system(command);
+}
+
 void files_end(void)
 {
     char command[128];

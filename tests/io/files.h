@@ -13,6 +13,8 @@
 const char *files_in(const char *name);
 /* How many files are in the folder. */
 int files_count(void);
+/* Removes all of them; for test_after_each. */
+int files_clear(void **state);
 /* Removes the folder. */
 void files_end(void);
 

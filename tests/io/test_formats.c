@@ -55,18 +55,28 @@ static void same_head(const clvox_volume *v, const clvox_volume *reference)
 
 static const char axes[] = "RLAPSI";
 
-/* What cases leave to those after them. */
-static struct {
-    clvox_volume *reference;
-    int count;
-} shared;
+static clvox_volume *reference;
+static int named; /* cases of an orientation */
+
+static int reference_set_up(void **state)
+{
+    (void)state;
+    const char *path = files_data("formats_48_orientations/RAS.nii.gz");
+    return path ? clvox_volume_read(path, &reference) : 0;
+}
+
+static int reference_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&reference);
+    return 0;
+}
 
 static void the_head_is_there(void **state)
 {
     (void)state;
-    shared.reference = NULL;
-    shared.count = 0;
-    shared.reference = load("formats_48_orientations/RAS.nii.gz");
+    clvox_volume *v = load("formats_48_orientations/RAS.nii.gz");
+    clvox_volume_destroy(&v);
 }
 
 static void is_the_same_head(void **state)
@@ -75,39 +85,37 @@ static void is_the_same_head(void **state)
     int a = given[0], b = given[1], c = given[2];
     char name[64];
     snprintf(name, sizeof name, "formats_48_orientations/%c%c%c.nii.gz", axes[a], axes[b], axes[c]);
-    shared.count++;
     clvox_volume *v = load(name);
-    if (!v || !shared.reference) {
-        clvox_volume_destroy(&v);
-        return;
-    }
     /* The axes are what the name says: where they come from. */
     const int letters[3] = {a, b, c};
     for (int i = 0; i < 3; i++) {
         double along = v->grid.to_ras[letters[i] / 2][i];
         assert_that((letters[i] % 2 ? -along : along) > 0.5, "axis %d: %g", i, along);
     }
-    same_head(v, shared.reference);
+    same_head(v, reference);
     clvox_volume_destroy(&v);
 }
 
 static void all_48_were_tried(void **state)
 {
     (void)state;
-    assert_true(shared.count == 48);
-    clvox_volume_destroy(&shared.reference);
+    assert_int_equal(named, 48);
 }
 
 static void orientations(void)
 {
+    test_set_up(reference_set_up);
     test_case(the_head_is_there, "the head is there");
     for (int a = 0; a < 6; a++)
         for (int b = 0; b < 6; b++)
             for (int c = 0; c < 6; c++)
-                if (a / 2 != b / 2 && b / 2 != c / 2 && c / 2 != a / 2)
+                if (a / 2 != b / 2 && b / 2 != c / 2 && c / 2 != a / 2) {
                     test_case_at(is_the_same_head, TEST_AT(a, b, c), "%c%c%c is the same head", axes[a],
                                  axes[b], axes[c]);
+                    named++;
+                }
     test_case(all_48_were_tried, "all 48 were tried");
+    test_tear_down(reference_tear_down);
 }
 
 /* ---- valid, if odd ------------------------------------------------------ */

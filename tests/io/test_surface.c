@@ -95,6 +95,10 @@ static void is_read_as_it_was_written(void **state)
 static void no_temporary_file_is_left(void **state)
 {
     (void)state;
+    clvox_surface *s = some(3, 2);
+    for (size_t f = 0; f < sizeof names / sizeof *names; f++)
+        assert_ok(clvox_surface_write(s, files_in(names[f])));
+    clvox_surface_destroy(&s);
     assert_that(files_count() == (int)(sizeof names / sizeof *names), "%d", files_count());
 }
 
@@ -153,23 +157,18 @@ static void compressed(void)
               "members one after the other, a large expansion, damage and a cut in compressed files");
 }
 
-/* What cases leave to those after them. */
-static struct {
-    clvox_surface *s, *back;
-    char name[128];
-} shared;
-
 static void content_goes_before_the_name_names_without(void **state)
 {
     (void)state;
-    shared.s = some(3, 1);
-    assert_ok(clvox_surface_write(shared.s, files_in("x.ply")));
+    clvox_surface *s = some(3, 1);
+    assert_ok(clvox_surface_write(s, files_in("x.ply")));
     assert_true(!rename(files_in("x.ply"), files_in("x.vtk")));
-    shared.back = reads(files_in("x.vtk"));
-    if (shared.back)
-        same(shared.back, shared.s);
-    clvox_surface_destroy(&shared.back);
-    assert_ok(clvox_surface_write(shared.s, files_in("rh.pial")));
+    clvox_surface *back = reads(files_in("x.vtk"));
+    if (back)
+        same(back, s);
+    clvox_surface_destroy(&back);
+    assert_ok(clvox_surface_write(s, files_in("rh.pial")));
+    clvox_surface_destroy(&s);
     assert_true(!rename(files_in("rh.pial"), files_in("bare")));
     assert_true(clvox_surface_is_file(files_in("bare")) && clvox_surface_is_file("gone.gii.gz"));
     assert_true(!clvox_surface_is_file(files_in("none")) && !clvox_surface_is_file("/") &&
@@ -185,25 +184,26 @@ static void content_goes_before_the_name_names_without(void **state)
 static void what_cannot_be_written_is_refused(void **state)
 {
     (void)state;
+    clvox_surface *s = some(3, 1);
     int before = files_count();
-    assert_true(clvox_surface_write(shared.s, files_in("y.nii")) == CLVOX_ERROR_ARGUMENT &&
+    assert_true(clvox_surface_write(s, files_in("y.nii")) == CLVOX_ERROR_ARGUMENT &&
                 strstr(clvox_message(), "y.nii"));
-    assert_int_equal(clvox_surface_write(shared.s, files_in("y.gii.gz")), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clvox_surface_write(shared.s, files_in("lh.y.nii.gz")), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clvox_surface_write(shared.s, files_in("lh.smoothwm.gz")), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clvox_surface_write(shared.s, files_in("no/y.gii")), CLVOX_ERROR_FILE);
-    shared.s->points[4] = 1e300;
-    assert_true(clvox_surface_write(shared.s, files_in("y.ply")) == CLVOX_ERROR_DATA &&
+    assert_int_equal(clvox_surface_write(s, files_in("y.gii.gz")), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_surface_write(s, files_in("lh.y.nii.gz")), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_surface_write(s, files_in("lh.smoothwm.gz")), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_surface_write(s, files_in("no/y.gii")), CLVOX_ERROR_FILE);
+    s->points[4] = 1e300;
+    assert_true(clvox_surface_write(s, files_in("y.ply")) == CLVOX_ERROR_DATA &&
                 strstr(clvox_message(), "vertex 1"));
-    shared.s->points[4] = NAN;
-    assert_int_equal(clvox_surface_write(shared.s, files_in("y.ply")), CLVOX_ERROR_DATA);
-    shared.s->points[4] = 0;
-    shared.s->corners[2] = 3;
-    assert_int_equal(clvox_surface_write(shared.s, files_in("y.gii")), CLVOX_ERROR_ARGUMENT);
-    shared.s->corners[2] = -1;
-    assert_int_equal(clvox_surface_write(shared.s, files_in("y.stl")), CLVOX_ERROR_ARGUMENT);
+    s->points[4] = NAN;
+    assert_int_equal(clvox_surface_write(s, files_in("y.ply")), CLVOX_ERROR_DATA);
+    s->points[4] = 0;
+    s->corners[2] = 3;
+    assert_int_equal(clvox_surface_write(s, files_in("y.gii")), CLVOX_ERROR_ARGUMENT);
+    s->corners[2] = -1;
+    assert_int_equal(clvox_surface_write(s, files_in("y.stl")), CLVOX_ERROR_ARGUMENT);
     assert_true(files_count() == before);
-    clvox_surface_destroy(&shared.s);
+    clvox_surface_destroy(&s);
 }
 
 static void numbers_have_a_point_whatever_the_language(void **state)
@@ -212,16 +212,16 @@ static void numbers_have_a_point_whatever_the_language(void **state)
     if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "de_DE.utf8") &&
         !setlocale(LC_ALL, "fr_FR.utf8"))
         test_skip("no language with a comma is installed");
-    shared.s = some(7, 5);
+    clvox_surface *s = some(7, 5);
     for (int f = 0; f < 6; f++) {
-        assert_true(!clvox_surface_write(shared.s, files_in(names[f])));
-        shared.back = reads(files_in(names[f]));
-        if (shared.back)
-            same(shared.back, shared.s);
-        clvox_surface_destroy(&shared.back);
+        assert_true(!clvox_surface_write(s, files_in(names[f])));
+        clvox_surface *back = reads(files_in(names[f]));
+        if (back)
+            same(back, s);
+        clvox_surface_destroy(&back);
     }
     setlocale(LC_ALL, "C");
-    clvox_surface_destroy(&shared.s);
+    clvox_surface_destroy(&s);
 }
 
 static void told_apart(void)
@@ -233,10 +233,12 @@ static void told_apart(void)
 }
 
 /* Every prefix of every format, and one byte changed at each place, ends without harm. */
+static clvox_surface *whole;
+
 static int cut_anywhere_set_up(void **state)
 {
     (void)state;
-    shared.s = some(4, 3);
+    whole = some(4, 3);
     return 0;
 }
 
@@ -245,7 +247,7 @@ static void cut_or_changed_anywhere_does_no_harm(void **state)
     const int *given = *state;
     size_t f = (size_t)given[0];
     size_t size, read_whole = 0;
-    assert_ok(clvox_surface_write(shared.s, files_in(names[f])));
+    assert_ok(clvox_surface_write(whole, files_in(names[f])));
     uint8_t *bytes = files_read(files_in(names[f]), &size);
     const char *path = files_in(strstr(names[f], "lh.") ? "lh.cut" : names[f]);
     for (size_t cut = 0; cut < size; cut++) {
@@ -254,7 +256,7 @@ static void cut_or_changed_anywhere_does_no_harm(void **state)
         assert_ok(files_write(path, bytes, cut));
         int status = clvox_surface_read(path, &back);
         assert_true((status < 0) == !back);
-        read_whole += back && back->triangles == shared.s->triangles;
+        read_whole += back && back->triangles == whole->triangles;
         clvox_surface_destroy(&back);
         bytes[cut] ^= 0x81;
         unlink(path);
@@ -273,7 +275,7 @@ static void cut_or_changed_anywhere_does_no_harm(void **state)
 static int cut_anywhere_tear_down(void **state)
 {
     (void)state;
-    clvox_surface_destroy(&shared.s);
+    clvox_surface_destroy(&whole);
     return 0;
 }
 
@@ -303,13 +305,14 @@ static void is_the_same_as_ply_and_as_gifti(void **state)
     const int *given = *state;
     int i = given[0];
     clvox_surface *a = NULL, *b = NULL;
-    snprintf(shared.name, sizeof shared.name, "surf_derived/%s.ply", bodies[i]);
-    const char *path = files_data(shared.name);
+    char name[128];
+    snprintf(name, sizeof name, "surf_derived/%s.ply", bodies[i]);
+    const char *path = files_data(name);
     if (!path)
         test_skip("no ../shared/data");
     a = reads(path);
-    snprintf(shared.name, sizeof shared.name, "surf_derived/%s.surf.gii", bodies[i]);
-    b = reads(files_data(shared.name));
+    snprintf(name, sizeof name, "surf_derived/%s.surf.gii", bodies[i]);
+    b = reads(files_data(name));
     if (a && b)
         same(a, b);
     assert_true(a && a->triangles > 6000);
@@ -355,6 +358,7 @@ static int tear_down(void **state)
 
 int main(void)
 {
+    test_after_each(files_clear);
     round_trips();
     compressed();
     told_apart();

@@ -386,21 +386,14 @@ static const double parameters[12] = {1.5, 0, 0, 0, 1, 0.25, 0, 0, 1, 3, 4, 5}, 
 
 enum { VOXELS = 7 * 6 * 5 };
 
-/* What cases leave to those after them. */
-static struct {
-    uint8_t bytes[1000];
-    files_nifti h;
-    const char *path;
-    float zero[3 * VOXELS];
-} shared;
-
 static void itks_binary_form(void **state)
 {
     const int *given = *state;
     int swapped = given[0], single = given[1];
-    size_t size = put_record(shared.bytes, swapped, single, 12, 1, "AffineTransform_double_3_3", parameters);
-    size += put_record(shared.bytes + size, swapped, single, 3, 1, "fixed", center);
-    assert_true(!files_write(files_in("b.mat"), shared.bytes, size));
+    uint8_t bytes[1000];
+    size_t size = put_record(bytes, swapped, single, 12, 1, "AffineTransform_double_3_3", parameters);
+    size += put_record(bytes + size, swapped, single, 3, 1, "fixed", center);
+    assert_true(!files_write(files_in("b.mat"), bytes, size));
     clvox_transform *t = reads(files_in("b.mat"));
     /* y = M (x - c) + c + t of the LPS origin: (-1, -4, 5), in RAS (1, 4, 5). */
     if (t) {
@@ -409,20 +402,21 @@ static void itks_binary_form(void **state)
     }
     clvox_transform_destroy(&t);
     for (size_t length = 1; length < size; length++) {
-        assert_true(!files_write(files_in("b.mat"), shared.bytes, length));
+        assert_true(!files_write(files_in("b.mat"), bytes, length));
         refuses(files_in("b.mat"), "");
     }
-    shared.bytes[3 + (swapped ? 0 : 1)] = 200;
-    assert_true(!files_write(files_in("b.mat"), shared.bytes, size));
+    bytes[3 + (swapped ? 0 : 1)] = 200;
+    assert_true(!files_write(files_in("b.mat"), bytes, size));
     refuses(files_in("b.mat"), "");
 }
 
 static void a_translation_in_itks_binary_form(void **state)
 {
     (void)state;
-    size_t size = put_record(shared.bytes, 0, 0, 3, 1, "TranslationTransform_double_3_3", center);
-    size += put_record(shared.bytes + size, 0, 0, 0, 1, "fixed", NULL);
-    assert_true(!files_write(files_in("b.mat"), shared.bytes, size));
+    uint8_t bytes[1000];
+    size_t size = put_record(bytes, 0, 0, 3, 1, "TranslationTransform_double_3_3", center);
+    size += put_record(bytes + size, 0, 0, 0, 1, "fixed", NULL);
+    assert_true(!files_write(files_in("b.mat"), bytes, size));
     clvox_transform *t = reads(files_in("b.mat"));
     assert_true(t && t->matrix[0][3] == -8 && t->matrix[1][3] == -16 && t->matrix[2][3] == 32);
     clvox_transform_destroy(&t);
@@ -488,75 +482,89 @@ static void itks_displacements_with_and_without_intent(void **state)
     float lps[3 * VOXELS];
     for (int i = 0; i < 3 * VOXELS; i++)
         lps[i] = i < 2 * VOXELS ? -displacement[i] : displacement[i];
-    shared.h = field_header(5);
-    shared.path = files_in("w.nii.gz");
+    files_nifti h = field_header(5);
+    const char *path = files_in("w.nii.gz");
     for (int intent = 0; intent < 3; intent++) {
-        shared.h.intent = intent == 2 ? 1006 : intent ? 1007 : 0;
-        assert_true(!files_nifti_write(shared.path, &shared.h, lps, sizeof lps));
-        is_the_field(shared.path, 0);
+        h.intent = intent == 2 ? 1006 : intent ? 1007 : 0;
+        assert_true(!files_nifti_write(path, &h, lps, sizeof lps));
+        is_the_field(path, 0);
     }
+}
+
+static files_nifti niftyreg_header(void)
+{
+    files_nifti h = field_header(5);
+    h.intent = 1007;
+    h.intent_name = "NREG_TRANS";
+    return h;
 }
 
 static void niftyregs_displacement_and_deformation(void **state)
 {
     (void)state;
-    shared.h.intent = 1007;
-    shared.h.intent_name = "NREG_TRANS";
-    shared.h.intent_p1 = 1;
-    assert_true(!files_nifti_write(shared.path, &shared.h, displacement, sizeof displacement));
-    is_the_field(shared.path, 0);
-    shared.h.intent_p1 = 0;
-    assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
-    is_the_field(shared.path, 1e-4);
+    const char *path = files_in("w.nii.gz");
+    files_nifti h = niftyreg_header();
+    h.intent_p1 = 1;
+    assert_true(!files_nifti_write(path, &h, displacement, sizeof displacement));
+    is_the_field(path, 0);
+    h.intent_p1 = 0;
+    assert_true(!files_nifti_write(path, &h, position, sizeof position));
+    is_the_field(path, 1e-4);
 }
 
 static void niftyregs_control_grids_and_velocities(void **state)
 {
     (void)state;
+    const char *path = files_in("w.nii.gz");
+    files_nifti h = niftyreg_header();
     for (int p1 = 2; p1 < 5; p1++) {
-        shared.h.intent_p1 = p1;
-        assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
-        refuses(shared.path, "reg_transform");
+        h.intent_p1 = p1;
+        assert_true(!files_nifti_write(path, &h, position, sizeof position));
+        refuses(path, "reg_transform");
     }
 }
 
 static void spms_deformation(void **state)
 {
     (void)state;
-    shared.h.intent_name = "Mapping";
-    shared.h.intent_p1 = 0;
-    assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
-    is_the_field(shared.path, 1e-4);
+    const char *path = files_in("w.nii.gz");
+    files_nifti h = field_header(5);
+    h.intent = 1007;
+    h.intent_name = "Mapping";
+    h.intent_p1 = 0;
+    assert_true(!files_nifti_write(path, &h, position, sizeof position));
+    is_the_field(path, 1e-4);
 }
 
 static void mrtrixs_displacement_and_deformation_nan(void **state)
 {
     (void)state;
-    shared.h = field_header(4);
-    assert_true(!files_nifti_write(shared.path, &shared.h, displacement, sizeof displacement));
-    refuses(shared.path, "does not say that it is a warp");
-    for (shared.h.intent = 1006; shared.h.intent <= 1007; shared.h.intent++) {
-        assert_true(!files_nifti_write(shared.path, &shared.h, displacement, sizeof displacement));
-        is_the_field(shared.path, 0);
+    static const float zero[3 * VOXELS];
+    const char *path = files_in("w.nii.gz");
+    files_nifti h = field_header(4);
+    assert_true(!files_nifti_write(path, &h, displacement, sizeof displacement));
+    refuses(path, "does not say that it is a warp");
+    for (h.intent = 1006; h.intent <= 1007; h.intent++) {
+        assert_true(!files_nifti_write(path, &h, displacement, sizeof displacement));
+        is_the_field(path, 0);
     }
-    shared.h.intent = 0;
-    assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
-    is_the_field(shared.path, 1e-4);
+    h.intent = 0;
+    assert_true(!files_nifti_write(path, &h, position, sizeof position));
+    is_the_field(path, 1e-4);
     float keep = position[40];
-    memcpy(shared.zero, (float[3 * VOXELS]){0}, sizeof shared.zero);
     position[40] = NAN;
-    assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
-    clvox_transform *t = reads(shared.path);
+    assert_true(!files_nifti_write(path, &h, position, sizeof position));
+    clvox_transform *t = reads(path);
     assert_true(t && isnan(t->warp->data[40]) && fabsf(t->warp->data[41] - displacement[41]) < 1e-4f);
     clvox_transform_destroy(&t);
     position[40] = keep;
-    assert_true(!files_nifti_write(shared.path, &shared.h, shared.zero, sizeof shared.zero));
-    refuses(shared.path, "does not say that it is a warp");
-    shared.h.intent = 1006;
-    assert_true(!files_nifti_write(shared.path, &shared.h, shared.zero, sizeof shared.zero));
-    t = reads(shared.path);
+    assert_true(!files_nifti_write(path, &h, zero, sizeof zero));
+    refuses(path, "does not say that it is a warp");
+    h.intent = 1006;
+    assert_true(!files_nifti_write(path, &h, zero, sizeof zero));
+    t = reads(path);
     assert_true(t && t->warp->data[7] == 0);
-    shared.h.intent = 0;
+    h.intent = 0;
     clvox_transform_destroy(&t);
 }
 
@@ -566,9 +574,10 @@ static void frames_of_a_scan_are_no_warp(void **state)
     static float scan[3 * VOXELS];
     for (int i = 0; i < 3 * VOXELS; i++)
         scan[i] = (float)(400 + 300 * sin(0.7 * i) + 20 * position[i]); /* brighter along an axis, too */
-    shared.h = field_header(4);
-    assert_true(!files_nifti_write(shared.path, &shared.h, scan, sizeof scan));
-    refuses(shared.path, "does not say that it is a warp");
+    const char *path = files_in("w.nii.gz");
+    files_nifti h = field_header(4);
+    assert_true(!files_nifti_write(path, &h, scan, sizeof scan));
+    refuses(path, "does not say that it is a warp");
     FILE *f = fopen(files_in("u.mif"), "w");
     assert_true(f && fprintf(f, "%-128s\1\2\3\4\5\6",
                              "mrtrix image\ndim: 2,1,1,3\nvox: 1,1,1,1\ndatatype: UInt8\n"
@@ -581,30 +590,33 @@ static void frames_of_a_scan_are_no_warp(void **state)
 static void images_and_fsls_fields_are_no_warps(void **state)
 {
     (void)state;
-    shared.h = field_header(4);
-    shared.h.dim[4] = 2;
-    assert_true(!files_nifti_write(shared.path, &shared.h, shared.zero, sizeof shared.zero));
-    refuses(shared.path, "2 frames");
-    shared.h = field_header(4);
-    shared.h.intent = 2006;
-    assert_true(!files_nifti_write(shared.path, &shared.h, shared.zero, sizeof shared.zero));
-    refuses(shared.path, "FSL");
-    shared.h = files_header(1, 7, 6, 5);
-    assert_true(!files_nifti_write(files_in("i.nii"), &shared.h, shared.zero, sizeof shared.zero));
+    static const float zero[3 * VOXELS];
+    const char *path = files_in("w.nii.gz");
+    files_nifti h = field_header(4);
+    h.dim[4] = 2;
+    assert_true(!files_nifti_write(path, &h, zero, sizeof zero));
+    refuses(path, "2 frames");
+    h = field_header(4);
+    h.intent = 2006;
+    assert_true(!files_nifti_write(path, &h, zero, sizeof zero));
+    refuses(path, "FSL");
+    h = files_header(1, 7, 6, 5);
+    assert_true(!files_nifti_write(files_in("i.nii"), &h, zero, sizeof zero));
     refuses(files_in("i.nii"), "1 frame,");
 }
 
 static void a_warp_survives_and_other_volumes(void **state)
 {
     (void)state;
+    const char *path = files_in("w.nii.gz");
     clvox_volume *v = NULL;
     assert_true(!clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &v));
     memcpy(v->data, displacement, sizeof displacement);
     v->type = CLVOX_TYPE_INT16; /* a warp is float32 all the same */
-    assert_true(clvox_warp_write(v, shared.path) == 0);
-    is_the_field(shared.path, 0);
+    assert_true(clvox_warp_write(v, path) == 0);
+    is_the_field(path, 0);
     v->kind = CLVOX_KIND_VECTOR;
-    assert_int_equal(clvox_warp_write(v, shared.path), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_warp_write(v, path), CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&v);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Volumes that are written: what is in the file, and what is left when
  * writing fails or is interrupted. */
+#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -97,11 +98,6 @@ static void written_types(void)
                          "type %d is written, rounded and clamped%s", codes[t], packed ? ", compressed" : "");
 }
 
-/* What cases leave to those after them. */
-static struct {
-    clvox_volume *v, *w;
-} shared;
-
 static void grid_survives_with_a_qform(void **state)
 {
     const int *given = *state;
@@ -161,10 +157,10 @@ static void long_volume(void **state)
 static void a_displacement_is_ras_in_memory_and_lps(void **state)
 {
     (void)state;
-    shared.v = made(3, 2, 1, 3, CLVOX_KIND_DISPLACEMENT);
+    clvox_volume *v = made(3, 2, 1, 3, CLVOX_KIND_DISPLACEMENT);
     for (int i = 0; i < 18; i++)
-        shared.v->data[i] = (float)i;
-    assert_true(clvox_volume_write(shared.v, files_in("u.nii")) == 0);
+        v->data[i] = (float)i;
+    assert_true(clvox_volume_write(v, files_in("u.nii")) == 0);
     size_t size;
     uint8_t *bytes = files_read(files_in("u.nii"), &size);
     const int16_t dims[] = {5, 3, 2, 1, 1, 3, 1, 1};
@@ -176,15 +172,16 @@ static void a_displacement_is_ras_in_memory_and_lps(void **state)
     for (int i = 0; i < 18; i++)
         assert_true(on_disk[i] == (i < 12 ? -(float)i : (float)i));
     free(bytes);
-    shared.w = reads(files_in("u.nii"));
-    assert_true(shared.w && shared.w->kind == CLVOX_KIND_DISPLACEMENT && shared.w->frames == 3);
-    assert_true(shared.w && !memcmp(shared.w->data, shared.v->data, 18 * sizeof(float)));
-    clvox_volume_destroy(&shared.w);
-    shared.v->type = CLVOX_TYPE_FLOAT64;
-    assert_true(clvox_volume_write(shared.v, files_in("u.nii.gz")) == 0);
-    shared.w = reads(files_in("u.nii.gz"));
-    assert_true(shared.w && !memcmp(shared.w->data, shared.v->data, 18 * sizeof(float)));
-    clvox_volume_destroy(&shared.w);
+    clvox_volume *w = reads(files_in("u.nii"));
+    assert_true(w && w->kind == CLVOX_KIND_DISPLACEMENT && w->frames == 3);
+    assert_true(w && !memcmp(w->data, v->data, 18 * sizeof(float)));
+    clvox_volume_destroy(&w);
+    v->type = CLVOX_TYPE_FLOAT64;
+    assert_true(clvox_volume_write(v, files_in("u.nii.gz")) == 0);
+    w = reads(files_in("u.nii.gz"));
+    assert_true(w && !memcmp(w->data, v->data, 18 * sizeof(float)));
+    clvox_volume_destroy(&w);
+    clvox_volume_destroy(&v);
 }
 
 static void scale_and_byte_order_go_with_the_change(void **state)
@@ -202,11 +199,10 @@ static void scale_and_byte_order_go_with_the_change(void **state)
     for (int i = 0; i < 18; i++)
         files_put(shorts + 2 * i, 4, 1, i);
     assert_true(!files_nifti_write(files_in("u.nii"), &h, shorts, sizeof shorts));
-    shared.w = reads(files_in("u.nii"));
-    for (int i = 0; shared.w && i < 18; i++)
-        assert_true(shared.w->data[i] == (i < 12 ? -1 : 1) * (0.5f * (float)i + 3));
-    clvox_volume_destroy(&shared.w);
-    clvox_volume_destroy(&shared.v);
+    clvox_volume *w = reads(files_in("u.nii"));
+    for (int i = 0; w && i < 18; i++)
+        assert_true(w->data[i] == (i < 12 ? -1 : 1) * (0.5f * (float)i + 3));
+    clvox_volume_destroy(&w);
 }
 
 static void a_tensor_is_the_upper_triangle_in_memory(void **state)
@@ -214,21 +210,21 @@ static void a_tensor_is_the_upper_triangle_in_memory(void **state)
     (void)state;
     size_t size;
     float on_disk[18];
-    shared.v = made(2, 1, 1, 6, CLVOX_KIND_TENSOR);
+    clvox_volume *v = made(2, 1, 1, 6, CLVOX_KIND_TENSOR);
     for (int i = 0; i < 12; i++)
-        shared.v->data[i] = (float)(i / 2);
-    assert_true(clvox_volume_write(shared.v, files_in("t.nii")) == 0);
+        v->data[i] = (float)(i / 2);
+    assert_true(clvox_volume_write(v, files_in("t.nii")) == 0);
     uint8_t *bytes = files_read(files_in("t.nii"), &size);
     static const float lower[6] = {0, 1, 3, 2, 4, 5};
     memcpy(on_disk, bytes + 352, 12 * sizeof(float));
     for (int i = 0; i < 12; i++)
         assert_true(on_disk[i] == lower[i / 2]);
     free(bytes);
-    shared.w = reads(files_in("t.nii"));
-    assert_true(shared.w && shared.w->kind == CLVOX_KIND_TENSOR && shared.w->frames == 6 &&
-                !memcmp(shared.w->data, shared.v->data, 12 * sizeof(float)));
-    clvox_volume_destroy(&shared.w);
-    clvox_volume_destroy(&shared.v);
+    clvox_volume *w = reads(files_in("t.nii"));
+    assert_true(w && w->kind == CLVOX_KIND_TENSOR && w->frames == 6 &&
+                !memcmp(w->data, v->data, 12 * sizeof(float)));
+    clvox_volume_destroy(&w);
+    clvox_volume_destroy(&v);
 }
 
 static void labels_vectors_and_series_keep_their_kind(void **state)
@@ -237,23 +233,23 @@ static void labels_vectors_and_series_keep_their_kind(void **state)
     for (int kind = 0; kind < 4; kind++) {
         if (kind == CLVOX_KIND_DISPLACEMENT)
             continue;
-        shared.v = made(2, 2, 2, kind == CLVOX_KIND_VECTOR ? 3 : 4, (clvox_kind)kind);
-        shared.v->data[5] = 5;
-        assert_true(clvox_volume_write(shared.v, files_in("k.nii.gz")) == 0);
-        shared.w = reads(files_in("k.nii.gz"));
-        assert_true(shared.w && shared.w->kind == shared.v->kind && shared.w->frames == shared.v->frames &&
-                    shared.w->data[5] == 5);
-        clvox_volume_destroy(&shared.w);
-        clvox_volume_destroy(&shared.v);
+        clvox_volume *v = made(2, 2, 2, kind == CLVOX_KIND_VECTOR ? 3 : 4, (clvox_kind)kind);
+        v->data[5] = 5;
+        assert_true(clvox_volume_write(v, files_in("k.nii.gz")) == 0);
+        clvox_volume *w = reads(files_in("k.nii.gz"));
+        assert_true(w && w->kind == v->kind && w->frames == v->frames &&
+                    w->data[5] == 5);
+        clvox_volume_destroy(&w);
+        clvox_volume_destroy(&v);
     }
 }
 
 static void frames_that_do_not_fit_the_kind(void **state)
 {
     (void)state;
-    shared.v = made(2, 2, 2, 2, CLVOX_KIND_DISPLACEMENT);
-    assert_int_equal(clvox_volume_write(shared.v, files_in("k.nii.gz")), CLVOX_ERROR_ARGUMENT);
-    clvox_volume_destroy(&shared.v);
+    clvox_volume *v = made(2, 2, 2, 2, CLVOX_KIND_DISPLACEMENT);
+    assert_int_equal(clvox_volume_write(v, files_in("k.nii.gz")), CLVOX_ERROR_ARGUMENT);
+    clvox_volume_destroy(&v);
 }
 
 /* In NIfTI's description, to the last bit of a float; what is none there is not taken for one. */
@@ -306,30 +302,38 @@ static void kinds(void)
 
 /* ---- failures ----------------------------------------------------------- */
 
+/* Little of it is compressed away. */
+static clvox_volume *waves(void)
+{
+    clvox_volume *v = made(40, 40, 40, 1, CLVOX_KIND_SCALAR);
+    for (int i = 0; i < 64000; i++)
+        v->data[i] = (float)sin(i * 0.37);
+    return v;
+}
+
 static void a_volume_cannot_be_written_everywhere(void **state)
 {
     (void)state;
-    shared.v = made(40, 40, 40, 1, CLVOX_KIND_SCALAR);
-    for (int i = 0; i < 64000; i++)
-        shared.v->data[i] = (float)sin(i * 0.37);
+    clvox_volume *v = waves();
     int before = files_count();
-    assert_true(clvox_volume_write(shared.v, files_in("x.nrrd")) == CLVOX_ERROR_ARGUMENT &&
+    assert_true(clvox_volume_write(v, files_in("x.nrrd")) == CLVOX_ERROR_ARGUMENT &&
                 strstr(clvox_message(), ".nii"));
-    assert_int_equal(clvox_volume_write(shared.v, files_in("x.img")), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clvox_volume_write(shared.v, files_in("no/x.nii")), CLVOX_ERROR_FILE);
-    assert_true(clvox_volume_write(shared.v, "/dev/null") == 0);
+    assert_int_equal(clvox_volume_write(v, files_in("x.img")), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_volume_write(v, files_in("no/x.nii")), CLVOX_ERROR_FILE);
+    assert_true(clvox_volume_write(v, "/dev/null") == 0);
     if (!access("/dev/full", W_OK))
-        assert_true(clvox_volume_write(shared.v, "/dev/full") == CLVOX_ERROR_FILE &&
+        assert_true(clvox_volume_write(v, "/dev/full") == CLVOX_ERROR_FILE &&
                     strstr(clvox_message(), "No space left"));
-    shared.v->grid.to_ras[0][0] = NAN;
-    assert_int_equal(clvox_volume_write(shared.v, files_in("x.nii")), CLVOX_ERROR_ARGUMENT);
-    shared.v->grid.to_ras[0][0] = 1;
+    v->grid.to_ras[0][0] = NAN;
+    assert_int_equal(clvox_volume_write(v, files_in("x.nii")), CLVOX_ERROR_ARGUMENT);
     assert_true(files_count() == before);
+    clvox_volume_destroy(&v);
 }
 
 static void a_disk_that_fills_up_while_writing_leaves(void **state)
 {
     (void)state;
+    clvox_volume *v = waves();
     assert_true(!files_write(files_in("old.nii"), "old", 3) &&
                 !files_write(files_in("old.nii.gz"), "old", 3));
     int before = files_count();
@@ -343,7 +347,7 @@ static void a_disk_that_fills_up_while_writing_leaves(void **state)
             limit.rlim_cur = 70000;
             clvox_threads_set(threads);
             setrlimit(RLIMIT_FSIZE, &limit);
-            int status = clvox_volume_write(shared.v, files_in(packed ? "old.nii.gz" : "old.nii"));
+            int status = clvox_volume_write(v, files_in(packed ? "old.nii.gz" : "old.nii"));
             setrlimit(RLIMIT_FSIZE, &unlimited);
             assert_int_equal(status, CLVOX_ERROR_FILE);
             assert_that(strstr(clvox_message(), "File too large"), "%s", clvox_message());
@@ -352,7 +356,7 @@ static void a_disk_that_fills_up_while_writing_leaves(void **state)
             free(bytes_now);
         }
     clvox_threads_set(0);
-    clvox_volume_destroy(&shared.v);
+    clvox_volume_destroy(&v);
 }
 
 static void failures(void)
@@ -373,10 +377,27 @@ static void write_forever(int pipe_end)
     }
 }
 
+/* Waits, a minute at most, until the folder holds a file with such a name. */
+static bool appears(const char *start)
+{
+    for (int ms = 0; ms < 60000; ms++) {
+        bool found = false;
+        DIR *dir = opendir(files_in(""));
+        for (const struct dirent *one; dir && !found && (one = readdir(dir));)
+            found = !strncmp(one->d_name, start, strlen(start));
+        if (dir)
+            closedir(dir);
+        if (found)
+            return true;
+        usleep(1000);
+    }
+    return false;
+}
+
+/* Now while a file is unfinished, now when one is whole and the next is begun. */
 static void interrupts(void **state)
 {
     (void)state;
-    unlink(files_in("big.nii.gz"));
     int before = files_count(), whole = 0;
     for (int round = 0; round < 8; round++) {
         int ends[2], result;
@@ -387,11 +408,12 @@ static void interrupts(void **state)
         if (!child)
             write_forever(ends[1]);
         assert_true(read(ends[0], &letter, 1) == 1);
-        usleep((unsigned)(1000 + 15000 * round));
+        const bool begun = appears(round % 2 ? "big.nii.gz" : ".clvox-");
         kill(child, SIGINT);
         assert_true(waitpid(child, &result, 0) == child && WIFSIGNALED(result) && WTERMSIG(result) == SIGINT);
         close(ends[0]);
         close(ends[1]);
+        assert_true(begun);
         int left = files_count() - before;
         if (!access(files_in("big.nii.gz"), F_OK)) {
             clvox_volume *v = reads(files_in("big.nii.gz"));

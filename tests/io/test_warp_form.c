@@ -43,76 +43,54 @@ static void look(const clvox_grid *grid, const clvox_volume *warp, const int at[
                  grid->to_ras[r][3] + (double)warp->data[(size_t)r * n + *i];
 }
 
-typedef struct mrtrix_given {
-    const char *path;
-} mrtrix_given;
-
-/* What cases leave to those after them. */
-static struct {
-    clvox_volume *written, *warp;
-    size_t n;
-    char path[64];
-    clvox_grid grid;
-    clvox_transform *back;
-} shared;
+static char path[64];
 
 static void mrtrix_four_axes_each_voxel_the_scanner(void **state)
 {
-    const mrtrix_given *given = *state;
-    const char *path = given->path;
+    (void)state;
     clvox_grid grid;
+    clvox_volume *written;
     grid_of((int[3]){7, 9, 5}, .3, true, &grid);
-    shared.warp = warp_on(&grid);
-    shared.n = clvox_grid_voxels(&grid);
-    assert_ok(clvox_warp_write_as(shared.warp, CLVOX_WARP_MRTRIX, NULL, path));
-    assert_ok(clvox_volume_read(path, &shared.written));
-    assert_true(shared.written->frames == 3 && shared.written->kind != CLVOX_KIND_DISPLACEMENT &&
-                clvox_grid_equal(&shared.written->grid, &grid));
+    clvox_volume *warp = warp_on(&grid);
+    const size_t n = clvox_grid_voxels(&grid);
+    assert_ok(clvox_warp_write_as(warp, CLVOX_WARP_MRTRIX, NULL, path));
+    assert_ok(clvox_volume_read(path, &written));
+    assert_true(written->frames == 3 && written->kind != CLVOX_KIND_DISPLACEMENT &&
+                clvox_grid_equal(&written->grid, &grid));
     for (int x = 0; x < 7; x += 2)
         for (int z = 0; z < 5; z++) {
             size_t i;
             double ras[3];
-            look(&grid, shared.warp, (const int[3]){x, 8 - x, z}, &i, ras);
+            look(&grid, warp, (const int[3]){x, 8 - x, z}, &i, ras);
             for (size_t r = 0; r < 3; r++)
-                assert_true(fabs((double)shared.written->data[r * shared.n + i] - ras[r]) < 1e-5);
+                assert_true(fabs((double)written->data[r * n + i] - ras[r]) < 1e-5);
         }
+    clvox_volume_destroy(&written);
+    clvox_volume_destroy(&warp);
 }
 
 static void what_is_written_for_mrtrix_is_read_back(void **state)
 {
-    const mrtrix_given *given = *state;
-    const char *path = given->path;
+    (void)state;
+    clvox_grid grid;
     clvox_transform *back;
+    grid_of((int[3]){7, 9, 5}, .3, true, &grid);
+    clvox_volume *warp = warp_on(&grid);
+    assert_ok(clvox_warp_write_as(warp, CLVOX_WARP_MRTRIX, NULL, path));
     assert_ok(clvox_transform_read(path, &back));
     assert_true(back->is_warp);
-    for (size_t i = 0; back->is_warp && i < 3 * shared.n; i++)
-        assert_true(fabsf(back->warp->data[i] - shared.warp->data[i]) < 1e-4f);
+    for (size_t i = 0; i < 3 * clvox_grid_voxels(&grid); i++)
+        assert_true(fabsf(back->warp->data[i] - warp->data[i]) < 1e-4f);
     clvox_transform_destroy(&back);
-    clvox_volume_destroy(&shared.written);
-    clvox_volume_destroy(&shared.warp);
-}
-
-static void mrtrix(const char *path)
-{
-    test_case_at(mrtrix_four_axes_each_voxel_the_scanner, TEST_OF(((mrtrix_given){path})),
-                 "MRtrix: four axes, each voxel the scanner position to look at");
-    test_case_at(what_is_written_for_mrtrix_is_read_back, TEST_OF(((mrtrix_given){path})),
-                 "what is written for MRtrix is read back as the same warp");
+    clvox_volume_destroy(&warp);
 }
 
 /* applywarp --rel: a voxel of the reference has the coordinates index times
  * edge, x from the other end in right-handed images; adding the field's value
  * gives the same kind of coordinates in the input image. */
-typedef struct fsl_given {
-    const char *path;
-    int kind;
-} fsl_given;
-
 static void fsl_fixed_handed_moving_handed(void **state)
 {
-    const fsl_given *given = *state;
-    const char *path = given->path;
-    int kind = given->kind;
+    const int *given = *state, kind = given[0];
     bool fixed_right = kind & 1, moving_right = kind & 2;
     clvox_grid grid, moving;
     clvox_volume *written;
@@ -150,56 +128,59 @@ static void fsl_fixed_handed_moving_handed(void **state)
     clvox_volume_destroy(&warp);
 }
 
-static void fsl(const char *path)
-{
-    for (int kind = 0; kind < 4; kind++) {
-        bool fixed_right = kind & 1, moving_right = kind & 2;
-        test_case_at(fsl_fixed_handed_moving_handed, TEST_OF(((fsl_given){path, kind})),
-                     "FSL: fixed %s-handed, moving %s-handed", fixed_right ? "right" : "left",
-                     moving_right ? "right" : "left");
-    }
-}
-
 static void itks_form_is_what_clvox_warp_write_writes(void **state)
 {
     (void)state;
-    grid_of((int[3]){7, 9, 5}, .3, false, &shared.grid);
-    clvox_volume *warp = warp_on(&shared.grid);
-    assert_ok(clvox_warp_write_as(warp, CLVOX_WARP_ITK, NULL, shared.path));
-    assert_ok(clvox_transform_read(shared.path, &shared.back));
-    assert_true(shared.back->is_warp && fabsf(shared.back->warp->data[5] - warp->data[5]) < 1e-5f);
-    assert_int_equal(clvox_warp_write_as(warp, CLVOX_WARP_FSL, NULL, shared.path), CLVOX_ERROR_ARGUMENT);
+    clvox_grid grid;
+    clvox_transform *back;
+    grid_of((int[3]){7, 9, 5}, .3, false, &grid);
+    clvox_volume *warp = warp_on(&grid);
+    assert_ok(clvox_warp_write_as(warp, CLVOX_WARP_ITK, NULL, path));
+    assert_ok(clvox_transform_read(path, &back));
+    assert_true(back->is_warp && fabsf(back->warp->data[5] - warp->data[5]) < 1e-5f);
+    assert_int_equal(clvox_warp_write_as(warp, CLVOX_WARP_FSL, NULL, path), CLVOX_ERROR_ARGUMENT);
     warp->kind = CLVOX_KIND_VECTOR;
-    assert_int_equal(clvox_warp_write_as(warp, CLVOX_WARP_MRTRIX, NULL, shared.path), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_warp_write_as(warp, CLVOX_WARP_MRTRIX, NULL, path), CLVOX_ERROR_ARGUMENT);
+    clvox_transform_destroy(&back);
     clvox_volume_destroy(&warp);
 }
 
 static void a_displacement_field_of_one_component(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/clvox-warp-XXXXXX";
+    clvox_grid grid;
     clvox_volume *warp;
-    assert_ok(clvox_volume_create(&shared.grid, 1, CLVOX_KIND_DISPLACEMENT, &warp));
+    grid_of((int[3]){7, 9, 5}, .3, false, &grid);
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_DISPLACEMENT, &warp));
     for (int form = CLVOX_WARP_ITK; form <= CLVOX_WARP_FSL; form++)
-        assert_int_equal(clvox_warp_write_as(warp, (clvox_warp_form)form, &shared.grid, shared.path),
-                         CLVOX_ERROR_ARGUMENT);
-    clvox_transform_destroy(&shared.back);
+        assert_int_equal(clvox_warp_write_as(warp, (clvox_warp_form)form, &grid, path), CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&warp);
-    unlink(shared.path);
-    rmdir(folder);
+}
+
+static char folder[] = "/tmp/clvox-warp-XXXXXX";
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(folder);
 }
 
 int main(void)
 {
-    char folder[] = "/tmp/clvox-warp-XXXXXX";
     if (!mkdtemp(folder))
         return 99;
-    snprintf(shared.path, sizeof shared.path, "%s/warp.nii.gz", folder);
-    mrtrix(shared.path);
-    fsl(shared.path);
+    snprintf(path, sizeof path, "%s/warp.nii.gz", folder);
+    test_case(mrtrix_four_axes_each_voxel_the_scanner,
+              "MRtrix: four axes, each voxel the scanner position to look at");
+    test_case(what_is_written_for_mrtrix_is_read_back,
+              "what is written for MRtrix is read back as the same warp");
+    for (int kind = 0; kind < 4; kind++)
+        test_case_at(fsl_fixed_handed_moving_handed, TEST_AT(kind), "FSL: fixed %s-handed, moving %s-handed",
+                     kind & 1 ? "right" : "left", kind & 2 ? "right" : "left");
     test_case(itks_form_is_what_clvox_warp_write_writes,
               "ITK's form is what clvox_warp_write writes, and FSL's needs the moving grid");
     test_case(a_displacement_field_of_one_component,
               "a displacement field of one component is no warp in any form");
-    return test_run("warp form", NULL);
+    return test_run("warp form", tear_down);
 }

@@ -164,23 +164,19 @@ static void trees(void)
     tree("box", box, 3);
     tree("one triangle", one, 2);
     test_case(a_tree_of_no_triangle, "a tree without triangles is refused");
-    test_tear_down(trees_tear_down);
 }
 
-/* What cases leave to those after them. */
-static struct {
-    clvox_surface *small, *large, *box, *wide;
-} shared;
+static clvox_surface *centred_box(double half, int cells)
+{
+    return mesh_box((const double[3]){-half, -half, -half}, (const double[3]){half, half, half}, cells);
+}
 
 static void two_spheres_with_one_centre(void **state)
 {
     (void)state;
-    shared.small = mesh_sphere(ORIGIN, 10, 5);
-    shared.large = mesh_sphere(ORIGIN, 12.5, 5);
-    shared.box = mesh_box((const double[3]){-1, -1, -1}, (const double[3]){1, 1, 1}, 2);
-    shared.wide = mesh_box((const double[3]){-2, -2, -2}, (const double[3]){2, 2, 2}, 3);
+    clvox_surface *small = mesh_sphere(ORIGIN, 10, 5), *large = mesh_sphere(ORIGIN, 12.5, 5);
     clvox_surface_difference d;
-    assert_ok(clvox_surface_compare(shared.small, shared.large, 20000, &d));
+    assert_ok(clvox_surface_compare(small, large, 20000, &d));
     for (int i = 0; i < 3; i++) {
         assert_that(fabs(d.mean[i] - 2.5) < .01 && fabs(d.rms[i] - 2.5) < .01, "mean %g rms %g", d.mean[i],
                     d.rms[i]);
@@ -188,13 +184,16 @@ static void two_spheres_with_one_centre(void **state)
     }
     assert_that(d.normal_degrees < 1.5, "%g degrees", d.normal_degrees);
     assert_true(d.facts[0].euler == 2 && d.facts[1].components == 1);
+    clvox_surface_destroy(&small);
+    clvox_surface_destroy(&large);
 }
 
 static void a_box_in_a_box(void **state)
 {
     (void)state;
+    clvox_surface *inner = centred_box(1, 2), *wide = centred_box(2, 3);
     clvox_surface_difference d;
-    assert_ok(clvox_surface_compare(shared.box, shared.wide, 5000, &d));
+    assert_ok(clvox_surface_compare(inner, wide, 5000, &d));
     /* Each point of the inner box is 1 away; a corner of the outer one sqrt(3). */
     assert_true(fabs(d.mean[0] - 1) < 1e-9 && fabs(d.largest[0] - 1) < 1e-12);
     assert_true(fabs(d.largest[1] - sqrt(3)) < 1e-12 && d.largest[2] == d.largest[1]);
@@ -210,25 +209,26 @@ static void a_box_in_a_box(void **state)
     assert_true(fabs(d.mean[2] - (d.mean[0] + d.mean[1]) / 2) < 1e-12);
     /* Volumes of 8 and 64, one within the other. */
     double dice;
-    assert_ok(clvox_surface_overlap(shared.box, shared.wide, &dice));
+    assert_ok(clvox_surface_overlap(inner, wide, &dice));
     assert_that(fabs(dice - 16. / 72) < 1e-3, "Dice %g", dice);
-    assert_int_equal(clvox_surface_compare(shared.box, shared.wide, 0, &d), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_surface_compare(inner, wide, 0, &d), CLVOX_ERROR_ARGUMENT);
+    clvox_surface_destroy(&inner);
+    clvox_surface_destroy(&wide);
 }
 
 static void a_surface_and_itself_and_turned_over(void **state)
 {
     (void)state;
+    clvox_surface *inner = centred_box(1, 2), *wide = centred_box(2, 3);
     clvox_surface_difference d;
-    assert_ok(clvox_surface_compare(shared.wide, shared.wide, 1000, &d));
+    assert_ok(clvox_surface_compare(wide, wide, 1000, &d));
     assert_that(d.largest[2] < 1e-12 && d.normal_degrees < 1e-6, "%g %g", d.largest[2], d.normal_degrees);
-    mesh_turn(shared.box, 0, shared.box->triangles);
-    assert_ok(clvox_surface_compare(shared.box, shared.wide, 1000, &d));
+    mesh_turn(inner, 0, inner->triangles);
+    assert_ok(clvox_surface_compare(inner, wide, 1000, &d));
     assert_that(d.normal_degrees > 120 && fabs(d.facts[0].volume + 8) < 1e-12, "%g %g", d.normal_degrees,
                 d.facts[0].volume);
-    clvox_surface_destroy(&shared.small);
-    clvox_surface_destroy(&shared.large);
-    clvox_surface_destroy(&shared.box);
-    clvox_surface_destroy(&shared.wide);
+    clvox_surface_destroy(&inner);
+    clvox_surface_destroy(&wide);
 }
 
 static void known(void)
@@ -243,5 +243,5 @@ int main(void)
     test_case(triangles, "the nearest point of a triangle");
     trees();
     known();
-    return test_run("compare", NULL);
+    return test_run("compare", trees_tear_down);
 }

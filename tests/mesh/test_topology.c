@@ -110,66 +110,38 @@ static const struct {
     {"a sheet of one voxel", sheet, 1, 1, 2},
 };
 
-/* What cases leave to those after them. */
-static struct {
-    unsigned char *in;
-    uint32_t seed;
-    clvox_volume *v;
-    clv_topology t;
-} shared;
-
-static int count_shapes_set_up(void **state)
-{
-    (void)state;
-    shared.in = malloc(EDGE * EDGE * EDGE);
-    return 0;
-}
-
 static void components_and_euler_characteristic(void **state)
 {
     const int *given = *state;
     size_t r = (size_t)given[0];
     clvox_volume *v = make(rows[r].f);
     clv_topology t;
-    clv_topology_signs(EDGE * EDGE * EDGE, v->data, shared.in);
-    assert_ok(clv_topology_count(size, shared.in, 8, &t));
+    unsigned char *in = malloc(EDGE * EDGE * EDGE);
+    clv_topology_signs(EDGE * EDGE * EDGE, v->data, in);
+    assert_ok(clv_topology_count(size, in, 8, &t));
     assert_that(t.inside == rows[r].inside && t.outside == rows[r].outside && t.euler == rows[r].euler,
                 "%d inside, %d outside, Euler %d", t.inside, t.outside, t.euler);
     assert_true(t.surfaces == t.inside + t.outside - 1);
+    free(in);
     clvox_volume_destroy(&v);
-}
-
-static int count_shapes_tear_down(void **state)
-{
-    (void)state;
-    free(shared.in);
-    return 0;
 }
 
 static void count_shapes(void)
 {
-    test_set_up(count_shapes_set_up);
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         test_case_at(components_and_euler_characteristic, TEST_AT((int)r),
                      "%s: components and Euler characteristic", rows[r].name);
-    test_tear_down(count_shapes_tear_down);
 }
 
 /* Any set, on odd grids: the surface of imposed signs is the set's boundary. */
 static const int sizes[][3] = {{7, 9, 8},    {1, 1, 1}, {5, 1, 9}, {17, 3, 2},
                                {13, 11, 12}, {1, 8, 7}, {9, 7, 1}};
 
-static int any_set_set_up(void **state)
-{
-    (void)state;
-    shared.seed = 9;
-    return 0;
-}
-
 static void any_set_of_x_x_voxels(void **state)
 {
     const int *given = *state;
     int n = given[0];
+    uint32_t seed = 9 + 7919u * (uint32_t)n;
     const int *s = sizes[n % 7];
     clvox_grid grid = {{s[0], s[1], s[2]}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
     clvox_volume *v;
@@ -178,10 +150,10 @@ static void any_set_of_x_x_voxels(void **state)
     size_t count = clvox_grid_voxels(&grid);
     unsigned char *in = malloc(count);
     for (size_t i = 0; i < count; i++) {
-        shared.seed = shared.seed * 1664525u + 1013904223u;
-        in[i] = (shared.seed >> 24) < 40u + 35u * (unsigned)(n / 10);
-        shared.seed = shared.seed * 1664525u + 1013904223u;
-        v->data[i] = (float)((shared.seed >> 16) % 1000) * 0.004f - 2;
+        seed = seed * 1664525u + 1013904223u;
+        in[i] = (seed >> 24) < 40u + 35u * (unsigned)(n / 10);
+        seed = seed * 1664525u + 1013904223u;
+        v->data[i] = (float)((seed >> 16) % 1000) * 0.004f - 2;
     }
     in[0] = 1;
     clv_topology_impose(s, in, 1, v->data);
@@ -197,7 +169,6 @@ static void any_set_of_x_x_voxels(void **state)
 
 static void any_set(void)
 {
-    test_set_up(any_set_set_up);
     for (int n = 0; n < 70; n++) {
         const int *s = sizes[n % 7];
         test_case_at(any_set_of_x_x_voxels, TEST_AT(n), "any set of %dx%dx%d voxels, %d", s[0], s[1], s[2],
@@ -308,39 +279,45 @@ static void simplify(const char *name, shape f, double depth, int inside, int ou
 static void specks_are_counted_the_largest_component(void **state)
 {
     (void)state;
-    shared.v = make(nested);
-    shared.in = malloc(EDGE * EDGE * EDGE);
-    clv_topology_signs(EDGE * EDGE * EDGE, shared.v->data, shared.in);
-    shared.in[0] = shared.in[EDGE * EDGE * EDGE - 1] = 1; /* islands of one voxel */
-    shared.in[(20 * EDGE + 20) * EDGE + 20] = 0;          /* a cavity in the ball */
-    assert_ok(clv_topology_count(size, shared.in, 8, &shared.t));
-    assert_true(shared.t.inside == 4 && shared.t.outside == 3 && shared.t.specks == 3 &&
-                shared.t.euler == 12);
-    assert_ok(clv_topology_count(size, shared.in, 0, &shared.t));
-    assert_true(shared.t.specks == 0);
-    memset(shared.in, 0, EDGE * EDGE * EDGE);
-    shared.in[777] = 1;
-    assert_ok(clv_topology_count(size, shared.in, 8, &shared.t));
-    assert_true(shared.t.specks == 0 && shared.t.inside == 1);
+    clv_topology t;
+    clvox_volume *v = make(nested);
+    unsigned char *in = malloc(EDGE * EDGE * EDGE);
+    clv_topology_signs(EDGE * EDGE * EDGE, v->data, in);
+    in[0] = in[EDGE * EDGE * EDGE - 1] = 1; /* islands of one voxel */
+    in[(20 * EDGE + 20) * EDGE + 20] = 0;          /* a cavity in the ball */
+    assert_ok(clv_topology_count(size, in, 8, &t));
+    assert_true(t.inside == 4 && t.outside == 3 && t.specks == 3 &&
+                t.euler == 12);
+    assert_ok(clv_topology_count(size, in, 0, &t));
+    assert_true(t.specks == 0);
+    memset(in, 0, EDGE * EDGE * EDGE);
+    in[777] = 1;
+    assert_ok(clv_topology_count(size, in, 8, &t));
+    assert_true(t.specks == 0 && t.inside == 1);
+    free(in);
+    clvox_volume_destroy(&v);
 }
 
 static void two_voxels_that_touch_at_an_edge_are_two(void **state)
 {
     (void)state;
-    shared.in[777 + EDGE + 1] = 1;
-    assert_ok(clv_topology_count(size, shared.in, 0, &shared.t));
-    assert_true(shared.t.inside == 2 && shared.t.euler == 4);
+    clv_topology t;
+    unsigned char *in = calloc(EDGE * EDGE, EDGE);
+    in[777] = in[777 + EDGE + 1] = 1;
+    assert_ok(clv_topology_count(size, in, 0, &t));
+    assert_true(t.inside == 2 && t.euler == 4);
+    free(in);
 }
 
 static void a_ring_of_voxels_that_touch_at_edges(void **state)
 {
     (void)state;
-    memset(shared.in, 0, EDGE * EDGE * EDGE);
-    shared.in[820] = shared.in[820 + EDGE + 1] = shared.in[820 + 2 * EDGE] = shared.in[820 + EDGE - 1] = 1;
-    assert_ok(clv_topology_count(size, shared.in, 0, &shared.t));
-    assert_true(shared.t.inside == 4 && shared.t.euler == 8);
-    free(shared.in);
-    clvox_volume_destroy(&shared.v);
+    clv_topology t;
+    unsigned char *in = calloc(EDGE * EDGE, EDGE);
+    in[820] = in[820 + EDGE + 1] = in[820 + 2 * EDGE] = in[820 + EDGE - 1] = 1;
+    assert_ok(clv_topology_count(size, in, 0, &t));
+    assert_true(t.inside == 4 && t.euler == 8);
+    free(in);
 }
 
 static void specks(void)

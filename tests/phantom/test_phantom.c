@@ -79,67 +79,74 @@ static void check_warp(const int size[3], const double spacing[3], bool oblique,
                  "warp on %dx%dx%d%s", size[0], size[1], size[2], oblique ? " oblique" : "");
 }
 
-/* What cases leave to those after them. */
-static struct {
-    clvox_grid grid;
-    clv_phantom phantom;
-    clvox_volume *a, *b;
-} shared;
+/* The grid of the cases below, and a phantom on it. */
+static clvox_grid grid;
+static clv_phantom phantom;
+
+static void phantom_of(clvox_phantom_kind kind, uint64_t seed)
+{
+    clvox_phantom_grid((int[3]){48, 48, 24}, (double[3]){1, 1, 2}, true, &grid);
+    assert_int_equal(clv_phantom_make(kind, &grid, seed, 0, &phantom), CLVOX_OK);
+}
 
 static void a_warp_that_could_fold_is_refused(void **state)
 {
     (void)state;
+    clvox_grid cube;
     clv_phantom_warp warp;
-    clvox_phantom_grid((int[3]){32, 32, 32}, (double[3]){1, 1, 1}, false, &shared.grid);
-    assert_int_equal(clv_phantom_warp_make(&shared.grid, 30, 1, &warp), CLVOX_ERROR_ARGUMENT);
+    clvox_phantom_grid((int[3]){32, 32, 32}, (double[3]){1, 1, 1}, false, &cube);
+    assert_int_equal(clv_phantom_warp_make(&cube, 30, 1, &warp), CLVOX_ERROR_ARGUMENT);
     const char *said = strstr(clvox_message(), "at most ");
     double most = said ? atof(said + 8) : 0;
-    assert_that(most > 1 && clv_phantom_warp_make(&shared.grid, most, 1, &warp) == CLVOX_OK, "%g mm", most);
-    assert_int_equal(clv_phantom_warp_make(&shared.grid, 1.02 * most, 1, &warp), CLVOX_ERROR_ARGUMENT);
+    assert_that(most > 1 && clv_phantom_warp_make(&cube, most, 1, &warp) == CLVOX_OK, "%g mm", most);
+    assert_int_equal(clv_phantom_warp_make(&cube, 1.02 * most, 1, &warp), CLVOX_ERROR_ARGUMENT);
 }
 
 static void one_voxel(void **state)
 {
     (void)state;
+    clvox_grid one;
+    clvox_volume *a = NULL;
     clv_phantom_warp warp;
-    clvox_phantom_grid((int[3]){1, 1, 1}, (double[3]){1, 1, 1}, false, &shared.grid);
-    assert_int_equal(clv_phantom_warp_make(&shared.grid, 0, 1, &warp), CLVOX_OK);
-    assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
-    assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, &warp, 0, &shared.a), CLVOX_OK);
-    assert_true(shared.a && isfinite(shared.a->data[0]));
-    clvox_volume_destroy(&shared.a);
-    clv_phantom_free(&shared.phantom);
+    clvox_phantom_grid((int[3]){1, 1, 1}, (double[3]){1, 1, 1}, false, &one);
+    assert_int_equal(clv_phantom_warp_make(&one, 0, 1, &warp), CLVOX_OK);
+    assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &one, 1, 0, &phantom), CLVOX_OK);
+    assert_int_equal(clv_phantom_image(&phantom, &one, NULL, &warp, 0, &a), CLVOX_OK);
+    assert_true(a && isfinite(a->data[0]));
+    clvox_volume_destroy(&a);
+    clv_phantom_free(&phantom);
 }
 
 static void the_ball_has_the_volume_of_a_ball(void **state)
 {
     (void)state;
-    clvox_phantom_grid((int[3]){48, 48, 24}, (double[3]){1, 1, 2}, true, &shared.grid);
-    assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_BALL, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
-    assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 0, &shared.a), CLVOX_OK);
+    clvox_volume *a = NULL;
+    phantom_of(CLVOX_PHANTOM_BALL, 1);
+    assert_int_equal(clv_phantom_image(&phantom, &grid, NULL, NULL, 0, &a), CLVOX_OK);
     double sum = 0, want = 4.0 / 3 * 3.14159265358979 * pow(0.3 * 48, 3) / 2;
-    for (size_t i = 0; shared.a && i < clvox_grid_voxels(&shared.grid); i++)
-        sum += (double)shared.a->data[i] / 100;
+    for (size_t i = 0; a && i < clvox_grid_voxels(&grid); i++)
+        sum += (double)a->data[i] / 100;
     assert_that(fabs(sum / want - 1) < 0.01, "%g for %g voxels", sum, want);
-    clvox_volume_destroy(&shared.a);
-    clv_phantom_free(&shared.phantom);
+    clvox_volume_destroy(&a);
+    clv_phantom_free(&phantom);
 }
 
 static void shells_hold_their_four_labels(void **state)
 {
     (void)state;
-    assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_SHELLS, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
-    assert_int_equal(clv_phantom_labels(&shared.phantom, &shared.grid, NULL, NULL, &shared.a), CLVOX_OK);
-    assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 0, &shared.b), CLVOX_OK);
+    clvox_volume *a = NULL, *b = NULL;
+    phantom_of(CLVOX_PHANTOM_SHELLS, 1);
+    assert_int_equal(clv_phantom_labels(&phantom, &grid, NULL, NULL, &a), CLVOX_OK);
+    assert_int_equal(clv_phantom_image(&phantom, &grid, NULL, NULL, 0, &b), CLVOX_OK);
     int seen[5] = {0}, differ = 0;
-    for (size_t i = 0; shared.a && shared.b && i < clvox_grid_voxels(&shared.grid); i++) {
-        seen[(int)shared.a->data[i]]++;
-        differ += fabsf(shared.a->data[i] - shared.b->data[i] / 100) > 0.51f;
+    for (size_t i = 0; a && b && i < clvox_grid_voxels(&grid); i++) {
+        seen[(int)a->data[i]]++;
+        differ += fabsf(a->data[i] - b->data[i] / 100) > 0.51f;
     }
     assert_true(seen[0] && seen[1] && seen[2] && seen[3] && seen[4] && !differ);
-    clvox_volume_destroy(&shared.a);
-    clvox_volume_destroy(&shared.b);
-    clv_phantom_free(&shared.phantom);
+    clvox_volume_destroy(&a);
+    clvox_volume_destroy(&b);
+    clv_phantom_free(&phantom);
 }
 
 static void the_pulled_back_texture_equals_the_texture(void **state)
@@ -147,52 +154,57 @@ static void the_pulled_back_texture_equals_the_texture(void **state)
     (void)state;
     clv_phantom_warp warp;
     double matrix[4][4] = {{0.99, 0.1, 0, 2}, {-0.1, 1.02, 0.05, -1}, {0, 0.03, 1, 0.5}, {0, 0, 0, 1}};
-    assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &shared.grid, 9, 0, &shared.phantom), CLVOX_OK);
-    assert_int_equal(clv_phantom_warp_make(&shared.grid, 2, 5, &warp), CLVOX_OK);
+    clvox_volume *a = NULL;
+    phantom_of(CLVOX_PHANTOM_TEXTURED, 9);
+    assert_int_equal(clv_phantom_warp_make(&grid, 2, 5, &warp), CLVOX_OK);
     assert_int_equal(
-        clv_phantom_image(&shared.phantom, &shared.grid, (const double(*)[4])matrix, &warp, 0, &shared.a),
+        clv_phantom_image(&phantom, &grid, (const double(*)[4])matrix, &warp, 0, &a),
         CLVOX_OK);
     double x[3], u[3], y[3];
-    world(&shared.grid, 20, 22, 11, x);
+    world(&grid, 20, 22, 11, x);
     clv_phantom_warp_at(&warp, x, u);
     for (int i = 0; i < 3; i++)
         y[i] = matrix[i][0] * (x[0] + u[0]) + matrix[i][1] * (x[1] + u[1]) + matrix[i][2] * (x[2] + u[2]) +
                matrix[i][3];
-    assert_true(shared.a &&
-                shared.a->data[20 + 48 * (22 + 48 * 11)] == (float)clv_phantom_at(&shared.phantom, y));
-    clvox_volume_destroy(&shared.a);
+    assert_true(a &&
+                a->data[20 + 48 * (22 + 48 * 11)] == (float)clv_phantom_at(&phantom, y));
+    clvox_volume_destroy(&a);
+    clv_phantom_free(&phantom);
 }
 
 static void the_texture_is_what_it_was_same_values(void **state)
 {
     (void)state;
+    phantom_of(CLVOX_PHANTOM_TEXTURED, 9);
     double origin[3] = {0, 0, 0}, off[3] = {3.5, -2.25, 1};
-    assert_that(fabs(clv_phantom_at(&shared.phantom, origin) - 373.890951144) < 1e-6, "%.9f",
-                clv_phantom_at(&shared.phantom, origin));
-    assert_that(fabs(clv_phantom_at(&shared.phantom, off) - 335.872139651) < 1e-6, "%.9f",
-                clv_phantom_at(&shared.phantom, off));
+    assert_that(fabs(clv_phantom_at(&phantom, origin) - 373.890951144) < 1e-6, "%.9f",
+                clv_phantom_at(&phantom, origin));
+    assert_that(fabs(clv_phantom_at(&phantom, off) - 335.872139651) < 1e-6, "%.9f",
+                clv_phantom_at(&phantom, off));
+    clv_phantom_free(&phantom);
 }
 
 static void noise_has_its_deviation_a_seed(void **state)
 {
     (void)state;
-    shared.phantom.noise = 10;
-    shared.phantom.kind = CLVOX_PHANTOM_CONSTANT;
-    assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 1, &shared.a), CLVOX_OK);
-    assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 2, &shared.b), CLVOX_OK);
+    clvox_volume *a = NULL, *b = NULL;
+    phantom_of(CLVOX_PHANTOM_CONSTANT, 9);
+    phantom.noise = 10;
+    assert_int_equal(clv_phantom_image(&phantom, &grid, NULL, NULL, 1, &a), CLVOX_OK);
+    assert_int_equal(clv_phantom_image(&phantom, &grid, NULL, NULL, 2, &b), CLVOX_OK);
     double mean = 0, square = 0, product = 0;
-    size_t n = clvox_grid_voxels(&shared.grid);
-    for (size_t i = 0; shared.a && shared.b && i < n; i++) {
-        double p = (double)shared.a->data[i] - 100, q = (double)shared.b->data[i] - 100;
+    size_t n = clvox_grid_voxels(&grid);
+    for (size_t i = 0; a && b && i < n; i++) {
+        double p = (double)a->data[i] - 100, q = (double)b->data[i] - 100;
         mean += p / (double)n;
         square += p * p / (double)n;
         product += p * q / (double)n;
     }
     assert_that(fabs(mean) < 0.2 && fabs(sqrt(square) - 10) < 0.1 && fabs(product) < 1, "%g %g %g", mean,
                 sqrt(square), product);
-    clvox_volume_destroy(&shared.a);
-    clvox_volume_destroy(&shared.b);
-    clv_phantom_free(&shared.phantom);
+    clvox_volume_destroy(&a);
+    clvox_volume_destroy(&b);
+    clv_phantom_free(&phantom);
 }
 
 static void a_program_s_pair_is_joined_by_its_warp(void **state)

@@ -104,20 +104,22 @@ static void a_true_distance_the_right_topology(void **state)
     clv_solid_free(&solid);
 }
 
-/* What cases leave to those after them. */
-static struct {
-    clv_solid solid;
-    clvox_volume *distance, *mask[3];
-    clvox_surface *mesh;
-    size_t voxels;
-} shared;
+static clv_solid sphere;
+static clvox_volume *sphere_distance;
 
 static int noise_set_up(void **state)
 {
     (void)state;
-    assert_ok(clv_solid_make(CLVOX_SOLID_SPHERE, &oblique, &shared.solid));
-    assert_ok(clv_solid_sample(&shared.solid, &oblique, &shared.distance));
-    shared.voxels = clvox_grid_voxels(&oblique);
+    assert_ok(clv_solid_make(CLVOX_SOLID_SPHERE, &oblique, &sphere));
+    assert_ok(clv_solid_sample(&sphere, &oblique, &sphere_distance));
+    return 0;
+}
+
+static int noise_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&sphere_distance);
+    clv_solid_free(&sphere);
     return 0;
 }
 
@@ -125,36 +127,37 @@ static void noise_of_the_edge_of_a_mask_voxels_wide(void **state)
 {
     const int *given = *state;
     int form = given[0];
+    const size_t voxels = clvox_grid_voxels(&oblique);
+    clvox_volume *mask[3];
     double width = form ? 1.5 : 0, sigma = 0.8, flips = 0, expected = 0;
     for (int seed = 0; seed < 3; seed++)
         assert_ok(
-            clv_solid_mask(shared.distance, sigma, width, (uint64_t)(seed ? seed : 2), &shared.mask[seed]));
+            clv_solid_mask(sphere_distance, sigma, width, (uint64_t)(seed ? seed : 2), &mask[seed]));
     /* |d| of the voxels turned over adds up to what erfc says. */
-    for (size_t i = 0; i < shared.voxels; i++) {
-        double d = (double)shared.distance->data[i];
-        flips += (shared.mask[0]->data[i] > 0) != (d < 0);
+    for (size_t i = 0; i < voxels; i++) {
+        double d = (double)sphere_distance->data[i];
+        flips += (mask[0]->data[i] > 0) != (d < 0);
         expected += 0.5 * erfc(fabs(d) / (sigma * sqrt(2)));
     }
     assert_that(fabs(flips / expected - 1) < (form ? 0.2 : 0.05), "%g flips for %g", flips, expected);
-    assert_memory_equal(shared.mask[0]->data, shared.mask[2]->data, shared.voxels * sizeof(float));
-    assert_true(memcmp(shared.mask[0]->data, shared.mask[1]->data, shared.voxels * sizeof(float)));
+    assert_memory_equal(mask[0]->data, mask[2]->data, voxels * sizeof(float));
+    assert_true(memcmp(mask[0]->data, mask[1]->data, voxels * sizeof(float)));
     for (int i = 0; i < 3; i++)
-        clvox_volume_destroy(&shared.mask[i]);
+        clvox_volume_destroy(&mask[i]);
 }
 
 static void noise_of_vertices(void **state)
 {
     (void)state;
-    assert_ok(clv_solid_mesh(&shared.solid, &oblique, 1, &shared.mesh));
-    assert_ok(clv_surface_shake(shared.mesh, 0.3, 5));
+    clvox_surface *mesh;
+    assert_ok(clv_solid_mesh(&sphere, &oblique, 1, &mesh));
+    assert_ok(clv_surface_shake(mesh, 0.3, 5));
     double sum = 0;
-    for (size_t v = 0; v < shared.mesh->vertices; v++)
-        sum += pow(clv_solid_distance(&shared.solid, shared.mesh->points + 3 * v), 2);
-    double rms = sqrt(sum / (double)shared.mesh->vertices);
+    for (size_t v = 0; v < mesh->vertices; v++)
+        sum += pow(clv_solid_distance(&sphere, mesh->points + 3 * v), 2);
+    double rms = sqrt(sum / (double)mesh->vertices);
     assert_that(fabs(rms / 0.3 - 1) < 0.05, "rms %g mm", rms);
-    clvox_surface_destroy(&shared.mesh);
-    clvox_volume_destroy(&shared.distance);
-    clv_solid_free(&shared.solid);
+    clvox_surface_destroy(&mesh);
 }
 
 int main(void)
@@ -168,5 +171,6 @@ int main(void)
         test_case_at(noise_of_the_edge_of_a_mask_voxels_wide, TEST_AT(form),
                      "noise of the edge of a mask, %g voxels wide", form ? 1.5 : 0);
     test_case(noise_of_vertices, "noise of vertices");
+    test_tear_down(noise_tear_down);
     return test_run("surface", NULL);
 }

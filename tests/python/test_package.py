@@ -97,7 +97,7 @@ def close(mine, logged):
 @case("structs lie as the compiler lays them, and constants and functions are those of the headers")
 def layout():
     if not shutil.which("cc"):
-        return
+        raise unittest.SkipTest("there is no C compiler to lay the structs out")
     lines, mine = [], []
     for name, kind in vars(_abi).items():
         if name.startswith("clvox_") and isinstance(kind, type) and issubclass(kind, ctypes.Structure):

@@ -94,17 +94,11 @@ static clvox_volume *head(void)
     return v;
 }
 
-/* What cases leave to those after them. */
-static struct {
-    clvox_volume *volume, *labels, *jacobian, *mask;
-    clv_raster plain, r;
-} shared;
-
 static void the_patients_left_is_on_the_right(void **state)
 {
     (void)state;
-    shared.volume = head();
-    clv_raster r = draw(shared.volume, NULL, NULL, NULL);
+    clvox_volume *volume = head();
+    clv_raster r = draw(volume, NULL, NULL, NULL);
     /* The spot's x is small, so that it is on the left of the patient: the
      * brightest pixels of the axial panel lie right of its middle. */
     double sum = 0, bright = 0, all = 0, middle = 0;
@@ -119,12 +113,14 @@ static void the_patients_left_is_on_the_right(void **state)
     assert_that(bright > 20 && sum / bright > middle / all + 10, "%g of %g against %g", sum / bright, bright,
                 middle / all);
     clv_raster_free(&r);
+    clvox_volume_destroy(&volume);
 }
 
 static void the_same_head_in_any_order_of_its_axes(void **state)
 {
     (void)state;
-    clv_raster first = draw(shared.volume, NULL, NULL, NULL);
+    clvox_volume *volume = head();
+    clv_raster first = draw(volume, NULL, NULL, NULL);
     clvox_volume *turned = make((const int[]){27, 25, 29}, 1, 1, 1);
     /* Axes stored as S, L, A, as in a left-handed scan. */
     double to_ras[4][4] = {{0, -2, 0, 48}, {0, 0, 2, 0}, {2, 0, 0, 0}, {0, 0, 0, 1}};
@@ -132,7 +128,7 @@ static void the_same_head_in_any_order_of_its_axes(void **state)
     for (int z = 0; z < 27; z++)
         for (int y = 0; y < 29; y++)
             for (int x = 0; x < 25; x++)
-                turned->data[(y * 25 + 24 - x) * 27 + z] = shared.volume->data[(z * 29 + y) * 25 + x];
+                turned->data[(y * 25 + 24 - x) * 27 + z] = volume->data[(z * 29 + y) * 25 + x];
     clv_raster second = draw(turned, NULL, NULL, NULL);
     assert_true(first.width == second.width && first.height == second.height);
     int differ = 0;
@@ -143,7 +139,7 @@ static void the_same_head_in_any_order_of_its_axes(void **state)
     char *png[2] = {NULL};
     size_t size[2] = {0};
     for (int i = 0; i < 2; i++) {
-        const clvox_volume *v = i ? turned : shared.volume;
+        const clvox_volume *v = i ? turned : volume;
         char path[] = "/tmp/clvox-figure-XXXXXX";
         close(mkstemp(path));
         assert_ok(clvox_figure_registration(v, v, NULL, NULL, NULL, path));
@@ -158,7 +154,7 @@ static void the_same_head_in_any_order_of_its_axes(void **state)
     clv_raster_free(&first);
     clv_raster_free(&second);
     clvox_volume_destroy(&turned);
-    clvox_volume_destroy(&shared.volume);
+    clvox_volume_destroy(&volume);
 }
 
 /* What a figure cuts at is all that it needs of a log-Jacobian, in any storage. */
@@ -221,24 +217,27 @@ static void check_sides(void)
 static void one_label_everywhere_has_no_contour(void **state)
 {
     (void)state;
-    shared.volume = head();
-    shared.labels = head();
-    fill(shared.labels, 0);
-    clv_raster none = draw(shared.volume, shared.labels, NULL, NULL);
-    int coloured = 0;
+    clvox_volume *volume = head(), *labels = head();
+    fill(labels, 0);
+    clv_raster none = draw(volume, labels, NULL, NULL);
+    int found = 0;
     for (int y = 0; y < none.height; y++)
         for (int x = 0; x < none.width; x++)
-            coloured += colourful(clv_raster_get(&none, x, y));
-    assert_that(coloured == 0, "%d", coloured);
+            found += colourful(clv_raster_get(&none, x, y));
+    assert_that(found == 0, "%d", found);
     clv_raster_free(&none);
+    clvox_volume_destroy(&labels);
+    clvox_volume_destroy(&volume);
 }
 
 static void two_labels_have_two_colours_in_the_third(void **state)
 {
     (void)state;
-    box(shared.labels, 5, 12, 5, 24, 5, 22, 3);
-    box(shared.labels, 12, 20, 5, 24, 5, 22, 4);
-    clv_raster r = draw(shared.volume, shared.labels, NULL, NULL);
+    clvox_volume *volume = head(), *labels = head();
+    fill(labels, 0);
+    box(labels, 5, 12, 5, 24, 5, 22, 3);
+    box(labels, 12, 20, 5, 24, 5, 22, 4);
+    clv_raster r = draw(volume, labels, NULL, NULL);
     clv_color three = clv_color_of_label(3), four = clv_color_of_label(4);
     int count[2] = {0, 0}, elsewhere = 0;
     for (int y = 0; y < r.height; y++)
@@ -254,20 +253,22 @@ static void two_labels_have_two_colours_in_the_third(void **state)
     assert_that(count[0] > 200 && count[1] > 200, "%d %d", count[0], count[1]);
     assert_that(elsewhere == 0, "%d", elsewhere);
     clv_raster_free(&r);
+    clvox_volume_destroy(&labels);
+    clvox_volume_destroy(&volume);
 }
 
 static void without_labels_the_edges_of_the_warped(void **state)
 {
     (void)state;
-    clv_raster r = draw(shared.volume, NULL, NULL, NULL);
-    int coloured = 0;
+    clvox_volume *volume = head();
+    clv_raster r = draw(volume, NULL, NULL, NULL);
+    int found = 0;
     for (int y = 0; y < r.height; y++)
         for (int x = 0; x < r.width; x++)
-            coloured += colourful(clv_raster_get(&r, x, y));
-    assert_that(coloured > 300, "%d", coloured);
+            found += colourful(clv_raster_get(&r, x, y));
+    assert_that(found > 300, "%d", found);
     clv_raster_free(&r);
-    clvox_volume_destroy(&shared.labels);
-    clvox_volume_destroy(&shared.volume);
+    clvox_volume_destroy(&volume);
 }
 
 static void check_contours(void)
@@ -279,28 +280,45 @@ static void check_contours(void)
               "without labels the edges of the warped image are drawn");
 }
 
+static clv_raster plain, coloured;
+
+static int jacobian_set_up(void **state)
+{
+    (void)state;
+    clvox_volume *volume = head(), *jacobian = head(), *mask = head();
+    fill(mask, 0);
+    box(mask, 5, 20, 5, 24, 5, 22, 1);
+    box(jacobian, 0, 12, 0, 29, 0, 27, -0.25f);
+    box(jacobian, 12, 25, 0, 29, 0, 27, 0.25f);
+    plain = draw(volume, NULL, NULL, mask);
+    coloured = draw(volume, NULL, jacobian, mask);
+    clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&jacobian);
+    clvox_volume_destroy(&volume);
+    return 0;
+}
+
+static int jacobian_tear_down(void **state)
+{
+    (void)state;
+    clv_raster_free(&plain);
+    clv_raster_free(&coloured);
+    return 0;
+}
+
 static void the_log_jacobian_adds_a_column_and_a_bar(void **state)
 {
     (void)state;
-    shared.volume = head();
-    shared.jacobian = head();
-    shared.mask = head();
-    fill(shared.mask, 0);
-    box(shared.mask, 5, 20, 5, 24, 5, 22, 1);
-    box(shared.jacobian, 0, 12, 0, 29, 0, 27, -0.25f);
-    box(shared.jacobian, 12, 25, 0, 29, 0, 27, 0.25f);
-    shared.plain = draw(shared.volume, NULL, NULL, shared.mask);
-    shared.r = draw(shared.volume, NULL, shared.jacobian, shared.mask);
-    assert_true(shared.r.width > shared.plain.width + 190 && shared.r.height == shared.plain.height);
+    assert_true(coloured.width > plain.width + 190 && coloured.height == plain.height);
 }
 
 static void the_bar_is_red_above_blue_below_light(void **state)
 {
     (void)state;
-    int x = shared.r.width - 74 + 8;
-    clv_color top = clv_raster_get(&shared.r, x, 40),
-              low = clv_raster_get(&shared.r, x, shared.r.height - 50),
-              middle = clv_raster_get(&shared.r, x, (26 + shared.r.height - 22 - 8) / 2);
+    int x = coloured.width - 74 + 8;
+    clv_color top = clv_raster_get(&coloured, x, 40),
+              low = clv_raster_get(&coloured, x, coloured.height - 50),
+              middle = clv_raster_get(&coloured, x, (26 + coloured.height - 22 - 8) / 2);
     assert_that(top.r > top.b + 80, "%d %d %d", top.r, top.g, top.b);
     assert_that(low.b > low.r + 80, "%d %d %d", low.r, low.g, low.b);
     assert_that(middle.g > 200, "%d %d %d", middle.r, middle.g, middle.b);
@@ -310,30 +328,27 @@ static void growth_is_red_on_the_patients_right(void **state)
 {
     (void)state;
     double red = 0, blue = 0, reds = 0, blues = 0;
-    for (int y = 30; y < shared.r.height / 3; y++)
-        for (int i = shared.r.width - 74 - 280; i < shared.r.width - 78; i++) {
-            clv_color c = clv_raster_get(&shared.r, i, y);
+    for (int y = 30; y < coloured.height / 3; y++)
+        for (int i = coloured.width - 74 - 280; i < coloured.width - 78; i++) {
+            clv_color c = clv_raster_get(&coloured, i, y);
             if (c.r > c.b + 60)
                 red += i, reds++;
             if (c.b > c.r + 60)
                 blue += i, blues++;
         }
     assert_that(reds > 1000 && blues > 1000 && red / reds < blue / blues, "%g %g", reds, blues);
-    double fraction = (reds + blues) / (shared.plain.width / 4.0 * (shared.r.height / 3.0));
+    double fraction = (reds + blues) / (plain.width / 4.0 * (coloured.height / 3.0));
     assert_that(fraction < 0.75, "%g", fraction);
-    clv_raster_free(&shared.plain);
-    clv_raster_free(&shared.r);
-    clvox_volume_destroy(&shared.mask);
-    clvox_volume_destroy(&shared.jacobian);
-    clvox_volume_destroy(&shared.volume);
 }
 
 static void check_jacobian(void)
 {
+    test_set_up(jacobian_set_up);
     test_case(the_log_jacobian_adds_a_column_and_a_bar, "the log-Jacobian adds a column and a bar");
     test_case(the_bar_is_red_above_blue_below_light, "the bar is red above, blue below, light in the middle");
     test_case(growth_is_red_on_the_patients_right,
               "growth is red, on the patient's right, and only inside the mask");
+    test_tear_down(jacobian_tear_down);
 }
 
 static const int sizes[][3] = {{1, 1, 1}, {40, 31, 1}, {1, 29, 17}, {257, 1, 1}, {2, 2, 2}};

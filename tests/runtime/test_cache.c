@@ -31,14 +31,6 @@ static int entries(char *path, size_t room, int *temporary)
     return count;
 }
 
-static void clear(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s/* %s/.lock*", folder, folder);
-    if (system(command) != 0)
-        abort();
-}
-
 /* Builds and runs the probe in a new context: returns whether it was right. */
 static bool run(const char *extra, float add, const clvox_context_options *options)
 {
@@ -57,107 +49,114 @@ static void overwrite(const char *path, long at, const void *bytes, size_t count
     assert_true(file && fclose(file) == 0);
 }
 
-/* What cases leave to those after them. */
-static struct {
-    unsigned char data[1000], *got;
-    size_t bytes;
-    clv_counts counts, read;
-    clv_cache_key key;
-    char path[128];
+/* What the entries of these cases hold, and their key. */
+static unsigned char data[1000];
+static const clv_counts counts = {40, -1, 8};
+
+static clv_cache_key key_of(const char *first, const char *second)
+{
+    clv_cache_key key = clv_cache_key_start();
+    clv_cache_key_add(&key, first);
+    clv_cache_key_add(&key, second);
+    return key;
+}
+
+/* Stores it; the name of its file is for the caller. */
+static void store(char path[128])
+{
     int temporary;
-    struct stat after;
-} shared;
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(i * 7);
+    clv_cache_store(folder, key_of("ab", "c"), data, sizeof data, &counts);
+    assert_int_equal(entries(path, 128, &temporary), 1);
+    assert_int_equal(temporary, 0);
+}
+
+static bool loads(void)
+{
+    unsigned char *got = NULL;
+    size_t bytes = 0;
+    clv_counts read;
+    const bool loaded = clv_cache_load(folder, key_of("ab", "c"), &got, &bytes, &read);
+    if (loaded)
+        free(got);
+    return loaded;
+}
+
+/* That it is there costs less to ask than to load it, and is the same. */
+static bool there(void)
+{
+    const bool loaded = loads();
+    assert_true(clv_cache_has(folder, key_of("ab", "c")) == loaded);
+    return loaded;
+}
 
 static void an_entry_comes_back_as_it_was_stored_under(void **state)
 {
     (void)state;
-    shared.got = NULL;
-    shared.bytes = 0;
-    shared.counts = (clv_counts){40, -1, 8};
-    shared.read = (clv_counts){0, 0, 0};
-    for (size_t i = 0; i < sizeof shared.data; i++)
-        shared.data[i] = (unsigned char)(i * 7);
-    shared.key = clv_cache_key_start();
-    clv_cache_key other = shared.key;
-    clv_cache_key_add(&shared.key, "ab");
-    clv_cache_key_add(&shared.key, "c");
-    clv_cache_key_add(&other, "a");
-    clv_cache_key_add(&other, "bc");
-    assert_true(memcmp(&shared.key, &other, sizeof shared.key) != 0);
-    assert_true(!clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read));
-    clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
-    assert_true(clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read));
-    assert_true(shared.bytes == sizeof shared.data && shared.got &&
-                !memcmp(shared.got, shared.data, shared.bytes) && shared.read.registers == 40 &&
-                shared.read.spills == 8);
-    free(shared.got);
-    assert_true(!clv_cache_load(folder, other, &shared.got, &shared.bytes, &shared.read));
+    const clv_cache_key key = key_of("ab", "c"), other = key_of("a", "bc");
+    unsigned char *got = NULL;
+    size_t bytes = 0;
+    clv_counts read = {0, 0, 0};
+    char path[128];
+    assert_true(memcmp(&key, &other, sizeof key) != 0);
+    assert_true(!clv_cache_load(folder, key, &got, &bytes, &read));
+    store(path);
+    assert_true(clv_cache_load(folder, key, &got, &bytes, &read));
+    assert_true(bytes == sizeof data && got && !memcmp(got, data, bytes) && read.registers == 40 &&
+                read.spills == 8);
+    free(got);
+    assert_true(!clv_cache_load(folder, other, &got, &bytes, &read));
 }
 
 static void an_entry_with_any_byte_changed_cut_short(void **state)
 {
     (void)state;
-    assert_true(entries(shared.path, sizeof shared.path, &shared.temporary) == 1 && shared.temporary == 0);
+    char path[128];
     struct stat info;
-    assert_true(stat(shared.path, &info) == 0);
     int passed = 0;
+    store(path);
+    assert_true(stat(path, &info) == 0);
     for (long at = 0; at < info.st_size; at += at < 80 ? 1 : 97) {
-        clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
+        store(path);
         unsigned char byte = 0xA5;
-        FILE *file = fopen(shared.path, "rb");
+        FILE *file = fopen(path, "rb");
         assert_true(file && fseek(file, at, SEEK_SET) == 0 && fread(&byte, 1, 1, file) == 1);
         fclose(file);
         byte ^= 0x10;
-        overwrite(shared.path, at, &byte, 1);
-        if (clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read)) {
-            passed++;
-            free(shared.got);
-        }
+        overwrite(path, at, &byte, 1);
+        passed += loads();
     }
     assert_that(passed == 0, "%d damaged entries were taken", passed);
     for (long size = 0; size < info.st_size; size += 131) {
-        clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
-        assert_true(truncate(shared.path, size) == 0 &&
-                    !clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read));
+        store(path);
+        assert_true(truncate(path, size) == 0 && !loads());
     }
-    clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
-    assert_true(truncate(shared.path, info.st_size + 1) == 0 &&
-                !clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read));
-    clear();
-}
-
-static bool loads(void)
-{
-    const bool loaded = clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read);
-    if (loaded)
-        free(shared.got);
-    assert_true(clv_cache_has(folder, shared.key) == loaded);
-    return loaded;
+    store(path);
+    assert_true(truncate(path, info.st_size + 1) == 0 && !loads());
 }
 
 /* All of them right to the last bit. */
 static void an_entry_that_others_could_have_written(void **state)
 {
     (void)state;
-    char real[160];
+    char path[128], real[160];
     struct stat info;
     const mode_t mask = umask(0);
-    clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
+    store(path);
     umask(mask);
-    assert_true(entries(shared.path, sizeof shared.path, &shared.temporary) == 1);
-    assert_true(stat(shared.path, &info) == 0 && (info.st_mode & 07777) == 0600 && loads());
-    assert_true(chmod(shared.path, 0606) == 0 && !loads());
-    assert_true(chmod(shared.path, 0600) == 0 && loads());
+    assert_true(stat(path, &info) == 0 && (info.st_mode & 07777) == 0600 && there());
+    assert_true(chmod(path, 0606) == 0 && !there());
+    assert_true(chmod(path, 0600) == 0 && there());
     if (geteuid() == 0) {
-        assert_true(chown(shared.path, 65534, (gid_t)-1) == 0 && !loads());
-        assert_true(chown(shared.path, 0, (gid_t)-1) == 0 && loads());
+        assert_true(chown(path, 65534, (gid_t)-1) == 0 && !there());
+        assert_true(chown(path, 0, (gid_t)-1) == 0 && there());
     }
-    snprintf(real, sizeof real, "%s.real", shared.path);
-    assert_true(rename(shared.path, real) == 0 && symlink(real, shared.path) == 0 && !loads());
-    assert_true(unlink(shared.path) == 0 && mkfifo(shared.path, 0600) == 0 && !loads());
-    clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
-    assert_true(loads());
-    clear();
+    snprintf(real, sizeof real, "%s.real", path);
+    assert_true(rename(path, real) == 0 && symlink(real, path) == 0 && !there());
+    assert_true(unlink(path) == 0 && unlink(real) == 0 && mkfifo(path, 0600) == 0 && !there());
+    store(path);
+    assert_true(there());
 }
 
 static void a_pipe_in_the_place_of_a_lock(void **state)
@@ -172,12 +171,12 @@ static void a_pipe_in_the_place_of_a_lock(void **state)
     struct stat info;
     assert_true(lock >= 0 && stat(path, &info) == 0 && (info.st_mode & 07777) == 0600);
     clv_cache_unlock(lock);
-    clear();
 }
 
 static void a_folder_that_others_could_write(void **state)
 {
     (void)state;
+    int temporary;
     char below[160], remark[CLV_WHY + 200];
     snprintf(below, sizeof below, "%s/below", folder);
     setenv("CLVOX_CACHE_DIR", below, 1);
@@ -191,14 +190,13 @@ static void a_folder_that_others_could_write(void **state)
         assert_that(strstr(remark, "built kernels are not kept, as ") &&
                         strstr(remark, "written by other users; set"),
                     "%s", remark);
-        clv_cache_store(parent ? below : folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
-        assert_true(entries(NULL, 0, &shared.temporary) == 0);
+        clv_cache_store(parent ? below : folder, key_of("ab", "c"), data, sizeof data, &counts);
+        assert_true(entries(NULL, 0, &temporary) == 0);
         assert_int_equal(chmod(folder, 0700), 0);
     }
     setenv("CLVOX_CACHE_DIR", "", 1);
     assert_null(clv_cache_dir(remark));
     assert_string_equal(remark, ""); /* nobody wants one */
-    setenv("CLVOX_CACHE_DIR", folder, 1);
 }
 
 static void check_entries(void)
@@ -218,30 +216,38 @@ enum { STARTS = 2, WITNESS = 1 };
 
 static unsigned char nonsense[300] = "POCLBIN no program at all";
 
+/* Two programs and the kernel that checks reads; the name of one's file is for the caller. */
+static void build_two(char path[128])
+{
+    int temporary;
+    assert_true(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL));
+    assert_int_equal(entries(path, 128, &temporary), 2 + WITNESS);
+}
+
 static void a_program_is_stored_once_and_serves(void **state)
 {
     (void)state;
-    assert_true(run("-DADD=1", 1, NULL) && entries(NULL, 0, &shared.temporary) == 1 + WITNESS);
-    for (int start = 0; start < STARTS; start++)
-        assert_true(run("-DADD=1", 1, NULL) &&
-                    entries(shared.path, sizeof shared.path, &shared.temporary) == 1 + WITNESS);
+    int temporary;
+    for (int start = 0; start <= STARTS; start++)
+        assert_true(run("-DADD=1", 1, NULL) && entries(NULL, 0, &temporary) == 1 + WITNESS);
 }
 
 static void other_defines_are_another_entry(void **state)
 {
     (void)state;
-    assert_true(run("-DADD=2", 2, NULL) && entries(NULL, 0, &shared.temporary) == 2 + WITNESS);
+    char path[128];
+    build_two(path);
 }
 
 static void damaged_entries_are_rebuilt_without_a_word(void **state)
 {
     (void)state;
-    char found[7] = "";
-    overwrite(shared.path, 60, "damage", 6);
+    char path[128], found[7] = "";
+    build_two(path);
+    overwrite(path, 60, "damage", 6);
     for (int start = 0; start < STARTS; start++)
-        assert_true(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL));
-    assert_int_equal(entries(NULL, 0, &shared.temporary), 2 + WITNESS);
-    FILE *file = fopen(shared.path, "rb");
+        build_two(path);
+    FILE *file = fopen(path, "rb");
     assert_true(file && fseek(file, 60, SEEK_SET) == 0 && fread(found, 1, 6, file) == 6);
     fclose(file);
     assert_true(strcmp(found, "damage") != 0);
@@ -250,6 +256,9 @@ static void damaged_entries_are_rebuilt_without_a_word(void **state)
 static void an_entry_that_is_whole_but_no_program(void **state)
 {
     (void)state;
+    char path[128];
+    struct stat after;
+    build_two(path);
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir && (e = readdir(dir));) {
         unsigned long long word[2];
@@ -261,16 +270,15 @@ static void an_entry_that_is_whole_but_no_program(void **state)
         closedir(dir);
     for (int start = 0; start < STARTS; start++)
         assert_true(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL));
-    assert_true(stat(shared.path, &shared.after) == 0 &&
-                shared.after.st_size != (off_t)(sizeof nonsense + 56));
-    clear();
+    assert_true(stat(path, &after) == 0 && after.st_size != (off_t)(sizeof nonsense + 56));
 }
 
 static void no_cache_neither_reads_nor_writes(void **state)
 {
     (void)state;
+    int temporary;
     assert_true(run("-DADD=1", 1, &(clvox_context_options){.no_cache = true}) &&
-                entries(NULL, 0, &shared.temporary) == 0);
+                entries(NULL, 0, &temporary) == 0);
 }
 
 static void check_programs(void)
@@ -296,8 +304,6 @@ static void a_folder_that_cannot_be_made_or_written(void **state)
     assert_true(run("-DADD=1", 1, NULL));
     setenv("CLVOX_CACHE_DIR", "", 1);
     assert_true(run("-DADD=1", 1, NULL));
-    unlink(file);
-    setenv("CLVOX_CACHE_DIR", folder, 1);
 }
 
 static void the_folders_place_clvox_cache_dir_xdg_cache(void **state)
@@ -326,12 +332,10 @@ static void the_folders_place_clvox_cache_dir_xdg_cache(void **state)
                     i, dir ? dir : "none");
         free(dir);
     }
-    setenv("CLVOX_CACHE_DIR", folder, 1);
     xdg ? setenv("XDG_CACHE_HOME", xdg, 1) : unsetenv("XDG_CACHE_HOME");
     home ? setenv("HOME", home, 1) : unsetenv("HOME");
     free(xdg);
     free(home);
-    (void)shared.temporary;
 }
 
 static void check_unwritable(void)
@@ -355,7 +359,6 @@ static void ten_processes_at_once_build_right_and_leave(void **state)
     const char *kernels = given->kernels;
     pid_t children[PROCESSES];
     int temporary, good = 0;
-    clear();
     for (int i = 0; i < PROCESSES; i++) {
         children[i] = fork();
         if (children[i] == 0) {
@@ -371,7 +374,6 @@ static void ten_processes_at_once_build_right_and_leave(void **state)
     int count = entries(NULL, 0, &temporary);
     assert_that(count == 1 + WITNESS && temporary == 0, "%d entries, %d unfinished", count, temporary);
     assert_true(run("-DADD=3", 3, NULL));
-    clear();
 }
 
 static void check_many(const char *self, const char *kernels)
@@ -386,12 +388,20 @@ static void programs(void **state)
     test_skip("%s", clvox_message());
 }
 
+/* The cache is there and empty. */
+static int fresh(void **state)
+{
+    (void)state;
+    char command[96];
+    setenv("CLVOX_CACHE_DIR", folder, 1);
+    snprintf(command, sizeof command, "find %s -mindepth 1 -delete && chmod 700 %s", folder, folder);
+    return system(command);
+}
+
 static int tear_down(void **state)
 {
     (void)state;
-    clear();
-    rmdir(folder);
-    return 0;
+    return rmdir(folder);
 }
 
 int main(int argc, char **argv)
@@ -404,12 +414,14 @@ int main(int argc, char **argv)
     if (!mkdtemp(folder))
         return 2;
     setenv("CLVOX_CACHE_DIR", folder, 1);
+    test_after_each(fresh);
     check_entries();
     clvox_context *ctx;
     if (clvox_context_create(NULL, &ctx) < 0) {
         test_case(programs, "programs");
     } else {
         clvox_context_destroy(&ctx);
+        fresh(NULL);
         check_programs();
         check_unwritable();
         check_many(argv[0], argv[1]);

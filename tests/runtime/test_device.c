@@ -24,16 +24,12 @@ static clvox_device device(const char *name, const char *platform, clvox_device_
     return d;
 }
 
-/* What cases leave to those after them. */
-static struct {
-    clvox_device list[6];
-    char command[512], folder[32];
-} shared;
+enum { RANKED = 6 };
 
-static void ranking_gpu_accelerator_cpu_then(void **state)
+/* Two of them are one device under two platforms. */
+static void rank(clvox_device list[RANKED])
 {
-    (void)state;
-    const clvox_device devices[] = {
+    const clvox_device devices[RANKED] = {
         device("Xeon", "Portable Computing Language", CLVOX_DEVICE_CPU, 64, ""),
         device("NVIDIA H200", "Portable Computing Language", CLVOX_DEVICE_GPU, 132, "0000:17:00.0"),
         device("T4", "NVIDIA CUDA", CLVOX_DEVICE_GPU, 40, "0000:65:00.0"),
@@ -41,24 +37,32 @@ static void ranking_gpu_accelerator_cpu_then(void **state)
         device("H200", "NVIDIA CUDA", CLVOX_DEVICE_GPU, 132, "0000:17:00.0"),
         device("FPGA", "Vendor", CLVOX_DEVICE_ACCELERATOR, 900, ""),
     };
-    memcpy(shared.list, devices, sizeof devices);
-    shared.list[3].usable = false;
-    clv_devices_rank(shared.list, 6);
+    memcpy(list, devices, sizeof devices);
+    list[3].usable = false;
+    clv_devices_rank(list, RANKED);
+}
+
+static void ranking_gpu_accelerator_cpu_then(void **state)
+{
+    (void)state;
+    clvox_device list[RANKED];
     const char *order[] = {"H200", "T4", "FPGA", "Xeon"};
+    rank(list);
     for (int i = 0; i < 4; i++)
-        assert_that(!strcmp(shared.list[i].limits.name, order[i]) && shared.list[i].usable, "%d is %s", i,
-                    shared.list[i].limits.name);
+        assert_that(!strcmp(list[i].limits.name, order[i]) && list[i].usable, "%d is %s", i,
+                    list[i].limits.name);
 }
 
 static void a_device_under_two_platforms_is_kept_once(void **state)
 {
     (void)state;
+    clvox_device list[RANKED];
     int seconds = 0;
-    for (int i = 4; i < 6; i++)
-        if (!strcmp(shared.list[i].limits.name, "NVIDIA H200")) {
+    rank(list);
+    for (int i = 4; i < RANKED; i++)
+        if (!strcmp(list[i].limits.name, "NVIDIA H200")) {
             seconds++;
-            assert_true(!shared.list[i].usable &&
-                        strstr(shared.list[i].reason, "the same device as H200 of NVIDIA CUDA"));
+            assert_true(!list[i].usable && strstr(list[i].reason, "the same device as H200 of NVIDIA CUDA"));
         }
     assert_true(seconds == 1);
 }
@@ -70,31 +74,37 @@ static void check_ranking(void)
               "a device under two platforms is kept once, by its vendor's driver");
 }
 
+/* The last one is passed over. */
+static clvox_device list[4];
+
+static int list_devices(void **state)
+{
+    (void)state;
+    list[0] = device("NVIDIA H200", "NVIDIA CUDA", CLVOX_DEVICE_GPU, 132, "0000:17:00.0");
+    list[1] = device("NVIDIA H200", "NVIDIA CUDA", CLVOX_DEVICE_GPU, 132, "0000:18:00.0");
+    list[2] = device("AMD EPYC", "Portable Computing Language", CLVOX_DEVICE_CPU, 64, "");
+    list[3] = device("Ancient 9000", "Old", CLVOX_DEVICE_GPU, 5, "");
+    list[3].usable = false;
+    snprintf(list[3].reason, sizeof list[3].reason, "too old");
+    return 0;
+}
+
 static void selection_by_index_type_part_of_a_name(void **state)
 {
     (void)state;
-    const clvox_device devices[] = {
-        device("NVIDIA H200", "NVIDIA CUDA", CLVOX_DEVICE_GPU, 132, "0000:17:00.0"),
-        device("NVIDIA H200", "NVIDIA CUDA", CLVOX_DEVICE_GPU, 132, "0000:18:00.0"),
-        device("AMD EPYC", "Portable Computing Language", CLVOX_DEVICE_CPU, 64, ""),
-        device("Ancient 9000", "Old", CLVOX_DEVICE_GPU, 5, ""),
-    };
-    memcpy(shared.list, devices, sizeof devices);
-    shared.list[3].usable = false;
-    snprintf(shared.list[3].reason, sizeof shared.list[3].reason, "too old");
     unsetenv("CLVOX_DEVICE");
-    assert_true(clv_device_select(shared.list, 4, NULL) == 0 && clv_device_select(shared.list, 4, "") == 0);
-    assert_true(clv_device_select(shared.list, 4, "1") == 1 && clv_device_select(shared.list, 4, "GPU") == 0);
-    assert_true(clv_device_select(shared.list, 4, "cpu") == 2 &&
-                clv_device_select(shared.list, 4, "epyc") == 2);
-    assert_true(clv_device_select(shared.list, 4, "portable") == 2);
+    assert_true(clv_device_select(list, 4, NULL) == 0 && clv_device_select(list, 4, "") == 0);
+    assert_true(clv_device_select(list, 4, "1") == 1 && clv_device_select(list, 4, "GPU") == 0);
+    assert_true(clv_device_select(list, 4, "cpu") == 2 &&
+                clv_device_select(list, 4, "epyc") == 2);
+    assert_true(clv_device_select(list, 4, "portable") == 2);
 }
 
 static void selection_by_clvox_device_which_an_option(void **state)
 {
     (void)state;
     setenv("CLVOX_DEVICE", "cpu", 1);
-    assert_true(clv_device_select(shared.list, 4, NULL) == 2 && clv_device_select(shared.list, 4, "0") == 0);
+    assert_true(clv_device_select(list, 4, NULL) == 2 && clv_device_select(list, 4, "0") == 0);
     unsetenv("CLVOX_DEVICE");
 }
 
@@ -104,7 +114,7 @@ static void what_is_unknown_ambiguous_or_passed_over(void **state)
     const char *wrong[][2] = {{"42", "none such"}, {"fpga", "none such"}, {"accelerator", "none such"},
                               {"h200", "several"}, {"3", "too old"}, {"ancient", "too old"}};
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(clv_device_select(shared.list, 4, wrong[i][0]), CLVOX_ERROR_DEVICE);
+        assert_int_equal(clv_device_select(list, 4, wrong[i][0]), CLVOX_ERROR_DEVICE);
         assert_that(strstr(clvox_message(), wrong[i][1]) && strstr(clvox_message(), "2 AMD EPYC"), "%s",
                     clvox_message());
     }
@@ -114,15 +124,15 @@ static void lists_of_devices(void **state)
 {
     (void)state;
     int chosen[CLV_MOST_SELECTED];
-    assert_true(clv_devices_select(shared.list, 4, "gpu:all", chosen) == 2 && chosen[0] == 0 &&
+    assert_true(clv_devices_select(list, 4, "gpu:all", chosen) == 2 && chosen[0] == 0 &&
                 chosen[1] == 1);
-    assert_true(clv_devices_select(shared.list, 4, "CPU:ALL", chosen) == 1 && chosen[0] == 2);
-    assert_true(clv_devices_select(shared.list, 4, "1,cpu,1", chosen) == 3 && chosen[0] == 1 &&
+    assert_true(clv_devices_select(list, 4, "CPU:ALL", chosen) == 1 && chosen[0] == 2);
+    assert_true(clv_devices_select(list, 4, "1,cpu,1", chosen) == 3 && chosen[0] == 1 &&
                 chosen[1] == 2 && chosen[2] == 1);
-    assert_true(clv_devices_select(shared.list, 4, NULL, chosen) == 1 && chosen[0] == 0);
+    assert_true(clv_devices_select(list, 4, NULL, chosen) == 1 && chosen[0] == 0);
     setenv("CLVOX_DEVICE", "1,0", 1);
-    assert_true(clv_devices_select(shared.list, 4, "", chosen) == 2 && chosen[0] == 1 && chosen[1] == 0);
-    assert_int_equal(clv_device_select(shared.list, 4, NULL), CLVOX_ERROR_DEVICE);
+    assert_true(clv_devices_select(list, 4, "", chosen) == 2 && chosen[0] == 1 && chosen[1] == 0);
+    assert_int_equal(clv_device_select(list, 4, NULL), CLVOX_ERROR_DEVICE);
     assert_non_null(strstr(clvox_message(), "device \"1,0\": one device is taken here"));
     unsetenv("CLVOX_DEVICE");
     const char *wrong[][2] = {{"0,,1", "commas between"},
@@ -133,22 +143,23 @@ static void lists_of_devices(void **state)
                               {"h200:all", "are known"},
                               {"0,3", "too old"}};
     for (int i = 0; i < 7; i++) {
-        assert_int_equal(clv_devices_select(shared.list, 4, wrong[i][0], chosen), CLVOX_ERROR_DEVICE);
+        assert_int_equal(clv_devices_select(list, 4, wrong[i][0], chosen), CLVOX_ERROR_DEVICE);
         assert_that(strstr(clvox_message(), wrong[i][1]), "%s", clvox_message());
     }
-    assert_int_equal(clv_device_select(shared.list, 4, "gpu:all"), CLVOX_ERROR_DEVICE);
+    assert_int_equal(clv_device_select(list, 4, "gpu:all"), CLVOX_ERROR_DEVICE);
 }
 
 static void nothing_usable(void **state)
 {
     (void)state;
-    assert_int_equal(clv_device_select(&shared.list[3], 1, NULL), CLVOX_ERROR_DEVICE);
+    assert_int_equal(clv_device_select(&list[3], 1, NULL), CLVOX_ERROR_DEVICE);
     assert_that(strstr(clvox_message(), "too old"), "%s", clvox_message());
-    assert_int_equal(clv_device_select(&shared.list[3], 1, "gpu"), CLVOX_ERROR_DEVICE);
+    assert_int_equal(clv_device_select(&list[3], 1, "gpu"), CLVOX_ERROR_DEVICE);
 }
 
 static void check_selection(void)
 {
+    test_set_up(list_devices);
     test_case(selection_by_index_type_part_of_a_name, "selection by index, type, part of a name in any case");
     test_case(selection_by_clvox_device_which_an_option,
               "selection by CLVOX_DEVICE, which an option overrides");
@@ -438,34 +449,37 @@ static void pocl_of_a_package_leaves_a_system_with_a_driver_alone(void **state)
 /* The loader reads its folder once a process: each case is a process. */
 static const char *self;
 
+/* The first line that it says of devices where the drivers are those of this folder. */
+static void say_devices(const char *folder, char *line, int room)
+{
+    char command[512];
+    snprintf(command, sizeof command, "OCL_ICD_VENDORS=%s '%s' list", folder, self);
+    FILE *from = popen(command, "r");
+    assert_true(from && fgets(line, room, from));
+    assert_int_equal(pclose(from), 0);
+}
+
 static void no_driver_the_message_names_the_package(void **state)
 {
     (void)state;
-    char line[2048] = "";
-    snprintf(shared.folder, sizeof shared.folder, "/tmp/clvox-icd-XXXXXX");
-    assert_true(mkdtemp(shared.folder) != NULL);
-    snprintf(shared.command, sizeof shared.command, "OCL_ICD_VENDORS=%s '%s' list", shared.folder, self);
-    FILE *from = popen(shared.command, "r");
-    assert_true(from && fgets(line, sizeof line, from));
-    assert_true(from && pclose(from) == 0);
+    char line[2048], folder[] = "/tmp/clvox-icd-XXXXXX";
+    assert_true(mkdtemp(folder) != NULL);
+    say_devices(folder, line, sizeof line);
     assert_that(strstr(line, "no OpenCL device") && strstr(line, "pocl-opencl-icd"), "%s", line);
+    rmdir(folder);
 }
 
 static void a_broken_driver_the_message_names_the_file(void **state)
 {
     (void)state;
-    char line[2048] = "";
-    char path[64];
-    snprintf(path, sizeof path, "%s/broken.icd", shared.folder);
-    FILE *icd = fopen(path, "w");
-    assert_true(icd && fputs("libnosuchdriver.so.1\n", icd) >= 0 && fclose(icd) == 0);
-    FILE *from = popen(shared.command, "r");
-    line[0] = 0;
-    assert_true(from && fgets(line, sizeof line, from));
-    assert_true(from && pclose(from) == 0);
+    char line[2048], path[64], folder[] = "/tmp/clvox-icd-XXXXXX";
+    assert_true(mkdtemp(folder) != NULL);
+    put_line(folder, "broken.icd", "libnosuchdriver.so.1");
+    say_devices(folder, line, sizeof line);
+    snprintf(path, sizeof path, "%s/broken.icd", folder);
     assert_that(strstr(line, path) && strstr(line, "libnosuchdriver"), "%s", line);
     unlink(path);
-    rmdir(shared.folder);
+    rmdir(folder);
 }
 
 static void check_drivers(void)
@@ -485,24 +499,24 @@ static void check_drivers(void)
 static void the_devices_here(void **state)
 {
     (void)state;
-    clvox_device *list;
-    int count = clvox_devices_list(&list);
+    clvox_device *here;
+    int count = clvox_devices_list(&here);
     if (count < 0)
         test_skip("%s", clvox_message());
     int defaults = 0;
     for (int i = 0; i < count; i++) {
-        const clvox_device_limits *l = &list[i].limits;
+        const clvox_device_limits *l = &here[i].limits;
         printf("# %s (%s) %s %s\n", l->name, l->platform, l->architecture, l->pci);
-        defaults += list[i].is_default;
-        assert_true(list[i].usable != (list[i].reason[0] != 0));
+        defaults += here[i].is_default;
+        assert_true(here[i].usable != (here[i].reason[0] != 0));
         assert_true(l->name[0] && l->opencl >= 10 && l->compute_units > 0 && l->global_bytes > 0);
-        assert_true(!list[i].usable || (l->max_group > 0 && l->local_bytes > 0 && l->simd > 0));
+        assert_true(!here[i].usable || (l->max_group > 0 && l->local_bytes > 0 && l->simd > 0));
         assert_true(!l->nvidia_major || (l->architecture[0] && l->pci[0] && l->simd == 32));
     }
     assert_true(defaults == 1);
-    clvox_devices_destroy(&list);
-    assert_true(list == NULL);
-    clvox_devices_destroy(&list);
+    clvox_devices_destroy(&here);
+    assert_true(here == NULL);
+    clvox_devices_destroy(&here);
 }
 
 static void a_context_on_a_device_that_does_not_exist(void **state)
@@ -523,10 +537,10 @@ static void check_list(void)
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "list")) {
-        clvox_device *list;
-        int count = clvox_devices_list(&list);
+        clvox_device *here;
+        int count = clvox_devices_list(&here);
         printf("%s\n", count < 0 ? clvox_message() : "there are devices");
-        clvox_devices_destroy(&list);
+        clvox_devices_destroy(&here);
         return 0;
     }
     self = argv[0];

@@ -13,6 +13,7 @@
 typedef struct visitor {
     clv_gate *gate;
     size_t bytes;
+    atomic_int id; /* of the thread, once it is at the gate */
     atomic_bool inside;
     pthread_t thread;
 } visitor;
@@ -20,15 +21,35 @@ typedef struct visitor {
 static void *visit(void *user)
 {
     visitor *v = user;
+    atomic_store(&v->id, (int)gettid());
     clv_gate_enter(v->gate, v->bytes);
     atomic_store(&v->inside, true);
     return NULL;
 }
 
-/* Long enough for a thread that would not wait to be seen. */
-static void pause_for_others(void)
+/* The state of a thread of this process, as in ps: S where it sleeps. */
+static char state_of(int id)
 {
-    usleep(50000);
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
+    if (file)
+        fclose(file);
+    return state;
+}
+
+/* Whether the visitor sleeps at the gate; false where it has gone in, or does neither within a minute. */
+static bool waits(visitor *v)
+{
+    for (int ms = 0; ms < 60000 && !atomic_load(&v->inside); ms++) {
+        const int id = atomic_load(&v->id);
+        if (id && state_of(id) == 'S')
+            return !atomic_load(&v->inside);
+        usleep(1000);
+    }
+    return false;
 }
 
 static void check_waits(void **state)
@@ -39,8 +60,7 @@ static void check_waits(void **state)
     clv_gate_enter(gate, 60);
     clv_gate_enter(gate, 30);
     assert_int_equal(pthread_create(&late.thread, NULL, visit, &late), 0);
-    pause_for_others();
-    assert_false(atomic_load(&late.inside));
+    assert_true(waits(&late));
     clv_gate_leave(gate, 30);
     assert_int_equal(pthread_join(late.thread, NULL), 0);
     clv_gate_leave(gate, 60);
@@ -56,14 +76,12 @@ static void check_alone(void **state)
     visitor large = {.gate = gate, .bytes = (size_t)-1};
     clv_gate_enter(gate, 1);
     assert_int_equal(pthread_create(&large.thread, NULL, visit, &large), 0);
-    pause_for_others();
-    assert_false(atomic_load(&large.inside));
+    assert_true(waits(&large));
     clv_gate_leave(gate, 1);
     assert_int_equal(pthread_join(large.thread, NULL), 0);
     visitor small = {.gate = gate, .bytes = 1};
     assert_int_equal(pthread_create(&small.thread, NULL, visit, &small), 0);
-    pause_for_others();
-    assert_false(atomic_load(&small.inside));
+    assert_true(waits(&small));
     clv_gate_leave(gate, large.bytes);
     assert_int_equal(pthread_join(small.thread, NULL), 0);
     clv_gate_release(&gate);

@@ -9,8 +9,6 @@
 static const int size[3] = {19, 7, 5};
 static clvox_context *opened;
 
-static char extra[] = "-DADD=5";
-
 static void each_tile(void **state)
 {
     const int *given = *state;
@@ -23,57 +21,49 @@ static void each_tile(void **state)
     assert_true(kernel->variant == variant && !memcmp(&kernel->tile, &variant->tiles[t], sizeof(clv_tile)));
 }
 
-/* What cases leave to those after them. */
-static struct {
-    const clv_kernel *first;
-    bool right;
-    clv_entry unknown;
-    char *text;
-    clv_buffer *a, *b;
-    size_t all;
-    uint32_t host[8];
-    const clv_timing *rows;
-} shared;
-
 static void the_planners_own_choice(void **state)
 {
     (void)state;
-    assert_true(clv_force_variant(opened, "probe", NULL, -1) == CLVOX_OK && probe_runs(opened, NULL, 0));
+    char extra[] = "-DADD=5";
+    const clv_kernel *first;
+    assert_true(probe_runs(opened, NULL, 0));
     const clv_kernel *second;
-    assert_true(clv_kernel_get(opened, &probe, NULL, size, 0, &shared.first) == CLVOX_OK &&
-                !shared.first->variant->optional);
-    assert_true(clv_kernel_get(opened, &probe, "", size, 0, &second) == CLVOX_OK && shared.first == second);
+    assert_true(clv_kernel_get(opened, &probe, NULL, size, 0, &first) == CLVOX_OK &&
+                !first->variant->optional);
+    assert_true(clv_kernel_get(opened, &probe, "", size, 0, &second) == CLVOX_OK && first == second);
     assert_true(clv_kernel_get(opened, &probe, extra, size, 0, &second) == CLVOX_OK &&
-                shared.first != second);
+                first != second);
     extra[6] = '6'; /* the caller's string may change; what was asked for does not */
-    assert_true(clv_kernel_get(opened, &probe, extra, size, 0, &shared.first) == CLVOX_OK &&
-                shared.first != second);
+    assert_true(clv_kernel_get(opened, &probe, extra, size, 0, &first) == CLVOX_OK &&
+                first != second);
     assert_true(probe_runs(opened, extra, 6) && probe_runs(opened, "-DADD=5", 5));
 }
 
 static void many_questions_are_remembered_apart(void **state)
 {
     (void)state;
-    const clv_kernel *second;
-    shared.right = true;
+    const clv_kernel *first, *second;
+    bool right = true;
+    assert_ok(clv_kernel_get(opened, &probe, "-DADD=6", size, 0, &first));
     for (size_t local = 0; local < 300; local++)
-        shared.right = shared.right &&
-                       clv_kernel_get(opened, &probe, extra, size, local, &second) == CLVOX_OK &&
-                       second == shared.first;
-    assert_true(shared.right);
+        right = right &&
+                       clv_kernel_get(opened, &probe, "-DADD=6", size, local, &second) == CLVOX_OK &&
+                       second == first;
+    assert_true(right);
 }
 
 static void a_known_kernel_is_found_among_the_answers(void **state)
 {
     (void)state;
-    const clv_kernel *second;
-    assert_int_equal(clv_kernel_get(opened, &probe, "-DADD=5", size, 17, &shared.first), CLVOX_OK);
+    const clv_kernel *first, *second;
+    bool right = true;
+    assert_int_equal(clv_kernel_get(opened, &probe, "-DADD=5", size, 17, &first), CLVOX_OK);
     int built = opened->built_count, answers = opened->memo_count;
     for (int i = 0; i < 1000; i++)
-        shared.right = shared.right &&
+        right = right &&
                        clv_kernel_get(opened, &probe, "-DADD=5", size, 17, &second) == CLVOX_OK &&
-                       second == shared.first;
-    assert_true(shared.right && opened->built_count == built && opened->memo_count == answers && answers > 0);
+                       second == first;
+    assert_true(right && opened->built_count == built && opened->memo_count == answers && answers > 0);
 }
 
 static void check_variants(void)
@@ -107,7 +97,6 @@ static void a_variant_that_does_not_exist_and_a_tile(void **state)
     assert_int_equal(clv_kernel_get(opened, &probe, NULL, size, 0, &kernel), CLVOX_ERROR_ARGUMENT);
     assert_int_equal(clv_force_variant(opened, "probe", "item", 7), CLVOX_OK);
     assert_int_equal(clv_kernel_get(opened, &probe, NULL, size, 0, &kernel), CLVOX_ERROR_DEVICE);
-    assert_int_equal(clv_force_variant(opened, "probe", NULL, -1), CLVOX_OK);
 }
 
 static void more_local_memory_than_any_variant_may(void **state)
@@ -118,26 +107,25 @@ static void more_local_memory_than_any_variant_may(void **state)
                      CLVOX_ERROR_DEVICE);
 }
 
+static const clv_variant two_variants[] = {
+    {.name = "broken", .function = "probe_broken", .devices = CLV_ON_ANY, .tiles = {{8, 1, 1, 1}}},
+    {.name = "item", .function = "probe_item", .devices = CLV_ON_ANY, .tiles = {{8, 1, 1, 1}}}};
+
 static void a_variant_that_a_driver_refuses_gives_way(void **state)
 {
     (void)state;
     const clv_kernel *kernel;
-    static const clv_variant variants[] = {
-        {.name = "broken", .function = "probe_broken", .devices = CLV_ON_ANY,
-         .tiles = {{8, 1, 1, 1}}},
-        {.name = "item", .function = "probe_item", .devices = CLV_ON_ANY,
-         .tiles = {{8, 1, 1, 1}}}};
-    const clv_entry entry = CLV_ENTRY("probe", "second", variants, NULL);
+    static const clv_entry entry = CLV_ENTRY("probe", "second", two_variants, NULL);
     assert_true(clv_kernel_get(opened, &entry, NULL, size, 0, &kernel) == CLVOX_OK &&
-                kernel->variant == &variants[1]);
-    shared.unknown = (clv_entry)CLV_ENTRY("nosuchfile", "third", variants, NULL);
+                kernel->variant == &two_variants[1]);
 }
 
 static void a_kernel_file_that_does_not_exist(void **state)
 {
     (void)state;
     const clv_kernel *kernel;
-    assert_int_equal(clv_kernel_get(opened, &shared.unknown, NULL, size, 0, &kernel), CLVOX_ERROR_BUILD);
+    static const clv_entry unknown = CLV_ENTRY("nosuchfile", "third", two_variants, NULL);
+    assert_int_equal(clv_kernel_get(opened, &unknown, NULL, size, 0, &kernel), CLVOX_ERROR_BUILD);
     assert_that(strstr(clvox_message(), "nosuchfile.cl"), "%s", clvox_message());
 }
 
@@ -169,24 +157,25 @@ static void check_refusals(void)
 static void a_program_holds_one_kernel_its_includes(void **state)
 {
     (void)state;
-    shared.text = NULL;
-    assert_int_equal(clv_source_assemble("probe", "probe_row", &shared.text), CLVOX_OK);
-    assert_true(shared.text && strstr(shared.text, "probe_row(") && !strstr(shared.text, "probe_item") &&
-                !strstr(shared.text, "no OpenCL C"));
-    assert_true(shared.text && strstr(shared.text, "static inline int voxel(") &&
-                !strstr(shared.text, "#include"));
+    char *text = NULL;
+    assert_int_equal(clv_source_assemble("probe", "probe_row", &text), CLVOX_OK);
+    assert_true(text && strstr(text, "probe_row(") && !strstr(text, "probe_item") &&
+                !strstr(text, "no OpenCL C"));
+    assert_true(text && strstr(text, "static inline int voxel(") &&
+                !strstr(text, "#include"));
     assert_true(
-        shared.text &&
-        strstr(shared.text, "__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void"));
-    free(shared.text);
+        text &&
+        strstr(text, "__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void"));
+    free(text);
 }
 
 static void a_kernel_that_is_not_found_by_its_looks(void **state)
 {
     (void)state;
-    assert_int_equal(clv_source_assemble("probe", "probe", &shared.text), CLVOX_OK);
-    assert_true(shared.text && strstr(shared.text, "probe_item") && strstr(shared.text, "probe_row"));
-    free(shared.text);
+    char *text = NULL;
+    assert_int_equal(clv_source_assemble("probe", "probe", &text), CLVOX_OK);
+    assert_true(text && strstr(text, "probe_item") && strstr(text, "probe_row"));
+    free(text);
 }
 
 static void nvidias_build_log(void **state)
@@ -236,16 +225,14 @@ static void check_source(void)
 static void the_pool_takes_all_that_is_asked(void **state)
 {
     (void)state;
-    shared.a = NULL;
-    shared.b = NULL;
+    clv_buffer *a = NULL, *b = NULL;
     size_t before = opened->allocated;
-    shared.all = opened->limits.global_bytes;
-    const clv_request fits[] = {{&shared.a, 1 << 20, "first"}, {&shared.b, 100, "second"}};
+    const clv_request fits[] = {{&a, 1 << 20, "first"}, {&b, 100, "second"}};
     assert_true(clv_pool_bytes(fits, 2) == (1 << 20) + 100 && clv_pool_take(opened, fits, 2) == CLVOX_OK);
-    assert_true(shared.a && shared.b && opened->allocated == before + (1 << 20) + 100 &&
+    assert_true(a && b && opened->allocated == before + (1 << 20) + 100 &&
                 opened->peak >= opened->allocated);
     clv_pool_release(fits, 2);
-    assert_true(!shared.a && !shared.b && opened->allocated == before);
+    assert_true(!a && !b && opened->allocated == before);
 }
 
 /* Buffers of one size are used again in the order of the queue; others go, and all where there is no room
@@ -254,28 +241,29 @@ static void the_pool_keeps_what_it_gets_back(void **state)
 {
     enum { BYTES = 1 << 20 };
     (void)state;
+    clv_buffer *a = NULL, *b = NULL;
     const size_t before = opened->allocated, most = opened->spare_most, all = opened->limits.global_bytes;
-    const clv_request two[] = {{&shared.a, BYTES, "first"}, {&shared.b, BYTES + 4, "second"}};
-    const clv_request small[] = {{&shared.a, 4096, "small"}};
+    const clv_request two[] = {{&a, BYTES, "first"}, {&b, BYTES + 4, "second"}};
+    const clv_request small[] = {{&a, 4096, "small"}};
     float written[2] = {1, 2}, read[2];
     clv_pool_spare(opened, 3 * BYTES);
     assert_int_equal(clv_pool_take(opened, two, 2), CLVOX_OK);
-    const void *first = shared.a->mem, *second = shared.b->mem;
-    assert_int_equal(clv_buffer_write(opened, shared.b, 0, written, sizeof written), CLVOX_OK);
+    const void *first = a->mem, *second = b->mem;
+    assert_int_equal(clv_buffer_write(opened, b, 0, written, sizeof written), CLVOX_OK);
     clv_pool_release(two, 2);
-    assert_true(!shared.a && opened->allocated == before && opened->spares == 2 &&
+    assert_true(!a && opened->allocated == before && opened->spares == 2 &&
                 opened->spare_bytes == 2 * BYTES + 4);
     assert_int_equal(clv_pool_take(opened, two, 2), CLVOX_OK);
-    assert_true(shared.a->mem == first && shared.b->mem == second && !opened->spares &&
+    assert_true(a->mem == first && b->mem == second && !opened->spares &&
                 !opened->spare_bytes && opened->allocated == before + 2 * BYTES + 4);
-    assert_int_equal(clv_buffer_read(opened, shared.b, 0, read, sizeof read), CLVOX_OK);
+    assert_int_equal(clv_buffer_read(opened, b, 0, read, sizeof read), CLVOX_OK);
     assert_memory_equal(read, written, sizeof read);
     clv_pool_release(two, 2);
     assert_int_equal(clv_pool_take(opened, small, 1), CLVOX_OK);
     clv_pool_release(small, 1);
     assert_int_equal(opened->spares, 2);
     for (int i = 0; i < 2 * CLV_MOST_SPARES; i++) { /* of ever other sizes, the last ones stay */
-        const clv_request one = {&shared.a, BYTES + 8 + 4 * (size_t)i, "another"};
+        const clv_request one = {&a, BYTES + 8 + 4 * (size_t)i, "another"};
         assert_int_equal(clv_pool_take(opened, &one, 1), CLVOX_OK);
         clv_pool_release(&one, 1);
         assert_true(opened->spare_bytes <= 3 * BYTES && opened->spares <= 2);
@@ -292,22 +280,25 @@ static void the_pool_keeps_what_it_gets_back(void **state)
 static void the_pool_refuses_more_than_there(void **state)
 {
     (void)state;
+    clv_buffer *a = NULL, *b = NULL;
+    const size_t all = opened->limits.global_bytes;
     size_t before = opened->allocated;
-    const clv_request more[] = {{&shared.a, 4, "first"}, {&shared.b, shared.all, "second"}};
-    assert_true(clv_pool_take(opened, more, 2) == CLVOX_ERROR_MEMORY && !shared.a && !shared.b &&
+    const clv_request more[] = {{&a, 4, "first"}, {&b, all, "second"}};
+    assert_true(clv_pool_take(opened, more, 2) == CLVOX_ERROR_MEMORY && !a && !b &&
                 opened->allocated == before);
     char needed[64];
-    snprintf(needed, sizeof needed, "%.0f MiB", (double)shared.all / 1048576);
+    snprintf(needed, sizeof needed, "%.0f MiB", (double)all / 1048576);
     assert_that(strstr(clvox_message(), needed), "%s", clvox_message());
 }
 
 static void the_pool_refuses_a_piece_that_is_too_large(void **state)
 {
     (void)state;
+    clv_buffer *a = NULL, *b = NULL;
     size_t one = opened->limits.max_allocation;
     size_t before = opened->allocated;
-    const clv_request large[] = {{&shared.a, 4, "first"}, {&shared.b, one + 4, "large piece"}};
-    assert_true(clv_pool_take(opened, large, 2) == CLVOX_ERROR_MEMORY && !shared.a && !shared.b &&
+    const clv_request large[] = {{&a, 4, "first"}, {&b, one + 4, "large piece"}};
+    assert_true(clv_pool_take(opened, large, 2) == CLVOX_ERROR_MEMORY && !a && !b &&
                 opened->allocated == before);
     assert_that(strstr(clvox_message(), "large piece"), "%s", clvox_message());
 }
@@ -315,59 +306,65 @@ static void the_pool_refuses_a_piece_that_is_too_large(void **state)
 static void buffers_over_host_memory_lie_there_on_cpu(void **state)
 {
     (void)state;
+    clv_buffer *a = NULL, *b = NULL;
     size_t before = opened->allocated;
     enum { COUNT = 1 << 12 };
     float place[COUNT + 3], copy[COUNT];
     for (int i = 0; i < COUNT + 3; i++)
         place[i] = (float)i;
-    const clv_request over[] = {{&shared.a, COUNT * sizeof(float), "over memory"},
-                                {&shared.b, COUNT * sizeof(float), "alone"}};
+    const clv_request over[] = {{&a, COUNT * sizeof(float), "over memory"},
+                                {&b, COUNT * sizeof(float), "alone"}};
     void *const host_of[] = {place + 3, NULL};
     assert_int_equal(clv_pool_take_over(opened, over, host_of, 2), CLVOX_OK);
-    assert_true(shared.a->host == (opened->limits.type == CLVOX_DEVICE_CPU ? (char *)(place + 3) : NULL) &&
-                !shared.b->host);
-    assert_int_equal(clv_buffer_write(opened, shared.a, 0, place + 3, COUNT * sizeof(float)), CLVOX_OK);
-    assert_int_equal(clv_buffer_copy(opened, shared.a, 0, shared.b, 0, COUNT * sizeof(float)), CLVOX_OK);
-    assert_true(clv_buffer_read(opened, shared.b, 0, copy, sizeof copy) == CLVOX_OK &&
+    assert_true(a->host == (opened->limits.type == CLVOX_DEVICE_CPU ? (char *)(place + 3) : NULL) &&
+                !b->host);
+    assert_int_equal(clv_buffer_write(opened, a, 0, place + 3, COUNT * sizeof(float)), CLVOX_OK);
+    assert_int_equal(clv_buffer_copy(opened, a, 0, b, 0, COUNT * sizeof(float)), CLVOX_OK);
+    assert_true(clv_buffer_read(opened, b, 0, copy, sizeof copy) == CLVOX_OK &&
                 !memcmp(copy, place + 3, sizeof copy));
-    assert_int_equal(clv_buffer_fill(opened, shared.a, 4 * sizeof(float), 0x40000000, 8 * sizeof(float)),
+    assert_int_equal(clv_buffer_fill(opened, a, 4 * sizeof(float), 0x40000000, 8 * sizeof(float)),
                      CLVOX_OK);
     assert_int_equal(
-        clv_buffer_read(opened, shared.a, 4 * sizeof(float), place + 7, (COUNT - 4) * sizeof(float)),
+        clv_buffer_read(opened, a, 4 * sizeof(float), place + 7, (COUNT - 4) * sizeof(float)),
         CLVOX_OK);
     assert_true(place[2] == 2 && place[6] == 6 && place[7] == 2 && place[14] == 2 && place[15] == 15);
-    assert_true(clv_buffer_read(opened, shared.a, 0, copy, sizeof copy) == CLVOX_OK &&
+    assert_true(clv_buffer_read(opened, a, 0, copy, sizeof copy) == CLVOX_OK &&
                 !memcmp(copy, place + 3, sizeof copy));
     clv_pool_release(over, 2);
-    assert_true(!shared.a && place[14] == 2 && opened->allocated == before);
+    assert_true(!a && place[14] == 2 && opened->allocated == before);
 }
 
 static void one_buffer_that_is_too_large(void **state)
 {
     (void)state;
+    clv_buffer *a = NULL;
     size_t one = opened->limits.max_allocation;
-    assert_true(clv_buffer_create(opened, one + 4, "the field", &shared.a) == CLVOX_ERROR_MEMORY &&
-                !shared.a);
+    assert_true(clv_buffer_create(opened, one + 4, "the field", &a) == CLVOX_ERROR_MEMORY &&
+                !a);
 }
 
 static void fill_copy_write_read_nothing_is_a_legal(void **state)
 {
     (void)state;
-    memcpy(shared.host, (uint32_t[8]){0}, sizeof shared.host);
-    assert_true(clv_buffer_create(opened, sizeof shared.host, "a", &shared.a) == CLVOX_OK &&
-                clv_buffer_create(opened, 0, "b", &shared.b) == CLVOX_OK);
-    assert_true(shared.b->bytes > 0);
-    clv_buffer_destroy(&shared.b);
-    assert_int_equal(clv_buffer_create(opened, sizeof shared.host, "b", &shared.b), CLVOX_OK);
-    assert_int_equal(clv_buffer_fill(opened, shared.a, 0, 0x01020304u, sizeof shared.host), CLVOX_OK);
-    assert_int_equal(clv_buffer_write(opened, shared.a, 4, (uint32_t[]){7}, 4), CLVOX_OK);
-    assert_true(clv_buffer_copy(opened, shared.a, 0, shared.b, 8, 16) == CLVOX_OK &&
-                clv_buffer_read(opened, shared.b, 0, shared.host, 24) == CLVOX_OK);
-    assert_true(shared.host[2] == 0x01020304u && shared.host[3] == 7 && shared.host[5] == 0x01020304u);
-    assert_true(clv_buffer_fill(opened, shared.a, 0, 0, 0) == CLVOX_OK &&
-                clv_buffer_copy(opened, shared.a, 0, shared.b, 0, 0) == CLVOX_OK);
-    assert_true(clv_buffer_read(opened, shared.a, 0, shared.host, 0) == CLVOX_OK &&
-                clv_buffer_write(opened, shared.a, 0, shared.host, 0) == CLVOX_OK);
+    clv_buffer *a = NULL, *b = NULL;
+    uint32_t host[8] = {0};
+    assert_true(clv_buffer_create(opened, sizeof host, "a", &a) == CLVOX_OK &&
+                clv_buffer_create(opened, 0, "b", &b) == CLVOX_OK);
+    assert_true(b->bytes > 0);
+    clv_buffer_destroy(&b);
+    assert_int_equal(clv_buffer_create(opened, sizeof host, "b", &b), CLVOX_OK);
+    assert_int_equal(clv_buffer_fill(opened, a, 0, 0x01020304u, sizeof host), CLVOX_OK);
+    assert_int_equal(clv_buffer_write(opened, a, 4, (uint32_t[]){7}, 4), CLVOX_OK);
+    assert_true(clv_buffer_copy(opened, a, 0, b, 8, 16) == CLVOX_OK &&
+                clv_buffer_read(opened, b, 0, host, 24) == CLVOX_OK);
+    assert_true(host[2] == 0x01020304u && host[3] == 7 && host[5] == 0x01020304u);
+    assert_true(clv_buffer_fill(opened, a, 0, 0, 0) == CLVOX_OK &&
+                clv_buffer_copy(opened, a, 0, b, 0, 0) == CLVOX_OK);
+    assert_true(clv_buffer_read(opened, a, 0, host, 0) == CLVOX_OK &&
+                clv_buffer_write(opened, a, 0, host, 0) == CLVOX_OK);
+    clv_buffer_destroy(&a);
+    clv_buffer_destroy(&b);
+    clv_buffer_destroy(&b);
 }
 
 /* While the queue is still busy with what comes before them. */
@@ -516,12 +513,13 @@ static void passages(void **state)
 static void a_read_beyond_the_end_is_an_error(void **state)
 {
     (void)state;
-    assert_int_equal(clv_buffer_read(opened, shared.a, 0, shared.host, 1000), CLVOX_ERROR_DEVICE);
+    uint32_t host[250];
+    clv_buffer *a;
+    assert_ok(clv_buffer_create(opened, 32, "a", &a));
+    assert_int_equal(clv_buffer_read(opened, a, 0, host, 1000), CLVOX_ERROR_DEVICE);
     assert_that(strstr(clvox_message(), "clEnqueueReadBuffer failed with CL_INVALID_VALUE"), "%s",
                 clvox_message());
-    clv_buffer_destroy(&shared.a);
-    clv_buffer_destroy(&shared.b);
-    clv_buffer_destroy(&shared.b);
+    clv_buffer_destroy(&a);
 }
 
 static void check_memory(void)
@@ -554,24 +552,42 @@ static const clv_timing *find_row(const clv_timing *rows, int count, const char 
 
 static clvox_context *timed;
 
+static int timed_set_up(void **state)
+{
+    (void)state;
+    return clvox_context_create(&(clvox_context_options){.profile = true}, &timed);
+}
+
+static int timed_tear_down(void **state)
+{
+    (void)state;
+    clvox_context_destroy(&timed);
+    assert_true(timed == NULL);
+    clvox_context_destroy(&timed);
+    return 0;
+}
+
 static void with_profile_calls_seconds_and_bytes(void **state)
 {
     (void)state;
-    assert_int_equal(clvox_context_create(&(clvox_context_options){.profile = true}, &timed), CLVOX_OK);
+    const clv_timing *rows;
+    clv_timings_reset(timed);
     for (int i = 0; i < 7; i++)
         assert_true(probe_runs(timed, NULL, 0));
-    int count = clv_timings(timed, &shared.rows);
-    const clv_timing *row = find_row(shared.rows, count, "probe/"),
-                     *sent = find_row(shared.rows, count, "(to the device)");
+    int count = clv_timings(timed, &rows);
+    const clv_timing *row = find_row(rows, count, "probe/"),
+                     *sent = find_row(rows, count, "(to the device)");
     assert_true(row && row->calls == 7 && row->bytes == 7 * 8.0 * 665 && row->seconds > 0);
     assert_true(sent && sent->calls == 7 && sent->bytes == 7 * 4.0 * 665);
-    assert_true(clv_timings(timed, &shared.rows) == count && (row = find_row(shared.rows, count, "probe/")) &&
+    assert_true(clv_timings(timed, &rows) == count && (row = find_row(rows, count, "probe/")) &&
                 row->calls == 7);
 }
 
 static void what_a_program_is_told_of_time_and_choice(void **state)
 {
     (void)state;
+    clv_timings_reset(timed);
+    assert_true(probe_runs(timed, NULL, 0));
     clvox_timing *rows = NULL;
     clvox_wisdom wisdom;
     double copy = 0;
@@ -593,7 +609,6 @@ static void what_a_program_is_told_of_time_and_choice(void **state)
     assert_true(copy > 0);
     clvox_context_wisdom(timed, &wisdom);
     assert_true(wisdom.hash && wisdom.remark && wisdom.choices == 0 && wisdom.used == 0);
-    clv_timings_reset(timed);
 }
 
 static int stop_at_the_third(void *user, const clvox_kernel_variant *variant)
@@ -611,44 +626,44 @@ static void variants_are_shown_until_somebody_stops(void **state)
     assert_int_equal(clvox_kernel_variants(timed, (const int[]){16, 16, 16}, stop_at_the_third, &seen),
                      CLVOX_ERROR_STOPPED);
     assert_int_equal(seen, 3);
-    clv_timings_reset(timed);
 }
 
 static void reset_starts_anew_also_with_events_pending(void **state)
 {
     (void)state;
+    const clv_timing *rows;
     assert_true(probe_runs(timed, NULL, 0));
     clv_timings_reset(timed);
-    assert_true(clv_timings(timed, &shared.rows) == 0);
-    assert_true(probe_runs(timed, NULL, 0) && clv_timings(timed, &shared.rows) > 0 &&
-                shared.rows[0].calls == 1);
+    assert_true(clv_timings(timed, &rows) == 0);
+    assert_true(probe_runs(timed, NULL, 0) && clv_timings(timed, &rows) > 0 &&
+                rows[0].calls == 1);
 }
 
 static void more_events_than_may_wait(void **state)
 {
     (void)state;
+    const clv_timing *rows;
     clv_timings_reset(timed);
     clv_buffer *buffer;
     assert_int_equal(clv_buffer_create(timed, 64, "buffer", &buffer), CLVOX_OK);
     for (int i = 0; i < 10000; i++)
         assert_int_equal(clv_buffer_fill(timed, buffer, 0, 0, 64), CLVOX_OK);
-    assert_true(clv_timings(timed, &shared.rows) == 1 && shared.rows[0].calls == 10000 &&
-                shared.rows[0].bytes == 64e4);
+    assert_true(clv_timings(timed, &rows) == 1 && rows[0].calls == 10000 &&
+                rows[0].bytes == 64e4);
     assert_int_equal(clv_buffer_fill(timed, buffer, 0, 0, 64), CLVOX_OK); /* pending when the context goes */
     assert_int_equal(clv_finish(timed), CLVOX_OK);
     clv_buffer_destroy(&buffer);
-    clvox_context_destroy(&timed);
-    assert_true(timed == NULL);
-    clvox_context_destroy(&timed);
 }
 
 static void check_timing(void)
 {
+    test_set_up(timed_set_up);
     test_case(with_profile_calls_seconds_and_bytes, "with profile, calls, seconds and bytes by kernel");
     test_case(what_a_program_is_told_of_time_and_choice, "what a program is told of time and choice");
     test_case(variants_are_shown_until_somebody_stops, "variants are shown until somebody stops");
     test_case(reset_starts_anew_also_with_events_pending, "reset starts anew, also with events pending");
     test_case(more_events_than_may_wait, "more events than may wait");
+    test_tear_down(timed_tear_down);
 }
 
 static void check_switch(void **state)
@@ -731,6 +746,13 @@ static void what_has_no_profile_has_no_rows(void **state)
     assert_true(probe_runs(opened, NULL, 0) && clv_timings(opened, &rows) == 0);
 }
 
+/* The planner chooses again. */
+static int none_forced(void **state)
+{
+    (void)state;
+    return clv_force_variant(opened, "probe", NULL, -1);
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -748,6 +770,7 @@ int main(int argc, char **argv)
         test_case(kernels, "kernels");
         return test_run("kernel", NULL);
     }
+    test_after_each(none_forced);
     test_case(what_has_no_profile_has_no_rows, "what has no profile has no rows");
     check_variants();
     check_refusals();

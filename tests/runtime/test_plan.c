@@ -41,75 +41,76 @@ static const clvox_device_limits *named(const char *name)
     abort();
 }
 
-/* What cases leave to those after them. */
-static struct {
-    clv_candidate c[CLV_MAX_CANDIDATES], check_shrinking_c[4], check_groups_on_cpu_c[8];
-    clv_entry entry;
-} shared;
-
 static void h200_of_the_tiles_with_enough_warps(void **state)
 {
     (void)state;
-    assert_true(plan(named("H200"), &probe, shared.c) == 10);
-    assert_that(shared.c[0].tile.x == 64 && shared.c[0].tile.y == 16 && shared.c[0].automatic, "%s %d",
-                shared.c[0].variant->name, shared.c[0].tile.x);
-    assert_that(fabs(shared.c[0].waste - 66.0 * 18 / (64 * 16)) < 1e-9, "%g", shared.c[0].waste);
-    assert_true(shared.c[0].local_bytes == 66 * 18 * 4);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    assert_true(plan(named("H200"), &probe, c) == 10);
+    assert_that(c[0].tile.x == 64 && c[0].tile.y == 16 && c[0].automatic, "%s %d",
+                c[0].variant->name, c[0].tile.x);
+    assert_that(fabs(c[0].waste - 66.0 * 18 / (64 * 16)) < 1e-9, "%g", c[0].waste);
+    assert_true(c[0].local_bytes == 66 * 18 * 4);
 }
 
 static void gtx_480_64x16_leaves_two_thirds(void **state)
 {
     (void)state;
-    assert_true(plan(named("GTX 480"), &probe, shared.c) == 10);
-    assert_that(shared.c[0].tile.x == 64 && fabs(shared.c[0].resources.most - 2 / 3.0) < 1e-9, "%d %g",
-                shared.c[0].tile.x, shared.c[0].resources.most);
-    assert_that(shared.c[3].tile.x == 16 && shared.c[3].resources.most < 0.5, "%d", shared.c[3].tile.x);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    assert_true(plan(named("GTX 480"), &probe, c) == 10);
+    assert_that(c[0].tile.x == 64 && fabs(c[0].resources.most - 2 / 3.0) < 1e-9, "%d %g",
+                c[0].tile.x, c[0].resources.most);
+    assert_that(c[3].tile.x == 16 && c[3].resources.most < 0.5, "%d", c[3].tile.x);
 }
 
 static void mi210_the_largest_reported_work_group(void **state)
 {
     (void)state;
-    assert_true(plan(named("MI210"), &probe, shared.c) > 0);
-    assert_that(shared.c[0].tile.x == 32 && shared.c[0].tile.y == 8, "%dx%d", shared.c[0].tile.x,
-                shared.c[0].tile.y);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    assert_true(plan(named("MI210"), &probe, c) > 0);
+    assert_that(c[0].tile.x == 32 && c[0].tile.y == 8, "%dx%d", c[0].tile.x,
+                c[0].tile.y);
 }
 
 static void work_groups_of_one_tiles_of_one_voxel(void **state)
 {
     (void)state;
-    assert_true(plan(named("work-groups of one"), &probe, shared.c) > 0);
-    assert_true(shared.c[0].tile.x == 1 && shared.c[0].tile.y == 1 && shared.c[0].tile.z == 1 &&
-                shared.c[0].tile_index == -1);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    assert_true(plan(named("work-groups of one"), &probe, c) > 0);
+    assert_true(c[0].tile.x == 1 && c[0].tile.y == 1 && c[0].tile.z == 1 &&
+                c[0].tile_index == -1);
 }
 
 static void cpu_devices_take_rows_in_the_order(void **state)
 {
     (void)state;
-    assert_true(plan(named("PoCL"), &probe, shared.c) == 10);
-    assert_true(!strcmp(shared.c[0].variant->name, "row") && shared.c[0].tile_index == 0 &&
-                shared.c[0].automatic);
-    assert_true(!strcmp(shared.c[1].variant->name, "row") && shared.c[1].tile_index == 1);
-    assert_true(!shared.c[2].automatic && !shared.c[9].automatic && shared.c[9].variant->optional);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    assert_true(plan(named("PoCL"), &probe, c) == 10);
+    assert_true(!strcmp(c[0].variant->name, "row") && c[0].tile_index == 0 &&
+                c[0].automatic);
+    assert_true(!strcmp(c[1].variant->name, "row") && c[1].tile_index == 1);
+    assert_true(!c[2].automatic && !c[9].automatic && c[9].variant->optional);
 }
 
 static void variants_that_are_kept_for_comparison_come(void **state)
 {
     (void)state;
+    clv_candidate c[CLV_MAX_CANDIDATES];
     for (int i = 0; i < DEVICES; i++) {
-        int count = plan(&devices[i], &probe, shared.c);
+        int count = plan(&devices[i], &probe, c);
         bool after = false, ordered = true;
         for (int k = 0; k < count; k++) {
-            ordered = ordered && !(after && shared.c[k].automatic);
-            after = after || !shared.c[k].automatic;
+            ordered = ordered && !(after && c[k].automatic);
+            after = after || !c[k].automatic;
         }
-        assert_that(count > 0 && shared.c[0].automatic && ordered, "%s", devices[i].name);
+        assert_that(count > 0 && c[0].automatic && ordered, "%s", devices[i].name);
     }
 }
 
 static void no_more_candidates_than_there_is_room(void **state)
 {
     (void)state;
-    assert_true(clv_plan_candidates(named("H200"), &probe, 0, shared.c, 2) == 2);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    assert_true(clv_plan_candidates(named("H200"), &probe, 0, c, 2) == 2);
 }
 
 static void check_probe(void)
@@ -125,33 +126,36 @@ static void check_probe(void)
     test_case(no_more_candidates_than_there_is_room, "no more candidates than there is room for");
 }
 
+static const clv_variant tile_variants[] = {
+    {.name = "tile", .function = "f", .devices = CLV_ON_GPU,
+     .halo = {2, 2, 2}, .cell_bytes = 12, .tiles = {{32, 8, 2, 1}, {16, 8, 4, 1}}}};
+static const clv_entry tiles = CLV_ENTRY("f", "only_tiles", tile_variants, NULL);
+
 static void a_tile_is_halved_along_y_x_z_until_it_fits(void **state)
 {
     (void)state;
-    static const clv_variant variants[] = {
-        {.name = "tile", .function = "f", .devices = CLV_ON_GPU,
-         .halo = {2, 2, 2}, .cell_bytes = 12, .tiles = {{32, 8, 2, 1}, {16, 8, 4, 1}}}};
-    shared.entry = (clv_entry)CLV_ENTRY("f", "only_tiles", variants, NULL);
-    assert_true(clv_plan_candidates(named("8 KiB of local memory"), &shared.entry, 0,
-                                    shared.check_shrinking_c, 4) == 1);
-    assert_that(shared.check_shrinking_c[0].tile.y == 1 && shared.check_shrinking_c[0].tile.x == 8 &&
-                    shared.check_shrinking_c[0].tile.z == 4 && shared.check_shrinking_c[0].tile_index == -1,
-                "%dx%dx%d", shared.check_shrinking_c[0].tile.x, shared.check_shrinking_c[0].tile.y,
-                shared.check_shrinking_c[0].tile.z);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    assert_true(clv_plan_candidates(named("8 KiB of local memory"), &tiles, 0,
+                                    c, CLV_MAX_CANDIDATES) == 1);
+    assert_that(c[0].tile.y == 1 && c[0].tile.x == 8 &&
+                    c[0].tile.z == 4 && c[0].tile_index == -1,
+                "%dx%dx%d", c[0].tile.x, c[0].tile.y,
+                c[0].tile.z);
     assert_true(
-        shared.check_shrinking_c[0].local_bytes <= 8192 &&
-        clv_variant_runs(named("8 KiB of local memory"), variants, shared.check_shrinking_c[0].tile, 0));
+        c[0].local_bytes <= 8192 &&
+        clv_variant_runs(named("8 KiB of local memory"), tile_variants, c[0].tile, 0));
 }
 
 static void local_memory_that_the_caller_adds_counts(void **state)
 {
     (void)state;
-    assert_true(clv_plan_candidates(named("8 KiB of local memory"), &shared.entry, 2000,
-                                    shared.check_shrinking_c, 4) == 1);
-    assert_true(shared.check_shrinking_c[0].local_bytes <= 8192 &&
-                shared.check_shrinking_c[0].local_bytes > 2000);
-    assert_true(clv_plan_candidates(named("8 KiB of local memory"), &shared.entry, 9000,
-                                    shared.check_shrinking_c, 4) == 0);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    assert_true(clv_plan_candidates(named("8 KiB of local memory"), &tiles, 2000,
+                                    c, CLV_MAX_CANDIDATES) == 1);
+    assert_true(c[0].local_bytes <= 8192 &&
+                c[0].local_bytes > 2000);
+    assert_true(clv_plan_candidates(named("8 KiB of local memory"), &tiles, 9000,
+                                    c, CLV_MAX_CANDIDATES) == 0);
 }
 
 static void check_shrinking(void)
@@ -161,28 +165,31 @@ static void check_shrinking(void)
     test_case(local_memory_that_the_caller_adds_counts, "local memory that the caller adds counts");
 }
 
+static const clv_variant group_variants[] = {
+    {.name = "group", .function = "f", .group = {1, 1, 1}, .devices = CLV_ON_ANY, .cell_bytes = 8,
+     .planes = 1, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}, {128, 1, 1, 1}}},
+    {.name = "item", .function = "g", .devices = CLV_ON_ANY,
+     .tiles = {{64, 4, 1, 1}, {32, 1, 1, 1}}}};
+static const clv_entry groups = CLV_ENTRY("f", "groups", group_variants, NULL);
+
 static void on_a_cpu_an_item_alone_then_the_largest(void **state)
 {
     (void)state;
-    static const clv_variant variants[] = {
-        {.name = "group", .function = "f", .group = {1, 1, 1}, .devices = CLV_ON_ANY, .cell_bytes = 8,
-         .planes = 1, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}, {128, 1, 1, 1}}},
-        {.name = "item", .function = "g", .devices = CLV_ON_ANY,
-         .tiles = {{64, 4, 1, 1}, {32, 1, 1, 1}}}};
-    shared.entry = (clv_entry)CLV_ENTRY("f", "groups", variants, NULL);
-    assert_true(plan(named("PoCL"), &shared.entry, shared.check_groups_on_cpu_c) == 6);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    assert_true(plan(named("PoCL"), &groups, c) == 6);
     assert_that(
-        shared.check_groups_on_cpu_c[0].tile.x == 1 && shared.check_groups_on_cpu_c[1].tile.x == 256 &&
-            shared.check_groups_on_cpu_c[2].tile.x == 128 && shared.check_groups_on_cpu_c[3].tile.x == 64,
-        "%d %d", shared.check_groups_on_cpu_c[0].tile.x, shared.check_groups_on_cpu_c[1].tile.x);
-    assert_true(shared.check_groups_on_cpu_c[4].tile.y == 4 && shared.check_groups_on_cpu_c[5].tile.x == 32);
+        c[0].tile.x == 1 && c[1].tile.x == 256 &&
+            c[2].tile.x == 128 && c[3].tile.x == 64,
+        "%d %d", c[0].tile.x, c[1].tile.x);
+    assert_true(c[4].tile.y == 4 && c[5].tile.x == 32);
 }
 
 static void on_a_gpu_the_tables_order_where_all_fill(void **state)
 {
     (void)state;
-    assert_true(plan(named("H200"), &shared.entry, shared.check_groups_on_cpu_c) == 6 &&
-                shared.check_groups_on_cpu_c[0].tile.x == 256);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    assert_true(plan(named("H200"), &groups, c) == 6 &&
+                c[0].tile.x == 256);
 }
 
 static void check_groups_on_cpu(void)
@@ -197,15 +204,16 @@ static void check_groups_on_cpu(void)
 static void every_kernel_has_a_plan(void **state)
 {
     const int *given = *state;
+    clv_candidate c[CLV_MAX_CANDIDATES];
     int i = given[0];
     const clv_entry *entry;
     for (int e = 0; (entry = clv_entry_at(e)); e++) {
-        int count = plan(&devices[i], entry, shared.c);
+        int count = plan(&devices[i], entry, c);
         assert_that(count > 0, "%s has no candidate", entry->name);
         for (int k = 0; k < count; k++)
-            assert_that(clv_variant_runs(&devices[i], shared.c[k].variant, shared.c[k].tile, 0),
-                        "%s/%s %dx%dx%d", entry->name, shared.c[k].variant->name, shared.c[k].tile.x,
-                        shared.c[k].tile.y, shared.c[k].tile.z);
+            assert_that(clv_variant_runs(&devices[i], c[k].variant, c[k].tile, 0),
+                        "%s/%s %dx%dx%d", entry->name, c[k].variant->name, c[k].tile.x,
+                        c[k].tile.y, c[k].tile.z);
     }
 }
 

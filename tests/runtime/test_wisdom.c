@@ -68,67 +68,65 @@ static bool prefers(const clvox_device_limits *limits, const char *build, const 
 
 static const clv_tile item = {4, 4, 4, 1}, march = {32, 8, 1, 8};
 
-/* What cases leave to those after them. */
-static struct {
-    clv_wisdom *wisdom;
-    clv_wisdom_record r;
-    clvox_device_limits other;
-    char *remark;
-    const clv_kernel *kernel;
-    clv_candidate c[CLV_MAX_CANDIDATES];
-    int check_planner_other;
-    clv_asked asked[4];
-    clvox_device *devices;
-} shared;
+/* Three builds of which the variant is known. */
+static void store_usual(void)
+{
+    store("", "march", march);
+    store("-DB=1", "march", march);
+    store("-DC=1", "march", march);
+}
 
 static void no_file_nothing_is_known(void **state)
 {
     (void)state;
-    shared.wisdom = load(&gpu);
-    assert_true(shared.wisdom && shared.wisdom->count == 0 && !shared.wisdom->remark[0]);
-    clv_wisdom_destroy(&shared.wisdom);
-    assert_true(shared.wisdom == NULL);
-    assert_ok(clv_wisdom_load(NULL, &gpu, &shared.wisdom));
-    assert_true(shared.wisdom->count == 0 && !shared.wisdom->path && !shared.wisdom->remark[0]);
-    clv_wisdom_destroy(&shared.wisdom);
-    clv_wisdom_destroy(&shared.wisdom);
+    clv_wisdom *wisdom;
+    wisdom = load(&gpu);
+    assert_true(wisdom && wisdom->count == 0 && !wisdom->remark[0]);
+    clv_wisdom_destroy(&wisdom);
+    assert_true(wisdom == NULL);
+    assert_ok(clv_wisdom_load(NULL, &gpu, &wisdom));
+    assert_true(wisdom->count == 0 && !wisdom->path && !wisdom->remark[0]);
+    clv_wisdom_destroy(&wisdom);
+    clv_wisdom_destroy(&wisdom);
 }
 
 static void a_record_comes_back_as_it_was_stored(void **state)
 {
     (void)state;
-    shared.r = record_of("-DB=1", "item", item);
+    const clv_wisdom_record r = record_of("-DB=1", "item", item);
     store("-DC=1", "march", march);
     store("-DB=1", "march", march);
     store("", "march", march);
     store("-DB=1", "item", item); /* replaces */
-    shared.wisdom = load(&gpu);
-    assert_that(shared.wisdom->count == 3 && !shared.wisdom->remark[0], "%d %s", shared.wisdom->count,
-                shared.wisdom->remark);
-    const clv_wisdom_record *got = &shared.wisdom->record[1];
-    assert_true(!strcmp(got->kernel, shared.r.kernel) && !strcmp(got->build, shared.r.build) &&
-                got->size_class == shared.r.size_class);
-    assert_true(!strcmp(got->variant, shared.r.variant) &&
-                !memcmp(&got->tile, &shared.r.tile, sizeof shared.r.tile));
-    assert_true(!strcmp(shared.wisdom->record[0].build, "") &&
-                !strcmp(shared.wisdom->record[2].build, "-DC=1"));
+    clv_wisdom *wisdom = load(&gpu);
+    assert_that(wisdom->count == 3 && !wisdom->remark[0], "%d %s", wisdom->count,
+                wisdom->remark);
+    const clv_wisdom_record *got = &wisdom->record[1];
+    assert_true(!strcmp(got->kernel, r.kernel) && !strcmp(got->build, r.build) &&
+                got->size_class == r.size_class);
+    assert_true(!strcmp(got->variant, r.variant) &&
+                !memcmp(&got->tile, &r.tile, sizeof r.tile));
+    assert_true(!strcmp(wisdom->record[0].build, "") &&
+                !strcmp(wisdom->record[2].build, "-DC=1"));
+    clv_wisdom_destroy(&wisdom);
 }
 
 static void the_hash_follows_choices(void **state)
 {
     (void)state;
     char hash[17];
-    memcpy(hash, shared.wisdom->hash, sizeof hash);
-    clv_wisdom_destroy(&shared.wisdom);
-    assert_int_equal(clv_wisdom_store(path, &gpu, &shared.r, NULL), CLVOX_OK);
-    shared.wisdom = load(&gpu);
-    assert_true(shared.wisdom->count == 3 && !strcmp(hash, shared.wisdom->hash));
-    clv_wisdom_destroy(&shared.wisdom);
+    store_usual();
+    clv_wisdom *wisdom = load(&gpu);
+    memcpy(hash, wisdom->hash, sizeof hash);
+    clv_wisdom_destroy(&wisdom);
     store("-DB=1", "march", march);
-    shared.wisdom = load(&gpu);
-    assert_true(strcmp(hash, shared.wisdom->hash) != 0);
-    clv_wisdom_destroy(&shared.wisdom);
+    wisdom = load(&gpu);
+    assert_true(wisdom->count == 3 && !strcmp(hash, wisdom->hash));
+    clv_wisdom_destroy(&wisdom);
     store("-DB=1", "item", item);
+    wisdom = load(&gpu);
+    assert_true(wisdom->count == 3 && strcmp(hash, wisdom->hash) != 0);
+    clv_wisdom_destroy(&wisdom);
 }
 
 static void check_file(void)
@@ -141,12 +139,16 @@ static void check_file(void)
 static void the_planners_first_is_what_was_measured(void **state)
 {
     (void)state;
+    store_usual();
+    store("-DB=1", "item", item);
     assert_true(prefers(&gpu, "-DB=1", "item", item) && prefers(&gpu, "", "march", march));
 }
 
 static void another_build_goes_by_what_all_others_agree(void **state)
 {
     (void)state;
+    store_usual();
+    store("-DB=1", "item", item);
     assert_true(prefers(&gpu, "-DD=1", NULL, item));
     store("-DB=1", "march", march);
     assert_true(prefers(&gpu, "-DD=1", "march", march));
@@ -155,31 +157,37 @@ static void another_build_goes_by_what_all_others_agree(void **state)
 static void another_driver_another_number_of_compute(void **state)
 {
     (void)state;
-    shared.other = gpu;
-    strcpy(shared.other.driver, "1.2.4");
-    assert_true(prefers(&shared.other, "", NULL, march));
-    shared.other = gpu;
-    shared.other.compute_units = 21;
-    assert_true(prefers(&shared.other, "", NULL, march));
-    shared.other = gpu;
-    strcpy(shared.other.name, "A GPU 2");
-    assert_true(prefers(&shared.other, "", NULL, march));
+    clvox_device_limits other;
+    store_usual();
+    assert_true(prefers(&gpu, "", "march", march));
+    other = gpu;
+    strcpy(other.driver, "1.2.4");
+    assert_true(prefers(&other, "", NULL, march));
+    other = gpu;
+    other.compute_units = 21;
+    assert_true(prefers(&other, "", NULL, march));
+    other = gpu;
+    strcpy(other.name, "A GPU 2");
+    assert_true(prefers(&other, "", NULL, march));
 }
 
 static void several_devices_live_in_one_file(void **state)
 {
     (void)state;
+    clvox_device_limits other = gpu;
+    strcpy(other.name, "A GPU 2");
+    store_usual();
     clv_wisdom_record r = record_of("", "item", item);
-    assert_int_equal(clv_wisdom_store(path, &shared.other, &r, NULL), CLVOX_OK);
-    assert_true(prefers(&shared.other, "", "item", item) && prefers(&gpu, "", "march", march));
+    assert_int_equal(clv_wisdom_store(path, &other, &r, NULL), CLVOX_OK);
+    assert_true(prefers(&other, "", "item", item) && prefers(&gpu, "", "march", march));
 }
 
 static void what_the_device_cannot_run_what_is_no_tile(void **state)
 {
     (void)state;
+    store_usual();
     clvox_device_limits small = gpu;
     small.max_group = 128;
-    store("", "march", march);
     assert_true(prefers(&small, "", NULL, march));
     store("", "march", (clv_tile){32, 9, 1, 8});
     assert_true(prefers(&gpu, "", "march", march));
@@ -187,7 +195,6 @@ static void what_the_device_cannot_run_what_is_no_tile(void **state)
     assert_true(prefers(&gpu, "", "march", march));
     store("", "row", (clv_tile){1, 1, 1, 1});
     assert_true(prefers(&gpu, "", "march", march));
-    store("", "march", march);
 }
 
 static void check_choice(void)
@@ -216,7 +223,6 @@ static void classes_of_volumes(void **state)
 static void each_class_has_a_record_of_its_own(void **state)
 {
     (void)state;
-    unlink(path);
     store_class("", 2, "march", march);
     for (int c = 0; c < CLV_WISDOM_CLASSES; c++)
         assert_that(prefers_class(&gpu, "", c, "march", march), "%d", c);
@@ -233,6 +239,9 @@ static void each_class_has_a_record_of_its_own(void **state)
 static void another_build_goes_by_the_nearest_class(void **state)
 {
     (void)state;
+    store_class("", 0, "item", item);
+    store_class("", 1, "item", item);
+    store_class("", 2, "march", march);
     assert_true(prefers_class(&gpu, "-DB=1", 0, "item", item) &&
                 prefers_class(&gpu, "-DB=1", 2, "march", march));
     store_class("-DB=1", 2, "march", march);
@@ -241,8 +250,6 @@ static void another_build_goes_by_the_nearest_class(void **state)
                 prefers_class(&gpu, "-DC=1", 0, "item", item));
     store_class("-DB=1", 0, "march", march);
     assert_true(prefers_class(&gpu, "-DC=1", 0, NULL, item));
-    unlink(path);
-    store("", "march", march);
 }
 
 static void check_sizes(void)
@@ -275,7 +282,7 @@ static void is_passed_over(const char *why)
                 "%d %s", wisdom->count, wisdom->remark);
     clv_wisdom_destroy(&wisdom);
     assert_true(prefers(&gpu, "", NULL, march));
-    unlink(path);
+    assert_int_equal(unlink(path), 0);
     store("", "march", march);
     assert_true(prefers(&gpu, "", "march", march));
 }
@@ -287,7 +294,8 @@ static void check_together(void **state)
 {
     (void)state;
     int left = 0, result;
-    unlink(path);
+    store("", "march", march); /* the folder is there */
+    assert_int_equal(unlink(path), 0);
     fflush(stdout);
     for (int w = 0; w < WRITERS; w++)
         if (fork() == 0) {
@@ -309,8 +317,6 @@ static void check_together(void **state)
     char lock[80];
     snprintf(lock, sizeof lock, "%s.lock", path);
     assert_true(access(lock, F_OK) < 0);
-    unlink(path);
-    store("", "march", march);
 }
 
 /* What is under the name with this end: `size` bytes that begin with `text`. It is removed. */
@@ -331,26 +337,34 @@ static const char later[] = "clvox wisdom 3, kernels 0\n";
 static void tuning_puts_a_new_file_in_the_place(void **state)
 {
     (void)state;
-    shared.r = record_of("", "item", item);
-    shared.remark = NULL;
+    const clv_wisdom_record r = record_of("", "item", item);
+    char *remark = NULL;
+    store("", "march", march);
     assert_ok(clvox_file_write(path, "hello", 5));
-    assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK &&
+    assert_true(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK &&
                 prefers(&gpu, "", "item", item));
-    assert_that(shared.remark && strstr(shared.remark, "is damaged: kept as ") &&
-                    strstr(shared.remark, "w.txt.old,"),
-                "%s", shared.remark);
+    assert_that(remark && strstr(remark, "is damaged: kept as ") &&
+                    strstr(remark, "w.txt.old,"),
+                "%s", remark);
+    free(remark);
+    is_kept(".old", "hello", 5);
 }
 
 static void another_one_is_kept_beside_it_and_a_whole(void **state)
 {
     (void)state;
+    const clv_wisdom_record r = record_of("", "item", item);
+    char *remark = NULL;
+    store("", "march", march);
+    assert_ok(clvox_file_write(path, "hello", 5));
+    assert_ok(clv_wisdom_store(path, &gpu, &r, NULL));
     assert_ok(clvox_file_write(path, "good day", 8));
-    assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK &&
+    assert_true(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK &&
                 prefers(&gpu, "", "item", item));
-    assert_that(shared.remark && strstr(shared.remark, "w.txt.old2,"), "%s", shared.remark);
-    free(shared.remark);
-    shared.remark = NULL;
-    assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK && !shared.remark);
+    assert_that(remark && strstr(remark, "w.txt.old2,"), "%s", remark);
+    free(remark);
+    remark = NULL;
+    assert_true(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK && !remark);
     is_kept(".old", "hello", 5);
     is_kept(".old2", "good day", 8);
 }
@@ -358,22 +372,23 @@ static void another_one_is_kept_beside_it_and_a_whole(void **state)
 static void the_file_of_another_version_is_kept_through(void **state)
 {
     (void)state;
+    const clv_wisdom_record r = record_of("", "item", item);
+    char *remark = NULL;
+    store("", "march", march);
     char real[80];
     snprintf(real, sizeof real, "%s.real", path);
     unlink(path);
     assert_ok(clvox_file_write(real, later, sizeof later - 1));
     assert_true(symlink(real, path) == 0);
-    assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK &&
+    assert_true(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK &&
                 prefers(&gpu, "", "item", item));
-    assert_that(shared.remark && strstr(shared.remark, "another version") &&
-                    strstr(shared.remark, "w.txt.real.old,"),
-                "%s", shared.remark);
-    free(shared.remark);
+    assert_that(remark && strstr(remark, "another version") &&
+                    strstr(remark, "w.txt.real.old,"),
+                "%s", remark);
+    free(remark);
     struct stat info;
     assert_true(lstat(path, &info) == 0 && S_ISLNK(info.st_mode));
     is_kept(".real.old", later, sizeof later - 1);
-    unlink(path);
-    unlink(real);
 }
 
 static void check_kept(void)
@@ -391,6 +406,7 @@ static const char nowhere[] = "/proc/no/such/folder/w.txt";
 static void a_choice_may_be_changed_by_hand(void **state)
 {
     (void)state;
+    store("", "march", march);
     edit("32 8 1 8", "16 4 1 4");
     assert_true(prefers(&gpu, "", "march", (clv_tile){16, 4, 1, 4}));
 }
@@ -398,6 +414,7 @@ static void a_choice_may_be_changed_by_hand(void **state)
 static void half_a_file_and_a_line_that_says_something(void **state)
 {
     (void)state;
+    store("", "march", march);
     char *text;
     size_t size;
     assert_ok(clvox_file_read(path, 1 << 20, &text, &size));
@@ -447,6 +464,7 @@ static void costs_are_seconds_under_a_name(void **state)
 static void no_wisdom_at_all_and_nothing(void **state)
 {
     (void)state;
+    store("", "march", march);
     assert_ok(clvox_file_write(path, "hello", 5));
     is_passed_over("damaged");
     assert_ok(clvox_file_write(path, "", 0));
@@ -456,6 +474,7 @@ static void no_wisdom_at_all_and_nothing(void **state)
 static void a_file_of_another_form_of_an_earlier(void **state)
 {
     (void)state;
+    store("", "march", march);
     edit("clvox wisdom 3", "clvox wisdom 9");
     is_passed_over("another version");
     static const char json[] = "{\"wisdom\": 1, \"devices\": []}";
@@ -472,11 +491,11 @@ static void a_folder_in_the_files_place(void **state)
     assert_ok(clv_wisdom_load(folder, &gpu, &wisdom));
     assert_true(wisdom->count == 0 && wisdom->remark[0]);
     clv_wisdom_destroy(&wisdom);
-    shared.r = record_of("", "item", item);
-    assert_true(clv_wisdom_store(folder, &gpu, &shared.r, NULL) == CLVOX_ERROR_FILE &&
+    const clv_wisdom_record r = record_of("", "item", item);
+    assert_true(clv_wisdom_store(folder, &gpu, &r, NULL) == CLVOX_ERROR_FILE &&
                 strstr(clvox_message(), "is a directory"));
     assert_true(clv_wisdom_writable(folder) == CLVOX_ERROR_FILE && strstr(clvox_message(), "is a directory"));
-    assert_int_equal(clv_wisdom_store(nowhere, &gpu, &shared.r, NULL), CLVOX_ERROR_FILE);
+    assert_int_equal(clv_wisdom_store(nowhere, &gpu, &r, NULL), CLVOX_ERROR_FILE);
     assert_that(strstr(clvox_message(), "w.txt: cannot be written"), "%s", clvox_message());
     assert_true(clv_wisdom_writable(nowhere) == CLVOX_ERROR_FILE &&
                 strstr(clvox_message(), "w.txt: cannot be written"));
@@ -485,13 +504,15 @@ static void a_folder_in_the_files_place(void **state)
 static void what_can_be_written_and_that_asking_changes(void **state)
 {
     (void)state;
-    unlink(path);
+    const clv_wisdom_record r = record_of("", "item", item);
+    store("", "march", march);
+    assert_int_equal(unlink(path), 0);
     assert_true(clv_wisdom_writable(path) == CLVOX_OK && access(path, F_OK) < 0);
     assert_ok(clvox_file_write(path, "hello", 5));
     assert_int_equal(clv_wisdom_writable(path), CLVOX_OK);
     is_kept("", "hello", 5);
     assert_true(clv_wisdom_writable("/dev/null") == CLVOX_OK &&
-                clv_wisdom_store("/dev/null", &gpu, &shared.r, NULL) == CLVOX_OK);
+                clv_wisdom_store("/dev/null", &gpu, &r, NULL) == CLVOX_OK);
 }
 
 static void check_damage(void)
@@ -539,39 +560,56 @@ static void check_place(void **state)
     assert_true(unlink(file) == 0 && mkfifo(file, 0600) == 0 && !clv_wisdom_path());
     assert_true(unlink(file) == 0 && chmod(own, 0777) == 0 && !clv_wisdom_path());
     rmdir(own);
-    setenv("CLVOX_CACHE_DIR", "", 1);
 }
 
 static clvox_context *opened;
 static const int planner_size[3] = {19, 7, 5};
 
+/* The planner's candidates for the probe, and one behind the first that was measured as the best. */
+typedef struct measured {
+    clv_candidate first, best;
+} measured;
+
+/* Opens the context anew, which reads the wisdom then. */
+static void open_again(void)
+{
+    clvox_context_destroy(&opened);
+    assert_ok(clvox_context_create(NULL, &opened));
+}
+
+static bool chosen(const clv_kernel *kernel, const clv_candidate *c)
+{
+    return kernel->variant == c->variant && !memcmp(&kernel->tile, &c->tile, sizeof kernel->tile);
+}
+
+static measured measure(void)
+{
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    int best = 0;
+    setenv("CLVOX_WISDOM", path, 1);
+    open_again();
+    const int count = clv_plan_candidates(&opened->limits, &probe, 0, c, CLV_MAX_CANDIDATES);
+    for (int i = 1; i < count && !best; i++)
+        if (c[i].automatic && c[i].tile_index >= 0)
+            best = i;
+    assert_true(best > 0);
+    const clv_wisdom_record r = record_of("", c[best].variant->name, c[best].tile);
+    assert_ok(clv_wisdom_store(path, &opened->limits, &r, NULL));
+    open_again();
+    return (measured){c[0], c[best]};
+}
+
 static void kernels_take_the_tile_that_was_measured(void **state)
 {
     (void)state;
-    const clv_kernel *planned = NULL;
-    shared.kernel = NULL;
-    setenv("CLVOX_WISDOM", path, 1);
+    const clv_kernel *kernel = NULL;
     assert_ok(clvox_context_create(&(clvox_context_options){.no_wisdom = true}, &opened));
     assert_true(clv_context_wisdom(opened) == NULL &&
-                clv_kernel_get(opened, &probe, NULL, planner_size, 0, &planned) == CLVOX_OK);
-    assert_true(planned && !planned->wisdom && clv_context_wisdom_used(opened) == 0);
-    int count = clv_plan_candidates(&opened->limits, &probe, 0, shared.c, CLV_MAX_CANDIDATES);
-    shared.check_planner_other = 0;
-    for (int i = 1; i < count && !shared.check_planner_other; i++)
-        if (shared.c[i].automatic && shared.c[i].tile_index >= 0)
-            shared.check_planner_other = i;
-    assert_true(shared.check_planner_other > 0);
-    clv_wisdom_record r = record_of("", shared.c[shared.check_planner_other].variant->name,
-                                    shared.c[shared.check_planner_other].tile);
-    assert_ok(clv_wisdom_store(path, &opened->limits, &r, NULL));
-    clvox_context_destroy(&opened);
-    assert_ok(clvox_context_create(NULL, &opened));
-    assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &shared.kernel) == CLVOX_OK &&
-                shared.kernel->wisdom);
-    assert_that(shared.kernel->variant == shared.c[shared.check_planner_other].variant &&
-                    !memcmp(&shared.kernel->tile, &shared.c[shared.check_planner_other].tile,
-                            sizeof shared.kernel->tile),
-                "%s", shared.kernel->label);
+                clv_kernel_get(opened, &probe, NULL, planner_size, 0, &kernel) == CLVOX_OK);
+    assert_true(kernel && !kernel->wisdom && clv_context_wisdom_used(opened) == 0);
+    const measured m = measure();
+    assert_ok(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &kernel));
+    assert_that(kernel->wisdom && chosen(kernel, &m.best), "%s", kernel->label);
     assert_true(clv_context_wisdom(opened)->count == 1 && clv_context_wisdom_used(opened) == 1 &&
                 probe_runs(opened, NULL, 0));
 }
@@ -579,48 +617,45 @@ static void kernels_take_the_tile_that_was_measured(void **state)
 static void what_is_forced_goes_before_what_was(void **state)
 {
     (void)state;
-    assert_int_equal(clv_force_variant(opened, "probe", shared.c[0].variant->name, shared.c[0].tile_index),
-                     CLVOX_OK);
-    assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &shared.kernel) == CLVOX_OK &&
-                shared.kernel->variant == shared.c[0].variant &&
-                !memcmp(&shared.kernel->tile, &shared.c[0].tile, sizeof shared.kernel->tile));
-    assert_int_equal(clv_force_variant(opened, "probe", NULL, -1), CLVOX_OK);
+    const clv_kernel *kernel;
+    const measured m = measure();
+    assert_int_equal(clv_force_variant(opened, "probe", m.first.variant->name, m.first.tile_index), CLVOX_OK);
+    assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &kernel) == CLVOX_OK &&
+                chosen(kernel, &m.first));
 }
 
 static void what_was_asked_for_can_be_listed(void **state)
 {
     (void)state;
-    assert_true(clv_kernels_asked(opened, shared.asked, 4) == 0);
-    assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &shared.kernel) == CLVOX_OK &&
-                clv_kernels_asked(opened, shared.asked, 4) == 1);
-    assert_true(shared.asked[0].entry == &probe && !strcmp(shared.asked[0].extra, "") &&
-                shared.asked[0].kernel == shared.kernel);
-    clvox_context_destroy(&opened);
+    const clv_kernel *kernel;
+    clv_asked asked[4];
+    measure();
+    assert_ok(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &kernel));
+    assert_int_equal(clv_force_variant(opened, "probe", NULL, -1), CLVOX_OK); /* forgets what was asked */
+    assert_int_equal(clv_kernels_asked(opened, asked, 4), 0);
+    assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &kernel) == CLVOX_OK &&
+                clv_kernels_asked(opened, asked, 4) == 1);
+    assert_true(asked[0].entry == &probe && !strcmp(asked[0].extra, "") && asked[0].kernel == kernel);
 }
 
 static void volumes_of_another_class_take_the_tile(void **state)
 {
     (void)state;
     static const int large[3] = {300, 300, 300};
-    clv_wisdom_record r = record_of("", shared.c[0].variant->name, shared.c[0].tile);
+    const clv_kernel *kernel;
+    clv_asked asked[4];
+    const measured m = measure();
+    clv_wisdom_record r = record_of("", m.first.variant->name, m.first.tile);
     r.size_class = 2;
-    assert_ok(clvox_context_create(NULL, &opened));
     assert_ok(clv_wisdom_store(path, &opened->limits, &r, NULL));
-    clvox_context_destroy(&opened);
-    assert_ok(clvox_context_create(NULL, &opened));
+    open_again();
     for (int round = 0; round < 2; round++) {
-        assert_true(clv_kernel_get(opened, &probe, NULL, large, 0, &shared.kernel) == CLVOX_OK &&
-                    shared.kernel->variant == shared.c[0].variant &&
-                    !memcmp(&shared.kernel->tile, &shared.c[0].tile, sizeof shared.kernel->tile));
-        assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &shared.kernel) == CLVOX_OK &&
-                    shared.kernel->wisdom &&
-                    shared.kernel->variant == shared.c[shared.check_planner_other].variant &&
-                    !memcmp(&shared.kernel->tile, &shared.c[shared.check_planner_other].tile,
-                            sizeof shared.kernel->tile));
+        assert_true(clv_kernel_get(opened, &probe, NULL, large, 0, &kernel) == CLVOX_OK &&
+                    chosen(kernel, &m.first));
+        assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &kernel) == CLVOX_OK &&
+                    kernel->wisdom && chosen(kernel, &m.best));
     }
-    assert_true(clv_kernels_asked(opened, shared.asked, 4) == 2 &&
-                shared.asked[0].size_class + shared.asked[1].size_class == 2);
-    clvox_context_destroy(&opened);
+    assert_true(clv_kernels_asked(opened, asked, 4) == 2 && asked[0].size_class + asked[1].size_class == 2);
 }
 
 static void a_measured_variant_that_does_not_build_any(void **state)
@@ -632,16 +667,15 @@ static void a_measured_variant_that_does_not_build_any(void **state)
         {.name = "broken", .function = "probe_broken", .devices = CLV_ON_ANY,
          .tiles = {{8, 1, 1, 1}}}};
     const clv_entry entry = CLV_ENTRY("probe", "second", variants, NULL);
-    clv_wisdom_record r = (clv_wisdom_record){.kernel = "second", .variant = "broken", .tile = {8, 1, 1, 1}};
-    assert_ok(clvox_context_create(NULL, &opened));
+    const clv_wisdom_record r = {.kernel = "second", .variant = "broken", .tile = {8, 1, 1, 1}};
+    const clv_kernel *kernel;
+    setenv("CLVOX_WISDOM", path, 1);
+    open_again();
     assert_ok(clv_wisdom_store(path, &opened->limits, &r, NULL));
-    clvox_context_destroy(&opened);
-    assert_ok(clvox_context_create(NULL, &opened));
-    assert_true(clv_kernel_get(opened, &entry, NULL, planner_size, 0, &shared.kernel) == CLVOX_OK &&
-                shared.kernel->variant == &variants[0]);
-    assert_true(!shared.kernel->wisdom);
-    clvox_context_destroy(&opened);
-    unlink(path);
+    open_again();
+    assert_true(clv_kernel_get(opened, &entry, NULL, planner_size, 0, &kernel) == CLVOX_OK &&
+                kernel->variant == &variants[0]);
+    assert_true(!kernel->wisdom);
 }
 
 static void check_planner(void)
@@ -661,23 +695,32 @@ static void no_device(void **state)
     test_skip("%s", clvox_message());
 }
 
+/* Nothing is known, no context is open. */
+static int fresh(void **state)
+{
+    (void)state;
+    char command[96];
+    clvox_context_destroy(&opened);
+    setenv("CLVOX_CACHE_DIR", "", 1);
+    unsetenv("CLVOX_WISDOM");
+    snprintf(command, sizeof command, "find %s -mindepth 1 -delete", folder);
+    return system(command);
+}
+
 static int tear_down(void **state)
 {
     (void)state;
-    clvox_devices_destroy(&shared.devices);
-    snprintf(path, sizeof path, "%s/sub", folder);
-    rmdir(path);
-    rmdir(folder);
-    return 0;
+    return rmdir(folder);
 }
 
 int main(int argc, char **argv)
 {
-    shared.devices = NULL;
+    clvox_device *devices = NULL;
     if (argc < 2 || !mkdtemp(folder))
         return 2;
     snprintf(path, sizeof path, "%s/sub/w.txt", folder); /* the folder is made when it is needed */
     setenv("CLVOX_KERNEL_DIR", argv[1], 1);
+    test_after_each(fresh);
     test_case(check_place, "the file: CLVOX_WISDOM, else beside the cache's folder");
     check_file();
     check_choice();
@@ -685,11 +728,11 @@ int main(int argc, char **argv)
     check_damage();
     check_kept();
     test_case(check_together, "writers at the same time keep all that each stores");
-    unlink(path);
-    if (clvox_devices_list(&shared.devices) > 0) {
+    if (clvox_devices_list(&devices) > 0) {
         check_planner();
     } else {
         test_case(no_device, "kernels take the tile that was measured");
     }
+    clvox_devices_destroy(&devices);
     return test_run("wisdom", tear_down);
 }
