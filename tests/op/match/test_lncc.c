@@ -206,7 +206,6 @@ static void equal(clvox_context *ctx, const problem *p, bool local)
         clv_buffer_destroy(&all[i]);
 }
 
-/* What cases leave to those after them. */
 static struct {
     int count, wide_count, any_count;
     problem problems[32], wide[16], any[16];
