@@ -135,12 +135,11 @@ static void against_brute(const char *what, const clvox_surface *s, const clvox_
 
 static clvox_surface *meshes[13];
 
-static int brutes_tear_down(void **state)
+static int tear_down(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++)
         clvox_surface_destroy(&meshes[i]);
-    return 0;
+    return harness_close(state);
 }
 
 static void brutes(void)
@@ -174,7 +173,6 @@ static void brutes(void)
     clvox_surface *const all[] = {ball,  ring,    box,   cut,    open,   turned, inward,
                                   other, crossed, small, nested, hollow, half};
     memcpy(meshes, all, sizeof all);
-    test_tear_down(brutes_tear_down);
 }
 
 static struct {
@@ -588,5 +586,5 @@ int main(void)
         real("swm_lh_lateral_ventricle.ply");
     }
     oddities();
-    return test_run("mesh to distance", harness_close);
+    return test_run("mesh to distance", tear_down);
 }
