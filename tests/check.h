@@ -42,8 +42,8 @@ void test_before(CMUnitTestFunction before, const void *data, size_t bytes);
 void test_set_up(CMFixtureFunction set_up);
 void test_tear_down(CMFixtureFunction tear_down);
 
-/* The same around each of the cases that are named from here on: what they change is made anew for the next. NULL
- * and NULL end it. */
+/* The same around each of the cases that are named from here on: what they change is made anew for the next.
+ * NULL and NULL end it. */
 void test_each(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
 /* Runs after every case, failed or not. */

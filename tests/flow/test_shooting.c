@@ -506,8 +506,8 @@ static void it_knows_every_storage(void **state)
     assert_true(momentum->flow.gamma > 0);
     for (int i = 0; i < 2; i++) {
         double largest;
-        assert_ok(clvox_shoot(harness_context(), i ? momentum : shared.r.momentum, &reference->grid, &s, &warp,
-                              &inverse));
+        assert_ok(clvox_shoot(harness_context(), i ? momentum : shared.r.momentum, &reference->grid, &s,
+                              &warp, &inverse));
         assert_true(clvox_grid_equal(&warp->grid, &reference->grid) && clvox_grid_equal(&inverse->grid, &reference->grid));
         double apart = pair_distance(want, warp, NULL, &largest);
         assert_that(apart < 1e-5 && largest < 5e-3, "%g, %g", apart, largest);
@@ -602,8 +602,9 @@ static void another_grid_is_refused(void **state)
     assert_non_null(strstr(clvox_message(), "another grid"));
     assert_null(warp);
     s.timesteps = 3;
-    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
-                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(
+        clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
+        CLVOX_ERROR_ARGUMENT);
 }
 
 int main(void)

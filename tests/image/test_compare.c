@@ -136,8 +136,8 @@ static void squares_and_the_largest_difference_inside(void **state)
     s.a->data[6] = INFINITY;
     s.b->data[9] = s.a->data[9] - 2;
     assert_int_equal(compare(s.a, s.b, s.mask, 2, 64, &r), CLVOX_OK);
-    assert_that(r.values == 103 && fabs(r.ssd - (102 * 0.25 + 4)) < 1e-4 && fabs(r.largest - 2) < 1e-6, "%zu %g %g",
-                r.values, r.ssd, r.largest);
+    assert_that(r.values == 103 && fabs(r.ssd - (102 * 0.25 + 4)) < 1e-4 && fabs(r.largest - 2) < 1e-6,
+                "%zu %g %g", r.values, r.ssd, r.largest);
     drop_scene(&s);
 }
 

@@ -795,8 +795,8 @@ static void channels(void)
         test_set_up(channels_set_up);
         test_case_at(follows_the_channel_that_has_contrast, TEST_AT(model),
                      "%s follows the channel that has contrast", model_names[model]);
-        test_case_at(a_channel_of_weight_0_changes_no_bit, TEST_AT(model), "%s: a channel of weight 0 changes no bit",
-                     model_names[model]);
+        test_case_at(a_channel_of_weight_0_changes_no_bit, TEST_AT(model),
+                     "%s: a channel of weight 0 changes no bit", model_names[model]);
         test_case_at(only_the_ratio_of_the_weights_matters, TEST_AT(model),
                      "%s: only the ratio of the weights matters", model_names[model]);
         test_tear_down(channels_tear_down);

@@ -69,8 +69,8 @@ static void pointwise_kinds_odd_lengths(void **state)
     (void)state;
     clvox_context *ctx = harness_context();
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
-    /* Each build takes most of a second, so that the kinds, which the kernels share, are spread over the tiles; the
-     * first runs them all. */
+    /* Each build takes most of a second, so that the kinds, which the kernels share, are spread over the
+     * tiles; the first runs them all. */
     const int round = harness_case_index();
     for (int which = 0; which < CASES; which++) {
         if (round > 0 && which > 0 && which % 4 != round)
