@@ -6,17 +6,17 @@
 /* A case with its fixture. Cases of a fixture name the one that sets it up. */
 typedef struct test {
     CMUnitTestFunction before, function;
-    CMFixtureFunction set_up, tear_down;
+    CMFixtureFunction set_up, tear_down, make, drop; /* of all cases of a fixture; of each */
     int first; /* of the fixture; -1: there is none */
     int unit;  /* what stays together when the order is drawn */
-    bool ready, generated, left_out;
+    bool ready, made, generated, left_out;
     void *before_data, *data;
 } test;
 
 static struct CMUnitTest *cases;
 static test *tests;
 static int count, room, first = -1;
-static CMFixtureFunction next_set_up, after_each;
+static CMFixtureFunction next_set_up, after_each, each_make, each_drop;
 
 static int set_up(void **state)
 {
@@ -34,7 +34,11 @@ static void run(void **state)
         fail_msg("the set-up of these cases failed");
     if (t->left_out)
         return;
-    void *data = t->before_data;
+    void *data = t->data;
+    if (t->make && t->make(&data))
+        fail_msg("the set-up of this case failed");
+    t->made = true;
+    data = t->before_data;
     if (t->before)
         t->before(&data);
     data = t->data;
@@ -46,6 +50,8 @@ static int tear_down(void **state)
     test *t = *state;
     void *data = t->data;
     int status = after_each ? after_each(&data) : 0;
+    if (t->made && t->drop && t->drop(&data))
+        status = -1;
     bool ready = t->first < 0 || tests[t->first].ready;
     return ready && t->tear_down && t->tear_down(&data) ? -1 : status;
 }
@@ -73,8 +79,8 @@ static void add(CMUnitTestFunction function, const void *data, size_t bytes, con
     vsnprintf(text, 512, name, list);
     if (next_set_up)
         first = count;
-    tests[count] =
-        (test){.function = function, .set_up = next_set_up, .first = first, .data = copy(data, bytes)};
+    tests[count] = (test){.function = function, .set_up = next_set_up, .first = first, .make = each_make,
+                          .drop = each_drop, .data = copy(data, bytes)};
     cases[count++] = (struct CMUnitTest){.name = text, .test_func = run};
     next_set_up = NULL;
 }
@@ -106,6 +112,12 @@ void test_set_up(CMFixtureFunction function)
 {
     next_set_up = function;
     first = -1;
+}
+
+void test_each(CMFixtureFunction make, CMFixtureFunction drop)
+{
+    each_make = make;
+    each_drop = drop;
 }
 
 void test_after_each(CMFixtureFunction function)

@@ -2,7 +2,8 @@
 /* Tests by cmocka: main names the cases, each a function of its own, and runs them as one group.
  *   static void adds_up(void **state) { (void)state; assert_int_equal(1 + 1, 2); }
  *   int main(void) { test_case(adds_up, "one and one are two"); return test_run("sums", NULL); }
- * Cases run in the order in which they were named. What they share is made by a fixture (test_set_up).
+ * Cases run in the order in which they were named. What they share is made by a fixture (test_set_up),
+ * or for each of them (test_each).
  * CLVOX_TEST_ONLY=PATTERN runs those whose name matches ('*' and '?'), CLVOX_TEST_SHUFFLE=SEED draws their order. */
 #ifndef CHECK_H
 #define CHECK_H
@@ -40,6 +41,10 @@ void test_before(CMUnitTestFunction before, const void *data, size_t bytes);
  * the one named last when test_tear_down is called; tear_down runs after that one. */
 void test_set_up(CMFixtureFunction set_up);
 void test_tear_down(CMFixtureFunction tear_down);
+
+/* The same around each of the cases that are named from here on: what they change is made anew for the next.
+ * NULL and NULL end it. */
+void test_each(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
 /* Runs after every case, failed or not. */
 void test_after_each(CMFixtureFunction function);

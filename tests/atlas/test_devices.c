@@ -121,8 +121,9 @@ static void room_of_a_gpu(void **state)
     population all = {.count = 0};
     clvox_atlas_options o;
     clvox_atlas_result r;
-    const clvox_device_limits limits = ctx->limits;
+    clvox_context *gpu; /* of its own: what it chooses as a GPU is chosen for good */
     (void)state;
+    assert_ok(clvox_context_create(NULL, &gpu));
     population_make_three(&all);
     population_options_of_bits(&o);
     o.registration.linear = CLVOX_LINEAR_NONE;
@@ -133,23 +134,23 @@ static void room_of_a_gpu(void **state)
     const size_t of_subject = 24 * clvox_grid_voxels(&all.own[0]->grid), moving = 6 * of_subject,
                  beside = clvox_register_bytes(&images, &o.registration) + of_subject * 3 / 2,
                  registering = beside > moving ? beside : moving;
-    ctx->limits.type = CLVOX_DEVICE_GPU;
+    gpu->limits.type = CLVOX_DEVICE_GPU;
     for (int subjects = 1; subjects <= 3; subjects += 2) {
         /* Of a device's memory a tenth stays free. */
-        ctx->limits.global_bytes = ctx->limits.free_bytes =
+        gpu->limits.global_bytes = gpu->limits.free_bytes =
             (registering + (2 * (size_t)subjects + 1) * of_subject + of_subject / 2) * 10 / 9;
         o.device_bytes = 0;
         clvox_atlas_result some;
-        population_build(&all, &o, &some);
+        assert_ok(clvox_atlas(gpu, all.s, all.count, NULL, &o, &some));
         assert_int_equal(some.resident, subjects);
         o.device_bytes = SIZE_MAX / 2;
-        population_build(&all, &o, &r);
+        assert_ok(clvox_atlas(gpu, all.s, all.count, NULL, &o, &r));
         assert_int_equal(r.resident, 3);
         population_assert_same(&r, &some);
         clvox_atlas_result_destroy(&some);
         clvox_atlas_result_destroy(&r);
     }
-    ctx->limits = limits;
+    clvox_context_destroy(&gpu);
     population_release(&all);
 }
 

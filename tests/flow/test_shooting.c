@@ -273,7 +273,6 @@ static struct {
     pair p;
     clvox_register_options o;
     clvox_register_result r;
-    clvox_shoot_options s;
 } shared;
 
 static int maps_set_up(void **state)
@@ -282,7 +281,6 @@ static int maps_set_up(void **state)
     pair_make(&shared.p, (int[3]){33, 30, 27}, (double[3]){1, 1, 1.3}, true, 2, 61);
     options_of(&shared.o, CLVOX_METRIC_LNCC);
     assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &shared.r));
-    clvox_shoot_defaults(&shared.s);
     return 0;
 }
 
@@ -462,17 +460,19 @@ static void steps_that_are_kept_lead_further(void **state)
 static void its_momentum_gives_its_map(void **state)
 {
     (void)state;
+    clvox_shoot_options s;
     clvox_volume *warp = NULL, *inverse = NULL, *half = NULL, *back = NULL;
     double largest;
-    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &warp, &inverse));
+    clvox_shoot_defaults(&s);
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, &inverse));
     double apart = pair_distance(warp, shared.r.warp, NULL, &largest);
     /* The search for the inverse of one half begins elsewhere: single voxels may end apart. */
     assert_that(apart < 1e-5 && largest < 5e-3, "%g, %g", apart, largest);
     /* Other times: half of the way is about half as far, and T < 0 leads to the other side. */
-    shared.s.time = .5;
-    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &half, NULL));
-    shared.s.time = -1;
-    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &back, NULL));
+    s.time = .5;
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &half, NULL));
+    s.time = -1;
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &back, NULL));
     double one = 0, other = 0, opposite = 0;
     for (size_t i = 0; i < 3 * clvox_grid_voxels(&warp->grid); i++) {
         one += (double)warp->data[i] * (double)warp->data[i];
@@ -482,8 +482,8 @@ static void its_momentum_gives_its_map(void **state)
     assert_that(fabs(other / one - .5) < .05 && opposite < -.8 * one, "%g, %g of %g", other, opposite, one);
     clvox_volume_destroy(&back);
     /* No momentum, no way. */
-    shared.s.time = 0;
-    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &back, NULL));
+    s.time = 0;
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &back, NULL));
     for (size_t i = 0; i < 3 * clvox_grid_voxels(&warp->grid); i++)
         assert_true(back->data[i] == 0);
     clvox_volume_destroy(&warp);
@@ -496,17 +496,18 @@ static void its_momentum_gives_its_map(void **state)
 static void it_knows_every_storage(void **state)
 {
     (void)state;
+    clvox_shoot_options s;
     const clv_orientation other = {{2, 0, 1}, {true, false, true}};
     clvox_volume *reference = NULL, *momentum = NULL, *want = NULL, *warp = NULL, *inverse = NULL;
-    shared.s.time = 1;
+    clvox_shoot_defaults(&s);
     assert_ok(clv_orientation_volume(shared.p.fixed, &other, NULL, &reference));
     assert_ok(clv_orientation_volume(shared.r.momentum, &other, NULL, &momentum));
     assert_ok(clv_orientation_volume(shared.r.warp, &other, NULL, &want));
     assert_true(momentum->flow.gamma > 0);
     for (int i = 0; i < 2; i++) {
         double largest;
-        assert_ok(clvox_shoot(harness_context(), i ? momentum : shared.r.momentum, &reference->grid, &shared.s, &warp,
-                              &inverse));
+        assert_ok(clvox_shoot(harness_context(), i ? momentum : shared.r.momentum, &reference->grid, &s,
+                              &warp, &inverse));
         assert_true(clvox_grid_equal(&warp->grid, &reference->grid) && clvox_grid_equal(&inverse->grid, &reference->grid));
         double apart = pair_distance(want, warp, NULL, &largest);
         assert_that(apart < 1e-5 && largest < 5e-3, "%g, %g", apart, largest);
@@ -591,16 +592,19 @@ static void what_steps_cannot_follow_is_refused(void **state)
 static void another_grid_is_refused(void **state)
 {
     (void)state;
+    clvox_shoot_options s;
     clvox_volume *warp = NULL;
     clvox_grid other = shared.p.fixed->grid;
     other.to_ras[0][3] += 40;
-    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &other, &shared.s, &warp, NULL),
+    clvox_shoot_defaults(&s);
+    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &other, &s, &warp, NULL),
                      CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "another grid"));
     assert_null(warp);
-    shared.s.timesteps = 3;
-    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &warp, NULL),
-                     CLVOX_ERROR_ARGUMENT);
+    s.timesteps = 3;
+    assert_int_equal(
+        clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
+        CLVOX_ERROR_ARGUMENT);
 }
 
 int main(void)

@@ -17,11 +17,10 @@ static clvox_volume *blank(int nx, int ny, int nz, double sx, double sy, double 
     return v;
 }
 
-static unsigned seed = 7;
-static float noise(void)
+static float noise(unsigned *seed)
 {
-    seed = seed * 1664525u + 1013904223u;
-    return (float)(seed >> 8) / 16777216.0f;
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(*seed >> 8) / 16777216.0f;
 }
 
 /* The mean squared correlation, cube by cube. */
@@ -79,98 +78,114 @@ static int compare(const clvox_volume *a, const clvox_volume *b, const clvox_vol
     return CLVOX_OK;
 }
 
-/* What cases leave to those after them. */
-static struct {
-    comparison r;
-    clvox_volume *a, *b, *mask, *other, *c, *d;
-    size_t n;
-} shared;
+/* Noise, a linear change of it, and a mask of each third voxel. */
+enum { VOXELS = 9 * 7 * 5 };
+typedef struct scene {
+    clvox_volume *a, *b, *mask;
+} scene;
+
+static scene make_scene(void)
+{
+    scene s = {blank(9, 7, 5, 1, 1, 2, 1), blank(9, 7, 5, 1, 1, 2, 1), blank(9, 7, 5, 1, 1, 2, 1)};
+    unsigned seed = 7;
+    for (int i = 0; i < VOXELS; i++) {
+        s.a->data[i] = noise(&seed);
+        s.b->data[i] = 3 - 2 * s.a->data[i];
+        s.mask->data[i] = i % 3 == 0;
+    }
+    return s;
+}
+
+static void drop_scene(scene *s)
+{
+    clvox_volume_destroy(&s->a);
+    clvox_volume_destroy(&s->b);
+    clvox_volume_destroy(&s->mask);
+}
 
 static void a_linear_change_of_intensity(void **state)
 {
     (void)state;
-    shared.a = blank(9, 7, 5, 1, 1, 2, 1);
-    shared.b = blank(9, 7, 5, 1, 1, 2, 1);
-    shared.mask = blank(9, 7, 5, 1, 1, 2, 1);
-    shared.other = blank(9, 7, 4, 1, 1, 2, 1);
-    shared.n = 9 * 7 * 5;
-    for (size_t i = 0; i < shared.n; i++) {
-        shared.a->data[i] = noise();
-        shared.b->data[i] = 3 - 2 * shared.a->data[i];
-        shared.mask->data[i] = i % 3 == 0;
-    }
-    assert_true(compare(shared.a, shared.b, NULL, 2, 64, &shared.r) == CLVOX_OK &&
-                shared.r.values == shared.n);
-    assert_that(fabs(shared.r.ncc + 1) < 1e-6 && fabs(shared.r.lncc - 1) < 1e-6, "%g %g", shared.r.ncc,
-                shared.r.lncc);
-    assert_true(shared.r.differing == shared.n);
+    scene s = make_scene();
+    comparison r;
+    assert_true(compare(s.a, s.b, NULL, 2, 64, &r) == CLVOX_OK && r.values == VOXELS);
+    assert_that(fabs(r.ncc + 1) < 1e-6 && fabs(r.lncc - 1) < 1e-6, "%g %g", r.ncc, r.lncc);
+    assert_true(r.differing == VOXELS);
+    drop_scene(&s);
 }
 
 static void an_image_with_itself(void **state)
 {
     (void)state;
-    assert_int_equal(compare(shared.a, shared.a, NULL, 4, 64, &shared.r), CLVOX_OK);
-    assert_true(shared.r.ssd == 0 && shared.r.largest == 0 && shared.r.differing == 0 &&
-                fabs(shared.r.ncc - 1) < 1e-12);
-    assert_that(fabs(shared.r.nmi - 2) < 1e-12 && shared.r.mi > 3, "%g %g", shared.r.nmi, shared.r.mi);
+    scene s = make_scene();
+    comparison r;
+    assert_int_equal(compare(s.a, s.a, NULL, 4, 64, &r), CLVOX_OK);
+    assert_true(r.ssd == 0 && r.largest == 0 && r.differing == 0 && fabs(r.ncc - 1) < 1e-12);
+    assert_that(fabs(r.nmi - 2) < 1e-12 && r.mi > 3, "%g %g", r.nmi, r.mi);
+    drop_scene(&s);
 }
 
 static void squares_and_the_largest_difference_inside(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < shared.n; i++)
-        shared.b->data[i] = shared.a->data[i] + (i % 3 == 0 ? 0.5f : 100.0f);
-    shared.b->data[3] = NAN;
-    shared.a->data[6] = INFINITY;
-    shared.b->data[9] = shared.a->data[9] - 2;
-    assert_int_equal(compare(shared.a, shared.b, shared.mask, 2, 64, &shared.r), CLVOX_OK);
-    assert_that(shared.r.values == 103 && fabs(shared.r.ssd - (102 * 0.25 + 4)) < 1e-4 &&
-                    fabs(shared.r.largest - 2) < 1e-6,
-                "%zu %g %g", shared.r.values, shared.r.ssd, shared.r.largest);
+    scene s = make_scene();
+    comparison r;
+    for (int i = 0; i < VOXELS; i++)
+        s.b->data[i] = s.a->data[i] + (i % 3 == 0 ? 0.5f : 100.0f);
+    s.b->data[3] = NAN;
+    s.a->data[6] = INFINITY;
+    s.b->data[9] = s.a->data[9] - 2;
+    assert_int_equal(compare(s.a, s.b, s.mask, 2, 64, &r), CLVOX_OK);
+    assert_that(r.values == 103 && fabs(r.ssd - (102 * 0.25 + 4)) < 1e-4 && fabs(r.largest - 2) < 1e-6,
+                "%zu %g %g", r.values, r.ssd, r.largest);
+    drop_scene(&s);
 }
 
 static void mutual_information_of_two_independent_coins(void **state)
 {
     (void)state;
-    shared.c = blank(4, 1, 1, 1, 1, 1, 1);
-    shared.d = blank(4, 1, 1, 1, 1, 1, 1);
-    shared.c->data[1] = shared.c->data[3] = shared.d->data[2] = shared.d->data[3] = 1;
-    assert_int_equal(compare(shared.c, shared.d, NULL, 1, 2, &shared.r), CLVOX_OK);
-    assert_that(fabs(shared.r.mi) < 1e-12 && fabs(shared.r.nmi - 1) < 1e-12, "%g %g", shared.r.mi,
-                shared.r.nmi);
-    assert_int_equal(compare(shared.c, shared.c, NULL, 1, 2, &shared.r), CLVOX_OK);
-    assert_that(fabs(shared.r.mi - log(2)) < 1e-12, "%g", shared.r.mi);
+    comparison r;
+    clvox_volume *c = blank(4, 1, 1, 1, 1, 1, 1), *d = blank(4, 1, 1, 1, 1, 1, 1);
+    c->data[1] = c->data[3] = d->data[2] = d->data[3] = 1;
+    assert_int_equal(compare(c, d, NULL, 1, 2, &r), CLVOX_OK);
+    assert_that(fabs(r.mi) < 1e-12 && fabs(r.nmi - 1) < 1e-12, "%g %g", r.mi, r.nmi);
+    assert_int_equal(compare(c, c, NULL, 1, 2, &r), CLVOX_OK);
+    assert_that(fabs(r.mi - log(2)) < 1e-12, "%g", r.mi);
+    clvox_volume_destroy(&c);
+    clvox_volume_destroy(&d);
 }
 
 static void local_correlation_against_the_sum_done_cube(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < shared.n; i++) {
-        shared.a->data[i] = 1000 + noise();
-        shared.b->data[i] = 0.5f * shared.a->data[i] + noise();
+    scene s = make_scene();
+    comparison r;
+    unsigned seed = 8;
+    for (int i = 0; i < VOXELS; i++) {
+        s.a->data[i] = 1000 + noise(&seed);
+        s.b->data[i] = 0.5f * s.a->data[i] + noise(&seed);
     }
     for (int radius = 1; radius < 6; radius += 2) {
-        assert_int_equal(compare(shared.a, shared.b, radius == 3 ? shared.mask : NULL, radius, 8, &shared.r),
-                         CLVOX_OK);
-        double want = long_way(shared.a, shared.b, radius == 3 ? shared.mask : NULL, radius);
-        assert_that(fabs(shared.r.lncc - want) < 1e-9, "radius %d: %.12g for %.12g", radius, shared.r.lncc,
-                    want);
+        const clvox_volume *mask = radius == 3 ? s.mask : NULL;
+        assert_int_equal(compare(s.a, s.b, mask, radius, 8, &r), CLVOX_OK);
+        double want = long_way(s.a, s.b, mask, radius);
+        assert_that(fabs(r.lncc - want) < 1e-9, "radius %d: %.12g for %.12g", radius, r.lncc, want);
     }
+    drop_scene(&s);
 }
 
 static void what_cannot_be_compared_is_said(void **state)
 {
     (void)state;
-    assert_int_equal(compare(shared.a, shared.other, NULL, 2, 8, &shared.r), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(compare(shared.a, shared.b, shared.other, 2, 8, &shared.r), CLVOX_ERROR_ARGUMENT);
-    memset(shared.mask->data, 0, shared.n * sizeof(float));
-    assert_int_equal(compare(shared.a, shared.b, shared.mask, 2, 8, &shared.r), CLVOX_ERROR_DATA);
-    clvox_volume_destroy(&shared.a);
-    clvox_volume_destroy(&shared.b);
-    clvox_volume_destroy(&shared.c);
-    clvox_volume_destroy(&shared.d);
-    clvox_volume_destroy(&shared.mask);
-    clvox_volume_destroy(&shared.other);
+    scene s = make_scene();
+    comparison r;
+    clvox_volume *other = blank(9, 7, 4, 1, 1, 2, 1);
+    assert_int_equal(compare(s.a, other, NULL, 2, 8, &r), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(compare(s.a, s.b, other, 2, 8, &r), CLVOX_ERROR_ARGUMENT);
+    memset(s.mask->data, 0, VOXELS * sizeof(float));
+    assert_int_equal(compare(s.a, s.b, s.mask, 2, 8, &r), CLVOX_ERROR_DATA);
+    clvox_volume_destroy(&other);
+    drop_scene(&s);
 }
 
 static void images(void)
@@ -198,14 +213,14 @@ static void a_box_and_the_same_moved_by_two_voxels_of_3(void **state)
 {
     (void)state;
     clvox_label_comparison *r = NULL;
-    shared.a = blank(20, 16, 12, 1, 2, 3, 1);
-    shared.b = blank(20, 16, 12, 1, 2, 3, 1);
-    fill_box(shared.a, 5, 2, 2, 2, 10, 10, 6);
-    fill_box(shared.b, 5, 2, 2, 4, 10, 10, 8);
-    fill_box(shared.a, 900000, 15, 0, 0, 20, 16, 12);
-    fill_box(shared.b, 900000, 15, 0, 0, 20, 16, 12);
-    fill_box(shared.b, -3, 0, 15, 11, 1, 16, 12);
-    assert_true(clvox_compare_labels(shared.a, shared.b, NULL, &r) == 3);
+    clvox_volume *a = blank(20, 16, 12, 1, 2, 3, 1);
+    clvox_volume *b = blank(20, 16, 12, 1, 2, 3, 1);
+    fill_box(a, 5, 2, 2, 2, 10, 10, 6);
+    fill_box(b, 5, 2, 2, 4, 10, 10, 8);
+    fill_box(a, 900000, 15, 0, 0, 20, 16, 12);
+    fill_box(b, 900000, 15, 0, 0, 20, 16, 12);
+    fill_box(b, -3, 0, 15, 11, 1, 16, 12);
+    assert_true(clvox_compare_labels(a, b, NULL, &r) == 3);
     if (r) {
         assert_true(r[0].label == -3 && r[0].dice == 0 && isnan(r[0].hausdorff95) && r[0].voxels_a == 0);
         assert_that(r[1].label == 5 && fabs(r[1].dice - 0.5) < 1e-12 &&
@@ -214,6 +229,8 @@ static void a_box_and_the_same_moved_by_two_voxels_of_3(void **state)
         assert_true(r[2].label == 900000 && r[2].dice == 1 && r[2].hausdorff95 == 0);
     }
     free(r);
+    clvox_volume_destroy(&a);
+    clvox_volume_destroy(&b);
 }
 
 static void distances_equal_those_found_by_trying_every(void **state)
@@ -224,8 +241,9 @@ static void distances_equal_those_found_by_trying_every(void **state)
     static double got[N];
     int size[3] = {11, 9, 7};
     double spacing[3] = {1.3, 0.7, 2.1}, worst = 0;
+    unsigned seed = 9;
     for (int i = 0; i < N; i++)
-        marked[i] = noise() < 0.02f;
+        marked[i] = noise(&seed) < 0.02f;
     marked[5] = 1;
     assert_int_equal(clv_distance_squared(marked, size, spacing, got), CLVOX_OK);
     for (int i = 0; i < N; i++) {
@@ -247,8 +265,9 @@ static void no_label_at_all_is_said(void **state)
 {
     (void)state;
     clvox_label_comparison *r;
-    memset(shared.a->data, 0, clvox_grid_voxels(&shared.a->grid) * sizeof(float));
-    assert_true(clvox_compare_labels(shared.a, shared.a, NULL, &r) == CLVOX_ERROR_DATA && !r);
+    clvox_volume *empty = blank(20, 16, 12, 1, 2, 3, 1);
+    assert_true(clvox_compare_labels(empty, empty, NULL, &r) == CLVOX_ERROR_DATA && !r);
+    clvox_volume_destroy(&empty);
 }
 
 static void an_image_taken_for_a_label_map_is_said(void **state)
@@ -260,8 +279,6 @@ static void an_image_taken_for_a_label_map_is_said(void **state)
         image->data[i] = (float)(i - 7000);
     assert_true(clvox_compare_labels(image, image, NULL, &r) == CLVOX_ERROR_DATA && !r);
     clvox_volume_destroy(&image);
-    clvox_volume_destroy(&shared.a);
-    clvox_volume_destroy(&shared.b);
 }
 
 static void labels(void)
@@ -277,21 +294,22 @@ static void end_point_error_in_millimetres_and_voxels(void **state)
 {
     (void)state;
     clvox_warp_comparison r;
-    shared.a = blank(6, 5, 4, 1, 2, 4, 3);
-    shared.b = blank(6, 5, 4, 1, 2, 4, 3);
+    clvox_volume *a = blank(6, 5, 4, 1, 2, 4, 3), *b = blank(6, 5, 4, 1, 2, 4, 3);
     size_t n = 6 * 5 * 4;
     for (size_t i = 0; i < n; i++) {
-        shared.b->data[i] = 3;
-        shared.b->data[2 * n + i] = -4;
+        b->data[i] = 3;
+        b->data[2 * n + i] = -4;
     }
-    assert_true(clvox_compare_warps(shared.a, shared.b, NULL, &r) == CLVOX_OK && r.voxels == n);
+    assert_true(clvox_compare_warps(a, b, NULL, &r) == CLVOX_OK && r.voxels == n);
     assert_true(fabs(r.mean_mm - 5) < 1e-12 && fabs(r.max_mm - 5) < 1e-12 && fabs(r.p95_mm - 5) < 1e-12);
     assert_true(fabs(r.mean_voxels - sqrt(10)) < 1e-12);
-    shared.b->data[7] = NAN;
-    shared.b->data[n + 8] = 12;
-    assert_true(clvox_compare_warps(shared.a, shared.b, NULL, &r) == CLVOX_OK && r.not_finite == 1 &&
+    b->data[7] = NAN;
+    b->data[n + 8] = 12;
+    assert_true(clvox_compare_warps(a, b, NULL, &r) == CLVOX_OK && r.not_finite == 1 &&
                 r.voxels == n - 1);
     assert_true(fabs(r.max_mm - 13) < 1e-12);
+    clvox_volume_destroy(&a);
+    clvox_volume_destroy(&b);
 }
 
 static void quantiles_interpolate_between_order(void **state)
@@ -300,8 +318,6 @@ static void quantiles_interpolate_between_order(void **state)
     double v[] = {4, 1, 3, 2};
     assert_true(fabs(clv_quantile(v, 4, 0.5) - 2.5) < 1e-12 && fabs(clv_quantile(v, 4, 0.95) - 3.85) < 1e-12);
     assert_true(isnan(clv_quantile(v, 0, 0.5)));
-    clvox_volume_destroy(&shared.a);
-    clvox_volume_destroy(&shared.b);
 }
 
 static void warps(void)

@@ -93,63 +93,58 @@ static clvox_volume *point(const clvox_grid *grid)
     return v;
 }
 
-/* What cases leave to those after them. */
-static struct {
-    double m[3][3];
-    clvox_grid grid;
-    clvox_volume *in;
-} shared;
-
 static void a_point_smoothed_by_3_mm_on_an_anisotropic(void **state)
 {
     (void)state;
-    shared.grid = turned(23, 25, 13, 1.2, 1.1, 2.4);
-    shared.in = point(&shared.grid);
-    clvox_volume *out = gaussian(shared.in, 3, 3, 3, 0);
-    double sum = spread(out, shared.m);
+    double m[3][3];
+    const clvox_grid grid = turned(23, 25, 13, 1.2, 1.1, 2.4);
+    clvox_volume *in = point(&grid), *out = gaussian(in, 3, 3, 3, 0);
+    double sum = spread(out, m);
     assert_that(fabs(sum - 1) < 1e-5, "sum %g", sum);
     /* Cut at 3 sigma, a Gaussian loses up to 2.7 % of its variance. */
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++)
-            assert_that(fabs(shared.m[r][c] - (r == c ? 9 : 0)) < 0.27, "moment %d %d: %g", r, c,
-                        shared.m[r][c]);
-    assert_true(clvox_grid_equal(&shared.in->grid, &out->grid) && out->type == CLVOX_TYPE_FLOAT32);
+            assert_that(fabs(m[r][c] - (r == c ? 9 : 0)) < 0.27, "moment %d %d: %g", r, c, m[r][c]);
+    assert_true(clvox_grid_equal(&in->grid, &out->grid) && out->type == CLVOX_TYPE_FLOAT32);
+    clvox_volume_destroy(&in);
     clvox_volume_destroy(&out);
 }
 
 static void sigma_in_voxels_another_along_each_axis_0(void **state)
 {
     (void)state;
-    clvox_volume *out = gaussian(shared.in, 2.5, 0, 1.25, 1);
-    double sum = spread(out, shared.m);
+    double m[3][3];
+    const clvox_grid grid = turned(23, 25, 13, 1.2, 1.1, 2.4);
+    clvox_volume *in = point(&grid), *out = gaussian(in, 2.5, 0, 1.25, 1);
+    double sum = spread(out, m);
     double want[3] = {2.5 * 1.2, 0, 1.25 * 2.4}, moments = 0;
     for (int a = 0; a < 3; a++) {
         double column[3], along = 0;
         for (int r = 0; r < 3; r++)
-            column[r] = shared.grid.to_ras[r][a] / (a == 0 ? 1.2 : a == 1 ? 1.1 : 2.4);
+            column[r] = grid.to_ras[r][a] / (a == 0 ? 1.2 : a == 1 ? 1.1 : 2.4);
         for (int r = 0; r < 3; r++)
             for (int c = 0; c < 3; c++)
-                along += column[r] * shared.m[r][c] * column[c];
+                along += column[r] * m[r][c] * column[c];
         double variance = want[a] * want[a];
         assert_that(fabs(along - variance) <= 0.03 * variance + 1e-4, "axis %d: %g", a, along);
-        moments += shared.m[a][a];
+        moments += m[a][a];
     }
     assert_that(fabs(sum - 1) < 1e-5 && fabs(moments - 18) < 0.54, "sum %g, moments %g", sum, moments);
-    clvox_volume_destroy(&shared.in);
+    clvox_volume_destroy(&in);
     clvox_volume_destroy(&out);
 }
 
 static void a_wide_gaussian_keeps_its_width_too(void **state)
 {
     (void)state;
-    shared.grid = turned(401, 1, 2, 0.5, 1, 3);
-    shared.in = point(&shared.grid);
-    clvox_volume *out = gaussian(shared.in, 12, 0, 0, 0);
-    double sum = spread(out, shared.m);
-    double variance = shared.m[0][0] + shared.m[1][1] + shared.m[2][2];
+    double m[3][3];
+    const clvox_grid grid = turned(401, 1, 2, 0.5, 1, 3);
+    clvox_volume *in = point(&grid), *out = gaussian(in, 12, 0, 0, 0);
+    double sum = spread(out, m);
+    double variance = m[0][0] + m[1][1] + m[2][2];
     assert_that(fabs(sum - 1) < 1e-4 && fabs(variance / 144 - 1) < 0.03, "sum %g, variance %g", sum,
                 variance);
-    clvox_volume_destroy(&shared.in);
+    clvox_volume_destroy(&in);
     clvox_volume_destroy(&out);
 }
 
@@ -261,9 +256,9 @@ static void test_unsharp(void **state)
 static void frames_do_not_know_one_another_and_keep(void **state)
 {
     (void)state;
-    shared.grid = turned(19, 14, 11, 1.2, 1.1, 2.4);
-    size_t n = clvox_grid_voxels(&shared.grid);
-    clvox_volume *all = volume(&shared.grid, 3, 0), *one = volume(&shared.grid, 1, 0);
+    const clvox_grid grid = turned(19, 14, 11, 1.2, 1.1, 2.4);
+    size_t n = clvox_grid_voxels(&grid);
+    clvox_volume *all = volume(&grid, 3, 0), *one = volume(&grid, 1, 0);
     harness_random(all->data, 3 * n, 9, -100, 100);
     all->data[n + 5] = NAN; /* stays in the second */
     all->frame_seconds = 2.5;
@@ -291,8 +286,9 @@ static void frames_do_not_know_one_another_and_keep(void **state)
 static void vectors_stay_vectors_when_smoothed_their(void **state)
 {
     (void)state;
+    const clvox_grid grid = turned(19, 14, 11, 1.2, 1.1, 2.4);
     clvox_volume *all;
-    assert_ok(clvox_volume_create(&shared.grid, 3, CLVOX_KIND_DISPLACEMENT, &all));
+    assert_ok(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &all));
     clvox_volume *smooth = gaussian(all, 3, 3, 3, 0), *edges = sobel(all);
     assert_true(smooth->kind == CLVOX_KIND_DISPLACEMENT && smooth->frames == 3);
     assert_true(edges->kind == CLVOX_KIND_SCALAR && edges->frames == 3);
@@ -394,42 +390,44 @@ static void widths_and_amounts_that_make_no_sense(void **state)
     (void)state;
     static const double bad[][3] = {{1, -1, 1}, {NAN, 1, 1}, {1, 1, INFINITY}, {1, 1, 5000}};
     clvox_grid grid = turned(4, 3, 2, 1, 1, 1);
-    shared.in = volume(&grid, 1, 1);
-    clvox_volume *out = shared.in;
+    clvox_volume *in = volume(&grid, 1, 1), *out = in;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_true(clvox_filter_gaussian(ctx, shared.in, bad[i], 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
+        assert_true(clvox_filter_gaussian(ctx, in, bad[i], 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
         assert_true(strstr(clvox_message(), "sigma"));
-        assert_true(clvox_filter_unsharp(ctx, shared.in, bad[i], 1, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
+        assert_true(clvox_filter_unsharp(ctx, in, bad[i], 1, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
     }
-    assert_true(clvox_filter_unsharp(ctx, shared.in, fine, 0, NAN, &out) == CLVOX_ERROR_ARGUMENT && !out);
-    assert_true(clvox_filter_unsharp(ctx, shared.in, fine, 0, 1e300, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_filter_unsharp(ctx, in, fine, 0, NAN, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_filter_unsharp(ctx, in, fine, 0, 1e300, &out) == CLVOX_ERROR_ARGUMENT && !out);
     assert_true(strstr(clvox_message(), "amount"));
+    clvox_volume_destroy(&in);
 }
 
 static void labels_are_refused(void **state)
 {
     (void)state;
-    clvox_volume *out;
-    shared.in->kind = CLVOX_KIND_LABEL;
-    assert_true(clvox_filter_gaussian(ctx, shared.in, fine, 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
-    assert_true(clvox_filter_sobel(ctx, shared.in, &out) == CLVOX_ERROR_ARGUMENT && !out);
-    assert_true(clvox_filter_unsharp(ctx, shared.in, fine, 0, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    clvox_grid grid = turned(4, 3, 2, 1, 1, 1);
+    clvox_volume *in = volume(&grid, 1, 1), *out = in;
+    in->kind = CLVOX_KIND_LABEL;
+    assert_true(clvox_filter_gaussian(ctx, in, fine, 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_filter_sobel(ctx, in, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_filter_unsharp(ctx, in, fine, 0, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
     assert_true(strstr(clvox_message(), "label"));
+    clvox_volume_destroy(&in);
 }
 
 static void sobel_refuses_a_sheared_grid_the_gaussian(void **state)
 {
     (void)state;
-    clvox_volume *out;
-    shared.in->kind = CLVOX_KIND_SCALAR;
+    clvox_grid grid = turned(4, 3, 2, 1, 1, 1);
     for (int r = 0; r < 3; r++)
-        shared.in->grid.to_ras[r][1] += 0.05 * shared.in->grid.to_ras[r][0];
-    assert_true(clvox_filter_sobel(ctx, shared.in, &out) == CLVOX_ERROR_ARGUMENT && !out);
+        grid.to_ras[r][1] += 0.05 * grid.to_ras[r][0];
+    clvox_volume *in = volume(&grid, 1, 1), *out = in;
+    assert_true(clvox_filter_sobel(ctx, in, &out) == CLVOX_ERROR_ARGUMENT && !out);
     assert_true(strstr(clvox_message(), "right angles"));
-    out = gaussian(shared.in, 1, 1, 1, 0);
+    out = gaussian(in, 1, 1, 1, 0);
     assert_true(farthest(out, 1) < 1e-6);
     clvox_volume_destroy(&out);
-    clvox_volume_destroy(&shared.in);
+    clvox_volume_destroy(&in);
 }
 
 static void test_refusals(void)

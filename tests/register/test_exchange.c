@@ -65,11 +65,10 @@ static const setting settings[] = {
     {"greedy's affine", CLVOX_DEFORM_GREEDY, CLVOX_METRIC_LNCC, CLVOX_LINEAR_AFFINE, .channels = 1},
 };
 
-/* What cases leave to those after them. */
 static struct {
     pair p;
     double inverse[4][4];
-    clvox_volume *other, *warped, *mask, *jacobian;
+    clvox_volume *other, *mask;
     clvox_register_options o;
     clvox_register_result a;
 } shared;
@@ -184,12 +183,11 @@ static void both_orders(void)
     test_tear_down(both_orders_tear_down);
 }
 
-/* What the run from the other image says of itself is what its own files say. */
-static void the_result_of_the_exchanged_run(void **state)
+static int own_numbers_set_up(void **state)
 {
     (void)state;
+    double inverse[4][4];
     pair_apart(&shared.p, 3, 37);
-    double inverse[4][4], largest;
     assert_ok(clv_matrix_invert(CLV_MATRIX(shared.p.matrix), inverse));
     pair_options(&shared.o, CLVOX_DEFORM_SYN, CLVOX_METRIC_NCC);
     shared.o.init = CLVOX_INIT_MATRIX;
@@ -197,19 +195,37 @@ static void the_result_of_the_exchanged_run(void **state)
     clv_matrix_copy(CLV_MATRIX(inverse), shared.o.matrix);
     shared.mask = moving_labels(&shared.p);
     assert_ok(pair_register(ctx, shared.p.moving, shared.p.fixed, NULL, NULL, &shared.o, &shared.a));
+    return 0;
+}
+
+static int own_numbers_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.mask);
+    clvox_register_result_destroy(&shared.a);
+    pair_free(&shared.p);
+    return 0;
+}
+
+/* What the run from the other image says of itself is what its own files say. */
+static void the_result_of_the_exchanged_run(void **state)
+{
+    (void)state;
+    clvox_volume *warped, *jacobian;
+    double largest;
     assert_true(shared.a.exchanged);
     const clvox_transform warp = {.is_warp = 1, .warp = shared.a.warp};
     clvox_transform affine = {.is_warp = 0};
     clv_matrix_copy(CLV_MATRIX(shared.a.matrix), affine.matrix);
     const clvox_link links[2] = {{&warp, 0}, {&affine, 0}};
     assert_ok(clvox_apply(ctx, shared.p.fixed, &shared.p.moving_grid, links, 2, CLVOX_INTERPOLATE_LINEAR, 0,
-                          &shared.warped));
+                          &warped));
     double off = 0;
     for (size_t i = 0; i < clvox_grid_voxels(&shared.p.moving_grid); i++)
-        off = fmax(off, fabs((double)shared.warped->data[i] - (double)shared.a.warped->data[i]));
+        off = fmax(off, fabs((double)warped->data[i] - (double)shared.a.warped->data[i]));
     assert_that(off < .5, "the warped image is %.3f away from its warp's", off);
     clvox_jacobian_summary summary;
-    assert_ok(clvox_jacobian(ctx, shared.a.warp, NULL, 1, &shared.jacobian, &summary));
+    assert_ok(clvox_jacobian(ctx, shared.a.warp, NULL, 1, &jacobian, &summary));
     assert_that(fabs(summary.sd_log - shared.a.jacobian.sd_log) < 1e-4 &&
                     fabs(summary.smallest - shared.a.jacobian.smallest) < 1e-3,
                 "%.4f, %.4f", summary.sd_log, summary.smallest);
@@ -218,6 +234,8 @@ static void the_result_of_the_exchanged_run(void **state)
            shared.a.inverse_error_voxels[1]);
     assert_that(there <= .03 && largest <= .4, "%.4f, %.4f", there, largest);
     assert_true(shared.a.ncc_after > shared.a.ncc_linear);
+    clvox_volume_destroy(&warped);
+    clvox_volume_destroy(&jacobian);
 }
 
 /* For a caller who goes on with the maps: the same ones, and nobody measures how well they are inverted. */
@@ -254,19 +272,16 @@ static void the_exchanged_run_gives_the_same_bits_twice(void **state)
                 !memcmp(shared.a.warped->data, b.warped->data, n));
     assert_true(!memcmp(shared.a.inverse_warp->data, b.inverse_warp->data, 3 * n) &&
                 shared.a.metric_after == b.metric_after);
-    clvox_volume_destroy(&shared.jacobian);
-    clvox_volume_destroy(&shared.warped);
-    clvox_volume_destroy(&shared.mask);
-    clvox_register_result_destroy(&shared.a);
     clvox_register_result_destroy(&b);
-    pair_free(&shared.p);
 }
 
 static void own_numbers(void)
 {
+    test_set_up(own_numbers_set_up);
     test_case(the_result_of_the_exchanged_run, "the result of the exchanged run is of the images as given");
     test_case(maps_as_fields, "its maps as fields have the same bits");
     test_case(the_exchanged_run_gives_the_same_bits_twice, "the exchanged run gives the same bits twice");
+    test_tear_down(own_numbers_tear_down);
 }
 
 /* A template at 1.3 mm and a scan at 2 mm: the deformation stays on the fixed grid. */
@@ -301,14 +316,27 @@ static void other_grids(void **state)
 }
 
 /* On one grid, contents decide: a pair in both orders, and an image with itself. */
+static int one_grid_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){43, 40, 37}, (double[3]){1, 1, 1.2}, true, 2.5, 61);
+    pair_options(&shared.o, CLVOX_DEFORM_SYN, CLVOX_METRIC_SSD);
+    shared.o.inverse = 1;
+    return 0;
+}
+
+static int one_grid_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void on_one_grid_without_an_affine_the_exchanged(void **state)
 {
     (void)state;
     clvox_register_result a, b;
     double largest;
-    pair_make(&shared.p, (int[3]){43, 40, 37}, (double[3]){1, 1, 1.2}, true, 2.5, 61);
-    pair_options(&shared.o, CLVOX_DEFORM_SYN, CLVOX_METRIC_SSD);
-    shared.o.inverse = 1;
     assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &a));
     assert_ok(pair_register(ctx, shared.p.moving, shared.p.fixed, NULL, NULL, &shared.o, &b));
     assert_true(a.exchanged + b.exchanged == 1);
@@ -327,14 +355,15 @@ static void an_image_and_itself(void **state)
     assert_ok(pair_register(ctx, shared.p.moving, shared.p.moving, NULL, NULL, &shared.o, &a));
     assert_that(a.largest_mm < .01, "%g mm", a.largest_mm);
     clvox_register_result_destroy(&a);
-    pair_free(&shared.p);
 }
 
 static void one_grid(void)
 {
+    test_set_up(one_grid_set_up);
     test_case(on_one_grid_without_an_affine_the_exchanged,
               "on one grid, without an affine, the exchanged map is the inverse");
     test_case(an_image_and_itself, "an image and itself");
+    test_tear_down(one_grid_tear_down);
 }
 
 int main(void)

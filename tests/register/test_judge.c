@@ -51,10 +51,8 @@ static void put_together(const clvox_affine_parts *p, const clvox_grid *grid, do
     clv_matrix_copy(CLV_MATRIX(m), out);
 }
 
-/* What cases leave to those after them. */
 static struct {
-    clvox_grid grid, big, fixed_grid, moving_grid;
-    double overlap;
+    clvox_grid fixed_grid, moving_grid;
     clv_phantom phantom;
     clvox_volume *fixed, *moving, *fixed_mask, *moving_mask;
 } shared;
@@ -67,12 +65,13 @@ static void an_affine_is_taken_apart_into_what_it_was(void **state)
         {{10, -20, 30}, {1.1, .9, 1.3}, {.1, -.05, .2}, {4, -5, 60}},
         {{-170, 80, 100}, {.4, 2.5, 1}, {0, .3, 0}, {-100, 0, 1}},
     };
-    clvox_phantom_grid((int[3]){40, 51, 33}, (double[3]){1, 1.2, 2}, true, &shared.grid);
+    clvox_grid grid;
+    clvox_phantom_grid((int[3]){40, 51, 33}, (double[3]){1, 1.2, 2}, true, &grid);
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         double m[4][4];
         clvox_affine_parts got;
-        put_together(&all[k], &shared.grid, m);
-        assert_true(clvox_affine_take_apart(CLV_MATRIX(m), &shared.grid, &got));
+        put_together(&all[k], &grid, m);
+        assert_true(clvox_affine_take_apart(CLV_MATRIX(m), &grid, &got));
         for (int i = 0; i < 3; i++) {
             assert_that(fabs(got.rotation_degrees[i] - all[k].rotation_degrees[i]) < 1e-9, "angle %d: %g", i,
                         got.rotation_degrees[i]);
@@ -88,10 +87,12 @@ static void a_mirror_and_a_singular_matrix(void **state)
 {
     (void)state;
     clvox_affine_parts got;
+    clvox_grid grid;
+    clvox_phantom_grid((int[3]){40, 51, 33}, (double[3]){1, 1.2, 2}, true, &grid);
     assert_true(!clvox_affine_take_apart(
-        (const double[4][4]){{-1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}, &shared.grid, &got));
+        (const double[4][4]){{-1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}, &grid, &got));
     assert_true(!clvox_affine_take_apart(
-        (const double[4][4]){{1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}, &shared.grid, &got));
+        (const double[4][4]){{1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}, &grid, &got));
 }
 
 static void parts(void)
@@ -125,37 +126,33 @@ static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double 
 static void nothing_speaks_against_a_good_result(void **state)
 {
     (void)state;
-    clvox_grid small;
-    grid_of(40, 40, 40, 2, &shared.big);
+    clvox_grid small, big;
+    double overlap;
+    grid_of(40, 40, 40, 2, &big);
     grid_of(20, 20, 20, 1, &small);
-    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &shared.overlap) == 0);
-    assert_that(shared.overlap == 1, "%g", shared.overlap);
-    assert_true(judge(&shared.big, &small, 1, 0, CLVOX_METRIC_NCC, 1, 2, 0, &shared.overlap) == 0);
-    assert_that(fabs(shared.overlap - 1) < .1, "%g", shared.overlap);
-    assert_true(judge(&small, &shared.big, 1, 0, CLVOX_METRIC_MI, 1, 1, 0, &shared.overlap) == 0);
+    assert_true(judge(&big, &big, 1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == 0);
+    assert_that(overlap == 1, "%g", overlap);
+    assert_true(judge(&big, &small, 1, 0, CLVOX_METRIC_NCC, 1, 2, 0, &overlap) == 0);
+    assert_that(fabs(overlap - 1) < .1, "%g", overlap);
+    assert_true(judge(&small, &big, 1, 0, CLVOX_METRIC_MI, 1, 1, 0, &overlap) == 0);
 }
 
 static void each_doubt_is_found(void **state)
 {
     (void)state;
-    assert_true(judge(&shared.big, &shared.big, 1, 75, CLVOX_METRIC_SSD, 2, 1, 0, &shared.overlap) ==
-                CLVOX_SUSPECT_OVERLAP);
-    assert_that(fabs(shared.overlap - 5. / 80) < .04, "%g", shared.overlap);
-    assert_true(judge(&shared.big, &shared.big, 2.1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &shared.overlap) ==
-                CLVOX_SUSPECT_SCALE);
-    assert_true(judge(&shared.big, &shared.big, .4, 0, CLVOX_METRIC_SSD, 2, 1, 0, &shared.overlap) ==
-                CLVOX_SUSPECT_SCALE);
-    assert_true(judge(&shared.big, &shared.big, -1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &shared.overlap) ==
-                CLVOX_SUSPECT_SCALE);
-    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_SSD, 1, 2, 0, &shared.overlap) ==
-                CLVOX_SUSPECT_METRIC);
-    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_LNCC, .5, .4, 0, &shared.overlap) ==
-                CLVOX_SUSPECT_METRIC);
-    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_LNCC, .5, .49, 0, &shared.overlap) == 0);
-    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_MI, .5, .48, 0, &shared.overlap) ==
-                CLVOX_SUSPECT_METRIC);
-    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_SSD, 2, 1, 3, &shared.overlap) ==
-                CLVOX_SUSPECT_FOLDS);
+    clvox_grid big;
+    double overlap;
+    grid_of(40, 40, 40, 2, &big);
+    assert_true(judge(&big, &big, 1, 75, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == CLVOX_SUSPECT_OVERLAP);
+    assert_that(fabs(overlap - 5. / 80) < .04, "%g", overlap);
+    assert_true(judge(&big, &big, 2.1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == CLVOX_SUSPECT_SCALE);
+    assert_true(judge(&big, &big, .4, 0, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == CLVOX_SUSPECT_SCALE);
+    assert_true(judge(&big, &big, -1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == CLVOX_SUSPECT_SCALE);
+    assert_true(judge(&big, &big, 1, 0, CLVOX_METRIC_SSD, 1, 2, 0, &overlap) == CLVOX_SUSPECT_METRIC);
+    assert_true(judge(&big, &big, 1, 0, CLVOX_METRIC_LNCC, .5, .4, 0, &overlap) == CLVOX_SUSPECT_METRIC);
+    assert_true(judge(&big, &big, 1, 0, CLVOX_METRIC_LNCC, .5, .49, 0, &overlap) == 0);
+    assert_true(judge(&big, &big, 1, 0, CLVOX_METRIC_MI, .5, .48, 0, &overlap) == CLVOX_SUSPECT_METRIC);
+    assert_true(judge(&big, &big, 1, 0, CLVOX_METRIC_SSD, 2, 1, 3, &overlap) == CLVOX_SUSPECT_FOLDS);
 }
 
 static void doubts(void)

@@ -115,11 +115,9 @@ static clvox_register_images images_of(const pair *p)
 static const char *const kinds[] = {"", "translation", "rigid", "similarity", "scales", "affine"};
 static const char *const metrics[] = {"SSD", "NCC", "LNCC", "MI"};
 
-/* What cases leave to those after them. */
 static struct {
     pair p;
     clvox_register_options o;
-    clvox_register_result a;
     clvox_register_images images;
 } shared;
 
@@ -160,32 +158,40 @@ static void recovery(void)
     }
 }
 
-static void two_runs_give_the_same_bits(void **state)
+static int affine_set_up(void **state)
 {
     (void)state;
-    clvox_register_result b;
     make_pair(&shared.p, CLVOX_LINEAR_AFFINE, false);
     shared.images = images_of(&shared.p);
     options_of(&shared.o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
-    assert_ok(clvox_register(ctx, &shared.images, &shared.o, &shared.a));
+    return 0;
+}
+
+static void two_runs_give_the_same_bits(void **state)
+{
+    (void)state;
+    clvox_register_result a, b;
+    assert_ok(clvox_register(ctx, &shared.images, &shared.o, &a));
     assert_ok(clvox_register(ctx, &shared.images, &shared.o, &b));
-    assert_memory_equal(shared.a.matrix, b.matrix, sizeof shared.a.matrix);
+    assert_memory_equal(a.matrix, b.matrix, sizeof a.matrix);
+    clvox_register_result_destroy(&a);
     clvox_register_result_destroy(&b);
 }
 
 static void exchanging_the_images_gives_the_inverse(void **state)
 {
     (void)state;
-    clvox_register_result b;
+    clvox_register_result a, b;
     clvox_register_images exchanged = {.fixed = {shared.p.moving}, .moving = {shared.p.fixed}, .channels = 1};
     double back[4][4], unit[4][4];
+    assert_ok(clvox_register(ctx, &shared.images, &shared.o, &a));
     assert_ok(clvox_register(ctx, &exchanged, &shared.o, &b));
-    clv_matrix_multiply(CLV_MATRIX(b.matrix), CLV_MATRIX(shared.a.matrix), back);
+    clv_matrix_multiply(CLV_MATRIX(b.matrix), CLV_MATRIX(a.matrix), back);
     clv_matrix_identity(unit);
     double off = apart(&shared.p, CLV_MATRIX(back), CLV_MATRIX(unit));
     printf("# exchanged: %.4f mm\n", off);
     assert_that(off < .05, "%.3f mm", off);
-    clvox_register_result_destroy(&shared.a);
+    clvox_register_result_destroy(&a);
     clvox_register_result_destroy(&b);
 }
 
@@ -196,14 +202,15 @@ static void inverted_contrast_by_mi(void **state)
         shared.p.moving->data[i] = 300 - shared.p.moving->data[i];
     double error = run(&shared.p, &shared.images, &shared.o);
     assert_that(error < 1, "%.3f mm", error);
-    free_pair(&shared.p);
 }
 
 static void contrast_and_repeats(void)
 {
+    test_each(affine_set_up, recovery_tear_down);
     test_case(two_runs_give_the_same_bits, "two runs give the same bits");
     test_case(exchanging_the_images_gives_the_inverse, "exchanging the images gives the inverse");
     test_case(inverted_contrast_by_mi, "inverted contrast, by MI");
+    test_each(NULL, NULL);
 }
 
 /* As another device would, which rounds otherwise. */
@@ -238,12 +245,28 @@ static void rounding(void)
                      side ? "moving" : "fixed");
 }
 
-static void two_channels_one_of_them_noise_of_little(void **state)
+static int masks_and_channels_set_up(void **state)
 {
     (void)state;
     make_pair(&shared.p, CLVOX_LINEAR_RIGID, false);
-    clvox_register_images images = images_of(&shared.p);
     options_of(&shared.o, CLVOX_LINEAR_RIGID, CLVOX_METRIC_MI);
+    return 0;
+}
+
+/* Beside the head, in the fixed image alone. */
+static void add_bright_block(void)
+{
+    for (int z = 0, i = 0; z < shared.p.fixed_grid.size[2]; z++)
+        for (int y = 0; y < shared.p.fixed_grid.size[1]; y++)
+            for (int x = 0; x < shared.p.fixed_grid.size[0]; x++, i++)
+                if (!(shared.p.mask->data[i] > 0) && x < 25)
+                    shared.p.fixed->data[i] = 250;
+}
+
+static void two_channels_one_of_them_noise_of_little(void **state)
+{
+    (void)state;
+    clvox_register_images images = images_of(&shared.p);
     clvox_volume *noise[2];
     assert_ok(clv_phantom_image(&shared.p.phantom, &shared.p.fixed_grid, NULL, NULL, 3, &noise[0]));
     assert_ok(clv_phantom_image(&shared.p.phantom, &shared.p.moving_grid, NULL, NULL, 4, &noise[1]));
@@ -266,16 +289,12 @@ static void a_mask_leaves_out_a_bright_block(void **state)
     (void)state;
     clvox_register_images images = images_of(&shared.p);
     images.fixed_mask = shared.p.mask;
-    for (int z = 0, i = 0; z < shared.p.fixed_grid.size[2]; z++)
-        for (int y = 0; y < shared.p.fixed_grid.size[1]; y++)
-            for (int x = 0; x < shared.p.fixed_grid.size[0]; x++, i++)
-                if (!(shared.p.mask->data[i] > 0) && x < 25)
-                    shared.p.fixed->data[i] = 250;
+    add_bright_block();
     double error = run(&shared.p, &images, &shared.o);
     assert_that(error < .7, "%.3f mm", error);
 }
 
-/* With the bright block in place: the mask that each stage goes by decides what it finds. */
+/* With the bright block: the mask that each stage goes by decides what it finds. */
 static void masks_of_a_stage(void **state)
 {
     enum { BOTH, LINEAR, NOT_LINEAR, NONE, CASES };
@@ -283,6 +302,7 @@ static void masks_of_a_stage(void **state)
     clvox_register_options o = shared.o;
     double apart[CASES];
     (void)state;
+    add_bright_block();
     o.deform = CLVOX_DEFORM_GREEDY;
     clvox_register_preset(&o, CLVOX_PRESET_QUICK);
     o.levels = 1;
@@ -311,7 +331,6 @@ static void masks_of_a_stage(void **state)
     assert_true(r[LINEAR].mean_mm != r[BOTH].mean_mm && r[NOT_LINEAR].mean_mm != r[NONE].mean_mm);
     for (int i = 0; i < CASES; i++)
         clvox_register_result_destroy(&r[i]);
-    free_pair(&shared.p);
 }
 
 static void a_mask_too_thin_for_coarse_voxels(void **state)
@@ -409,10 +428,12 @@ static void masks_and_channels(void)
     }
     test_case_at(masks_of_one_side, TEST_AT(false, CLVOX_METRIC_MI, CLVOX_LINEAR_AFFINE),
                  "masks of one side of a volume");
+    test_each(masks_and_channels_set_up, recovery_tear_down);
     test_case(two_channels_one_of_them_noise_of_little, "two channels, one of them noise of little weight");
     test_case(a_mask_leaves_out_a_bright_block,
               "a mask leaves out a bright block that is in one image alone");
     test_case(masks_of_a_stage, "the linear part and the deformation go by masks of their own");
+    test_each(NULL, NULL);
     test_case(a_mask_too_thin_for_coarse_voxels, "a mask too thin for coarse voxels is refused, and which");
 }
 

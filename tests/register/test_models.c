@@ -43,11 +43,10 @@ static const clvox_metric metrics[] = {CLVOX_METRIC_LNCC, CLVOX_METRIC_SSD, CLVO
                                        CLVOX_METRIC_MI};
 static const char *const metric_names[] = {"LNCC", "SSD", "NCC", "MI"};
 
-/* What cases leave to those after them. */
 static struct {
     pair p;
     clvox_register_options o;
-    clvox_register_result a, b, r;
+    clvox_register_result r;
 } shared;
 
 static int recovery_set_up(void **state)
@@ -125,31 +124,39 @@ static void repeats(clvox_deform deform)
                  "two runs of %s give the same bits", names[deform]);
 }
 
-static void syn_leaves_an_identical_pair(void **state)
+static int exchange_set_up(void **state)
 {
     (void)state;
     pair_make(&shared.p, (int[3]){53, 50, 47}, (double[3]){1, 1, 1}, false, 2.5, 11);
     start(&shared.o, CLVOX_DEFORM_SYN);
-    assert_ok(run(shared.p.moving, shared.p.moving, &shared.o, &shared.a));
-    assert_that(shared.a.largest_mm < .01, "moved by %g mm", shared.a.largest_mm);
-    clvox_register_result_destroy(&shared.a);
+    shared.o.inverse = 1;
+    return 0;
+}
+
+static void syn_leaves_an_identical_pair(void **state)
+{
+    (void)state;
+    clvox_register_result a;
+    assert_ok(run(shared.p.moving, shared.p.moving, &shared.o, &a));
+    assert_that(a.largest_mm < .01, "moved by %g mm", a.largest_mm);
+    clvox_register_result_destroy(&a);
 }
 
 static void exchanging_the_images_gives_syns_inverse(void **state)
 {
     (void)state;
-    shared.o.inverse = 1;
-    assert_ok(run(shared.p.fixed, shared.p.moving, &shared.o, &shared.a));
-    assert_ok(run(shared.p.moving, shared.p.fixed, &shared.o, &shared.b));
-    double largest, round = pair_detour(shared.a.warp, shared.b.warp, shared.p.labels, &largest),
-                    own = pair_detour(shared.a.warp, shared.a.inverse_warp, shared.p.labels, &largest);
+    clvox_register_result a, b;
+    assert_ok(run(shared.p.fixed, shared.p.moving, &shared.o, &a));
+    assert_ok(run(shared.p.moving, shared.p.fixed, &shared.o, &b));
+    double largest, round = pair_detour(a.warp, b.warp, shared.p.labels, &largest),
+                    own = pair_detour(a.warp, a.inverse_warp, shared.p.labels, &largest);
     clvox_register_images images[2] = {
         {.fixed = {shared.p.fixed}, .moving = {shared.p.moving}, .channels = 1},
         {.fixed = {shared.p.moving}, .moving = {shared.p.fixed}, .channels = 1}};
     clvox_register_plan plan[2];
     for (int i = 0; i < 2; i++) {
         assert_ok(clvox_register_plan_make(&images[i], &shared.o, &plan[i]));
-        assert_int_equal(plan[i].exchanged, (i ? shared.b : shared.a).exchanged);
+        assert_int_equal(plan[i].exchanged, (i ? b : a).exchanged);
         assert_true(plan[i].levels == shared.o.levels && plan[i].size[plan[i].levels - 1][0] == 53 &&
                     plan[i].size[0][1] < 50 && plan[i].bytes == clvox_register_bytes(&images[i], &shared.o));
     }
@@ -158,9 +165,8 @@ static void exchanging_the_images_gives_syns_inverse(void **state)
     assert_int_equal(clvox_register_plan_make(&images[0], &shared.o, &plan[0]), CLVOX_ERROR_ARGUMENT);
     printf("# there and back by two runs %.4f voxels, by the inverse of one %.4f\n", round, own);
     assert_that(round < .1 && own < .05, "%g and %g", round, own);
-    clvox_register_result_destroy(&shared.a);
-    clvox_register_result_destroy(&shared.b);
-    pair_free(&shared.p);
+    clvox_register_result_destroy(&a);
+    clvox_register_result_destroy(&b);
 }
 
 static void models_and_metrics_in_words(void **state)
@@ -191,8 +197,10 @@ static void models_and_metrics_in_words(void **state)
 static void exchange(void)
 {
     test_case(models_and_metrics_in_words, "models and metrics in words");
+    test_set_up(exchange_set_up);
     test_case(syn_leaves_an_identical_pair, "syn leaves an identical pair where it is");
     test_case(exchanging_the_images_gives_syns_inverse, "exchanging the images gives syn's inverse");
+    test_tear_down(recovery_tear_down);
 }
 
 static const int sizes[][3] = {{1, 1, 1}, {1, 13, 17}, {2, 2, 2}, {517, 3, 2}, {5, 1, 1}};
@@ -250,12 +258,18 @@ typedef struct stopped_given {
     clvox_deform deform;
 } stopped_given;
 
+static int stopped_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){29, 27, 25}, (double[3]){1, 1, 1}, false, 1, 5);
+    return 0;
+}
+
 static void stops_when_it_is_told(void **state)
 {
     const stopped_given *given = *state;
     clvox_deform deform = given->deform;
     int calls = 0;
-    pair_make(&shared.p, (int[3]){29, 27, 25}, (double[3]){1, 1, 1}, false, 1, 5);
     start(&shared.o, deform);
     shared.o.progress = stop;
     shared.o.user = &calls;
@@ -272,15 +286,16 @@ static void without_iterations_is_the_linear_part_alone(void **state)
     assert_ok(run(shared.p.fixed, shared.p.moving, &shared.o, &shared.r));
     assert_that(shared.r.largest_mm < 1e-6, "%g", shared.r.largest_mm);
     clvox_register_result_destroy(&shared.r);
-    pair_free(&shared.p);
 }
 
 static void stopped(clvox_deform deform)
 {
+    test_set_up(stopped_set_up);
     test_case_at(stops_when_it_is_told, TEST_OF(((stopped_given){deform})), "%s stops when it is told to",
                  names[deform]);
     test_case_at(without_iterations_is_the_linear_part_alone, TEST_OF(((stopped_given){deform})),
                  "%s without iterations is the linear part alone", names[deform]);
+    test_tear_down(recovery_tear_down);
 }
 
 /* A ball inside a shell, 100 with soft edges in the middle of a grid of 1 mm. */

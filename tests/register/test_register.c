@@ -127,7 +127,6 @@ typedef struct watched {
     bool falls;
 } watched;
 
-/* What cases leave to those after them. */
 static struct {
     pair p;
     clvox_register_options o;
@@ -140,15 +139,29 @@ static struct {
     watched seen;
 } shared;
 
-static void another_scale_and_offset_of_the_moving(void **state)
+/* The moving image by another scale and offset. */
+static int intensities_set_up(void **state)
 {
     (void)state;
-    clvox_register_result r;
     pair_make(&shared.p, (int[3]){60, 56, 48}, (double[3]){1, 1, 1}, false, 2.5, 13);
     shared.n = clvox_grid_voxels(&shared.p.moving_grid);
     for (size_t i = 0; i < shared.n; i++)
         shared.p.moving->data[i] = 37.5f * shared.p.moving->data[i] - 1000;
     header_options(&shared.o);
+    return 0;
+}
+
+static int pair_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
+static void another_scale_and_offset_of_the_moving(void **state)
+{
+    (void)state;
+    clvox_register_result r;
     assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r));
     double mean = pair_error(&shared.p, &r, NULL, &shared.largest);
     assert_that(mean <= .3, "%.3f voxels", mean);
@@ -182,15 +195,16 @@ static void a_constant_image_gives_the_identity(void **state)
     assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r));
     assert_true(r.largest_mm == 0 && r.matrix[0][0] == 1 && r.matrix[0][3] == 0);
     clvox_register_result_destroy(&r);
-    pair_free(&shared.p);
 }
 
 static void intensities(void)
 {
+    test_each(intensities_set_up, pair_tear_down);
     test_case(another_scale_and_offset_of_the_moving,
               "another scale and offset of the moving image change little");
     test_case(voxels_that_are_no_numbers_count, "voxels that are no numbers count as background");
     test_case(a_constant_image_gives_the_identity, "a constant image gives the identity");
+    test_each(NULL, NULL);
 }
 
 /* The moving head turned, shifted and scaled on another, left-handed grid. A
@@ -223,6 +237,18 @@ static int linear_set_up(void **state)
     clvox_register_preset(&shared.o, CLVOX_PRESET_DEFAULT);
     shared.o.deform = CLVOX_DEFORM_NONE;
     shared.o.init = CLVOX_INIT_MOMENTS;
+    shared.o.linear = CLVOX_LINEAR_AFFINE;
+    return 0;
+}
+
+static int linear_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.fixed);
+    clvox_volume_destroy(&shared.moving);
+    clvox_volume_destroy(&shared.fixed_mask);
+    clvox_volume_destroy(&shared.moving_mask);
+    clv_phantom_free(&shared.phantom);
     return 0;
 }
 
@@ -282,16 +308,11 @@ static void no_overlap_is_one_sentence_with_init_header(void **state)
     assert_ok(pair_register(ctx, shared.fixed, shared.moving, NULL, NULL, &shared.o, &shared.r));
     assert_that(shared.r.ncc_linear > .5, "%.3f", shared.r.ncc_linear);
     clvox_register_result_destroy(&shared.r);
-    clvox_volume_destroy(&shared.fixed);
-    clvox_volume_destroy(&shared.moving);
-    clvox_volume_destroy(&shared.fixed_mask);
-    clvox_volume_destroy(&shared.moving_mask);
-    clv_phantom_free(&shared.phantom);
 }
 
 static void linear(void)
 {
-    test_set_up(linear_set_up);
+    test_each(linear_set_up, linear_tear_down);
     for (int kind = CLVOX_LINEAR_SIMILARITY; kind <= CLVOX_LINEAR_AFFINE; kind++)
         test_case_at(moments_of_masks_recover_a_similarity, TEST_AT(kind),
                      "moments of masks recover a similarity between grids of other handedness (dof %d)",
@@ -299,6 +320,7 @@ static void linear(void)
     test_case(an_empty_mask_is_one_sentence, "an empty mask is one sentence");
     test_case(no_overlap_is_one_sentence_with_init_header,
               "no overlap is one sentence with --init header, and found by moments");
+    test_each(NULL, NULL);
 }
 
 static const int sizes[][3] = {{1, 1, 1}, {1, 13, 17}, {2, 2, 2}, {2049, 3, 2}, {5, 1, 1}};
@@ -349,10 +371,9 @@ static int watch(void *user, const clvox_step *step)
     return 0;
 }
 
-static void a_run_takes_the_memory_predicted_at_most(void **state)
+static int masks_and_memory_set_up(void **state)
 {
     (void)state;
-    clvox_register_result r;
     shared.seen = (watched){.fraction = 0};
     shared.mask = NULL;
     pair_make(&shared.p, (int[3]){47, 41, 37}, (double[3]){1, 1, 1}, false, 2, 23);
@@ -366,6 +387,19 @@ static void a_run_takes_the_memory_predicted_at_most(void **state)
     shared.o.inverse = 1;
     shared.o.progress = watch;
     shared.o.user = &shared.seen;
+    return 0;
+}
+
+static int masks_and_memory_tear_down(void **state)
+{
+    clvox_volume_destroy(&shared.mask);
+    return pair_tear_down(state);
+}
+
+static void a_run_takes_the_memory_predicted_at_most(void **state)
+{
+    (void)state;
+    clvox_register_result r;
     for (int forced = 0; forced < 2; forced++) {
         shared.o.force = forced ? CLVOX_FORCE_TWOPASS : CLVOX_FORCE_AUTO;
         shared.seen.fraction = 0;
@@ -390,7 +424,6 @@ static void a_run_without_iterations_is_the_linear_part(void **state)
     (void)state;
     clvox_register_result r;
     memset(shared.o.iterations, 0, sizeof shared.o.iterations);
-    shared.seen = (watched){.fraction = 0};
     assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r));
     assert_true(r.largest_mm == 0 && !shared.seen.falls && shared.seen.calls == shared.o.levels);
     clvox_register_result_destroy(&r);
@@ -424,17 +457,17 @@ static void what_cannot_be_used_is_refused_before(void **state)
     assert_int_equal(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r),
                      CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&several);
-    clvox_volume_destroy(&shared.mask);
-    pair_free(&shared.p);
 }
 
 static void masks_and_memory(void)
 {
+    test_each(masks_and_memory_set_up, masks_and_memory_tear_down);
     test_case(a_run_takes_the_memory_predicted_at_most,
               "a run takes the memory predicted at most, with masks on another grid and the inverse");
     test_case(a_run_without_iterations_is_the_linear_part,
               "a run without iterations is the linear part alone");
     test_case(what_cannot_be_used_is_refused_before, "what cannot be used is refused before the run");
+    test_each(NULL, NULL);
 }
 
 static void other_contrasts_are_compared_by_mind(void **state)

@@ -69,7 +69,6 @@ static double error_of(const pair *p, const clvox_volume *warp)
     return sum / (double)count;
 }
 
-/* What cases leave to those after them. */
 static struct {
     pair p;
     clvox_register_result r, fine;
@@ -78,7 +77,7 @@ static struct {
     clvox_register_images images;
 } shared;
 
-static void levels_that_end_coarser_give_results(void **state)
+static int coarse_set_up(void **state)
 {
     (void)state;
     clvox_register_options o;
@@ -93,6 +92,21 @@ static void levels_that_end_coarser_give_results(void **state)
     assert_ok(clvox_register(ctx, &images, &o, &shared.fine));
     o.levels = 2;
     assert_ok(clvox_register(ctx, &images, &o, &shared.r));
+    return 0;
+}
+
+static int coarse_tear_down(void **state)
+{
+    (void)state;
+    clvox_register_result_destroy(&shared.r);
+    clvox_register_result_destroy(&shared.fine);
+    free_pair(&shared.p);
+    return 0;
+}
+
+static void levels_that_end_coarser_give_results(void **state)
+{
+    (void)state;
     assert_true(clvox_grid_equal(&shared.r.warp->grid, &shared.p.fixed->grid) &&
                 clvox_grid_equal(&shared.r.warped->grid, &shared.p.fixed->grid));
     assert_true(shared.r.inverse_warp &&
@@ -126,23 +140,20 @@ static void its_inverse_inverts_on_the_full_grid(void **state)
     assert_that(off < 1e-3 * 100, "%g", off);
     clvox_volume_destroy(&identity);
     clvox_volume_destroy(&again);
-    clvox_register_result_destroy(&shared.r);
-    clvox_register_result_destroy(&shared.fine);
-    free_pair(&shared.p);
 }
 
 static void coarse(void)
 {
+    test_set_up(coarse_set_up);
     test_case(levels_that_end_coarser_give_results, "levels that end coarser give results on the full grid");
     test_case(its_inverse_inverts_on_the_full_grid,
               "its inverse inverts on the full grid, and its image is what the warp gives");
+    test_tear_down(coarse_tear_down);
 }
 
-static void a_channel_on_another_grid_counts_as_if(void **state)
+static int channels_set_up(void **state)
 {
     (void)state;
-    clvox_register_result one, both;
-    shared.shifted = NULL;
     clvox_grid other;
     make_pair(&shared.p, (int[3]){37, 41, 33}, (double[3]){1, 1, 1}, 1.5);
     start(&shared.o);
@@ -152,6 +163,21 @@ static void a_channel_on_another_grid_counts_as_if(void **state)
     shared.images = (clvox_register_images){.fixed = {shared.p.fixed, shared.p.fixed},
                                             .moving = {shared.p.moving, shared.shifted},
                                             .channels = 1};
+    return 0;
+}
+
+static int channels_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.shifted);
+    free_pair(&shared.p);
+    return 0;
+}
+
+static void a_channel_on_another_grid_counts_as_if(void **state)
+{
+    (void)state;
+    clvox_register_result one, both;
     assert_ok(clvox_register(ctx, &shared.images, &shared.o, &one));
     shared.images.channels = 2;
     assert_ok(clvox_register(ctx, &shared.images, &shared.o, &both));
@@ -169,6 +195,8 @@ static void wrong_channels_are_one_sentence_each(void **state)
 {
     (void)state;
     clvox_register_result one;
+    shared.images.channels = 2;
+    shared.images.weight[0] = 5;
     shared.images.weight[1] = -1;
     assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
                 strstr(clvox_message(), "weight"));
@@ -191,7 +219,7 @@ static void what_a_model_cannot_do_is_one_sentence(void **state)
 {
     (void)state;
     clvox_register_result one;
-    shared.images.channels = 1;
+    shared.o.deform = CLVOX_DEFORM_UNBIASED;
     shared.o.metric = CLVOX_METRIC_MI;
     assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
                 strstr(clvox_message(), "metric"));
@@ -214,16 +242,16 @@ static void what_a_model_cannot_do_is_one_sentence(void **state)
     shared.o.finest_step = 1;
     shared.o.deform = (clvox_deform)17;
     assert_int_equal(clvox_register(ctx, &shared.images, &shared.o, &one), CLVOX_ERROR_ARGUMENT);
-    clvox_volume_destroy(&shared.shifted);
-    free_pair(&shared.p);
 }
 
 static void channels(void)
 {
+    test_each(channels_set_up, channels_tear_down);
     test_case(a_channel_on_another_grid_counts_as_if,
               "a channel on another grid counts as if it lay on the first one's");
     test_case(wrong_channels_are_one_sentence_each, "wrong channels are one sentence each");
     test_case(what_a_model_cannot_do_is_one_sentence, "what a model cannot do is one sentence");
+    test_each(NULL, NULL);
 }
 
 /* One constant image, for every model that this version has. */

@@ -283,7 +283,6 @@ static void guided(void **state)
 
 static const double moves[] = {0, .3};
 
-/* What cases leave to those after them. */
 static struct {
     clvox_denoise_options o;
     clvox_surface *mesh;
@@ -366,18 +365,12 @@ static void edges_kept(void **state)
 
 static const clvox_denoise_update updates[] = {CLVOX_DENOISE_PATCHES, CLVOX_DENOISE_PAPER};
 
-static int fixed_points_set_up(void **state)
-{
-    (void)state;
-    clvox_denoise_defaults(&shared.o);
-    return 0;
-}
-
 static void a_plane_stays(void **state)
 {
     const int *given = *state;
     int i = given[0];
     clvox_volume *v = make(plane, 0, unit);
+    clvox_denoise_defaults(&shared.o);
     shared.o.update = updates[i];
     clvox_denoise_result r = denoise(v, &shared.o);
     assert_that(error_of(r.distance, plane, NULL) < .01, "off by %g", error_of(r.distance, plane, NULL));
@@ -388,7 +381,6 @@ static void a_plane_stays(void **state)
 
 static void fixed_points(void)
 {
-    test_set_up(fixed_points_set_up);
     for (int i = 0; i < 2; i++)
         test_case_at(a_plane_stays, TEST_AT(i), "a plane stays where it is: %s", i ? "paper" : "patches");
 }
@@ -434,7 +426,6 @@ static void a_band_smaller_than_the_number(void **state)
     assert_that(r.band_voxels < 256 && r.neighbours == r.band_voxels - 1, "%d of %d", r.neighbours,
                 r.band_voxels);
     assert_true(facts_of(r.distance).components == 1 && all_finite(r.distance));
-    shared.o.neighbours = 96;
     clvox_volume_destroy(&v);
     clvox_denoise_result_destroy(&r);
 }
@@ -444,6 +435,7 @@ static void two_surfaces_stay_two_within_the_planned(void **state)
     (void)state;
     clvox_denoise_plan plan;
     clvox_volume *v = make(two, .2, unit);
+    clvox_denoise_defaults(&shared.o);
     assert_ok(plan_of(v, &shared.o, &plan));
     clvox_denoise_result r = denoise(v, NULL);
     assert_that(facts_of(r.distance).components == 2, "%d components", facts_of(r.distance).components);
@@ -470,6 +462,7 @@ static void a_sheet_one_voxel_thick(void **state)
 {
     (void)state;
     clvox_volume *v = make(sheet, 0, unit);
+    clvox_denoise_defaults(&shared.o);
     clvox_denoise_result r = denoise(v, NULL);
     assert_that(error_of(r.distance, sheet, NULL) < .3, "off by %g", error_of(r.distance, sheet, NULL));
     clvox_denoise_result_destroy(&r);
@@ -510,12 +503,25 @@ static int look(void *user, const clvox_step *step)
     return seen[1] > 0 && step->fraction > 0;
 }
 
+static int ball_set_up(void **state)
+{
+    (void)state;
+    clvox_denoise_defaults(&shared.o);
+    shared.v = make(sphere, .1, unit);
+    return 0;
+}
+
+static int ball_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.v);
+    return 0;
+}
+
 static void progress_rises_to_1_and_may_stop_the_work(void **state)
 {
     (void)state;
     double seen[2] = {0, 0};
-    clvox_denoise_defaults(&shared.o);
-    shared.v = make(sphere, .1, unit);
     shared.o.progress = look;
     shared.o.user = seen;
     shared.r = denoise(shared.v, &shared.o);
@@ -524,7 +530,6 @@ static void progress_rises_to_1_and_may_stop_the_work(void **state)
     seen[0] = 0;
     seen[1] = 1;
     assert_true(refused(shared.v, &shared.o, &shared.r) == CLVOX_ERROR_STOPPED && !shared.r.distance);
-    clvox_denoise_defaults(&shared.o);
 }
 
 static void options_out_of_range_are_refused(void **state)
@@ -553,7 +558,6 @@ static void options_out_of_range_are_refused(void **state)
     clvox_denoise_defaults(&shared.o);
     shared.v->kind = CLVOX_KIND_LABEL;
     assert_int_equal(refused(shared.v, &shared.o, &shared.r), CLVOX_ERROR_ARGUMENT);
-    shared.v->kind = CLVOX_KIND_SCALAR;
 }
 
 static void what_cannot_be_denoised_cannot_be_planned(void **state)
@@ -566,13 +570,12 @@ static void what_cannot_be_denoised_cannot_be_planned(void **state)
     shared.v->frames = 2;
     assert_int_equal(plan_of(shared.v, &shared.o, &plan), CLVOX_ERROR_ARGUMENT);
     shared.v->frames = 1;
-    double axis[2] = {shared.v->grid.to_ras[0][1], shared.v->grid.to_ras[0][0]};
+    double axis = shared.v->grid.to_ras[0][1];
     shared.v->grid.to_ras[0][1] = 0.3;
     assert_int_equal(plan_of(shared.v, &shared.o, &plan), CLVOX_ERROR_ARGUMENT);
-    shared.v->grid.to_ras[0][1] = axis[0];
+    shared.v->grid.to_ras[0][1] = axis;
     shared.v->grid.to_ras[0][0] = 0;
     assert_int_equal(plan_of(shared.v, &shared.o, &plan), CLVOX_ERROR_ARGUMENT);
-    shared.v->grid.to_ras[0][0] = axis[1];
 }
 
 static void all_inside_or_all_outside_is_no_surface(void **state)
@@ -585,11 +588,11 @@ static void all_inside_or_all_outside_is_no_surface(void **state)
         assert_true(strstr(clvox_message(), side < 0 ? "every value is inside" : "no value is inside") !=
                     NULL);
     }
-    clvox_volume_destroy(&shared.v);
 }
 
 static void refusals(void)
 {
+    test_each(ball_set_up, ball_tear_down);
     test_case(progress_rises_to_1_and_may_stop_the_work, "progress rises to 1, and may stop the work");
     test_case(options_out_of_range_are_refused, "options out of range are refused");
     test_case(what_cannot_be_denoised_cannot_be_planned, "what cannot be denoised cannot be planned");

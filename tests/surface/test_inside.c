@@ -134,7 +134,6 @@ static void refusals(void **state)
     clvox_volume_destroy(&v);
 }
 
-/* What cases leave to those after them. */
 static struct {
     clvox_level_set set;
     clvox_level_set_source source;
@@ -142,7 +141,7 @@ static struct {
     double ball;
 } shared;
 
-static void a_distance_stays(void **state)
+static int ball_set_up(void **state)
 {
     (void)state;
     shared.v = make(0.8);
@@ -152,6 +151,20 @@ static void a_distance_stays(void **state)
     shared.ball = 4 / 3. * 3.14159265358979 * pow(0.8 * 7.3, 3);
     clvox_level_set_source_defaults(&shared.source);
     shared.source.volume = shared.v;
+    return 0;
+}
+
+static int ball_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.v);
+    clvox_volume_destroy(&shared.mask);
+    return 0;
+}
+
+static void a_distance_stays(void **state)
+{
+    (void)state;
     assert_ok(clvox_level_set_make(ctx, &shared.source, &shared.set));
     assert_true(!memcmp(shared.set.distance->data, shared.v->data, EDGE * EDGE * EDGE * sizeof(float)) &&
                 shared.set.volume == 0);
@@ -195,12 +208,11 @@ static void a_meshs_is_made_on_voxels_of_its_triangles(void **state)
     assert_true(clvox_level_set_make(ctx, &shared.source, &shared.set) == CLVOX_ERROR_ARGUMENT &&
                 !shared.set.distance && !shared.set.surface);
     clvox_surface_destroy(&mesh);
-    clvox_volume_destroy(&shared.v);
-    clvox_volume_destroy(&shared.mask);
 }
 
 static void level_sets(void)
 {
+    test_each(ball_set_up, ball_tear_down);
     test_case(a_distance_stays, "a distance stays what it is");
     test_case(a_masks_lies_on_its_grid_or_on_the_part, "a mask's lies on its grid or on the part around it");
     test_case(a_meshs_is_made_on_voxels_of_its_triangles,

@@ -135,12 +135,11 @@ static void against_brute(const char *what, const clvox_surface *s, const clvox_
 
 static clvox_surface *meshes[13];
 
-static int brutes_tear_down(void **state)
+static int tear_down(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++)
         clvox_surface_destroy(&meshes[i]);
-    return 0;
+    return harness_close(state);
 }
 
 static void brutes(void)
@@ -174,26 +173,38 @@ static void brutes(void)
     clvox_surface *const all[] = {ball,  ring,    box,   cut,    open,   turned, inward,
                                   other, crossed, small, nested, hollow, half};
     memcpy(meshes, all, sizeof all);
-    test_tear_down(brutes_tear_down);
 }
 
-/* What cases leave to those after them. */
 static struct {
     clvox_grid g;
-    clvox_surface *ball, *ring, *none, *tiny, *large, *far, *around;
+    clvox_surface *ball, *ring, *tiny, *large, *far, *around;
     clvox_volume *v, *again;
     double beyond;
     size_t n;
     clvox_surface_notes notes;
 } shared;
 
-/* Against the shape itself, to what its triangles leave. */
-static void a_sphere(void **state)
+static int shapes_set_up(void **state)
 {
     (void)state;
     shared.g = grid_of(OBLIQUE, 14, 1);
     shared.ball = mesh_sphere(ORIGIN, 9, 5);
     shared.ring = mesh_torus(ORIGIN, 8, 3, 200, 100);
+    return 0;
+}
+
+static int shapes_tear_down(void **state)
+{
+    (void)state;
+    clvox_surface_destroy(&shared.ball);
+    clvox_surface_destroy(&shared.ring);
+    return 0;
+}
+
+/* Against the shape itself, to what its triangles leave. */
+static void a_sphere(void **state)
+{
+    (void)state;
     clvox_surface_notes notes;
     shared.v = distance_of(shared.ball, &shared.g, 3, &notes);
     double worst = 0;
@@ -209,11 +220,13 @@ static void a_sphere(void **state)
     assert_that(worst < .003 && shared.beyond < .2, "off by %g mm, beyond the band %g", worst, shared.beyond);
     assert_that(fabs((double)notes.voxels_inside - 3053) < 30, "%zu voxels inside", notes.voxels_inside);
     assert_true(!notes.turned && !notes.crossing && !notes.leaves_grid && notes.facts.euler == 2);
+    clvox_volume_destroy(&shared.v);
 }
 
 static void the_same_bits_again(void **state)
 {
     (void)state;
+    shared.v = distance_of(shared.ball, &shared.g, 3, NULL);
     for (int threads = 1; threads < 4; threads += 2) {
         clvox_threads_set(threads);
         shared.again = distance_of(shared.ball, &shared.g, 3, NULL);
@@ -254,16 +267,16 @@ static void a_torus(void **state)
     }
     assert_that(worst < .005 && shared.beyond < .2, "off by %g mm, beyond the band %g", worst, shared.beyond);
     clvox_volume_destroy(&shared.v);
-    clvox_surface_destroy(&shared.ball);
-    clvox_surface_destroy(&shared.ring);
 }
 
 static void shapes(void)
 {
+    test_set_up(shapes_set_up);
     test_case(a_sphere, "the distance to a sphere is right");
     test_case(the_same_bits_again, "the same bits again");
     test_case(a_band_without_end_exact_everywhere, "a band without end: exact everywhere");
     test_case(a_torus, "the distance to a torus is right");
+    test_tear_down(shapes_tear_down);
 }
 
 /* Distance to the boundary of the union of two balls, seen from anywhere. */
@@ -329,7 +342,7 @@ static void unions(void **state)
     clvox_surface_destroy(&both);
 }
 
-static void no_triangle_no_band_no_number(void **state)
+static int oddities_set_up(void **state)
 {
     (void)state;
     shared.g = grid_of(PLAIN, 6, 1);
@@ -338,8 +351,25 @@ static void no_triangle_no_band_no_number(void **state)
     shared.large = mesh_sphere((const double[3]){5, 0, 0}, 6, 4);
     shared.far = mesh_box((const double[3]){20, 0, 0}, (const double[3]){21, 1, 1}, 1);
     shared.around = mesh_box((const double[3]){-50, -50, -50}, (const double[3]){50, 50, 50}, 1);
-    assert_ok(clvox_surface_create(3, 0, &shared.none));
-    assert_true(clvox_distance_from_surface(ctx, shared.none, &shared.g, 2, &shared.notes, &shared.v) ==
+    return 0;
+}
+
+static int oddities_tear_down(void **state)
+{
+    (void)state;
+    clvox_surface_destroy(&shared.tiny);
+    clvox_surface_destroy(&shared.large);
+    clvox_surface_destroy(&shared.far);
+    clvox_surface_destroy(&shared.around);
+    return 0;
+}
+
+static void no_triangle_no_band_no_number(void **state)
+{
+    (void)state;
+    clvox_surface *none;
+    assert_ok(clvox_surface_create(3, 0, &none));
+    assert_true(clvox_distance_from_surface(ctx, none, &shared.g, 2, &shared.notes, &shared.v) ==
                     CLVOX_ERROR_DATA &&
                 !shared.v);
     assert_true(clvox_distance_from_surface(ctx, shared.tiny, &shared.g, 0, &shared.notes, &shared.v) ==
@@ -348,6 +378,7 @@ static void no_triangle_no_band_no_number(void **state)
     assert_int_equal(
         clvox_distance_from_surface(ctx, shared.tiny, &shared.g, (double)NAN, &shared.notes, &shared.v),
         CLVOX_ERROR_ARGUMENT);
+    clvox_surface_destroy(&none);
 }
 
 static void a_mesh_smaller_than_a_voxel(void **state)
@@ -444,7 +475,6 @@ static void triangles_with_vertices_of_their_own(void **state)
     }
     clvox_volume_destroy(&shared.v);
     clvox_surface_destroy(&loose);
-    shared.g = grid_of(PLAIN, 6, 1);
 }
 
 static void a_part_that_faces_inward_beside(void **state)
@@ -473,15 +503,11 @@ static void a_part_that_faces_inward_beside(void **state)
     clvox_surface_destroy(&left);
     clvox_surface_destroy(&right);
     clvox_surface_destroy(&pair);
-    clvox_surface_destroy(&shared.none);
-    clvox_surface_destroy(&shared.tiny);
-    clvox_surface_destroy(&shared.large);
-    clvox_surface_destroy(&shared.far);
-    clvox_surface_destroy(&shared.around);
 }
 
 static void oddities(void)
 {
+    test_each(oddities_set_up, oddities_tear_down);
     test_case(no_triangle_no_band_no_number, "no triangle, no band, no number");
     test_case(a_mesh_smaller_than_a_voxel, "a mesh smaller than a voxel");
     for (int k = 0; k < 3; k++)
@@ -490,6 +516,7 @@ static void oddities(void)
     test_case(what_is_found_is_said, "what is found is said");
     test_case(triangles_with_vertices_of_their_own, "triangles with vertices of their own");
     test_case(a_part_that_faces_inward_beside, "a part that faces inward beside one that does not");
+    test_each(NULL, NULL);
 }
 
 /* A mesh of the shared data, whole and with each 41st triangle gone. */
@@ -559,5 +586,5 @@ int main(void)
         real("swm_lh_lateral_ventricle.ply");
     }
     oddities();
-    return test_run("mesh to distance", harness_close);
+    return test_run("mesh to distance", tear_down);
 }

@@ -130,11 +130,33 @@ static void failures(void **state)
     scan_free(&s);
 }
 
-/* What cases leave to those after them. */
 static struct {
     scan s;
     clvox_tensor_all_options o, few;
 } shared;
+
+static int each_set_up(void **state)
+{
+    (void)state;
+    const bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    scan_make((const int[3]){tiny ? 9 : 23, tiny ? 8 : 19, tiny ? 7 : 13}, 12, &shared.s);
+    clvox_tensor_all_defaults(&shared.o);
+    if (tiny)
+        shared.o.denoise.iterations = 3;
+    shared.few = shared.o;
+    shared.few.fit.denoise = CLVOX_SCAN_MPPCA;
+    shared.few.fit.window = tiny ? 3 : 5;
+    shared.few.everywhere = 1;
+    shared.few.measures = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_V1;
+    return 0;
+}
+
+static int each_tear_down(void **state)
+{
+    (void)state;
+    scan_free(&shared.s);
+    return 0;
+}
 
 static void the_defaults(void **state)
 {
@@ -151,11 +173,6 @@ static void the_scans_own_mask(void **state)
 static void pca_first_without_a_mask_few_measures(void **state)
 {
     (void)state;
-    const bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
-    shared.few.fit.denoise = CLVOX_SCAN_MPPCA;
-    shared.few.fit.window = tiny ? 3 : 5;
-    shared.few.everywhere = 1;
-    shared.few.measures = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_V1;
     compare(&shared.s, NULL, &shared.few);
 }
 
@@ -182,28 +199,21 @@ static void a_device_that_does_not_hold_the_scan(void **state)
     clvox_device_limits *limits = (clvox_device_limits *)(uintptr_t)clvox_context_limits(ctx), real = *limits;
     limits->max_allocation = 7 * sizeof(float) * clvox_grid_voxels(&shared.s.dwi->grid);
     shared.few.fit.denoise = CLVOX_SCAN_AS_IT_IS;
+    shared.few.plain = 1;
     compare(&shared.s, shared.s.mask, &shared.few);
     *limits = real;
-    scan_free(&shared.s);
 }
 
 int main(void)
 {
     ctx = harness_open();
-    const bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
-    const int size[3] = {tiny ? 9 : 23, tiny ? 8 : 19, tiny ? 7 : 13};
-
-    scan_make(size, 12, &shared.s);
-    clvox_tensor_all_defaults(&shared.o);
-    if (tiny)
-        shared.o.denoise.iterations = 3;
-    shared.few = shared.o;
+    test_case(failures, "what fails says at which stage");
+    test_each(each_set_up, each_tear_down);
     test_case(the_defaults, "one command has the bits of its three parts, by default");
     test_case(the_scans_own_mask, "the scan's own mask");
     test_case(pca_first_without_a_mask_few_measures, "PCA first, without a mask, few measures");
     test_case(volumes_left_out_logarithms, "volumes left out, logarithms");
     test_case(tensors_as_they_were_fitted, "tensors as they were fitted");
     test_case(a_device_that_does_not_hold_the_scan, "a device that does not hold the scan");
-    test_case(failures, "what fails says at which stage");
     return test_run("all", harness_close);
 }

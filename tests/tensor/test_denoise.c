@@ -73,14 +73,11 @@ static const char *const models[] = {"local", "paper", "log"};
 /* Of the error before: the blocks of so small a grid have few voxels. */
 static const double most[2][3] = {{.78, .8, .83}, {.68, .76, .78}};
 
-/* What cases leave to those after them. */
 static struct {
     scan s;
     clvox_grid grid;
     clvox_volume *tensor, *map;
     clvox_tensor_denoise_options o;
-    clvox_tensor_denoise_result r;
-    double lambda[2];
     size_t n;
 } shared;
 
@@ -200,32 +197,38 @@ static int structure_set_up(void **state)
     return 0;
 }
 
-static void lambda_from_the_noise(void **state)
+/* Six levels of noise from neighbour to neighbour, along each axis. */
+static double lambda_of(int levels)
 {
-    const int *given = *state;
-    int k = given[0];
     const double noise = 1e-5;
-    /* Six levels of noise from neighbour to neighbour, along each axis. */
+    clvox_tensor_denoise_result r;
     for (size_t i = 0; i < 6 * shared.n; i++) {
         size_t v = i % shared.n, c = i / shared.n, way = v % 17 + v / 17 % 14 + v / (17 * 14);
         bool beside = c == 1 || c == 2 || c == 4;
-        double value = beside ? 0 : 2e-3 + (c ? 0 : 6 * k * noise * ((double)way - 18));
+        double value = beside ? 0 : 2e-3 + (c ? 0 : levels * noise * ((double)way - 18));
         shared.tensor->data[i] = (float)(value + noise * sqrt(beside ? .5 : 1) * clv_phantom_normal(7, i));
     }
-    assert_ok(clvox_tensor_denoise(ctx, shared.tensor, shared.map, NULL, &shared.o, &shared.r));
-    shared.lambda[k] = shared.r.lambda;
-    printf("# %.4g\n", shared.r.lambda);
-    clvox_volume_destroy(&shared.r.tensor);
-    assert_ok(clvox_tensor_denoise(ctx, shared.tensor, NULL, NULL, &shared.o, &shared.r));
-    assert_true(shared.r.guessed && shared.r.lambda > 0);
-    clvox_volume_destroy(&shared.r.tensor);
+    assert_ok(clvox_tensor_denoise(ctx, shared.tensor, shared.map, NULL, &shared.o, &r));
+    printf("# %.4g\n", r.lambda);
+    clvox_volume_destroy(&r.tensor);
+    return r.lambda;
+}
+
+static void lambda_from_the_noise(void **state)
+{
+    const int *given = *state;
+    clvox_tensor_denoise_result r;
+    const double constant = lambda_of(0), varying = given[0] ? lambda_of(6) : 0;
+    /* 36 + 12 over 12 noise variances. */
+    assert_true(!given[0] || (varying > 1.7 * constant && varying < 2.3 * constant));
+    assert_ok(clvox_tensor_denoise(ctx, shared.tensor, NULL, NULL, &shared.o, &r));
+    assert_true(r.guessed && r.lambda > 0);
+    clvox_volume_destroy(&r.tensor);
 }
 
 static int structure_tear_down(void **state)
 {
     (void)state;
-    /* 36 + 12 over 12 noise variances. */
-    assert_true(shared.lambda[1] > 1.7 * shared.lambda[0] && shared.lambda[1] < 2.3 * shared.lambda[0]);
     clvox_volume_destroy(&shared.tensor);
     clvox_volume_destroy(&shared.map);
     return 0;
@@ -240,14 +243,27 @@ static void structure(void)
     test_tear_down(structure_tear_down);
 }
 
+static int odd_values_set_up(void **state)
+{
+    (void)state;
+    scan_make((const int[3]){13, 11, 7}, (const double[3]){2, 1.5, 3}, 20, &shared.s);
+    shared.n = clvox_grid_voxels(&shared.s.truth->grid);
+    clvox_tensor_denoise_defaults(&shared.o);
+    return 0;
+}
+
+static int odd_values_tear_down(void **state)
+{
+    (void)state;
+    scan_free(&shared.s);
+    return 0;
+}
+
 static void a_tensor_that_is_not_finite_stays_and_harms(void **state)
 {
     (void)state;
     clvox_tensor_denoise_result r;
-    scan_make((const int[3]){13, 11, 7}, (const double[3]){2, 1.5, 3}, 20, &shared.s);
-    size_t i = (3 * 11 + 5) * 13 + 6;
-    shared.n = clvox_grid_voxels(&shared.s.truth->grid);
-    clvox_tensor_denoise_defaults(&shared.o);
+    const size_t i = (3 * 11 + 5) * 13 + 6;
     shared.s.fit.tensor->data[i] = NAN;
     assert_ok(
         clvox_tensor_denoise(ctx, shared.s.fit.tensor, shared.s.fit.sigma, shared.s.mask, &shared.o, &r));
@@ -289,7 +305,6 @@ static void an_empty_mask_no_noise_and_another_grid(void **state)
 {
     (void)state;
     clvox_tensor_denoise_result r;
-    shared.o.lambda = -1;
     memset(shared.s.fit.sigma->data, 0, shared.n * sizeof(float));
     clvox_tensor_fit_result *f = &shared.s.fit;
     assert_true(clvox_tensor_denoise(ctx, f->tensor, f->sigma, shared.s.mask, &shared.o, &r) ==
@@ -302,7 +317,6 @@ static void an_empty_mask_no_noise_and_another_grid(void **state)
     shared.s.fit.sigma->grid.to_ras[0][3] += 5;
     assert_true(clvox_tensor_denoise(ctx, f->tensor, f->sigma, NULL, &shared.o, &r) == CLVOX_ERROR_DATA &&
                 !r.tensor);
-    scan_free(&shared.s);
 }
 
 static void the_noise_level_is_the_median_above_0(void **state)
@@ -327,10 +341,11 @@ static void the_noise_level_is_the_median_above_0(void **state)
 
 static void odd_values(void)
 {
+    test_case(the_noise_level_is_the_median_above_0, "the noise level is the median of what is above 0");
+    test_each(odd_values_set_up, odd_values_tear_down);
     test_case(a_tensor_that_is_not_finite_stays_and_harms,
               "a tensor that is not finite stays and harms no neighbour");
     test_case(a_constant_field_stays, "a constant field stays as it is");
-    test_case(the_noise_level_is_the_median_above_0, "the noise level is the median of what is above 0");
     test_case(a_solver_that_is_not_known_is_refused, "a solver that is not known is refused");
     test_case(an_empty_mask_no_noise_and_another_grid,
               "an empty mask, no noise and another grid are refused");

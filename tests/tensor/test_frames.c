@@ -12,7 +12,7 @@
 #include "phantom/tensor.h"
 
 enum { DIRECTIONS = 12, ROWS = 7 };
-static char dwi_path[64], bval_path[64], bvec_path[64], table_path[64];
+static char folder[] = "/tmp/clvox-frames-XXXXXX", dwi_path[64], bval_path[64], bvec_path[64], table_path[64];
 
 /* ---- grids -------------------------------------------------------------- */
 
@@ -171,25 +171,20 @@ static void check_grid(const clvox_grid *grid, const clv_tensor_phantom *field, 
 
 static const int order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 
-/* What cases leave to those after them. */
-static struct {
-    char name[64];
-    clvox_gradients *g;
-} shared;
-
 static void grids_with_their_axes_in_all_48_orders(void **state)
 {
     const int *given = *state;
     int oblique = given[0];
+    char name[64];
     clvox_grid grid;
     clv_tensor_phantom field;
     permuted(oblique, order[0], 0, &grid);
     assert_int_equal(clv_tensor_phantom_make(CLVOX_TENSOR_STEPS, &grid, 5, &field), CLVOX_OK);
     for (int n = 0; n < 48; n++) {
         permuted(oblique, order[n / 8], n % 8, &grid);
-        snprintf(shared.name, sizeof shared.name, "axes %d%d%d, turned %d", order[n / 8][0], order[n / 8][1],
+        snprintf(name, sizeof name, "axes %d%d%d, turned %d", order[n / 8][0], order[n / 8][1],
                  order[n / 8][2], n % 8);
-        check_grid(&grid, &field, false, shared.name);
+        check_grid(&grid, &field, false, name);
     }
 }
 
@@ -232,36 +227,35 @@ static void the_field_depends_on_the_world_alone(void **state)
 static void the_directions_lie_evenly_on_the_sphere(void **state)
 {
     (void)state;
-    clvox_gradients *again = NULL;
-    shared.g = NULL;
-    assert_int_equal(clv_tensor_phantom_gradients(30, 1000, 4, &shared.g), CLVOX_OK);
+    clvox_gradients *g = NULL, *again = NULL;
+    assert_int_equal(clv_tensor_phantom_gradients(30, 1000, 4, &g), CLVOX_OK);
     assert_int_equal(clv_tensor_phantom_gradients(30, 1000, 4, &again), CLVOX_OK);
     double nearest = 0;
-    for (int i = 3; shared.g && again && i < shared.g->count; i++) {
-        assert_memory_equal(shared.g->direction[i], again->direction[i], sizeof shared.g->direction[i]);
+    for (int i = 3; g && again && i < g->count; i++) {
+        assert_memory_equal(g->direction[i], again->direction[i], sizeof g->direction[i]);
         for (int j = 3; j < i; j++) {
-            const double *a = shared.g->direction[i], *b = shared.g->direction[j];
+            const double *a = g->direction[i], *b = g->direction[j];
             nearest = fmax(nearest, fabs(a[0] * b[0] + a[1] * b[1] + a[2] * b[2]));
         }
     }
-    assert_true(shared.g && shared.g->count == 33 && shared.g->b[2] == 0 && shared.g->b[3] == 1000);
+    assert_true(g && g->count == 33 && g->b[2] == 0 && g->b[3] == 1000);
     assert_that(acos(nearest) * 57.2958 > 24, "%g degrees", acos(nearest) * 57.2958);
-    clvox_gradients_destroy(&shared.g);
+    clvox_gradients_destroy(&g);
     clvox_gradients_destroy(&again);
 }
 
 static void noise_of_a_magnitude_image_where_there(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/clvox-frames-XXXXXX";
     for (int rician = 0; rician < 2; rician++) {
         clvox_grid grid;
         clv_tensor_phantom field;
+        clvox_gradients *g = NULL;
         clvox_volume *dwi = NULL;
         permuted(false, order[0], 0, &grid);
         assert_int_equal(clv_tensor_phantom_make(CLVOX_TENSOR_HELIX, &grid, 1, &field), CLVOX_OK);
-        assert_int_equal(clv_tensor_phantom_gradients(30, 1000, 1, &shared.g), CLVOX_OK);
-        assert_int_equal(clv_tensor_phantom_dwi(&field, &grid, shared.g, 20, rician, 1, &dwi), CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_gradients(30, 1000, 1, &g), CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_dwi(&field, &grid, g, 20, rician, 1, &dwi), CLVOX_OK);
         double sum = 0, squares = 0, count = 0;
         size_t at = 0, voxels = clvox_grid_voxels(&grid);
         for (int z = 0; dwi && z < grid.size[2]; z++)
@@ -269,8 +263,7 @@ static void noise_of_a_magnitude_image_where_there(void **state)
                 for (int x = 0; x < grid.size[0]; x++, at++) {
                     double p[3];
                     clv_matrix_apply(CLV_MATRIX(grid.to_ras), (const double[3]){x, y, z}, p);
-                    for (size_t v = 0; !clv_tensor_phantom_inside(&field, p) && v < (size_t)shared.g->count;
-                         v++) {
+                    for (size_t v = 0; !clv_tensor_phantom_inside(&field, p) && v < (size_t)g->count; v++) {
                         double s = (double)dwi->data[v * voxels + at];
                         sum += s;
                         squares += s * s;
@@ -281,20 +274,23 @@ static void noise_of_a_magnitude_image_where_there(void **state)
         double mean = sum / count, wanted = rician ? 62.666 : 0, power = sqrt(squares / count);
         assert_that(fabs(mean - wanted) < 1.5, "mean %g", mean);
         assert_that(fabs(power - (rician ? 70.711 : 50)) < 1.5, "power %g", power);
-        clvox_gradients_destroy(&shared.g);
+        clvox_gradients_destroy(&g);
         clvox_volume_destroy(&dwi);
     }
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
     remove(dwi_path);
     remove(bval_path);
     remove(bvec_path);
     remove(table_path);
-    rmdir(folder);
+    return rmdir(folder);
 }
 
 int main(void)
 {
-    char folder[] = "/tmp/clvox-frames-XXXXXX";
-
     if (!mkdtemp(folder))
         return 99;
     snprintf(dwi_path, sizeof dwi_path, "%s/dwi.nii", folder);
@@ -310,5 +306,5 @@ int main(void)
               "the directions lie evenly on the sphere, the same for each seed");
     test_case(noise_of_a_magnitude_image_where_there,
               "noise: of a magnitude image where there is no signal, added on request");
-    return test_run("frames", NULL);
+    return test_run("frames", tear_down);
 }

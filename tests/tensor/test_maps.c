@@ -29,84 +29,87 @@ static void release(clvox_volume *maps[CLVOX_MEASURES])
         clvox_volume_destroy(&maps[m]);
 }
 
-/* What cases leave to those after them. */
-static struct {
-    clvox_grid grid;
-    clvox_volume *d, *maps[CLVOX_MEASURES];
-    size_t n;
-} shared;
+/* Tensors of many kinds, the same each 97 voxels. */
+static clvox_volume *many_tensors(int slices)
+{
+    const clvox_grid grid = grid_of(128, 128, slices);
+    const size_t n = clvox_grid_voxels(&grid);
+    clvox_volume *d = tensors(&grid);
+    for (size_t i = 0; i < 6 * n; i++)
+        d->data[i] = 1e-3f * (float)(i % n % 97 + 3 * (i / n));
+    return d;
+}
 
 static void a_volume_a_mask_and_only_what_is_asked(void **state)
 {
     (void)state;
-    shared.grid = grid_of(5, 4, 3);
-    clvox_volume *mask = NULL;
-    shared.d = tensors(&shared.grid);
-    shared.n = 60;
-    assert_ok(clvox_volume_create(&shared.grid, 1, CLVOX_KIND_SCALAR, &mask));
-    for (size_t i = 0; i < shared.n; i++) {
+    const clvox_grid grid = grid_of(5, 4, 3);
+    clvox_volume *mask = NULL, *d = tensors(&grid), *maps[CLVOX_MEASURES];
+    const size_t n = 60;
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &mask));
+    for (size_t i = 0; i < n; i++) {
         mask->data[i] = i % 2 ? 1 : 0;
-        shared.d->data[i] = 1e-3f;
-        shared.d->data[3 * shared.n + i] = 0.5e-3f;
-        shared.d->data[5 * shared.n + i] = 0.25e-3f;
+        d->data[i] = 1e-3f;
+        d->data[3 * n + i] = 0.5e-3f;
+        d->data[5 * n + i] = 0.25e-3f;
     }
     unsigned wanted = 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_L3 | 1u << CLVOX_MEASURE_V1;
-    assert_true(clvox_tensor_measures(ctx, shared.d, mask, wanted, shared.maps) == 0);
+    assert_true(clvox_tensor_measures(ctx, d, mask, wanted, maps) == 0);
     for (int m = 0; m < CLVOX_MEASURES; m++)
-        assert_true((shared.maps[m] != NULL) == (int)(wanted >> m & 1));
-    assert_true(shared.maps[CLVOX_MEASURE_V1]->frames == 3 &&
-                shared.maps[CLVOX_MEASURE_V1]->kind == CLVOX_KIND_VECTOR);
-    assert_true(clvox_grid_equal(&shared.maps[CLVOX_MEASURE_MD]->grid, &shared.grid));
-    for (size_t i = 0; i < shared.n; i++) {
-        assert_true(fabsf(shared.maps[CLVOX_MEASURE_MD]->data[i] - (i % 2 ? 1.75e-3f / 3 : 0)) < 1e-9f);
-        assert_true(fabsf(shared.maps[CLVOX_MEASURE_L3]->data[i] - (i % 2 ? 0.25e-3f : 0)) < 1e-9f);
-        assert_true(shared.maps[CLVOX_MEASURE_V1]->data[i] == (i % 2 ? 1 : 0));
+        assert_true((maps[m] != NULL) == (int)(wanted >> m & 1));
+    assert_true(maps[CLVOX_MEASURE_V1]->frames == 3 &&
+                maps[CLVOX_MEASURE_V1]->kind == CLVOX_KIND_VECTOR);
+    assert_true(clvox_grid_equal(&maps[CLVOX_MEASURE_MD]->grid, &grid));
+    for (size_t i = 0; i < n; i++) {
+        assert_true(fabsf(maps[CLVOX_MEASURE_MD]->data[i] - (i % 2 ? 1.75e-3f / 3 : 0)) < 1e-9f);
+        assert_true(fabsf(maps[CLVOX_MEASURE_L3]->data[i] - (i % 2 ? 0.25e-3f : 0)) < 1e-9f);
+        assert_true(maps[CLVOX_MEASURE_V1]->data[i] == (i % 2 ? 1 : 0));
     }
-    release(shared.maps);
-    assert_true(clvox_tensor_measures(ctx, shared.d, NULL, 0, shared.maps) == CLVOX_ERROR_ARGUMENT &&
-                !shared.maps[0]);
+    release(maps);
+    assert_true(clvox_tensor_measures(ctx, d, NULL, 0, maps) == CLVOX_ERROR_ARGUMENT &&
+                !maps[0]);
     mask->grid.to_ras[0][3] += 1;
-    assert_true(clvox_tensor_measures(ctx, shared.d, mask, wanted, shared.maps) == CLVOX_ERROR_DATA &&
-                !shared.maps[0]);
-    shared.d->kind = CLVOX_KIND_SCALAR;
-    assert_int_equal(clvox_tensor_measures(ctx, shared.d, NULL, wanted, shared.maps), CLVOX_ERROR_ARGUMENT);
-    clvox_volume_destroy(&shared.d);
+    assert_true(clvox_tensor_measures(ctx, d, mask, wanted, maps) == CLVOX_ERROR_DATA &&
+                !maps[0]);
+    d->kind = CLVOX_KIND_SCALAR;
+    assert_int_equal(clvox_tensor_measures(ctx, d, NULL, wanted, maps), CLVOX_ERROR_ARGUMENT);
+    clvox_volume_destroy(&d);
     clvox_volume_destroy(&mask);
 }
 
 static void large_volumes_are_measured_in_batches(void **state)
 {
     (void)state;
-    shared.grid = grid_of(128, 128, getenv("CLVOX_TEST_TINY") ? 1 : 130);
-    shared.d = tensors(&shared.grid);
-    shared.n = clvox_grid_voxels(&shared.grid);
-    for (size_t i = 0; i < 6 * shared.n; i++)
-        shared.d->data[i] = 1e-3f * (float)(i % shared.n % 97 + 3 * (i / shared.n));
-    assert_true(clvox_tensor_measures(ctx, shared.d, NULL, 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_V2,
-                                      shared.maps) == 0);
+    clvox_volume *d = many_tensors(getenv("CLVOX_TEST_TINY") ? 1 : 130), *maps[CLVOX_MEASURES];
+    const size_t n = clvox_grid_voxels(&d->grid);
+    assert_true(clvox_tensor_measures(ctx, d, NULL, 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_V2,
+                                      maps) == 0);
     bool same = true;
-    for (size_t i = 97; shared.maps[0] && i < shared.n; i++)
+    for (size_t i = 97; maps[0] && i < n; i++)
         for (size_t c = 0; c < 3; c++)
-            same = same && fabsf(shared.maps[0]->data[i] - shared.maps[0]->data[i - 97]) < 1e-6f &&
-                   fabsf(shared.maps[CLVOX_MEASURE_V2]->data[c * shared.n + i] -
-                         shared.maps[CLVOX_MEASURE_V2]->data[c * shared.n + i - 97]) < 1e-4f;
-    assert_true(same && shared.maps[0] && shared.maps[0]->data[shared.n - 1] > 0.1f);
-    release(shared.maps);
+            same = same && fabsf(maps[0]->data[i] - maps[0]->data[i - 97]) < 1e-6f &&
+                   fabsf(maps[CLVOX_MEASURE_V2]->data[c * n + i] -
+                         maps[CLVOX_MEASURE_V2]->data[c * n + i - 97]) < 1e-4f;
+    assert_true(same && maps[0] && maps[0]->data[n - 1] > 0.1f);
+    release(maps);
+    clvox_volume_destroy(&d);
 }
 
 static void what_a_solver_keeps_in_another_unit_comes(void **state)
 {
     (void)state;
-    clv_buffer *device = harness_upload(ctx, shared.d->data, 6 * shared.n * sizeof(float));
-    assert_true(clv_tensor_maps(ctx, device, NULL, &shared.grid, 1e-3, 1u << CLVOX_MEASURE_MD, shared.maps) ==
+    clvox_volume *d = many_tensors(1), *maps[CLVOX_MEASURES];
+    const size_t n = clvox_grid_voxels(&d->grid);
+    clv_buffer *device = harness_upload(ctx, d->data, 6 * n * sizeof(float));
+    assert_true(clv_tensor_maps(ctx, device, NULL, &d->grid, 1e-3, 1u << CLVOX_MEASURE_MD, maps) ==
                 0);
     float mean =
-        (shared.d->data[5] + shared.d->data[3 * shared.n + 5] + shared.d->data[5 * shared.n + 5]) / 3;
-    assert_true(shared.maps[CLVOX_MEASURE_MD] &&
-                fabsf(shared.maps[CLVOX_MEASURE_MD]->data[5] / (1e-3f * mean) - 1) < 1e-5f);
+        (d->data[5] + d->data[3 * n + 5] + d->data[5 * n + 5]) / 3;
+    assert_true(maps[CLVOX_MEASURE_MD] &&
+                fabsf(maps[CLVOX_MEASURE_MD]->data[5] / (1e-3f * mean) - 1) < 1e-5f);
     clv_buffer_destroy(&device);
-    release(shared.maps);
-    clvox_volume_destroy(&shared.d);
+    release(maps);
+    clvox_volume_destroy(&d);
 }
 
 static void volumes(void)

@@ -140,12 +140,8 @@ static void same_grid(void **state)
     clvox_volume_destroy(&image);
 }
 
-/* What cases leave to those after them. */
 static struct {
-    clvox_transform a, w;
-    double full[3][3], x[3];
-    clvox_volume *warp, *out, *image;
-    clvox_jacobian_summary s;
+    double full[3][3];
 } shared;
 
 /* The transforms of chains. */
@@ -177,6 +173,14 @@ static int ramps_set_up(void **state)
     return 0;
 }
 
+static int ramps_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&near_warp.warp);
+    clvox_volume_destroy(&far_warp.warp);
+    return 0;
+}
+
 static void ramp_linear(void **state)
 {
     const int *given = *state;
@@ -196,8 +200,6 @@ static void ramp_cubic_away_from_the_border(void **state)
 {
     (void)state;
     check_ramp(chains[6].links, 5, &right_handed, &left_handed, CLVOX_INTERPOLATE_CUBIC, 1);
-    clvox_volume_destroy(&near_warp.warp);
-    clvox_volume_destroy(&far_warp.warp);
 }
 
 static void ramps(void)
@@ -208,43 +210,45 @@ static void ramps(void)
         test_case_at(chain_composed, TEST_AT((int)i), "composition: %s", chains[i].name);
     }
     test_case(ramp_cubic_away_from_the_border, "ramp, cubic, away from the border");
+    test_tear_down(ramps_tear_down);
 }
 
 static void points_at_voxels_move_by_the_warps_vector(void **state)
 {
     (void)state;
-    shared.w = warp_on(&left_handed, &left_handed, 2, 8);
-    shared.a = affine(turn);
+    clvox_transform w = warp_on(&left_handed, &left_handed, 2, 8);
     size_t n = clvox_grid_voxels(&left_handed), wrong = 0;
     for (size_t i = 0; i < n; i += 7) {
         double x[3], y[3];
         voxel(&left_handed, i, x);
         memcpy(y, x, sizeof y);
-        assert_ok(clvox_apply_points(&(clvox_link){&shared.w, 0}, 1, y, 1));
+        assert_ok(clvox_apply_points(&(clvox_link){&w, 0}, 1, y, 1));
         for (size_t c = 0; c < 3; c++)
-            wrong += fabs(y[c] - x[c] - (double)shared.w.warp->data[c * n + i]) > 1e-5;
+            wrong += fabs(y[c] - x[c] - (double)w.warp->data[c * n + i]) > 1e-5;
     }
     assert_that(wrong == 0, "%zu", wrong);
     double far[3] = {500, 0, 0};
-    assert_ok(clvox_apply_points(&(clvox_link){&shared.w, 0}, 1, far, 1));
+    assert_ok(clvox_apply_points(&(clvox_link){&w, 0}, 1, far, 1));
     assert_true(far[0] == 500 && far[1] == 0);
+    clvox_volume_destroy(&w.warp);
 }
 
 static void there_and_back_again_warp_and_inverse(void **state)
 {
     (void)state;
+    clvox_transform w = warp_on(&left_handed, &left_handed, 2, 8), a = affine(turn);
     double list[3 * 500], before[3 * 500];
     float random[3 * 500];
     harness_random(random, 1500, 4, -15, 15);
     for (int i = 0; i < 1500; i++)
         list[i] = before[i] = (double)random[i];
-    clvox_link chain[] = {{&shared.w, 0}, {&shared.a, 0}, {&shared.a, 1}, {&shared.w, 1}};
+    clvox_link chain[] = {{&w, 0}, {&a, 0}, {&a, 1}, {&w, 1}};
     assert_ok(clvox_apply_points(chain, 4, list, 500));
     double worst = 0;
     for (int i = 0; i < 1500; i++)
         worst = fmax(worst, fabs(list[i] - before[i]));
     assert_that(worst < 1e-4, "%g mm", worst);
-    clvox_volume_destroy(&shared.w.warp);
+    clvox_volume_destroy(&w.warp);
 }
 
 static void points(void)
@@ -460,34 +464,38 @@ static void directions(void)
 static void jacobian_of_a_linear_map_on_an_oblique_grid(void **state)
 {
     (void)state;
-    shared.warp = linear_warp(&left_handed, stretch);
+    clvox_volume *warp = linear_warp(&left_handed, stretch), *out;
+    clvox_jacobian_summary s;
     double want = clv_matrix_determinant(stretch);
-    assert_ok(clvox_jacobian(ctx, shared.warp, NULL, 0, &shared.out, &shared.s));
-    assert_that(fabs(shared.s.smallest - want) < 1e-4 && fabs(shared.s.largest - want) < 1e-4,
-                "%g %g, not %g", shared.s.smallest, shared.s.largest, want);
-    assert_true(fabs(shared.s.mean_log - log(want)) < 1e-4 && shared.s.sd_log < 1e-4 && shared.s.folded == 0);
-    assert_true(shared.s.voxels == (long)clvox_grid_voxels(&left_handed) &&
-                fabs((double)shared.out->data[777] - want) < 1e-4);
-    clvox_volume_destroy(&shared.out);
-    assert_ok(clvox_jacobian(ctx, shared.warp, NULL, 1, &shared.out, NULL));
-    assert_true(fabs((double)shared.out->data[777] - log(want)) < 1e-4);
-    clvox_volume_destroy(&shared.out);
+    assert_ok(clvox_jacobian(ctx, warp, NULL, 0, &out, &s));
+    assert_that(fabs(s.smallest - want) < 1e-4 && fabs(s.largest - want) < 1e-4,
+                "%g %g, not %g", s.smallest, s.largest, want);
+    assert_true(fabs(s.mean_log - log(want)) < 1e-4 && s.sd_log < 1e-4 && s.folded == 0);
+    assert_true(s.voxels == (long)clvox_grid_voxels(&left_handed) &&
+                fabs((double)out->data[777] - want) < 1e-4);
+    clvox_volume_destroy(&out);
+    assert_ok(clvox_jacobian(ctx, warp, NULL, 1, &out, NULL));
+    assert_true(fabs((double)out->data[777] - log(want)) < 1e-4);
+    clvox_volume_destroy(&out);
+    clvox_volume_destroy(&warp);
 }
 
 static void a_mask_on_another_grid_restricts(void **state)
 {
     (void)state;
-    clvox_volume *mask;
+    clvox_volume *mask, *warp = linear_warp(&left_handed, stretch), *out;
+    clvox_jacobian_summary s;
     assert_ok(clvox_volume_create(&right_handed, 1, CLVOX_KIND_LABEL, &mask));
-    assert_true(clvox_jacobian(ctx, shared.warp, mask, 0, &shared.out, &shared.s) == CLVOX_ERROR_DATA &&
-                !shared.out);
+    assert_true(clvox_jacobian(ctx, warp, mask, 0, &out, &s) == CLVOX_ERROR_DATA &&
+                !out);
     for (size_t i = 0; i < clvox_grid_voxels(&right_handed) / 2; i++)
         mask->data[i] = 1;
-    assert_ok(clvox_jacobian(ctx, shared.warp, mask, 0, &shared.out, &shared.s));
-    assert_that(shared.s.voxels > 1000 && shared.s.voxels < (long)clvox_grid_voxels(&left_handed) * 3 / 4,
-                "%ld", shared.s.voxels);
-    clvox_volume_destroy(&shared.out);
+    assert_ok(clvox_jacobian(ctx, warp, mask, 0, &out, &s));
+    assert_that(s.voxels > 1000 && s.voxels < (long)clvox_grid_voxels(&left_handed) * 3 / 4,
+                "%ld", s.voxels);
+    clvox_volume_destroy(&out);
     clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&warp);
 }
 
 static void folded_voxels_are_counted(void **state)
@@ -496,11 +504,11 @@ static void folded_voxels_are_counted(void **state)
     double mirror[4][4];
     clv_matrix_identity(mirror);
     mirror[1][1] = -1;
-    clvox_volume_destroy(&shared.warp);
-    shared.warp = linear_warp(&left_handed, CLV_MATRIX(mirror));
-    assert_ok(clvox_jacobian(ctx, shared.warp, NULL, 0, NULL, &shared.s));
-    assert_true(shared.s.folded == shared.s.voxels && fabs(shared.s.smallest + 1) < 1e-4);
-    clvox_volume_destroy(&shared.warp);
+    clvox_jacobian_summary s;
+    clvox_volume *warp = linear_warp(&left_handed, CLV_MATRIX(mirror));
+    assert_ok(clvox_jacobian(ctx, warp, NULL, 0, NULL, &s));
+    assert_true(s.folded == s.voxels && fabs(s.smallest + 1) < 1e-4);
+    clvox_volume_destroy(&warp);
 }
 
 /* Of warps that are noise, on thin grids too; size: of each axis. */
@@ -560,39 +568,41 @@ static void singular_affines_missing_and_damaged_warps(void **state)
     (void)state;
     double flat[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 1}};
     clvox_transform t = affine(CLV_MATRIX(flat)), none = {.is_warp = 1};
-    shared.image = ramp(&left_handed);
-    memcpy(shared.x, (double[3]){0, 0, 0}, sizeof shared.x);
+    clvox_volume *image = ramp(&left_handed), *out;
+    double x[3] = {0, 0, 0};
     clvox_link flat_link = {&t, 0}, none_link = {&none, 0};
-    assert_true(clvox_apply(ctx, shared.image, &left_handed, &flat_link, 1, 0, 0, &shared.out) ==
+    assert_true(clvox_apply(ctx, image, &left_handed, &flat_link, 1, 0, 0, &out) ==
                     CLVOX_ERROR_DATA &&
-                !shared.out);
-    assert_true(clvox_compose(ctx, &left_handed, &none_link, 1, &shared.out) == CLVOX_ERROR_ARGUMENT &&
-                !shared.out);
-    assert_int_equal(clvox_apply_points((clvox_link[]){{NULL, 0}}, 1, shared.x, 1), CLVOX_ERROR_ARGUMENT);
+                !out);
+    assert_true(clvox_compose(ctx, &left_handed, &none_link, 1, &out) == CLVOX_ERROR_ARGUMENT &&
+                !out);
+    assert_int_equal(clvox_apply_points((clvox_link[]){{NULL, 0}}, 1, x, 1), CLVOX_ERROR_ARGUMENT);
     clvox_grid vast = left_handed;
     vast.size[0] = vast.size[1] = vast.size[2] = 1000;
-    assert_true(clvox_apply(ctx, shared.image, &vast, NULL, 0, 0, 0, &shared.out) == CLVOX_ERROR_ARGUMENT &&
-                !shared.out);
-    shared.image->kind = CLVOX_KIND_VECTOR;
-    assert_true(clvox_apply(ctx, shared.image, &left_handed, NULL, 0, 0, 0, &shared.out) ==
+    assert_true(clvox_apply(ctx, image, &vast, NULL, 0, 0, 0, &out) == CLVOX_ERROR_ARGUMENT &&
+                !out);
+    image->kind = CLVOX_KIND_VECTOR;
+    assert_true(clvox_apply(ctx, image, &left_handed, NULL, 0, 0, 0, &out) ==
                     CLVOX_ERROR_ARGUMENT &&
-                !shared.out);
+                !out);
+    clvox_volume_destroy(&image);
 }
 
 static void warps_and_grids_without_a_voxel_are_refused(void **state)
 {
     (void)state;
     float nothing[3] = {0, 0, 0};
+    double x[3];
+    clvox_volume *out;
     clvox_volume empty = {.grid = left_handed, .frames = 3, .kind = CLVOX_KIND_DISPLACEMENT, .data = nothing};
     clvox_transform warp = {.is_warp = 1, .warp = &empty};
     clvox_link link = {&warp, 0};
     empty.grid.size[0] = 0;
-    clv_matrix_apply(CLV_MATRIX(left_handed.to_ras), (double[3]){-.5, 0, 0}, shared.x);
-    assert_int_equal(clvox_apply_points(&link, 1, shared.x, 1), CLVOX_ERROR_ARGUMENT);
+    clv_matrix_apply(CLV_MATRIX(left_handed.to_ras), (double[3]){-.5, 0, 0}, x);
+    assert_int_equal(clvox_apply_points(&link, 1, x, 1), CLVOX_ERROR_ARGUMENT);
     empty.grid.size[0] = empty.grid.size[1] = -1;
-    assert_int_equal(clvox_apply_points(&link, 1, shared.x, 1), CLVOX_ERROR_ARGUMENT);
-    assert_true(clvox_invert(ctx, &empty, &shared.out, NULL) == CLVOX_ERROR_ARGUMENT && !shared.out);
-    clvox_volume_destroy(&shared.image);
+    assert_int_equal(clvox_apply_points(&link, 1, x, 1), CLVOX_ERROR_ARGUMENT);
+    assert_true(clvox_invert(ctx, &empty, &out, NULL) == CLVOX_ERROR_ARGUMENT && !out);
 }
 
 static void refusals(void)

@@ -41,6 +41,7 @@ static void make(problem *p, const int size[3], int count)
 }
 
 static const int sizes[][3] = {{41, 7, 5}, {1, 9, 5}, {11, 1, 1}, {1, 1, 1}, {8, 7, 6}};
+static const int tiny_sizes[2][3] = {{7, 3, 5}, {1, 5, 3}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 /* Whether a kernel adds to the force one by one, as those for CPUs do. */
@@ -133,6 +134,12 @@ static void places_and_forces(void **state)
     (void)state;
     static const float axes[3] = {.5f, 1, 0}, sigma[3] = {3.5f, 1.25f, .4f};
     for (int s = 0; s < harness_problems(2, SIZES); s++) {
+        if (getenv("CLVOX_TEST_TINY")) { /* in the simulator each pair of a landmark and a voxel takes long */
+            one(harness_context(), tiny_sizes[s], harness_first() ? 11 : 3, s == 0, s ? axes : NULL, NULL);
+            if (harness_first())
+                one(harness_context(), tiny_sizes[s], 7, true, NULL, sigma);
+            continue;
+        }
         one(harness_context(), sizes[s], MOST, true, NULL, NULL);
         one(harness_context(), sizes[s], 3, false, axes, NULL);
         one(harness_context(), sizes[s], 40, true, NULL, sigma);

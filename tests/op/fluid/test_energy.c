@@ -4,7 +4,6 @@
 #include "op/fluid/force_problem.h"
 #include "harness.h"
 
-/* What cases leave to those after them. */
 static struct {
     clv_buffer *partial;
 } shared;

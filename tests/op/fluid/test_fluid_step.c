@@ -72,7 +72,6 @@ static bool left_out(const problem *p)
     return getenv("CLVOX_TEST_TINY") && p->size[0] * p->size[1] * p->size[2] >= 700;
 }
 
-/* What cases leave to those after them. */
 static struct {
     clv_buffer *partial, *slot_buffer;
     data d;
@@ -222,13 +221,28 @@ static void test_never_folds(void)
 
 static const problem small = {"small", {5, 4, 3}, {1, 1, 1}, 0.3f};
 
+static int bad_values_set_up(void **state)
+{
+    (void)state;
+    make(harness_context(), &small, &shared.d);
+    shared.partial = harness_output(harness_context(), CLV_FLUID_PARTIALS * sizeof(float));
+    shared.slot_buffer = harness_output(harness_context(), CLV_FLUID_SLOTS * sizeof(float));
+    return 0;
+}
+
+static int bad_values_tear_down(void **state)
+{
+    (void)state;
+    clv_buffer_destroy(&shared.partial);
+    clv_buffer_destroy(&shared.slot_buffer);
+    discard(&shared.d);
+    return 0;
+}
+
 static void a_velocity_that_is_not_a_number_stops(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    make(ctx, &small, &shared.d);
-    shared.partial = harness_output(ctx, CLV_FLUID_PARTIALS * sizeof(float));
-    shared.slot_buffer = harness_output(ctx, CLV_FLUID_SLOTS * sizeof(float));
     shared.d.v[17] = NAN;
     clv_buffer_destroy(&shared.d.v_device);
     shared.d.v_device = harness_upload_field(ctx, shared.d.v, shared.d.voxels);
@@ -262,16 +276,15 @@ static void arguments_are_checked(void **state)
     assert_int_equal(clv_fluid_update(ctx, CLV_VECTORS(shared.d.u_device, small.size), shared.d.p_device, 0,
                                       shared.slot_buffer),
                      CLVOX_ERROR_ARGUMENT);
-    clv_buffer_destroy(&shared.partial);
-    clv_buffer_destroy(&shared.slot_buffer);
-    discard(&shared.d);
 }
 
 static void test_bad_values(void)
 {
+    test_each(bad_values_set_up, bad_values_tear_down);
     test_case(a_velocity_that_is_not_a_number_stops,
               "a velocity that is not a number stops the step and leaves u alone");
     test_case(arguments_are_checked, "arguments are checked");
+    test_each(NULL, NULL);
 }
 
 int main(void)

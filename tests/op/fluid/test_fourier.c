@@ -141,11 +141,9 @@ static void agree(clvox_context *ctx, const int size[3], float beta)
 
 enum { VOXELS = 4103 };
 
-/* What cases leave to those after them. */
 static struct {
     size_t bytes;
     float *host, *got;
-    clv_fft fft;
 } shared;
 
 static int reordered_set_up(void **state)
@@ -374,17 +372,21 @@ static void forward_back_and_solved(void **state)
     int e = given[0];
     clvox_context *ctx = harness_context();
     int count = harness_problems(TINY, SIZES);
+    clv_fft fft;
     for (int i = 0; i < count; i++) {
+        /* Drivers build each kernel for each size, which takes longer than to run it. */
+        if (e > 2 && i % 3 != 0)
+            continue;
         assert_ok(clv_force_variant(ctx, CLV_FFT, "clvox", -1)); /* whose kernels these are */
-        assert_ok(clv_fft_create(ctx, sizes[i], &shared.fft));
+        assert_ok(clv_fft_create(ctx, sizes[i], &fft));
         assert_ok(clv_force_variant(ctx, CLV_FFT, NULL, -1));
         if (e < 3)
-            transform(ctx, &shared.fft);
+            transform(ctx, &fft);
         if (e >= 2 && i % 3 == 0) {
-            solve(ctx, &shared.fft, .02f);
-            solve(ctx, &shared.fft, 0);
+            solve(ctx, &fft, .02f);
+            solve(ctx, &fft, 0);
         }
-        clv_fft_destroy(&shared.fft);
+        clv_fft_destroy(&fft);
     }
 }
 
@@ -403,20 +405,21 @@ static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
+    clv_fft fft;
     assert_ok(clv_force_variant(ctx, CLV_FFT, "clvox", -1));
-    assert_int_equal(clv_fft_create(ctx, (const int[3]){1 << 20, 1, 1}, &shared.fft), CLVOX_ERROR_DEVICE);
+    assert_int_equal(clv_fft_create(ctx, (const int[3]){1 << 20, 1, 1}, &fft), CLVOX_ERROR_DEVICE);
     assert_ok(clv_force_variant(ctx, CLV_FFT, "no such", -1));
-    assert_int_equal(clv_fft_create(ctx, sizes[0], &shared.fft), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_fft_create(ctx, sizes[0], &fft), CLVOX_ERROR_ARGUMENT);
     assert_ok(clv_force_variant(ctx, CLV_FFT, NULL, -1));
-    assert_ok(clv_fft_create(ctx, sizes[0], &shared.fft));
+    assert_ok(clv_fft_create(ctx, sizes[0], &fft));
     clv_fluid_operator op = {{12, 7, 5}, {1, 1, 1}, 1, 0, 1, false};
     clv_buffer *any = harness_output(ctx, 4096);
-    assert_int_equal(clv_fft_solve(ctx, &shared.fft, &op, any, any, any), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_fft_solve(ctx, &fft, &op, any, any, any), CLVOX_ERROR_ARGUMENT);
     op.periodic = true;
     op.size[1] = 8;
-    assert_int_equal(clv_fft_solve(ctx, &shared.fft, &op, any, any, any), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_fft_solve(ctx, &fft, &op, any, any, any), CLVOX_ERROR_ARGUMENT);
     clv_buffer_destroy(&any);
-    clv_fft_destroy(&shared.fft);
+    clv_fft_destroy(&fft);
 }
 
 int main(void)

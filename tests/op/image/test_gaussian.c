@@ -100,7 +100,6 @@ static void all_variants(const clv_entry *entry, int pass)
 
 static const int constants_size[3] = {19, 11, 13};
 
-/* What cases leave to those after them. */
 static struct {
     size_t voxels;
     float *values;
@@ -108,11 +107,10 @@ static struct {
     clv_buffer *in, *tmp, *out;
 } shared;
 
-static void gaussian_a_constant_image_stays_constant(void **state)
+static int constants_set_up(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    const float sigma[3] = {1.8f, 0.3f, 3.1f};
     shared.voxels = 19 * 11 * 13;
     shared.values = malloc(shared.voxels * sizeof *shared.values);
     shared.want = malloc(shared.voxels * sizeof *shared.want);
@@ -121,6 +119,25 @@ static void gaussian_a_constant_image_stays_constant(void **state)
     shared.in = harness_upload(ctx, shared.values, shared.voxels * 4);
     shared.tmp = harness_output(ctx, shared.voxels * 4);
     shared.out = harness_output(ctx, shared.voxels * 4);
+    return 0;
+}
+
+static int constants_tear_down(void **state)
+{
+    (void)state;
+    clv_buffer_destroy(&shared.in);
+    clv_buffer_destroy(&shared.tmp);
+    clv_buffer_destroy(&shared.out);
+    free(shared.values);
+    free(shared.want);
+    return 0;
+}
+
+static void gaussian_a_constant_image_stays_constant(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    const float sigma[3] = {1.8f, 0.3f, 3.1f};
     assert_true(clv_gaussian(ctx, CLV_VOLUME(shared.in, constants_size), sigma, CLV_GAUSSIAN_SEPARABLE,
                              shared.tmp, shared.out) >= 0);
     harness_download(ctx, shared.out, shared.values, shared.voxels * 4);
@@ -174,19 +191,16 @@ static void gaussian_a_width_that_is_no_length(void **state)
                              CLV_GAUSSIAN_AUTO, shared.tmp, shared.out) < 0);
     assert_true(clv_gaussian(ctx, CLV_VOLUME(shared.in, constants_size), (float[3]){0, NAN, 0},
                              CLV_GAUSSIAN_AUTO, shared.tmp, shared.out) < 0);
-    clv_buffer_destroy(&shared.in);
-    clv_buffer_destroy(&shared.tmp);
-    clv_buffer_destroy(&shared.out);
-    free(shared.values);
-    free(shared.want);
 }
 
 static void constants(void)
 {
-    test_case(gaussian_a_constant_image_stays_constant, "gaussian: a constant image stays constant");
     test_case(gaussian_of_finite_values, "gaussian: finite values by few kernels, the same bits");
+    test_each(constants_set_up, constants_tear_down);
+    test_case(gaussian_a_constant_image_stays_constant, "gaussian: a constant image stays constant");
     test_case(gaussian_no_width_copies, "gaussian: no width copies");
     test_case(gaussian_a_width_that_is_no_length, "gaussian: a width that is no length is refused");
+    test_each(NULL, NULL);
 }
 
 /* Away from the border nothing is gained or lost. */

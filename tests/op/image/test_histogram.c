@@ -24,7 +24,6 @@ static void compare(const float *a, const float *mask, int n, float low, float h
     free(want);
 }
 
-/* What cases leave to those after them. */
 static struct {
     int most;
     float *a, *mask, *same;
@@ -50,9 +49,14 @@ static void a_histogram_of_too_many_bins_is_refused(void **state)
     assert_int_equal(clv_histogram(ctx, HARNESS_LINE(x, 16, 1), NULL, &(clv_bins){0, 1, 0}, x),
                      CLVOX_ERROR_ARGUMENT);
     clv_buffer_destroy(&x);
+}
+
+static int tear_down(void **state)
+{
     free(shared.a);
     free(shared.mask);
     free(shared.same);
+    return harness_close(state);
 }
 
 int main(void)
@@ -75,5 +79,5 @@ int main(void)
     shared.mask[5] = NAN;
     harness_cases(&clv_entry_histogram, histogram_exact_counts, NULL, 0, "exact counts");
     test_case(a_histogram_of_too_many_bins_is_refused, "a histogram of too many bins is refused");
-    return test_run("histogram", harness_close);
+    return test_run("histogram", tear_down);
 }

@@ -17,8 +17,9 @@ static float strength_of(const trial *t)
 static const trial trials[] = {
     {{9, 5, 3}, 0, 2, true},
     {{5, 6, 3}, 2, 1, true},
-    {{11, 7, 5}, 1, 2, false},
+    {{7, 5, 3}, 1, 2, false},
     /* The rest is left out under the simulator. */
+    {{11, 7, 5}, 1, 2, false},
     {{1, 1, 1}, 1, 3, true},
     {{67, 5, 3}, 1, 2, false},
     {{1, 13, 1}, 2, 3, false},
@@ -93,7 +94,7 @@ static void compare(clvox_context *ctx, const trial *t, unsigned seed)
 static void nlm_is_the_reference_s(void **state)
 {
     (void)state;
-    int count = harness_problems(3, sizeof trials / sizeof *trials);
+    int count = harness_problems(harness_first() ? 3 : 1, sizeof trials / sizeof *trials);
     for (int k = 0; k < count; k++)
         compare(harness_context(), &trials[k], 11 + (unsigned)k);
 }
@@ -195,7 +196,7 @@ static void compare_joint(clvox_context *ctx, const trial *t, int frames, size_t
 static void frames_that_share_their_weights(void **state)
 {
     (void)state;
-    int count = harness_problems(2, 10);
+    int count = harness_problems(harness_first() ? 2 : 1, 11);
     for (int k = 0; k < count; k++) {
         compare_joint(harness_context(), &trials[k], 1 + k % FRAMES, 0, 31 + (unsigned)k);
         compare_joint(harness_context(), &trials[k], 1 + (k + 1) % FRAMES, 1 + (size_t)k % 4,

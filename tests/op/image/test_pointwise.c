@@ -64,18 +64,16 @@ static void table(clvox_context *ctx, int n)
     clv_buffer_destroy(&out);
 }
 
-/* What cases leave to those after them. */
-static struct {
-    int round;
-} shared;
-
 static void pointwise_kinds_odd_lengths(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    /* Each build takes most of a second, so that the kinds, which the kernels share, are spread over the
+     * tiles; the first runs them all. */
+    const int round = harness_case_index();
     for (int which = 0; which < CASES; which++) {
-        if (shared.round > 0 && which > 0 && which % 4 != shared.round)
+        if (round > 0 && which > 0 && which % 4 != round)
             continue;
         run(ctx, which, 7, false);
         run(ctx, which, 1031, true);
@@ -83,7 +81,6 @@ static void pointwise_kinds_odd_lengths(void **state)
     run(ctx, 0, 1, false);
     run(ctx, 0, 4, false);
     run(ctx, 0, tiny ? 2048 : MOST, false);
-    shared.round++;
 }
 
 static void pointwise_table_piecewise_linear_map(void **state)
@@ -124,9 +121,6 @@ int main(void)
     a[3] = 0.25f;
     b[2] = 0;
     b[6] = NAN;
-    /* Each build takes most of a second, so that the kinds, which the kernels
-     * share, are spread over the tiles; the first runs them all. */
-    shared.round = 0;
     harness_cases(&clv_entry_pointwise, pointwise_kinds_odd_lengths, NULL, 0, "kinds, odd lengths");
     harness_cases(&clv_entry_pointwise_table, pointwise_table_piecewise_linear_map, NULL, 0,
                   "piecewise-linear map");

@@ -98,7 +98,6 @@ static void all_variants(const clv_entry *entry)
 /* The known error of the fit: an impulse against the Gaussian's own peak. */
 static const int impulses_size[3] = {301, 1, 1};
 
-/* What cases leave to those after them. */
 static struct {
     float values[301], got[301], *automatic_values, *automatic_got;
     double want[301], *automatic_want;

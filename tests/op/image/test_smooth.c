@@ -90,13 +90,6 @@ static void trial_of(clvox_context *ctx, const trial *t, unsigned seed)
     free(values);
 }
 
-/* What cases leave to those after them. */
-static struct {
-    float *values, *want;
-    double *exact;
-    clv_buffer *in, *out, *tmp, *two;
-} shared;
-
 static const int large[3] = {45, 38, 41}, small[3] = {11, 9, 10};
 
 static void smooth_the_same_to_rounding(void **state)
@@ -106,44 +99,44 @@ static void smooth_the_same_to_rounding(void **state)
     const int *size = getenv("CLVOX_TEST_TINY") ? small : large;
     const float sigma[3] = {1, 0.8f, 0.9f};
     size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
-    shared.values = malloc(3 * n * sizeof *shared.values);
-    shared.want = malloc(3 * n * sizeof *shared.want);
-    shared.exact = malloc(3 * n * sizeof *shared.exact);
-    harness_random(shared.values, 3 * n, 31, -1, 1);
-    shared.in = harness_upload(ctx, shared.values, 12 * n);
-    shared.out = harness_output(ctx, 12 * n);
-    shared.tmp = harness_output(ctx, 12 * n);
-    shared.two = harness_output(ctx, 12 * n);
-    assert_true(clv_smooth(ctx, CLV_VECTORS(shared.in, size), sigma, shared.out, NULL) >= 0);
-    assert_true(clv_gaussian(ctx, CLV_VECTORS(shared.in, size), sigma, CLV_GAUSSIAN_SEPARABLE, shared.tmp,
-                             shared.two) >= 0);
-    harness_download(ctx, shared.out, shared.values, 12 * n);
-    harness_download(ctx, shared.two, shared.want, 12 * n);
+    float *values = malloc(3 * n * sizeof *values), *want = malloc(3 * n * sizeof *want);
+    double *exact = malloc(3 * n * sizeof *exact);
+    harness_random(values, 3 * n, 31, -1, 1);
+    clv_buffer *in = harness_upload(ctx, values, 12 * n), *out = harness_output(ctx, 12 * n);
+    clv_buffer *tmp = harness_output(ctx, 12 * n), *two = harness_output(ctx, 12 * n);
+    assert_true(clv_smooth(ctx, CLV_VECTORS(in, size), sigma, out, NULL) >= 0);
+    assert_true(clv_gaussian(ctx, CLV_VECTORS(in, size), sigma, CLV_GAUSSIAN_SEPARABLE, tmp,
+                             two) >= 0);
+    harness_download(ctx, out, values, 12 * n);
+    harness_download(ctx, two, want, 12 * n);
     for (size_t i = 0; i < 3 * n; i++)
-        shared.exact[i] = (double)shared.want[i];
-    double error = harness_error(shared.values, shared.exact, 3 * n, 5e-7, 0);
+        exact[i] = (double)want[i];
+    double error = harness_error(values, exact, 3 * n, 5e-7, 0);
     assert_that(error <= 1, "%g", error);
-    assert_true(clv_gaussian(ctx, CLV_VECTORS(shared.in, size), sigma, CLV_GAUSSIAN_AUTO, shared.tmp,
-                             shared.two) >= 0);
-    harness_download(ctx, shared.two, shared.want, 12 * n);
-    assert_memory_equal(shared.want, shared.values, 12 * n);
+    assert_true(clv_gaussian(ctx, CLV_VECTORS(in, size), sigma, CLV_GAUSSIAN_AUTO, tmp,
+                             two) >= 0);
+    harness_download(ctx, two, want, 12 * n);
+    assert_memory_equal(want, values, 12 * n);
+    clv_buffer_destroy(&in);
+    clv_buffer_destroy(&out);
+    clv_buffer_destroy(&tmp);
+    clv_buffer_destroy(&two);
+    free(values);
+    free(want);
+    free(exact);
 }
 
 static void smooth_widths_that_it_cannot_take(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    const int *size = getenv("CLVOX_TEST_TINY") ? small : large;
-    assert_true(clv_smooth(ctx, CLV_VECTORS(shared.in, size), (const float[3]){1, 1.1f, 1}, shared.out, NULL) < 0);
-    assert_true(clv_smooth(ctx, CLV_VECTORS(shared.in, size), (const float[3]){-1, 1, 1}, shared.out, NULL) < 0);
-    assert_true(clv_smooth(ctx, CLV_VECTORS(shared.in, size), (const float[3]){1, 1, NAN}, shared.out, NULL) < 0);
-    clv_buffer_destroy(&shared.in);
-    clv_buffer_destroy(&shared.out);
-    clv_buffer_destroy(&shared.tmp);
-    clv_buffer_destroy(&shared.two);
-    free(shared.values);
-    free(shared.want);
-    free(shared.exact);
+    const size_t bytes = 12 * (size_t)small[0] * (size_t)small[1] * (size_t)small[2];
+    clv_buffer *in = harness_output(ctx, bytes), *out = harness_output(ctx, bytes);
+    assert_true(clv_smooth(ctx, CLV_VECTORS(in, small), (const float[3]){1, 1.1f, 1}, out, NULL) < 0);
+    assert_true(clv_smooth(ctx, CLV_VECTORS(in, small), (const float[3]){-1, 1, 1}, out, NULL) < 0);
+    assert_true(clv_smooth(ctx, CLV_VECTORS(in, small), (const float[3]){1, 1, NAN}, out, NULL) < 0);
+    clv_buffer_destroy(&in);
+    clv_buffer_destroy(&out);
 }
 
 static void against_separable(void)

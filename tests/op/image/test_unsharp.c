@@ -7,7 +7,6 @@ enum { N = 13 * 11 * 9 };
 static const int size[3] = {13, 11, 9};
 static const float sigma[3] = {1, 0.7f, 0};
 
-/* What cases leave to those after them. */
 static struct {
     float in[N], smooth[N], got[N];
     double want[N];
@@ -37,9 +36,14 @@ static void unsharp_masking_of_amount_0_changes_nothing(void **state)
                      CLVOX_OK);
     harness_download(ctx, shared.out, shared.got, sizeof shared.in);
     assert_memory_equal(shared.in, shared.got, sizeof shared.in);
+}
+
+static int tear_down(void **state)
+{
     clv_buffer_destroy(&shared.a);
     clv_buffer_destroy(&shared.tmp);
     clv_buffer_destroy(&shared.out);
+    return harness_close(state);
 }
 
 /* The Gaussian has its own test; here is what is made of it. */
@@ -52,5 +56,5 @@ int main(void)
     shared.out = harness_output(ctx, sizeof shared.in);
     test_case(unsharp_masking_adds_what_the_gaussian, "unsharp masking adds what the Gaussian takes away");
     test_case(unsharp_masking_of_amount_0_changes_nothing, "unsharp masking of amount 0 changes nothing");
-    return test_run("unsharp", harness_close);
+    return test_run("unsharp", tear_down);
 }

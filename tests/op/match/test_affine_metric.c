@@ -196,7 +196,6 @@ static void check_sums(clvox_context *ctx, problem *p, clv_affine_source source,
 
 enum { N = 1000 };
 
-/* What cases leave to those after them. */
 static struct {
     float in[1000], share[1000], got[1000], localise_in[N], mean[N], square[N], localise_share[N],
         localise_got[N];

@@ -236,7 +236,6 @@ static void test_contrast(void **state)
     pair_free(&p);
 }
 
-/* What cases leave to those after them. */
 static struct {
     pair small, p;
 } shared;

@@ -9,7 +9,6 @@ static clvox_context *ctx;
 
 enum { N = 4 * 4099, STEPS = 12, MOST = 4 * 256 };
 
-/* What cases leave to those after them. */
 static struct {
     float in[N], got[N], local_memory_in[MOST], local_memory_got[MOST];
     double want[N];

@@ -4,7 +4,6 @@
 #include "harness.h"
 #include "ref/papers/fma_rate.h"
 
-/* What cases leave to those after them. */
 static struct {
     clv_buffer *in, *out;
 } shared;

@@ -18,7 +18,6 @@ static int search(clvox_context *ctx, const clv_patch_search_args *args, int how
     return clv_patch_pairs(ctx, args);
 }
 
-/* What cases leave to those after them. */
 static patch_data shared;
 
 static int set_up(void **state)

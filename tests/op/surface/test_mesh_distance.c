@@ -104,21 +104,18 @@ static void test(clvox_context *ctx, problem *p, double far)
     clv_buffer_destroy(&list);
 }
 
-/* What cases leave to those after them. */
-static struct {
-    problem *p;
-} shared;
-
 static void mesh_distance_against_the_reference(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
+    problem *p = malloc(sizeof *p);
     for (int i = 0; i < 3; i++) {
-        make(shared.p, 3 + (unsigned)i, i == 0 ? 1 : i == 1 ? 20 : .01, i == 2 ? 300 : 0);
-        test(ctx, shared.p, shared.p->origin[0]);
-        shared.p->count = 1;
-        test(ctx, shared.p, shared.p->origin[0]);
+        make(p, 3 + (unsigned)i, i == 0 ? 1 : i == 1 ? 20 : .01, i == 2 ? 300 : 0);
+        test(ctx, p, p->origin[0]);
+        p->count = 1;
+        test(ctx, p, p->origin[0]);
     }
+    free(p);
 }
 
 static void no_cell(void **state)
@@ -126,13 +123,11 @@ static void no_cell(void **state)
     (void)state;
     clvox_context *ctx = harness_context();
     assert_int_equal(clv_mesh_distance(ctx, &(clv_mesh_cells){.count = 0}, NULL, NULL), CLVOX_OK);
-    free(shared.p);
 }
 
 int main(void)
 {
     harness_open();
-    shared.p = malloc(sizeof *shared.p);
     harness_cases(&clv_entry_mesh_distance, mesh_distance_against_the_reference, NULL, 0,
                   "against the reference");
     test_case(no_cell, "no cell");

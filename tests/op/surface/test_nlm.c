@@ -558,7 +558,6 @@ static const struct {
     {&clv_entry_nlm_volume, VOLUME, "volume"},
 };
 
-/* What cases leave to those after them. */
 static struct {
     problem problems[SETUPS];
 } shared;

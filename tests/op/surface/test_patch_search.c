@@ -44,7 +44,6 @@ typedef struct searched {
     bool elsewhere;
 } searched;
 
-/* What cases leave to those after them. */
 static patch_data shared;
 
 static int set_up(void **state)

@@ -22,7 +22,6 @@ typedef struct problem {
 
 static clvox_context *ctx;
 
-/* What cases leave to those after them. */
 enum { PROBLEMS = 5 };
 static struct {
     scheme one, two, least;

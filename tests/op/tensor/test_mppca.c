@@ -79,7 +79,6 @@ static int run(const problem *p, const float *dwi, const float *mask, float *out
 
 static const clv_entry *const entries[] = {&clv_entry_mppca_window, &clv_entry_mppca_gather};
 
-/* What cases leave to those after them. */
 static struct {
     float *truth, *dwi, *out, *mask, *sigma, *again;
     double *want, *noise;
