@@ -6,7 +6,7 @@
 
 static clvox_device_limits nvidia(int major, int minor)
 {
-    return (clvox_device_limits){.type = CLVOX_DEVICE_GPU, .nvidia_major = major, .nvidia_minor = minor,
+    return (clvox_device_limits){.type = CLVOX_DEVICE_GPU, .capability_major = major, .capability_minor = minor,
                                  .simd = 32};
 }
 
