@@ -99,11 +99,11 @@ CLVOX_API int clvox_context_compilers(clvox_context *context, const char *progra
  * that the program was not started as a compiler. */
 CLVOX_API int clvox_compiler_main(int argc, char **argv);
 
-/* Built kernels are run as they are found. A cache that other users could write, itself or a folder above it, or
- * that belongs to one who is neither this user nor root, is not used: why and what to do, as a sentence; "": all
- * is kept. The context's. A context says it to its log, once for a program. Drivers keep and run what they build,
- * too: where others could write the folder of one, clvox_devices_list passes it or its devices over and says so;
- * the clvox command names another folder in the environment first. */
+/* Built kernels are run as they are found. A cache that other users could write, itself or a folder above it,
+ * or that belongs to one who is neither this user nor root, is not used: why and what to do, as a sentence;
+ * "": all is kept. The context's. A context says it to its log, once for a program. Drivers keep and run what
+ * they build, too: where others could write the folder of one, clvox_devices_list passes it or its devices
+ * over and says so; the clvox command names another folder in the environment first. */
 CLVOX_API const char *clvox_context_remark(const clvox_context *context);
 
 #ifdef __cplusplus

@@ -134,8 +134,8 @@ const char *cli_environment_remark(const char *platform)
 
 /* ---- PoCL's threads ----------------------------------------------------------------- */
 
-/* PoCL starts a thread for each processor of the machine. Where this process may run on fewer (taskset, a batch
- * system), threads that share one wait for each other. Results do not depend on it. */
+/* PoCL starts a thread for each processor of the machine. Where this process may run on fewer (taskset, a
+ * batch system), threads that share one wait for each other. Results do not depend on it. */
 static void limit_threads(void)
 {
     /* Until version 3.1, which 4.0 and later still read, and since. */
@@ -337,8 +337,8 @@ static bool several_alike(const char *folder)
 }
 
 /* clvox uses no managed memory, with which a GPU and each of its channels would be registered; and one
- * channel for kernels does as much as eight, for one context and for several at once. With one GPU where there
- * are several alike, that saves 0.2 s of the 0.3 that opening and closing one take. */
+ * channel for kernels does as much as eight, for one context and for several at once. With one GPU where
+ * there are several alike, that saves 0.2 s of the 0.3 that opening and closing one take. */
 static const char *const FEWER[][2] = {{"NV_OPENCL_DISABLE_UVM", "1"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
 
 int cli_nvidia_little(const char *folder, const char *device, bool one)
@@ -354,8 +354,8 @@ int cli_nvidia_little(const char *folder, const char *device, bool one)
     return set;
 }
 
-/* The driver runs what it finds in its cache: where that is not the user's own it goes without. clvox keeps what
- * the driver builds itself. */
+/* The driver runs what it finds in its cache: where that is not the user's own it goes without. clvox keeps
+ * what the driver builds itself. */
 void cli_nvidia_cache(void)
 {
     char path[PATH_MAX], why[WHY];

@@ -164,7 +164,8 @@ static void a_driver_is_known_by_its_platform(void **state)
     (void)state;
     const clv_driver *none = clv_driver_of("Some Vendor's OpenCL"), zeros = {.of_others = false};
     assert_memory_equal(none, &zeros, sizeof zeros);
-    assert_true(clv_driver_of("Portable Computing Language")->two_steps && clv_driver_of("rusticl")->of_others);
+    assert_true(clv_driver_of("Portable Computing Language")->two_steps &&
+                clv_driver_of("rusticl")->of_others);
     for (size_t i = 0; clv_driver_at(i); i++)
         assert_ptr_equal(clv_driver_of(clv_driver_at(i)->platforms[0]), clv_driver_at(i));
 }
@@ -231,7 +232,8 @@ static void a_folder_of_pocl_that_others_could_write_is_refused(void **state)
     assert_true(mkdir(path, 0777) == 0 && chmod(path, 0777) == 0);
     for (int i = 0; i < 3; i++) {
         snprintf(way, sizeof way, ways[i], folder);
-        snprintf(command, sizeof command, "env %s OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd '%s' list", way, self);
+        snprintf(command, sizeof command, "env %s OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd '%s' list",
+                 way, self);
         FILE *from = popen(command, "r");
         line[0] = 0;
         assert_true(from && fgets(line, sizeof line, from) && pclose(from) == 0);
@@ -275,8 +277,10 @@ static void a_broken_driver_the_message_names_the_file(void **state)
 
 static void check_drivers(void)
 {
-    test_case(a_driver_is_known_by_its_platform, "a driver is known by its platform, and one that is not listed is none");
-    test_case(nvidias_cache_that_others_could_write, "a GPU whose driver's cache others could write is not used");
+    test_case(a_driver_is_known_by_its_platform,
+              "a driver is known by its platform, and one that is not listed is none");
+    test_case(nvidias_cache_that_others_could_write,
+              "a GPU whose driver's cache others could write is not used");
     test_case(a_pocl_that_computes_wrongly_is_known, "a PoCL that computes wrongly is known");
     test_case(a_folder_of_pocl_that_others_could_write_is_refused,
               "PoCL whose folder others could write is not asked for devices, and the environment stays");

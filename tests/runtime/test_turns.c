@@ -127,13 +127,17 @@ static void check_versions(void **state)
     static const struct {
         const char *platform, *driver;
         bool several;
-    } cases[] = {{"Portable Computing Language", "3.1+debian", true}, {"Portable Computing Language", "5.0+debian", true},
-                 {"Portable Computing Language", "3.0", false},       {"Portable Computing Language", "5.1", false},
-                 {"Portable Computing Language", "99.0", false},      {"Portable Computing Language", "", false},
+    } cases[] = {{"Portable Computing Language", "3.1+debian", true},
+                 {"Portable Computing Language", "5.0+debian", true},
+                 {"Portable Computing Language", "3.0", false},
+                 {"Portable Computing Language", "5.1", false},
+                 {"Portable Computing Language", "99.0", false},
+                 {"Portable Computing Language", "", false},
                  {"Some Vendor's OpenCL", "99.0", true}};
     const clvox_context_options options = {.at_once = CLVOX_AT_ONCE_ALL};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        clvox_device_limits limits = {.type = CLVOX_DEVICE_CPU, .compute_units = 8, .global_bytes = (size_t)64 << 30};
+        clvox_device_limits limits = {
+            .type = CLVOX_DEVICE_CPU, .compute_units = 8, .global_bytes = (size_t)64 << 30};
         snprintf(limits.platform, sizeof limits.platform, "%s", cases[i].platform);
         snprintf(limits.driver, sizeof limits.driver, "%s", cases[i].driver);
         assert_that((clvox_at_once(&options, &limits) > 1) == cases[i].several, "case %zu", i);
@@ -144,7 +148,8 @@ int main(void)
 {
     test_case_at(check_growing, TEST_AT(0),
                  "six contexts on one device run the same kernels on grids that grow, with the bits of one");
-    test_case_at(check_growing, TEST_AT(1), "the same with a version of the driver of which nothing is known");
+    test_case_at(check_growing, TEST_AT(1),
+                 "the same with a version of the driver of which nothing is known");
     test_case(check_versions, "several contexts pay with known versions of a driver alone");
     return test_run("turns", NULL);
 }

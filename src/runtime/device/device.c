@@ -64,12 +64,14 @@ int clv_no_device(void)
         broken_driver(place, why, sizeof why);
     }
     if (why[0])
-        return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: %s; repair or remove that driver, or install %s",
-                          why, clv_driver_packages);
+        return clvox_fail(CLVOX_ERROR_DEVICE,
+                          "no OpenCL device: %s; repair or remove that driver, or install %s", why,
+                          clv_driver_packages);
     for (size_t i = 0; files && (driver = clv_driver_at(i)); i++)
         if (driver->hindered && driver->hindered(why, sizeof why))
-            return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: the drivers in %s find none, and %s, or install %s",
-                              place, why, clv_driver_packages);
+            return clvox_fail(CLVOX_ERROR_DEVICE,
+                              "no OpenCL device: the drivers in %s find none, and %s, or install %s", place,
+                              why, clv_driver_packages);
     if (files)
         return clvox_fail(CLVOX_ERROR_DEVICE,
                           "no OpenCL device: the drivers in %s find none; check that the device is there "
@@ -104,7 +106,8 @@ static void judge(clvox_device *d)
 enum { WHY = 900 };
 
 /* Adds the devices of one platform; one that has none is normal. why: of one that must not be asked. */
-static int add_platform(cl_platform_id platform, clvox_device **list, int *count, int *capacity, char why[WHY])
+static int add_platform(cl_platform_id platform, clvox_device **list, int *count, int *capacity,
+                        char why[WHY])
 {
     int status = CLVOX_OK;
     cl_uint found = 0;

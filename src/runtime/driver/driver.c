@@ -14,7 +14,8 @@ static const clv_driver *const drivers[] = {CLV_DRIVERS(ROW) NULL};
 static const clv_driver unlisted;
 
 const char clv_driver_packages[] =
-    "pocl-opencl-icd for the CPU, or your graphics card's OpenCL driver (nvidia-opencl-icd, mesa-opencl-icd or AMD's "
+    "pocl-opencl-icd for the CPU, or your graphics card's OpenCL driver (nvidia-opencl-icd, mesa-opencl-icd "
+    "or AMD's "
     "ROCm, intel-opencl-icd); without root, `pip install intel-opencl-rt` and set OCL_ICD_VENDORS to its "
     "lib/libintelocl.so for the CPU";
 

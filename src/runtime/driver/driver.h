@@ -22,11 +22,11 @@ typedef struct clv_turn {
     bool alone;                 /* no other context runs this kernel meanwhile */
 } clv_turn;
 
-/* Hooks that write into `why` give a reason as a sentence without its end, and are true where there is one. Any
- * hook may be NULL. */
+/* Hooks that write into `why` give a reason as a sentence without its end, and are true where there is one.
+ * Any hook may be NULL. */
 typedef struct clv_driver {
     const char *platforms[3]; /* parts of the names of its platforms */
-    bool of_others;           /* it drives devices whose vendors may have a driver of their own, which is preferred */
+    bool of_others; /* it drives devices whose vendors may have a driver of their own, which is preferred */
 
     /* A device with this extension answers more; limits writes that. */
     const char *extension;
@@ -45,18 +45,19 @@ typedef struct clv_driver {
     /* Whether programs are compiled and linked in two steps, and the cache keeps what the first one made. */
     bool (*two_steps)(void);
     /* The part of a compiled program's binary that builds faster alone; NULL: the whole. */
-    const unsigned char *(*bitcode)(const clvox_device_limits *limits, const unsigned char *data, size_t bytes,
-                                    size_t *length);
+    const unsigned char *(*bitcode)(const clvox_device_limits *limits, const unsigned char *data,
+                                    size_t bytes, size_t *length);
     /* Bytes of addresses without which its compiler ends the program: to begin with, and for all kernels of a
      * registration. */
     size_t least_addresses, addresses;
     /* Registers and spilled bytes of a kernel, from the compiler's log or from the code. */
     void (*counts_of_log)(const char *log, const char *kernel, struct clv_counts *counts);
-    void (*counts_of_code)(const unsigned char *data, size_t bytes, const char *kernel, struct clv_counts *counts);
+    void (*counts_of_code)(const unsigned char *data, size_t bytes, const char *kernel,
+                           struct clv_counts *counts);
 
-    /* Contexts that run kernels at a time: one begins and ends (ctx->turns is its place, 0: it needs no help);
-     * what contexts that build the same program share (NULL: no memory); before and after a kernel is queued, with
-     * the launch's event, NULL where that failed. All or none. */
+    /* Contexts that run kernels at a time: one begins and ends (ctx->turns is its place, 0: it needs no
+     * help); what contexts that build the same program share (NULL: no memory); before and after a kernel is
+     * queued, with the launch's event, NULL where that failed. All or none. */
     int (*join)(clvox_context *ctx);
     void (*leave)(clvox_context *ctx);
     struct clv_shared *(*share)(const clvox_context *ctx, const struct clv_cache_key *key);

@@ -10,7 +10,14 @@
 #include "runtime/program/cache.h"
 
 /* cl_nv_device_attribute_query, by number. */
-enum { MAJOR = 0x4000, MINOR = 0x4001, WARP = 0x4003, PCI_BUS = 0x4008, PCI_SLOT = 0x4009, PCI_DOMAIN = 0x400A };
+enum {
+    MAJOR = 0x4000,
+    MINOR = 0x4001,
+    WARP = 0x4003,
+    PCI_BUS = 0x4008,
+    PCI_SLOT = 0x4009,
+    PCI_DOMAIN = 0x400A
+};
 
 static void limits(cl_device_id id, clvox_device_limits *l)
 {
@@ -18,11 +25,12 @@ static void limits(cl_device_id id, clvox_device_limits *l)
     l->capability_minor = (int)clv_query_uint(id, MINOR);
     l->simd = (int)clv_query_uint(id, WARP);
     if (l->capability_major)
-        snprintf(l->architecture, sizeof l->architecture, "sm_%d%d", l->capability_major, l->capability_minor);
+        snprintf(l->architecture, sizeof l->architecture, "sm_%d%d", l->capability_major,
+                 l->capability_minor);
     cl_uint bus, slot;
     if (clv_query(id, PCI_BUS, &bus, sizeof bus) && clv_query(id, PCI_SLOT, &slot, sizeof slot))
-        snprintf(l->pci, sizeof l->pci, "%04x:%02x:%02x.%x", clv_query_uint(id, PCI_DOMAIN) & 0xffff, bus & 0xff,
-                 (slot >> 3) & 0x1f, slot & 7);
+        snprintf(l->pci, sizeof l->pci, "%04x:%02x:%02x.%x", clv_query_uint(id, PCI_DOMAIN) & 0xffff,
+                 bus & 0xff, (slot >> 3) & 0x1f, slot & 7);
 }
 
 /* The driver runs what it finds in its cache. */
@@ -34,7 +42,8 @@ static bool faulty(const clvox_device_limits *l, char *why, size_t room)
     const int length = set && set[0] ? snprintf(path, sizeof path, "%s", set)
                        : home        ? snprintf(path, sizeof path, "%s/.nv/ComputeCache", home)
                                      : 0; /* it keeps nothing */
-    if ((off && !strcmp(off, "1")) || length <= 0 || length >= PATH_MAX || clv_own_folder(path, false, is) || !is[0])
+    if ((off && !strcmp(off, "1")) || length <= 0 || length >= PATH_MAX || clv_own_folder(path, false, is) ||
+        !is[0])
         return false;
     snprintf(why, room, "its driver runs what lies in its cache, and %.60s; set CUDA_CACHE_DISABLE=1", is);
     return true;

@@ -41,16 +41,18 @@ static bool barred(char *why, size_t room)
 #ifdef __linux__
     if (!getenv("HWLOC_XMLFILE") && access("/sys/devices/system/cpu/cpu0", F_OK) < 0 &&
         access("/sys/bus/cpu/devices/cpu0", F_OK) < 0) {
-        snprintf(why, room,
-                 "/sys says nothing of processors, without which PoCL, the OpenCL driver of processors, ends the "
-                 "program; mount it: mount -t sysfs sysfs /sys");
+        snprintf(
+            why, room,
+            "/sys says nothing of processors, without which PoCL, the OpenCL driver of processors, ends the "
+            "program; mount it: mount -t sysfs sysfs /sys");
         return true;
     }
 #endif
     if (!folder(path) || clvox_folder_own(path, false, true, is, sizeof is) || !is[0])
         return false;
     snprintf(why, room,
-             "PoCL runs what it finds in its folder, and %s; set POCL_CACHE_DIR to a folder that only you can write",
+             "PoCL runs what it finds in its folder, and %s; set POCL_CACHE_DIR to a folder that only you "
+             "can write",
              is);
     return true;
 }
@@ -79,7 +81,8 @@ static bool faulty(const clvox_device_limits *limits, char *why, size_t room)
 {
     if (strcmp(limits->driver, "3.0-rc2") != 0)
         return false;
-    snprintf(why, room, "PoCL %.20s, of PyPI's pocl-binary-distribution, has wrong kernels; take another release",
+    snprintf(why, room,
+             "PoCL %.20s, of PyPI's pocl-binary-distribution, has wrong kernels; take another release",
              limits->driver);
     return true;
 }
@@ -94,11 +97,12 @@ static const char *options(const clvox_device_limits *limits)
 #else
 #define ASSEMBLY ""
 #endif
-    return clv_pocl_is_known(limits) ? "-w -DPREFETCH(p)=__builtin_prefetch((void*)(size_t)(p))" ASSEMBLY : "-w";
+    return clv_pocl_is_known(limits) ? "-w -DPREFETCH(p)=__builtin_prefetch((void*)(size_t)(p))" ASSEMBLY
+                                     : "-w";
 }
 
-/* PoCL keeps the kernels that it compiles by itself. Asked for the binary of a linked program, it compiles them
- * again for work-groups of any size: 30 s instead of 15 for those of a registration. */
+/* PoCL keeps the kernels that it compiles by itself. Asked for the binary of a linked program, it compiles
+ * them again for work-groups of any size: 30 s instead of 15 for those of a registration. */
 static bool two_steps(void)
 {
     const char *kept = getenv("POCL_KERNEL_CACHE");
@@ -106,14 +110,15 @@ static bool two_steps(void)
 }
 
 /* Within a compiled program: LLVM's bitcode, behind the name of its file and its length. Asked to build that,
- * PoCL knows by it alone what it has linked and compiled before: 3 ms a program, where clLinkProgram reads its
- * library of built-in functions first, 0.35 s, and a text that it knows takes 23 ms. */
-static const unsigned char *bitcode(const clvox_device_limits *limits, const unsigned char *data, size_t bytes,
-                                    size_t *length)
+ * PoCL knows by it alone what it has linked and compiled before: 3 ms a program, where clLinkProgram reads
+ * its library of built-in functions first, 0.35 s, and a text that it knows takes 23 ms. */
+static const unsigned char *bitcode(const clvox_device_limits *limits, const unsigned char *data,
+                                    size_t bytes, size_t *length)
 {
     static const char name[] = "program.bc", magic[] = "BC\xc0\xde";
     const size_t named = sizeof name - 1, starts = sizeof magic - 1;
-    const unsigned char *end = data + bytes, *at = clv_pocl_is_known(limits) ? memmem(data, bytes, name, named) : NULL;
+    const unsigned char *end = data + bytes,
+                        *at = clv_pocl_is_known(limits) ? memmem(data, bytes, name, named) : NULL;
     for (size_t wide = 4; at && wide <= 8; wide += 4) {
         uint64_t count = 0;
         if ((size_t)(end - at) < named + wide + starts || memcmp(at + named + wide, magic, starts) != 0)
@@ -136,8 +141,8 @@ const clv_driver clv_driver_pocl = {
     .options = options,
     .two_steps = two_steps,
     .bitcode = bitcode,
-    /* LLVM inside of it ends the program where it gets no memory. Linking with its library of built-in functions
-     * takes 125 MiB of addresses, all kernels of a registration 250. */
+    /* LLVM inside of it ends the program where it gets no memory. Linking with its library of built-in
+     * functions takes 125 MiB of addresses, all kernels of a registration 250. */
     .least_addresses = 120 << 20,
     .addresses = 256 << 20,
     .join = clv_pocl_join,

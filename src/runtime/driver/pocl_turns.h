@@ -3,8 +3,8 @@
  * before, but finds it again, to count who uses it, by its name and work-group alone: with two loaded, each
  * in use by a context, one gives back what the other took, and PoCL ends the program (3.1 and 5.0:
  * `found->ref_count > 0'). So where PoCL loads a kernel, no other context runs that kernel meanwhile. Other
- * versions may load at other times: with them contexts run one kernel at a time. Kernels that libraries launch
- * (clFFT, VkFFT) take no turns. */
+ * versions may load at other times: with them contexts run one kernel at a time. Kernels that libraries
+ * launch (clFFT, VkFFT) take no turns. */
 #ifndef CLV_RUNTIME_POCL_TURNS_H
 #define CLV_RUNTIME_POCL_TURNS_H
 

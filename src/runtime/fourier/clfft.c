@@ -92,10 +92,11 @@ static int set_up(const clvox_context *ctx)
     pthread_mutex_lock(&state);
     if (plans == 0) {
         if (folder && !clvox_folder_own(folder, true, true, why, sizeof why)) {
-            status = clvox_fail(CLVOX_ERROR_FILE,
-                                "clFFT runs what lies in CLFFT_CACHE_PATH, and %s %s; set it to a folder that only "
-                                "you can write, or unset it",
-                                why[0] ? why : folder, why[0] ? "" : "cannot be made");
+            status = clvox_fail(
+                CLVOX_ERROR_FILE,
+                "clFFT runs what lies in CLFFT_CACHE_PATH, and %s %s; set it to a folder that only "
+                "you can write, or unset it",
+                why[0] ? why : folder, why[0] ? "" : "cannot be made");
             goto end;
         }
         TRY_CLFFT(its.clfftSetup(&data), "clfftSetup");

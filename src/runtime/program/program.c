@@ -103,7 +103,8 @@ int clv_compiler_check(const clvox_context *ctx)
 {
     uint64_t limit, left;
     const size_t least = ctx->driver->least_addresses;
-    return least && clv_address_space(&limit, &left) && left < least ? short_of_addresses(ctx, limit) : CLVOX_OK;
+    return least && clv_address_space(&limit, &left) && left < least ? short_of_addresses(ctx, limit)
+                                                                     : CLVOX_OK;
 }
 
 /* PoCL's header of declarations begins with a guard: where that is defined it is left out, for clvox's own

@@ -49,7 +49,8 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
             return clv_cl_fail(error, "clSetKernelArg", meaning);
         }
     }
-    const clv_turn turn = kernel->shared ? ctx->driver->before(ctx, kernel, global) : (clv_turn){.program = NULL};
+    const clv_turn turn =
+        kernel->shared ? ctx->driver->before(ctx, kernel, global) : (clv_turn){.program = NULL};
     const cl_int queued = clEnqueueNDRangeKernel(ctx->queue, kernel->kernel, 3, NULL, global, local, 0, NULL,
                                                  turn.program ? &event : CLV_EVENT(ctx, event));
     if (turn.program)
