@@ -120,6 +120,32 @@ static void check_growing(void **state)
     clvox_context_destroy(&alone);
 }
 
+/* Which launches are alone of two of a grid and of a narrower one. */
+static void check_alone(void **state)
+{
+    const int *at = *state, unknown = at[0];
+    clvox_context **contexts;
+    const clvox_context_options options = {.at_once = 2};
+    assert_int_equal(clvox_contexts_create(&options, &contexts), 2);
+    const clv_driver *driver = contexts[0]->driver;
+    if (!driver->join) {
+        clvox_contexts_destroy(&contexts, 2);
+        test_skip("contexts of this driver take no turns");
+    }
+    for (int i = 0; unknown && i < 2; i++)
+        make_unknown(contexts[i]);
+    const clv_cache_key key = {{7, (uint64_t)(1 + unknown)}};
+    for (int i = 0; i < 4; i++) {
+        clvox_context *ctx = contexts[i % 2];
+        const clv_kernel kernel = {.shared = driver->share(ctx, &key)};
+        assert_non_null(kernel.shared);
+        const clv_turn turn = driver->before(ctx, &kernel, i < 2 ? (size_t[]){9, 9, 9} : (size_t[]){8, 9, 7});
+        driver->after(ctx, turn, NULL);
+        assert_that(turn.alone == (unknown || i == 0), "launch %d", i);
+    }
+    clvox_contexts_destroy(&contexts, 2);
+}
+
 /* Only versions whose insides were read have contexts that run beside each other. */
 static void check_versions(void **state)
 {
@@ -150,6 +176,8 @@ int main(void)
                  "six contexts on one device run the same kernels on grids that grow, with the bits of one");
     test_case_at(check_growing, TEST_AT(1),
                  "the same with a version of the driver of which nothing is known");
+    test_case_at(check_alone, TEST_AT(0), "a kernel that the driver has loaded runs beside others");
+    test_case_at(check_alone, TEST_AT(1), "none does with a version of the driver of which nothing is known");
     test_case(check_versions, "several contexts pay with known versions of a driver alone");
     return test_run("turns", NULL);
 }
