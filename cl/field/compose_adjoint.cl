@@ -143,7 +143,7 @@ __kernel void compose_adjoint_reach(__global const float *d, grid on, __global i
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* convert_int8_rte() of at most 2^22, which PoCL takes thirty instructions for. */
+/* convert_int8_rte() of at most 2^22, which takes thirty instructions on some CPUs' drivers. */
 INLINE int8 whole8(float8 v)
 {
     const float8 shift = 12582912.0f; /* 1.5 2^23 */

@@ -190,7 +190,7 @@ __kernel void splat_row(__global const float *in, int4 size, map m, __global con
 
 /* ---- slabs of planes ---- */
 
-/* As convert_long8_rte, which PoCL calls for each lane. */
+/* As convert_long8_rte, which some compilers call for each lane. */
 static inline long8 whole8(float8 v)
 {
     const float even = 8388608.0f; /* 2^23: floats from there on are whole */

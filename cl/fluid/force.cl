@@ -85,7 +85,7 @@ void force_direct(FORCE_ARGUMENTS)
 #define CELLS_Y (TILE_Y + 2 * HALO)
 #define CELLS (CELLS_X * CELLS_Y * (TILE_Z + 2 * HALO))
 
-/* Without reqd_work_group_size, before which NVIDIA's compiler forgets a cap on
+/* Without reqd_work_group_size, for which a compiler may forget a cap on
  * registers. */
 __kernel void force_recompute(FORCE_ARGUMENTS)
 {

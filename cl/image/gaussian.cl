@@ -31,8 +31,8 @@ typedef struct weights_x {
 #define LINES (BLOCK + 2 * RADIUS)
 #define HALO (3 * RADIUS_X)
 
-/* Eight floats at any float's address. PoCL takes vload8 apart into four
- * loads; this stays one. */
+/* Eight floats at any float's address. Some compilers take vload8 apart into
+ * four loads; this stays one. */
 typedef struct __attribute__((packed)) lanes {
     float8 v;
 } lanes;

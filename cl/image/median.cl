@@ -20,7 +20,7 @@ typedef float real;
 #define ANY(w) ((w) != 0)
 #define TRUE(w) (-(w))
 #endif
-/* Intel's compiler for CPUs (2026.22), which goes by SPIR, falls over the unrolled network of single values. */
+/* A compiler that goes by SPIR falls over the unrolled network of single values. */
 #if WIDE == 1 && (defined(__SPIR__) || defined(__SPIR64__))
 #define UNROLL
 #else

@@ -38,8 +38,8 @@ typedef struct poles {
 #if ROWS
 /* ---- for CPU devices ----------------------------------------------------- */
 
-/* Eight floats at any float's address. PoCL takes vload8 apart into four
- * loads; this stays one. */
+/* Eight floats at any float's address. Some compilers take vload8 apart into
+ * four loads; this stays one. */
 typedef struct __attribute__((packed)) lanes {
     float8 v;
 } lanes;

@@ -45,10 +45,8 @@ void smooth_longest(__global const int *partial, int count, __global float *stat
 #define ROWS ITEM_Y /* even */
 
 /* The two rows that the next pair adds: rows of a tile are too short for the
- * hardware to see them come. PoCL's prefetch() does nothing. */
-#ifdef POCL_DEVICE_ADDRESS_BITS
-#define PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p))
-#else
+ * hardware to see them come. */
+#ifndef PREFETCH /* the driver has no better one */
 #define PREFETCH(p) prefetch(p, 8)
 #endif
 

@@ -8,7 +8,7 @@
 #include "common/group_reduce.clh"
 #include "common/share.clh"
 
-/* PoCL 3.1 loses the result of functions given local memory that it does not inline. */
+/* A driver may lose the result of functions given local memory that it does not inline. */
 #define INLINED __attribute__((always_inline)) static inline
 
 /* Comparisons with NaN are false. */

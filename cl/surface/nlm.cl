@@ -585,7 +585,7 @@ __kernel void nlm_overlap(__global const float *estimates, __global const int *b
     for (int i = begin; i < end; i++) {
         int at = band[i], x = at % size.x, y = at / size.x % size.y, z = at / (size.x * size.y);
         float2 sum = first > 0 ? sums[i] : (float2)(0.0f);
-        /* Not from max(-radius, z - size.z + 1) to min(radius, z): NVIDIA's 580 loses that end. */
+        /* Not from max(-radius, z - size.z + 1) to min(radius, z): a compiler has lost that end. */
         for (int c = max(z - radius, 0); c < min(z + radius + 1, size.z); c++)
             for (int b = max(y - radius, 0); b < min(y + radius + 1, size.y); b++)
                 for (int a = max(x - radius, 0); a < min(x + radius + 1, size.x); a++) {

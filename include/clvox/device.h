@@ -42,8 +42,8 @@ typedef struct clvox_device_limits {
     size_t max_group;       /* most work-items in a work-group */
     size_t max_items[3];
     int simd;               /* warp, wavefront or preferred multiple */
-    int nvidia_major;       /* compute capability */
-    int nvidia_minor;
+    int capability_major;   /* compute capability; 0: it has none */
+    int capability_minor;
     int amd_simds;          /* SIMDs per compute unit */
     bool fp64;
     bool shares_host_memory;

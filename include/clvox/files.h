@@ -2,6 +2,7 @@
 #ifndef CLVOX_FILES_H
 #define CLVOX_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "clvox/status.h"
@@ -53,6 +54,13 @@ CLVOX_API void clvox_files_abandon(void);
 /* The first file that this process could not write because its disk is full or a quota used up; NULL: there
  * was room for all. Static storage. */
 CLVOX_API const char *clvox_files_full(void);
+
+/* 1 where a folder and all above it belong to this user or root and nobody else may write there (above it
+ * /tmp will do), so that a program may run or believe what it finds in it; also where it is not there and
+ * nobody else can make it. make: it is made, with mode 0700. inside: the same holds of all that lies in it.
+ * 0: why, of `size` bytes, says what is open to whom, as words after "as"; "": it cannot be reached. The last
+ * folder that was found so inside is not looked through again by this process. */
+CLVOX_API int clvox_folder_own(const char *path, bool make, bool inside, char *why, size_t size);
 
 /* A name in `folder` with this ending (".nii.gz") for a file that is no result: the caller's to write, and to
  * remove. Each call gives another. CLVOX_ERROR_FILE: it is longer than size. */

@@ -99,48 +99,12 @@ CLVOX_API int clvox_context_compilers(clvox_context *context, const char *progra
  * that the program was not started as a compiler. */
 CLVOX_API int clvox_compiler_main(int argc, char **argv);
 
-/* Built kernels are run as they are found. A cache of clvox or PoCL that other users could write, itself or
- * a folder above it, or that belongs to one who is neither this user nor root, is not used: why and what to
- * do, as a sentence or two on lines of their own; "": all is kept. The context's. A context says it to its
- * log, once for a program. */
+/* Built kernels are run as they are found. A cache that other users could write, itself or a folder above it,
+ * or that belongs to one who is neither this user nor root, is not used: why and what to do, as a sentence;
+ * "": all is kept. The context's. A context says it to its log, once for a program. Drivers keep and run what
+ * they build, too: where others could write the folder of one, clvox_devices_list passes it or its devices
+ * over and says so; the clvox command names another folder in the environment first. */
 CLVOX_API const char *clvox_context_remark(const clvox_context *context);
-
-/* PoCL gives no device where it may not write the folder of its own cache (a read-only home), and takes
- * /tmp/pocl, whoever made it, where neither POCL_CACHE_DIR, XDG_CACHE_HOME nor HOME names one. Where that is
- * so, or others could write it, POCL_CACHE_DIR is set to a folder of the user's own in $TMPDIR or /tmp,
- * clvox-pocl-UID; failing that to one that goes with this process. Returns 1 when it was set, else 0.
- * Whatever opens or lists devices does the same; a program with threads that read the environment calls this
- * before it starts them. */
-CLVOX_API int clvox_pocl_folder_lend(void);
-
-/* PoCL starts a thread for each processor of the machine. Where this process may run on fewer (taskset, a
- * batch system), threads that share one wait for each other. Sets POCL_MAX_PTHREAD_COUNT and
- * POCL_CPU_MAX_CU_COUNT to as many as it may run on, for itself and what it starts, unless the environment
- * has one of them; returns 1 when they were set, else 0. Results do not depend on it. For programs, before
- * their first call that opens or lists devices and their first thread: the clvox command calls it, the
- * library never does. */
-CLVOX_API int clvox_pocl_threads_limit(void);
-
-/* Where no OpenCL driver of the system (/etc/OpenCL/vendors) finds a device, takes the PoCL that lies
- * beside a portable package: sets OCL_ICD_VENDORS to its library, folder/libpocl*, unless the environment
- * names one, and puts folder/bin first in PATH where PoCL's linker, ld, is there. Returns 1 when it was set,
- * else 0, as where there is no such folder (NULL is legal). For programs, before their first call that opens
- * or lists devices and their first thread. */
-CLVOX_API int clvox_pocl_lend(const char *folder);
-
-/* Loading PoCL takes 0.03 to 0.05 s. Where device (NULL: CLVOX_DEVICE) is nothing, gpu or gpu:all, and
- * besides PoCL the system has one OpenCL driver, which finds a GPU, has the loader load that one alone:
- * sets OCL_ICD_VENDORS and OCL_ICD_FILENAMES, unless the environment names the former. Returns 1 when they
- * were set, else 0. For programs, as clvox_pocl_threads_limit. */
-CLVOX_API int clvox_pocl_leave_out(const char *device);
-
-/* Has NVIDIA's driver open no more than clvox uses: no managed memory (NV_OPENCL_DISABLE_UVM=1), one
- * channel for kernels instead of eight (CUDA_DEVICE_MAX_CONNECTIONS=1), and, where `one` device is to be
- * opened, device (NULL: CLVOX_DEVICE) is nothing or gpu, and there are several GPUs, all of one model, so
- * that the first would be taken, that one alone (CUDA_VISIBLE_DEVICES=0). That saves 0.2 s of the 0.3 that
- * opening and closing a GPU take. What the environment has stays. Returns how many were set. For programs
- * that use CUDA in no other way, as clvox_pocl_threads_limit. */
-CLVOX_API int clvox_nvidia_little(const char *device, bool one);
 
 #ifdef __cplusplus
 }

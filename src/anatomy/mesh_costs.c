@@ -6,7 +6,7 @@
 
 #include "runtime/kernel/kernel.h"
 
-/* From the bench's rows on two cores (PoCL), by clvox tune on an H200. By operations a pair would take 1.76
+/* From the bench's rows on two cores, by clvox tune on an H200. By operations a pair would take 1.76
  * times as long with its derivative. */
 static const clv_mesh_costs on_cpu = {7.4e-10, 6.5e-8, 8e-7, 5e-3, 1.3},
                             on_gpu = {9.2e-13, 5e-11, 7.5e-10, 2.1e-3, 1.31};

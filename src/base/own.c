@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include "clvox/files.h"
 
 static bool owned(const struct stat *info)
 {
@@ -277,6 +280,36 @@ bool clv_own_tree(const char *path, char why[CLV_WHY])
     }
     if (w.at >= 0)
         close(w.at);
+    return own;
+}
+
+/* The last folder that was found to be the user's own inside: drivers' are asked for twice by a command. */
+static struct {
+    pthread_mutex_t lock;
+    char path[PATH_MAX];
+} last = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool was_own(const char *path)
+{
+    pthread_mutex_lock(&last.lock);
+    const bool was = !strcmp(last.path, path);
+    pthread_mutex_unlock(&last.lock);
+    return was;
+}
+
+int clvox_folder_own(const char *path, bool make, bool inside, char *why, size_t size)
+{
+    char is[CLV_WHY] = "";
+    bool own = inside && path[0] == '/' && was_own(path);
+    if (!own)
+        own = (!make || clv_own_folder(path, true, is)) &&
+              (inside ? clv_own_tree(path, is) : clv_own_folder(path, false, is));
+    if (own && inside && strlen(path) < sizeof last.path) {
+        pthread_mutex_lock(&last.lock);
+        strcpy(last.path, path);
+        pthread_mutex_unlock(&last.lock);
+    }
+    snprintf(why, size, "%s", own ? "" : is);
     return own;
 }
 

@@ -26,7 +26,7 @@ typedef struct command {
     int threads;
     const char *json; /* NULL, a file, or "-" */
     bool profile, no_cache, no_wisdom, no_clobber, quiet;
-    bool own_pocl; /* the OpenCL driver is the PoCL in clvox's own folder */
+    bool own_driver; /* the OpenCL driver is the one in clvox's own folder */
     bool silent; /* one of many runs: a table says how they went */
     int verbose;
     bool parsed;        /* what was typed makes sense, and the log may be written */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/environment.h"
 #include "clvox/kernels.h"
 
 static const char *const types[] = {"cpu", "gpu", "accelerator"};
@@ -162,7 +163,7 @@ int cmd_devices(command *cli, int argc, char **argv)
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
         return status;
-    clvox_nvidia_little(NULL, false);
+    cli_environment_settle(&(cli_environment){.all = true});
     int found = clvox_devices_list(&devices);
     if (found < 0)
         return found;
@@ -190,7 +191,7 @@ int cmd_devices(command *cli, int argc, char **argv)
         cJSON_AddItemToArray(list, entry);
     }
     clvox_devices_destroy(&devices);
-    if (cli->own_pocl)
+    if (cli->own_driver)
         cli_remark(
             cli, 0,
             "no OpenCL driver of this system (/etc/OpenCL/vendors) finds a device, so the PoCL in clvox's "

@@ -13,6 +13,7 @@
 
 #include "cli/bar.h"
 #include "cli/cli.h"
+#include "cli/environment.h"
 #include "clvox/files.h"
 #include "clvox/kernels.h"
 #include "clvox/threads.h"
@@ -245,6 +246,9 @@ static int opened(command *cli)
     cJSON_AddStringToObject(device, "architecture", limits->architecture);
     if (cli->more && cli_devices(cli) > 1)
         cJSON_AddNumberToObject(device, "count", cli_devices(cli));
+    const char *kept = cli_environment_remark(limits->platform);
+    if (kept[0])
+        cli_remark(cli, 0, "%s\n", kept);
     cli_remark(cli, 1, "device: %s (%s, driver %s)\n", limits->name, limits->platform, limits->driver);
     return CLVOX_OK;
 }
@@ -254,8 +258,8 @@ void cli_drivers(const command *cli)
     if (cli->ctx)
         return;
     /* The processes of a team share the GPUs out among them. */
-    clvox_nvidia_little(cli->device, !cli->team);
-    clvox_pocl_leave_out(cli->device); /* opens the driver: last */
+    cli_environment_settle(
+        &(cli_environment){.device = cli->device, .one = !cli->team, .no_cache = cli->no_cache});
 }
 
 int cli_open(command *cli)

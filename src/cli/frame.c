@@ -14,6 +14,7 @@
 
 #include "cli/bar.h"
 #include "cli/cli.h"
+#include "cli/environment.h"
 #include "clvox/files.h"
 #include "clvox/kernels.h"
 
@@ -167,27 +168,10 @@ static void log_failure(command *cli, int status)
     clvox_fail((clvox_status)status, "%s", message);
 }
 
-/* PoCL may lie in the folder of libraries of the portable package. */
-static bool lend_pocl(void)
-{
-    char path[PATH_MAX + 64];
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
-    path[length > 0 ? length : 0] = 0;
-    char *slash = strrchr(path, '/');
-    if (!slash)
-        return false;
-    strcpy(slash, "/../lib/clvox/pocl");
-    char *folder = realpath(path, NULL); /* NULL: an installation without it */
-    const bool lent = clvox_pocl_lend(folder);
-    free(folder);
-    return lent;
-}
-
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     command cli = {.verb = verb->name, .started = cli_seconds()};
-    cli.own_pocl = lend_pocl();
-    clvox_pocl_threads_limit();
+    cli.own_driver = cli_environment_begin();
     cli.log = begin_log(verb, argc, argv);
     int status = verb->run(&cli, argc, argv);
     cli_bar_passing_end();

@@ -802,6 +802,21 @@ def homeless():
         assert os.path.exists("/tmp/pocl") == before
 
 
+@case("PoCL's folder is not one that others could write, and a context says which it is")
+def open_folder():
+    code = "import clvox; clvox.devices(); print(clvox.Context().name); clvox.Context()"
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "open"))
+        os.chmod(os.path.join(folder, "open"), 0o777)
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
+                             env={**os.environ, "TMPDIR": folder, "POCL_CACHE_DIR": os.path.join(folder, "open"),
+                                  "PYTHONPATH": os.path.join(BUILD, "src/python")})
+        assert run.returncode == 0, run.stderr
+        assert not os.listdir(os.path.join(folder, "open"))
+        if run.stdout.startswith(("pthread", "cpu")):
+            assert run.stderr.count(f"PoCL keeps what it builds in {folder}/clvox-pocl-") == 1 and "/open can be written" in run.stderr, run.stderr
+
+
 @case("a wheel is whole and runs where it is unpacked")
 def wheel():
     run = subprocess.run([os.path.join(SOURCE, "tools/package"), "wheel", "out", "--build", BUILD], capture_output=True, text=True, check=False)

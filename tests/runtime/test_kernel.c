@@ -189,13 +189,18 @@ static void nvidias_build_log(void **state)
         "ptxas info    : Function properties for probe_item\n"
         "    8 bytes stack frame, 24 bytes spill stores, 12 bytes spill loads\n"
         "ptxas info    : Used 40 registers, 4000 bytes smem, 400 bytes cmem[0]\n";
-    clv_counts_from_log(log, "probe_item", &counts);
+    const clv_driver *driver = clv_driver_of("NVIDIA CUDA");
+    const clv_counts unknown = {-1, -1, -1};
+    counts = unknown;
+    driver->counts_of_log(log, "probe_item", &counts);
     assert_true(counts.registers == 40 && counts.spills == 24);
-    clv_counts_from_log(log, "other", &counts);
+    counts = unknown;
+    driver->counts_of_log(log, "other", &counts);
     assert_true(counts.registers == 4 && counts.spills == 0);
-    clv_counts_from_log(log, "probe", &counts);
+    counts = unknown;
+    driver->counts_of_log(log, "probe", &counts);
     assert_true(counts.registers == -1 && counts.spills == -1);
-    clv_counts_from_log("", "probe_item", &counts);
+    driver->counts_of_log("", "probe_item", &counts);
     assert_true(counts.registers == -1 && counts.spills == -1);
 }
 

@@ -6,8 +6,8 @@
 
 static clvox_device_limits nvidia(int major, int minor)
 {
-    return (clvox_device_limits){.type = CLVOX_DEVICE_GPU, .nvidia_major = major, .nvidia_minor = minor,
-                                 .simd = 32};
+    return (clvox_device_limits){
+        .type = CLVOX_DEVICE_GPU, .capability_major = major, .capability_minor = minor, .simd = 32};
 }
 
 static clvox_device_limits amd(const char *architecture, int wavefront)

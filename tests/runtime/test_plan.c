@@ -6,9 +6,9 @@
 #include "runtime/runtime.h"
 
 static const clvox_device_limits devices[] = {
-    {.name = "H200", .type = CLVOX_DEVICE_GPU, .architecture = "sm_90", .nvidia_major = 9, .simd = 32,
+    {.name = "H200", .type = CLVOX_DEVICE_GPU, .architecture = "sm_90", .capability_major = 9, .simd = 32,
      .local_bytes = 49152, .max_group = 1024, .max_items = {1024, 1024, 64}},
-    {.name = "GTX 480", .type = CLVOX_DEVICE_GPU, .architecture = "sm_20", .nvidia_major = 2, .simd = 32,
+    {.name = "GTX 480", .type = CLVOX_DEVICE_GPU, .architecture = "sm_20", .capability_major = 2, .simd = 32,
      .local_bytes = 49152, .max_group = 1024, .max_items = {1024, 1024, 64}},
     {.name = "MI210", .type = CLVOX_DEVICE_GPU, .architecture = "gfx90a", .amd_simds = 4, .simd = 64,
      .local_bytes = 65536, .max_group = 256, .max_items = {1024, 1024, 1024}},

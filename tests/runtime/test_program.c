@@ -118,7 +118,8 @@ static void one_that_does_not_build_does_not_stop(void **state)
 static void a_compilers_warnings_stay_off_the_terminal(void **state)
 {
     (void)state;
-    char text[256], said[16];
+    char text[256], said[16], options[256];
+    const char *own = opened->driver->options ? opened->driver->options(&opened->limits) : "";
     clv_code code;
     FILE *file = tmpfile();
     int terminal = dup(STDERR_FILENO);
@@ -128,7 +129,8 @@ static void a_compilers_warnings_stay_off_the_terminal(void **state)
              "__kernel void clv_%s(void)\n{\n}\n",
              (int)getpid(), strrchr(folder, '-') + 1);
     assert_true(file && terminal >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
-    int status = clv_code_compile(opened, text, "-cl-std=CL1.2", &code);
+    snprintf(options, sizeof options, "-cl-std=CL1.2 %s", own);
+    int status = clv_code_compile(opened, text, options, &code);
     bool back = dup2(terminal, STDERR_FILENO) >= 0;
     close(terminal);
     rewind(file);

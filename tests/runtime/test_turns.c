@@ -6,6 +6,7 @@
 #include "check.h"
 #include "op/image/gaussian.h"
 #include "op/image/gradient.h"
+#include "runtime/device/context.h"
 
 enum { CONTEXTS = 6, STEPS = 60, AGAIN = 8, DEEP = 5 };
 
@@ -56,6 +57,7 @@ static size_t bytes_of(int step)
 typedef struct user {
     clvox_context *ctx;
     int begin; /* with which step */
+    int steps;
     float *made[STEPS];
     int failed;
     pthread_t thread;
@@ -64,24 +66,39 @@ typedef struct user {
 static void *run(void *argument)
 {
     user *u = argument;
-    for (int i = 0; i < STEPS; i++) {
-        const int step = (i + u->begin) % STEPS;
+    for (int i = 0; i < u->steps; i++) {
+        const int step = (i + u->begin) % u->steps;
         u->made[step] = malloc(bytes_of(step));
         u->failed += !u->made[step] || make(u->ctx, step, u->made[step]) < 0;
     }
     return NULL;
 }
 
+/* As if its driver were of a version of which nothing is known. */
+static void make_unknown(clvox_context *ctx)
+{
+    ctx->driver->leave(ctx);
+    strcpy(ctx->limits.driver, "99.0");
+    assert_int_equal(ctx->driver->join(ctx), CLVOX_OK);
+}
+
 static void check_growing(void **state)
 {
-    (void)state;
+    const int *at = *state, unknown = at[0], steps = unknown ? 10 : STEPS;
     clvox_context *alone, **contexts;
     user users[CONTEXTS] = {{.ctx = NULL}};
     const clvox_context_options options = {.at_once = CONTEXTS};
     assert_int_equal(clvox_contexts_create(&options, &contexts), CONTEXTS);
+    if (unknown && !contexts[0]->driver->join) {
+        clvox_contexts_destroy(&contexts, CONTEXTS);
+        test_skip("contexts of this driver take no turns");
+    }
     for (int i = 0; i < CONTEXTS; i++) {
         users[i].ctx = contexts[i];
-        users[i].begin = i * STEPS / (2 * CONTEXTS);
+        if (unknown)
+            make_unknown(contexts[i]);
+        users[i].begin = i * steps / (2 * CONTEXTS);
+        users[i].steps = steps;
         assert_int_equal(pthread_create(&users[i].thread, NULL, run, &users[i]), 0);
     }
     for (int i = 0; i < CONTEXTS; i++) {
@@ -90,7 +107,7 @@ static void check_growing(void **state)
     }
     clvox_contexts_destroy(&contexts, CONTEXTS);
     assert_int_equal(clvox_context_create(NULL, &alone), CLVOX_OK);
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < steps; step++) {
         float *wanted = malloc(bytes_of(step));
         assert_non_null(wanted);
         assert_int_equal(make(alone, step, wanted), CLVOX_OK);
@@ -103,9 +120,64 @@ static void check_growing(void **state)
     clvox_context_destroy(&alone);
 }
 
+/* Which launches are alone of two of a grid and of a narrower one. */
+static void check_alone(void **state)
+{
+    const int *at = *state, unknown = at[0];
+    clvox_context **contexts;
+    const clvox_context_options options = {.at_once = 2};
+    assert_int_equal(clvox_contexts_create(&options, &contexts), 2);
+    const clv_driver *driver = contexts[0]->driver;
+    if (!driver->join) {
+        clvox_contexts_destroy(&contexts, 2);
+        test_skip("contexts of this driver take no turns");
+    }
+    for (int i = 0; unknown && i < 2; i++)
+        make_unknown(contexts[i]);
+    const clv_cache_key key = {{7, (uint64_t)(1 + unknown)}};
+    for (int i = 0; i < 4; i++) {
+        clvox_context *ctx = contexts[i % 2];
+        const clv_kernel kernel = {.shared = driver->share(ctx, &key)};
+        assert_non_null(kernel.shared);
+        const clv_turn turn = driver->before(ctx, &kernel, i < 2 ? (size_t[]){9, 9, 9} : (size_t[]){8, 9, 7});
+        driver->after(ctx, turn, NULL);
+        assert_that(turn.alone == (unknown || i == 0), "launch %d", i);
+    }
+    clvox_contexts_destroy(&contexts, 2);
+}
+
+/* Only versions whose insides were read have contexts that run beside each other. */
+static void check_versions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *platform, *driver;
+        bool several;
+    } cases[] = {{"Portable Computing Language", "3.1+debian", true},
+                 {"Portable Computing Language", "5.0+debian", true},
+                 {"Portable Computing Language", "3.0", false},
+                 {"Portable Computing Language", "5.1", false},
+                 {"Portable Computing Language", "99.0", false},
+                 {"Portable Computing Language", "", false},
+                 {"Some Vendor's OpenCL", "99.0", true}};
+    const clvox_context_options options = {.at_once = CLVOX_AT_ONCE_ALL};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        clvox_device_limits limits = {
+            .type = CLVOX_DEVICE_CPU, .compute_units = 8, .global_bytes = (size_t)64 << 30};
+        snprintf(limits.platform, sizeof limits.platform, "%s", cases[i].platform);
+        snprintf(limits.driver, sizeof limits.driver, "%s", cases[i].driver);
+        assert_that((clvox_at_once(&options, &limits) > 1) == cases[i].several, "case %zu", i);
+    }
+}
+
 int main(void)
 {
-    test_case(check_growing,
-              "six contexts on one device run the same kernels on grids that grow, with the bits of one");
+    test_case_at(check_growing, TEST_AT(0),
+                 "six contexts on one device run the same kernels on grids that grow, with the bits of one");
+    test_case_at(check_growing, TEST_AT(1),
+                 "the same with a version of the driver of which nothing is known");
+    test_case_at(check_alone, TEST_AT(0), "a kernel that the driver has loaded runs beside others");
+    test_case_at(check_alone, TEST_AT(1), "none does with a version of the driver of which nothing is known");
+    test_case(check_versions, "several contexts pay with known versions of a driver alone");
     return test_run("turns", NULL);
 }

@@ -49,7 +49,7 @@ const clv_entry clv_entry_gaussian_xy = CLV_ENTRY("image/gaussian", "gaussian_xy
 
 enum {
     MAX_FUSED_RADIUS = 8, /* beyond it the unrolled loops grow long */
-    /* Radii from which the recursion is faster, on PoCL with two cores and the H200. */
+    /* Radii from which the recursion is faster, on two cores and an H200. */
     RECURSIVE_FROM_X_CPU = 40,
     RECURSIVE_FROM_AXIS_CPU = 16,
     RECURSIVE_FROM_X_GPU = CLV_GAUSSIAN_MAX_RADIUS,

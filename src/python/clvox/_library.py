@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import difflib
-import glob
 import keyword
 import os
-import site
 import sys
 import threading
 import types
@@ -16,7 +14,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, TypeVar, Uni
 
 import numpy as np
 
-from . import _abi
+from . import _abi, _environment
 
 
 class Error(Exception):
@@ -29,24 +27,13 @@ class Error(Exception):
 
 # ---- loading ----------------------------------------------------------------
 
-def _lend_driver():
-    """Where the system has no OpenCL driver and PyPI's intel-opencl-rt is installed, take that."""
-    if os.environ.get("OCL_ICD_VENDORS") or glob.glob("/etc/OpenCL/vendors/*.icd"):
-        return
-    for prefix in (sys.prefix, site.getuserbase()):
-        driver = os.path.join(prefix, "lib", "libintelocl.so")
-        if os.path.exists(driver):
-            os.environ["OCL_ICD_VENDORS"] = driver
-            return
-
-
 def _load():
     here = os.path.dirname(os.path.abspath(__file__))
     # By name; beside the package, as in a wheel; in a build folder; where the loader finds it.
     places = [os.environ.get("CLVOX_LIBRARY"), os.path.join(here, "lib", "libclvox.so.0"),
               os.path.join(here, "..", "..", "libclvox.so.0")]
     place = next((p for p in places if p and os.path.exists(p)), "libclvox.so.0")
-    _lend_driver()
+    _environment.lend_driver(os.path.join(here, "lib", "pocl"))
     try:
         library = ctypes.CDLL(place)
     except OSError as error:
@@ -55,7 +42,6 @@ def _load():
     for name, (result, parameters) in _abi.FUNCTIONS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, parameters
-    library.clvox_pocl_lend(os.path.join(here, "lib", "pocl").encode())  # of a wheel with PoCL
     version = library.clvox_version().decode()
     if version != _abi.VERSION:
         raise ImportError(f"clvox: {place} is version {version}, and this package is for {_abi.VERSION}")
@@ -63,6 +49,7 @@ def _load():
 
 
 lib = _load()
+folders = _environment.Folders(lib)
 
 
 def call(function, *arguments, progress=None):
@@ -125,10 +112,12 @@ class Context:
         self.progress = Progress(progress)
         options.progress = self.progress.pointer
         self._as_parameter_ = ctypes.c_void_p()
+        folders.settle()
         call(lib.clvox_context_create, options, self._as_parameter_)
-        remark = lib.clvox_context_remark(self).decode(errors="replace")
-        if silent and remark:
-            warnings.warn("clvox: " + remark, stacklevel=2)  # Python says it once
+        platform = lib.clvox_context_limits(self)[0].platform.decode(errors="replace")
+        for remark in (lib.clvox_context_remark(self).decode(errors="replace"), folders.remark_on(platform)):
+            if silent and remark:
+                warnings.warn("clvox: " + remark, stacklevel=2)  # Python says it once
 
     def __del__(self):
         if getattr(self, "_as_parameter_", None):
@@ -164,6 +153,7 @@ class Contexts:
         self.count, self.all = 0, ctypes.POINTER(ctypes.c_void_p)()
         options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), threads=threads,
                                              at_once=_abi.CLVOX_AT_ONCE_GPUS if at_once is None else at_once, most_at_once=2)
+        folders.settle()
         self.count = call(lib.clvox_contexts_create, options, self.all)
 
     def __del__(self):
@@ -192,6 +182,7 @@ def context_or_own(context):
 
 def devices() -> List[types.SimpleNamespace]:
     """The OpenCL devices, best first: name, platform, driver, usable, is_default, reason (why it is not usable), ..."""
+    folders.settle()
     array = ctypes.POINTER(_abi.clvox_device)()
     count = call(lib.clvox_devices_list, array)
     try:

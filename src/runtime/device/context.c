@@ -11,10 +11,8 @@
 #include "runtime/device/context.h"
 #include "runtime/device/host.h"
 #include "runtime/device/part.h"
-#include "runtime/device/pocl.h"
 #include "runtime/kernel/kernel.h"
 #include "runtime/queue/transfer.h"
-#include "runtime/queue/turns.h"
 #include "runtime/program/program.h"
 #include "runtime/device/select.h"
 
@@ -25,8 +23,7 @@ static void choose_folders(clvox_context *ctx)
     static atomic_bool said;
     if (!ctx->options.no_cache && ctx->build_identity)
         ctx->cache_dir = clv_cache_dir(remark);
-    const char *pocl = clv_is_pocl(ctx->limits.platform) ? clv_pocl_folder_remark() : "";
-    snprintf(ctx->remark, sizeof ctx->remark, "%s%s%s", remark, remark[0] && pocl[0] ? "\n" : "", pocl);
+    snprintf(ctx->remark, sizeof ctx->remark, "%s", remark);
     if (ctx->remark[0] && ctx->options.verbosity > 0 && !atomic_exchange(&said, true))
         clv_say(ctx, 1, "%s", ctx->remark);
 }
@@ -43,7 +40,7 @@ static int complete(clvox_context *ctx)
     char *wisdom = NULL;
     ctx->packed = ctx->limits.type == CLVOX_DEVICE_CPU;
     CLV_TRY(clv_compiler_check(ctx));
-    ctx->two_steps = clv_two_steps(&ctx->limits);
+    ctx->two_steps = ctx->driver->two_steps && ctx->driver->two_steps();
     ctx->build_identity = clv_build_identity(&ctx->limits);
     choose_folders(ctx);
     if (!ctx->options.no_wisdom) {
@@ -52,7 +49,8 @@ static int complete(clvox_context *ctx)
         if (ctx->wisdom->remark[0])
             clv_say(ctx, 1, "%s", ctx->wisdom->remark);
     }
-    CLV_TRY(clv_turns_join(ctx));
+    if (ctx->driver->join)
+        CLV_TRY(ctx->driver->join(ctx));
 end:
     free(wisdom);
     return status;
@@ -97,6 +95,7 @@ static void take(clvox_context *ctx, const clvox_device *devices, int chosen)
 {
     ctx->options.device = NULL; /* the string is the caller's */
     ctx->limits = devices[chosen].limits;
+    ctx->driver = clv_driver_of(ctx->limits.platform);
     ctx->device_number = chosen;
     ctx->platform = devices[chosen].platform_id;
     ctx->device = devices[chosen].device_id;
@@ -112,8 +111,8 @@ typedef struct share {
     int of, part;
 } share;
 
-/* A context of its own on the device in a place of the list: NVIDIA's driver keeps threads that share one waiting
- * for each other. A processor is divided among its contexts, so that fewer cores wait for each other at the
+/* A context of its own on the device in a place of the list: drivers keep threads that share one waiting for
+ * each other. A processor is divided among its contexts, so that fewer cores wait for each other at the
  * end of every kernel. The limits stay those of the whole: kernels, and so the bits, go by them. */
 static int open_device(const clvox_context_options *options, const clvox_device *devices, int chosen,
                        share own, clvox_context **out)
@@ -219,7 +218,8 @@ static int paying(const clvox_device_limits *limits)
     const double each = 4e9;    /* on a CPU: a whole head at 1 mm takes half, its volumes as much again */
     if (limits->type == CLVOX_DEVICE_GPU)
         return (double)limits->global_bytes >= enough ? AT_ONCE : 1;
-    if (limits->type != CLVOX_DEVICE_CPU)
+    const clv_driver *driver = clv_driver_of(limits->platform);
+    if (limits->type != CLVOX_DEVICE_CPU || (driver->side_by_side && !driver->side_by_side(limits)))
         return 1;
     int room = (int)fmin((double)limits->global_bytes / each, AT_ONCE);
     room = room < limits->compute_units ? room : limits->compute_units;
@@ -388,7 +388,8 @@ void clvox_context_destroy(clvox_context **context)
     /* Workers of some drivers still use what is released below while commands are under way. */
     if (ctx->queue)
         clFinish(ctx->queue);
-    clv_turns_leave(ctx);
+    if (ctx->turns)
+        ctx->driver->leave(ctx);
     clv_pool_spare(ctx, 0);
     clv_pinned_destroy(&ctx->staging);
     if (ctx->witnessed)

@@ -7,6 +7,7 @@
 #include "runtime/program/cache.h"
 #include "runtime/program/compiler.h"
 #include "runtime/device/error.h"
+#include "runtime/driver/driver.h"
 #include "runtime/fourier/fourier.h"
 #include "runtime/device/gate.h"
 #include "runtime/queue/timing.h"
@@ -62,6 +63,7 @@ typedef struct clv_spare {
 
 struct clvox_context {
     clvox_device_limits limits;
+    const clv_driver *driver;
     clvox_context_options options;
     cl_platform_id platform;
     cl_device_id device;
@@ -70,10 +72,10 @@ struct clvox_context {
     cl_command_queue queue;
     clv_gate *gate; /* NULL: no other context of clvox_contexts_create is on this device */
     bool packed;
-    int turns;       /* 1 + its place among those that take turns (turns.h); 0: it has none */
+    int turns;       /* 1 + its place among those that take turns (driver.h); 0: it has none */
     char *cache_dir; /* NULL: no cache */
     char remark[2048]; /* as clvox_context_remark gives it */
-    bool two_steps;  /* clv_two_steps */
+    bool two_steps;  /* as the driver's row says */
     int declared,
         undeclared;  /* programs that PoCL compiled with declarations of clvox, and that needed its own */
     int linked;      /* programs for which PoCL read its library of built-in functions (program.c) */

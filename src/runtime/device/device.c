@@ -9,14 +9,8 @@
 #include "runtime/device/device.h"
 #include "runtime/device/error.h"
 #include "runtime/device/limits.h"
-#include "runtime/device/nvidia.h"
-#include "runtime/device/pocl.h"
 #include "runtime/device/select.h"
-
-static const char packages[] =
-    "install pocl-opencl-icd for the CPU, or your graphics card's OpenCL driver (nvidia-opencl-icd, "
-    "mesa-opencl-icd or AMD's ROCm, intel-opencl-icd); without root, `pip install intel-opencl-rt` and set "
-    "OCL_ICD_VENDORS to its lib/libintelocl.so for the CPU";
+#include "runtime/driver/driver.h"
 
 /* The library that an .icd file names, tried as the loader tries it. Returns
  * true and what is wrong with it when it cannot be loaded. */
@@ -52,6 +46,7 @@ int clv_no_device(void)
 {
     const char *place = getenv("OCL_ICD_VENDORS");
     char why[640] = "", path[1024];
+    const clv_driver *driver;
     int files = 0;
     if (!place || !place[0])
         place = "/etc/OpenCL/vendors";
@@ -69,31 +64,28 @@ int clv_no_device(void)
         broken_driver(place, why, sizeof why);
     }
     if (why[0])
-        return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: %s; repair or remove that driver, or %s",
-                          why, packages);
-    if (files && !clv_pocl_folder_settle())
-        return clvox_fail(
-            CLVOX_ERROR_DEVICE,
-            "no OpenCL device: PoCL runs what it finds in its folder, and there is none that other "
-            "users cannot write; set POCL_CACHE_DIR to such a folder, or %s",
-            packages);
-    if (files && clv_pocl_folder_refused(path, sizeof path))
         return clvox_fail(CLVOX_ERROR_DEVICE,
-                          "no OpenCL device: the drivers in %s find none, and PoCL cannot write its folder "
-                          "%.300s; set POCL_CACHE_DIR to a folder that can be written, or %s",
-                          place, path, packages);
+                          "no OpenCL device: %s; repair or remove that driver, or install %s", why,
+                          clv_driver_packages);
+    for (size_t i = 0; files && (driver = clv_driver_at(i)); i++)
+        if (driver->hindered && driver->hindered(why, sizeof why))
+            return clvox_fail(CLVOX_ERROR_DEVICE,
+                              "no OpenCL device: the drivers in %s find none, and %s, or install %s", place,
+                              why, clv_driver_packages);
     if (files)
         return clvox_fail(CLVOX_ERROR_DEVICE,
                           "no OpenCL device: the drivers in %s find none; check that the device is there "
-                          "and that you may use it, or %s",
-                          place, packages);
-    return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: there is no driver in %s; %s", place, packages);
+                          "and that you may use it, or install %s",
+                          place, clv_driver_packages);
+    return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: there is no driver in %s; install %s", place,
+                      clv_driver_packages);
 }
 
 static void judge(clvox_device *d)
 {
     cl_bool available = CL_FALSE, compiler = CL_FALSE;
     cl_device_type type = 0;
+    const clv_driver *driver = clv_driver_of(d->limits.platform);
     clGetDeviceInfo(d->device_id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
     clGetDeviceInfo(d->device_id, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL);
     clGetDeviceInfo(d->device_id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
@@ -104,29 +96,26 @@ static void judge(clvox_device *d)
         snprintf(d->reason, sizeof d->reason, "its driver says that it is not available");
     else if (!compiler)
         snprintf(d->reason, sizeof d->reason, "its driver has no compiler for kernels");
-    else if (clv_pocl_is_wrong(d->limits.platform, d->limits.driver))
-        snprintf(
-            d->reason, sizeof d->reason,
-            "PoCL %.20s, of PyPI's pocl-binary-distribution, has wrong kernels; take another release",
-            d->limits.driver);
     else if (type == CL_DEVICE_TYPE_CUSTOM)
         snprintf(d->reason, sizeof d->reason, "a custom device, which runs only its own kernels");
+    else if (driver->faulty)
+        driver->faulty(&d->limits, d->reason, sizeof d->reason);
     d->usable = !d->reason[0];
 }
 
-/* Adds the devices of one platform; one that has none is normal. */
-static int add_platform(cl_platform_id platform, clvox_device **list, int *count, int *capacity, bool *blind)
+enum { WHY = 900 };
+
+/* Adds the devices of one platform; one that has none is normal. why: of one that must not be asked. */
+static int add_platform(cl_platform_id platform, clvox_device **list, int *count, int *capacity,
+                        char why[WHY])
 {
     int status = CLVOX_OK;
     cl_uint found = 0;
     cl_device_id *ids = NULL;
     char name[64] = "";
     clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL);
-    if (clv_pocl_would_abort(name)) {
-        *blind = true;
-        return CLVOX_OK;
-    }
-    if (clv_is_pocl(name) && !clv_pocl_folder_settle())
+    const clv_driver *driver = clv_driver_of(name);
+    if (driver->barred && driver->barred(why, WHY))
         return CLVOX_OK;
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &found) != CL_SUCCESS || found == 0)
         return CLVOX_OK;
@@ -157,13 +146,11 @@ end:
 int clvox_devices_list(clvox_device **out)
 {
     int status = CLVOX_OK, count = 0, capacity = 0;
-    bool blind = false;
+    char why[WHY] = "";
     cl_uint platforms = 0;
     clvox_device *list = NULL;
     cl_platform_id *ids = NULL;
     *out = NULL;
-    clv_pocl_folder_settle(); /* before drivers are loaded, which may look at the environment then */
-    clv_nvidia_cache_settle();
     if (clGetPlatformIDs(0, NULL, &platforms) != CL_SUCCESS || platforms == 0)
         return clv_no_device();
     ids = calloc(platforms, sizeof *ids);
@@ -171,13 +158,9 @@ int clvox_devices_list(clvox_device **out)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_CL(clGetPlatformIDs(platforms, ids, NULL), "clGetPlatformIDs", "listing OpenCL drivers");
     for (cl_uint i = 0; i < platforms; i++)
-        CLV_TRY(add_platform(ids[i], &list, &count, &capacity, &blind));
+        CLV_TRY(add_platform(ids[i], &list, &count, &capacity, why));
     if (count == 0) {
-        status = !blind
-                     ? clv_no_device()
-                     : clvox_fail(CLVOX_ERROR_DEVICE,
-                                  "/sys says nothing of processors, without which PoCL, the OpenCL driver of "
-                                  "processors, ends the program; mount it: mount -t sysfs sysfs /sys");
+        status = why[0] ? clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: %s", why) : clv_no_device();
         goto end;
     }
     clv_devices_rank(list, count);

@@ -34,7 +34,7 @@ const char *clv_cl_error_name(cl_int error)
         return invalid[-30 - error];
     if (error == -1001)
         return "CL_PLATFORM_NOT_FOUND_KHR";
-    /* NVIDIA's number for an invalid access inside a kernel */
+    /* Beyond the standard: an invalid access inside a kernel. */
     return error == -9999 ? "an illegal read or write by a kernel" : "an unknown error";
 }
 

@@ -6,13 +6,11 @@
 
 #include "base/status.h"
 #include "runtime/device/select.h"
+#include "runtime/driver/driver.h"
 
-/* Implementations that drive other vendors' devices: of two drivers of one
- * device the vendor's own is kept. */
 static bool is_third_party(const clvox_device *d)
 {
-    return strstr(d->limits.platform, "Portable Computing Language") ||
-           strstr(d->limits.platform, "Clover") || strstr(d->limits.platform, "rusticl");
+    return clv_driver_of(d->limits.platform)->of_others;
 }
 
 static int type_rank(clvox_device_type type)

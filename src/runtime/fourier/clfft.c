@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clvox/files.h"
 #include "clvox/kernels.h"
 #include "runtime/device/context.h"
 
@@ -80,40 +81,29 @@ static int fail(const clvox_context *ctx, clfftStatus error, const char *call)
         }                                          \
     } while (0)
 
-/* clFFT loads kernels from the folder that the environment names when it is set up: the user's, else one in
- * ours, where nobody else could write it. */
-static char *folder_of(const clvox_context *ctx, const char *set)
+/* clFFT runs kernels that it finds in the folder that the environment names when it is set up. */
+static int set_up(const clvox_context *ctx)
 {
-    char *folder = set ? strdup(set) : NULL, why[CLV_WHY];
-    if (!set && ctx->cache_dir && asprintf(&folder, "%s/clfft", ctx->cache_dir) < 0)
-        folder = NULL;
-    if (folder && clv_own_folder(folder, true, why) && clv_own_tree(folder, why))
-        return folder;
-    free(folder);
-    return NULL;
-}
-
-static int set_up(clvox_context *ctx)
-{
-    static const char variable[] = "CLFFT_CACHE_PATH";
     int status = CLVOX_OK;
     /* As clfftInitSetupData does, which is inline and has no definition to link with. */
     const clfftSetupData data = {.major = clfftVersionMajor, .minor = clfftVersionMinor, .patch = clfftVersionPatch};
-    char *folder = NULL, *set = NULL;
+    const char *folder = getenv("CLFFT_CACHE_PATH");
+    char why[CLV_WHY] = "";
     pthread_mutex_lock(&state);
     if (plans == 0) {
-        set = getenv(variable) ? strdup(getenv(variable)) : NULL;
-        folder = folder_of(ctx, set);
-        folder ? setenv(variable, folder, 1) : unsetenv(variable);
-        clfftStatus error = its.clfftSetup(&data);
-        set ? setenv(variable, set, 1) : unsetenv(variable);
-        TRY_CLFFT(error, "clfftSetup");
+        if (folder && !clvox_folder_own(folder, true, true, why, sizeof why)) {
+            status = clvox_fail(
+                CLVOX_ERROR_FILE,
+                "clFFT runs what lies in CLFFT_CACHE_PATH, and %s %s; set it to a folder that only "
+                "you can write, or unset it",
+                why[0] ? why : folder, why[0] ? "" : "cannot be made");
+            goto end;
+        }
+        TRY_CLFFT(its.clfftSetup(&data), "clfftSetup");
     }
     plans++;
 end:
     pthread_mutex_unlock(&state);
-    free(folder);
-    free(set);
     return status;
 }
 

@@ -21,7 +21,7 @@ typedef struct clv_fourier_library {
 } clv_fourier_library;
 
 /* CLVOX_ERROR_DEVICE, with the sentence, where the library is wrong on this device:
- * drivers' compilers have broken such code (pocl#2069). Once for each device and
+ * drivers' compilers have broken such code. Once for each device and
  * driver a volume of some hundred voxels is compared with the definition; the
  * disk cache keeps that it was right. */
 int clv_fourier_trust(clvox_context *ctx, const clv_fourier_library *library);

@@ -11,7 +11,6 @@
 #include "runtime/device/context.h"
 #include "runtime/program/program.h"
 #include "runtime/program/source.h"
-#include "runtime/queue/turns.h"
 
 static void forget(clvox_context *ctx)
 {
@@ -155,7 +154,7 @@ static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *cou
     CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof per_item,
                                     &per_item, NULL),
            "clGetKernelWorkGroupInfo", kernel->label);
-    /* NVIDIA and AMD say 256 even of a kernel that was compiled for more: a work-group size that
+    /* Drivers of GPUs say 256 even of a kernel that was compiled for more: a work-group size that
      * the compiler took is one that it made the registers suffice for. */
     CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
                                     sizeof promised, promised, NULL),
@@ -198,7 +197,7 @@ static int take_turns(const clvox_context *ctx, clv_kernel *kernel, const char *
     clv_cache_key_add(&key, kernel->entry->file);
     clv_cache_key_add(&key, kernel->variant->function);
     clv_cache_key_add(&key, options);
-    kernel->shared = clv_turns_program(ctx, key);
+    kernel->shared = ctx->driver->share(ctx, &key);
     if (!kernel->shared)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 end:

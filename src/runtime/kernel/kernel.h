@@ -12,7 +12,7 @@
 
 typedef struct clv_kernel {
     void *kernel; /* cl_kernel, only src/runtime touches it */
-    struct clv_shared *shared; /* turns.h; NULL: it takes no turns */
+    struct clv_shared *shared; /* driver.h; NULL: it takes no turns */
     const clv_entry *entry;
     const clv_variant *variant;
     clv_tile tile;

@@ -86,7 +86,7 @@ static long up(long n, long step)
 static const nvidia_row *nvidia_find(const clvox_device_limits *limits)
 {
     for (size_t i = 0; i < sizeof nvidia / sizeof nvidia[0]; i++)
-        if (nvidia[i].major == limits->nvidia_major && nvidia[i].minor == limits->nvidia_minor)
+        if (nvidia[i].major == limits->capability_major && nvidia[i].minor == limits->capability_minor)
             return &nvidia[i];
     return NULL;
 }
@@ -151,7 +151,7 @@ void clv_occupancy_of(const clvox_device_limits *limits, const clv_footprint *f,
     *out = (clv_occupancy){-1, -1, -1, -1, -1, -1, -1, ""};
     if (limits->type == CLVOX_DEVICE_CPU || f->items < 1)
         return;
-    const nvidia_row *green = limits->nvidia_major ? nvidia_find(limits) : NULL;
+    const nvidia_row *green = limits->capability_major ? nvidia_find(limits) : NULL;
     const amd_row *red = green ? NULL : amd_find(limits);
     int width = green ? 32 : limits->simd, slots = 0;
     if (green) {
@@ -193,6 +193,6 @@ void clv_occupancy_of(const clvox_device_limits *limits, const clv_footprint *f,
 
 size_t clv_private_reserve(const clvox_device_limits *limits, size_t private_bytes)
 {
-    const nvidia_row *row = limits->nvidia_major ? nvidia_find(limits) : NULL;
+    const nvidia_row *row = limits->capability_major ? nvidia_find(limits) : NULL;
     return row ? private_bytes * 32 * (size_t)row->warps * (size_t)limits->compute_units : 0;
 }

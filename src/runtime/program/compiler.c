@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "runtime/device/context.h"
-#include "runtime/device/pocl.h"
 #include "runtime/program/program.h"
 
 extern char **environ;
@@ -163,7 +162,6 @@ void clv_compilers_before(const clvox_context_options *options, clv_compilers *o
     char remark[CLV_WHY + 200], *dir = options->no_cache ? NULL : clv_cache_dir(remark);
     const int most = options->compilers < CLV_MOST_COMPILERS ? options->compilers : CLV_MOST_COMPILERS;
     const char *device = options->device ? options->device : "";
-    clv_pocl_folder_settle(); /* theirs, too */
     while (clv_cache_empty(dir) && out->count < most &&
            start_one(options->compiler_program, device, &out->one[out->count]))
         out->count++;

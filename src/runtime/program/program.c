@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "base/limit.h"
-#include "runtime/device/pocl.h"
-#include "runtime/plan/codeobject.h"
+#include "runtime/driver/driver.h"
 #include "runtime/program/idle.h"
 #include "runtime/program/source.h"
 
@@ -22,48 +21,23 @@ char *clv_build_identity(const clvox_device_limits *limits)
     return length < 0 ? NULL : text;
 }
 
-void clv_counts_from_log(const char *log, const char *kernel, clv_counts *counts)
-{
-    char start[96];
-    *counts = (clv_counts){-1, -1, -1};
-    snprintf(start, sizeof start, "Function properties for %s\n", kernel);
-    log = strstr(log, start);
-    const char *used = log ? strstr(log, "Used ") : NULL;
-    const char *spill = log ? strstr(log, " bytes spill stores") : NULL;
-    if (!used || sscanf(used, "Used %d registers", &counts->registers) != 1) {
-        counts->registers = -1;
-        return;
-    }
-    counts->spills = 0;
-    if (spill && spill < used) {
-        while (spill > log && spill[-1] >= '0' && spill[-1] <= '9')
-            spill--;
-        counts->spills = atoi(spill);
-    }
-}
-
-bool clv_two_steps(const clvox_device_limits *limits)
-{
-    const char *kept = getenv("POCL_KERNEL_CACHE");
-    return clv_is_pocl(limits->platform) && (!kept || strcmp(kept, "0") != 0);
-}
-
 /* ---- requests ---- */
 
 int clv_program_request_make(const clvox_context *ctx, const clv_entry *entry, const clv_variant *variant,
                              clv_tile tile, const char *extra, clv_program_request *request)
 {
     int status = CLVOX_OK;
-    bool nvidia = ctx->limits.nvidia_major > 0;
+    const clv_driver *driver = ctx->driver;
+    const char *own = driver->options ? driver->options(&ctx->limits) : NULL;
     char options[768];
     *request = (clv_program_request){.file = entry->file, .function = variant->function};
     CLV_TRY(clv_program_options(ctx->packed, variant, tile, extra, options, sizeof options));
     CLV_TRY(clv_source_assemble(entry->file, variant->function, &request->source));
-    int length = snprintf(request->options, sizeof request->options, "%s%s", options,
-                          nvidia ? " -cl-nv-verbose" : "");
-    if (nvidia && variant->register_cap > 0)
-        snprintf(request->options + length, sizeof request->options - (size_t)length,
-                 " -cl-nv-maxrregcount=%d", variant->register_cap);
+    int length = snprintf(request->options, sizeof request->options, "%s%s%s", options, own ? " " : "",
+                          own ? own : "");
+    if (driver->register_cap && variant->register_cap > 0)
+        snprintf(request->options + length, sizeof request->options - (size_t)length, " %s%d",
+                 driver->register_cap, variant->register_cap);
     request->key = clv_cache_key_start();
     clv_cache_key_add(&request->key, ctx->build_identity ? ctx->build_identity : "");
     clv_cache_key_add(&request->key, request->options);
@@ -78,8 +52,8 @@ void clv_program_request_free(clv_program_request *request)
     request->source = NULL;
 }
 
-/* NVIDIA's compiler says its counts only when it really compiles, and not when
- * the driver's own cache answers. Once per cache entry it is worth a build that
+/* A compiler says its counts only when it really compiles, and not when the
+ * driver's own cache answers. Once per cache entry it is worth a build that
  * the driver has not seen: with a kernel of a name that is new, since the driver
  * looks at the code and not at the source. */
 static void write_unseen(FILE *to)
@@ -98,7 +72,7 @@ char *clv_program_text(const clvox_context *ctx, const clv_program_request *requ
     if (!to)
         return NULL;
     fputs(request->source, to);
-    if (ctx->limits.nvidia_major > 0 && ctx->cache_dir)
+    if (ctx->driver->counts_of_log && ctx->cache_dir)
         write_unseen(to);
     fclose(to);
     return text;
@@ -116,10 +90,6 @@ static char *build_log(cl_program program, cl_device_id device)
     return log;
 }
 
-/* LLVM inside of PoCL ends the program where it gets no memory. Linking with its library of built-in functions takes
- * 125 MiB of addresses, all kernels of a registration 250. */
-enum { LINKING = 120 << 20, BUILDING = 256 << 20 };
-
 static int short_of_addresses(const clvox_context *ctx, uint64_t limit)
 {
     return clvox_fail(
@@ -132,18 +102,17 @@ static int short_of_addresses(const clvox_context *ctx, uint64_t limit)
 int clv_compiler_check(const clvox_context *ctx)
 {
     uint64_t limit, left;
-    const bool pocl = clv_is_pocl(ctx->limits.platform);
-    return pocl && clv_address_space(&limit, &left) && left < LINKING ? short_of_addresses(ctx, limit)
-                                                                      : CLVOX_OK;
+    const size_t least = ctx->driver->least_addresses;
+    return least && clv_address_space(&limit, &left) && left < least ? short_of_addresses(ctx, limit)
+                                                                     : CLVOX_OK;
 }
 
 /* PoCL's header of declarations begins with a guard: where that is defined it is left out, for clvox's own
- * in front of the text. Its compiler counts its warnings on the terminal, but for -w. Neither changes code
- * or a key. */
-static char *pocl_options(const char *options, bool declared)
+ * in front of the text. That changes neither code nor a key. */
+static char *declared_options(const char *options)
 {
     char *given = NULL;
-    int length = asprintf(&given, "%s -w%s", options, declared ? " -D_OPENCL_H_" : "");
+    int length = asprintf(&given, "%s -D_OPENCL_H_", options);
     return length < 0 ? NULL : given;
 }
 
@@ -167,7 +136,7 @@ static bool compile_declared(clvox_context *ctx, const char *text, const char *o
     *out = NULL;
     if (ctx->declared == 0 && ctx->undeclared >= MOST_REFUSALS)
         return false;
-    char *declarations = clv_source_text("common/declared.clh"), *given = pocl_options(options, true);
+    char *declarations = clv_source_text("common/declared.clh"), *given = declared_options(options);
     bool compiled =
         declarations && given &&
         compile_texts(ctx, (const char *[]){declarations, text}, 2, given, to_link, out) == CL_SUCCESS;
@@ -188,21 +157,17 @@ static int compile(clvox_context *ctx, const char *file, const char *text, const
 {
     int status = CLVOX_OK;
     uint64_t limit, left;
-    bool pocl = clv_is_pocl(ctx->limits.platform);
-    char *silent = NULL;
     cl_program program = NULL;
     *log = NULL;
-    if (pocl && compile_declared(ctx, text, options, to_link, out)) {
+    if (ctx->driver->two_steps && compile_declared(ctx, text, options, to_link, out)) {
         *log = build_log(*out, ctx->device);
         return CLVOX_OK;
     }
-    if (pocl)
-        silent = pocl_options(options, false);
-    cl_int error = compile_texts(ctx, &text, 1, silent ? silent : options, to_link, &program);
+    cl_int error = compile_texts(ctx, &text, 1, options, to_link, &program);
     if (!program)
         CLV_CL(error, "clCreateProgramWithSource", file);
     *log = build_log(program, ctx->device);
-    if (pocl && error != CL_SUCCESS && clv_address_space(&limit, &left) && left < BUILDING) {
+    if (error != CL_SUCCESS && clv_address_space(&limit, &left) && left < ctx->driver->addresses) {
         status = short_of_addresses(ctx, limit);
         goto end;
     }
@@ -222,30 +187,9 @@ static int compile(clvox_context *ctx, const char *file, const char *text, const
     *out = program;
     program = NULL;
 end:
-    free(silent);
     if (program)
         clReleaseProgram(program);
     return status;
-}
-
-/* Within what PoCL gives of a compiled program: LLVM's bitcode, behind the name of its file and its
- * length. NULL: not found. */
-static const unsigned char *bitcode_of(const unsigned char *data, size_t bytes, size_t *length)
-{
-    static const char name[] = "program.bc", magic[] = "BC\xc0\xde";
-    const size_t named = sizeof name - 1, starts = sizeof magic - 1;
-    const unsigned char *end = data + bytes, *at = memmem(data, bytes, name, named);
-    for (size_t wide = 4; at && wide <= 8; wide += 4) {
-        uint64_t count = 0;
-        if ((size_t)(end - at) < named + wide + starts || memcmp(at + named + wide, magic, starts) != 0)
-            continue;
-        memcpy(&count, at + named, wide);
-        if (count <= (size_t)(end - at) - named - wide) {
-            *length = count;
-            return at + named + wide;
-        }
-    }
-    return NULL;
 }
 
 unsigned char *clv_program_binary(cl_program program, size_t *bytes)
@@ -284,13 +228,12 @@ int clv_code_compile(clvox_context *ctx, const char *text, const char *options, 
 /* What is known of a kernel's registers from the compiler's log or the code. */
 static void count(const clvox_context *ctx, const char *function, const clv_code *code, clv_counts *counts)
 {
-    clv_code_counts found;
+    const clv_driver *driver = ctx->driver;
     *counts = (clv_counts){-1, -1, -1};
-    if (ctx->limits.nvidia_major > 0)
-        clv_counts_from_log(code->log ? code->log : "", function, counts);
-    if (ctx->limits.amd_simds > 0 && code->data &&
-        clv_code_object_counts(code->data, code->bytes, function, &found))
-        *counts = (clv_counts){found.vgprs, found.sgprs, found.vgpr_spills * 4};
+    if (driver->counts_of_log && code->log)
+        driver->counts_of_log(code->log, function, counts);
+    if (driver->counts_of_code && code->data)
+        driver->counts_of_code(code->data, code->bytes, function, counts);
 }
 
 /* ---- programs ---- */
@@ -344,13 +287,16 @@ static cl_program link_one(clvox_context *ctx, cl_program compiled)
 }
 
 /* The second of two steps. NULL: refused. Under a limit on addresses, by the linker, which says what it
- * lacks: built from bitcode, LLVM ends the process. */
+ * lacks: built from bitcode, a compiler may end the process. */
 static cl_program linked(clvox_context *ctx, const clv_code *code)
 {
     uint64_t limit, left;
     size_t bytes;
     cl_int error, refused = CL_SUCCESS;
-    const unsigned char *bitcode = bitcode_of(code->data, code->bytes, &bytes), *data = code->data;
+    const unsigned char *data = code->data,
+                        *bitcode = ctx->driver->bitcode
+                                       ? ctx->driver->bitcode(&ctx->limits, data, code->bytes, &bytes)
+                                       : NULL;
     cl_program program =
         bitcode && !clv_address_space(&limit, &left) ? load(ctx, NULL, bitcode, bytes) : NULL;
     if (program)
@@ -432,7 +378,7 @@ int clv_program_from_text(clvox_context *ctx, const clv_program_request *request
     CLV_TRY(compile(ctx, request->file, text, request->options, code.to_link, &program, &code.log));
     uint64_t limit, left;
     const bool by_bitcode = code.to_link && !clv_address_space(&limit, &left);
-    if (ctx->cache_dir || by_bitcode || ctx->limits.amd_simds > 0)
+    if (ctx->cache_dir || by_bitcode || ctx->driver->counts_of_code)
         code.data = clv_program_binary(program, &code.bytes);
     if (by_bitcode && code.data) {
         out->program = linked(ctx, &code);

@@ -12,14 +12,6 @@
  * string; the caller frees it. NULL without memory. */
 char *clv_build_identity(const clvox_device_limits *limits);
 
-/* Whether programs are compiled and linked in two steps, and the cache keeps what the first one made.
- * PoCL keeps the kernels that it compiles by itself. Asked for the binary of a linked program, it
- * compiles them again for work-groups of any size: 30 s instead of 15 for those of a registration.
- * Asked to build the bitcode of a compiled program, it knows by that alone what it has linked and
- * compiled before: 3 ms a program, where clLinkProgram reads its library of built-in functions first,
- * 0.35 s, and a text that it knows takes 23 ms. */
-bool clv_two_steps(const clvox_device_limits *limits);
-
 /* CLVOX_ERROR_MEMORY where a limit on addresses (ulimit -v) leaves too few for the device's compiler, which would not
  * say so but end the program. */
 int clv_compiler_check(const clvox_context *ctx);
@@ -27,7 +19,7 @@ int clv_compiler_check(const clvox_context *ctx);
 /* A kernel to be built, and all that its binary depends on. */
 typedef struct clv_program_request {
     const char *file, *function; /* cl/<file>.cl, and the kernel's name there */
-    char options[960];
+    char options[1024];
     char *source;
     clv_cache_key key;
 } clv_program_request;
@@ -81,9 +73,5 @@ int clv_program_build(clvox_context *ctx, const clv_program_request *request, cl
 
 /* What the driver gives of a program; the caller frees it. NULL: nothing. */
 unsigned char *clv_program_binary(cl_program program, size_t *bytes);
-
-/* Registers and spilled bytes of a kernel from the log of NVIDIA's compiler;
- * what it does not say becomes -1. */
-void clv_counts_from_log(const char *log, const char *kernel, clv_counts *counts);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "runtime/device/context.h"
 #include "runtime/device/watch.h"
-#include "runtime/queue/turns.h"
 
 int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3])
 {
@@ -50,10 +49,12 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
             return clv_cl_fail(error, "clSetKernelArg", meaning);
         }
     }
-    const clv_turn turn = clv_turn_begin(ctx, kernel, global);
+    const clv_turn turn =
+        kernel->shared ? ctx->driver->before(ctx, kernel, global) : (clv_turn){.program = NULL};
     const cl_int queued = clEnqueueNDRangeKernel(ctx->queue, kernel->kernel, 3, NULL, global, local, 0, NULL,
                                                  turn.program ? &event : CLV_EVENT(ctx, event));
-    clv_turn_end(ctx, turn, event);
+    if (turn.program)
+        ctx->driver->after(ctx, turn, event);
     CLV_CL(queued, "clEnqueueNDRangeKernel", kernel->label);
     if (ctx->options.profile)
         status = clv_timing_add(ctx, event, kernel->label, kernel, moved);

@@ -13,7 +13,7 @@ const char *const clv_stream_words[CLV_STREAM_MODES] = {"synchronous", "implicit
                                                         "disk"};
 const char *const clv_stream_orders[CLV_STREAM_ORDERS] = {"UED", "EDU", "DUE"};
 
-/* QUEUES: of items in turn. ENGINES: NVIDIA's count of engines for copies, which OpenCL has no name for. */
+/* QUEUES: of items in turn. ENGINES: a vendor's count of engines for copies, which OpenCL has no name for. */
 enum { QUEUES = 4, ENGINES = 0x4007 };
 enum { UP, EXECUTE, DOWN, STEPS };
 /* Of a step that ends because another one has failed, whose status is the stream's. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ftw.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "op/fluid/conjugate_gradient.h"
@@ -337,12 +338,14 @@ static int erase(const char *path, const struct stat *info, int type, struct FTW
 static void kept(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/clvox-test-fourier-XXXXXX";
+    char folder[] = "/tmp/clvox-test-fourier-XXXXXX", place[64];
     if (clvox_clfft_missing()[0])
         test_skip("clFFT is not there: %s", clvox_clfft_missing());
     if (!mkdtemp(folder))
         assert_ok(clvox_fail(CLVOX_ERROR_FILE, "no folder in /tmp"));
     setenv("CLVOX_CACHE_DIR", folder, 1);
+    snprintf(place, sizeof place, "%s/clfft", folder);
+    setenv("CLFFT_CACHE_PATH", place, 1);
     for (int damaged = 0; damaged < 2; damaged++) {
         clvox_context *ctx;
         assert_ok(clvox_context_create(NULL, &ctx));
@@ -360,6 +363,29 @@ static void kept(void **state)
     }
     assert_true(nftw(folder, erase, 8, FTW_PHYS | FTW_DEPTH) == 0);
     setenv("CLVOX_CACHE_DIR", "", 1);
+    unsetenv("CLFFT_CACHE_PATH");
+}
+
+static void a_folder_of_clfft_that_others_could_write(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/clvox-test-fourier-XXXXXX";
+    clvox_context *ctx;
+    clv_fft fft;
+    if (clvox_clfft_missing()[0])
+        test_skip("clFFT is not there: %s", clvox_clfft_missing());
+    assert_true(mkdtemp(folder) && chmod(folder, 0777) == 0);
+    setenv("CLFFT_CACHE_PATH", folder, 1);
+    assert_ok(clvox_context_create(NULL, &ctx));
+    assert_ok(clv_force_variant(ctx, CLV_FFT, "clfft", -1));
+    assert_int_equal(clv_fft_create(ctx, (const int[3]){8, 6, 5}, &fft), CLVOX_ERROR_FILE);
+    assert_that(strstr(clvox_message(), folder) && strstr(clvox_message(), "can be written by other users"),
+                "%s", clvox_message());
+    unsetenv("CLFFT_CACHE_PATH");
+    assert_ok(clv_fft_create(ctx, (const int[3]){8, 6, 5}, &fft));
+    clv_fft_destroy(&fft);
+    clvox_context_destroy(&ctx);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 static const clv_entry *const entries[] = {&clv_entry_fft_rows, &clv_entry_fft_rows_back,
@@ -435,6 +461,7 @@ int main(void)
     if (count == SIZES) {
         chosen();
         test_case(kept, "libraries keep what they build");
+    test_case(a_folder_of_clfft_that_others_could_write, "what others could put in clFFT's folder is not run");
     }
     test_case(three_solvers_agree, "three solvers agree");
     test_case(what_does_not_fit_is_refused, "what does not fit is refused");

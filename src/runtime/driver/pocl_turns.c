@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/queue/turns.h"
+#include "runtime/driver/pocl_turns.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 
 #include "base/array.h"
 #include "runtime/device/context.h"
-#include "runtime/device/pocl.h"
+#include "runtime/kernel/kernel.h"
+#include "runtime/program/cache.h"
 
 /* SLOTS: contexts of PoCL at a time. KEPT: PoCL keeps 128 loaded kernels; fewer here, as it sees launches of
  * several contexts in another order. */
@@ -22,6 +23,7 @@ enum { PLANE, VOLUME, WIDTHS };
 /* A program, of all contexts that have built it. */
 typedef struct clv_shared {
     clv_cache_key key;
+    bool any; /* it stands for all programs: nobody knows when they are loaded */
     bool loading;
     cl_event last[SLOTS]; /* its last launch by each context; NULL: it is known to have ended */
 } shared;
@@ -51,11 +53,9 @@ static struct {
     int next;
 } under_way[SLOTS];
 
-int clv_turns_join(clvox_context *ctx)
+int clv_pocl_join(clvox_context *ctx)
 {
     int slot = 0;
-    if (!clv_is_pocl(ctx->limits.platform))
-        return CLVOX_OK;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < SLOTS; i++) /* one that was alone has kept no events */
         if (member[i])
@@ -80,10 +80,8 @@ static void replace(cl_event *event, cl_event by)
     *event = by;
 }
 
-void clv_turns_leave(clvox_context *ctx)
+void clv_pocl_leave(clvox_context *ctx)
 {
-    if (!ctx->turns)
-        return;
     for (int i = 0; i < AHEAD; i++)
         replace(&under_way[ctx->turns - 1].event[i], NULL);
     pthread_mutex_lock(&lock);
@@ -92,14 +90,15 @@ void clv_turns_leave(clvox_context *ctx)
     member[ctx->turns - 1] = NULL;
     members--;
     pthread_mutex_unlock(&lock);
+    ctx->turns = 0;
 }
 
 /* Programs stay until the process ends, as what PoCL has loaded does. */
-shared *clv_turns_program(const clvox_context *ctx, clv_cache_key key)
+shared *clv_pocl_share(const clvox_context *ctx, const clv_cache_key *own)
 {
+    const bool any = !clv_pocl_is_known(&ctx->limits);
+    const clv_cache_key key = any ? (clv_cache_key){{0}} : *own;
     shared *found = NULL;
-    if (!ctx->turns)
-        return NULL;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < program_count && !found; i++)
         if (!memcmp(&programs[i]->key, &key, sizeof key))
@@ -110,6 +109,7 @@ shared *clv_turns_program(const clvox_context *ctx, clv_cache_key key)
         found = calloc(1, sizeof *found);
         if (found) {
             found->key = key;
+            found->any = any;
             programs[program_count++] = found;
         }
     }
@@ -134,6 +134,8 @@ static int find(const view *v, const shared *program, size_t width)
 
 static bool is_loaded(const shared *program, const size_t width[WIDTHS])
 {
+    if (program->any)
+        return false;
     for (int i = 0; i < WIDTHS; i++)
         if (find(&views[i], program, width[i]) == views[i].count)
             return false;
@@ -168,13 +170,11 @@ static void wait_for(cl_event *event)
 }
 
 /* The lock stays with the caller, unless he is alone with the kernel. */
-clv_turn clv_turn_begin(clvox_context *ctx, const clv_kernel *kernel, const size_t global[3])
+clv_turn clv_pocl_before(clvox_context *ctx, const clv_kernel *kernel, const size_t global[3])
 {
     shared *program = kernel->shared;
     size_t width[WIDTHS];
     cl_event others[SLOTS];
-    if (!program)
-        return (clv_turn){NULL, false};
     wait_for(&under_way[ctx->turns - 1].event[under_way[ctx->turns - 1].next]);
     widths_of(global, width);
     pthread_mutex_lock(&lock);
@@ -207,10 +207,8 @@ static void keep_under_way(int slot, cl_event event)
     under_way[slot].next = (under_way[slot].next + 1) % AHEAD;
 }
 
-void clv_turn_end(clvox_context *ctx, clv_turn turn, cl_event event)
+void clv_pocl_after(clvox_context *ctx, clv_turn turn, cl_event event)
 {
-    if (!turn.program)
-        return;
     if (turn.alone) {
         if (event)
             clWaitForEvents(1, &event);

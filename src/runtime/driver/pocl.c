@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PoCL: when it may not be asked, how it compiles. */
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "clvox/files.h"
+#include "runtime/driver/driver.h"
+#include "runtime/driver/pocl_turns.h"
+
+bool clv_pocl_is_known(const clvox_device_limits *limits)
+{
+    int major = 0, minor = 0;
+    if (sscanf(limits->driver, "%d.%d", &major, &minor) != 2)
+        return false;
+    return (major == 3 && minor >= 1) || major == 4 || (major == 5 && minor == 0);
+}
+
+/* ---- its folder --------------------------------------------------------------- */
+
+/* In which it keeps what it builds; false: none that it finds. */
+static bool folder(char path[PATH_MAX])
+{
+    const char *set = getenv("POCL_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const int length = set             ? snprintf(path, PATH_MAX, "%s", set)
+                       : xdg && xdg[0] ? snprintf(path, PATH_MAX, "%s/pocl", xdg)
+                       : home          ? snprintf(path, PATH_MAX, "%s/.cache/pocl", home)
+                                       : snprintf(path, PATH_MAX, "/tmp/pocl");
+    return length > 0 && length < PATH_MAX;
+}
+
+/* On a Linux whose /sys names no processors it ends the program; and it runs what it finds in its folder. */
+static bool barred(char *why, size_t room)
+{
+    char path[PATH_MAX], is[CLV_WHY];
+#ifdef __linux__
+    if (!getenv("HWLOC_XMLFILE") && access("/sys/devices/system/cpu/cpu0", F_OK) < 0 &&
+        access("/sys/bus/cpu/devices/cpu0", F_OK) < 0) {
+        snprintf(
+            why, room,
+            "/sys says nothing of processors, without which PoCL, the OpenCL driver of processors, ends the "
+            "program; mount it: mount -t sysfs sysfs /sys");
+        return true;
+    }
+#endif
+    if (!folder(path) || clvox_folder_own(path, false, true, is, sizeof is) || !is[0])
+        return false;
+    snprintf(why, room,
+             "PoCL runs what it finds in its folder, and %s; set POCL_CACHE_DIR to a folder that only you "
+             "can write",
+             is);
+    return true;
+}
+
+/* It gives no device where it may not write its folder. */
+static bool hindered(char *why, size_t room)
+{
+    char place[PATH_MAX], path[PATH_MAX];
+    struct stat info;
+    if (!folder(place) || place[0] != '/')
+        return false;
+    strcpy(path, place);
+    /* What is not there yet is made in the first folder above that is. */
+    for (char *slash; stat(place, &info) < 0 && (slash = strrchr(place, '/'));)
+        slash[slash == place && slash[1]] = 0;
+    if (stat(place, &info) == 0 && S_ISDIR(info.st_mode) && access(place, W_OK | X_OK) == 0)
+        return false;
+    snprintf(why, room,
+             "PoCL cannot write its folder %.300s; set POCL_CACHE_DIR to a folder that can be written", path);
+    return true;
+}
+
+/* Of PyPI's 3.0-rc2 linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). 3.1 and
+ * later are right. */
+static bool faulty(const clvox_device_limits *limits, char *why, size_t room)
+{
+    if (strcmp(limits->driver, "3.0-rc2") != 0)
+        return false;
+    snprintf(why, room,
+             "PoCL %.20s, of PyPI's pocl-binary-distribution, has wrong kernels; take another release",
+             limits->driver);
+    return true;
+}
+
+/* ---- its compiler ---------------------------------------------------------------- */
+
+/* Without -w it counts its warnings on the terminal. Its prefetch() does nothing. */
+static const char *options(const clvox_device_limits *limits)
+{
+#ifdef __x86_64__
+#define ASSEMBLY " -DX86_ASSEMBLY"
+#else
+#define ASSEMBLY ""
+#endif
+    return clv_pocl_is_known(limits) ? "-w -DPREFETCH(p)=__builtin_prefetch((void*)(size_t)(p))" ASSEMBLY
+                                     : "-w";
+}
+
+/* PoCL keeps the kernels that it compiles by itself. Asked for the binary of a linked program, it compiles
+ * them again for work-groups of any size: 30 s instead of 15 for those of a registration. */
+static bool two_steps(void)
+{
+    const char *kept = getenv("POCL_KERNEL_CACHE");
+    return !kept || strcmp(kept, "0") != 0;
+}
+
+/* Within a compiled program: LLVM's bitcode, behind the name of its file and its length. Asked to build that,
+ * PoCL knows by it alone what it has linked and compiled before: 3 ms a program, where clLinkProgram reads
+ * its library of built-in functions first, 0.35 s, and a text that it knows takes 23 ms. */
+static const unsigned char *bitcode(const clvox_device_limits *limits, const unsigned char *data,
+                                    size_t bytes, size_t *length)
+{
+    static const char name[] = "program.bc", magic[] = "BC\xc0\xde";
+    const size_t named = sizeof name - 1, starts = sizeof magic - 1;
+    const unsigned char *end = data + bytes,
+                        *at = clv_pocl_is_known(limits) ? memmem(data, bytes, name, named) : NULL;
+    for (size_t wide = 4; at && wide <= 8; wide += 4) {
+        uint64_t count = 0;
+        if ((size_t)(end - at) < named + wide + starts || memcmp(at + named + wide, magic, starts) != 0)
+            continue;
+        memcpy(&count, at + named, wide);
+        if (count <= (size_t)(end - at) - named - wide) {
+            *length = count;
+            return at + named + wide;
+        }
+    }
+    return NULL;
+}
+
+const clv_driver clv_driver_pocl = {
+    .platforms = {"Portable Computing Language"},
+    .of_others = true,
+    .barred = barred,
+    .hindered = hindered,
+    .faulty = faulty,
+    .options = options,
+    .two_steps = two_steps,
+    .bitcode = bitcode,
+    /* LLVM inside of it ends the program where it gets no memory. Linking with its library of built-in
+     * functions takes 125 MiB of addresses, all kernels of a registration 250. */
+    .least_addresses = 120 << 20,
+    .addresses = 256 << 20,
+    .join = clv_pocl_join,
+    .leave = clv_pocl_leave,
+    .share = clv_pocl_share,
+    .before = clv_pocl_before,
+    .after = clv_pocl_after,
+    .side_by_side = clv_pocl_is_known,
+};
