@@ -235,8 +235,8 @@ enum {
     CLVOX_SUSPECT_UNLIKE = 512,   /* measures that were not optimised say that the linear part, or the
                                     deformation, has made the images less alike */
     CLVOX_SUSPECT_MIRRORED = 1024, /* the moving image, mirrored, fits clearly better */
-    CLVOX_SUSPECT_MEMORY = 2048    /* memory was too short to treat images of different contrasts as by_contrast
-                                      says: with more the result would be another one */
+    CLVOX_SUSPECT_MEMORY = 2048    /* memory was too short for what by_contrast does with images of different
+                                      contrasts: with more the result would be another one */
 };
 
 /* Totals of all solves with the operator. */

@@ -11,7 +11,7 @@
 static const clv_mesh_costs on_cpu = {7.4e-10, 6.5e-8, 8e-7, 5e-3, 1.3},
                             on_gpu = {9.2e-13, 5e-11, 7.5e-10, 2.1e-3, 1.31};
 
-/* What is measured may let a mesh be so much cheaper against pairs, and derivatives so much dearer.
+/* Measurements may make a mesh so much cheaper against pairs, and derivatives so much dearer.
  * What a registration may take is said without a device, from these. */
 static const double CHEAPER = 8, DEARER = 2;
 

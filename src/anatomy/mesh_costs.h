@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sums over pairs of elements and particle meshes cost, which decides between them. It is never
+/* Costs of sums over pairs of elements and over particle meshes, which decide between them. They are never
  * timed while something runs: the choice, and with it the bits of a result, would change from run to
  * run. Constants of the kind of device hold, or what `clvox tune` has measured and keeps as wisdom,
  * whose hash is in every log. */

@@ -151,7 +151,7 @@ void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary)
     cli_log_number(to, "sd_log", summary->sd_log);
 }
 
-/* What reproducing the run's bits takes besides device, version and inputs. */
+/* Reproducing the run's bits takes this besides device, version and inputs. */
 void cli_log_wisdom(command *cli)
 {
     if (!cli->ctx)
@@ -232,7 +232,7 @@ static void prepare(const command *cli, clvox_context *ctx)
     clvox_context_compilers(ctx, "/proc/self/exe", clvox_threads() - 1);
 }
 
-/* What a context that was opened needs, and the log says of it. */
+/* Prepares a context that was opened, and logs its device. */
 static int opened(command *cli)
 {
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);

@@ -257,8 +257,8 @@ end:
     return status;
 }
 
-/* Where contrasts differ, from LNCC to MIND of recast images, if the options allow it and the device has the
- * room that this takes beyond the plan. suspicions: from before the linear part. */
+/* Goes from LNCC to MIND of recast images where contrasts differ, if the options allow it and the device
+ * has the room that this takes beyond the plan. suspicions: from before the linear part. */
 static int go_by_contrast(clv_registration *run, clvox_register_options *work,
                           const clvox_register_images *images, unsigned suspicions)
 {
@@ -435,7 +435,7 @@ static bool chooses(const clvox_register_images *images, const clvox_register_op
            options->linear != CLVOX_LINEAR_NONE && options->metric == CLVOX_METRIC_LNCC;
 }
 
-/* What a registration may hold, also where contrasts turn out to differ: whether MIND has room is not
+/* Bytes that a registration may hold, also where contrasts turn out to differ: whether MIND has room is not
  * to depend on what else the device does. */
 static size_t most_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the stages of a registration share. */
+/* Shared by the stages of a registration. */
 #ifndef CLV_REGISTER_REGISTER_H
 #define CLV_REGISTER_REGISTER_H
 
@@ -241,7 +241,7 @@ typedef struct clv_register_coarse {
 } clv_register_coarse;
 int clv_register_measure_coarse(clv_registration *run, const clv_buffer *u, clv_register_coarse *coarse);
 
-/* What a result does not state and its judgement goes by. */
+/* Figures that a result does not state and its judgement goes by. */
 typedef struct clv_register_evidence {
     double content;             /* of the report */
     clv_register_coarse coarse; /* linear NAN: not measured */

@@ -16,7 +16,7 @@ exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o r --labels p_movi
     --init turn.txt --linear none --json log/r.json
 for name in affine.txt warp.nii.gz inverse_warp.nii.gz warped.nii.gz labels.nii.gz; do exists r_$name; done
 exists r.json; exists r.png; exists log/r.json
-says 'fixed .*37 x 33 x 29'; says 'needed'; says 'level 1'; says 'level 3, iteration'
+says 'fixed .*37 x 33 x 29'; says 'needed'; says 'level 1'; says 'level 1, iteration 0 of 60'
 prints 'correlation'; prints 'Jacobian'; prints 'folded voxels *0 of'; prints 'inverse consistency'
 prints 'seconds'; prints 'peak device memory'; prints '^lncc'
 says '--inverse has no effect with --deform syn, whose inverse the command always writes'

@@ -546,7 +546,7 @@ static void pairs_gain(void **state)
     pair_free(&p);
 }
 
-/* A run whose device is given so many volumes beyond the plan is that of a large device, or says that it is not. */
+/* With so many volumes of memory beyond the plan a run gives the result of a large device, or a suspicion. */
 static void little_memory_is_said(void **state)
 {
     (void)state;
@@ -566,7 +566,8 @@ static void little_memory_is_said(void **state)
     o.iterations[o.levels - 1] = 2;
     assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &whole));
     assert_true(whole.metric == CLVOX_METRIC_MIND && !(whole.suspicions & CLVOX_SUSPECT_MEMORY));
-    const clvox_register_images images = {.channels = 1, .fixed = {p.fixed}, .moving = {p.moving}, .weight = {1}};
+    const clvox_register_images images = {
+        .channels = 1, .fixed = {p.fixed}, .moving = {p.moving}, .weight = {1}};
     const size_t plan = clvox_register_bytes(&images, &o);
     for (int k = 0; k < CASES; k++) {
         ctx->limits.global_bytes = ctx->allocated + plan + (size_t)volumes[k] * n * sizeof(float);

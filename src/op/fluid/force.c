@@ -9,7 +9,8 @@ static const clv_variant products_variants[] = {
     {.name = "row", .function = "products_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_force_products = CLV_ENTRY("fluid/force", "force_products", products_variants, NULL);
+const clv_entry clv_entry_force_products = CLV_ENTRY("fluid/force", "force_products", products_variants,
+                                                     NULL);
 
 #define DIRECT                                                        \
     {.name = "direct", .function = "force_direct", .devices = CLV_ON_GPU, \

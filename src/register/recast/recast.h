@@ -11,7 +11,7 @@
 /* All mm are those of the fixed image: where the linear part scales by less than 1/2 or more than 2, the
  * moving image's header is in other units. */
 
-/* Of `image`, on its grid, given `other` on the same grid, NaN where that does not count: out(x) is
+/* Recasts `image`, given `other` on the same grid, NaN where that does not count: out(x) is
  * the mean of other, weighed by Gaussians of the distance from x, of sigma mm (INFINITY: everywhere
  * alike), and of the difference of the values. Where few voxels are near, the mean over the whole
  * image takes their place. What is not finite stays as it is. false, and nothing written, where either

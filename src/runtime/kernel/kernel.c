@@ -185,7 +185,7 @@ end:
     return status;
 }
 
-/* Of what was built from the same text. */
+/* Shared by all that was built from the same text. */
 static int take_turns(const clvox_context *ctx, clv_kernel *kernel, const char *extra)
 {
     int status = CLVOX_OK;
@@ -328,8 +328,8 @@ static int get_planned(clvox_context *ctx, const clv_entry *entry, const clv_can
     for (int i = 0; i < count; i++) {
         status = get_candidate(ctx, entry, &candidates[i], extra, out);
         if (status >= 0 && candidates[i].variant != candidates[0].variant)
-            clv_say(ctx, 1, "%s takes the place of the variant %s, so results may differ in their last bits: %.*s",
-                    (*out)->label, candidates[0].variant->name, (int)strcspn(first, "\n"), first);
+            clv_say(ctx, 1, "%s takes the place of the variant %s, so results may differ in their last bits: "
+                    "%.*s", (*out)->label, candidates[0].variant->name, (int)strcspn(first, "\n"), first);
         if (status != CLVOX_ERROR_BUILD && status != CLVOX_ERROR_DEVICE)
             return status;
         if (!first[0])

@@ -36,7 +36,7 @@ typedef struct clv_kernel {
 int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra,
                    const int size[3], size_t local_extra, const clv_kernel **out);
 
-/* What clv_kernel_get would try first; false where it would find nothing. */
+/* The candidate that clv_kernel_get would try first; false where it would find nothing. */
 bool clv_kernel_first(const clvox_context *ctx, const clv_entry *entry, const char *extra, const int size[3],
                       size_t local_extra, clv_candidate *out);
 /* The kernel of a candidate that the context has already; NULL: not yet. */
@@ -57,7 +57,7 @@ const char *clv_forced_variant(const clvox_context *ctx, const char *entry);
  * volumes of what will run on large ones. */
 void clv_kernels_as(clvox_context *ctx, const int size[3]);
 
-/* What was asked of clv_kernel_get since the last clv_force_variant or clv_kernels_as. */
+/* A question to clv_kernel_get since the last clv_force_variant or clv_kernels_as. */
 typedef struct clv_asked {
     const clv_entry *entry;
     const char *extra; /* lives as long as the context */
@@ -74,9 +74,9 @@ int clv_kernels_asked(const clvox_context *ctx, clv_asked *out, int room);
  * planar. Kernels see it as FIELD_PACKED and use load_vec and store_vec. */
 bool clv_fields_packed(const clvox_context *ctx);
 
-/* What the context's planner goes by; NULL with options.no_wisdom. */
+/* The wisdom that the context's planner goes by; NULL with options.no_wisdom. */
 const clv_wisdom *clv_context_wisdom(const clvox_context *ctx);
-/* Of the kernels that the context has built, those that wisdom chose. */
+/* How many of the kernels that the context has built were chosen by wisdom. */
 int clv_context_wisdom_used(const clvox_context *ctx);
 
 /* Releases built kernels and what clv_kernel_get remembers. */

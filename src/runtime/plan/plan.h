@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operation declares of its kernels, and in which order their variants
+/* The kernels that an operation declares, and in which order their variants
  * and tiles are tried on a device. */
 #ifndef CLV_RUNTIME_PLAN_H
 #define CLV_RUNTIME_PLAN_H
@@ -9,7 +9,7 @@
 
 #include "runtime/plan/occupancy.h"
 
-/* What a work-item or a work-group covers along an axis of the launch, in the
+/* How much a work-item or a work-group covers along an axis of the launch, in the
  * launch's elements, where it is not a number: */
 enum {
     CLV_WHOLE = -1, /* all of the axis: there is one */
@@ -108,7 +108,7 @@ enum { CLV_MAX_CANDIDATES = 160 };
 int clv_plan_candidates(const clvox_device_limits *limits, const clv_entry *entry,
                         size_t local_extra, clv_candidate *out, int room);
 
-/* What an item and a group of a variant with this tile cover; 0: the whole axis. */
+/* How much an item and a group of a variant with this tile cover; 0: the whole axis. */
 void clv_variant_covers(const clv_variant *variant, clv_tile tile, int item[3], int group[3]);
 
 /* Whether this device could run variant with that tile at all. */

@@ -87,7 +87,7 @@ static int write_head(char out[LONGEST_LINE])
     return status;
 }
 
-/* What comes before a device's kernels; names have no tabs, or they are blanks here. */
+/* The fields that name the device; names have no tabs, or they are blanks here. */
 static int write_device(const clvox_device_limits *limits, char out[LONGEST_KEY])
 {
     int length = snprintf(out, LONGEST_KEY, "%s\t%s\t%d\t%s\t", limits->name, limits->platform,
@@ -98,8 +98,8 @@ static int write_device(const clvox_device_limits *limits, char out[LONGEST_KEY]
 static void write_choice(const clvox_device_limits *limits, const clv_wisdom_record *r, fresh_line *out)
 {
     int length = write_device(limits, out->text);
-    length += snprintf(out->text + length, sizeof out->text - (size_t)length, "%s%s\t%s\t%d\t", KERNEL, r->kernel,
-                       r->build, r->size_class);
+    length += snprintf(out->text + length, sizeof out->text - (size_t)length, "%s%s\t%s\t%d\t", KERNEL,
+                       r->kernel, r->build, r->size_class);
     out->key = (size_t)length;
     snprintf(out->text + length, sizeof out->text - (size_t)length, "%s\t%d %d %d %d", r->variant, r->tile.x,
              r->tile.y, r->tile.z, r->tile.march);
@@ -112,8 +112,8 @@ static void write_cost(const clvox_device_limits *limits, const clv_wisdom_cost 
     int length = write_device(limits, out->text);
     length += snprintf(out->text + length, sizeof out->text - (size_t)length, "%s%s\t", COST, c->name);
     out->key = (size_t)length;
-    snprintf(out->text + length, sizeof out->text - (size_t)length, "%llde%d", llround(c->seconds / pow(10, power)),
-             power);
+    snprintf(out->text + length, sizeof out->text - (size_t)length, "%llde%d",
+             llround(c->seconds / pow(10, power)), power);
 }
 
 /* The fields of a line behind the device's; false where they are no choice. */
@@ -452,7 +452,7 @@ bool clv_wisdom_prefer(const clv_wisdom *wisdom, const clv_entry *entry, const c
         int away = abs(r->size_class - size_class);
         if (at < 0 || (own && !same) || (own == same && away > nearest))
             continue;
-        /* Of one build as far away the later record is of larger volumes, which take longer. */
+        /* Among records of one build as far away the later one is of larger volumes, which take longer. */
         agreed = same || own || away < nearest || (agreed && chosen == at);
         chosen = at;
         nearest = away;

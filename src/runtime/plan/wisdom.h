@@ -46,7 +46,7 @@ char *clv_wisdom_path(void);
  * more than one class computes may differ in its last bits between them. */
 int clv_wisdom_class(const int size[3]);
 
-/* What the file holds for the device. A file that is not there is legal and
+/* Reads what the file holds for the device. A file that is not there is legal and
  * empty, and so is path NULL; one that is not whole is empty, with a remark.
  * On success *out is the caller's. */
 int clv_wisdom_load(const char *path, const clvox_device_limits *limits, clv_wisdom **out);
