@@ -18,8 +18,9 @@ def _finds_device(icd):
     try:
         with open(icd, encoding="utf-8", errors="surrogateescape") as file:
             driver = ctypes.CDLL(file.readline().strip())
-        driver.clGetExtensionFunctionAddress.restype = ctypes.c_void_p
-        address = driver.clGetExtensionFunctionAddress(b"clIcdGetPlatformIDsKHR")
+        find = driver.clGetExtensionFunctionAddress
+        find.restype = ctypes.c_void_p
+        address = find(b"clIcdGetPlatformIDsKHR")
     except (OSError, AttributeError):
         return False
     platform, count = ctypes.c_void_p(), ctypes.c_uint()
@@ -27,9 +28,10 @@ def _finds_device(icd):
     return bool(address) and ask(address)(1, ctypes.addressof(platform), ctypes.addressof(count)) == 0 and count.value > 0
 
 
-def lend_driver(own):
+def lend_driver():
     """Where the system has no OpenCL driver and PyPI's intel-opencl-rt is installed, takes that; else, where no driver of the
-    system finds a device, the PoCL in the folder `own` of a wheel, with its linker."""
+    system finds a device, the PoCL of a wheel, with its linker."""
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "pocl")
     if os.environ.get("OCL_ICD_VENDORS"):
         return
     installed = glob.glob(VENDORS)

@@ -33,7 +33,7 @@ def _load():
     places = [os.environ.get("CLVOX_LIBRARY"), os.path.join(here, "lib", "libclvox.so.0"),
               os.path.join(here, "..", "..", "libclvox.so.0")]
     place = next((p for p in places if p and os.path.exists(p)), "libclvox.so.0")
-    _environment.lend_driver(os.path.join(here, "lib", "pocl"))
+    _environment.lend_driver()
     try:
         library = ctypes.CDLL(place)
     except OSError as error:

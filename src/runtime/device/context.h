@@ -75,10 +75,10 @@ struct clvox_context {
     int turns;       /* 1 + its place among those that take turns (driver.h); 0: it has none */
     char *cache_dir; /* NULL: no cache */
     char remark[2048]; /* as clvox_context_remark gives it */
-    bool two_steps;  /* as the driver's row says */
+    bool two_steps;    /* as the driver's row says */
     int declared,
         undeclared;  /* programs that PoCL compiled with declarations of clvox, and that needed its own */
-    int linked;      /* programs for which PoCL read its library of built-in functions (program.c) */
+    int linked;      /* programs that the driver linked, not built from bitcode */
     char *build_identity; /* what, beside source and options, a built program depends on */
     clv_wisdom *wisdom; /* NULL: the planner goes by its own order alone */
     size_t allocated, peak;

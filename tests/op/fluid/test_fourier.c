@@ -461,7 +461,8 @@ int main(void)
     if (count == SIZES) {
         chosen();
         test_case(kept, "libraries keep what they build");
-    test_case(a_folder_of_clfft_that_others_could_write, "what others could put in clFFT's folder is not run");
+        test_case(a_folder_of_clfft_that_others_could_write,
+                  "what others could put in clFFT's folder is not run");
     }
     test_case(three_solvers_agree, "three solvers agree");
     test_case(what_does_not_fit_is_refused, "what does not fit is refused");
