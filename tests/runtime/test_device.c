@@ -281,9 +281,10 @@ static void a_broken_driver_the_message_names_the_file(void **state)
     (void)state;
     char line[2048], path[64], folder[] = "/tmp/clvox-icd-XXXXXX";
     assert_true(mkdtemp(folder) != NULL);
-    put_line(folder, "broken.icd", "libnosuchdriver.so.1");
-    say_devices(folder, line, sizeof line);
     snprintf(path, sizeof path, "%s/broken.icd", folder);
+    FILE *file = fopen(path, "w");
+    assert_true(file && fprintf(file, "libnosuchdriver.so.1\n") > 0 && fclose(file) == 0);
+    say_devices(folder, line, sizeof line);
     assert_that(strstr(line, path) && strstr(line, "libnosuchdriver"), "%s", line);
     unlink(path);
     rmdir(folder);

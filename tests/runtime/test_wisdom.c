@@ -433,24 +433,24 @@ static void costs_are_seconds_under_a_name(void **state)
     (void)state;
     unlink(path);
     store("", "march", march);
-    shared.wisdom = load(&gpu);
-    assert_true(clv_wisdom_seconds(shared.wisdom, "walk") == 0 && clv_wisdom_seconds(NULL, "walk") == 0);
-    clv_wisdom_destroy(&shared.wisdom);
+    clv_wisdom *wisdom = load(&gpu);
+    assert_true(clv_wisdom_seconds(wisdom, "walk") == 0 && clv_wisdom_seconds(NULL, "walk") == 0);
+    clv_wisdom_destroy(&wisdom);
     assert_ok(clv_wisdom_store_costs(path, &gpu, costs, 3, NULL));
     assert_ok(clv_wisdom_store_costs(path, &gpu, &again, 1, NULL));
-    shared.wisdom = load(&gpu);
-    assert_that(shared.wisdom->count == 1 && shared.wisdom->costs == 3, "%s", shared.wisdom->remark);
+    wisdom = load(&gpu);
+    assert_that(wisdom->count == 1 && wisdom->costs == 3, "%s", wisdom->remark);
     for (int i = 0; i < 3; i++) {
         const double expected = i == 1 ? again.seconds : costs[i].seconds;
-        const double found = clv_wisdom_seconds(shared.wisdom, costs[i].name);
+        const double found = clv_wisdom_seconds(wisdom, costs[i].name);
         assert_that(fabs(found / expected - 1) < 1e-5, "%s: %g", costs[i].name, found);
     }
-    clv_wisdom_destroy(&shared.wisdom);
+    clv_wisdom_destroy(&wisdom);
     clvox_device_limits other = gpu;
     other.driver[0] = '2';
-    shared.wisdom = load(&other);
-    assert_true(shared.wisdom->costs == 0 && !shared.wisdom->hash[0]);
-    clv_wisdom_destroy(&shared.wisdom);
+    wisdom = load(&other);
+    assert_true(wisdom->costs == 0 && !wisdom->hash[0]);
+    clv_wisdom_destroy(&wisdom);
     assert_true(prefers(&gpu, "", "march", march));
     static const char *const wrong[][2] = {{"\t250000e-8", "\t-50000e-8"}, {"\t250000e-8", "\t25000,e-8"},
                                            {"\t250000e-8", "\t000000e-8"}, {"\tcost\twalk", "\tcosts\talk"}};
