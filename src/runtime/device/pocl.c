@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -127,11 +129,31 @@ static void settle(void)
                  getenv("POCL_CACHE_DIR"), taken.passing[0] ? " until the end" : "", why);
 }
 
+/* PoCL writes what it builds into tempfile_*, and leaves empty ones. One of the last hour may be at work. */
+static void sweep(const char *below)
+{
+    char folder[PATH_MAX];
+    struct stat info;
+    if (!meant(folder) || strlen(folder) + strlen(below) >= sizeof folder)
+        return;
+    DIR *dir = opendir(strcat(folder, below));
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        if (!strncmp(entry->d_name, "tempfile_", 9) &&
+            !fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) && S_ISREG(info.st_mode) &&
+            info.st_size == 0 && time(NULL) - info.st_mtime > 3600)
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+}
+
 bool clv_pocl_folder_settle(void)
 {
     pthread_mutex_lock(&taken.lock);
-    if (!taken.settled)
+    if (!taken.settled) {
         settle();
+        sweep("");
+        sweep("/kcache"); /* where POCL_CACHE_DIR names none */
+    }
     taken.settled = true;
     pthread_mutex_unlock(&taken.lock);
     return !taken.shut;
