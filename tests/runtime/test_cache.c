@@ -2,6 +2,7 @@
 /* The disk cache of built kernels: test_cache KERNELS [build]. With "build" it is one of
  * many processes that build at once. */
 #include <dirent.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -131,7 +132,6 @@ static bool loads(void)
     const bool loaded = clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read);
     if (loaded)
         free(shared.got);
-    assert_true(clv_cache_has(folder, shared.key) == loaded);
     return loaded;
 }
 
@@ -164,14 +164,74 @@ static void a_pipe_in_the_place_of_a_lock(void **state)
 {
     (void)state;
     char path[160];
+    long holder;
     snprintf(path, sizeof path, "%s/.lock-test", folder);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(clv_cache_lock(folder, "-test"), -1);
+    assert_int_equal(clv_cache_lock(folder, "-test", 0, &holder), -1);
     assert_int_equal(unlink(path), 0);
-    const int lock = clv_cache_lock(folder, "-test");
+    const int lock = clv_cache_lock(folder, "-test", 0, &holder);
     struct stat info;
     assert_true(lock >= 0 && stat(path, &info) == 0 && (info.st_mode & 07777) == 0600);
     clv_cache_unlock(lock);
+    clear();
+}
+
+/* A child that holds all locks that a program may want, and has stopped itself. */
+static pid_t stopped_holder(void)
+{
+    int how;
+    const pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 256; i++) {
+            char name[8];
+            long nobody;
+            snprintf(name, sizeof name, "%02x", i);
+            if (clv_cache_lock(folder, name, 0, &nobody) < 0)
+                _exit(1);
+        }
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    assert_true(child > 0 && waitpid(child, &how, WUNTRACED) == child && WIFSTOPPED(how));
+    return child;
+}
+
+static void end_holder(pid_t child)
+{
+    kill(child, SIGKILL);
+    assert_true(waitpid(child, NULL, 0) == child);
+}
+
+static void a_lock_that_a_stopped_process_holds(void **state)
+{
+    (void)state;
+    long holder = 0;
+    const double patience = clv_cache_patience;
+    const pid_t child = stopped_holder();
+    assert_int_equal(clv_cache_lock(folder, "00", .01, &holder), CLV_CACHE_BUSY);
+    assert_int_equal(holder, child);
+    clv_cache_patience = .01;
+    const bool right = run("-DADD=5", 5, NULL);
+    clv_cache_patience = patience;
+    end_holder(child);
+    assert_true(right);
+    const int lock = clv_cache_lock(folder, "00", 0, &holder);
+    assert_true(lock >= 0);
+    clv_cache_unlock(lock);
+    clear();
+}
+
+static void a_rehearsal_leaves_out_what_others_build(void **state)
+{
+    (void)state;
+    int left_out = 0;
+    const clvox_context_options rehearsal = {.left_out = &left_out};
+    const pid_t child = stopped_holder();
+    const bool right = run("-DADD=5", 5, &rehearsal);
+    end_holder(child);
+    assert_true(!right && left_out > 0 && entries(NULL, 0, &shared.temporary) == 0);
+    left_out = 0;
+    assert_true(run("-DADD=5", 5, &rehearsal) && left_out == 0 && entries(NULL, 0, &shared.temporary) > 0);
     clear();
 }
 
@@ -210,6 +270,10 @@ static void check_entries(void)
     test_case(an_entry_that_others_could_have_written,
               "an entry that others could have written, a link or a pipe is not there");
     test_case(a_pipe_in_the_place_of_a_lock, "a pipe in the place of a lock is none");
+    test_case(a_lock_that_a_stopped_process_holds,
+              "a lock that a stopped process holds says whose it is, and is passed over");
+    test_case(a_rehearsal_leaves_out_what_others_build,
+              "a rehearsal leaves out what another process builds, and builds what none does");
     test_case(a_folder_that_others_could_write, "a folder that others could write is no cache");
 }
 
