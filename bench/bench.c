@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "bench/bench_table.h"
-#include "runtime/program/ahead.h"
 #include "runtime/kernel/registry.h"
 
 const bench_row *const bench_fields[BENCH_FIELDS] = {bench_rows_images, bench_rows_register,
@@ -181,8 +180,6 @@ int bench_kernels(bench_run *run, const char *const *names, int count)
     CLV_TRY(bench_limits(run));
     CLV_TRY(bench_data_create(run->ctx, run->size, false, &data));
     data.whole = run->whole;
-    if (count == 0) /* all of it: compiling takes longer than the kernels */
-        CLV_TRY(clv_build_ahead(run->ctx, (const char *const[]){NULL}, 1, run->size));
     bench_heading(run, "operation");
     for (int f = 0; f < BENCH_FIELDS; f++)
         for (const bench_row *row = bench_fields[f]; row->name; row++) {

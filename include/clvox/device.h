@@ -99,11 +99,9 @@ typedef struct clvox_context_options {
      * function; its fraction is that of the stage. */
     clvox_progress progress;
     void *progress_user;
-    /* As of clvox_context_compilers, for a program that will need many kernels: where none is cached yet,
-     * these processes start before the device is opened, which takes them as long as this one. NULL: none.
-     * Not of clvox_contexts_create. */
-    const char *compiler_program;
-    int compilers;
+    /* NULL: a true run. Else a rehearsal that fills the cache: a kernel that another process is building is
+     * not waited for but left out, and counted here. The results of functions then mean nothing. */
+    int *left_out;
 } clvox_context_options;
 
 /* Opens a device. options may be NULL. On success *out is the caller's, to be

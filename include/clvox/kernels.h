@@ -82,22 +82,9 @@ CLVOX_API const char *clvox_clfft_missing(void);
 
 /* ---- building ------------------------------------------------------------ */
 
-/* Is called before many kernels are built for a device, which takes a while; kept_in: the folder of the
- * cache, NULL without one. */
-typedef void (*clvox_building)(void *user, const char *device, int kernels, const char *kept_in);
-
-/* From now on building is called; NULL: nothing is. */
-CLVOX_API void clvox_context_announce(clvox_context *context, clvox_building building, void *user);
-
-/* Lets up to `most` processes compile beside this one (4 at most are taken): drivers' compilers work on one
- * program at a time in a process. With PoCL they do all of it: one more is started, 8 at most. They run
- * `program`, which has to begin with clvox_compiler_main: mostly "/proc/self/exe". They end with the
- * context. CLVOX_ERROR_MEMORY. */
-CLVOX_API int clvox_context_compilers(clvox_context *context, const char *program, int most);
-
-/* Call this first in main of such a program, and return its result at once unless that is -1, which means
- * that the program was not started as a compiler. */
-CLVOX_API int clvox_compiler_main(int argc, char **argv);
+/* 1 where built kernels are kept and none is yet, as before the first run, with the name of their folder
+ * (cut at room, NULL is legal); else 0. Looks at no device. */
+CLVOX_API int clvox_cache_empty(char *folder, size_t room);
 
 /* Built kernels are run as they are found. A cache that other users could write, itself or a folder above it,
  * or that belongs to one who is neither this user nor root, is not used: why and what to do, as a sentence;

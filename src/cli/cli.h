@@ -28,6 +28,8 @@ typedef struct command {
     bool profile, no_cache, no_wisdom, no_clobber, quiet;
     bool own_driver; /* the OpenCL driver is the one in clvox's own folder */
     bool silent; /* one of many runs: a table says how they went */
+    bool rehearsal; /* a child of cli_warm: nothing is written */
+    int left_out;   /* by it, of kernels */
     int verbose;
     bool parsed;        /* what was typed makes sense, and the log may be written */
     cli_claims *claims; /* what is read and will be written */

@@ -14,6 +14,7 @@
 #include "cli/bar.h"
 #include "cli/cli.h"
 #include "cli/environment.h"
+#include "cli/warm.h"
 #include "clvox/files.h"
 #include "clvox/kernels.h"
 #include "clvox/threads.h"
@@ -195,21 +196,6 @@ int cli_write_log(command *cli, const char *path)
 
 /* ---- the device --------------------------------------------------------- */
 
-/* The first run on a device may take a minute before there is anything to show. */
-static void say_building(void *user, const char *device, int count, const char *kept_in)
-{
-    (void)user;
-    fprintf(stderr, "building %d kernels for %s%s%s\n", count, device,
-            kept_in ? ", once; they are kept in " : ": without a cache, in every run",
-            kept_in ? kept_in : "");
-}
-
-/* Whether it will need many kernels of one context. */
-static bool needs_many(const command *cli)
-{
-    return !strcmp(cli->verb, "register") || !strcmp(cli->verb, "surface denoise");
-}
-
 static clvox_context_options options_of(command *cli)
 {
     return (clvox_context_options){
@@ -220,23 +206,14 @@ static clvox_context_options options_of(command *cli)
         .verbosity = cli->verbose > 1 ? 2 : 1,
         .log = hear,
         .log_user = cli,
-        .compiler_program = needs_many(cli) ? "/proc/self/exe" : NULL,
-        .compilers = clvox_threads() - 1,
+        .left_out = cli->rehearsal ? &cli->left_out : NULL,
     };
 }
 
-static void prepare(const command *cli, clvox_context *ctx)
-{
-    if (!cli->quiet && isatty(STDERR_FILENO))
-        clvox_context_announce(ctx, say_building, NULL);
-    clvox_context_compilers(ctx, "/proc/self/exe", clvox_threads() - 1);
-}
-
-/* Prepares a context that was opened, and logs its device. */
+/* What the log says of a context that was opened. */
 static int opened(command *cli)
 {
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
-    prepare(cli, cli->ctx);
     cJSON *device = cJSON_AddObjectToObject(cli->log, "device");
     cJSON_AddStringToObject(device, "name", limits->name);
     cJSON_AddStringToObject(device, "vendor", limits->vendor);
@@ -314,13 +291,12 @@ int cli_open_all(command *cli, int at_once, int most, bool divide)
     cli->ctx = cli->more[0];
     cli->more[0] = NULL;
     cli->at_once = clvox_at_once(&options, clvox_context_limits(cli->ctx));
-    for (int i = 1; i < count; i++)
-        prepare(cli, cli->more[i]);
     return opened(cli);
 }
 
 void cli_close(command *cli)
 {
+    cli_warm_end();
     cli_log_wisdom(cli);
     if (cli->more) {
         cli->more[0] = cli->ctx; /* with the others, side by side */

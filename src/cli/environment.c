@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <sched.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clvox/files.h"
@@ -106,6 +108,23 @@ static bool lend_folder(void)
             rmdir(path);
     }
     return false;
+}
+
+/* PoCL writes what it builds into tempfile_*, and leaves empty ones. One of the last hour may be at work. */
+static void sweep(const char *below)
+{
+    char folder[PATH_MAX];
+    struct stat info;
+    if (!cache_of("POCL_CACHE_DIR", "pocl", folder) || strlen(folder) + strlen(below) >= sizeof folder)
+        return;
+    DIR *dir = opendir(strcat(folder, below));
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        if (!strncmp(entry->d_name, "tempfile_", 9) &&
+            !fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) && S_ISREG(info.st_mode) &&
+            info.st_size == 0 && time(NULL) - info.st_mtime > 3600)
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        closedir(dir);
 }
 
 bool cli_pocl_keep(void)
@@ -405,6 +424,9 @@ void cli_environment_settle(const cli_environment *e)
     cli_nvidia_cache();
     cli_clfft_cache(e->no_cache);
     /* Opens a driver: last. */
-    if (e->all || !cli_pocl_leave_out(VENDORS, e->device))
+    if (e->all || !cli_pocl_leave_out(VENDORS, e->device)) {
         cli_pocl_keep();
+        sweep("");
+        sweep("/kcache"); /* where POCL_CACHE_DIR names none */
+    }
 }

@@ -213,9 +213,6 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 static int begin(const cli_verb *verbs, int argc, char **argv)
 {
-    const int compiled = clvox_compiler_main(argc, argv); /* this program called itself */
-    if (compiled >= 0)
-        return compiled;
     watch_signals();
     if (argc < 2) {
         print_help(verbs, stderr);

@@ -374,8 +374,6 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     run.initial_warp = images.initial_warp;
     if (deform && deform->border_stays && !run.initial_warp)
         CLV_TRY(clv_register_domain(&run, &images));
-    CLV_TRY(clv_register_build_ahead(&run, images.fixed_mask || images.moving_mask ||
-                                               images.linear_fixed_mask || images.linear_moving_mask));
     CLV_TRY(clv_register_upload(&run, &images));
     result->seconds_prepare = clv_seconds() - mark;
 

@@ -157,9 +157,6 @@ size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, b
  * the moving one to the fixed one's quantiles (match.c). */
 int clv_register_match(clv_registration *run);
 
-/* Builds the kernels that such a run asks for, as far as they are listed (kernels.c). */
-int clv_register_build_ahead(const clv_registration *run, bool masks);
-
 /* ---- storage (canonical.c) -------------------------------------- */
 
 /* Images as a run sees them: those given, or copies of them in the storage

@@ -214,7 +214,6 @@ static int target_open(const series_run *s, const clvox_volume *image, clvox_met
     int count = clv_register_list(&t->run, &images, t->requests);
     CLV_TRY(clv_pool_take(s->ctx, t->requests, count));
     t->count = count;
-    CLV_TRY(clv_register_build_ahead(&t->run, true));
     CLV_TRY(clv_register_upload(&t->run, &images));
     t->stage = (linear_stage){.run = &t->run, .metric = metric, .bins = s->o->bins};
     CLV_TRY(linear_levels_take(&t->stage));

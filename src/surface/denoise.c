@@ -13,7 +13,6 @@
 #include "op/image/pointwise.h"
 #include "op/surface/redistance.h"
 #include "op/image/reduce.h"
-#include "runtime/program/ahead.h"
 #include "image/compare.h"
 
 /* Where the results of sums stand in run->state. */
@@ -455,9 +454,6 @@ static int work(clv_denoise *run)
         requests = 0;
         goto end;
     }
-    CLV_TRY(clv_build_ahead(run->ctx, (const char *const[]){o->update == CLVOX_DENOISE_PAPER ? "surface denoise paper"
-                                                                                             : "surface denoise patches"},
-                            1, b->size));
     CLV_TRY(clv_buffer_write(run->ctx, run->phi, 0, run->start, bytes));
     r->seconds_prepare = clv_seconds() - mark;
     CLV_TRY(redistance(run, false));

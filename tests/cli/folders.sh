@@ -58,6 +58,19 @@ else
     [ -z "$(find open -type f)" ] || complain "something was written there"
 fi
 
+begin "PoCL's empty temporary files go once they are an hour old, and nothing else"
+if [ "$pocl" = 0 ]; then
+    skips 'the device is not by PoCL'
+else
+    mkdir -p -m 700 swept/kcache
+    touch -d '2 hours ago' swept/tempfile_old swept/kcache/tempfile_old swept/other
+    touch swept/tempfile_new
+    echo text > swept/tempfile_full && touch -d '2 hours ago' swept/tempfile_full
+    exits 0 env POCL_CACHE_DIR="$work/swept" "$program" devices
+    absent swept/tempfile_old; absent swept/kcache/tempfile_old
+    [ -e swept/other ] && [ -e swept/tempfile_new ] && [ -e swept/tempfile_full ] || complain "others went, too"
+fi
+
 begin "PoCL's folder with a file that others could write, or a pipe, is passed over"
 if [ "$pocl" = 0 ]; then
     skips 'the device is not by PoCL'

@@ -2,6 +2,7 @@
 /* The disk cache of built kernels: test_cache KERNELS [build]. With "build" it is one of
  * many processes that build at once. */
 #include <dirent.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -83,14 +84,6 @@ static bool loads(void)
     return loaded;
 }
 
-/* That it is there costs less to ask than to load it, and is the same. */
-static bool there(void)
-{
-    const bool loaded = loads();
-    assert_true(clv_cache_has(folder, key_of("ab", "c")) == loaded);
-    return loaded;
-}
-
 static void an_entry_comes_back_as_it_was_stored_under(void **state)
 {
     (void)state;
@@ -145,32 +138,90 @@ static void an_entry_that_others_could_have_written(void **state)
     const mode_t mask = umask(0);
     store(path);
     umask(mask);
-    assert_true(stat(path, &info) == 0 && (info.st_mode & 07777) == 0600 && there());
-    assert_true(chmod(path, 0606) == 0 && !there());
-    assert_true(chmod(path, 0600) == 0 && there());
+    assert_true(stat(path, &info) == 0 && (info.st_mode & 07777) == 0600 && loads());
+    assert_true(chmod(path, 0606) == 0 && !loads());
+    assert_true(chmod(path, 0600) == 0 && loads());
     if (geteuid() == 0) {
-        assert_true(chown(path, 65534, (gid_t)-1) == 0 && !there());
-        assert_true(chown(path, 0, (gid_t)-1) == 0 && there());
+        assert_true(chown(path, 65534, (gid_t)-1) == 0 && !loads());
+        assert_true(chown(path, 0, (gid_t)-1) == 0 && loads());
     }
     snprintf(real, sizeof real, "%s.real", path);
-    assert_true(rename(path, real) == 0 && symlink(real, path) == 0 && !there());
-    assert_true(unlink(path) == 0 && unlink(real) == 0 && mkfifo(path, 0600) == 0 && !there());
+    assert_true(rename(path, real) == 0 && symlink(real, path) == 0 && !loads());
+    assert_true(unlink(path) == 0 && unlink(real) == 0 && mkfifo(path, 0600) == 0 && !loads());
     store(path);
-    assert_true(there());
+    assert_true(loads());
 }
 
 static void a_pipe_in_the_place_of_a_lock(void **state)
 {
     (void)state;
     char path[160];
+    long holder;
     snprintf(path, sizeof path, "%s/.lock-test", folder);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(clv_cache_lock(folder, "-test"), -1);
+    assert_int_equal(clv_cache_lock(folder, "-test", 0, &holder), -1);
     assert_int_equal(unlink(path), 0);
-    const int lock = clv_cache_lock(folder, "-test");
+    const int lock = clv_cache_lock(folder, "-test", 0, &holder);
     struct stat info;
     assert_true(lock >= 0 && stat(path, &info) == 0 && (info.st_mode & 07777) == 0600);
     clv_cache_unlock(lock);
+}
+
+/* A child that holds all locks that a program may want, and has stopped itself. */
+static pid_t stopped_holder(void)
+{
+    int how;
+    const pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 256; i++) {
+            char name[8];
+            long nobody;
+            snprintf(name, sizeof name, "%02x", i);
+            if (clv_cache_lock(folder, name, 0, &nobody) < 0)
+                _exit(1);
+        }
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    assert_true(child > 0 && waitpid(child, &how, WUNTRACED) == child && WIFSTOPPED(how));
+    return child;
+}
+
+static void end_holder(pid_t child)
+{
+    kill(child, SIGKILL);
+    assert_true(waitpid(child, NULL, 0) == child);
+}
+
+static void a_lock_that_a_stopped_process_holds(void **state)
+{
+    (void)state;
+    long holder = 0;
+    const double patience = clv_cache_patience;
+    const pid_t child = stopped_holder();
+    assert_int_equal(clv_cache_lock(folder, "00", .01, &holder), CLV_CACHE_BUSY);
+    assert_int_equal(holder, child);
+    clv_cache_patience = .01;
+    const bool right = run("-DADD=5", 5, NULL);
+    clv_cache_patience = patience;
+    end_holder(child);
+    assert_true(right);
+    const int lock = clv_cache_lock(folder, "00", 0, &holder);
+    assert_true(lock >= 0);
+    clv_cache_unlock(lock);
+}
+
+static void a_rehearsal_leaves_out_what_others_build(void **state)
+{
+    (void)state;
+    int left_out = 0, temporary;
+    const clvox_context_options rehearsal = {.left_out = &left_out};
+    const pid_t child = stopped_holder();
+    const bool right = run("-DADD=5", 5, &rehearsal);
+    end_holder(child);
+    assert_true(!right && left_out > 0 && entries(NULL, 0, &temporary) == 0);
+    left_out = 0;
+    assert_true(run("-DADD=5", 5, &rehearsal) && left_out == 0 && entries(NULL, 0, &temporary) > 0);
 }
 
 static void a_folder_that_others_could_write(void **state)
@@ -208,6 +259,10 @@ static void check_entries(void)
     test_case(an_entry_that_others_could_have_written,
               "an entry that others could have written, a link or a pipe is not there");
     test_case(a_pipe_in_the_place_of_a_lock, "a pipe in the place of a lock is none");
+    test_case(a_lock_that_a_stopped_process_holds,
+              "a lock that a stopped process holds says whose it is, and is passed over");
+    test_case(a_rehearsal_leaves_out_what_others_build,
+              "a rehearsal leaves out what another process builds, and builds what none does");
     test_case(a_folder_that_others_could_write, "a folder that others could write is no cache");
 }
 

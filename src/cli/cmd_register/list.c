@@ -609,6 +609,9 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
         CLI_TRY(clvox_folders_make(page));
     }
     CLI_TRY(cli_claims_check(cli));
+    cli_register_request first;
+    request_of(&l, l.row, &first);
+    cli_pair_warm(cli, &first, o);
     CLI_TRY(cli_open_all(cli, r->at_once, CLI_MOST_AT_ONCE, take_little(o)));
     CLI_TRY(check_devices(cli));
     cli_keep_memory(cli);

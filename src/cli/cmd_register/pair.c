@@ -208,13 +208,12 @@ end:
     return status;
 }
 
-int cli_pair_read(cli_pair *p, bool device)
+int cli_pair_load(cli_pair *p, bool device)
 {
     int status = CLVOX_OK, count = 0;
     const double mark = cli_seconds();
     cli_register_request *r = &p->request;
     cli_input inputs[2 * CLVOX_MAX_CHANNELS + 7];
-    CLI_TRY(claim(p));
     for (int i = 0; i < r->fixed.count; i++) {
         inputs[count++] = (cli_input){r->fixed.item[i], &p->fixed[i], 0};
         inputs[count++] = (cli_input){r->moving.item[i], &p->moving[i], 0};
@@ -230,6 +229,16 @@ int cli_pair_read(cli_pair *p, bool device)
     p->stages.read = cli_seconds() - mark;
 end:
     return status;
+}
+
+int cli_pair_read(cli_pair *p, bool device)
+{
+    const int status = claim(p);
+    if (status < 0)
+        return status;
+    if (device)
+        cli_pair_warm(p->cli, &p->request, &p->options);
+    return cli_pair_load(p, device);
 }
 
 /* What was read, as the library takes it. */

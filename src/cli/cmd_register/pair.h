@@ -78,12 +78,17 @@ void cli_pair_ends(const cli_pair_names *names, const cli_register_request *requ
 /* The sidecars of the files that are written. */
 int cli_pair_sidecars(cli_pair *pair);
 
-/* Claims the files of the prefix and reads the images; device: opens it meanwhile. */
+/* Reads the images; device: opens it meanwhile. */
+int cli_pair_load(cli_pair *pair, bool device);
+/* The same after claiming the files of the prefix. */
 int cli_pair_read(cli_pair *pair, bool device);
 /* With --dry-run the plan and no more. */
 int cli_pair_solve(cli_pair *pair);
 /* Writes the results, PREFIX.json last. close: the device is let go meanwhile. */
 int cli_pair_save(cli_pair *pair, bool close);
 void cli_pair_free(cli_pair *pair);
+
+/* Before the device is opened: on an empty cache, children begin to build what such a pair will ask for. */
+void cli_pair_warm(command *cli, const cli_register_request *request, const clvox_register_options *options);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "clvox/threads.h"
-#include "runtime/program/ahead.h"
 #include "runtime/device/context.h"
 #include "runtime/device/host.h"
 #include "runtime/device/part.h"
@@ -96,7 +95,6 @@ static void take(clvox_context *ctx, const clvox_device *devices, int chosen)
     ctx->options.device = NULL; /* the string is the caller's */
     ctx->limits = devices[chosen].limits;
     ctx->driver = clv_driver_of(ctx->limits.platform);
-    ctx->device_number = chosen;
     ctx->platform = devices[chosen].platform_id;
     ctx->device = devices[chosen].device_id;
 }
@@ -170,20 +168,15 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     int status = CLVOX_OK;
     clvox_device *devices = NULL;
     *out = NULL;
-    clv_compilers compilers;
-    clv_compilers_before(options, &compilers);
     int count = clvox_devices_list(&devices);
     CLV_TRY(count);
     int chosen = clv_device_select(devices, count, options ? options->device : NULL);
     CLV_TRY(chosen);
     CLV_TRY(open_device(options, devices, chosen, (share){1, 0}, out));
     keep_spares(*out, 0);
-    CLV_TRY(clv_compilers_take(*out, options, &compilers));
 end:
-    if (status < 0) {
-        clv_compilers_take(NULL, options, &compilers);
+    if (status < 0)
         clvox_context_destroy(out);
-    }
     clvox_devices_destroy(&devices);
     return status;
 }
@@ -388,6 +381,7 @@ void clvox_context_destroy(clvox_context **context)
     /* Workers of some drivers still use what is released below while commands are under way. */
     if (ctx->queue)
         clFinish(ctx->queue);
+    clv_program_let_go(ctx);
     if (ctx->turns)
         ctx->driver->leave(ctx);
     clv_pool_spare(ctx, 0);
@@ -395,7 +389,6 @@ void clvox_context_destroy(clvox_context **context)
     if (ctx->witnessed)
         clReleaseMemObject(ctx->witnessed);
     clv_timing_drop(ctx);
-    clv_ahead_release(ctx);
     clv_kernels_release(ctx);
     free(ctx->copies);
     free(ctx->pending);
@@ -410,7 +403,6 @@ void clvox_context_destroy(clvox_context **context)
     if (ctx->part)
         clReleaseDevice(ctx->part);
     clv_gate_release(&ctx->gate);
-    clv_compilers_free(ctx); /* last: a driver is slow to release what is here while processes leave it */
     free(ctx);
     *context = NULL;
 }

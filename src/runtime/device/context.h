@@ -5,7 +5,6 @@
 
 #include "clvox/kernels.h"
 #include "runtime/program/cache.h"
-#include "runtime/program/compiler.h"
 #include "runtime/device/error.h"
 #include "runtime/driver/driver.h"
 #include "runtime/fourier/fourier.h"
@@ -25,13 +24,6 @@ typedef struct clv_built {
     cl_program program;
     clv_kernel kernel;
 } clv_built;
-
-/* A program that was built ahead and not yet asked for. */
-typedef struct clv_ready {
-    clv_cache_key key;
-    cl_program program;
-    clv_counts counts;
-} clv_ready;
 
 /* What clv_kernel_get answered before, in an open hash table. */
 typedef struct clv_memo {
@@ -76,9 +68,7 @@ struct clvox_context {
     char *cache_dir; /* NULL: no cache */
     char remark[2048]; /* as clvox_context_remark gives it */
     bool two_steps;    /* as the driver's row says */
-    int declared,
-        undeclared;  /* programs that PoCL compiled with declarations of clvox, and that needed its own */
-    int linked;      /* programs that the driver linked, not built from bitcode */
+    int linked;        /* programs that the driver linked, not built from bitcode */
     char *build_identity; /* what, beside source and options, a built program depends on */
     clv_wisdom *wisdom; /* NULL: the planner goes by its own order alone */
     size_t allocated, peak;
@@ -95,19 +85,8 @@ struct clvox_context {
     clv_memo *memo;
     int memo_count, memo_room; /* room is a power of two */
     int class_as; /* 1 + the class of volumes that kernels are chosen for; 0: that of their size */
-    clv_ready *ready;
-    int ready_count, ready_room;
-    struct clv_read_ahead *read; /* code that was read ahead and not yet asked for */
-    int read_count, read_room;
-    char *compiler_program; /* NULL: no process may be started */
-    clv_compiler compilers[CLV_MOST_COMPILERS];
-    int compiler_count, compilers_allowed;
-    int device_number; /* in the list of devices */
-    bool not_ahead; /* nothing is built ahead, for tests */
-    clvox_building building; /* as of clvox_context_announce */
-    void *building_user;
-    int compiled;   /* programs that were built from their text, */
-    int late;       /* and those of them that were not built ahead, for tests */
+    int compiled; /* programs that were built from their text, for tests */
+    int held;     /* 1 + the lock of one that was built and not yet launched; 0: none */
     clv_forced *forced;
     int forced_count;
     clv_pending *pending;

@@ -209,7 +209,8 @@ static int create(clvox_context *ctx, const int size[3], void **out)
         return status;
     }
     /* Its cache is not made for processes that fill it at once. */
-    int lock = ctx->cache_dir ? clv_cache_lock(ctx->cache_dir, "-clfft") : -1;
+    long holder;
+    int lock = ctx->cache_dir ? clv_cache_lock(ctx->cache_dir, "-clfft", clv_cache_patience, &holder) : -1;
     status = make(ctx, size, false, &p->forward);
     if (status >= 0)
         status = make(ctx, size, true, &p->back);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "runtime/program/ahead.h"
 #include "runtime/device/context.h"
 #include "runtime/program/program.h"
 #include "runtime/program/source.h"
@@ -205,7 +204,7 @@ end:
 }
 
 /* Makes a kernel of the context from its program, whose reference stays the
- * caller's. CLVOX_ERROR_DEVICE: it does not run with its tile. */
+ * caller's; of none, one that is left out. CLVOX_ERROR_DEVICE: it does not run with its tile. */
 static int adopt(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate, const char *extra,
                  const clv_program *program, const clv_kernel **out)
 {
@@ -225,17 +224,21 @@ static int adopt(clvox_context *ctx, const clv_entry *entry, const clv_candidate
     CLV_TRY(take_turns(ctx, kernel, extra));
     snprintf(kernel->label, sizeof kernel->label, "%s/%s %dx%dx%d", entry->name, candidate->variant->name,
              t.x, t.y, t.z);
-    kernel->kernel = clCreateKernel(program->program, candidate->variant->function, &error);
-    CLV_CL(error, "clCreateKernel", candidate->variant->function);
-    CLV_TRY(inspect(ctx, kernel, &program->counts, candidate));
+    if (program->program) {
+        kernel->kernel = clCreateKernel(program->program, candidate->variant->function, &error);
+        CLV_CL(error, "clCreateKernel", candidate->variant->function);
+        CLV_TRY(inspect(ctx, kernel, &program->counts, candidate));
+        CLV_CL(clRetainProgram(program->program), "clRetainProgram", kernel->label);
+        built->program = program->program;
+    } else {
+        ++*ctx->options.left_out;
+    }
     clv_built **grown = clv_grown(ctx->built, ctx->built_count, &ctx->built_room, sizeof *grown);
     if (!grown) {
         status = CLVOX_ERROR_MEMORY;
         goto end;
     }
     ctx->built = grown;
-    CLV_CL(clRetainProgram(program->program), "clRetainProgram", kernel->label);
-    built->program = program->program;
     grown[ctx->built_count++] = built;
     clv_say(ctx, 2, "built %s %s", kernel->label, extra);
     *out = kernel;
@@ -256,11 +259,8 @@ static int build(clvox_context *ctx, const clv_entry *entry, const clv_candidate
     int status = CLVOX_OK;
     clv_program_request request = {.source = NULL};
     clv_program program = {.program = NULL};
-    if (!clv_ahead_load(ctx, entry, candidate, extra, &program)) {
-        CLV_TRY(clv_program_request_make(ctx, entry, candidate->variant, candidate->tile, extra, &request));
-        if (!clv_ahead_take(ctx, request.key, &program))
-            CLV_TRY(clv_program_build(ctx, &request, &program));
-    }
+    CLV_TRY(clv_program_request_make(ctx, entry, candidate->variant, candidate->tile, extra, &request));
+    CLV_TRY(clv_program_build(ctx, &request, &program));
     CLV_TRY(adopt(ctx, entry, candidate, extra, &program, out));
 end:
     if (program.program)
@@ -269,23 +269,17 @@ end:
     return status;
 }
 
-const clv_kernel *clv_kernel_built(const clvox_context *ctx, const clv_entry *entry,
-                                   const clv_candidate *candidate, const char *extra)
-{
-    for (int i = 0; i < ctx->built_count; i++) {
-        const clv_kernel *k = &ctx->built[i]->kernel;
-        if (k->entry == entry && is_candidate(k, candidate) && !strcmp(ctx->built[i]->extra, extra))
-            return k;
-    }
-    return NULL;
-}
-
 static int get_candidate(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
                          const char *extra, const clv_kernel **out)
 {
-    *out = clv_kernel_built(ctx, entry, candidate, extra);
-    if (*out)
-        return CLVOX_OK;
+    for (int i = 0; i < ctx->built_count; i++) {
+        const clv_kernel *k = &ctx->built[i]->kernel;
+        if (k->kernel && k->entry == entry && is_candidate(k, candidate) &&
+            !strcmp(ctx->built[i]->extra, extra)) {
+            *out = k;
+            return CLVOX_OK;
+        }
+    }
     return build(ctx, entry, candidate, extra, out);
 }
 
@@ -355,22 +349,6 @@ static int class_of(const clvox_context *ctx, const int size[3])
     return ctx->class_as ? ctx->class_as - 1 : clv_wisdom_class(size);
 }
 
-bool clv_kernel_first(const clvox_context *ctx, const clv_entry *entry, const char *extra, const int size[3],
-                      size_t local_extra, clv_candidate *out)
-{
-    clv_candidate candidates[CLV_MAX_CANDIDATES];
-    const clv_forced *forced = forced_for(ctx, entry);
-    int count = clv_plan_candidates(&ctx->limits, entry, local_extra, candidates, CLV_MAX_CANDIDATES);
-    if (!forced)
-        clv_wisdom_prefer(ctx->wisdom, entry, extra, class_of(ctx, size), candidates, count);
-    for (int i = 0; i < count; i++)
-        if (!forced || is_forced(forced, &candidates[i])) {
-            *out = candidates[i];
-            return true;
-        }
-    return false;
-}
-
 int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra, const int size[3],
                    size_t local_extra, const clv_kernel **out)
 {
@@ -390,7 +368,7 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
     bool wise = !forced && clv_wisdom_prefer(ctx->wisdom, entry, extra, size_class, candidates, count);
     int status = forced ? get_forced(ctx, entry, forced, candidates, count, extra, out)
                         : get_planned(ctx, entry, candidates, count, extra, out);
-    if (status < 0)
+    if (status < 0 || !(*out)->kernel) /* left out: it is asked for again */
         return status;
     const char *kept = NULL;
     for (int i = 0; i < ctx->built_count && !kept; i++)

@@ -36,13 +36,6 @@ typedef struct clv_kernel {
 int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra,
                    const int size[3], size_t local_extra, const clv_kernel **out);
 
-/* The candidate that clv_kernel_get would try first; false where it would find nothing. */
-bool clv_kernel_first(const clvox_context *ctx, const clv_entry *entry, const char *extra, const int size[3],
-                      size_t local_extra, clv_candidate *out);
-/* The kernel of a candidate that the context has already; NULL: not yet. */
-const clv_kernel *clv_kernel_built(const clvox_context *ctx, const clv_entry *entry,
-                                   const clv_candidate *candidate, const char *extra);
-
 /* From now on the planner takes this variant (and, with tile >= 0, this tile)
  * for the entry, or with tile below 0 the one of those whose names begin with
  * this word that suits the device, even where it would not by itself; NULL ends it. Used by

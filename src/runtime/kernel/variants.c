@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "runtime/queue/buffer.h"
-#include "runtime/program/compiler.h"
 #include "runtime/kernel/kernel.h"
 #include "runtime/kernel/registry.h"
 #include "runtime/queue/timing.h"
@@ -147,11 +146,4 @@ void clvox_context_wisdom(const clvox_context *ctx, clvox_wisdom *out)
         out->remark = wisdom->remark;
         out->choices = wisdom->count + wisdom->costs;
     }
-}
-
-/* ---- building ------------------------------------------------------------ */
-
-int clvox_compiler_main(int argc, char **argv)
-{
-    return argc == 3 && !strcmp(argv[1], CLV_COMPILER_VERB) ? clv_compiler_serve(argv[2]) : -1;
 }

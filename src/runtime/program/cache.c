@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+#include "clvox/kernels.h"
 #include "runtime/program/cache.h"
 
 #include <dirent.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char magic[8] = "CLVOXP3";
@@ -123,26 +126,20 @@ end:
     return whole;
 }
 
-bool clv_cache_empty(const char *dir)
+int clvox_cache_empty(char *folder, size_t room)
 {
     enum { NAME = 32 }; /* of an entry */
-    bool empty = true;
-    DIR *folder = dir ? opendir(dir) : NULL;
-    for (const struct dirent *entry; folder && empty && (entry = readdir(folder));)
+    char remark[CLV_WHY + 200], *dir = clv_cache_dir(remark);
+    bool empty = dir != NULL;
+    DIR *open = dir ? opendir(dir) : NULL;
+    for (const struct dirent *entry; open && empty && (entry = readdir(open));)
         empty = strlen(entry->d_name) != NAME;
-    if (folder)
-        closedir(folder);
+    if (open)
+        closedir(open);
+    if (empty && folder)
+        snprintf(folder, room, "%s", dir);
+    free(dir);
     return empty;
-}
-
-bool clv_cache_has(const char *dir, clv_cache_key key)
-{
-    char *path = entry_path(dir, key);
-    const int fd = path ? clv_own_open(path, O_RDONLY, 0) : -1;
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return fd >= 0;
 }
 
 void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
@@ -180,19 +177,37 @@ end:
     free(path);
 }
 
-int clv_cache_lock_file(const char *path, unsigned mode)
+double clv_cache_patience = 10;
+
+/* False where others still hold it after so many seconds; below 0: waits as long as it takes. */
+static bool lock_within(int lock, double patience)
+{
+    static const struct timespec moment = {.tv_nsec = 2000000};
+    const double start = clv_seconds();
+    int held;
+    while ((held = flock(lock, patience < 0 ? LOCK_EX : LOCK_EX | LOCK_NB)) < 0 &&
+           (errno == EINTR || (errno == EWOULDBLOCK && clv_seconds() - start < patience)))
+        if (errno == EWOULDBLOCK)
+            nanosleep(&moment, NULL);
+    return held == 0 || errno != EWOULDBLOCK; /* a file system without locks keeps nobody out */
+}
+
+static int lock_file(const char *path, unsigned mode, double patience, long *holder)
 {
     struct stat info;
     for (;;) {
+        char number[24] = "";
         int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
         if (lock < 0)
             return -1;
-        bool file = fstat(lock, &info) == 0 && S_ISREG(info.st_mode);
-        while (file && flock(lock, LOCK_EX) < 0)
-            file = errno == EINTR;
-        if (!file) {
+        if (fstat(lock, &info) < 0 || !S_ISREG(info.st_mode)) {
             close(lock);
             return -1;
+        }
+        if (!lock_within(lock, patience)) {
+            *holder = pread(lock, number, sizeof number - 1, 0) > 0 ? atol(number) : 0;
+            close(lock);
+            return CLV_CACHE_BUSY;
         }
         /* One that was removed while this waited for it keeps nobody out. */
         if (fstat(lock, &info) < 0 || info.st_nlink > 0)
@@ -201,12 +216,21 @@ int clv_cache_lock_file(const char *path, unsigned mode)
     }
 }
 
-int clv_cache_lock(const char *dir, const char *name)
+int clv_cache_lock_file(const char *path, unsigned mode)
 {
-    char *path = NULL, why[CLV_WHY];
+    long nobody;
+    return lock_file(path, mode, -1, &nobody);
+}
+
+int clv_cache_lock(const char *dir, const char *name, double patience, long *holder)
+{
+    char *path = NULL, why[CLV_WHY], number[24];
     if (!clv_own_folder(dir, true, why) || asprintf(&path, "%s/.lock%s", dir, name) < 0)
         return -1;
-    int lock = clv_cache_lock_file(path, 0600);
+    int lock = lock_file(path, 0600, patience, holder);
+    const int length = snprintf(number, sizeof number, "%ld\n", (long)getpid());
+    if (lock >= 0 && (ftruncate(lock, 0) < 0 || pwrite(lock, number, (size_t)length, 0) < 0))
+        number[0] = 0; /* a full disk: nobody learns who holds it */
     free(path);
     return lock;
 }

@@ -40,12 +40,6 @@ void clv_cache_key_add(clv_cache_key *key, const char *text);
 bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, size_t *bytes,
                     clv_counts *counts);
 
-/* Whether the folder has no entries, or is none; dir may be NULL. */
-bool clv_cache_empty(const char *dir);
-
-/* Whether an entry is there, whole or not. */
-bool clv_cache_has(const char *dir, clv_cache_key key);
-
 /* Writes an entry under a temporary name and renames it, so that readers and
  * writers in other processes see whole entries only. Creates dir when needed. */
 void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
@@ -55,8 +49,13 @@ void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *da
  * many processes started at once build each program once: the others find it in
  * the cache. Drivers' own caches have also been seen to break when several
  * processes fill them with one program. Returns a descriptor for
- * clv_cache_unlock; -1 where there is nothing to lock, which is legal there. */
-int clv_cache_lock(const char *dir, const char *name);
+ * clv_cache_unlock; -1 where there is nothing to lock; CLV_CACHE_BUSY where
+ * another process, perhaps a stopped one, still holds it after so many seconds.
+ * Both are legal for clv_cache_unlock, and the work goes on. *holder: that
+ * process, 0 where it did not say. */
+enum { CLV_CACHE_BUSY = -2 };
+extern double clv_cache_patience; /* that many as a rule: 10 */
+int clv_cache_lock(const char *dir, const char *name, double patience, long *holder);
 void clv_cache_unlock(int lock);
 
 /* Waits until no other process or thread holds the lock file `path`, which is

@@ -9,7 +9,6 @@
 
 #include "base/limit.h"
 #include "runtime/driver/driver.h"
-#include "runtime/program/idle.h"
 #include "runtime/program/source.h"
 
 char *clv_build_identity(const clvox_device_limits *limits)
@@ -64,7 +63,8 @@ static void write_unseen(FILE *to)
             (int)getpid());
 }
 
-char *clv_program_text(const clvox_context *ctx, const clv_program_request *request)
+/* The text that a compiler gets for a request; the caller frees it. NULL without memory. */
+static char *text_of(const clvox_context *ctx, const clv_program_request *request)
 {
     char *text = NULL;
     size_t length = 0;
@@ -79,6 +79,14 @@ char *clv_program_text(const clvox_context *ctx, const clv_program_request *requ
 }
 
 /* ---- the compiler ---- */
+
+/* What a compiler makes of a request, and the cache keeps. */
+typedef struct clv_code {
+    unsigned char *data; /* NULL: nothing */
+    size_t bytes;
+    bool to_link; /* of the first of two steps */
+    char *log;
+} clv_code;
 
 static char *build_log(cl_program program, cl_device_id device)
 {
@@ -107,65 +115,17 @@ int clv_compiler_check(const clvox_context *ctx)
                                                                      : CLVOX_OK;
 }
 
-/* PoCL's header of declarations begins with a guard: where that is defined it is left out, for clvox's own
- * in front of the text. That changes neither code nor a key. */
-static char *declared_options(const char *options)
-{
-    char *given = NULL;
-    int length = asprintf(&given, "%s -D_OPENCL_H_", options);
-    return length < 0 ? NULL : given;
-}
-
-/* *out is there even where it does not compile, for its log; NULL: no program at all. */
-static cl_int compile_texts(clvox_context *ctx, const char **texts, cl_uint count, const char *options,
-                            bool to_link, cl_program *out)
-{
-    cl_int error;
-    *out = clCreateProgramWithSource(ctx->context, count, texts, NULL, &error);
-    if (error != CL_SUCCESS)
-        return error;
-    return to_link ? clCompileProgram(*out, 1, &ctx->device, options, 0, NULL, NULL, NULL, NULL)
-                   : clBuildProgram(*out, 1, &ctx->device, options, NULL, NULL);
-}
-
-/* With clvox's declarations. A PoCL that does not take them is not asked again and again. */
-static bool compile_declared(clvox_context *ctx, const char *text, const char *options, bool to_link,
-                             cl_program *out)
-{
-    enum { MOST_REFUSALS = 2 };
-    *out = NULL;
-    if (ctx->declared == 0 && ctx->undeclared >= MOST_REFUSALS)
-        return false;
-    char *declarations = clv_source_text("common/declared.clh"), *given = declared_options(options);
-    bool compiled =
-        declarations && given &&
-        compile_texts(ctx, (const char *[]){declarations, text}, 2, given, to_link, out) == CL_SUCCESS;
-    if (!compiled && *out) {
-        char *log = build_log(*out, ctx->device);
-        clv_say(ctx, 2, "not with cl/common/declared.clh: %.500s", log ? log : "");
-        free(log);
-        clReleaseProgram(*out);
-    }
-    *(compiled ? &ctx->declared : &ctx->undeclared) += 1;
-    free(declarations);
-    free(given);
-    return compiled;
-}
-
 static int compile(clvox_context *ctx, const char *file, const char *text, const char *options, bool to_link,
                    cl_program *out, char **log)
 {
     int status = CLVOX_OK;
     uint64_t limit, left;
-    cl_program program = NULL;
     *log = NULL;
-    if (ctx->driver->two_steps && compile_declared(ctx, text, options, to_link, out)) {
-        *log = build_log(*out, ctx->device);
-        return CLVOX_OK;
-    }
-    cl_int error = compile_texts(ctx, &text, 1, options, to_link, &program);
-    if (!program)
-        CLV_CL(error, "clCreateProgramWithSource", file);
+    cl_int error;
+    cl_program program = clCreateProgramWithSource(ctx->context, 1, &text, NULL, &error);
+    CLV_CL(error, "clCreateProgramWithSource", file);
+    error = to_link ? clCompileProgram(program, 1, &ctx->device, options, 0, NULL, NULL, NULL, NULL)
+                    : clBuildProgram(program, 1, &ctx->device, options, NULL, NULL);
     *log = build_log(program, ctx->device);
     if (error != CL_SUCCESS && clv_address_space(&limit, &left) && left < ctx->driver->addresses) {
         status = short_of_addresses(ctx, limit);
@@ -206,23 +166,11 @@ unsigned char *clv_program_binary(cl_program program, size_t *bytes)
     return data;
 }
 
-void clv_code_free(clv_code *code)
+static void code_free(clv_code *code)
 {
     free(code->data);
     free(code->log);
     *code = (clv_code){.data = NULL};
-}
-
-int clv_code_compile(clvox_context *ctx, const char *text, const char *options, clv_code *code)
-{
-    cl_program program;
-    *code = (clv_code){.to_link = ctx->two_steps};
-    int status = compile(ctx, "*", text, options, ctx->two_steps, &program, &code->log);
-    if (status < 0)
-        return status;
-    code->data = clv_program_binary(program, &code->bytes);
-    clReleaseProgram(program);
-    return code->data ? CLVOX_OK : clvox_fail(CLVOX_ERROR_DEVICE, "%s gives no binaries", ctx->limits.name);
 }
 
 /* What is known of a kernel's registers from the compiler's log or the code. */
@@ -252,6 +200,7 @@ static void take_note(clvox_context *ctx, const clv_program_request *request, co
                       clv_program *out)
 {
     ctx->compiled++;
+    clv_say(ctx, 2, "compiled %s", request->function);
     count(ctx, request->function, code, &out->counts);
     if (ctx->cache_dir && code->data)
         clv_cache_store(ctx->cache_dir, key_of(request, code->to_link), code->data, code->bytes, &out->counts);
@@ -314,62 +263,24 @@ static cl_program program_of(clvox_context *ctx, const char *options, const clv_
     return code->to_link ? linked(ctx, code) : load(ctx, options, code->data, code->bytes);
 }
 
-void clv_code_launch(clvox_context *ctx, const char *options, const clv_code *code)
+static bool from_cache(clvox_context *ctx, const clv_program_request *request, clv_program *out)
 {
-    cl_program program = program_of(ctx, options, code);
-    if (!program)
-        return;
-    clv_launch_idle(ctx, program);
-    clReleaseProgram(program);
-}
-
-bool clv_program_from_code(clvox_context *ctx, const clv_program_request *request, const clv_code *code,
-                           clv_program *out)
-{
-    out->program = program_of(ctx, request->options, code);
-    if (out->program)
-        take_note(ctx, request, code, out);
-    return out->program != NULL;
-}
-
-bool clv_program_read(const clvox_context *ctx, const clv_program_request *request, clv_code *code,
-                      clv_counts *counts)
-{
-    *code = (clv_code){.to_link = ctx->two_steps};
-    return ctx->cache_dir &&
-           clv_cache_load(ctx->cache_dir, key_of(request, code->to_link), &code->data, &code->bytes, counts);
-}
-
-bool clv_program_load(clvox_context *ctx, const char *options, const clv_code *code, const clv_counts *counts,
-                      clv_program *out)
-{
-    *out = (clv_program){program_of(ctx, options, code), *counts};
-    return out->program != NULL;
-}
-
-bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *request, clv_program *out)
-{
-    clv_code code;
+    clv_code code = {.to_link = ctx->two_steps};
     clv_counts counts;
     *out = (clv_program){.program = NULL};
-    if (!clv_program_read(ctx, request, &code, &counts))
+    if (!clv_cache_load(ctx->cache_dir, key_of(request, code.to_link), &code.data, &code.bytes, &counts))
         return false;
-    const bool loaded = clv_program_load(ctx, request->options, &code, &counts, out);
-    clv_code_free(&code);
-    return loaded;
+    *out = (clv_program){program_of(ctx, request->options, &code), counts};
+    code_free(&code);
+    return out->program != NULL;
 }
 
-bool clv_program_in_cache(const clvox_context *ctx, const clv_program_request *request)
-{
-    return ctx->cache_dir && clv_cache_has(ctx->cache_dir, key_of(request, ctx->two_steps));
-}
-
-int clv_program_from_text(clvox_context *ctx, const clv_program_request *request, clv_program *out)
+static int from_text(clvox_context *ctx, const clv_program_request *request, clv_program *out)
 {
     int status = CLVOX_OK;
     clv_code code = {.to_link = ctx->two_steps};
     cl_program program = NULL;
-    char *text = clv_program_text(ctx, request);
+    char *text = text_of(ctx, request);
     *out = (clv_program){.program = NULL};
     if (!text) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -393,26 +304,43 @@ int clv_program_from_text(clvox_context *ctx, const clv_program_request *request
     }
     take_note(ctx, request, &code, out);
 end:
-    clv_code_free(&code);
+    code_free(&code);
     free(text);
     return status;
+}
+
+void clv_program_let_go(clvox_context *ctx)
+{
+    clv_cache_unlock(ctx->held - 1);
+    ctx->held = 0;
 }
 
 int clv_program_build(clvox_context *ctx, const clv_program_request *request, clv_program *out)
 {
     int status = CLVOX_OK, lock = -1;
-    char name[2];
+    long holder = 0;
+    char name[3];
+    clv_program_let_go(ctx); /* nobody who holds one waits for another */
     if (ctx->cache_dir) {
-        if (clv_program_from_cache(ctx, request, out))
+        if (from_cache(ctx, request, out))
             return CLVOX_OK;
-        /* By sixteenths of the keys: others build meanwhile, too. */
-        snprintf(name, sizeof name, "%x", (unsigned)(request->key.word[0] & 15));
-        lock = clv_cache_lock(ctx->cache_dir, name);
-        if (clv_program_from_cache(ctx, request, out)) /* another process may have built it meanwhile */
+        /* By parts of the keys: others build meanwhile, too. */
+        snprintf(name, sizeof name, "%02x", (unsigned)(request->key.word[0] & 255));
+        lock = clv_cache_lock(ctx->cache_dir, name, ctx->options.left_out ? 0 : clv_cache_patience, &holder);
+        if (lock == CLV_CACHE_BUSY && ctx->options.left_out)
+            return CLVOX_OK;
+        if (lock == CLV_CACHE_BUSY)
+            clv_say(ctx, 1, "process %ld has held %s/.lock%s for %.0f s, and is waited for no longer", holder,
+                    ctx->cache_dir, name, clv_cache_patience);
+        if (from_cache(ctx, request, out)) /* another process may have built it meanwhile */
             goto end;
     }
-    ctx->late++;
-    status = clv_program_from_text(ctx, request, out);
+    status = from_text(ctx, request, out);
+    /* Drivers of two steps compile most of it when it is first launched: nobody else is to do the same. */
+    if (status >= 0 && ctx->two_steps && lock >= 0) {
+        ctx->held = lock + 1;
+        lock = -1;
+    }
 end:
     clv_cache_unlock(lock);
     return status;

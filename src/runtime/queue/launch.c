@@ -5,6 +5,7 @@
 
 #include "runtime/device/context.h"
 #include "runtime/device/watch.h"
+#include "runtime/program/program.h"
 
 int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3])
 {
@@ -35,6 +36,8 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
     size_t global[3], local[3] = {(size_t)kernel->tile.x, (size_t)kernel->tile.y, (size_t)kernel->tile.z};
     int groups[3];
     CLV_TRY(clv_watch_asked(ctx));
+    if (!kernel->kernel)
+        return CLVOX_OK;
     clv_launch_groups(kernel, size, groups);
     for (int axis = 0; axis < 3; axis++)
         global[axis] = (size_t)groups[axis] * local[axis];
@@ -60,6 +63,10 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
         status = clv_timing_add(ctx, event, kernel->label, kernel, moved);
     else if (event)
         clReleaseEvent(event);
+    if (ctx->held) {
+        clFinish(ctx->queue);
+        clv_program_let_go(ctx);
+    }
 end:
     return status;
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What children of a first registration run (cli/warm.h). */
+#include "cli/cmd_register/pair.h"
+#include "cli/warm.h"
+
+/* Every so many voxels along each axis, for at most WIDE of them. */
+static int thin(clvox_volume **volume)
+{
+    enum { WIDE = 48 };
+    int status = CLVOX_OK, by[3];
+    clvox_volume *from = *volume, *to = NULL;
+    if (!from)
+        return CLVOX_OK;
+    clvox_grid grid = from->grid;
+    for (int i = 0; i < 3; i++) {
+        by[i] = (from->grid.size[i] + WIDE - 1) / WIDE;
+        grid.size[i] = (from->grid.size[i] + by[i] - 1) / by[i];
+        for (int k = 0; k < 3; k++)
+            grid.to_ras[k][i] *= by[i];
+    }
+    CLI_TRY(clvox_volume_create(&grid, from->frames, from->kind, &to));
+    to->type = from->type;
+    to->hint = from->hint;
+    const int *n = from->grid.size, *m = grid.size;
+    for (int f = 0; f < from->frames; f++)
+        for (int z = 0; z < m[2]; z++)
+            for (int y = 0; y < m[1]; y++)
+                for (int x = 0; x < m[0]; x++)
+                    to->data[(((size_t)f * m[2] + z) * m[1] + y) * m[0] + x] =
+                        from->data[(((size_t)f * n[2] + z * by[2]) * n[1] + y * by[1]) * n[0] + x * by[0]];
+    clvox_volume_destroy(volume);
+    *volume = to;
+end:
+    return status;
+}
+
+static int rehearse(command *cli, int number, const void *user)
+{
+    enum { ROUNDS = 10, PASSES = 20 };
+    int status = CLVOX_OK;
+    cli_pair p = *(const cli_pair *)user;
+    clvox_register_options *o = &p.options;
+    p.cli = cli;
+    CLI_TRY(cli_pair_names_make(&p.request, &p.names));
+    CLI_TRY(cli_pair_load(&p, true));
+    for (int i = 0; i < p.request.fixed.count; i++) {
+        CLI_TRY(thin(&p.fixed[i]));
+        CLI_TRY(thin(&p.moving[i]));
+    }
+    clvox_volume **const others[] = {&p.fixed_mask,         &p.moving_mask, &p.linear_fixed_mask,
+                                     &p.linear_moving_mask, &p.labels,      &p.fixed_posteriors,
+                                     &p.moving_posteriors};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        CLI_TRY(thin(others[i]));
+    if (number % 2 == 0 && o->deform != CLVOX_DEFORM_NONE) /* the parent begins with it */
+        o->linear = CLVOX_LINEAR_NONE;
+    for (int i = 0; i < o->levels; i++)
+        o->iterations[i] = o->iterations[i] < ROUNDS ? o->iterations[i] : ROUNDS;
+    for (int pass = 0; pass < PASSES && (pass == 0 || cli->left_out); pass++) {
+        cli_pair again = p;
+        cli->left_out = 0;
+        status = cli_pair_solve(&again);
+        if (status == CLVOX_ERROR_DEVICE)
+            break;
+    }
+end:
+    return status;
+}
+
+void cli_pair_warm(command *cli, const cli_register_request *r, const clvox_register_options *o)
+{
+    const cli_pair pair = {.cli = cli, .request = *r, .options = *o};
+    if (!r->dry_run)
+        cli_warm(cli, rehearse, &pair);
+}
