@@ -99,8 +99,11 @@ int cli_bar_passing(void *user, const clvox_step *step)
 {
     if (cli_is_watched())
         return cli_interrupted();
-    if (!passing.cli) /* a log hears of what takes long alone */
-        passing = (cli_bar){.cli = user, .terminal = cli_on_terminal(), .printed = cli_seconds()};
+    if (!passing.cli) {
+        passing = (cli_bar){.cli = user, .terminal = cli_on_terminal()};
+        if (!passing.terminal) /* a log hears of what takes long alone */
+            passing.printed = cli_seconds();
+    }
     if (step->fraction >= 1)
         cli_bar_passing_end();
     else if (step->fraction > 0 && cli_bar_due(&passing, step->fraction))
