@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 
 /* The verb's own work up to its output, in the child of that number, from 0. cli->left_out counts the
- * kernels that it was done without, so that it is to be done again. Failures there are silent. */
+ * kernels that it was done without. Failures there are silent. */
 typedef int cli_work(command *cli, int number, const void *user);
 
 /* Starts children where the cache is there and empty; before the first call to a driver and the first

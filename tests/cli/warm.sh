@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 clvox phantom pair -o pair --size 41x37x35 --spacing 3mm --seed 3 -q
-register="clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz --quick --no-picture"
+register="clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz --linear none --deform none --no-picture"
 first() { # THREADS OUTPUT: with caches of its own
     exits 0 env CLVOX_CACHE_DIR="$work/$2/clvox" POCL_CACHE_DIR="$work/$2/pocl" \
         "$program" ${register#clvox} -o "$2/r" --threads "$1" -v -v
@@ -15,13 +15,13 @@ first() { # THREADS OUTPUT: with caches of its own
 begin "one thread: the command compiles all that is kept"
 mkdir -m 700 alone helped
 first 1 alone
-[ "$kept" -gt 20 ] && [ "$compiled" = "$kept" ] || complain "$compiled compiled, $kept kept"
+[ "$kept" -gt 10 ] && [ "$compiled" = "$kept" ] || complain "$compiled compiled, $kept kept"
 
 begin "several: others compile a part, and the result keeps its bits"
 first 3 helped
 [ "$compiled" -lt "$kept" ] || complain "$compiled compiled, $kept kept"
-for file in r_warp.nii.gz r_inverse_warp.nii.gz r_warped.nii.gz r_affine.txt; do
-    [ ! -e "alone/$file" ] || exits 0 cmp "alone/$file" "helped/$file"
+for file in r_warped.nii.gz r_affine.txt; do
+    exits 0 cmp "alone/$file" "helped/$file"
 done
 
 begin "what is left of it: no process, no file"

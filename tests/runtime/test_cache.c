@@ -199,13 +199,12 @@ static void a_lock_that_a_stopped_process_holds(void **state)
     long holder = 0;
     const double patience = clv_cache_patience;
     const pid_t child = stopped_holder();
-    assert_int_equal(clv_cache_lock(folder, "00", .01, &holder), CLV_CACHE_BUSY);
-    assert_int_equal(holder, child);
+    const int busy = clv_cache_lock(folder, "00", .01, &holder);
     clv_cache_patience = .01;
     const bool right = run("-DADD=5", 5, NULL);
     clv_cache_patience = patience;
     end_holder(child);
-    assert_true(right);
+    assert_true(busy == CLV_CACHE_BUSY && holder == child && right);
     const int lock = clv_cache_lock(folder, "00", 0, &holder);
     assert_true(lock >= 0);
     clv_cache_unlock(lock);

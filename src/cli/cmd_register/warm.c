@@ -6,7 +6,7 @@
 /* Every so many voxels along each axis, for at most WIDE of them. */
 static int thin(clvox_volume **volume)
 {
-    enum { WIDE = 48 };
+    enum { WIDE = 32 };
     int status = CLVOX_OK, by[3];
     clvox_volume *from = *volume, *to = NULL;
     if (!from)
@@ -36,7 +36,7 @@ end:
 
 static int rehearse(command *cli, int number, const void *user)
 {
-    enum { ROUNDS = 10, PASSES = 20 };
+    enum { ROUNDS = 3, PASSES = 20 };
     int status = CLVOX_OK;
     cli_pair p = *(const cli_pair *)user;
     clvox_register_options *o = &p.options;
@@ -56,12 +56,11 @@ static int rehearse(command *cli, int number, const void *user)
         o->linear = CLVOX_LINEAR_NONE;
     for (int i = 0; i < o->levels; i++)
         o->iterations[i] = o->iterations[i] < ROUNDS ? o->iterations[i] : ROUNDS;
-    for (int pass = 0; pass < PASSES && (pass == 0 || cli->left_out); pass++) {
+    /* What it was done without others build; but for the lack of it the work may have come to nothing. */
+    for (int pass = 0; pass < PASSES && (pass == 0 || (status < 0 && cli->left_out)); pass++) {
         cli_pair again = p;
         cli->left_out = 0;
         status = cli_pair_solve(&again);
-        if (status == CLVOX_ERROR_DEVICE)
-            break;
     }
 end:
     return status;
