@@ -41,6 +41,9 @@ typedef struct clv_driver {
 
     /* Build options besides those of the kernel, abilities by name among them; NULL: none. */
     const char *(*options)(const clvox_device_limits *limits);
+    /* The option, for versions that are known, that leaves the driver's declarations of OpenCL C out, so that
+     * those of cl/common/declared.clh can take their place; NULL: none. */
+    const char *(*undeclared)(const clvox_device_limits *limits);
     const char *register_cap; /* the option that caps registers, before its number */
     /* Whether programs are compiled and linked in two steps, and the cache keeps what the first one made. */
     bool (*two_steps)(void);

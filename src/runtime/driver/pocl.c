@@ -101,6 +101,12 @@ static const char *options(const clvox_device_limits *limits)
                                      : "-w";
 }
 
+/* The guard of clang's header, which neither code nor the key of an entry depends on. */
+static const char *undeclared(const clvox_device_limits *limits)
+{
+    return clv_pocl_is_known(limits) ? " -D_OPENCL_H_" : NULL;
+}
+
 /* PoCL keeps the kernels that it compiles by itself. Asked for the binary of a linked program, it compiles
  * them again for work-groups of any size: 30 s instead of 15 for those of a registration. */
 static bool two_steps(void)
@@ -139,6 +145,7 @@ const clv_driver clv_driver_pocl = {
     .hindered = hindered,
     .faulty = faulty,
     .options = options,
+    .undeclared = undeclared,
     .two_steps = two_steps,
     .bitcode = bitcode,
     /* LLVM inside of it ends the program where it gets no memory. Linking with its library of built-in

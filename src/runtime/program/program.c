@@ -115,17 +115,52 @@ int clv_compiler_check(const clvox_context *ctx)
                                                                      : CLVOX_OK;
 }
 
+/* *out is there even where it does not compile, for its log; NULL: no program at all. */
+static cl_int compile_texts(clvox_context *ctx, const char **texts, cl_uint count, const char *options,
+                            bool to_link, cl_program *out)
+{
+    cl_int error;
+    *out = clCreateProgramWithSource(ctx->context, count, texts, NULL, &error);
+    if (error != CL_SUCCESS)
+        return error;
+    return to_link ? clCompileProgram(*out, 1, &ctx->device, options, 0, NULL, NULL, NULL, NULL)
+                   : clBuildProgram(*out, 1, &ctx->device, options, NULL, NULL);
+}
+
+/* With the declarations of clvox in the place of the driver's. NULL: it has to have its own. */
+static cl_program compile_declared(clvox_context *ctx, const char *text, const char *options, bool to_link)
+{
+    const char *without = ctx->driver->undeclared ? ctx->driver->undeclared(&ctx->limits) : NULL;
+    cl_program program = NULL;
+    char *declarations = without ? clv_source_text("common/declared.clh") : NULL, *given = NULL;
+    if (declarations && asprintf(&given, "%s%s", options, without) < 0)
+        given = NULL;
+    if (given &&
+        compile_texts(ctx, (const char *[]){declarations, text}, 2, given, to_link, &program) != CL_SUCCESS &&
+        program) {
+        char *log = build_log(program, ctx->device);
+        clv_say(ctx, 2, "not with cl/common/declared.clh: %.500s", log ? log : "");
+        free(log);
+        clReleaseProgram(program);
+        program = NULL;
+    }
+    free(declarations);
+    free(given);
+    return program;
+}
+
 static int compile(clvox_context *ctx, const char *file, const char *text, const char *options, bool to_link,
                    cl_program *out, char **log)
 {
     int status = CLVOX_OK;
     uint64_t limit, left;
+    cl_int error = CL_SUCCESS;
     *log = NULL;
-    cl_int error;
-    cl_program program = clCreateProgramWithSource(ctx->context, 1, &text, NULL, &error);
-    CLV_CL(error, "clCreateProgramWithSource", file);
-    error = to_link ? clCompileProgram(program, 1, &ctx->device, options, 0, NULL, NULL, NULL, NULL)
-                    : clBuildProgram(program, 1, &ctx->device, options, NULL, NULL);
+    cl_program program = compile_declared(ctx, text, options, to_link);
+    if (!program)
+        error = compile_texts(ctx, &text, 1, options, to_link, &program);
+    if (!program)
+        CLV_CL(error, "clCreateProgramWithSource", file);
     *log = build_log(program, ctx->device);
     if (error != CL_SUCCESS && clv_address_space(&limit, &left) && left < ctx->driver->addresses) {
         status = short_of_addresses(ctx, limit);
