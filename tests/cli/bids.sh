@@ -39,7 +39,7 @@ sub-01/ses-a/anat/${stem}_space-MNI152_res-02_T1w.nii.gz
 sub-01/ses-a/anat/${stem}_space-MNI152_seg-x_res-02_desc-y_dseg.json
 sub-01/ses-a/anat/${stem}_space-MNI152_seg-x_res-02_desc-y_dseg.nii.gz
 END
-exits 0 clvox register -f $template -m "$image" --labels "${raw}_seg-x_desc-y_dseg.nii.gz" $fast --inverse -o o
+exits 0 clvox register -f $template -m "$image" --labels "${raw}_seg-x_desc-y_dseg.nii.gz" $fast --inverse --report -o o
 out=raw/derivatives/clvox/sub-01/ses-a/anat/$stem
 for pair in from-T1w_to-MNI152_mode-image_desc-affine_xfm.txt=affine.txt from-T1w_to-MNI152_mode-image_desc-warp_xfm.nii.gz=warp.nii.gz \
     from-MNI152_to-T1w_mode-image_desc-warp_xfm.nii.gz=inverse_warp.nii.gz space-MNI152_res-02_T1w.nii.gz=warped.nii.gz \

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What children of a first registration run (cli/warm.h). */
+#include <unistd.h>
+
 #include "cli/cmd_register/pair.h"
 #include "cli/warm.h"
 
@@ -36,7 +38,7 @@ end:
 
 static int rehearse(command *cli, int number, const void *user)
 {
-    enum { ROUNDS = 3, PASSES = 20 };
+    enum { ROUNDS = 3, PASSES = 2000, WAIT = 5000 }; /* us: others need longer for a kernel */
     int status = CLVOX_OK;
     cli_pair p = *(const cli_pair *)user;
     clvox_register_options *o = &p.options;
@@ -59,6 +61,8 @@ static int rehearse(command *cli, int number, const void *user)
     /* What it was done without others build; but for the lack of it the work may have come to nothing. */
     for (int pass = 0; pass < PASSES && (pass == 0 || (status < 0 && cli->left_out)); pass++) {
         cli_pair again = p;
+        if (pass > 0)
+            usleep(WAIT);
         cli->left_out = 0;
         status = cli_pair_solve(&again);
     }
