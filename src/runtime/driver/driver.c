@@ -15,9 +15,8 @@ static const clv_driver unlisted;
 
 const char clv_driver_packages[] =
     "pocl-opencl-icd for the CPU, or your graphics card's OpenCL driver (nvidia-opencl-icd, mesa-opencl-icd "
-    "or AMD's "
-    "ROCm, intel-opencl-icd); without root, `pip install intel-opencl-rt` and set OCL_ICD_VENDORS to its "
-    "lib/libintelocl.so for the CPU";
+    "or AMD's ROCm, intel-opencl-icd); without root, `pip install intel-opencl-rt` and set OCL_ICD_VENDORS to "
+    "its lib/libintelocl.so for the CPU";
 
 const clv_driver *clv_driver_at(size_t i)
 {
