@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "bench/bench_table.h"
+#include "bench/papers/stream.h"
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
-#include "runtime/queue/stream.h"
 
 enum { SOURCES = 4, LEAST = 3, TEMPORARY = 4, MOST_PASSES = 4096 };
 
@@ -17,15 +17,15 @@ typedef enum task { AVERAGING, ENERGY, NORMALIZATION, GAUSSIAN, CHAIN } task;
 
 /* A way to stream. */
 typedef struct way {
-    clv_stream_mode mode;
-    clv_stream_order order;
+    stream_mode mode;
+    stream_order order;
     const char *name;
 } way;
 
 static const way ways[] = {
-    {CLV_STREAM_SYNCHRONOUS, CLV_STREAM_UED, "sync"}, {CLV_STREAM_IMPLICIT, CLV_STREAM_UED, "implicit"},
-    {CLV_STREAM_ENGINES, CLV_STREAM_UED, "engines"},  {CLV_STREAM_INDEPENDENT, CLV_STREAM_UED, "UED"},
-    {CLV_STREAM_INDEPENDENT, CLV_STREAM_EDU, "EDU"},  {CLV_STREAM_INDEPENDENT, CLV_STREAM_DUE, "DUE"},
+    {STREAM_SYNCHRONOUS, STREAM_UED, "sync"}, {STREAM_IMPLICIT, STREAM_UED, "implicit"},
+    {STREAM_ENGINES, STREAM_UED, "engines"},  {STREAM_INDEPENDENT, STREAM_UED, "UED"},
+    {STREAM_INDEPENDENT, STREAM_EDU, "EDU"},  {STREAM_INDEPENDENT, STREAM_DUE, "DUE"},
 };
 enum { WAYS = sizeof ways / sizeof *ways, FIRST_INDEPENDENT = 3 };
 
@@ -110,9 +110,9 @@ end:
     return status;
 }
 
-static clv_stream_work work_of(streaming *s)
+static stream_work work_of(streaming *s)
 {
-    clv_stream_work work = {s->count, s->bytes, takes_back(s->task) ? s->bytes : 0, load, compute, store, s};
+    stream_work work = {s->count, s->bytes, takes_back(s->task) ? s->bytes : 0, load, compute, store, s};
     if (!work.out)
         work.store = NULL;
     return work;
@@ -162,18 +162,18 @@ static int verify(streaming *s, const way *w)
 {
     int status = CLVOX_OK;
     uint64_t want = 0;
-    clv_stream *stream = NULL;
-    const clv_stream_work work = work_of(s);
+    stream *items = NULL;
+    const stream_work work = work_of(s);
     s->copies = true;
     CLV_TRY(loop(s, &want));
     s->hash = 0;
-    CLV_TRY(clv_stream_create(s->run->ctx, &work, w->mode, w->order, &stream));
-    CLV_TRY(clv_stream_run(stream));
+    CLV_TRY(stream_create(s->run->ctx, &work, w->mode, w->order, &items));
+    CLV_TRY(stream_run(items));
     CLV_TRY(read_sum(s));
     if (s->hash != want)
         status = bench_wrong(s->run->ctx, w->name, "the stream's results are not those of a loop");
 end:
-    clv_stream_destroy(&stream);
+    stream_destroy(&items);
     s->copies = false;
     return status;
 }
@@ -183,19 +183,19 @@ end:
 static int time_way(streaming *s, const way *w, record_samples *samples)
 {
     int status = CLVOX_OK;
-    const clv_stream_work work = work_of(s);
-    clv_stream *stream = NULL;
+    const stream_work work = work_of(s);
+    stream *items = NULL;
     const double end = clv_seconds() + s->run->seconds;
     *samples = (record_samples){.count = 0};
-    CLV_TRY(clv_stream_create(s->run->ctx, &work, w->mode, w->order, &stream));
+    CLV_TRY(stream_create(s->run->ctx, &work, w->mode, w->order, &items));
     for (int i = 0; i <= LEAST || (samples->spread > .03 && clv_seconds() < end && i < RECORD_SAMPLES); i++) {
         const double start = clv_seconds();
-        CLV_TRY(clv_stream_run(stream));
+        CLV_TRY(stream_run(items));
         if (i) /* the first is to warm up */
             record_add_sample(samples, clv_seconds() - start);
     }
 end:
-    clv_stream_destroy(&stream);
+    stream_destroy(&items);
     return status;
 }
 
@@ -257,7 +257,7 @@ static int line(streaming *s, const char *what, double figure)
         status = verify(s, &ways[i]);
         if (status >= 0)
             status = time_way(s, &ways[i], &samples[i]);
-        if (status == CLVOX_ERROR_MEMORY && ways[i].mode == CLV_STREAM_IMPLICIT) {
+        if (status == CLVOX_ERROR_MEMORY && ways[i].mode == STREAM_IMPLICIT) {
             fprintf(s->run->out, " %9s", "no room");
             status = CLVOX_OK;
             continue;
@@ -373,9 +373,9 @@ end:
 /* Volumes that come from a file and go into one. */
 static int disk(streaming *s)
 {
-    static const way how[] = {{CLV_STREAM_SYNCHRONOUS, CLV_STREAM_UED, "one step after another"},
-                              {CLV_STREAM_INDEPENDENT, CLV_STREAM_DUE, "three steps at once"},
-                              {CLV_STREAM_DISK, CLV_STREAM_DUE, "five steps at once"}};
+    static const way how[] = {{STREAM_SYNCHRONOUS, STREAM_UED, "one step after another"},
+                              {STREAM_INDEPENDENT, STREAM_DUE, "three steps at once"},
+                              {STREAM_DISK, STREAM_DUE, "five steps at once"}};
     int status = CLVOX_OK;
     record_samples samples[3];
     FILE *files[2] = {tmpfile(), tmpfile()};

@@ -124,6 +124,7 @@ static int fetch_piece(const clv_atlas_sums *s, size_t slot, size_t from, size_t
     }
     for (int i = 0; i < a->devices; i++) {
         const int passed = clv_transfer_wait(&passing[i]);
+        clv_transfer_end(&passing[i]);
         status = status < 0 ? status : passed;
     }
     return status;

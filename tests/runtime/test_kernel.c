@@ -420,14 +420,19 @@ static void transfers_that_are_under_way_at_once(void **state)
         assert_int_equal(clv_transfer_begin(opened, buffer, CLV_TO_DEVICE, k * bytes, words + k * WORDS,
                                             bytes, &passing[k]),
                          CLVOX_OK);
-    for (size_t k = PIECES; k-- > 0;)
+    for (size_t k = PIECES; k-- > 0;) {
         assert_int_equal(clv_transfer_wait(&passing[k]), CLVOX_OK);
+        assert_int_equal(clv_transfer_wait(&passing[k]), CLVOX_OK); /* as another thread may */
+        clv_transfer_end(&passing[k]);
+    }
     for (size_t k = 0; k < PIECES; k++)
         assert_int_equal(clv_transfer_begin(opened, buffer, CLV_FROM_DEVICE, k * bytes,
                                             (uint32_t *)back->data + k * WORDS, bytes, &passing[k]),
                          CLVOX_OK);
-    for (size_t k = 0; k < PIECES; k++)
+    for (size_t k = 0; k < PIECES; k++) {
         assert_int_equal(clv_transfer_wait(&passing[k]), CLVOX_OK);
+        clv_transfer_end(&passing[k]);
+    }
     assert_int_equal(clv_transfer_wait(&passing[0]), CLVOX_OK); /* it is over */
     assert_memory_equal(back->data, there->data, PIECES * bytes);
     assert_int_equal(

@@ -35,17 +35,89 @@ end:
     return status;
 }
 
-int clv_transfer_wait(clv_transfer *transfer)
+int clv_transfer_wait(const clv_transfer *transfer)
 {
     int status = CLVOX_OK;
     cl_event event = transfer->event;
-    if (!event)
-        return CLVOX_OK;
-    CLV_CL(clWaitForEvents(1, &event), "clWaitForEvents", "a transfer of data");
+    if (event)
+        CLV_CL(clWaitForEvents(1, &event), "clWaitForEvents", "a transfer of data");
 end:
-    clReleaseEvent(event);
-    transfer->event = NULL;
     return status;
+}
+
+void clv_transfer_end(clv_transfer *transfer)
+{
+    if (transfer->event)
+        clReleaseEvent(transfer->event);
+    transfer->event = NULL;
+}
+
+/* ---- queues ------------------------------------------------------------------ */
+
+int clv_queue_open(clvox_context *ctx, clv_queue *queue)
+{
+    int status = CLVOX_OK;
+    cl_int error;
+    const cl_command_queue_properties properties = ctx->options.profile ? CL_QUEUE_PROFILING_ENABLE : 0;
+    cl_command_queue made = clCreateCommandQueue(ctx->context, ctx->device, properties, &error);
+    queue->queue = error == CL_SUCCESS ? made : NULL;
+    CLV_CL(error, "clCreateCommandQueue", "transfers beside kernels");
+end:
+    return status;
+}
+
+void clv_queue_close(clv_queue *queue)
+{
+    if (!queue->queue)
+        return;
+    clFinish(queue->queue);
+    clReleaseCommandQueue(queue->queue);
+    queue->queue = NULL;
+}
+
+clv_queue clv_queue_use(clvox_context *ctx, clv_queue queue)
+{
+    const clv_queue before = {ctx->queue};
+    ctx->queue = queue.queue;
+    return before;
+}
+
+int clv_queue_after(clvox_context *ctx, const clv_transfer *const *before, int count)
+{
+    int status = CLVOX_OK;
+    enum { MOST = 4 };
+    cl_event events[MOST];
+    cl_uint there = 0;
+    for (int i = 0; i < count && i < MOST; i++)
+        if (before[i]->event)
+            events[there++] = before[i]->event;
+    if (there)
+        CLV_CL(clEnqueueBarrierWithWaitList(ctx->queue, there, events, NULL), "clEnqueueBarrierWithWaitList",
+               "waiting for a transfer of data");
+end:
+    return status;
+}
+
+int clv_queue_mark(clvox_context *ctx, clv_transfer *mark)
+{
+    int status = CLVOX_OK;
+    cl_event event = NULL;
+    mark->event = NULL;
+    CLV_CL(clEnqueueMarkerWithWaitList(ctx->queue, 0, NULL, &event), "clEnqueueMarkerWithWaitList",
+           "marking what is queued");
+    mark->event = event;
+    CLV_CL(clFlush(ctx->queue), "clFlush", "beginning what is queued");
+end:
+    return status;
+}
+
+int clv_copy_engines(const clvox_context *ctx)
+{
+    enum { ENGINES = 0x4007 }; /* a vendor's, which OpenCL has no name for */
+    cl_uint engines = 0;
+    if (clGetDeviceInfo(ctx->device, ENGINES, sizeof engines, &engines, NULL) != CL_SUCCESS)
+        engines = 1;
+    return engines > 1 ? 2 : 1;
 }
 
 /* ---- pinned memory ----------------------------------------------------------- */
@@ -157,6 +229,7 @@ static int pass_piece(passing *t, char *slot, size_t at, size_t count)
     status = clv_transfer_begin(t->ctx, p->buffer, p->direction, at, slot, count, &one);
     pthread_mutex_unlock(&t->lock);
     const int passed = clv_transfer_wait(&one);
+    clv_transfer_end(&one);
     status = status < 0 ? status : passed;
     return status < 0 || there ? status : p->host(p->user, at, slot, count);
 }
