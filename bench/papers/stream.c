@@ -188,23 +188,14 @@ static int run_items(stream *s)
         {UP, EXECUTE, DOWN}, {EXECUTE, DOWN, UP}, {DOWN, UP, EXECUTE}};
     int status = CLVOX_OK;
     const int count = s->work->count;
-    if (s->mode == STREAM_IMPLICIT) {
-        for (int which = UP; which < STEPS; which++)
-            for (int item = 0; item < count; item++)
-                CLV_TRY(step(s, which, item));
-        goto end;
-    }
-    if (s->mode == STREAM_SYNCHRONOUS) {
-        for (int item = 0; item < count; item++)
-            for (int which = UP; which < STEPS; which++)
-                CLV_TRY(step(s, which, item));
-        goto end;
-    }
-    const int lag = s->queues == 1 ? 1 : 2; /* of taking back: one queue works and takes back */
-    for (int at = 0; at < count + lag; at++)
+    /* By how many items each is behind bringing; with one queue beside the own, that works and takes back. */
+    const int lag[STEPS] = {0, s->queues > 0, s->queues > 1 ? 2 : s->queues};
+    for (int k = 0; s->mode == STREAM_IMPLICIT && k < STEPS * count; k++)
+        CLV_TRY(step(s, k / count, k % count));
+    for (int at = 0; s->mode != STREAM_IMPLICIT && at < count + lag[DOWN]; at++)
         for (int k = 0; k < STEPS; k++) {
-            const int which = s->mode == STREAM_ENGINES ? k : steps[s->order][k];
-            CLV_TRY(step(s, which, which == UP ? at : which == EXECUTE ? at - 1 : at - lag));
+            const int which = s->mode < STREAM_INDEPENDENT ? k : steps[s->order][k];
+            CLV_TRY(step(s, which, at - lag[which]));
         }
 end:
     return status;

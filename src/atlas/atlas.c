@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An unbiased template by rounds of registration and averaging (Joshi et al. 2004; Avants and Gee 2004; Ha 2011,
  * chapter 2): linear ones, then deformable ones, the mean map removed in each. */
-#include "atlas/atlas.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "atlas/average.h"
+#include "atlas/center.h"
 #include "atlas/options.h"
-#include "base/clock.h"
-#include "base/matrix.h"
-#include "base/spares.h"
-#include "io/labels.h"
+#include "atlas/regress.h"
+#include "atlas/rounds.h"
+#include "atlas/state.h"
+#include "atlas/steps.h"
+#include "atlas/subjects.h"
+#include "atlas/team.h"
+#include "atlas/vote.h"
 #include "io/orientation.h"
-#include "register/register.h"
 #include "runtime/device/host.h"
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
@@ -22,284 +24,6 @@ void clvox_atlas_defaults(clvox_atlas_options *options)
     *options =
         (clvox_atlas_options){.channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
     clvox_register_defaults(&options->registration);
-}
-
-int clv_atlas_fail(int status, const clv_atlas_member *s)
-{
-    return clvox_fail_in(status, s->given->name ? s->given->name : "a subject");
-}
-
-void clv_atlas_leave_out(clv_atlas_member *s, const char *why)
-{
-    if (why != s->map.left_out)
-        snprintf(s->map.left_out, sizeof s->map.left_out, "%s", why);
-    s->base = s->weight = 0;
-}
-
-/* ---- rounds -------------------------------------------------------------- */
-
-typedef struct tick {
-    clv_atlas_run *a;
-    int device;
-} tick;
-
-/* Within a registration. */
-static int ticked(void *user, const clvox_step *step)
-{
-    const tick *t = user;
-    return clv_atlas_told(t->a, t->device, step->fraction) < 0;
-}
-
-int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume)
-{
-    return volume ? clvox_store_keep(a->o->store, volume) : CLVOX_OK;
-}
-
-/* A subject's map is that of its registration. */
-static int take_over(clv_atlas_run *a, clv_atlas_member *s, const clvox_register_result *r, bool deformable)
-{
-    if (!deformable)
-        clv_matrix_copy(CLV_MATRIX(r->matrix), s->map.matrix);
-    s->map.suspicions = r->suspicions | (deformable ? s->map.suspicions & CLVOX_SUSPECT_MIRRORED : 0);
-    pthread_mutex_lock(&a->lock);
-    a->out->device_bytes = r->device_bytes > a->out->device_bytes ? r->device_bytes : a->out->device_bytes;
-    a->fresh[0]++;
-    pthread_mutex_unlock(&a->lock);
-    return deformable ? clv_atlas_fields_keep(a, s) : CLVOX_OK;
-}
-
-/* Maps that are on the device, to the mean, unless the subject is lost. */
-static int add_to_mean(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *const maps[2],
-                       const clvox_register_result *r)
-{
-    return r->suspicions & CLVOX_SUSPECT_OVERLAP ? CLVOX_OK : clv_atlas_center_add(a, s, device, maps);
-}
-
-static int register_on(clv_atlas_run *a, clv_atlas_member *s, int device, const clvox_register_images *images,
-                       const clvox_register_options *o, clvox_register_result *r)
-{
-    const clv_register_fields to = {.buffer = {s->fields.buffer[0], s->fields.buffer[1]}};
-    const int status = clv_register_to(a->ctx[device], images, o, &to, r);
-    return status < 0 ? status : add_to_mean(a, s, device, to.buffer, r);
-}
-
-/* By way of buffers of the device, from where maps go to disk, or across a bus, faster. */
-static int register_away(clv_atlas_run *a, clv_atlas_member *s, int device,
-                         const clvox_register_images *images, const clvox_register_options *o,
-                         clvox_register_result *r)
-{
-    int status = CLVOX_OK;
-    clv_register_fields to = {.buffer = {NULL, NULL}};
-    const size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&a->grid);
-    const clv_request wanted[2] = {{&to.buffer[0], bytes, "map of a subject"},
-                                   {&to.buffer[1], bytes, "inverse map of a subject"}};
-    CLV_TRY(clv_pool_take(a->ctx[device], wanted, 2));
-    CLV_TRY(clv_register_to(a->ctx[device], images, o, &to, r));
-    CLV_TRY(clv_atlas_fields_fetch(a, s, device, to.buffer));
-    status = add_to_mean(a, s, device, to.buffer, r);
-end:
-    clv_pool_release(wanted, 2);
-    return status;
-}
-
-/* Without room of its own on the device. */
-static int register_kept(clv_atlas_run *a, clv_atlas_member *s, int device,
-                         const clvox_register_images *images, const clvox_register_options *o,
-                         clvox_register_result *r)
-{
-    int status = CLVOX_OK;
-    clvox_volume *const *kept = s->fields.kept;
-    const size_t count = 3 * clvox_grid_voxels(&a->grid);
-    float *values[2] = {NULL, NULL};
-    clv_register_fields to = {.buffer = {NULL, NULL}};
-    for (int i = 0; i < 2 && status >= 0; i++) {
-        if (kept[i]->on_disk && !(values[i] = clv_large(count * sizeof(float))))
-            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        to.values[i] = kept[i]->on_disk ? values[i] : kept[i]->data;
-    }
-    CLV_TRY(status);
-    CLV_TRY(clv_register_to(a->ctx[device], images, o, &to, r));
-    for (int i = 0; i < 2; i++)
-        if (values[i])
-            CLV_TRY(clv_atlas_fields_write(a, s, i, values[i]));
-end:
-    clv_large_free(values[0]);
-    clv_large_free(values[1]);
-    return status;
-}
-
-/* Its maps go to where the subject has room for them. Where the device has less memory than it said, as
- * others have taken it, maps stay in host memory from then on: this subject's, and if that does not suffice
- * all. */
-static int deform(clv_atlas_run *a, clv_atlas_member *s, int device, const clvox_register_images *images,
-                  const clvox_register_options *o, clvox_register_result *r)
-{
-    int status = clv_atlas_fields_make(a, s, device);
-    if (status < 0)
-        return status;
-    if (clv_atlas_fields_resident(s)) {
-        status = register_on(a, s, device, images, o, r);
-        if (status != CLVOX_ERROR_MEMORY)
-            goto end;
-        clvox_register_result_destroy(r);
-        CLV_TRY(clv_atlas_fields_make_kept(a, s));
-        clv_atlas_fields_no_more(a, device);
-    }
-    if (clv_atlas_fields_away(a, s)) {
-        status = register_away(a, s, device, images, o, r);
-        if (status != CLVOX_ERROR_MEMORY)
-            goto end;
-        clvox_register_result_destroy(r);
-    }
-    status = register_kept(a, s, device, images, o, r);
-    if (status == CLVOX_ERROR_MEMORY) {
-        const int left = clv_atlas_fields_leave(a, device);
-        if (left > 0)
-            clvox_register_result_destroy(r);
-        if (left)
-            status = left < 0 ? left : register_kept(a, s, device, images, o, r);
-    }
-end:
-    if (status < 0)
-        clv_atlas_fields_drop(a, s);
-    return status;
-}
-
-bool clv_atlas_registers(const clvox_atlas_options *o, int channel)
-{
-    double all = 0;
-    for (int c = 0; c < o->channels; c++)
-        all += o->channel_weight[c];
-    return o->channel_weight[channel] > 0 || !(all > 0);
-}
-
-clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s)
-{
-    clvox_register_images images = {.fixed = {a->average},
-                                    .moving = {s->image},
-                                    .channels = 1,
-                                    .weight = {a->o->channel_weight[0]},
-                                    .moving_mask = s->given->mask};
-    for (int c = 1; c < a->o->channels; c++) {
-        if (!clv_atlas_registers(a->o, c))
-            continue;
-        images.fixed[images.channels] = a->further[c - 1];
-        images.moving[images.channels] = s->further[c - 1];
-        images.weight[images.channels++] = a->o->channel_weight[c];
-    }
-    return images;
-}
-
-/* Channels without an image to begin with have none before the first average. */
-static void leave_to_the_others(clvox_register_images *images)
-{
-    const int all = images->channels;
-    images->channels = 1;
-    for (int c = 1; c < all; c++) {
-        if (!images->fixed[c])
-            continue;
-        images->fixed[images->channels] = images->fixed[c];
-        images->moving[images->channels] = images->moving[c];
-        images->weight[images->channels++] = images->weight[c];
-    }
-}
-
-static int register_subject(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
-{
-    int status = CLVOX_OK;
-    const bool deformable = a->out->rounds >= a->linear, first = a->out->rounds == 0;
-    clvox_register_options o = a->o->registration;
-    clvox_register_result r = {.warp = NULL};
-    clvox_register_images images = clv_atlas_images(a, s);
-    const clv_register_fields nowhere = {.buffer = {NULL, NULL}}; /* of a linear one: no image is warped */
-    tick of = {a, device};
-    (void)user;
-    leave_to_the_others(&images);
-    status = clv_atlas_state_find(a, s, device);
-    if (status < 0)
-        return status;
-    if (status > 0) {
-        pthread_mutex_lock(&a->lock);
-        a->fresh[0]++;
-        a->fresh[1]++;
-        pthread_mutex_unlock(&a->lock);
-        return status;
-    }
-    o.init = first && !deformable ? CLVOX_INIT_AUTO : CLVOX_INIT_MATRIX;
-    clv_matrix_copy(CLV_MATRIX(s->map.matrix), o.matrix);
-    if (deformable)
-        o.linear = CLVOX_LINEAR_NONE;
-    else
-        o.deform = CLVOX_DEFORM_NONE;
-    o.sides = o.sides && a->out->rounds == a->linear - 1; /* the sharpest template before any deformation */
-    o.inverse = deformable;
-    o.progress = ticked;
-    o.user = &of;
-    status = deformable ? deform(a, s, device, &images, &o, &r)
-                        : clv_register_to(a->ctx[device], &images, &o, &nowhere, &r);
-    if (status >= 0 && r.suspicions & CLVOX_SUSPECT_OVERLAP)
-        status =
-            clvox_fail(CLVOX_ERROR_DATA, "it is lost: less than a tenth of it comes to lie in the template");
-    if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
-        clv_atlas_fail(status, s);
-    if (status == CLVOX_ERROR_DATA && a->o->skip_bad) {
-        clv_atlas_fields_drop(a, s);
-        pthread_mutex_lock(&a->lock);
-        clv_atlas_leave_out(s, clvox_message());
-        pthread_mutex_unlock(&a->lock);
-        status = CLVOX_OK;
-        goto end;
-    }
-    CLV_TRY(status);
-    CLV_TRY(take_over(a, s, &r, deformable));
-    status = clv_atlas_state_keep(a, s);
-end:
-    clvox_register_result_destroy(&r);
-    return status;
-}
-
-static int run_round(clv_atlas_run *a)
-{
-    int status = CLVOX_OK;
-    const bool deformable = a->out->rounds >= a->linear;
-    clvox_atlas_round *round = &a->out->round[a->out->rounds];
-    *round = (clvox_atlas_round){.deformable = deformable};
-    a->stage = deformable ? "deformable round" : "linear round";
-    const clvox_atlas_work name = deformable            ? CLVOX_ATLAS_DEFORMABLE
-                                  : a->out->rounds == 0 ? CLVOX_ATLAS_FIRST_LINEAR
-                                                        : CLVOX_ATLAS_LINEAR;
-    if (deformable)
-        CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_center_begin(a)));
-    CLV_TRY(clv_atlas_each(
-        a, &(clv_atlas_step){.take = register_subject, .work = 1, .name = name, .reads = CLV_ATLAS_IMAGE}));
-    CLV_TRY(clv_atlas_share(a));
-    if (deformable)
-        CLV_TRY(clv_atlas_center_warps(a, round));
-    else
-        CLV_TRY(clv_atlas_center_affines(a, round));
-    /* A small change may end the rounds. */
-    CLV_TRY(clv_atlas_average(a, a->o->until > 0 && deformable ? 0 : a->rounds - a->out->rounds - 1));
-    CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_replace(a, round)));
-    a->out->rounds++;
-    for (int i = 0; i < a->count && !deformable; i++)
-        clv_matrix_copy(CLV_MATRIX(a->s[i].map.matrix), a->s[i].affine);
-end:
-    return status;
-}
-
-int clv_atlas_run_until(clv_atlas_run *a, int rounds)
-{
-    int status = CLVOX_OK;
-    while (a->out->rounds < rounds) {
-        CLV_TRY(run_round(a));
-        const clvox_atlas_round *last = &a->out->round[a->out->rounds - 1];
-        if (last->deformable && last->change < a->o->until)
-            break;
-        if (a->out->rounds < a->rounds || (a->along && a->at < 0))
-            CLV_TRY(clv_atlas_state_advance(a));
-    }
-end:
-    return status;
 }
 
 /* Of a further channel, the image to begin with. */
@@ -400,30 +124,6 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
     return check_channels(s, count, start, o);
 }
 
-static int copy_of(const clvox_volume *v, clvox_volume **out)
-{
-    const int status = clvox_volume_create(&v->grid, v->frames, v->kind, out);
-    if (status >= 0)
-        memcpy((*out)->data, v->data, clvox_grid_voxels(&v->grid) * (size_t)v->frames * sizeof(float));
-    return status;
-}
-
-int clv_atlas_shown(const clv_atlas_run *a, const clvox_volume *volume, clvox_volume **out)
-{
-    clv_orientation o, back;
-    clv_orientation_of(&a->shown, &o);
-    clv_orientation_inverse(&o, &back);
-    return clv_orientation_volume(volume, &back, &a->shown, out);
-}
-
-int clv_atlas_show(const clv_atlas_run *a, clvox_volume **volume)
-{
-    clv_orientation o, back;
-    clv_orientation_of(&a->shown, &o);
-    clv_orientation_inverse(&o, &back);
-    return clv_orientation_replace(&back, &a->shown, volume);
-}
-
 /* Of the image to begin with, what lies on the grid. */
 static int cut(const clv_atlas_run *a, clvox_volume **volume)
 {
@@ -481,11 +181,42 @@ end:
     return status;
 }
 
+static void passed(void *user, bool idle, double mark)
+{
+    clv_atlas_run *a = user;
+    clv_atlas_timed(a, !idle ? CLVOX_ATLAS_PASSING : a->registering ? CLVOX_ATLAS_IDLE : CLVOX_ATLAS_IDLE_AFTER,
+                    mark);
+}
+
+/* Beside what a registration of any subject takes. */
+static int open_maps(clv_atlas_run *a)
+{
+    clvox_volume average = {.grid = a->grid, .frames = 1};
+    clvox_register_options o = a->o->registration;
+    clv_maps_setting setting = {.ctx = a->ctx,
+                                .devices = a->devices,
+                                .count = a->count,
+                                .grid = a->grid,
+                                .shown = a->shown,
+                                .store = a->o->store,
+                                .device_bytes = a->o->device_bytes,
+                                .passed = passed,
+                                .user = a};
+    o.linear = CLVOX_LINEAR_NONE;
+    o.inverse = 1;
+    for (int i = 0; i < a->count; i++) {
+        const clvox_register_images images = clv_atlas_images(a, &a->s[i], &average);
+        const size_t bytes = a->s[i].image ? clvox_register_bytes(&images, &o) : 0;
+        setting.registering = bytes > setting.registering ? bytes : setting.registering;
+    }
+    return clv_maps_open(&setting, &a->maps);
+}
+
 static int run_all(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
     CLV_TRY(clv_atlas_gather(a, subjects));
-    CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_fields_open(a)));
+    CLV_TRY(clvox_team_agree(a->o->team, open_maps(a)));
     CLV_TRY(clv_atlas_state_open(a));
     if (!a->average && (a->linear || !a->along))
         CLV_TRY(begin(a));
@@ -496,107 +227,6 @@ static int run_all(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     a->at = 0;
     CLV_TRY(clv_atlas_run_until(a, a->rounds));
     status = clv_atlas_vote(a);
-end:
-    return status;
-}
-
-static void release(clvox_atlas_map *map)
-{
-    clvox_volume_destroy(&map->warp);
-    clvox_volume_destroy(&map->inverse_warp);
-    clvox_volume_destroy(&map->labels);
-}
-
-/* Of a subject that is given twice, what the first one has. */
-static int copy_volumes(const clv_atlas_run *a, const clvox_atlas_map *first, clvox_atlas_map *to)
-{
-    int status = CLVOX_OK;
-    if (first->warp) {
-        CLV_TRY(copy_of(first->warp, &to->warp));
-        CLV_TRY(copy_of(first->inverse_warp, &to->inverse_warp));
-    }
-    if (first->labels) {
-        CLV_TRY(copy_of(first->labels, &to->labels));
-        CLV_TRY(clv_labels_copy_names(first->labels, NULL, to->labels));
-        to->labels->type = first->labels->type;
-    }
-    CLV_TRY(clv_atlas_keep(a, to->warp));
-    CLV_TRY(clv_atlas_keep(a, to->inverse_warp));
-    status = clv_atlas_keep(a, to->labels);
-end:
-    return status;
-}
-
-/* The figures of a subject's map, without volumes. */
-static clvox_atlas_map figures_of(const clv_atlas_run *a, const clv_atlas_member *s)
-{
-    const clv_atlas_member *first = &a->s[s->first];
-    clvox_atlas_map map = first->map;
-    map.share = first->weight > 0 ? s->own * first->kernel / a->weights : 0;
-    map.warp = map.inverse_warp = map.labels = NULL;
-    return map;
-}
-
-/* To the caller: of those given more often the first one last, as copies are made of its volumes. */
-static int give(clv_atlas_run *a, clv_atlas_member *s, int device)
-{
-    int status = CLVOX_OK;
-    const clvox_atlas_options *o = a->o;
-    for (int i = a->count - 1; i >= s->first && status >= 0; i--) {
-        if (a->s[i].first != s->first)
-            continue;
-        clvox_atlas_map map = figures_of(a, &a->s[i]);
-        if (i == s->first) {
-            map.warp = s->map.warp, map.inverse_warp = s->map.inverse_warp, map.labels = s->map.labels;
-            s->map.warp = s->map.inverse_warp = s->map.labels = NULL;
-        } else {
-            status = copy_volumes(a, &s->map, &map);
-        }
-        if (status >= 0)
-            status = o->map(o->user, a->ctx[device], a->at, a->s[i].place, &map);
-        release(&map);
-    }
-    return status;
-}
-
-static int to_volumes(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
-{
-    int status = CLVOX_OK;
-    const double mark = clv_seconds();
-    (void)user;
-    pthread_mutex_lock(&a->lock);
-    a->out->resident += clv_atlas_fields_resident(s);
-    pthread_mutex_unlock(&a->lock);
-    if (a->o->template_only) {
-        clv_atlas_fields_drop(a, s);
-        return CLVOX_OK;
-    }
-    CLV_TRY(clv_atlas_fields_volumes(a, s, device));
-    CLV_TRY(clv_atlas_label(a, s, device));
-    clv_atlas_timed(a, CLVOX_ATLAS_HAND_OVER, mark);
-    status = a->o->map ? give(a, s, device) : CLVOX_OK;
-end:
-    return status;
-}
-
-int clv_atlas_hand_over(clv_atlas_run *a)
-{
-    int status = CLVOX_OK;
-    a->out->resident = 0;
-    CLV_TRY(clv_atlas_each(
-        a, &(clv_atlas_step){.take = to_volumes, .name = CLVOX_ATLAS_WORKS, .reads = CLV_ATLAS_WARPS}));
-    for (int i = 0; i < a->count; i++)
-        a->out->map[a->s[i].place] = figures_of(a, &a->s[i]);
-    for (int i = 0; i < a->count; i++) {
-        clvox_atlas_map *from = &a->s[i].map, *to = &a->out->map[a->s[i].place];
-        to->warp = from->warp, to->inverse_warp = from->inverse_warp, to->labels = from->labels;
-        from->warp = from->inverse_warp = from->labels = NULL;
-    }
-    for (int i = 0; i < a->count; i++) {
-        const clvox_atlas_map *first = &a->out->map[a->s[a->s[i].first].place];
-        if (a->s[i].first != i)
-            CLV_TRY(copy_volumes(a, first, &a->out->map[a->s[i].place]));
-    }
 end:
     return status;
 }
@@ -623,10 +253,10 @@ static int hand_over_all(clv_atlas_run *a)
     int status = CLVOX_OK;
     CLV_TRY(clv_atlas_hand_over(a));
     if (a->average)
-        CLV_TRY(clv_atlas_show(a, &a->average));
+        CLV_TRY(clv_orientation_show(&a->shown, &a->average));
     for (int c = 1; c < a->o->channels; c++)
         if (a->further[c - 1])
-            CLV_TRY(clv_atlas_show(a, &a->further[c - 1]));
+            CLV_TRY(clv_orientation_show(&a->shown, &a->further[c - 1]));
 end:
     return status;
 }
@@ -667,10 +297,10 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
         clvox_atlas_forget(o->state);
 end:
     clv_atlas_center_end(a);
-    clv_atlas_fields_close(a);
+    clv_maps_close(&a->maps);
     for (int i = 0; a->s && i < a->count; i++) {
         clv_atlas_scaled_release(&a->s[i].own_scaled);
-        release(&a->s[i].map);
+        clv_atlas_release_map(&a->s[i].map);
     }
     clvox_volume_destroy(&a->next);
     free(a->s);
@@ -738,11 +368,8 @@ void clvox_atlas_result_destroy(clvox_atlas_result *result)
 {
     if (!result)
         return;
-    for (int i = 0; result->map && i < result->subjects; i++) {
-        clvox_volume_destroy(&result->map[i].warp);
-        clvox_volume_destroy(&result->map[i].inverse_warp);
-        clvox_volume_destroy(&result->map[i].labels);
-    }
+    for (int i = 0; result->map && i < result->subjects; i++)
+        clv_atlas_release_map(&result->map[i]);
     clvox_volume_destroy(&result->average);
     for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
         clvox_volume_destroy(&result->further[c - 1]);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The template as the average of what is seen through the maps. */
+#include "atlas/average.h"
+
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "atlas/atlas.h"
+#include "atlas/steps.h"
+#include "atlas/sums.h"
+#include "atlas/team.h"
 #include "base/clock.h"
 #include "base/matrix.h"
 #include "clvox/threads.h"
@@ -74,20 +77,14 @@ int clv_atlas_pull(clv_atlas_run *a, int device, const clv_atlas_member *s, cons
                    clvox_interpolation interpolation, clvox_volume **out)
 {
     int status = CLVOX_OK;
-    clv_buffer *room[2] = {NULL, NULL}, *field = NULL;
+    clv_loan loan;
     const clvox_apply_options options = {.interpolation = interpolation,
                                          .outside = interpolation == CLVOX_INTERPOLATE_LABEL ? 0 : NAN};
-    const size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&a->grid);
-    const clv_request requests[2] = {{&room[0], bytes, "map of a subject"},
-                                     {&room[1], bytes, "moved map of a subject"}};
-    const int count = s->fields.there && !clv_atlas_fields_resident(s) ? 2 : 0;
-    CLV_TRY(clv_atlas_take(a, device, requests, count));
-    if (s->fields.there)
-        CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &field));
-    status =
-        clv_apply_field(a->ctx[device], volume, &a->grid, field, CLV_MATRIX(s->map.matrix), &options, out);
+    CLV_TRY(clv_maps_lend(a->maps, (int)(s - a->s), device, 1, &loan));
+    status = clv_apply_field(a->ctx[device], volume, &a->grid, loan.field[0], CLV_MATRIX(s->map.matrix), &options,
+                             out);
 end:
-    clv_pool_release(requests, count);
+    clv_maps_return(&loan);
     return status;
 }
 
@@ -115,7 +112,8 @@ static int pull_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *use
  * next one's is read. */
 static int together(const clv_atlas_run *a)
 {
-    return a->o->store ? CLV_ATLAS_TOGETHER : a->count;
+    enum { TOGETHER = 8 };
+    return a->o->store ? TOGETHER : a->count;
 }
 
 /* On the device, without the image's way to the host and back unless it is wanted there: of a subject's
@@ -129,22 +127,17 @@ static int sum_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user
     clvox_volume **to = &w->warped[s - a->s];
     const size_t from = clvox_grid_voxels(&image->grid) * sizeof(float),
                  bytes = clvox_grid_voxels(&a->grid) * sizeof(float);
-    clv_buffer *in = NULL, *out = NULL, *room[2] = {NULL, NULL}, *field = NULL, *sum;
+    clv_buffer *in = NULL, *out = NULL, *sum;
+    clv_loan loan = {.rooms = 0};
     clv_map map;
-    const clv_request images[2] = {{&in, from, "image"}, {&out, bytes, "resampled image"}},
-                      maps[2] = {{&room[0], 3 * bytes, "map of a subject"},
-                                 {&room[1], 3 * bytes, "moved map of a subject"}};
-    int count = 0;
+    const clv_request images[2] = {{&in, from, "image"}, {&out, bytes, "resampled image"}};
     CLV_TRY(clv_atlas_sums_make(&w->sums, device));
-    CLV_TRY(clv_atlas_take(a, device, images, 2));
-    count = s->fields.there && !clv_atlas_fields_resident(s) ? 2 : 0;
-    CLV_TRY(clv_atlas_take(a, device, maps, count));
+    CLV_TRY(clv_maps_take(a->maps, device, images, 2));
+    CLV_TRY(clv_maps_lend(a->maps, (int)(s - a->s), device, 1, &loan));
     CLV_TRY(clv_atlas_sums_on(&w->sums, device, &sum));
-    if (s->fields.there)
-        CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &field));
     clv_map_between(&a->grid, &image->grid, CLV_MATRIX(s->map.matrix), 1, &map);
     CLV_TRY(clv_buffer_send(ctx, in, image->data, from));
-    CLV_TRY(clv_warp(ctx, CLV_VOLUME(in, image->grid.size), &map, field, CLV_CUBIC, NAN,
+    CLV_TRY(clv_warp(ctx, CLV_VOLUME(in, image->grid.size), &map, loan.field[0], CLV_CUBIC, NAN,
                      CLV_VOLUME(out, a->grid.size)));
     CLV_TRY(clv_weighted_sum(ctx, CLV_VOLUME(out, a->grid.size), (float)s->weight, &w->units, sum));
     if (w->compares) {
@@ -155,7 +148,7 @@ static int sum_one(clv_atlas_run *a, clv_atlas_member *s, int device, void *user
     status = clv_finish(ctx); /* the time is this subject's */
 end:
     clv_pool_release(images, 2);
-    clv_pool_release(maps, count);
+    clv_maps_return(&loan);
     return status;
 }
 

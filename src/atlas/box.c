@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where in an image the head is. */
+#include "atlas/box.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "atlas/atlas.h"
 #include "base/matrix.h"
 #include "base/select.h"
+#include "base/status.h"
 #include "image/otsu.h"
 
 /* Means over blocks of this edge are compared, as the linear stage compares a coarse level: noise is no

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The mean map, which every round removes. */
+#include "atlas/center.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "atlas/atlas.h"
+#include "atlas/steps.h"
+#include "atlas/sums.h"
+#include "atlas/team.h"
 #include "base/clock.h"
 #include "base/matrix.h"
 #include "base/spares.h"
@@ -101,7 +105,8 @@ typedef struct clv_atlas_center {
     clv_atlas_sums sums;
     float *mean;    /* as kernels hold it; during clv_atlas_center_warps */
     movement *each; /* device */
-    bool away;      /* some maps need all moves, not the last one alone */
+    clv_maps_moves moves; /* of which those before `ended` are gone, as all maps have taken them */
+    int ended;
 } clv_atlas_center;
 
 static void release_move(clv_atlas_run *a, int number)
@@ -112,17 +117,12 @@ static void release_move(clv_atlas_run *a, int number)
     }
 }
 
-void clv_atlas_center_stays(clv_atlas_run *a)
-{
-    if (a->center)
-        a->center->away = true;
-}
-
 void clv_atlas_center_end(clv_atlas_run *a)
 {
     clv_atlas_center *c = a->center;
     if (!c)
         return;
+    clv_maps_follow(a->maps, NULL);
     for (int i = 0; c->each && i < WARP_STEPS; i++)
         release_move(a, i);
     clv_atlas_sums_close(&c->sums);
@@ -130,24 +130,6 @@ void clv_atlas_center_end(clv_atlas_run *a)
     free(c->each);
     free(c);
     a->center = NULL;
-    a->moves = 0;
-}
-
-int clv_atlas_center_begin(clv_atlas_run *a)
-{
-    int status = CLVOX_OK;
-    clv_atlas_center_end(a);
-    clv_atlas_center *c = a->center = calloc(1, sizeof *c);
-    if (!c)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    c->values = 3 * clvox_grid_voxels(&a->grid);
-    c->unit = clv_velocity_unit(clv_atlas_taking_part(a));
-    CLV_TRY(clv_atlas_sums_open(a, c->values, &c->sums));
-    c->each = calloc((size_t)a->devices, sizeof *c->each);
-    if (!c->each)
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-end:
-    return status;
 }
 
 static int add(clv_atlas_run *a, const clv_atlas_member *s, int device, clv_buffer *const field[2])
@@ -165,34 +147,29 @@ end:
 int clv_atlas_center_add(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *const field[2])
 {
     const int status = add(a, s, device, field);
-    s->fields.summed = status >= 0;
+    s->summed = status >= 0;
     return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status; /* then it is added later */
 }
 
 static int measure_on(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *warp);
 
-/* Its maps after the moves until now, to the sum. Those that are away are measured as well while they are
- * here. */
+/* Its maps after the moves until now, to the sum. Those that pass are measured as well while they are here. */
 static int move_and_add(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
-    clv_buffer *room[3] = {NULL, NULL, NULL}, *field[2];
-    const size_t bytes = a->center->values * sizeof(float);
-    const clv_request wanted[3] = {{&room[0], bytes, "displacement field"},
-                                   {&room[1], bytes, "inverse displacement field"},
-                                   {&room[2], bytes, "composed displacement field"}};
+    clv_loan loan = {.rooms = 0};
+    const int map = (int)(s - a->s);
     (void)user;
-    if (!s->fields.there || s->fields.summed)
+    if (!clv_maps_there(a->maps, map) || s->summed)
         return CLVOX_OK;
     CLV_TRY(clv_atlas_sums_make(&a->center->sums, device));
-    CLV_TRY(clv_atlas_take(a, device, wanted, 3));
-    CLV_TRY(clv_atlas_fields_move(a, s, device, room, field));
-    CLV_TRY(add(a, s, device, field));
-    if (clv_atlas_fields_away(a, s))
-        CLV_TRY(measure_on(a, s, device, field[0]));
+    CLV_TRY(clv_maps_lend(a->maps, map, device, 2, &loan));
+    CLV_TRY(add(a, s, device, loan.field));
+    if (loan.passes)
+        CLV_TRY(measure_on(a, s, device, loan.field[0]));
     status = clv_finish(a->ctx[device]); /* the time is this subject's */
 end:
-    clv_pool_release(wanted, 3);
+    clv_maps_return(&loan);
     return status;
 }
 
@@ -208,12 +185,12 @@ static int mean_velocity(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){.take = move_and_add,
-                                                .name = a->moves ? CLVOX_ATLAS_MOVE : CLVOX_ATLAS_MEAN_MAP,
+                                                .name = a->center->moves.count ? CLVOX_ATLAS_MOVE : CLVOX_ATLAS_MEAN_MAP,
                                                 .reads = CLV_ATLAS_WARPS}));
     const double mark = clv_seconds();
     CLV_TRY(clv_atlas_sums_take(&a->center->sums, divide, a));
     for (int i = 0; i < a->count; i++)
-        a->s[i].fields.summed = false;
+        a->s[i].summed = false;
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_MAP_ONCE, mark);
 end:
     return status;
@@ -327,8 +304,8 @@ static int prepare(clv_atlas_run *a, int device, void *user)
                                   {&m->from_middle[number], bytes, "inverse mean map"}},
                       rooms[2] = {{&given, bytes, "displacement field"},
                                   {&made, bytes, "composed displacement field"}};
-    CLV_TRY(clv_atlas_take(a, device, moves, 2));
-    CLV_TRY(clv_atlas_take(a, device, rooms, 2));
+    CLV_TRY(clv_maps_take(a->maps, device, moves, 2));
+    CLV_TRY(clv_maps_take(a->maps, device, rooms, 2));
     CLV_TRY(clv_buffer_send(ctx, given, a->center->mean, bytes));
     CLV_TRY(exponential(ctx, &a->grid, given, -1, &m->to_middle[number], &made));
     CLV_TRY(exponential(ctx, &a->grid, given, 1, &m->from_middle[number], &made));
@@ -340,12 +317,35 @@ end:
     return status;
 }
 
-int clv_atlas_center_follow(const clv_atlas_run *a, int device, int which, int number, clv_buffer *field,
-                            clv_buffer *out)
+static int take_move(void *user, int device, int which, int number, clv_buffer *field, clv_buffer *out)
 {
+    const clv_atlas_run *a = user;
     const movement *m = &a->center->each[device];
     return which ? follow(a->ctx[device], &a->grid, field, m->from_middle[number], out)
                  : follow(a->ctx[device], &a->grid, m->to_middle[number], field, out);
+}
+
+int clv_atlas_center_begin(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    clv_atlas_center_end(a);
+    clv_atlas_center *c = a->center = calloc(1, sizeof *c);
+    if (!c)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    c->moves = (clv_maps_moves){.follow = take_move, .user = a};
+    clv_maps_follow(a->maps, &c->moves);
+    for (int i = 0; i < a->count; i++) {
+        a->s[i].summed = false;
+        a->s[i].measured = 0;
+    }
+    c->values = 3 * clvox_grid_voxels(&a->grid);
+    c->unit = clv_velocity_unit(clv_atlas_taking_part(a));
+    CLV_TRY(clv_atlas_sums_open(a, c->values, &c->sums));
+    c->each = calloc((size_t)a->devices, sizeof *c->each);
+    if (!c->each)
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+end:
+    return status;
 }
 
 /* The next move on each device: phi_i <- phi_i exp(-v), phi_i^-1 <- exp(v) phi_i^-1. Once it counts, maps
@@ -353,9 +353,10 @@ int clv_atlas_center_follow(const clv_atlas_run *a, int device, int which, int n
 static int prepare_move(clv_atlas_run *a, double *length)
 {
     const double mark = clv_seconds();
-    if (a->moves && !a->center->away) /* all have taken the ones before */
-        release_move(a, a->moves - 1);
-    const int status = clv_atlas_every(a, prepare, &(preparation){a->moves, length});
+    clv_atlas_center *c = a->center;
+    for (const int moved = clv_maps_moved(a->maps); c->ended < moved; c->ended++)
+        release_move(a, c->ended);
+    const int status = clv_atlas_every(a, prepare, &(preparation){c->moves.count, length});
     clv_atlas_timed(a, CLVOX_ATLAS_EXPONENTIAL, mark);
     return status;
 }
@@ -379,7 +380,7 @@ static int measure_on(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buf
     CLV_TRY(clv_statistics_lengths(ctx, CLV_VECTORS(warp, a->grid.size), CLV_MATRIX3F(reorient), NULL, NULL,
                                    partial, &lengths));
     s->map.displacement_mm = lengths.voxels ? sqrt(lengths.sum_squares / (double)lengths.voxels) : 0;
-    s->fields.measured = 1 + a->moves;
+    s->measured = 1 + a->center->moves.count;
 end:
     clv_pool_release(&wanted, 1);
     return status;
@@ -388,19 +389,14 @@ end:
 static int measure(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
-    clv_buffer *room[2] = {NULL, NULL}, *warp;
-    const size_t bytes = a->center->values * sizeof(float);
-    const clv_request wanted[2] = {{&room[0], bytes, "map of a subject"},
-                                   {&room[1], bytes, "moved map of a subject"}};
-    const int count = clv_atlas_fields_resident(s) ? 0 : 2;
+    clv_loan loan;
     (void)user;
-    if (s->fields.measured == 1 + a->moves)
+    if (s->measured == 1 + a->center->moves.count)
         return CLVOX_OK;
-    CLV_TRY(clv_atlas_take(a, device, wanted, count));
-    CLV_TRY(clv_atlas_fields_on(a, s, device, 0, room, &warp));
-    status = measure_on(a, s, device, warp);
+    CLV_TRY(clv_maps_lend(a->maps, (int)(s - a->s), device, 1, &loan));
+    status = measure_on(a, s, device, loan.field[0]);
 end:
-    clv_pool_release(wanted, count);
+    clv_maps_return(&loan);
     return status;
 }
 
@@ -423,9 +419,9 @@ static int remove_mean(clv_atlas_run *a, clvox_atlas_round *round)
         before = round->left_voxels;
         if (!ahead)
             CLV_TRY(prepare_move(a, NULL));
-        a->moves++;
+        a->center->moves.count++;
     }
-    a->usual = a->moves;
+    a->usual = a->center->moves.count;
 end:
     return status;
 }
@@ -435,16 +431,12 @@ static void check_unit(clv_atlas_run *a)
 {
     clv_atlas_center *c = a->center;
     const float unit = clv_velocity_unit(clv_atlas_taking_part(a));
-    c->away = false;
-    for (int i = 0; i < a->count; i++)
-        c->away =
-            c->away || (a->s[i].weight > 0 && a->s[i].fields.there && clv_atlas_fields_away(a, &a->s[i]));
     if (unit == c->unit)
         return;
     c->unit = unit;
     clv_atlas_sums_clear(&c->sums);
     for (int i = 0; i < a->count; i++)
-        a->s[i].fields.summed = false;
+        a->s[i].summed = false;
 }
 
 int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)

@@ -1,41 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Templates along a covariate: the same subjects by other weights (Davis et al. 2007, Population shape
  * regression). */
-#include <math.h>
+#include "atlas/regress.h"
+
 #include <stdlib.h>
 
-#include "atlas/atlas.h"
+#include "atlas/average.h"
+#include "atlas/center.h"
+#include "atlas/rounds.h"
+#include "atlas/state.h"
+#include "atlas/team.h"
+#include "atlas/vote.h"
 #include "base/matrix.h"
-
-/* Kernels below this share of the largest one are 0: their subjects would change little and cost as much as
- * others. */
-static const double LEAST = 1e-3;
-
-static double distance(const clv_atlas_run *a, const clv_atlas_member *s)
-{
-    return fabs(a->along->covariate[s->place] - a->along->at[a->at]);
-}
-
-void clv_atlas_weigh(clv_atlas_run *a)
-{
-    const bool along = a->along && a->at >= 0;
-    double nearest = INFINITY;
-    for (int i = 0; along && i < a->count; i++)
-        if (a->s[i].base > 0)
-            nearest = fmin(nearest, distance(a, &a->s[i]));
-    a->weights = 0;
-    for (int i = 0; i < a->count; i++) {
-        clv_atlas_member *s = &a->s[i];
-        s->kernel = 1;
-        if (along && s->base > 0) { /* against the nearest one's, which may be 0 in floating point */
-            const double d = distance(a, s), h = a->along->bandwidth;
-            s->kernel = exp(-(d - nearest) * (d + nearest) / h / h / 2);
-            s->kernel = s->kernel < LEAST ? 0 : s->kernel;
-        }
-        s->weight = s->base * s->kernel;
-        a->weights += s->weight;
-    }
-}
+#include "io/orientation.h"
 
 /* The template before its deformable rounds: of the shared affines, whose mean under its own weights is
  * removed. */
@@ -58,14 +35,23 @@ end:
     return status;
 }
 
+/* As the caller's images are stored; the run goes on with its own. */
+static int shown(const clv_atlas_run *a, const clvox_volume *volume, clvox_volume **out)
+{
+    clv_orientation o, back;
+    clv_orientation_of(&a->shown, &o);
+    clv_orientation_inverse(&o, &back);
+    return clv_orientation_volume(volume, &back, &a->shown, out);
+}
+
 static int hand_over_all(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     clvox_atlas_result *r = a->out;
     CLV_TRY(clv_atlas_hand_over(a));
-    CLV_TRY(clv_atlas_shown(a, a->average, &r->average));
+    CLV_TRY(shown(a, a->average, &r->average));
     for (int c = 1; c < a->o->channels; c++)
-        CLV_TRY(clv_atlas_shown(a, a->further[c - 1], &r->further[c - 1]));
+        CLV_TRY(shown(a, a->further[c - 1], &r->further[c - 1]));
 end:
     return status;
 }
@@ -88,11 +74,8 @@ end:
     for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
         clvox_volume_destroy(&r->further[c - 1]);
     clvox_volume_destroy(&r->labels);
-    for (int i = 0; i < a->count; i++) {
-        clvox_volume_destroy(&r->map[i].warp);
-        clvox_volume_destroy(&r->map[i].inverse_warp);
-        clvox_volume_destroy(&r->map[i].labels);
-    }
+    for (int i = 0; i < a->count; i++)
+        clv_atlas_release_map(&r->map[i]);
     return status;
 }
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A subject's images by themselves: what tells them apart from others, and copies on one scale. */
+#include "atlas/scale.h"
+
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "atlas/atlas.h"
+#include "atlas/box.h"
 #include "atlas/options.h"
 #include "base/matrix.h"
 #include "base/select.h"
+#include "base/status.h"
 #include "clvox/threads.h"
 #include "io/labels.h"
 #include "io/orientation.h"
@@ -407,6 +410,14 @@ void clv_atlas_scaled_release(clvox_atlas_scaled *scaled)
 {
     for (int c = 0; c < CLVOX_ATLAS_CHANNELS; c++)
         clvox_volume_destroy(&scaled->image[c]);
+}
+
+bool clv_atlas_registers(const clvox_atlas_options *o, int channel)
+{
+    double all = 0;
+    for (int c = 0; c < o->channels; c++)
+        all += o->channel_weight[c];
+    return o->channel_weight[channel] > 0 || !(all > 0);
 }
 
 bool clv_atlas_is_image(const clvox_volume *v)

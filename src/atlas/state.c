@@ -5,6 +5,8 @@
  *   subject_N  the maps of one subject of the round that is under way
  *   template_N the figures of a template of a regression that is done
  * Every file is written under another name first. What is damaged, or of another run or round, counts as missing. */
+#include "atlas/state.h"
+
 #include <dirent.h>
 #include <inttypes.h>
 #include <libdeflate.h>
@@ -17,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "atlas/atlas.h"
 #include "atlas/options.h"
+#include "atlas/team.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/matrix.h"
@@ -686,13 +688,12 @@ static int fill(clv_atlas_run *a, const clv_atlas_member *s, note *n)
 {
     int status = CLVOX_OK;
     const int place = (int)(s - a->s);
-    const size_t field = 3 * clvox_grid_voxels(&a->grid);
     float *fields = NULL;
-    if (s->fields.there)
+    if (clv_maps_there(a->maps, place))
         CLV_TRY(fields_of(a, &fields));
     n->owned[0] = fields;
-    for (int i = 0; fields && i < 2; i++)
-        CLV_TRY(clv_atlas_fields_read(a, s, i, fields + (size_t)i * field));
+    if (fields)
+        CLV_TRY(clv_maps_get(a->maps, place, fields));
     n->map = s->map;
     n->h = head_of(a, place);
     n->count = subject_pieces(a, &n->map, fields, place, n->name, n->p);
@@ -733,7 +734,6 @@ int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device)
     char name[32];
     piece p[SUBJECT_PIECES];
     const int place = (int)(s - a->s);
-    const size_t field = 3 * clvox_grid_voxels(&a->grid);
     clvox_atlas_map map = {.warp = NULL};
     float *fields = NULL;
     char path[PATH_MAX];
@@ -748,11 +748,7 @@ int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device)
         goto end;
     s->map = map;
     if (fields)
-        CLV_TRY(clv_atlas_fields_make(a, s, device));
-    for (int i = 0; fields && i < 2; i++)
-        CLV_TRY(clv_atlas_fields_write(a, s, i, fields + (size_t)i * field));
-    if (fields)
-        CLV_TRY(clv_atlas_fields_keep(a, s));
+        CLV_TRY(clv_maps_put(a->maps, place, device, fields));
     status = 1;
 end:
     clv_large_free(fields);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Subjects as they are given: told apart by their contents, brought to one scale, placed on one grid. */
+#include "atlas/subjects.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "atlas/atlas.h"
+#include "atlas/box.h"
+#include "atlas/steps.h"
+#include "atlas/team.h"
 #include "base/clock.h"
 #include "base/matrix.h"
 #include "clvox/threads.h"
@@ -87,11 +91,6 @@ static int hash_one(void *user, size_t index, int worker)
     if (a->along)
         s->hash = clv_atlas_hash_bytes(s->hash, &a->along->covariate[index], sizeof *a->along->covariate);
     return CLVOX_OK;
-}
-
-double clv_atlas_edge(const clvox_grid *grid)
-{
-    return cbrt(fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras))));
 }
 
 /* ---- the grid, and where subjects begin ----------------------------------- */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums over subjects, whole numbers of 32 bits: of those that each device has on the device, and of all
  * piece by piece on the host. */
+#include "atlas/sums.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "atlas/atlas.h"
+#include "atlas/steps.h"
+#include "atlas/team.h"
 #include "base/spares.h"
 #include "clvox/threads.h"
 
@@ -63,19 +66,11 @@ int clv_atlas_sums_make(clv_atlas_sums *s, int device)
     clv_buffer *sum;
     int status = clv_atlas_sums_on(s, device, &sum);
     if (status == CLVOX_ERROR_MEMORY) {
-        const int left = clv_atlas_fields_leave(s->a, device);
+        const int left = clv_maps_leave(s->a->maps, device);
         if (left)
             status = left < 0 ? left : clv_atlas_sums_on(s, device, &sum);
     }
     return status;
-}
-
-int clv_atlas_taking_part(const clv_atlas_run *a)
-{
-    int count = 0;
-    for (int i = 0; i < a->count; i++)
-        count += a->s[i].weight > 0;
-    return count;
 }
 
 /* ---- of all devices -------------------------------------------------------- */

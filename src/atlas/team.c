@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the members of a team tell each other. */
+#include "atlas/team.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "atlas/atlas.h"
 #include "base/matrix.h"
 
 /* ---- who does what -------------------------------------------------------- */

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labels of the template, by vote. */
+#include "atlas/vote.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "atlas/atlas.h"
+#include "atlas/average.h"
+#include "atlas/steps.h"
+#include "atlas/team.h"
 #include "base/matrix.h"
 #include "clvox/apply.h"
 #include "clvox/threads.h"
 #include "io/labels.h"
+#include "io/orientation.h"
 
 typedef struct ballot {
     int64_t name;
@@ -227,7 +232,7 @@ static int count(const voting *w)
     CLV_TRY(clvox_parallel((size_t)w->a->grid.size[2], vote_slice, (void *)w));
     CLV_TRY(clvox_volume_create(&w->a->grid, 1, CLVOX_KIND_LABEL, labels));
     CLV_TRY(take_names(w->exact, *labels));
-    status = clv_atlas_show(w->a, labels);
+    status = clv_orientation_show(&w->a->shown, labels);
 end:
     return status;
 }

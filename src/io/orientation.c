@@ -176,6 +176,14 @@ int clv_orientation_replace(const clv_orientation *o, const clvox_grid *grid, cl
     return CLVOX_OK;
 }
 
+int clv_orientation_show(const clvox_grid *shown, clvox_volume **volume)
+{
+    clv_orientation o, back;
+    clv_orientation_of(shown, &o);
+    clv_orientation_inverse(&o, &back);
+    return clv_orientation_replace(&back, shown, volume);
+}
+
 void clvox_grid_canonical(const clvox_grid *grid, clvox_grid *out)
 {
     clv_orientation ras;

@@ -33,6 +33,9 @@ int clv_orientation_volume(const clvox_volume *volume, const clv_orientation *o,
 /* The same in the volume's place; nothing happens where it is NULL or o changes nothing. */
 int clv_orientation_replace(const clv_orientation *o, const clvox_grid *grid, clvox_volume **volume);
 
+/* The same of a volume stored as near to RAS as may be, onto a grid with the same voxels. */
+int clv_orientation_show(const clvox_grid *shown, clvox_volume **volume);
+
 /* Where voxel (0, 0, 0) of the reordered storage lies in a frame of the given one,
  * and how far apart its neighbours are there. */
 typedef struct clv_strides {

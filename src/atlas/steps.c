@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "atlas/atlas.h"
+#include "atlas/steps.h"
+#include "atlas/team.h"
 #include "base/clock.h"
 #include "runtime/device/host.h"
 #include "base/progress.h"
@@ -98,7 +99,7 @@ void clv_atlas_timed(clv_atlas_run *a, clvox_atlas_work work, double mark)
 
 /* ---- what lies on disk ---------------------------------------------------- */
 
-void clv_atlas_expect(const clv_atlas_run *a, const clv_atlas_member *s, unsigned reads)
+static void expect(const clv_atlas_run *a, const clv_atlas_member *s, unsigned reads)
 {
     const clv_atlas_member *first = &a->s[s->first];
     if (reads & CLV_ATLAS_IMAGE) {
@@ -107,19 +108,17 @@ void clv_atlas_expect(const clv_atlas_run *a, const clv_atlas_member *s, unsigne
         for (int c = 1; c < a->o->channels; c++)
             clvox_store_expect(first->further[c - 1]);
     }
-    if (reads & CLV_ATLAS_WARPS) {
-        clvox_store_expect(first->fields.kept[0]);
-        clvox_store_expect(first->fields.kept[1]);
-    }
+    if (reads & CLV_ATLAS_WARPS)
+        clv_maps_expect(a->maps, s->first);
     if (reads & CLV_ATLAS_LABELS)
         clvox_store_expect(s->given->labels);
 }
 
-void clv_atlas_rest(const clv_atlas_run *a, const clv_atlas_member *s)
+static void rest(const clv_atlas_run *a, const clv_atlas_member *s)
 {
     const clv_atlas_member *first = &a->s[s->first];
-    const clvox_volume *const all[] = {first->image,     s->given->image,       s->given->mask,
-                                       s->given->labels, first->fields.kept[0], first->fields.kept[1]};
+    const clvox_volume *const all[] = {first->image, s->given->image, s->given->mask, s->given->labels};
+    clv_maps_rest(a->maps, s->first);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clvox_store_rest(all[i]);
     for (int c = 1; c < a->o->channels; c++) {
@@ -159,17 +158,11 @@ static bool takes_part(const queue *q, const clv_atlas_member *s)
     return (s->weight > 0 || q->step->all) && clv_atlas_is_mine(q->a, s);
 }
 
-static bool has_maps(const queue *q, const clv_atlas_member *s, int device)
-{
-    const clv_atlas_member *first = &q->a->s[s->first];
-    return clv_atlas_fields_resident(first) && first->fields.device == device;
-}
-
 /* Whether this device may: another one has the maps of some. */
 static bool may_take(const queue *q, const clv_atlas_member *s, int device)
 {
-    return takes_part(q, s) && (!(q->step->reads & CLV_ATLAS_WARPS) ||
-                                !clv_atlas_fields_resident(&q->a->s[s->first]) || has_maps(q, s, device));
+    const int has = q->step->reads & CLV_ATLAS_WARPS ? clv_maps_device(q->a->maps, s->first) : -1;
+    return takes_part(q, s) && (has < 0 || has == device);
 }
 
 /* The next subject; NULL: none. With the lock held. */
@@ -178,7 +171,7 @@ static clv_atlas_member *next_of(queue *q, int device)
     clv_atlas_run *a = q->a;
     while (q->status >= 0 && q->own[device] < a->count) { /* their new maps can lie where the old ones are */
         const int i = q->order[q->own[device]++];
-        if (!q->taken[i] && takes_part(q, &a->s[i]) && has_maps(q, &a->s[i], device)) {
+        if (!q->taken[i] && takes_part(q, &a->s[i]) && clv_maps_device(a->maps, a->s[i].first) == device) {
             q->taken[i] = true;
             return &a->s[i];
         }
@@ -201,7 +194,7 @@ static void expect_next(const queue *q, int device)
     for (int k = q->next[device]; k < a->count && ahead; k++) {
         const int i = q->order[k];
         if (!q->taken[i] && may_take(q, &a->s[i], device) && !--ahead)
-            clv_atlas_expect(a, &a->s[i], q->step->reads);
+            expect(a, &a->s[i], q->step->reads);
     }
 }
 
@@ -229,10 +222,10 @@ static void *work(void *argument)
         expect_next(q, self->device);
         pthread_mutex_unlock(&a->lock);
         const double mark = clv_seconds();
-        clv_atlas_busy(a, self->device, 1, 0);
+        clv_maps_busy(a->maps, self->device, 1);
         int status = q->step->take(a, s, self->device, q->step->user);
-        clv_atlas_busy(a, self->device, -1, 0);
-        clv_atlas_rest(a, s);
+        clv_maps_busy(a->maps, self->device, -1);
+        rest(a, s);
         if (status >= 0 && q->step->name != CLVOX_ATLAS_WORKS)
             clv_atlas_timed(a, q->step->name, mark);
         pthread_mutex_lock(&a->lock);
