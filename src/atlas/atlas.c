@@ -14,7 +14,6 @@
 #include "atlas/state.h"
 #include "atlas/steps.h"
 #include "atlas/subjects.h"
-#include "atlas/team.h"
 #include "atlas/vote.h"
 #include "io/orientation.h"
 #include "runtime/device/host.h"
@@ -167,13 +166,13 @@ static int begin(clv_atlas_run *a)
     clvox_atlas_round unused;
     if (!a->start) {
         CLV_TRY(clv_atlas_average(a, a->rounds));
-        return clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));
+        return clv_atlas_agree(a, clv_atlas_replace(a, &unused));
     }
     status = begin_with(a, a->start, &a->average);
     for (int c = 1; status >= 0 && c < a->o->channels; c++)
         if (a->o->further_start[c - 1])
             status = begin_with(a, a->o->further_start[c - 1], &a->further[c - 1]);
-    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(clv_atlas_agree(a, status));
     for (int c = 1; c < a->o->channels && !a->linear; c++)
         if (!a->further[c - 1])
             CLV_TRY(clv_atlas_average_further(a, c));
@@ -216,7 +215,7 @@ static int run_all(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
     CLV_TRY(clv_atlas_gather(a, subjects));
-    CLV_TRY(clvox_team_agree(a->o->team, open_maps(a)));
+    CLV_TRY(clv_atlas_agree(a, open_maps(a)));
     CLV_TRY(clv_atlas_state_open(a));
     if (!a->average && (a->linear || !a->along))
         CLV_TRY(begin(a));
@@ -268,7 +267,7 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     clvox_atlas_result *result = a->out;
     const int templates = a->along ? a->along->count : 1;
     pthread_mutex_init(&a->lock, NULL);
-    CLV_TRY(clvox_team_agree(o->team, clv_atlas_devices_open(a, context)));
+    CLV_TRY(clv_atlas_agree(a, clv_atlas_devices_open(a, context)));
     a->stage = "first mean";
     a->at = -1;
     a->usual = 2;
@@ -279,14 +278,12 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     a->s = calloc((size_t)a->count, sizeof *a->s);
     result->map = calloc((size_t)a->count, sizeof *result->map);
     result->round = calloc((size_t)a->rounds + 1, sizeof *result->round);
-    if (!a->s || !result->map || !result->round)
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clvox_team_agree(o->team, status));
+    CLV_TRY(clv_atlas_have(a, a->s && result->map && result->round));
     status = run_all(a, subjects);
     const bool finals = is_final(status) && !result->rounds;
     result->subjects = a->count;
     if (status >= 0 && !a->along)
-        status = clvox_team_agree(o->team, hand_over_all(a));
+        status = clv_atlas_agree(a, hand_over_all(a));
     result->average = a->average;
     for (int c = 1; c < o->channels; c++)
         result->further[c - 1] = a->further[c - 1];

@@ -5,9 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "atlas/steps.h"
 #include "atlas/sums.h"
-#include "atlas/team.h"
 #include "base/clock.h"
 #include "base/matrix.h"
 #include "clvox/threads.h"
@@ -256,11 +254,11 @@ static int take_mean(averaging *w)
     int status = CLVOX_OK;
     clv_atlas_run *a = w->a;
     w->units = clv_weighted_units_of(a->largest[w->channel], clv_atlas_taking_part(a));
-    CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_sums_open(a, 2 * clvox_grid_voxels(&a->grid), &w->sums)));
+    CLV_TRY(clv_atlas_agree(a, clv_atlas_sums_open(a, 2 * clvox_grid_voxels(&a->grid), &w->sums)));
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){sum_one, w, CLV_ATLAS_AVERAGING / a->o->channels,
                                                 CLVOX_ATLAS_PULL, CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
     const double mark = clv_seconds();
-    CLV_TRY(clvox_team_agree(a->o->team, clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
+    CLV_TRY(clv_atlas_agree(a, clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
     CLV_TRY(clv_atlas_sums_take(&w->sums, divide, w));
     clv_atlas_timed(a, CLVOX_ATLAS_MEAN_IMAGE, mark);
 end:
@@ -274,12 +272,11 @@ static int take_middle(averaging *w)
     int status = CLVOX_OK;
     clv_atlas_run *a = w->a;
     w->room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w->room);
-    CLV_TRY(clvox_team_agree(a->o->team,
-                             w->room ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    CLV_TRY(clv_atlas_have(a, w->room != NULL));
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){pull_one, w, CLV_ATLAS_AVERAGING / a->o->channels,
                                                 CLVOX_ATLAS_PULL, CLV_ATLAS_IMAGE | CLV_ATLAS_WARPS, false}));
     const double mark = clv_seconds();
-    CLV_TRY(clvox_team_agree(a->o->team, clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
+    CLV_TRY(clv_atlas_agree(a, clv_volume_room(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next)));
     for (int i = 0; i < a->count; i++)
         if (a->s[i].weight > 0) {
             CLV_TRY(clv_atlas_spread_volume(a, a->s[i].owner, 1, CLVOX_KIND_SCALAR, &w->warped[i]));
@@ -298,11 +295,9 @@ static int average_channel(clv_atlas_run *a, int to_come, int channel)
     int status = CLVOX_OK;
     averaging w = {.a = a, .channel = channel, .compares = to_come <= 0 && !channel};
     w.warped = calloc((size_t)a->count, sizeof(clvox_volume *));
-    if (!w.warped)
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(clv_atlas_have(a, w.warped != NULL));
     CLV_TRY(a->o->average == CLVOX_AVERAGE_MEAN ? take_mean(&w) : take_middle(&w));
-    CLV_TRY(clvox_team_agree(a->o->team, a->o->unsharp > 0 ? sharpen(a) : CLVOX_OK));
+    CLV_TRY(clv_atlas_agree(a, a->o->unsharp > 0 ? sharpen(a) : CLVOX_OK));
     CLV_TRY(clv_atlas_spread(a, 0, a->next->data, clvox_grid_voxels(&a->grid) * sizeof(float)));
     if (w.compares) {
         const double mark = clv_seconds();

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "atlas/steps.h"
 #include "atlas/sums.h"
-#include "atlas/team.h"
 #include "base/clock.h"
 #include "base/matrix.h"
 #include "base/spares.h"
@@ -410,7 +408,7 @@ static int remove_mean(clv_atlas_run *a, clvox_atlas_round *round)
         const bool ahead = !a->o->team && step < a->usual && step < WARP_STEPS;
         CLV_TRY(mean_velocity(a));
         CLV_TRY(ahead ? prepare_move(a, &round->left_voxels)
-                      : clvox_team_agree(a->o->team, length_of_mean(a, &round->left_voxels)));
+                      : clv_atlas_agree(a, length_of_mean(a, &round->left_voxels)));
         round->left_voxels /= clv_atlas_edge(&a->grid);
         if (step == 0)
             round->removed_voxels = round->left_voxels;
@@ -446,9 +444,7 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
     clv_atlas_center *c = a->center;
     check_unit(a);
     c->mean = clv_large(c->values * sizeof *c->mean);
-    if (!c->mean)
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(clv_atlas_have(a, c->mean != NULL));
     CLV_TRY(remove_mean(a, round));
     CLV_TRY(clv_atlas_each(
         a, &(clv_atlas_step){.take = measure, .name = CLVOX_ATLAS_DISPLACEMENT, .reads = CLV_ATLAS_WARPS}));

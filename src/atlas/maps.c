@@ -399,39 +399,30 @@ int clv_maps_take(clv_maps *m, int device, const clv_request *requests, int coun
 
 /* ---- written ------------------------------------------------------------------ */
 
-/* By way of buffers of the device, from where maps go to disk, or across a bus, faster. */
-static int find_away(clv_maps *m, const fields *f, int device, clv_maps_finder find, void *user)
-{
-    int status = CLVOX_OK;
-    clv_register_fields to = {.buffer = {NULL, NULL}};
-    const clv_request wanted[2] = {{&to.buffer[0], m->bytes, "map of a subject"},
-                                   {&to.buffer[1], m->bytes, "inverse map of a subject"}};
-    CLV_TRY(clv_pool_take(m->of.ctx[device], wanted, 2));
-    CLV_TRY(find(user, &to));
-    for (int i = 0; i < 2; i++)
-        CLV_TRY(pass(m, device, to.buffer[i], CLV_FROM_DEVICE, f->kept[i]));
-end:
-    clv_pool_release(wanted, 2);
-    return status;
-}
-
-/* Without room of its own on the device. */
-static int find_kept(clv_maps *m, const fields *f, clv_maps_finder find, void *user)
+/* By way of buffers of the device, from where maps go to disk, or across a bus, faster; or without room on it. */
+static int find_kept(clv_maps *m, const fields *f, int device, bool passing, clv_maps_finder find, void *user)
 {
     int status = CLVOX_OK;
     float *values[2] = {NULL, NULL};
     clv_register_fields to = {.buffer = {NULL, NULL}};
-    for (int i = 0; i < 2 && status >= 0; i++) {
-        if (f->kept[i]->on_disk && !(values[i] = clv_large(m->bytes)))
-            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        to.values[i] = f->kept[i]->on_disk ? values[i] : f->kept[i]->data;
+    const clv_request wanted[2] = {{&to.buffer[0], m->bytes, "map of a subject"},
+                                   {&to.buffer[1], m->bytes, "inverse map of a subject"}};
+    if (passing)
+        CLV_TRY(clv_pool_take(m->of.ctx[device], wanted, 2));
+    for (int i = 0; i < 2 && !passing; i++) {
+        values[i] = f->kept[i]->on_disk ? clv_large(m->bytes) : NULL;
+        if (f->kept[i]->on_disk && !values[i])
+            CLV_TRY(clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory"));
+        to.values[i] = values[i] ? values[i] : f->kept[i]->data;
     }
-    CLV_TRY(status);
     CLV_TRY(find(user, &to));
     for (int i = 0; i < 2; i++)
-        if (values[i])
+        if (passing)
+            CLV_TRY(pass(m, device, to.buffer[i], CLV_FROM_DEVICE, f->kept[i]));
+        else if (values[i])
             CLV_TRY(clv_store_put(f->kept[i], 0, values[i], m->bytes));
 end:
+    clv_pool_release(wanted, 2);
     clv_large_free(values[0]);
     clv_large_free(values[1]);
     return status;
@@ -452,16 +443,13 @@ int clv_maps_find(clv_maps *m, int map, int device, clv_maps_finder find, void *
         no_more(m, device);
         pthread_mutex_unlock(&m->lock);
     }
-    if (is_away(m, f)) {
-        status = find_away(m, f, device, find, user);
-        if (status != CLVOX_ERROR_MEMORY)
-            goto end;
-    }
-    status = find_kept(m, f, find, user);
+    status = is_away(m, f) ? find_kept(m, f, device, true, find, user) : CLVOX_ERROR_MEMORY;
+    if (status == CLVOX_ERROR_MEMORY)
+        status = find_kept(m, f, device, false, find, user);
     if (status == CLVOX_ERROR_MEMORY) {
         const int left = clv_maps_leave(m, device);
         if (left)
-            status = left < 0 ? left : find_kept(m, f, find, user);
+            status = left < 0 ? left : find_kept(m, f, device, false, find, user);
     }
 end:
     if (status >= 0)

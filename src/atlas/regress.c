@@ -30,7 +30,7 @@ static int begin(clv_atlas_run *a)
     clv_atlas_deal(a);
     CLV_TRY(clv_atlas_center_affines(a, &unused));
     CLV_TRY(clv_atlas_average(a, a->rounds - a->linear));
-    status = clvox_team_agree(a->o->team, clv_atlas_replace(a, &unused));
+    status = clv_atlas_agree(a, clv_atlas_replace(a, &unused));
 end:
     return status;
 }
@@ -63,7 +63,7 @@ static int finish(clv_atlas_run *a)
     clvox_atlas_result *r = a->out;
     CLV_TRY(clv_atlas_vote(a));
     r->subjects = a->count;
-    CLV_TRY(clvox_team_agree(a->o->team, hand_over_all(a)));
+    CLV_TRY(clv_atlas_agree(a, hand_over_all(a)));
     if (a->at + 1 == a->along->count) {
         clv_atlas_state_end(a);
         CLV_TRY(clv_atlas_state_share_end(a));

@@ -7,7 +7,6 @@
 #include "atlas/center.h"
 #include "atlas/state.h"
 #include "atlas/steps.h"
-#include "atlas/team.h"
 #include "atlas/vote.h"
 #include "base/clock.h"
 #include "base/matrix.h"
@@ -123,7 +122,7 @@ static int run_round(clv_atlas_run *a)
                                   : a->out->rounds == 0 ? CLVOX_ATLAS_FIRST_LINEAR
                                                         : CLVOX_ATLAS_LINEAR;
     if (deformable)
-        CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_center_begin(a)));
+        CLV_TRY(clv_atlas_agree(a, clv_atlas_center_begin(a)));
     CLV_TRY(clv_atlas_each(
         a, &(clv_atlas_step){.take = register_subject, .work = 1, .name = name, .reads = CLV_ATLAS_IMAGE}));
     CLV_TRY(clv_atlas_share(a));
@@ -133,7 +132,7 @@ static int run_round(clv_atlas_run *a)
         CLV_TRY(clv_atlas_center_affines(a, round));
     /* A small change may end the rounds. */
     CLV_TRY(clv_atlas_average(a, a->o->until > 0 && deformable ? 0 : a->rounds - a->out->rounds - 1));
-    CLV_TRY(clvox_team_agree(a->o->team, clv_atlas_replace(a, round)));
+    CLV_TRY(clv_atlas_agree(a, clv_atlas_replace(a, round)));
     a->out->rounds++;
     for (int i = 0; i < a->count && !deformable; i++)
         clv_matrix_copy(CLV_MATRIX(a->s[i].map.matrix), a->s[i].affine);

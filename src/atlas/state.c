@@ -292,8 +292,7 @@ int clv_atlas_state_share_end(clv_atlas_run *a)
     if (!a->o->state || !a->o->team)
         return CLVOX_OK;
     has = calloc((size_t)a->o->team->size, sizeof *has);
-    CLV_TRY(
-        clvox_team_agree(a->o->team, has ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    CLV_TRY(clv_atlas_have(a, has != NULL));
     has[a->o->team->rank] = *a->out->unkept != 0;
     CLV_TRY(clv_atlas_total(a, has, (size_t)a->o->team->size));
     while (from < a->o->team->size && !has[from])
@@ -470,7 +469,7 @@ static int load_round(clv_atlas_run *a)
         status = clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->further[c - 1]);
     if (status >= 0)
         status = round_pieces(a, p);
-    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(clv_atlas_agree(a, status));
     CLV_TRY(load_for_all(a, &h, p, &there));
     if (!there) {
         clvox_volume_destroy(&a->average);
@@ -526,8 +525,7 @@ static int compare_keys(const clv_atlas_run *a)
     char *first = NULL;
     CLV_TRY(clv_atlas_spread(a, 0, &size, sizeof size));
     first = calloc(1, size);
-    CLV_TRY(clvox_team_agree(a->o->team,
-                             first ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    CLV_TRY(clv_atlas_have(a, first != NULL));
     if (is_first(a))
         memcpy(first, a->key, size);
     CLV_TRY(clv_atlas_spread(a, 0, first, size));
@@ -541,7 +539,7 @@ static int compare_keys(const clv_atlas_run *a)
             a->o->team->rank, (int)name, now, (int)(n - name - 1), now + name + 1, (int)(m - name - 1),
             before + name + 1);
     }
-    status = clvox_team_agree(a->o->team, status);
+    status = clv_atlas_agree(a, status);
 end:
     free(first);
     return status;
@@ -552,14 +550,14 @@ int clv_atlas_state_open(clv_atlas_run *a)
     int status = CLVOX_OK, there = 0;
     if (!a->o->state && !a->o->team)
         return CLVOX_OK;
-    CLV_TRY(clvox_team_agree(a->o->team, make_key(a)));
+    CLV_TRY(clv_atlas_agree(a, make_key(a)));
     a->opened = clv_seconds();
     if (a->o->team)
         CLV_TRY(compare_keys(a));
     if (!a->o->state)
         return CLVOX_OK;
     there = is_first(a) ? find_state(a) : 0;
-    CLV_TRY(clvox_team_agree(a->o->team, there));
+    CLV_TRY(clv_atlas_agree(a, there));
     CLV_TRY(clv_atlas_spread(a, 0, &there, sizeof there));
     status = there ? load_round(a) : CLVOX_OK;
 end:
@@ -643,7 +641,7 @@ int clv_atlas_state_advance(clv_atlas_run *a)
 {
     if (!a->o->state)
         return CLVOX_OK;
-    return clvox_team_agree(a->o->team, is_first(a) ? note_round(a) : CLVOX_OK);
+    return clv_atlas_agree(a, is_first(a) ? note_round(a) : CLVOX_OK);
 }
 
 static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, float *fields, int place, char name[32],
@@ -771,7 +769,7 @@ int clv_atlas_state_keep_template(const clv_atlas_run *a)
     if (!a->o->state)
         return CLVOX_OK;
     const int count = template_pieces(a, a->at, a->out, name, p);
-    return clvox_team_agree(a->o->team, is_first(a) ? save(a, name, head_of(a, -1), p, count) : CLVOX_OK);
+    return clv_atlas_agree(a, is_first(a) ? save(a, name, head_of(a, -1), p, count) : CLVOX_OK);
 }
 
 int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_result *r)
@@ -782,8 +780,7 @@ int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_re
     const int count = template_pieces(a, at, r, name, p);
     const bool whole = load(a, name, false, &h, p, count) && h.at == at;
     r->rounds = h.round;
-    return clvox_team_agree(a->o->team,
-                            whole ? CLVOX_OK
+    return clv_atlas_agree(a, whole ? CLVOX_OK
                                   : clvox_fail(CLVOX_ERROR_FILE,
                                                "%s: the file %s is damaged; remove the folder to begin anew",
                                                a->o->state, name));

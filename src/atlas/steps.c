@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "atlas/steps.h"
-#include "atlas/team.h"
 #include "base/clock.h"
 #include "runtime/device/host.h"
 #include "base/progress.h"
@@ -318,7 +317,7 @@ end:
     free(q.next);
     free(q.own);
     free(q.taken);
-    return clvox_team_agree(a->o->team, status);
+    return clv_atlas_agree(a, status);
 }
 
 static void *work_once(void *argument)
@@ -337,5 +336,5 @@ static void *work_once(void *argument)
 int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, void *user), void *user)
 {
     queue q = {.a = a, .every = take, .user = user};
-    return clvox_team_agree(a->o->team, run_threads(&q, work_once));
+    return clv_atlas_agree(a, run_threads(&q, work_once));
 }

@@ -3,7 +3,7 @@
 #ifndef CLV_ATLAS_STEPS_H
 #define CLV_ATLAS_STEPS_H
 
-#include "atlas/run.h"
+#include "atlas/team.h"
 
 /* The devices of a run, from the call and its options: refuses those that differ. */
 int clv_atlas_devices_open(clv_atlas_run *a, clvox_context *first);

@@ -10,7 +10,6 @@
 
 #include "atlas/box.h"
 #include "atlas/steps.h"
-#include "atlas/team.h"
 #include "base/clock.h"
 #include "base/matrix.h"
 #include "clvox/threads.h"
@@ -202,7 +201,7 @@ static int cut_to_heads(clv_atlas_run *a, const clv_orientation *o)
     cut_grid(a, box, o);
 end:
     clvox_volume_destroy(&start);
-    return clvox_team_agree(a->o->team, status);
+    return clv_atlas_agree(a, status);
 }
 
 static int place(clv_atlas_run *a)
@@ -305,14 +304,14 @@ static int sort_out(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     int status = CLVOX_OK;
     for (int i = 0; i < a->count; i++)
         a->s[i] = (clv_atlas_member){.given = &subjects[i], .place = i, .own = subjects[i].weight};
-    CLV_TRY(clvox_team_agree(a->o->team, clvox_parallel((size_t)a->count, hash_one, a)));
+    CLV_TRY(clv_atlas_agree(a, clvox_parallel((size_t)a->count, hash_one, a)));
     CLV_TRY(clv_atlas_share_contents(a));
     for (int i = 0; i < a->count; i++)
         clvox_grid_canonical(&a->s[i].grid, &a->s[i].upright);
     qsort(a->s, (size_t)a->count, sizeof *a->s, by_contents);
     find_twins(a);
     clv_atlas_weigh(a);
-    CLV_TRY(clvox_team_agree(a->o->team, clvox_parallel((size_t)a->count, scale_one, a)));
+    CLV_TRY(clv_atlas_agree(a, clvox_parallel((size_t)a->count, scale_one, a)));
     status = clv_atlas_share_scaled(a);
 end:
     return status;

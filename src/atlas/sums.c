@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "atlas/steps.h"
-#include "atlas/team.h"
 #include "base/spares.h"
 #include "clvox/threads.h"
 
@@ -198,7 +196,7 @@ int clv_atlas_sums_take(clv_atlas_sums *s, clv_atlas_sums_taker take, void *user
     s->take = take;
     s->user = user;
     CLV_TRY(clv_atlas_every(a, make_room, s));
-    CLV_TRY(clvox_team_agree(a->o->team, clvox_parallel(CLV_SLOTS, add_up, s)));
+    CLV_TRY(clv_atlas_agree(a, clvox_parallel(CLV_SLOTS, add_up, s)));
     if (a->o->team)
         status = total(s);
 end:

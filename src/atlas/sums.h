@@ -3,7 +3,7 @@
 #ifndef CLV_ATLAS_SUMS_H
 #define CLV_ATLAS_SUMS_H
 
-#include "atlas/run.h"
+#include "atlas/steps.h"
 
 /* Takes what all subjects have summed, numbers `from` to from + count - 1: from several threads, each
  * number once; from and count are even, but for an odd last count. */

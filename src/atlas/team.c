@@ -22,6 +22,16 @@ void clv_atlas_deal(clv_atlas_run *a)
         a->s[i].owner = a->s[i].weight > 0 ? next++ % size : 0;
 }
 
+int clv_atlas_agree(const clv_atlas_run *a, int status)
+{
+    return clvox_team_agree(a->o->team, status);
+}
+
+int clv_atlas_have(const clv_atlas_run *a, bool memory)
+{
+    return clv_atlas_agree(a, memory ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory"));
+}
+
 /* ---- what all know -------------------------------------------------------- */
 
 int clv_atlas_total(const clv_atlas_run *a, int64_t *values, size_t count)
@@ -39,18 +49,43 @@ int clv_atlas_spread_volume(const clv_atlas_run *a, int from, int frames, clvox_
     if (!a->o->team)
         return CLVOX_OK;
     int status = *v ? CLVOX_OK : clvox_volume_create(&a->grid, frames, kind, v);
-    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(clv_atlas_agree(a, status));
     CLV_TRY(
         clv_atlas_spread(a, from, (*v)->data, clvox_grid_voxels(&a->grid) * (size_t)frames * sizeof(float)));
-    status = clvox_team_agree(a->o->team, clv_atlas_keep(a, *v));
+    status = clv_atlas_agree(a, clv_atlas_keep(a, *v));
 end:
     return status;
 }
 
-/* The bytes of those that this member has, all others being 0, become those of all. */
-static int share_bytes(const clv_atlas_run *a, void *bytes, size_t size)
+/* What members know of subjects each, in records of whole numbers of 64 bits: those that this member has, all others
+ * being 0, become those of all. */
+typedef struct exchange {
+    size_t size; /* of a record */
+    bool (*has)(const clv_atlas_run *a, const clv_atlas_member *s);
+    void (*put)(const clv_atlas_run *a, const clv_atlas_member *s, void *record);
+    int (*take)(clv_atlas_member *s, const void *record);
+} exchange;
+
+static int share(clv_atlas_run *a, const exchange *e)
 {
-    return clv_atlas_total(a, bytes, (size_t)a->count * size / sizeof(int64_t));
+    int status = CLVOX_OK;
+    char *records = calloc((size_t)a->count, e->size);
+    CLV_TRY(clv_atlas_have(a, records != NULL));
+    for (int i = 0; i < a->count; i++)
+        if (e->has(a, &a->s[i]))
+            e->put(a, &a->s[i], records + (size_t)i * e->size);
+    CLV_TRY(clv_atlas_total(a, (int64_t *)(void *)records, (size_t)a->count * e->size / sizeof(int64_t)));
+    for (int i = 0; i < a->count; i++)
+        CLV_TRY(e->take(&a->s[i], records + (size_t)i * e->size));
+end:
+    free(records);
+    return status;
+}
+
+static bool has_image(const clv_atlas_run *a, const clv_atlas_member *s)
+{
+    (void)a;
+    return s->given->image != NULL;
 }
 
 /* Of an image, as integers. */
@@ -59,58 +94,46 @@ typedef struct contents {
     double to_ras[4][4];
 } contents;
 
-static int take_contents(clv_atlas_run *a, const contents *c)
+static void put_contents(const clv_atlas_run *a, const clv_atlas_member *s, void *record)
 {
-    for (int i = 0; i < a->count; i++) {
-        clv_atlas_member *s = &a->s[i];
-        if (c[i].there != 1)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                              "%s: its image is with %d members of the team, where each has its own",
-                              s->given->name ? s->given->name : "a subject", (int)c[i].there);
-        s->owner = (int)c[i].owner;
-        s->hash = (uint64_t)c[i].hash[0];
-        s->further_hash = (uint64_t)c[i].hash[1];
-        s->second = (uint64_t)c[i].hash[2];
-        for (int k = 0; k < 3; k++)
-            s->grid.size[k] = (int)c[i].size[k];
-        clv_matrix_copy(CLV_MATRIX(c[i].to_ras), s->grid.to_ras);
-        s->grid.sform_code = (int)c[i].codes[0];
-        s->grid.qform_code = (int)c[i].codes[1];
-    }
+    contents *c = record;
+    *c = (contents){.there = 1,
+                    .owner = a->o->team->rank,
+                    .hash = {(int64_t)s->hash, (int64_t)s->further_hash, (int64_t)s->second},
+                    .size = {s->grid.size[0], s->grid.size[1], s->grid.size[2]},
+                    .codes = {s->grid.sform_code, s->grid.qform_code}};
+    clv_matrix_copy(CLV_MATRIX(s->grid.to_ras), c->to_ras);
+}
+
+static int take_contents(clv_atlas_member *s, const void *record)
+{
+    const contents *c = record;
+    if (c->there != 1)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "%s: its image is with %d members of the team, where each has its own",
+                          s->given->name ? s->given->name : "a subject", (int)c->there);
+    s->owner = (int)c->owner;
+    s->hash = (uint64_t)c->hash[0];
+    s->further_hash = (uint64_t)c->hash[1];
+    s->second = (uint64_t)c->hash[2];
+    for (int k = 0; k < 3; k++)
+        s->grid.size[k] = (int)c->size[k];
+    clv_matrix_copy(CLV_MATRIX(c->to_ras), s->grid.to_ras);
+    s->grid.sform_code = (int)c->codes[0];
+    s->grid.qform_code = (int)c->codes[1];
     return CLVOX_OK;
 }
 
 int clv_atlas_share_contents(clv_atlas_run *a)
 {
-    int status = CLVOX_OK;
     int64_t missing = 0;
-    contents *c = NULL;
     for (int i = 0; i < a->count; i++)
         missing += !a->s[i].given->image;
-    CLV_TRY(clv_atlas_total(a, &missing, 1));
+    const int status = clv_atlas_total(a, &missing, 1);
     a->apart = missing > 0;
-    if (!a->apart)
-        return CLVOX_OK;
-    c = calloc((size_t)a->count, sizeof *c);
-    CLV_TRY(
-        clvox_team_agree(a->o->team, c ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
-    for (int i = 0; i < a->count; i++) {
-        const clv_atlas_member *s = &a->s[i];
-        if (!s->given->image)
-            continue;
-        c[i] = (contents){.there = 1,
-                          .owner = a->o->team->rank,
-                          .hash = {(int64_t)s->hash, (int64_t)s->further_hash, (int64_t)s->second},
-                          .codes = {s->grid.sform_code, s->grid.qform_code}};
-        for (int k = 0; k < 3; k++)
-            c[i].size[k] = s->grid.size[k];
-        clv_matrix_copy(CLV_MATRIX(s->grid.to_ras), c[i].to_ras);
-    }
-    CLV_TRY(share_bytes(a, c, sizeof *c));
-    status = take_contents(a, c);
-end:
-    free(c);
-    return status;
+    return status < 0 || !a->apart
+               ? status
+               : share(a, &(exchange){sizeof(contents), has_image, put_contents, take_contents});
 }
 
 /* Of an image on one scale. */
@@ -120,36 +143,31 @@ typedef struct scaled {
     char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
 } scaled;
 
+static void put_scaled(const clv_atlas_run *a, const clv_atlas_member *s, void *record)
+{
+    scaled *p = record;
+    (void)a;
+    memcpy(p->largest, s->largest, sizeof s->largest);
+    memcpy(p->center, s->center, sizeof s->center);
+    for (int k = 0; k < 6; k++)
+        p->box[k] = s->box[k / 3][k % 3];
+    memcpy(p->left_out, s->map.left_out, strlen(s->map.left_out));
+}
+
+static int take_scaled(clv_atlas_member *s, const void *record)
+{
+    const scaled *p = record;
+    memcpy(s->largest, p->largest, sizeof s->largest);
+    memcpy(s->center, p->center, sizeof s->center);
+    for (int k = 0; k < 6; k++)
+        s->box[k / 3][k % 3] = (int)p->box[k];
+    memcpy(s->map.left_out, p->left_out, sizeof p->left_out);
+    return CLVOX_OK;
+}
+
 int clv_atlas_share_scaled(clv_atlas_run *a)
 {
-    int status = CLVOX_OK;
-    scaled *p = a->apart ? calloc((size_t)a->count, sizeof *p) : NULL;
-    if (!a->apart)
-        return CLVOX_OK;
-    CLV_TRY(
-        clvox_team_agree(a->o->team, p ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
-    for (int i = 0; i < a->count; i++) {
-        const clv_atlas_member *s = &a->s[i];
-        if (!s->given->image)
-            continue;
-        memcpy(p[i].largest, s->largest, sizeof s->largest);
-        memcpy(p[i].center, s->center, sizeof s->center);
-        for (int k = 0; k < 6; k++)
-            p[i].box[k] = s->box[k / 3][k % 3];
-        memcpy(p[i].left_out, s->map.left_out, strlen(s->map.left_out));
-    }
-    CLV_TRY(share_bytes(a, p, sizeof *p));
-    for (int i = 0; i < a->count; i++) {
-        clv_atlas_member *s = &a->s[i];
-        memcpy(s->largest, p[i].largest, sizeof s->largest);
-        memcpy(s->center, p[i].center, sizeof s->center);
-        for (int k = 0; k < 6; k++)
-            s->box[k / 3][k % 3] = (int)p[i].box[k];
-        memcpy(s->map.left_out, p[i].left_out, sizeof p[i].left_out);
-    }
-end:
-    free(p);
-    return status;
+    return a->apart ? share(a, &(exchange){sizeof(scaled), has_image, put_scaled, take_scaled}) : CLVOX_OK;
 }
 
 /* Of a subject, as integers of which all but its owner's are 0. */
@@ -159,8 +177,10 @@ typedef struct plain {
     char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
 } plain;
 
-static void put(const clv_atlas_member *s, plain *p)
+static void put_plain(const clv_atlas_run *a, const clv_atlas_member *s, void *record)
 {
+    plain *p = record;
+    (void)a;
     clv_matrix_copy(CLV_MATRIX(s->map.matrix), p->matrix);
     p->likeness = s->map.likeness;
     p->displacement = s->map.displacement_mm;
@@ -170,8 +190,9 @@ static void put(const clv_atlas_member *s, plain *p)
     memcpy(p->left_out, s->map.left_out, sizeof p->left_out);
 }
 
-static void take(clv_atlas_member *s, const plain *p)
+static int take_plain(clv_atlas_member *s, const void *record)
 {
+    const plain *p = record;
     clv_matrix_copy(CLV_MATRIX(p->matrix), s->map.matrix);
     s->map.likeness = p->likeness;
     s->map.displacement_mm = p->displacement;
@@ -179,18 +200,7 @@ static void take(clv_atlas_member *s, const plain *p)
     s->weight = p->weight;
     s->map.suspicions = (unsigned)p->suspicions;
     memcpy(s->map.left_out, p->left_out, sizeof p->left_out);
-}
-
-/* The bytes of a, b and c, each one's from its owner, become those of all. */
-static int share_plain(clv_atlas_run *a, plain *p)
-{
-    for (int i = 0; i < a->count; i++)
-        if (clv_atlas_is_mine(a, &a->s[i]))
-            put(&a->s[i], &p[i]);
-    const int status = share_bytes(a, p, sizeof *p);
-    for (int i = 0; status >= 0 && i < a->count; i++)
-        take(&a->s[i], &p[i]);
-    return status;
+    return CLVOX_OK;
 }
 
 static int share_counts(clv_atlas_run *a)
@@ -218,12 +228,8 @@ int clv_atlas_share(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     const char *why = "";
-    plain *p = a->o->team ? calloc((size_t)a->count, sizeof *p) : NULL;
     if (a->o->team)
-        CLV_TRY(clvox_team_agree(a->o->team,
-                                 p ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
-    if (p)
-        CLV_TRY(share_plain(a, p));
+        CLV_TRY(share(a, &(exchange){sizeof(plain), clv_atlas_is_mine, put_plain, take_plain}));
     CLV_TRY(share_counts(a));
     a->weights = 0;
     for (int i = 0; i < a->count; i++) {
@@ -233,7 +239,6 @@ int clv_atlas_share(clv_atlas_run *a)
     if (!(a->weights > 0))
         status = clvox_fail(CLVOX_ERROR_DATA, "no subject is left: %s", why);
 end:
-    free(p);
     return status;
 }
 
@@ -248,8 +253,7 @@ int clv_atlas_settle(clv_atlas_run *a)
     derived *d = a->o->team ? calloc((size_t)a->count, sizeof *d) : NULL;
     if (!a->o->team)
         return CLVOX_OK;
-    CLV_TRY(
-        clvox_team_agree(a->o->team, d ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory")));
+    CLV_TRY(clv_atlas_have(a, d != NULL));
     for (int i = 0; i < a->count; i++) {
         clv_matrix_copy(CLV_MATRIX(a->s[i].map.matrix), d[i].matrix);
         d[i].kernel = a->s[i].kernel;

@@ -5,6 +5,9 @@
 
 #include "atlas/run.h"
 
+/* As clvox_team_agree; the second: whether each has memory that it asked for. */
+int clv_atlas_agree(const clv_atlas_run *a, int status);
+int clv_atlas_have(const clv_atlas_run *a, bool memory);
 bool clv_atlas_is_mine(const clv_atlas_run *a, const clv_atlas_member *s);
 /* Gives the subjects that take part to the members in turn, unless each has its own. */
 void clv_atlas_deal(clv_atlas_run *a);

@@ -7,7 +7,6 @@
 
 #include "atlas/average.h"
 #include "atlas/steps.h"
-#include "atlas/team.h"
 #include "base/matrix.h"
 #include "clvox/apply.h"
 #include "clvox/threads.h"
@@ -176,8 +175,7 @@ static int spread_voter(const clv_atlas_run *a, const clv_atlas_member *s, voter
         return CLVOX_OK;
     v->weight = s->own * a->s[s->first].kernel;
     CLV_TRY(clv_atlas_spread_volume(a, owner, 1, CLVOX_KIND_LABEL, &v->labels));
-    CLV_TRY(clvox_team_agree(a->o->team,
-                             there ? CLVOX_OK : clv_labels_copy_names(s->given->labels, NULL, v->labels)));
+    CLV_TRY(clv_atlas_agree(a, there ? CLVOX_OK : clv_labels_copy_names(s->given->labels, NULL, v->labels)));
     if (local)
         CLV_TRY(clv_atlas_spread_volume(a, owner, 1, CLVOX_KIND_SCALAR, &v->alike));
 end:
@@ -244,9 +242,7 @@ int clv_atlas_vote(clv_atlas_run *a)
     voting w = {.a = a, .voters = calloc((size_t)a->count, sizeof *w.voters)};
     w.room = malloc((size_t)a->count * (size_t)clvox_threads() * sizeof *w.room);
     w.exact = malloc(clvox_grid_voxels(&a->grid) * sizeof *w.exact);
-    if (!w.voters || !w.room || !w.exact)
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clvox_team_agree(a->o->team, status));
+    CLV_TRY(clv_atlas_have(a, w.voters && w.room && w.exact));
     CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){prepare, w.voters, 0, CLVOX_ATLAS_VOTER,
                                                 CLV_ATLAS_WARPS | CLV_ATLAS_LABELS, true}));
     for (int i = 0; i < a->count; i++) {
@@ -255,7 +251,7 @@ int clv_atlas_vote(clv_atlas_run *a)
     }
     if (!any)
         goto end;
-    status = clvox_team_agree(a->o->team, count(&w));
+    status = clv_atlas_agree(a, count(&w));
 end:
     for (int i = 0; w.voters && i < a->count; i++) {
         clvox_volume_destroy(&w.voters[i].labels);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No circle of imports among the Python files of bench, tools, tests and the package, nor of includes among headers.
+"""No circle of imports among the Python files of bench, tools, tests and the package, nor of includes among headers, nor
+of the modules of some rooms of src: a .c and the header of its name.
     circles.py SOURCE
 Prints a TAP line a tree."""
 import ast
@@ -45,6 +46,23 @@ def includes(path, roots):
                 yield os.path.normpath(os.path.join(root, name))
 
 
+def modules(room, roots):
+    """What each module of a room includes; and a header is of all modules that define what it declares."""
+    known = {os.path.normpath(path): os.path.splitext(os.path.normpath(path))[0] for path in (*files(room, ".c"), *files(room, ".h"))}
+    texts = {}
+    for path in known:
+        with open(path, encoding="utf-8") as file:
+            texts[path] = file.read()
+    home = {name: known[path] for path, text in texts.items() if path.endswith(".c")
+            for name in re.findall(r"^(?!static|typedef|extern)\w[\w *]*?\b(\w+)\([^;]*?\)\n\{", text, re.M)}
+    graph = {module: set() for module in known.values()}
+    for path, module in known.items():
+        graph[module].update(known[to] for to in includes(path, roots) if to in known)
+        if path.endswith(".h"):
+            graph[module].update(home[name] for name in re.findall(r"\b(\w+)\(", texts[path]) if name in home)
+    return {module: sorted(to - {module}) for module, to in graph.items()}
+
+
 def circle(graph):
     """The names on a circle of the graph, or None."""
     state, way = {}, []
@@ -81,6 +99,8 @@ def main():
     roots = [os.path.join(source, name) for name in ("src", "include", "tests", "")]
     headers = [os.path.normpath(p) for name in ("src", "include", "bench", "tests") for p in files(os.path.join(source, name), ".h")]
     trees.append(("headers", {path: sorted({to for to in includes(path, roots) if to in headers}) for path in headers}))
+    for room in ("anatomy", "atlas", "transform"):
+        trees.append((f"modules of src/{room}", modules(os.path.join(source, "src", room), roots)))
     failures = 0
     for number, (name, graph) in enumerate(trees, 1):
         found = circle(graph)
