@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of items in turn. */
+/* Queues that items take in turn. */
 enum { QUEUES = 4 };
 enum { UP, EXECUTE, DOWN, STEPS };
-/* Of a step that ends because another one has failed, whose status is the stream's. */
+/* A step ends because another one has failed, whose status is the stream's. */
 enum { ABANDONED = -1000 };
 
-/* The room of one item on the device, which items take in turn. done is of the last item that has come so far. */
+/* The room of one item on the device, which items take in turn. done is of the last item that has come so
+ * far. */
 typedef struct lane {
     clv_buffer *in, *out;
     clv_pinned *to, *from; /* staging */
@@ -116,7 +117,8 @@ static int download(stream *s, lane *l)
     int status = CLVOX_OK;
     CLV_TRY(clv_queue_after(s->ctx, (const clv_transfer *[]){&l->done[EXECUTE]}, 1));
     clv_transfer_end(&l->done[DOWN]);
-    CLV_TRY(clv_transfer_begin(s->ctx, l->out, CLV_FROM_DEVICE, 0, l->from->data, s->work->out, &l->done[DOWN]));
+    CLV_TRY(
+        clv_transfer_begin(s->ctx, l->out, CLV_FROM_DEVICE, 0, l->from->data, s->work->out, &l->done[DOWN]));
     advance(s, &s->downloaded, false);
 end:
     return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An unbiased template by rounds of registration and averaging (Joshi et al. 2004; Avants and Gee 2004; Ha 2011,
- * chapter 2): linear ones, then deformable ones, the mean map removed in each. */
+/* An unbiased template by rounds of registration and averaging (Joshi et al. 2004; Avants and Gee 2004; Ha
+ * 2011, chapter 2): linear ones, then deformable ones, the mean map removed in each. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +17,6 @@
 #include "atlas/vote.h"
 #include "io/orientation.h"
 #include "runtime/device/host.h"
-
-void clvox_atlas_defaults(clvox_atlas_options *options)
-{
-    *options =
-        (clvox_atlas_options){.channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
-    clvox_register_defaults(&options->registration);
-}
 
 /* Of a further channel, the image to begin with. */
 static int check_start(const clvox_volume *start, const clvox_atlas_options *o, int channel)
@@ -183,8 +176,8 @@ end:
 static void passed(void *user, bool idle, double mark)
 {
     clv_atlas_run *a = user;
-    clv_atlas_timed(a, !idle ? CLVOX_ATLAS_PASSING : a->registering ? CLVOX_ATLAS_IDLE : CLVOX_ATLAS_IDLE_AFTER,
-                    mark);
+    const clvox_atlas_work alone = a->registering ? CLVOX_ATLAS_IDLE : CLVOX_ATLAS_IDLE_AFTER;
+    clv_atlas_timed(a, idle ? alone : CLVOX_ATLAS_PASSING, mark);
 }
 
 /* Beside what a registration of any subject takes. */

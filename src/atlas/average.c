@@ -79,8 +79,8 @@ int clv_atlas_pull(clv_atlas_run *a, int device, const clv_atlas_member *s, cons
     const clvox_apply_options options = {.interpolation = interpolation,
                                          .outside = interpolation == CLVOX_INTERPOLATE_LABEL ? 0 : NAN};
     CLV_TRY(clv_maps_lend(a->maps, (int)(s - a->s), device, 1, &loan));
-    status = clv_apply_field(a->ctx[device], volume, &a->grid, loan.field[0], CLV_MATRIX(s->map.matrix), &options,
-                             out);
+    status = clv_apply_field(a->ctx[device], volume, &a->grid, loan.field[0], CLV_MATRIX(s->map.matrix),
+                             &options, out);
 end:
     clv_maps_return(&loan);
     return status;

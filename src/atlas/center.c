@@ -151,7 +151,7 @@ int clv_atlas_center_add(clv_atlas_run *a, clv_atlas_member *s, int device, clv_
 
 static int measure_on(clv_atlas_run *a, clv_atlas_member *s, int device, clv_buffer *warp);
 
-/* Its maps after the moves until now, to the sum. Those that pass are measured as well while they are here. */
+/* Its maps after the moves until now, to the sum. Those that pass are measured while they are here. */
 static int move_and_add(clv_atlas_run *a, clv_atlas_member *s, int device, void *user)
 {
     int status = CLVOX_OK;
@@ -182,9 +182,9 @@ static void divide(void *user, const int32_t *sum, size_t from, size_t count)
 static int mean_velocity(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
-    CLV_TRY(clv_atlas_each(a, &(clv_atlas_step){.take = move_and_add,
-                                                .name = a->center->moves.count ? CLVOX_ATLAS_MOVE : CLVOX_ATLAS_MEAN_MAP,
-                                                .reads = CLV_ATLAS_WARPS}));
+    const clvox_atlas_work name = a->center->moves.count ? CLVOX_ATLAS_MOVE : CLVOX_ATLAS_MEAN_MAP;
+    CLV_TRY(clv_atlas_each(
+        a, &(clv_atlas_step){.take = move_and_add, .name = name, .reads = CLV_ATLAS_WARPS}));
     const double mark = clv_seconds();
     CLV_TRY(clv_atlas_sums_take(&a->center->sums, divide, a));
     for (int i = 0; i < a->count; i++)

@@ -12,7 +12,7 @@
 #include "runtime/device/gate.h"
 #include "transform/field.h"
 
-/* Of a subject. */
+/* A subject's warp and inverse. */
 typedef struct fields {
     bool there;
     int device; /* whose context has the buffers; -1: none has */
@@ -27,8 +27,8 @@ typedef struct place {
     long room;          /* of that first one: subjects whose maps the device still takes */
     clv_buffer **spare; /* buffers that are left over */
     int spares;
-    int busy, passing;  /* of that first one: contexts with a subject, and those of which a map passes by */
-    double idle_since;  /* all of them do */
+    int busy, passing; /* of that first one: contexts with a subject, and those of which a map passes by */
+    double idle_since; /* all of them do */
 } place;
 
 struct clv_maps {
@@ -51,10 +51,10 @@ static int moves_of(const clv_maps *m)
  * move, two that are read and one that is made; and beside a registration: a sum, and the maps on their way
  * to the host. */
 enum { OWN_FIELDS = 12, PASSING_FIELDS = 3 };
-/* Of what registrations leave: other processes may share the device. */
+/* A share of what registrations leave: other processes may share the device. */
 static const double OF_WHAT_IS_LEFT = .5;
 
-/* What of a device's memory maps may take beside its registrations. Maps on a CPU device would lie in the
+/* Bytes of a device that maps may take beside its registrations. Maps on a CPU device would lie in the
  * host's memory as well. */
 static double room_of(const clv_maps *m, int device)
 {
@@ -129,10 +129,11 @@ void clv_maps_close(clv_maps **maps)
 
 /* ---- between a device and the host ----------------------------------------- */
 
-/* So many more of a device's contexts have a subject, and of so many more a map passes by. */
-static void count_contexts(clv_maps *m, int device, int busy, int passing)
+void clv_maps_busy(clv_maps *m, int device, int busy, int passing)
 {
     double idle = 0;
+    if (!m)
+        return;
     pthread_mutex_lock(&m->lock);
     place *p = &m->places[m->places[device].first];
     const bool before = p->busy && p->passing == p->busy;
@@ -148,12 +149,6 @@ static void count_contexts(clv_maps *m, int device, int busy, int passing)
         m->of.passed(m->of.user, true, idle);
 }
 
-void clv_maps_busy(clv_maps *m, int device, int more)
-{
-    if (m)
-        count_contexts(m, device, more, 0);
-}
-
 static int from_volume(void *user, size_t at, void *piece, size_t bytes)
 {
     return clv_store_get(user, at, piece, bytes);
@@ -164,8 +159,8 @@ static int to_volume(void *user, size_t at, void *piece, size_t bytes)
     return clv_store_put(user, at, piece, bytes);
 }
 
-/* All values, of one on disk, and of all on a GPU, in pieces that several threads read or write while others are
- * under way. */
+/* All values, of one on disk, and of all on a GPU, in pieces that several threads read or write while others
+ * are under way. */
 static int pass(clv_maps *m, int device, clv_buffer *buffer, clv_direction direction, clvox_volume *kept)
 {
     clvox_context *ctx = m->of.ctx[device];
@@ -183,9 +178,9 @@ static int pass(clv_maps *m, int device, clv_buffer *buffer, clv_direction direc
     if (before < 0)
         return before;
     const double mark = clv_seconds();
-    count_contexts(m, device, 0, 1);
+    clv_maps_busy(m, device, 0, 1);
     const int status = clv_pass(ctx, &passage);
-    count_contexts(m, device, 0, -1);
+    clv_maps_busy(m, device, 0, -1);
     m->of.passed(m->of.user, false, mark);
     return status;
 }
@@ -220,24 +215,6 @@ void clv_maps_drop(clv_maps *m, int map)
     drop_kept(&m->each[map]);
 }
 
-/* A pair of buffers that the context has left over, or may make: 2, 1 or 0. */
-static int claim(clv_maps *m, int device, clv_buffer *pair[2])
-{
-    place *p = &m->places[device], *shared = &m->places[p->first];
-    int claimed = 0;
-    pthread_mutex_lock(&m->lock);
-    if (p->spares >= 2) {
-        pair[0] = p->spare[--p->spares];
-        pair[1] = p->spare[--p->spares];
-        claimed = 2;
-    } else if (shared->room > 0) {
-        shared->room--;
-        claimed = 1;
-    }
-    pthread_mutex_unlock(&m->lock);
-    return claimed;
-}
-
 /* A volume to be written: the old one, if there is one. */
 static int fresh(const clv_maps *m, clvox_volume **kept)
 {
@@ -257,14 +234,21 @@ end:
     return status;
 }
 
-/* Room for maps that this device finds, which replace those there are. */
+/* Room for maps that this device finds, which replace those there are: a pair of buffers that the context has
+ * left over, or may make. */
 static int make(clv_maps *m, fields *f, int device)
 {
     int status = CLVOX_OK;
+    place *p = &m->places[device], *shared = &m->places[p->first];
     clv_buffer *pair[2] = {NULL, NULL};
     give_back(m, f);
-    const int claimed = claim(m, device, pair);
-    for (int i = 0; i < 2 && claimed == 1 && status >= 0; i++)
+    pthread_mutex_lock(&m->lock);
+    for (int i = 0; i < 2 && p->spares; i++) /* they come and go in pairs */
+        pair[i] = p->spare[--p->spares];
+    const bool may = !pair[0] && shared->room > 0;
+    shared->room -= may;
+    pthread_mutex_unlock(&m->lock);
+    for (int i = 0; i < 2 && may && status >= 0; i++)
         status = clv_buffer_create(m->of.ctx[device], m->bytes, "map of a subject", &pair[i]);
     if (status < 0) {
         clv_buffer_destroy(&pair[0]);
@@ -299,8 +283,8 @@ int clv_maps_device(clv_maps *m, int map)
     return device;
 }
 
-/* On disk or across a bus: then they are moved each time that they are read, which is less work than to write them
- * again. */
+/* On disk or across a bus: then they are moved each time that they are read, which is less work than to write
+ * them again. */
 static bool is_away(const clv_maps *m, const fields *f)
 {
     return f->kept[0] && f->kept[1] &&
@@ -308,7 +292,7 @@ static bool is_away(const clv_maps *m, const fields *f)
             clvox_context_limits(m->of.ctx[0])->type == CLVOX_DEVICE_GPU);
 }
 
-/* What has been written is not changed any more by others. */
+/* Values that have been written stay as they are. */
 static int settle(const clv_maps *m, const fields *f)
 {
     int status = CLVOX_OK;
@@ -399,7 +383,8 @@ int clv_maps_take(clv_maps *m, int device, const clv_request *requests, int coun
 
 /* ---- written ------------------------------------------------------------------ */
 
-/* By way of buffers of the device, from where maps go to disk, or across a bus, faster; or without room on it. */
+/* By way of buffers of the device, from where maps go to disk, or across a bus, faster; or without room on
+ * it. */
 static int find_kept(clv_maps *m, const fields *f, int device, bool passing, clv_maps_finder find, void *user)
 {
     int status = CLVOX_OK;

@@ -165,7 +165,7 @@ static int copy_of(const clvox_volume *v, clvox_volume **out)
     return status;
 }
 
-/* Of a subject that is given twice, what the first one has. */
+/* A subject that is given twice has copies of what the first one has. */
 static int copy_volumes(const clv_atlas_run *a, const clvox_atlas_map *first, clvox_atlas_map *to)
 {
     int status = CLVOX_OK;

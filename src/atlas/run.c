@@ -35,7 +35,8 @@ void clv_atlas_release_map(clvox_atlas_map *map)
     clvox_volume_destroy(&map->labels);
 }
 
-clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s, const clvox_volume *like)
+clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s,
+                                       const clvox_volume *like)
 {
     clvox_register_images images = {.fixed = {like ? like : a->average},
                                     .moving = {s->image},

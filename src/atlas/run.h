@@ -71,14 +71,15 @@ typedef struct clv_atlas_run {
     bool stopped;      /* by the caller, or a failure */
 } clv_atlas_run;
 
-/* Of the work of a round, averaging a subject against registering it. */
+/* The work of averaging a subject against registering it. */
 #define CLV_ATLAS_AVERAGING .15
 /* Subjects of a run. */
 enum { CLV_ATLAS_MOST = 65536 };
 
-/* What a subject is registered by, to the template as it is, or to `like` for each channel that there will be; its image
- * has to be here. Channels without an image to begin with have none before the first average. */
-clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s, const clvox_volume *like);
+/* The images that register a subject, which have to be here: to the template as it is, whose further channels
+ * may have none before the first average, or to `like` for each channel that there will be. */
+clvox_register_images clv_atlas_images(const clv_atlas_run *a, const clv_atlas_member *s,
+                                       const clvox_volume *like);
 /* A volume of a subject, which is not changed any more, goes where options->store has room; NULL is legal. */
 int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume);
 void clv_atlas_release_map(clvox_atlas_map *map); /* its volumes */
@@ -90,7 +91,7 @@ void clv_atlas_weigh(clv_atlas_run *a);
 int clv_atlas_taking_part(const clv_atlas_run *a);
 /* Leaves a subject out, for options->skip_bad; clv_atlas_share finds out where none is left. */
 void clv_atlas_leave_out(clv_atlas_member *s, const char *why);
-/* Of a cube as large as a voxel, mm. */
+/* The edge of a cube as large as a voxel, mm. */
 double clv_atlas_edge(const clvox_grid *grid);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include "clvox/atlas.h"
 
-/* Of a subject's images by themselves (scale.c). */
 struct clvox_atlas_scaled {
     const clvox_volume *of, *mask; /* whose copies these are, and by which options */
     int channels, keep_intensities;
@@ -22,8 +21,8 @@ struct clvox_atlas_scaled {
 
 /* Whether a channel does register: its weight is not 0, or all are. */
 bool clv_atlas_registers(const clvox_atlas_options *o, int channel);
-/* What tells contents apart: where a hash begins, on with some bytes, and that of a subject's image and
- * mask, and of its other channels. */
+/* Hashes tell contents apart: where one begins, on with some bytes, and those of a subject's image and mask,
+ * and of its other channels. */
 #define CLV_ATLAS_BASIS UINT64_C(14695981039346656037)
 uint64_t clv_atlas_hash_bytes(uint64_t hash, const void *bytes, size_t size);
 void clv_atlas_hash(const clvox_atlas_subject *s, int channels, uint64_t hash[2]);

@@ -221,9 +221,9 @@ static void *work(void *argument)
         expect_next(q, self->device);
         pthread_mutex_unlock(&a->lock);
         const double mark = clv_seconds();
-        clv_maps_busy(a->maps, self->device, 1);
+        clv_maps_busy(a->maps, self->device, 1, 0);
         int status = q->step->take(a, s, self->device, q->step->user);
-        clv_maps_busy(a->maps, self->device, -1);
+        clv_maps_busy(a->maps, self->device, -1, 0);
         rest(a, s);
         if (status >= 0 && q->step->name != CLVOX_ATLAS_WORKS)
             clv_atlas_timed(a, q->step->name, mark);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done for every subject, shared among devices; and what is told of it. */
+/* Steps for every subject, shared among devices, and their progress. */
 #ifndef CLV_ATLAS_STEPS_H
 #define CLV_ATLAS_STEPS_H
 
@@ -11,17 +11,17 @@ void clv_atlas_devices_close(clv_atlas_run *a);
 /* The same for each device, on a thread of its own. A failure is told as of clv_atlas_each. */
 int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, void *user), void *user);
 
-/* What a step reads of a subject, of which options->store has some on disk: it is fetched before its turn, and gives its
- * memory back after it. */
+/* A step reads these of a subject. Those that options->store has on disk are fetched before its turn, and
+ * give their memory back after it. */
 enum { CLV_ATLAS_IMAGE = 1, CLV_ATLAS_WARPS = 2, CLV_ATLAS_LABELS = 4 };
 
-/* What is done for each subject on its own. */
+/* Work on each subject by itself. */
 typedef struct clv_atlas_step {
     int (*take)(clv_atlas_run *a, clv_atlas_member *s, int device, void *user);
     void *user;
     double work;           /* against a registration */
     clvox_atlas_work name; /* CLVOX_ATLAS_WORKS: it is not timed */
-    /* Of CLV_ATLAS_IMAGE and so on; with CLV_ATLAS_WARPS the device that has the maps takes it. */
+    /* CLV_ATLAS_IMAGE and so on; with CLV_ATLAS_WARPS the device that has the maps takes it. */
     unsigned reads;
     bool all;  /* also of those that take no part */
 } clv_atlas_step;

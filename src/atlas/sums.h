@@ -23,9 +23,9 @@ void clv_atlas_sums_close(clv_atlas_sums *s); /* also of what failed to open, an
 void clv_atlas_sums_clear(clv_atlas_sums *s); /* to 0 */
 /* The device's own sum, 0 at first: for kernels, by its thread. */
 int clv_atlas_sums_on(clv_atlas_sums *s, int device, clv_buffer **sum);
-/* That there is one, before a step looks at maps: where others have taken its memory, maps leave it. */
+/* Makes one, before a step borrows maps, which leave the device where others took its memory. */
 int clv_atlas_sums_make(clv_atlas_sums *s, int device);
-/* What all devices and members of the team have summed; the sums are 0 again. */
+/* Takes the sums of all devices and members of the team, which are 0 again then. */
 int clv_atlas_sums_take(clv_atlas_sums *s, clv_atlas_sums_taker take, void *user);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the members of a team tell each other. */
 #include "atlas/team.h"
 
 #include <stdlib.h>
@@ -57,8 +56,8 @@ end:
     return status;
 }
 
-/* What members know of subjects each, in records of whole numbers of 64 bits: those that this member has, all others
- * being 0, become those of all. */
+/* Members know some subjects each, in records of whole numbers of 64 bits: those that this member has, all
+ * others being 0, become those of all. */
 typedef struct exchange {
     size_t size; /* of a record */
     bool (*has)(const clv_atlas_run *a, const clv_atlas_member *s);
@@ -88,7 +87,7 @@ static bool has_image(const clv_atlas_run *a, const clv_atlas_member *s)
     return s->given->image != NULL;
 }
 
-/* Of an image, as integers. */
+/* An image, as integers. */
 typedef struct contents {
     int64_t there, owner, hash[3], size[3], codes[2];
     double to_ras[4][4];
@@ -136,7 +135,7 @@ int clv_atlas_share_contents(clv_atlas_run *a)
                : share(a, &(exchange){sizeof(contents), has_image, put_contents, take_contents});
 }
 
-/* Of an image on one scale. */
+/* An image on one scale. */
 typedef struct scaled {
     double largest[CLVOX_ATLAS_CHANNELS], center[3];
     int64_t box[6];
@@ -170,7 +169,7 @@ int clv_atlas_share_scaled(clv_atlas_run *a)
     return a->apart ? share(a, &(exchange){sizeof(scaled), has_image, put_scaled, take_scaled}) : CLVOX_OK;
 }
 
-/* Of a subject, as integers of which all but its owner's are 0. */
+/* A subject that takes part. */
 typedef struct plain {
     double matrix[4][4], likeness, displacement, base, weight;
     int64_t suspicions;
@@ -242,7 +241,7 @@ end:
     return status;
 }
 
-/* What follows from functions of libm, of a subject. */
+/* All that follows from functions of libm, of a subject. */
 typedef struct derived {
     double matrix[4][4], kernel, weight;
 } derived;

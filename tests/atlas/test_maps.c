@@ -7,12 +7,21 @@
 #include "op/image/pointwise.h"
 #include "runtime/device/context.h"
 
-enum { MAPS = 3, MOVES = 3, NX = 7, NY = 5, NZ = 3, VALUES = 3 * NX * NY * NZ, BYTES = VALUES * 4, DEVICES = 2 };
+enum {
+    MAPS = 3,
+    MOVES = 3,
+    NX = 7,
+    NY = 5,
+    NZ = 3,
+    VALUES = 3 * NX * NY * NZ,
+    BYTES = VALUES * 4,
+    DEVICES = 2
+};
 
 static const clvox_grid GRID = {.size = {NX, NY, NZ},
                                 .to_ras = {{2, 0, 0, -7}, {0, 3, 0, 5}, {0, 0, 4, 1}, {0, 0, 0, 1}}};
 
-/* Where a store has to put its maps. */
+/* Places that a store has to find for its maps. */
 static const struct place {
     const char *name;
     size_t device_bytes;
@@ -150,7 +159,8 @@ static void move_all(stand *s, int short_at, clvox_volume *to[MAPS][2])
     s->moves.count = MOVES;
     for (int map = 0; map < MAPS; map++) {
         assert_lent(s, map, 1, MOVES);
-        assert_ok(clv_maps_volumes(s->maps, map, device_of(s, map), (clvox_volume **[2]){&to[map][0], &to[map][1]}));
+        assert_ok(clv_maps_volumes(s->maps, map, device_of(s, map),
+                                   (clvox_volume * *[2]){&to[map][0], &to[map][1]}));
         assert_false(clv_maps_there(s->maps, map));
     }
 }
@@ -243,7 +253,7 @@ end:
     return status;
 }
 
-/* A device that is short of memory: another way is tried as long as there is one, and what is found is the same. */
+/* A device that is short of memory: another way is tried as long as there is one, and finds the same. */
 static void found_on_short_devices(void **state)
 {
     (void)state;
@@ -277,6 +287,7 @@ int main(void)
     harness_open();
     test_case(in_any_place, "on devices, in memory, in files, and moved between them: the same bits");
     test_case(moves_that_are_done, "a move ends when every map has taken it; without maps nothing is lent");
-    test_case(found_on_short_devices, "where a device has less memory than it said, maps are found elsewhere");
+    test_case(found_on_short_devices,
+              "where a device has less memory than it said, maps are found elsewhere");
     return test_run("the store of maps", population_close);
 }

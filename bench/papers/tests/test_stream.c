@@ -209,7 +209,8 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    static const char *const words[STREAM_MODES] = {"synchronous", "implicit", "engines", "independent", "disk"},
+    static const char *const words[STREAM_MODES] = {"synchronous", "implicit", "engines", "independent",
+                                                    "disk"},
                             *const orders[STREAM_ORDERS] = {"UED", "EDU", "DUE"};
     const clvox_context_options options = {.no_wisdom = true};
     if (clvox_context_create(&options, &opened) < 0)

@@ -35,9 +35,9 @@ bool clv_staging_pays(const clvox_context *ctx, size_t bytes, size_t worth);
 
 typedef enum clv_direction { CLV_TO_DEVICE, CLV_FROM_DEVICE } clv_direction;
 
-/* clv_buffer_write or clv_buffer_read in pinned memory, which is the queue's until clv_transfer_wait: any number of
- * threads may wait, while only one at a time begins a transfer. Each ends with clv_transfer_end, which waits for
- * nothing. Both take one that failed to begin, too. */
+/* clv_buffer_write or clv_buffer_read in pinned memory, which is the queue's until clv_transfer_wait: any
+ * number of threads may wait, while only one at a time begins a transfer. Each ends with clv_transfer_end,
+ * which waits for nothing. Both take one that failed to begin, too. */
 typedef struct clv_transfer {
     void *event; /* NULL: it is over */
 } clv_transfer;
@@ -46,15 +46,15 @@ int clv_transfer_begin(clvox_context *ctx, clv_buffer *buffer, clv_direction dir
 int clv_transfer_wait(const clv_transfer *transfer);
 void clv_transfer_end(clv_transfer *transfer);
 
-/* Queues beside the context's own, so that transfers and kernels overlap. Whatever the context queues goes to the one
- * in use; clv_queue_use returns the one before. */
+/* Queues beside the context's own, so that transfers and kernels overlap. Whatever the context queues goes to
+ * the one in use; clv_queue_use returns the one before. */
 typedef struct clv_queue {
     void *queue; /* only src/runtime touches it */
 } clv_queue;
 int clv_queue_open(clvox_context *ctx, clv_queue *queue);
 void clv_queue_close(clv_queue *queue); /* waits for what is in it; also of one that failed to open */
 clv_queue clv_queue_use(clvox_context *ctx, clv_queue queue);
-/* What is queued from now on begins after these transfers, of any queue. */
+/* All that is queued from now on begins after these transfers, of any queue. */
 int clv_queue_after(clvox_context *ctx, const clv_transfer *const *before, int count);
 /* Begins what has been queued; *mark is over once all of it is, as a transfer would be. */
 int clv_queue_mark(clvox_context *ctx, clv_transfer *mark);
