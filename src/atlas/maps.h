@@ -72,9 +72,9 @@ int clv_maps_volumes(clv_maps *m, int map, int device, clvox_volume **const to[2
 
 /* Buffers for a step on a device, before it borrows maps, which leave it where others took its memory. */
 int clv_maps_take(clv_maps *m, int device, const clv_request *requests, int count);
-/* The device takes no further maps, and those it has go to the host: 1 where that gave memory back, else 0. */
+/* The device takes no further maps, and those it has go to the host: 1 where that gave memory back. */
 int clv_maps_leave(clv_maps *m, int device);
-/* So many more of a device's contexts have a subject, or wait for a map to pass: it is idle while all wait. */
+/* So many more of a device's contexts have a subject, or wait for a map to pass. */
 void clv_maps_busy(clv_maps *m, int device, int busy, int passing);
 
 #endif

@@ -15,7 +15,7 @@ void clv_atlas_deal(clv_atlas_run *a);
  * contents, then what is known once they are on one scale. */
 int clv_atlas_share_contents(clv_atlas_run *a);
 int clv_atlas_share_scaled(clv_atlas_run *a);
-/* All that a member knows of its subjects, but warps, becomes known to all. CLVOX_ERROR_DATA: none is left. */
+/* All that a member knows of its subjects, but warps, all know then. CLVOX_ERROR_DATA: none is left. */
 int clv_atlas_share(clv_atlas_run *a);
 /* The first member's matrices and weights become those of all: versions of libm may differ in a last bit. */
 int clv_atlas_settle(clv_atlas_run *a);
