@@ -75,8 +75,10 @@ begin "PoCL's folder with a file that others could write, or a pipe, is passed o
 if [ "$pocl" = 0 ]; then
     skips 'the device is not by PoCL'
 else
+    exits 0 env CLVOX_CACHE_DIR= POCL_CACHE_DIR="$work/built" $gaussian -o x.nii; quiet
     for plant in 'chmod 666' 'rm -f' 'chmod 777'; do
-        rm -rf kept && exits 0 env CLVOX_CACHE_DIR= POCL_CACHE_DIR="$work/kept" $gaussian -o x.nii; quiet
+        rm -rf kept && cp -a built kept
+        exits 0 env CLVOX_CACHE_DIR= POCL_CACHE_DIR="$work/kept" $gaussian -o x.nii; quiet
         file=$(find "$work/kept" -name '*.so' | head -n 1)
         exists "$file"
         $plant "$file"

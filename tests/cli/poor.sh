@@ -50,7 +50,7 @@ for refusal in profiling times; do
     exits 0 poor $refusal $gaussian -o timeless.nii --profile
     one_remark 'does not time its kernels'
     exits 0 cmp plain.nii timeless.nii
-    exits 0 poor $refusal clvox register -f f.nii.gz -m m.nii.gz -o timeless --quick --profile -q
+    exits 0 poor $refusal clvox register -f f.nii.gz -m m.nii.gz -o timeless --quick --no-picture --profile -q
     one_remark 'does not time its kernels'; exists timeless_warp.nii.gz
     exits 0 poor $refusal clvox surface denoise ball_mask.nii.gz -o timeless.vtk --profile -q
     one_remark 'does not time its kernels'; exists timeless.vtk
@@ -69,7 +69,7 @@ quiet; exits 0 cmp plain.nii x.nii
 begin "small work-groups and little local memory: other variants, and everything runs"
 for lack in group:64 local:4096 group:128,local:8192; do
     exits 0 poor $lack $gaussian -o x.nii; quiet
-    exits 0 poor $lack clvox register -f f.nii.gz -m m.nii.gz -o lacking --quick --total-sigma 1vox -q; quiet
+    exits 0 poor $lack clvox register -f f.nii.gz -m m.nii.gz -o lacking --quick --no-picture --total-sigma 1vox -q; quiet
     exits 0 poor $lack clvox surface denoise ball_mask.nii.gz -o lacking.vtk -q; quiet
     exits 0 poor $lack clvox tensor all rings_dwi.nii.gz --grad rings.b -o lacking -q; quiet
 done
@@ -84,21 +84,19 @@ done
 rm cpu* gpu*
 
 begin "memory that does not suffice is known beforehand"
-clvox phantom constant -o large.nii --size 160x160x160 -q > log/out 2>&1
-exits 1 poor memory:48 clvox filter gaussian large.nii --sigma 2mm -o x2.nii
+clvox phantom constant -o large.nii --size 110x104x100 -q > log/out 2>&1
+exits 1 poor memory:12 clvox filter gaussian large.nii --sigma 2mm -o x2.nii
 one_sentence; says 'MiB'; absent x2.nii
-exits 1 poor memory:48 clvox register -f large.nii -m large.nii -o x2 -q
+exits 1 poor memory:12 clvox register -f large.nii -m large.nii -o x2 -q
 one_sentence; says 'MiB'; says 'would fit'; absent x2_warp.nii.gz
-exits 1 poor memory:1050 clvox register -f large.nii -m large.nii -o x2 -q --deform lddmm --timesteps 8
+exits 1 poor memory:300 clvox register -f large.nii -m large.nii -o x2 -q --deform lddmm --timesteps 8
 one_sentence; says 'MiB'; says '--timesteps 4 would fit'; absent x2_warp.nii.gz
-exits 1 poor memory:400 clvox register -f large.nii -m large.nii -o x2 -q --deform shooting --timesteps 8
+exits 1 poor memory:112 clvox register -f large.nii -m large.nii -o x2 -q --deform shooting --timesteps 8
 one_sentence; says '--shrink 8x4x2 would fit'
-
-clvox phantom warp -o vectors.nii --size 160x160x160 -q > log/out 2>&1
-exits 1 poor memory:48 clvox shoot -p vectors.nii -r large.nii --operator 1,0,1 -o x2
+clvox phantom warp -o vectors.nii --size 110x104x100 -q > log/out 2>&1
+exits 1 poor memory:12 clvox shoot -p vectors.nii -r large.nii --operator 1,0,1 -o x2
 one_sentence; says 'MiB'; absent x2_warp.nii.gz
-
-rm vectors.nii
+rm vectors.nii large.nii
 
 begin "where no Fourier transform runs, a flow says so, and takes another solver"
 flow="clvox register -f f.nii.gz -m m.nii.gz --linear none --init header --deform lddmm --shrink 2x1 --iterations 2x1 --no-picture -q"
@@ -144,11 +142,17 @@ rm -f x2*
 rm huge.nii
 
 begin "a particle mesh without room: auto goes on by all pairs and says so, mesh refuses"
-clvox phantom surface:sphere -o round --size 60x60x60 -q > log/out 2>&1
-clvox phantom surface:csg -o part --size 60x60x60 -q > log/out 2>&1
-exits 0 clvox surface mesh round_mask.nii.gz -o round.ply -q; exits 0 clvox surface mesh part_mask.nii.gz -o part.ply -q
-shapes="clvox register --surface round.ply,part.ply --width 4mm --spacing 1.5mm --deform greedy --shrink 1 --iterations 2 --no-picture -q"
-sums='j["result"]["surfaces"]["surface"][0]'
+# Clouds, as the distances between surfaces of as many elements take long.
+awk 'BEGIN { # two ellipsoids
+    print "x,y,z" > "round.csv"; print "x,y,z" > "part.csv"
+    for (i = 0; i < 6000; i++) {
+        z = 1 - (2 * i + 1) / 6000; r = sqrt(1 - z * z); t = 2.4 * i
+        printf "%.3f,%.3f,%.3f\n", 18 * r * cos(t), 18 * r * sin(t), 18 * z > "round.csv"
+        printf "%.3f,%.3f,%.3f\n", 15 * r * cos(t), 19 * r * sin(t), 14 * z > "part.csv"
+    }
+}'
+shapes="clvox register --cloud round.csv,part.csv --width 4mm --spacing 1.5mm --deform greedy --shrink 1 --iterations 2 --no-picture -q"
+sums='j["result"]["clouds"]["cloud"][0]'
 exits 0 $shapes -o roomy; json roomy.json "$sums[\"sums\"] == \"mesh\" and not $sums[\"no_room_for_mesh\"]"
 exits 0 $shapes -o pairs --currents exact
 exits 1 cmp -s roomy_warp.nii.gz pairs_warp.nii.gz
@@ -167,6 +171,7 @@ rm round* part* roomy* pairs*
 clvox phantom surface:sphere -o few --size 20x20x20 -q > log/out 2>&1
 exits 0 clvox surface mesh few_mask.nii.gz -o few.ply -q
 exits 0 poor memory:12 clvox register --surface few.ply,few.ply --width 1mm --spacing 1.5mm --deform greedy --shrink 1 --iterations 2 --no-picture -q -o few
+sums='j["result"]["surfaces"]["surface"][0]'
 json few.json "$sums[\"sums\"] == \"exact\" and not $sums[\"no_room_for_mesh\"]"
 rm few*
 
@@ -185,7 +190,7 @@ rm -rf tight room s?.nii
 
 begin "memory that others have taken is a sentence when it runs out"
 for left in 0 1; do
-    exits 1 poor taken:$left clvox register -f large.nii -m large.nii -o x2 -q
+    exits 1 poor taken:$left clvox register -f f.nii.gz -m m.nii.gz -o x2 -q
     one_sentence; says 'memory'; absent x2_warp.nii.gz
 done
 

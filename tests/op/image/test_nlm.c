@@ -15,9 +15,9 @@ static float strength_of(const trial *t)
 }
 
 static const trial trials[] = {
-    {{9, 5, 3}, 0, 2, true},
-    {{5, 6, 3}, 2, 1, true},
-    {{7, 5, 3}, 1, 2, false},
+    {{9, 3, 2}, 0, 2, true},
+    {{5, 4, 2}, 2, 1, true},
+    {{7, 4, 2}, 1, 2, false},
     /* The rest is left out under the simulator. */
     {{11, 7, 5}, 1, 2, false},
     {{1, 1, 1}, 1, 3, true},
