@@ -6,7 +6,7 @@
 #include "bench/rows/check.h"
 #include "op/image/reduce.h"
 #include "ref/image/blend.h"
-#include "ref/papers/copy.h"
+#include "bench/papers/ref/copy.h"
 #include "ref/image/gaussian.h"
 #include "ref/image/gradient.h"
 #include "ref/image/histogram.h"

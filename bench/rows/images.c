@@ -2,7 +2,7 @@
 /* Rows of operations on images and fields: arithmetic, sums, differences, filters. */
 #include "bench/rows/check.h"
 #include "op/image/blend.h"
-#include "op/papers/copy.h"
+#include "bench/papers/op/copy.h"
 #include "op/image/gaussian.h"
 #include "op/image/gradient.h"
 #include "op/image/histogram.h"

@@ -77,7 +77,8 @@ prints 'Best omega here'
 
 # broken FILE EXPRESSION: kernels of which one is wrong.
 broken() {
-    rm -rf kernels && mkdir -p "kernels/${1%/*}" && cp "$here/../../cl/$1" "kernels/$1"
+    case $1 in papers/*) from=$here/../../bench/papers/cl/${1#papers/} ;; *) from=$here/../../cl/$1 ;; esac
+    rm -rf kernels && mkdir -p "kernels/${1%/*}" && cp "$from" "kernels/$1"
     sed "$2" "kernels/$1" > kernels/new && ! cmp -s kernels/new "kernels/$1" || complain "$1: nothing was broken"
     mv kernels/new "kernels/$1"
 }

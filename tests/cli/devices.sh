@@ -36,13 +36,13 @@ fi
 
 begin "devices -v: limits, and every variant of every kernel"
 export CLVOX_WISDOM="$work/w.json"
-exits 0 clvox tune --kernel copy --size 8 --seconds 0.001
+exits 0 clvox tune --kernel gradient --size 8 --seconds 0.001
 exits 0 clvox devices -v -v --json log/v.json
 prints 'compute units'; prints 'largest work-group'; prints 'limited by'
 json log/v.json '{"warp", "force", "gradient"} <= {k["kernel"] for k in j["kernels"]}'
 json log/v.json 'all(sum(k["chosen"] for k in j["kernels"] if k["kernel"] == n) == 1 for n in {k["kernel"] for k in j["kernels"]})'
-prints '^\* copy .*wisdom'
-json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["copy"]'
+prints '^\* gradient .*wisdom'
+json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["gradient"]'
 
 begin "clFFT is opened where it is there; without it flows run, and devices -v says so"
 if ! grep -q '^clFFT was found' log/out; then

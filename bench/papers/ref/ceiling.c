@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ref/papers/ceiling.h"
+#include "bench/papers/ref/ceiling.h"
 
 void ref_ceiling_local(const float *in, int group, int l, int steps, double sums[4])
 {

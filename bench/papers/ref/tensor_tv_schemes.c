@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ref/papers/tensor_tv_schemes.h"
+#include "bench/papers/ref/tensor_tv_schemes.h"
 
 #include <stdlib.h>
 #include <string.h>

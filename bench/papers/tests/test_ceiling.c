@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/ceiling.h"
+#include "bench/papers/op/ceiling.h"
 
 #include "op/harness.h"
-#include "ref/papers/ceiling.h"
-#include "ref/papers/copy.h"
+#include "bench/papers/ref/ceiling.h"
+#include "bench/papers/ref/copy.h"
 
 static clvox_context *ctx;
 

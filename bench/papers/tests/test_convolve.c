@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/convolve.h"
+#include "bench/papers/op/convolve.h"
 #include "op/harness.h"
-#include "ref/papers/convolve.h"
+#include "bench/papers/ref/convolve.h"
 
 enum { TAPS = (2 * CLV_CONVOLVE_MAX_RADIUS + 1) * (2 * CLV_CONVOLVE_MAX_RADIUS + 1) };
 

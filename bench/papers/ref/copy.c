@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ref/papers/copy.h"
+#include "bench/papers/ref/copy.h"
 
 void ref_copy(const float *in, size_t n, double *out)
 {

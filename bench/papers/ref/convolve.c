@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ref/papers/convolve.h"
+#include "bench/papers/ref/convolve.h"
 
 static int clamp(int i, int n)
 {

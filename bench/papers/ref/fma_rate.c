@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ref/papers/fma_rate.h"
+#include "bench/papers/ref/fma_rate.h"
 
 double ref_fma_rate(double start, double factor, double term, int steps)
 {

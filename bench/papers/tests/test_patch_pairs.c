@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/patch_pairs.h"
+#include "bench/papers/op/patch_pairs.h"
 
-#include "ref/papers/patch_pairs.h"
+#include "bench/papers/ref/patch_pairs.h"
 #include "surface/patch_problem.h"
 
 static const patch_problem problems[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "patch_pairs.h"
+#include "bench/papers/ref/patch_pairs.h"
 
-#include "../surface/patch_search.h"
+#include "ref/surface/patch_search.h"
 
 void ref_patch_pairs(const float *phi, const int size[3], const int *band, int count, int radius, int most,
                      int *neighbours, double *distances)

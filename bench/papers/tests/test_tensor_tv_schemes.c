@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/tensor_tv_schemes.h"
+#include "bench/papers/op/tensor_tv_schemes.h"
 
 #include "op/tensor/tv_problem.h"
-#include "ref/papers/tensor_tv_schemes.h"
+#include "bench/papers/ref/tensor_tv_schemes.h"
 
 /* Both couplings with the first tile of a variant; others differ in the work-group
  * alone, and every build takes its time. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/copy.h"
+#include "bench/papers/op/copy.h"
 
 static const clv_variant variants[] = {
     {.name = "item", .function = "copy_item", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,

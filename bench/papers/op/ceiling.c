@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/ceiling.h"
+#include "bench/papers/op/ceiling.h"
 
 static const clv_variant copy_variants[] = {
     {.name = "item", .function = "ceiling_copy_item", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,

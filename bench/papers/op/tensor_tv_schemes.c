@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/tensor_tv_schemes.h"
+#include "bench/papers/op/tensor_tv_schemes.h"
 
 #define STATE "-DWEIGHTS=" CLV_TEXT(CLV_TENSOR_TV_WEIGHT)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/convolve.h"
+#include "bench/papers/op/convolve.h"
 
 #include <stdio.h>
 

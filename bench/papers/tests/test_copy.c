@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/copy.h"
+#include "bench/papers/op/copy.h"
 
 #include "op/harness.h"
-#include "ref/papers/copy.h"
+#include "bench/papers/ref/copy.h"
 
 static const int lengths[] = {4, 52, 4 * 1031, 4 * 70001};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/fma_rate.h"
+#include "bench/papers/op/fma_rate.h"
 
 #include "harness.h"
-#include "ref/papers/fma_rate.h"
+#include "bench/papers/ref/fma_rate.h"
 
 static struct {
     clv_buffer *in, *out;

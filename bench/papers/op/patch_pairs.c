@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/patch_pairs.h"
+#include "bench/papers/op/patch_pairs.h"
 
 #include "op/surface/patch_search_parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/papers/fma_rate.h"
+#include "bench/papers/op/fma_rate.h"
 
 /* What an item covers are chains. */
 static const clv_variant variants[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device can do at most beside streaming and multiplying (cl/papers/copy.cl, cl/papers/fma_rate.cl): copies by
+/* What a device can do at most beside streaming and multiplying (copy.cl, fma_rate.cl): copies by
  * accesses of WIDTH floats, reads of a cache and of local memory, atomic additions, and nothing at all. */
 #if defined(WIDTH) && WIDTH == 1
 typedef float moved;
