@@ -36,13 +36,13 @@ fi
 
 begin "devices -v: limits, and every variant of every kernel"
 export CLVOX_WISDOM="$work/w.json"
-exits 0 clvox tune --kernel gradient --size 8 --seconds 0.001
+exits 0 clvox tune --kernel force --size 8 --seconds 0.001
 exits 0 clvox devices -v -v --json log/v.json
 prints 'compute units'; prints 'largest work-group'; prints 'limited by'
 json log/v.json '{"warp", "force", "gradient"} <= {k["kernel"] for k in j["kernels"]}'
 json log/v.json 'all(sum(k["chosen"] for k in j["kernels"] if k["kernel"] == n) == 1 for n in {k["kernel"] for k in j["kernels"]})'
-prints '^\* gradient .*wisdom'
-json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["gradient"]'
+prints '^\* force .*wisdom'
+json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["force"]'
 
 begin "clFFT is opened where it is there; without it flows run, and devices -v says so"
 if ! grep -q '^clFFT was found' log/out; then
@@ -53,7 +53,7 @@ fi
 exits 0 env CLVOX_CLFFT="$work/none.so" "$program" devices -v --json log/w.json; prints "^clFFT is not there ($work/none.so: .*): other"
 json log/w.json 'not j["clfft"]'
 exits 0 clvox phantom pair -o p --size 13x11x10 --amplitude .5 -q
-exits 0 env CLVOX_CLFFT="$work/none.so" "$program" register -f p_fixed.nii.gz -m p_moving.nii.gz -o p --deform lddmm --solver fft \
+exits 0 env CLVOX_CLFFT="$work/none.so" "$program" register -f p_fixed.nii.gz -m p_moving.nii.gz -o p --deform lddmm \
     --iterations 2x1 -q; exists p_warp.nii.gz
 
 begin "a variant that does not build gives way to another one, which is said once, logged and listed"

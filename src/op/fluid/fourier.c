@@ -189,8 +189,8 @@ static int choose(clvox_context *ctx, const int size[3], clv_fft *out)
                 return CLVOX_OK;
     snprintf(reason, sizeof reason, "%s", clvox_message());
     return clvox_fail(CLVOX_ERROR_DEVICE,
-                      "%s, and no other provider takes %d x %d x %d voxels there; solve by conjugate "
-                      "gradients or multigrid instead",
+                      "%s, and no other provider takes %d x %d x %d voxels there; syn, and greedy without an "
+                      "operator, register without a Fourier transform",
                       reason, size[0], size[1], size[2]);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ref/fluid/sor.h"
+#include "bench/papers/ref/sor.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/fluid/conjugate_gradient.h"
+#include "bench/papers/op/conjugate_gradient.h"
 
 #include <math.h>
 
@@ -43,11 +43,11 @@ static const clv_variant total_variants[] = {
      .fixed_bytes = 4, .tiles = {{1, 1, 1, 1}}},
 };
 
-const clv_entry clv_entry_cg_descend = CLV_ENTRY("fluid/conjugate_gradient", "cg_descend", descend_variants,
+const clv_entry clv_entry_cg_descend = CLV_ENTRY("papers/conjugate_gradient", "cg_descend", descend_variants,
                                                  builds);
-const clv_entry clv_entry_cg_direction = CLV_ENTRY("fluid/conjugate_gradient", "cg_direction",
+const clv_entry clv_entry_cg_direction = CLV_ENTRY("papers/conjugate_gradient", "cg_direction",
                                                    direction_variants, builds);
-const clv_entry clv_entry_cg_total = CLV_ENTRY("fluid/conjugate_gradient", "cg_total", total_variants,
+const clv_entry clv_entry_cg_total = CLV_ENTRY("papers/conjugate_gradient", "cg_total", total_variants,
                                                builds);
 
 enum { EVERY = 8 }; /* iterations from one look of the host to the next */
@@ -124,5 +124,5 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_fluid_conjugate_gradient[] = {
+const clv_entry *const clv_operation_papers_conjugate_gradient[] = {
     &clv_entry_cg_descend, &clv_entry_cg_direction, &clv_entry_cg_total, NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ref/fluid/multigrid.h"
+#include "bench/papers/ref/multigrid.h"
 
 #include <math.h>
 #include <stdlib.h>

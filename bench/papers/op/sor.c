@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/fluid/sor.h"
+#include "bench/papers/op/sor.h"
 
 #include <math.h>
 
@@ -26,7 +26,7 @@ static const clv_variant variants[] = {
     BLOCK("block1", 1, true, {32, 24, 1, 64}, {32, 16, 1, 64}, {16, 16, 1, 64}),
 };
 
-const clv_entry clv_entry_sor = CLV_ENTRY("fluid/sor", "sor", variants, NULL);
+const clv_entry clv_entry_sor = CLV_ENTRY("papers/sor", "sor", variants, NULL);
 
 /* How often the residual is looked at. */
 enum { EVERY = 4 };
@@ -179,4 +179,4 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_fluid_sor[] = {&clv_entry_sor, NULL};
+const clv_entry *const clv_operation_papers_sor[] = {&clv_entry_sor, NULL};

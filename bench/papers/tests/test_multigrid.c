@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/fluid/multigrid.h"
-#include "op/fluid/solve.h"
+#include "bench/papers/op/multigrid.h"
+#include "bench/papers/op/solvers.h"
 #include "op/harness.h"
-#include "ref/fluid/multigrid.h"
+#include "bench/papers/ref/multigrid.h"
 
 /* Pairs of grids as coarsening makes them: even, odd, prime and thin sides, both borders, spacings that halve some
  * axes alone. */
@@ -61,25 +61,20 @@ static void fields_are_carried(void **state)
 static double factor_of(const clv_fluid_operator *op)
 {
     enum { CYCLES = 4 };
-    const clv_solver_options o = {CLV_SOLVER_MULTIGRID, 1e-30, CYCLES};
+    const clv_solvers_options o = {CLV_SOLVERS_MULTIGRID, 1e-30, CYCLES};
     clvox_context *ctx = harness_context();
-    clv_solver_workspace workspace = {{NULL}, NULL, NULL, {NULL}};
-    clv_request list[CLV_SOLVER_REQUESTS];
-    clv_solver *solver;
-    clv_solver_report report;
+    clv_solvers solver;
+    clv_solvers_report report = {0};
     size_t n = voxels_of(op);
     float *host = malloc(12 * n);
     harness_random(host, 3 * n, 7, -1, 1);
     for (size_t i = 0; i < 3 * n; i++)
         host[i] += 1;
     clv_buffer *f = harness_upload_field(ctx, host, n), *v = harness_output(ctx, 12 * n);
-    int count = clv_solver_requests(op, &o, &workspace, list);
-    assert_ok(clv_pool_take(ctx, list, count));
-    assert_ok(clv_solver_create(ctx, op, &o, &workspace, &solver));
-    assert_ok(clv_solver_solve(ctx, solver, f, v, false, &report));
+    assert_ok(clv_solvers_create(ctx, op, &o, &solver));
+    assert_ok(clv_solvers_solve(ctx, &solver, f, v, false, &report));
     assert_int_equal(report.iterations, CYCLES);
-    clv_solver_destroy(&solver);
-    clv_pool_release(list, count);
+    clv_solvers_destroy(&solver);
     clv_buffer_destroy(&f);
     clv_buffer_destroy(&v);
     free(host);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/fluid/multigrid.h"
+#include "bench/papers/op/multigrid.h"
 
 #include <math.h>
 
@@ -13,7 +13,7 @@
         {.name = "row", .function = #symbol "_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,       \
          .tiles = {{1, 1, 1, 1}}},                                                                    \
     };                                                                                                \
-    const clv_entry clv_entry_##symbol = CLV_ENTRY("fluid/multigrid", #symbol, symbol##_variants, NULL)
+    const clv_entry clv_entry_##symbol = CLV_ENTRY("papers/multigrid", #symbol, symbol##_variants, NULL)
 TRANSFER(mg_prolong);
 TRANSFER(mg_restrict);
 
@@ -173,4 +173,4 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_fluid_multigrid[] = {&clv_entry_mg_prolong, &clv_entry_mg_restrict, NULL};
+const clv_entry *const clv_operation_papers_multigrid[] = {&clv_entry_mg_prolong, &clv_entry_mg_restrict, NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/fluid/conjugate_gradient.h"
+#include "bench/papers/op/conjugate_gradient.h"
 #include "op/harness.h"
 #include "ref/fluid/conjugate_gradient.h"
 #include "ref/fluid/fluid_operator.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/harness.h"
-#include "op/fluid/sor.h"
+#include "bench/papers/op/sor.h"
 #include "ref/fluid/fluid_operator.h"
-#include "ref/fluid/sor.h"
+#include "bench/papers/ref/sor.h"
 
 static const clv_fluid_operator problems[] = {
     {{11, 7, 5}, {.8f, 1.25f, 2}, .01f, 0, .001f, false},
