@@ -196,6 +196,8 @@ int bench_sor_blocks(const clvox_context *ctx);
 
 /* The unbiased force with penalty, without mask, on the bench's data. */
 int bench_force(bench_data *data);
+/* By the form that is forced of clv_entry_force_forms. */
+int bench_unbiased_form(bench_data *data);
 int bench_check_force(struct bench_check *c);
 
 #endif

@@ -5,8 +5,8 @@
 #include "op/field/warp.h"
 
 /* With the penalty, whose stencil can be computed in several forms (the
- * variants), and without; what the two-pass form runs first. */
-extern const clv_entry clv_entry_force, clv_entry_force_image, clv_entry_force_products;
+ * variants), and without. */
+extern const clv_entry clv_entry_force, clv_entry_force_image;
 
 /* The unbiased force of Lee et al. 2012, equation 10, as the exact negative
  * gradient of the discrete energy
@@ -23,8 +23,7 @@ extern const clv_entry clv_entry_force, clv_entry_force_image, clv_entry_force_p
  * finite. m is the fixed mask (NULL: 1). lambda 0 leaves the penalty out.
  * Below J = 1e-3 the penalty goes on as its quadratic Taylor polynomial: L' is
  * continuous and finite, so that a folded u is still pushed back.
- * nine: scratch of 9 floats a voxel, needed where the two-pass form is forced
- * (clv_force_variant), else NULL will do. force may not be u. */
+ * force may not be u. */
 typedef struct clv_force_args {
     clv_image moving; /* T */
     clv_image fixed;  /* R, and the grid of all but T */
@@ -32,7 +31,6 @@ typedef struct clv_force_args {
     const clv_buffer *u;
     clv_map map;
     float lambda;
-    clv_buffer *nine;
     clv_buffer *force;
 } clv_force_args;
 

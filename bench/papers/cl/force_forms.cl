@@ -1,13 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two-pass form of force.cl: the nine fluxes of each voxel to global
- * memory (three vector fields, one an axis), then their divergence and the
- * image term. No local memory, nothing computed twice, 72 bytes a voxel more. */
-#ifndef FLUID_TWOPASS_CLH
-#define FLUID_TWOPASS_CLH
-
-#include "fluid/force.clh"
+/* Forms of the unbiased force that Lee et al. 2012 compare with reuse (fluid/force.cl), for a lambda that is not 0.
+ * MASK: there is a mask. nine: of two passes alone. */
+#include "fluid/flux.clh"
 #include "fluid/residual.clh"
 
+/* u in local memory: three planes of components, one after another. */
+INLINED vec1 local_vec(__local const float *u, int cell, int cells)
+{
+    vec1 r;
+    r.x = u[cell];
+    r.y = u[cell + cells];
+    r.z = u[cell + 2 * cells];
+    return r;
+}
+
+DEFINE_FLUX(local_flux, __local, local_vec)
+
+/* Recompute (3.1.1): u alone in local memory, two voxels
+ * beyond the tile; each work-item computes its six neighbours' fluxes. */
+#define HALO 2
+#define CELLS_X (TILE_X + 2 * HALO)
+#define CELLS_Y (TILE_Y + 2 * HALO)
+#define CELLS (CELLS_X * CELLS_Y * (TILE_Z + 2 * HALO))
+
+/* Without reqd_work_group_size, for which a compiler may forget a cap on
+ * registers. */
+__kernel void force_recompute(FORCE_ARGUMENTS, __global const float *nine)
+{
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
+    __local float cell[3 * CELLS];
+    int x0 = get_group_id(0) * TILE_X - HALO, y0 = get_group_id(1) * TILE_Y - HALO;
+    int z0 = get_group_id(2) * TILE_Z - HALO, n = size.x * size.y * size.z;
+    int item = (get_local_id(2) * TILE_Y + get_local_id(1)) * TILE_X + get_local_id(0);
+    for (int c = item; c < CELLS; c += TILE_X * TILE_Y * TILE_Z) {
+        int row = c / CELLS_X, cz = row / CELLS_Y, cy = row - cz * CELLS_Y, cx = c - row * CELLS_X;
+        vec1 v = load_vec1(u, (clamp(z0 + cz, 0, size.z - 1) * size.y + clamp(y0 + cy, 0, size.y - 1)) *
+                                      size.x + clamp(x0 + cx, 0, size.x - 1), n);
+        cell[c] = v.x;
+        cell[c + CELLS] = v.y;
+        cell[c + 2 * CELLS] = v.z;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x < size.x && y < size.y && z < size.z) {
+        int i = (z * size.y + y) * size.x + x;
+        int here = ((z - z0) * CELLS_Y + y - y0) * CELLS_X + x - x0;
+        vec1 f = IMAGE_FORCE(local_vec(cell, here, CELLS), x, y, z, i);
+#if PENALTY
+        f = plus1(f, local_flux_divergence(cell, here, CELLS, x, y, z, CELLS_X, CELLS_X * CELLS_Y,
+                                           size, inverse, lambda), 1.0f);
+#endif
+        store_vec(f, force, i, n);
+    }
+}
+
+/* Two passes: the nine fluxes of each voxel to global
+ * memory (three vector fields, one an axis), then their divergence and the
+ * image term. No local memory, nothing computed twice, 72 bytes a voxel more. */
 #define PRODUCTS_ARGUMENTS \
     __global const float *u, grid on, float lambda, __global float *nine
 
@@ -80,7 +130,7 @@ static inline vec1 divergence(__global const float *nine, int x, int y, int z, i
 }
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void divergence_item(FORCE_ARGUMENTS)
+void divergence_item(FORCE_ARGUMENTS, __global const float *nine)
 {
     const int4 size = on.size;
     const float4 inverse = on.inverse;
@@ -93,7 +143,7 @@ void divergence_item(FORCE_ARGUMENTS)
 }
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void divergence_row(FORCE_ARGUMENTS)
+void divergence_row(FORCE_ARGUMENTS, __global const float *nine)
 {
     const int4 size = on.size;
     const float4 inverse = on.inverse;
@@ -124,5 +174,3 @@ void divergence_row(FORCE_ARGUMENTS)
         x += 8;
     }
 }
-
-#endif
