@@ -55,6 +55,11 @@ json log/w.json 'not j["clfft"]'
 exits 0 clvox phantom pair -o p --size 13x11x10 --amplitude .5 -q
 exits 0 env CLVOX_CLFFT="$work/none.so" "$program" register -f p_fixed.nii.gz -m p_moving.nii.gz -o p --deform lddmm \
     --iterations 2x1 -q; exists p_warp.nii.gz
+flow="register -f p_fixed.nii.gz -m p_moving.nii.gz --deform lddmm --iterations 1x1 --no-picture -q"
+for by in clvox vkfft; do exits 0 env CLVOX_FOURIER=$by "$program" $flow -o $by; exists ${by}_warp.nii.gz; done
+! cmp -s clvox_warp.nii.gz vkfft_warp.nii.gz || complain "clvox and vkfft have the same bits: one did both"
+exits 1 env CLVOX_FOURIER=nobody "$program" $flow -o n; one_sentence; says 'no Fourier transforms by nobody; clvox, vkfft and clfft'; absent n_warp.nii.gz
+exits 1 env CLVOX_FOURIER=clfft CLVOX_CLFFT="$work/none.so" "$program" $flow -o n; one_sentence; says 'clFFT cannot be loaded'; absent n_warp.nii.gz
 
 begin "a variant that does not build gives way to another one, which is said once, logged and listed"
 passed=

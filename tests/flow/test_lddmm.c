@@ -328,7 +328,7 @@ static void without_a_fourier_transform(void **state)
         const char *provider, *says;
         int status;
     } wrong[] = {{"clfft", "a prime factor above 13", CLVOX_ERROR_DEVICE},
-                 {"none", "no provider called none", CLVOX_ERROR_ARGUMENT}};
+                 {"none", "no Fourier transforms by none", CLVOX_ERROR_ARGUMENT}};
     clvox_context *ctx = harness_context();
     pair p;
     clvox_register_options o;

@@ -259,8 +259,38 @@ static void without_clfft_others_do_it(void **state)
     clv_fft_destroy(&fft);
 }
 
+/* What the options ask for is taken or refused, and a forced one comes before. */
+static void the_options_choose(void **state)
+{
+    const int size[3] = {8, 6, 5};
+    clvox_context *ctx;
+    clv_fft fft;
+    (void)state;
+    for (const clv_fft_provider *p = clv_fft_providers; p->name; p++) {
+        assert_ok(clvox_context_create(&(clvox_context_options){.fourier = p->name}, &ctx));
+        int status = clv_fft_create(ctx, size, &fft);
+        if (p->by == &clv_fourier_clfft && clvox_clfft_missing()[0]) {
+            assert_int_equal(status, CLVOX_ERROR_DEVICE);
+        } else {
+            assert_ok(status);
+            assert_ptr_equal(fft.provider, p);
+            clv_fft_destroy(&fft);
+        }
+        assert_ok(clv_force_variant(ctx, CLV_FFT, "vkfft", -1));
+        assert_ok(clv_fft_create(ctx, size, &fft));
+        assert_string_equal(fft.provider->name, "vkfft");
+        clv_fft_destroy(&fft);
+        clvox_context_destroy(&ctx);
+    }
+    assert_ok(clvox_context_create(&(clvox_context_options){.fourier = "nobody"}, &ctx));
+    assert_int_equal(clv_fft_create(ctx, size, &fft), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "by nobody; clvox, vkfft and clfft"));
+    clvox_context_destroy(&ctx);
+}
+
 static void chosen(void)
 {
+    test_case(the_options_choose, "the options choose");
     test_case(without_clfft_others_do_it, "without clFFT others do it");
     test_case(a_library_that_is_wrong_is_found_out, "a library that is wrong is found out");
     test_case(what_one_provider_does_not_take_another, "what one provider does not take another does");
