@@ -8,7 +8,7 @@
 #include "ref/image/blend.h"
 #include "bench/papers/ref/copy.h"
 #include "ref/image/gaussian.h"
-#include "ref/image/gradient.h"
+#include "bench/papers/ref/gradient.h"
 #include "ref/image/histogram.h"
 #include "ref/field/jacobian.h"
 #include "ref/image/pointwise.h"

@@ -4,7 +4,7 @@
 #include "op/image/blend.h"
 #include "bench/papers/op/copy.h"
 #include "op/image/gaussian.h"
-#include "op/image/gradient.h"
+#include "bench/papers/op/gradient.h"
 #include "op/image/histogram.h"
 #include "op/field/jacobian.h"
 #include "op/image/pointwise.h"

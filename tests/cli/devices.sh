@@ -39,7 +39,7 @@ export CLVOX_WISDOM="$work/w.json"
 exits 0 clvox tune --kernel force --size 8 --seconds 0.001
 exits 0 clvox devices -v -v --json log/v.json
 prints 'compute units'; prints 'largest work-group'; prints 'limited by'
-json log/v.json '{"warp", "force", "gradient"} <= {k["kernel"] for k in j["kernels"]}'
+json log/v.json '{"warp", "force", "sobel"} <= {k["kernel"] for k in j["kernels"]}'
 json log/v.json 'all(sum(k["chosen"] for k in j["kernels"] if k["kernel"] == n) == 1 for n in {k["kernel"] for k in j["kernels"]})'
 prints '^\* force .*wisdom'
 json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["force"]'

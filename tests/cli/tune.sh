@@ -128,7 +128,7 @@ exits 0 tune --kernel tensor_tv_block --kernel patch_pairs --kernel patch_search
 prints '^tensor_tv_block .*[0-9]$'; prints '^patch_pairs .*[0-9]$'; prints '^patch_search .*[0-9]$'
 
 begin "a kernel that was changed since goes by the planner again"
-mkdir cl/image && { echo '/* changed */'; cat "$kernels/image/gradient.cl"; } > cl/image/gradient.cl
+mkdir cl/image && { echo '/* changed */'; cat "$kernels/image/sobel.cl"; } > cl/image/sobel.cl
 exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" bench gradient --size 12 --seconds 0.001 --json log/v.json
 json log/v.json 'not j["wisdom"]["used"]'
 

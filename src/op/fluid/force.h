@@ -12,7 +12,7 @@ extern const clv_entry clv_entry_force, clv_entry_force_image;
  * gradient of the discrete energy
  *   E(u) = 1/2 sum m (T(p) - R)^2 + lambda sum (J - 1) log J,
  * p = map.linear (i, 1) + map.shift u(i)   (h = x + u),
- * J = det(I + Du), Du by clv_gradient's differences, so that
+ * J = det(I + Du), Du by cl/common/difference.clh, so that
  *   force = -dE/du = -m (T(p) - R) map.shift^T dT/dp - sum_j D_j^T (lambda L' C_j),
  * L' = log J + 1 - 1/J, C_j the column j of the cofactors of I + Du, D_j^T the
  * adjoint of the difference along j with its one-sided ends. The sums are over

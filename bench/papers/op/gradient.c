@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/image/gradient.h"
+#include "bench/papers/op/gradient.h"
 
 static const clv_variant variants[] = {
     {.name = "item", .function = "gradient_item", .devices = CLV_ON_GPU,
@@ -10,7 +10,7 @@ static const clv_variant variants[] = {
     {.name = "row", .function = "gradient_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_gradient = CLV_ENTRY("image/gradient", "gradient", variants, NULL);
+const clv_entry clv_entry_gradient = CLV_ENTRY("papers/gradient", "gradient", variants, NULL);
 
 int clv_gradient(clvox_context *ctx, const clv_image *a, clv_buffer *out)
 {
@@ -23,5 +23,5 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_image_gradient[] = {
+const clv_entry *const clv_operation_papers_gradient[] = {
     &clv_entry_gradient, NULL};

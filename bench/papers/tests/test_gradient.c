@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/image/gradient.h"
+#include "bench/papers/op/gradient.h"
 #include "op/harness.h"
-#include "ref/image/gradient.h"
+#include "bench/papers/ref/gradient.h"
 
 static const int sizes[][3] = {{11, 7, 5}, {1, 1, 1}, {1, 6, 5},    {10, 1, 3},
                                {9, 2, 1},  {2, 2, 2}, {67, 13, 11}, {2049, 2, 3}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ref/image/gradient.h"
+#include "bench/papers/ref/gradient.h"
 
 #include "ref/common/difference.h"
 
