@@ -127,8 +127,8 @@ static int report(bench_run *run, match *m, int solver, double beta, double *goa
     record_samples samples = {0};
     double end = clv_seconds() + 4 * run->seconds;
     const int *n = m->fixed->grid.size;
-    snprintf(name, sizeof name, "register, %s, %s%s", m->model->name, solver < 0 ? "Gaussian" : clv_solvers_name(solver),
-             beta > 0 ? ", coupled" : "");
+    snprintf(name, sizeof name, "register, %s, %s%s", m->model->name,
+             solver < 0 ? "Gaussian" : clv_solvers_name(solver), beta > 0 ? ", coupled" : "");
     m->goal = 1e30;
     CLV_TRY(once(run, m, solver, beta, name));
     if (solver == CLV_SOLVERS_FFT && !(beta > 0))

@@ -59,7 +59,8 @@ static int measure(bench_run *run, bench_data *data, const struct form *form, co
     char registers[16], spills[16], groups[16], occupancy[16] = "unknown", label[48];
     snprintf(label, sizeof label, "force %s", form->name);
     const bool reuse = form->entry == &clv_entry_force;
-    const bench_row row = {.name = label, .run = reuse ? bench_force : bench_unbiased_form, .check = bench_check_force};
+    const bench_row row = {
+        .name = label, .run = reuse ? bench_force : bench_unbiased_form, .check = bench_check_force};
     int status = bench_verify(run->ctx, &row, label);
     if (status >= 0)
         status = bench_measure(run, reuse ? call_reuse : call_form, data, form->entry->name, &out->time);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forms of the unbiased force that Lee et al. 2012 compare with reuse (fluid/force.cl), for a lambda that is not 0.
- * MASK: there is a mask. nine: of two passes alone. */
+/* Forms of the unbiased force that Lee et al. 2012 compare with reuse (fluid/force.cl), for a lambda that
+ * is not 0. MASK: there is a mask. nine: of two passes alone. */
 #include "fluid/flux.clh"
 #include "fluid/residual.clh"
 

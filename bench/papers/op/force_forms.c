@@ -6,16 +6,17 @@
 static const char *const builds[] = {"-DPENALTY=1", "-DPENALTY=1 -DMASK=1", NULL};
 
 static const clv_variant products_variants[] = {
-    {.name = "item", .function = "products_item", .devices = CLV_ON_GPU, .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "item", .function = "products_item", .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row", .function = "products_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_force_products = CLV_ENTRY("papers/force_forms", "force_products", products_variants,
-                                                     NULL);
+const clv_entry clv_entry_force_products = CLV_ENTRY("papers/force_forms", "force_products",
+                                                     products_variants, NULL);
 
 #define RECOMPUTE                                                     \
-    .function = "force_recompute", .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 12, .optional = true, \
-    .tiles = {{16, 4, 4, 1}, {32, 4, 2, 1}, {8, 4, 2, 1}}
+    .function = "force_recompute", .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 12,        \
+    .optional = true, .tiles = {{16, 4, 4, 1}, {32, 4, 2, 1}, {8, 4, 2, 1}}
 #define TWO_PASS .before = &clv_entry_force_products, .optional = true
 
 static const clv_variant variants[] = {
@@ -23,8 +24,8 @@ static const clv_variant variants[] = {
     {.name = "capped", .register_cap = 48, RECOMPUTE},
     {.name = "twopass", .function = "divergence_item", TWO_PASS, .devices = CLV_ON_GPU,
      .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "twopass rows", .function = "divergence_row", TWO_PASS, .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {.name = "twopass rows", .function = "divergence_row", TWO_PASS, .item = {CLV_WHOLE},
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_force_forms = CLV_ENTRY("papers/force_forms", "force_forms", variants, builds);
 
@@ -49,5 +50,5 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_papers_force_forms[] = {&clv_entry_force_forms, &clv_entry_force_products,
-                                                             NULL};
+const clv_entry *const clv_operation_papers_force_forms[] = {
+    &clv_entry_force_forms, &clv_entry_force_products, NULL};

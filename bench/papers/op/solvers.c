@@ -7,7 +7,7 @@
 #include "bench/papers/op/conjugate_gradient.h"
 #include "bench/papers/op/sor.h"
 
-/* What a solver of a kind is: its first step from nothing, and its iterations. */
+/* Each kind: its first step from nothing, and its iterations. */
 static const struct {
     const char *name;
     bool transforms, iterates;
@@ -38,15 +38,16 @@ static int requests(clv_solvers *s, clv_request *list)
     for (int i = 0; i < kinds[kind].fields; i++)
         list[count++] = (clv_request){&s->field[i], field_bytes(&s->op), "field of the solver"};
     if (kinds[kind].iterates) {
-        list[count++] = (clv_request){&s->partial, CLV_FLUID_OPERATOR_PARTIALS * sizeof(float),
-                                      "sums of the solver"};
+        list[count++] =
+            (clv_request){&s->partial, CLV_FLUID_OPERATOR_PARTIALS * sizeof(float), "sums of the solver"};
         list[count++] = (clv_request){&s->state, CLV_CG_STATE * sizeof(float), "state of the solver"};
     }
     clv_fluid_operator level = s->op;
-    for (int i = 0; i < CLV_MG_COARSER && kind == CLV_SOLVERS_MULTIGRID && clv_mg_coarsen(&level, &level); i++)
+    for (int i = 0; i < CLV_MG_COARSER && kind == CLV_SOLVERS_MULTIGRID && clv_mg_coarsen(&level, &level);
+         i++)
         for (int k = 0; k < 2; k++)
-            list[count++] = (clv_request){&s->coarse[2 * i + k], field_bytes(&level),
-                                          "coarser field of the solver"};
+            list[count++] =
+                (clv_request){&s->coarse[2 * i + k], field_bytes(&level), "coarser field of the solver"};
     return count;
 }
 
@@ -86,7 +87,8 @@ static int iterate(clvox_context *ctx, const clv_solvers *s, const clv_fluid_pro
         return clv_sor_solve(ctx, problem, &w, report);
     }
     if (s->options.kind == CLV_SOLVERS_MULTIGRID) {
-        clv_mg_workspace w = {.residual = s->field[0], .other = s->field[1], .partial = s->partial, .state = s->state};
+        clv_mg_workspace w = {
+            .residual = s->field[0], .other = s->field[1], .partial = s->partial, .state = s->state};
         for (int i = 0; i < CLV_MG_COARSER; i++) {
             w.v[i] = s->coarse[2 * i];
             w.f[i] = s->coarse[2 * i + 1];
@@ -166,7 +168,8 @@ static int solve(clvox_context *ctx, int kind, const clv_buffer *f, clv_buffer *
     int status = CLVOX_OK;
     const bool warm = now.guess[kind] != NULL;
     if (!warm)
-        CLV_TRY(clv_buffer_create(ctx, field_bytes(&now.solver.op), "solution of the solver", &now.guess[kind]));
+        CLV_TRY(
+            clv_buffer_create(ctx, field_bytes(&now.solver.op), "solution of the solver", &now.guess[kind]));
     CLV_TRY(solve_from(ctx, kind, f, warm));
     CLV_TRY(clv_buffer_copy(ctx, now.guess[kind], 0, v, 0, field_bytes(&now.solver.op)));
 end:

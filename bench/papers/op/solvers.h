@@ -47,8 +47,8 @@ typedef struct clv_solvers {
     int requests;
 } clv_solvers;
 
-/* CLVOX_ERROR_ARGUMENT where the solver does not take the operator. *s is to be destroyed before its context, also
- * after a failure. */
+/* CLVOX_ERROR_ARGUMENT where the solver does not take the operator. *s is to be destroyed before its
+ * context, also after a failure. */
 int clv_solvers_create(clvox_context *ctx, const clv_fluid_operator *op, const clv_solvers_options *options,
                        clv_solvers *s);
 void clv_solvers_destroy(clv_solvers *s); /* a zeroed one, too */
@@ -60,8 +60,8 @@ int clv_solvers_solve(clvox_context *ctx, clv_solvers *s, const clv_buffer *f, c
                       clv_solvers_report *report);
 
 /* Registrations solve by this one, each solve from the last one of its kind, until this is called with
- * NULL; fft, too, ends that. report: NULL, or living as long. On a periodic grid with an odd side sor takes 0 beyond the
- * border. One at a time. */
+ * NULL; fft, too, ends that. report: NULL, or living as long. On a periodic grid with an odd side sor
+ * takes 0 beyond the border. One at a time. */
 void clv_solvers_stand_in(const clv_solvers_options *options, clv_solvers_report *report);
 
 #endif

@@ -44,7 +44,8 @@ static int find(int model, const clv_solvers_options *how, bool coupled, clvox_r
     return status;
 }
 
-/* One side is odd on the finest level, and two on the coarser one: sor has to have two colours all the same. */
+/* One side is odd on the finest level, and two on the coarser one: sor has to have two colours all the
+ * same. */
 static int set_up(void **state)
 {
     clv_solvers_report none;
@@ -79,10 +80,11 @@ static void solvers_find_one_map(void **state)
     double largest, most;
     assert_ok(find(model, &how, coupled, &r, &s));
     double apart = pair_distance(r.warp, by_fft->warp, NULL, &largest);
-    printf("# %.5f voxels from the FFT's map, %.4f at most; %ld iterations in %ld solves, %.2g left\n", apart, largest,
-           s.iterations, s.solves, s.left);
+    printf("# %.5f voxels from the FFT's map, %.4f at most; %ld iterations in %ld solves, %.2g left\n", apart,
+           largest, s.iterations, s.solves, s.left);
     /* For sor the field is 0 beyond the border where a side is odd. */
-    assert_that(apart < (coupled ? 1 : 2) * models[model].mean && largest < (coupled ? 1 : 3) * models[model].largest,
+    assert_that(apart < (coupled ? 1 : 2) * models[model].mean &&
+                    largest < (coupled ? 1 : 3) * models[model].largest,
                 "%g, %g", apart, largest);
     if (model != GREEDY) {
         double there = pair_detour(r.warp, r.inverse_warp, shared.p.labels, &most);
@@ -108,7 +110,8 @@ static void the_tolerance_is_kept(void **state)
     clvox_register_result_destroy(&r);
     assert_true(loose.left > 1e-3 && loose.left <= .1);
     assert_true(tight.left <= 1e-4);
-    assert_true((double)loose.iterations / (double)loose.solves < .7 * (double)tight.iterations / (double)tight.solves);
+    assert_true((double)loose.iterations / (double)loose.solves <
+                .7 * (double)tight.iterations / (double)tight.solves);
 }
 
 static void over_relaxation_refuses_beta(void **state)
@@ -129,8 +132,8 @@ int main(void)
     test_set_up(set_up);
     for (int m = 0; m < MODELS; m++)
         for (int s = CLV_SOLVERS_SOR; s < CLV_SOLVERS; s++)
-            test_case_at(solvers_find_one_map, TEST_AT(m, s), "%s by %s finds the map of the FFT", models[m].name,
-                         clv_solvers_name(s));
+            test_case_at(solvers_find_one_map, TEST_AT(m, s), "%s by %s finds the map of the FFT",
+                         models[m].name, clv_solvers_name(s));
     test_case(the_tolerance_is_kept, "the tolerance is kept");
     test_case(over_relaxation_refuses_beta, "over-relaxation refuses beta");
     test_tear_down(tear_down);

@@ -5,8 +5,8 @@
 #include "ref/fluid/fluid_operator.h"
 #include "ref/fluid/solve.h"
 
-/* Anisotropic, prime and even sides, sheets and lines, components apart and together, both borders; kernels of
- * one to three voxels, so that padded grids stay small. */
+/* Anisotropic, prime and even sides, sheets and lines, components apart and together, both borders;
+ * kernels of one to three voxels, so that padded grids stay small. */
 static const clv_fluid_operator problems[] = {
     {{11, 7, 5}, {.8f, 1.25f, 2}, .01f, .01f, .01f, false},
     {{10, 6, 4}, {.8f, 1.25f, 2}, .01f, 0, .001f, true},
@@ -108,12 +108,13 @@ static void finds(int kind, const clv_fluid_operator *op)
         run(&g, true, &report);
     double scale = largest_of(g.want, 3 * g.n), least, most;
     clv_fluid_operator_bounds(op, &least, &most);
-    double allowed = kind == CLV_SOLVERS_FFT ? 1e-5 * scale : 1e-5 * scale + TOLERANCE * sqrt(3.0 * (double)g.n) / least;
+    double allowed =
+        kind == CLV_SOLVERS_FFT ? 1e-5 * scale : 1e-5 * scale + TOLERANCE * sqrt(3.0 * (double)g.n) / least;
     double error = harness_error(g.host, g.want, 3 * g.n, allowed, 0);
     assert_that(error <= 1, "%s, %dx%dx%d: off by %g", name, op->size[0], op->size[1], op->size[2], error);
     double left = ref_fluid_operator_residual(op, g.got, g.f);
-    assert_that(padded || left <= 1.1 * TOLERANCE + 1e-6, "%s, %dx%dx%d: %g is left", name, op->size[0], op->size[1],
-                op->size[2], left);
+    assert_that(padded || left <= 1.1 * TOLERANCE + 1e-6, "%s, %dx%dx%d: %g is left", name, op->size[0],
+                op->size[1], op->size[2], left);
     assert_true(report.iterations >= 1 && report.iterations < 400 && report.left <= TOLERANCE);
     float *first = malloc(12 * g.n);
     memcpy(first, g.host, 12 * g.n);
@@ -154,10 +155,12 @@ static void waves_come_back_by_their_eigenvalue(void **state)
     const double direction[3] = {s[1] * 2, -s[0] * 2, 0};
     for (int c = 0; c < 3; c++)
         for (size_t i = 0; i < g.n; i++) {
-            double phase = angle[0] * (double)(i % 14) + angle[1] * (double)(i / 14 % 9) + angle[2] * (double)(i / 126);
+            double phase =
+                angle[0] * (double)(i % 14) + angle[1] * (double)(i / 14 % 9) + angle[2] * (double)(i / 126);
             double own = pow(2 * sin(angle[c] / 2) / (double)op.spacing[c], 2) - s[c] * s[c];
             g.want[(size_t)c * g.n + i] = direction[c] * cos(phase);
-            g.host[(size_t)c * g.n + i] = (float)((value + (double)op.beta * own) * direction[c] * cos(phase));
+            g.host[(size_t)c * g.n + i] =
+                (float)((value + (double)op.beta * own) * direction[c] * cos(phase));
         }
     clv_buffer_destroy(&g.known);
     g.known = harness_upload_field(g.ctx, g.host, g.n);
@@ -173,16 +176,13 @@ static void what_no_solver_takes_is_refused(void **state)
     clv_fluid_operator op = problems[0];
     clv_solvers solver;
     (void)state;
-    assert_int_equal(clv_solvers_create(harness_context(), &op, &o, &solver),
-                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_solvers_create(harness_context(), &op, &o, &solver), CLVOX_ERROR_ARGUMENT);
     o.kind = CLV_SOLVERS_CG;
     o.most = 0;
-    assert_int_equal(clv_solvers_create(harness_context(), &op, &o, &solver),
-                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_solvers_create(harness_context(), &op, &o, &solver), CLVOX_ERROR_ARGUMENT);
     o.kind = CLV_SOLVERS_FFT;
     op.gamma = 0;
-    assert_int_equal(clv_solvers_create(harness_context(), &op, &o, &solver),
-                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_solvers_create(harness_context(), &op, &o, &solver), CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "gamma"));
 }
 
@@ -194,8 +194,8 @@ int main(void)
         test_case_at(all_find_what_the_reference_does, TEST_AT(kind), "%s finds what the reference does",
                      clv_solvers_name(kind));
         if (kind != CLV_SOLVERS_SOR)
-            test_case_at(waves_come_back_by_their_eigenvalue, TEST_AT(kind), "%s: waves come back by their eigenvalue",
-                         clv_solvers_name(kind));
+            test_case_at(waves_come_back_by_their_eigenvalue, TEST_AT(kind),
+                         "%s: waves come back by their eigenvalue", clv_solvers_name(kind));
     }
     test_case(what_no_solver_takes_is_refused, "what no solver takes is refused");
     return test_run("solvers", harness_close);

@@ -127,5 +127,5 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_field_splat[] = {&clv_entry_splat, &clv_entry_splat_box, &clv_entry_splat_boxes,
-                                                      &clv_entry_splat_total, NULL};
+const clv_entry *const clv_operation_field_splat[] = {
+    &clv_entry_splat, &clv_entry_splat_box, &clv_entry_splat_boxes, &clv_entry_splat_total, NULL};

@@ -11,7 +11,7 @@ static const char *const image_builds[] = {"", "-DMASK=1", NULL};
 #define ROLLING                                                       \
     {.name = "rolling", .function = "force_rolling", .item = {CLV_WHOLE, 8, CLV_MARCH}, \
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 16}, {1, 1, 1, 4}}}
-/* Of the forms of Lee et al. 2012, section 4, the fastest; bench/papers has the others. */
+/* The fastest of the forms of Lee et al. 2012, section 4; bench/papers has the others. */
 static const clv_variant variants[] = {
     {.name = "reuse", .function = "force_reuse", .item = {1, 1, CLV_MARCH}, .rim = {1, 1, 0},
      .devices = CLV_ON_GPU, .cell_bytes = 48, .planes = 1,

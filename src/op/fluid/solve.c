@@ -70,7 +70,8 @@ end:
     return status;
 }
 
-int clv_solver_solve_twice(clvox_context *ctx, const clv_solver *s, int kind, const clv_buffer *f, clv_buffer *v)
+int clv_solver_solve_twice(clvox_context *ctx, const clv_solver *s, int kind, const clv_buffer *f,
+                           clv_buffer *v)
 {
     int status = CLVOX_OK;
     if (!s->instead)

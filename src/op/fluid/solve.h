@@ -12,7 +12,7 @@ typedef struct clv_solver_stand_in {
     void (*end)(void);
 } clv_solver_stand_in;
 
-/* Of solvers that are created from now on; NULL: none. */
+/* Solvers that are created from now on take it; NULL: none. */
 extern const clv_solver_stand_in *clv_solver_instead;
 
 /* v = K f with K = 1 / L by the Fourier transform: exact but for rounding, and as fast for any
@@ -31,22 +31,24 @@ typedef struct clv_solver {
 
 enum { CLV_SOLVER_REQUESTS = 2 };
 
-/* What solvers work in: one that is zeroed asks for what a grid needs, and returns the number of requests. Grids
- * that are no finer along any axis need no more, and may take it over (clv_solver_create). */
+/* The buffers that a grid needs, for a zeroed solver; returns the number of requests. Grids that are no
+ * finer along any axis need no more, and may take them over (clv_solver_create). */
 int clv_solver_requests(const clv_fluid_operator *op, clv_solver *room, clv_request *list);
 
 /* The grid that is transformed. */
 void clv_solver_grid(const clv_fluid_operator *op, int size[3]);
 
-/* For one grid, in the spectrum and padded that *s has and keeps; builds what transforms need, tables of some KiB
- * among it. To be destroyed before its context, also after a failure. */
+/* For one grid, in the spectrum and padded that *s has and keeps; builds what transforms need, tables of
+ * some KiB among it. To be destroyed before its context, also after a failure. */
 int clv_solver_create(clvox_context *ctx, const clv_fluid_operator *op, clv_solver *s);
 void clv_solver_destroy(clv_solver *s); /* one that was never created, too */
 
-/* v = K f. kind: solves of one kind resemble the one before, which the transform does not use. Never waits. */
+/* v = K f. kind: solves of one kind resemble the one before, which the transform does not use. Never
+ * waits. */
 int clv_solver_solve(clvox_context *ctx, const clv_solver *s, int kind, const clv_buffer *f, clv_buffer *v);
 
 /* v = K K f of a periodic L, in as many transforms; v may be f. */
-int clv_solver_solve_twice(clvox_context *ctx, const clv_solver *s, int kind, const clv_buffer *f, clv_buffer *v);
+int clv_solver_solve_twice(clvox_context *ctx, const clv_solver *s, int kind, const clv_buffer *f,
+                           clv_buffer *v);
 
 #endif

@@ -136,7 +136,8 @@ static void what_lands(void **state)
  * the last voxel, and all but what comes later. */
 enum { NARROW = SHAPES, NEARLY, HALF, KINDS };
 
-/* Of each sum, not only of its number, as by the form without local memory or shares: nothing depends on who adds. */
+/* Each sum, not only its number, is that of the form without local memory or shares: nothing depends on who
+ * adds. */
 static void same_bits(const problem *q, int kind)
 {
     const size_t n = (size_t)q->from[0] * (size_t)q->from[1] * (size_t)q->from[2],

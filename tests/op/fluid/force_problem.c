@@ -123,7 +123,8 @@ void force_compare(const force_problem *p, int (*call)(clvox_context *ctx, const
     assert_that(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
     harness_download_field(ctx, d.args.force, got, d.voxels);
     double error = harness_error(got, want, 3 * d.voxels, tolerance * largest, 0);
-    /* oclgrind gets derivatives along x wrong that are taken eight at a time: it looks for races and bounds. */
+    /* oclgrind gets derivatives along x wrong that are taken eight at a time: it looks for races and
+     * bounds. */
     bool eight = harness_simulated() && strstr(harness_variant()->name, "rolling");
     assert_that(error <= 1 || eight, "%s: error %g of the tolerance", p->what, error);
     if (getenv("CLVOX_TEST_SHOW"))

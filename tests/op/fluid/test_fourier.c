@@ -259,7 +259,7 @@ static void without_clfft_others_do_it(void **state)
     clv_fft_destroy(&fft);
 }
 
-/* What the options ask for is taken or refused, and a forced one comes before. */
+/* The one that the options ask for is taken or refused, and a forced one comes before. */
 static void the_options_choose(void **state)
 {
     const int size[3] = {8, 6, 5};

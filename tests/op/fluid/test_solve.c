@@ -74,7 +74,8 @@ static void a_head_does_not_feel_its_other_side(void **state)
         find(&op, 1, field, field);
         felt[periodic] = fabs((double)(field[N + 20 * 24 + 19] / field[N + 20 * 24]));
     }
-    assert_that(felt[0] < 1e-3 && felt[1] > .2, "the other side feels %g, on a periodic grid %g", felt[0], felt[1]);
+    assert_that(felt[0] < 1e-3 && felt[1] > .2, "the other side feels %g, on a periodic grid %g", felt[0],
+                felt[1]);
 }
 
 static void fields_fit_larger_and_smaller_grids(void **state)
@@ -163,9 +164,9 @@ int main(void)
     harness_open();
     /* The transform's kernels are simulated by its own test. */
     for (int k = 0; k < PROBLEMS && !harness_simulated(); k++)
-        test_case_at(it_finds_what_the_reference_does, TEST_AT(k), "%dx%dx%d%s: it finds what the reference does",
-                     problems[k].size[0], problems[k].size[1], problems[k].size[2],
-                     problems[k].periodic ? ", periodic" : "");
+        test_case_at(it_finds_what_the_reference_does, TEST_AT(k),
+                     "%dx%dx%d%s: it finds what the reference does", problems[k].size[0], problems[k].size[1],
+                     problems[k].size[2], problems[k].periodic ? ", periodic" : "");
     if (!harness_simulated()) {
         test_case(a_head_does_not_feel_its_other_side, "a head does not feel its other side");
         test_case(another_one_takes_its_place, "another one takes its place where it is put there");
