@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "op/anatomy/particle_mesh.h"
 #include "op/fluid/fourier.h"
-#include "op/fluid/solve.h"
+#include "bench/papers/op/solvers.h"
 #include "op/fluid/force.h"
 #include "op/surface/mesh_distance.h"
 #include "op/image/nlm.h"
@@ -120,9 +120,8 @@ typedef struct bench_data {
     clv_nlm_padding padding; /* of non-local means, whose padded images are in the workspace's list */
     clv_buffer *padded[3];
     clv_buffer *solver[2];            /* fields */
-    clv_solver *solve;                /* of the row, in a workspace of its own; NULL: none */
-    clv_solver_workspace workspace;
-    clv_request workspace_list[CLV_SOLVER_REQUESTS];
+    clv_solvers solve;                /* of the row */
+    clv_request workspace_list[3];
     int workspace_count;
     clv_fft fft;                      /* once a row has wanted it */
     struct bench_flow *flow;          /* of the row (rows/flow.c); NULL: none */
@@ -197,6 +196,8 @@ int bench_sor_blocks(const clvox_context *ctx);
 
 /* The unbiased force with penalty, without mask, on the bench's data. */
 int bench_force(bench_data *data);
+/* By the form that is forced of clv_entry_force_forms. */
+int bench_unbiased_form(bench_data *data);
 int bench_check_force(struct bench_check *c);
 
 #endif

@@ -6,7 +6,7 @@
 #include "bench/bench_table.h"
 #include "op/image/blend.h"
 #include "op/image/gaussian.h"
-#include "op/image/gradient.h"
+#include "bench/papers/op/gradient.h"
 #include "op/image/pointwise.h"
 #include "op/field/warp.h"
 #include "bench/papers/lines.h"

@@ -3,7 +3,7 @@
  * each solver, until the images are as alike as the FFT makes them. */
 #include "bench/bench_table.h"
 #include "bench/rows/check.h"
-#include "op/fluid/solve.h"
+#include "bench/papers/op/solvers.h"
 
 enum { LEAST = 3 };
 
@@ -12,8 +12,9 @@ static const struct model {
     clvox_deform deform;
     const char *name;
     int coarse, fine;
-} models[] = {{CLVOX_DEFORM_GREEDY, "greedy", 30, 40}, {CLVOX_DEFORM_LDDMM, "lddmm", 10, 20}};
-enum { MODELS = sizeof models / sizeof *models };
+    double tolerance; /* share of the force at which iterative solvers end */
+} models[] = {{CLVOX_DEFORM_GREEDY, "greedy", 30, 40, 1e-2}, {CLVOX_DEFORM_LDDMM, "lddmm", 10, 20, 1e-3}};
+enum { MODELS = sizeof models / sizeof *models, MOST_SOLVING = 200 };
 
 /* Share of what the FFT gains on the finest scale that has to be gained; metrics are looked at every ten
  * iterations. */
@@ -89,7 +90,6 @@ static void set(clvox_register_options *o, match *m, int solver, double beta)
         o->alpha = ALPHA;
         o->beta = beta;
         o->gamma = GAMMA;
-        o->solver = (clvox_solver)solver;
     }
     o->progress = watch;
     o->user = m;
@@ -102,8 +102,11 @@ static int once(bench_run *run, match *m, int solver, double beta, const char *c
     clvox_register_options options;
     clvox_register_result r;
     const clvox_register_images images = {.fixed = {m->fixed}, .moving = {m->moving}, .channels = 1};
+    const clv_solvers_options how = {(clv_solvers_kind)solver, m->model->tolerance, MOST_SOLVING};
     set(&options, m, solver, beta);
+    clv_solvers_stand_in(solver < 0 ? NULL : &how, NULL);
     int status = clvox_register(run->ctx, &images, &options, &r);
+    clv_solvers_stand_in(NULL, NULL);
     if (status == CLVOX_ERROR_STOPPED && m->reached > 0)
         return CLVOX_OK;
     if (status < 0)
@@ -124,11 +127,11 @@ static int report(bench_run *run, match *m, int solver, double beta, double *goa
     record_samples samples = {0};
     double end = clv_seconds() + 4 * run->seconds;
     const int *n = m->fixed->grid.size;
-    snprintf(name, sizeof name, "register, %s, %s%s", m->model->name, solver < 0 ? "Gaussian" : clv_solver_name(solver),
-             beta > 0 ? ", coupled" : "");
+    snprintf(name, sizeof name, "register, %s, %s%s", m->model->name,
+             solver < 0 ? "Gaussian" : clv_solvers_name(solver), beta > 0 ? ", coupled" : "");
     m->goal = 1e30;
     CLV_TRY(once(run, m, solver, beta, name));
-    if (solver == CLVOX_SOLVER_FFT && !(beta > 0))
+    if (solver == CLV_SOLVERS_FFT && !(beta > 0))
         *goal = m->start + SHARE * (m->last - m->start);
     m->goal = *goal;
     for (int i = 0; i < RECORD_SAMPLES; i++) {
@@ -142,14 +145,14 @@ static int report(bench_run *run, match *m, int solver, double beta, double *goa
     record_row row = {.group = "ha2011", .name = name, .size = {n[0], n[1], n[2]}, .seconds = &samples,
                       .verified = true, .remark = remark};
     record_paper found = slowest;
-    if (solver == CLVOX_SOLVER_FFT)
+    if (solver == CLV_SOLVERS_FFT)
         *fft = samples;
     if (!(m->reached > 0)) {
         fprintf(run->out, "%-40s %10s   metric %.5g, the goal is %.5g\n", name, "not reached", m->last, *goal);
         goto end;
     }
     snprintf(remark, sizeof remark, "%d iterations on the finest scale; metric %.5g", m->iterations, m->last);
-    if (solver == CLVOX_SOLVER_HYBRID && fft->count > 0) {
+    if (solver == CLV_SOLVERS_HYBRID && fft->count > 0) {
         found.here = fft->median / samples.median;
         found.holds = bench_slower(fft, &samples);
         row.paper = &found;
@@ -185,8 +188,8 @@ int bench_ha2011_registration(bench_run *run)
             CLV_TRY(report(run, &m, -1, 0, &goal, &fft));
         /* Of LDDMM, which solves ten times as often, by the FFT alone. */
         for (int solver = 0; solver < CLV_SOLVERS; solver++)
-            if (solver == CLVOX_SOLVER_FFT ||
-                (solver != CLVOX_SOLVER_SOR && models[i].deform == CLVOX_DEFORM_GREEDY))
+            if (solver == CLV_SOLVERS_FFT ||
+                (solver != CLV_SOLVERS_SOR && models[i].deform == CLVOX_DEFORM_GREEDY))
                 CLV_TRY(report(run, &m, solver, ALPHA, &goal, &fft));
     }
     fprintf(run->out, "\n");

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "bench/bench_table.h"
-#include "op/papers/tensor_tv_schemes.h"
+#include "bench/papers/op/tensor_tv_schemes.h"
 #include "bench/papers/lines.h"
 #include "bench/papers/moazeni.h"
-#include "ref/papers/tensor_tv_schemes.h"
+#include "bench/papers/ref/tensor_tv_schemes.h"
 
 enum { STEPS = 100, FEW = 3, ALONE = -1 };
 

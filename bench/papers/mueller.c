@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mueller 2008: forms of convolution on today's device. */
 #include "bench/bench_table.h"
-#include "op/papers/convolve.h"
+#include "bench/papers/op/convolve.h"
 #include "op/image/gaussian.h"
 #include "op/image/sobel.h"
 #include "op/image/unsharp.h"

@@ -4,7 +4,7 @@
 #define CLV_BENCH_NLM_H
 
 #include "bench/bench.h"
-#include "op/papers/patch_pairs.h"
+#include "bench/papers/op/patch_pairs.h"
 
 /* Patches of 5^3 samples, neighbours of each, about the voxels of a band that references can take,
  * and the band's half width. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench/bench_table.h"
-#include "op/fluid/force.h"
+#include "bench/papers/op/force_forms.h"
 #include "bench/papers/lines.h"
 
 enum { FORMS = 4, MOST = FORMS * CLV_MAX_TILES * 4 };
@@ -19,6 +19,7 @@ static void column(char *out, size_t room, int value)
 
 static const struct form {
     const char *name, *variant; /* the paper's word, and how names of variants begin */
+    const clv_entry *entry;
     /* The paper's figure beside recompute, and what it concludes; NULL: nothing. */
     double figure;
     const char *conclusion;
@@ -26,13 +27,13 @@ static const struct form {
     /* Section 4.1: the time of more work-groups a multiprocessor beside that of one; 0: not said. */
     double more;
 } forms[FORMS] = {
-    {"recompute", "recompute", 0, NULL, false, 1.3},
-    {"reuse", "reuse", 3,
+    {"recompute", "recompute", &clv_entry_force_forms, 0, NULL, false, 1.3},
+    {"reuse", "reuse", &clv_entry_force, 3,
      "computing each product once and keeping it in local memory is faster than computing it again", true,
      1.25},
-    {"capped", "capped", 3. / 6,
+    {"capped", "capped", &clv_entry_force_forms, 3. / 6,
      "fewer registers for more work-groups make recomputing slower", false, 0},
-    {"two-pass", "twopass", 0, NULL, false, 0},
+    {"two-pass", "twopass", &clv_entry_force_forms, 0, NULL, false, 0},
 };
 
 /* One variant and tile of a form. */
@@ -41,9 +42,14 @@ typedef struct result {
     bench_time time;
 } result;
 
-static int call_form(void *data)
+static int call_reuse(void *data)
 {
     return bench_force(data);
+}
+
+static int call_form(void *data)
+{
+    return bench_unbiased_form(data);
 }
 
 /* Resources of the kernel beside its time. */
@@ -52,10 +58,12 @@ static int measure(bench_run *run, bench_data *data, const struct form *form, co
 {
     char registers[16], spills[16], groups[16], occupancy[16] = "unknown", label[48];
     snprintf(label, sizeof label, "force %s", form->name);
-    const bench_row row = {.name = label, .run = bench_force, .check = bench_check_force};
+    const bool reuse = form->entry == &clv_entry_force;
+    const bench_row row = {
+        .name = label, .run = reuse ? bench_force : bench_unbiased_form, .check = bench_check_force};
     int status = bench_verify(run->ctx, &row, label);
     if (status >= 0)
-        status = bench_measure(run, call_form, data, clv_entry_force.name, &out->time);
+        status = bench_measure(run, reuse ? call_reuse : call_form, data, form->entry->name, &out->time);
     if (status < 0)
         return status;
     out->form = form;
@@ -186,7 +194,7 @@ static int measure_form(bench_run *run, bench_data *data, const struct form *for
                         int *count)
 {
     int status = CLVOX_OK;
-    const clv_entry *entry = &clv_entry_force;
+    const clv_entry *entry = form->entry;
     for (int v = 0; v < entry->count; v++) {
         if (strncmp(entry->variants[v].name, form->variant, strlen(form->variant)) != 0)
             continue;

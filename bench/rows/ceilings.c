@@ -7,11 +7,11 @@
 
 #include "clvox/threads.h"
 #include "bench/bench.h"
-#include "op/papers/ceiling.h"
-#include "op/papers/copy.h"
-#include "op/papers/fma_rate.h"
-#include "ref/papers/ceiling.h"
-#include "ref/papers/fma_rate.h"
+#include "bench/papers/op/ceiling.h"
+#include "bench/papers/op/copy.h"
+#include "bench/papers/op/fma_rate.h"
+#include "bench/papers/ref/ceiling.h"
+#include "bench/papers/ref/fma_rate.h"
 
 typedef struct bench_probe {
     clvox_context *ctx;

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op/fluid/sor.h"
+#include "bench/papers/op/sor.h"
 #include "ref/fluid/conjugate_gradient.h"
 #include "ref/fluid/fourier.h"
 #include "ref/fluid/fluid_operator.h"
 #include "ref/fluid/solve.h"
-#include "ref/fluid/sor.h"
+#include "bench/papers/ref/sor.h"
 
 /* A planar field to double precision. */
 static void widen(const float *from, size_t count, double *to)

@@ -271,7 +271,7 @@ void bench_data_release(bench_data *d)
     clv_tensor_design_destroy(&d->design);
     clv_fft_destroy(&d->fft);
     clv_particle_mesh_destroy(&d->mesh);
-    clv_solver_destroy(&d->solve);
+    clv_solvers_destroy(&d->solve);
     bench_flow_release(d);
     clv_pool_release(d->workspace_list, d->workspace_count);
     d->workspace_count = 0;

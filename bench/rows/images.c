@@ -2,9 +2,9 @@
 /* Rows of operations on images and fields: arithmetic, sums, differences, filters. */
 #include "bench/rows/check.h"
 #include "op/image/blend.h"
-#include "op/papers/copy.h"
+#include "bench/papers/op/copy.h"
 #include "op/image/gaussian.h"
-#include "op/image/gradient.h"
+#include "bench/papers/op/gradient.h"
 #include "op/image/histogram.h"
 #include "op/field/jacobian.h"
 #include "op/image/pointwise.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the fluid's operator and of what its solvers consist of. */
 #include "bench/rows/check.h"
-#include "op/fluid/conjugate_gradient.h"
+#include "bench/papers/op/conjugate_gradient.h"
 #include "op/image/reduce.h"
-#include "op/fluid/sor.h"
+#include "bench/papers/op/sor.h"
 
 clv_fluid_operator bench_operator(const int size[3], bool periodic, float beta)
 {
@@ -115,19 +115,10 @@ enum { CYCLES = 8 };
 
 static int begin_multigrid(bench_data *d, float beta)
 {
-    int status = CLVOX_OK;
     const clv_fluid_operator op = bench_operator(d->size, false, beta);
-    const clv_solver_options how = {CLV_SOLVER_MULTIGRID, 0, CYCLES};
-    clv_solver_destroy(&d->solve);
-    clv_pool_release(d->workspace_list, d->workspace_count);
-    d->workspace = (clv_solver_workspace){{NULL}, NULL, NULL, {NULL}};
-    d->workspace_count = clv_solver_requests(&op, &how, &d->workspace, d->workspace_list);
-    CLV_TRY(clv_pool_take(d->ctx, d->workspace_list, d->workspace_count));
-    CLV_TRY(clv_solver_create(d->ctx, &op, &how, &d->workspace, &d->solve));
-end:
-    if (status < 0)
-        d->workspace_count = 0;
-    return status;
+    const clv_solvers_options how = {CLV_SOLVERS_MULTIGRID, 0, CYCLES};
+    clv_solvers_destroy(&d->solve);
+    return clv_solvers_create(d->ctx, &op, &how, &d->solve);
 }
 
 static int begin_multigrid_plain(bench_data *d)
@@ -142,7 +133,7 @@ static int begin_multigrid_coupled(bench_data *d)
 
 static int row_multigrid(bench_data *d)
 {
-    return clv_solver_solve(d->ctx, d->solve, d->u, d->field[0], false, NULL);
+    return clv_solvers_solve(d->ctx, &d->solve, d->u, d->field[0], false, NULL);
 }
 
 /* An iteration of conjugate gradients: product 24, residual 36, solution and direction 60. A

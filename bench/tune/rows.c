@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "bench/rows/check.h"
-#include "op/papers/patch_pairs.h"
+#include "bench/papers/op/patch_pairs.h"
 #include "op/surface/nlm.h"
-#include "op/papers/tensor_tv_schemes.h"
+#include "bench/papers/op/tensor_tv_schemes.h"
 #include "ref/surface/nlm.h"
 #include "ref/surface/patch_search.h"
-#include "ref/papers/tensor_tv_schemes.h"
+#include "bench/papers/ref/tensor_tv_schemes.h"
 #include "bench/tune/tune.h"
 
 enum { RADIUS = 2, MOST = 8 };

@@ -2,8 +2,7 @@
 /* Each voxel's value to the eight voxels around the place where it lands, by their trilinear weights: the
  * adjoint of warp.cl's linear interpolation. Sums are whole numbers of 64 bits, so that the order in which
  * voxels arrive does not show. Two words a sum, the lower first.
- * HAS_FIELD: whether there is a u. ONES: 1 in the place of each finite value. WORDS: additions of 32 bits and
- * their carry, for devices without atomics of 64 bits. */
+ * HAS_FIELD: whether there is a u. ONES: 1 in the place of each finite value. */
 #include "common/fixed_sum.clh"
 #include "common/position.clh"
 
@@ -510,57 +509,6 @@ __kernel void splat_slab(__global const float *in, int4 size, map m, __global co
             int which = (low >= from && low < end ? LOWER : 0) | (up >= from && up < end ? UPPER : 0);
             add_own(own + (a.base.z * to.y + a.base.y) * to.x + a.base.x, strides, which, share);
         }
-    }
-}
-
-/* ---- by sorting: voxels in the order of the cells where they land, and sums by cell of each corner's shares ---- */
-
-#define NOWHERE 0xffffffffu
-
-__kernel void splat_cells(__global const float *in, int4 size, map m, __global const float *field, float most,
-                          int4 to, __global uint *cells, __global uint *order, __global int *beyond, int n)
-{
-    int first = get_global_id(0) * MARCH, end = min(first + MARCH, n);
-    for (int i = first; i < end; i++) {
-        int row = i / size.x;
-        landing a = landing_of(in, size, m, field, most, 1.0f, to, beyond, i - row * size.x, row % size.y,
-                               row / size.y);
-        cells[i] = a.lands ? (uint)((a.base.z * to.y + a.base.y) * to.x + a.base.x) : NOWHERE;
-        order[i] = i;
-    }
-}
-
-/* most: infinite; what is beyond was found before. */
-__kernel void splat_shares(__global const float *in, int4 size, map m, __global const float *field, float most,
-                           float scale, int4 to, __global const uint *order, int corner, __global long *units, int n)
-{
-    int first = get_global_id(0) * MARCH, end = min(first + MARCH, n);
-    for (int k = first; k < end; k++) {
-        int i = order[k], row = i / size.x;
-        long share[8], mine = 0;
-        landing a = landing_of(in, size, m, field, most, scale, to, 0, i - row * size.x, row % size.y, row / size.y);
-        shares_of(a, share);
-        for (int c = 0; c < 8; c++)
-            mine = c == corner ? share[c] : mine;
-        units[k] = mine;
-    }
-}
-
-/* A cell's last sum is that of all: for one corner, no two cells meet. */
-__kernel void splat_ends(__global const uint *cells, __global const long *units, int corner, int4 to,
-                         __global uint *sums, int n)
-{
-    int dx = (corner & 1) && to.x > 1 ? 1 : 0, dy = (corner & 2) && to.y > 1 ? 1 : 0;
-    int dz = (corner & 4) && to.z > 1 ? 1 : 0, more = (dz * to.y + dy) * to.x + dx;
-    int first = get_global_id(0) * MARCH, end = min(first + MARCH, n);
-    for (int k = first; k < end; k++) {
-        uint cell = cells[k];
-        if (cell == NOWHERE || (k + 1 < n && cells[k + 1] == cell))
-            continue;
-        int j = (int)cell + more;
-        ulong sum = ((ulong)sums[2 * j + 1] << 32 | sums[2 * j]) + (ulong)units[k];
-        sums[2 * j] = (uint)sum;
-        sums[2 * j + 1] = (uint)(sum >> 32);
     }
 }
 

@@ -1,64 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The unbiased force. PENALTY: lambda is not 0. MASK: there is a mask, which
- * is known when the kernel is built: a test in it costs 9% on an H200. nine: of the
- * two-pass form alone. */
-#include "fluid/force.clh"
+ * is known when the kernel is built: a test in it costs 9% on an H200. */
+#include "fluid/flux.clh"
 #include "fluid/residual_row.clh"
-#include "fluid/twopass.clh"
-
-/* u in local memory: three planes of components, one after another. */
-INLINED vec1 local_vec(__local const float *u, int cell, int cells)
-{
-    vec1 r;
-    r.x = u[cell];
-    r.y = u[cell + cells];
-    r.z = u[cell + 2 * cells];
-    return r;
-}
-
-/* The flux at voxel (x, y, z), whose u is at index i of an array with these
- * strides along y and z: once from global memory and once from local. */
-#define DEFINE_FLUX(NAME, SPACE, LOAD)                                                               \
-    INLINED vec1 NAME(SPACE const float *u, int i, int n, int x, int y, int z,                       \
-                      int stride_y, int stride_z, int4 size, float4 inverse, float lambda, int axis) \
-    {                                                                                                \
-        ends ex = ends_at(x, size.x, 1, inverse.x);                                                  \
-        ends ey = ends_at(y, size.y, stride_y, inverse.y);                                           \
-        ends ez = ends_at(z, size.z, stride_z, inverse.z);                                           \
-        vec1 ax = difference1(LOAD(u, i + ex.low, n), LOAD(u, i + ex.high, n), ex.weight);           \
-        vec1 ay = difference1(LOAD(u, i + ey.low, n), LOAD(u, i + ey.high, n), ey.weight);           \
-        vec1 az = difference1(LOAD(u, i + ez.low, n), LOAD(u, i + ez.high, n), ez.weight);           \
-        ax.x += 1.0f;                                                                                \
-        ay.y += 1.0f;                                                                                \
-        az.z += 1.0f;                                                                                \
-        return flux_of(ax, ay, az, lambda, axis);                                                    \
-    }                                                                                                \
-                                                                                                     \
-    INLINED vec1 NAME##_divergence(SPACE const float *u, int i, int n, int x, int y, int z,          \
-                                   int stride_y, int stride_z, int4 size, float4 inverse,            \
-                                   float lambda)                                                     \
-    {                                                                                                \
-        adjoint tx = adjoint_at(x, size.x, inverse.x), ty = adjoint_at(y, size.y, inverse.y);        \
-        adjoint tz = adjoint_at(z, size.z, inverse.z);                                               \
-        int x0 = difference_below(x), x1 = difference_above(x, size.x);                              \
-        int y0 = difference_below(y), y1 = difference_above(y, size.y);                              \
-        int z0 = difference_below(z), z1 = difference_above(z, size.z);                              \
-        vec1 f = scaled1(NAME(u, i + x0 - x, n, x0, y, z, stride_y, stride_z, size,                  \
-                               inverse, lambda, 0), tx.low);                                         \
-        f = plus1(f, NAME(u, i + x1 - x, n, x1, y, z, stride_y, stride_z, size,                      \
-                          inverse, lambda, 0), tx.high);                                             \
-        f = plus1(f, NAME(u, i + (y0 - y) * stride_y, n, x, y0, z, stride_y, stride_z, size,         \
-                          inverse, lambda, 1), ty.low);                                              \
-        f = plus1(f, NAME(u, i + (y1 - y) * stride_y, n, x, y1, z, stride_y, stride_z, size,         \
-                          inverse, lambda, 1), ty.high);                                             \
-        f = plus1(f, NAME(u, i + (z0 - z) * stride_z, n, x, y, z0, stride_y, stride_z, size,         \
-                          inverse, lambda, 2), tz.low);                                              \
-        return plus1(f, NAME(u, i + (z1 - z) * stride_z, n, x, y, z1, stride_y, stride_z, size,      \
-                             inverse, lambda, 2), tz.high);                                          \
-    }
 
 DEFINE_FLUX(global_flux, __global, load_vec1)
-DEFINE_FLUX(local_flux, __local, local_vec)
 
 /* No local memory: for devices that have none to speak of. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
@@ -76,45 +22,6 @@ void force_direct(FORCE_ARGUMENTS)
                                      lambda), 1.0f);
 #endif
     store_vec(f, force, i, n);
-}
-
-/* Recompute (Lee et al. 2012, 3.1.1): u alone in local memory, two voxels
- * beyond the tile; each work-item computes its six neighbours' fluxes. */
-#define HALO 2
-#define CELLS_X (TILE_X + 2 * HALO)
-#define CELLS_Y (TILE_Y + 2 * HALO)
-#define CELLS (CELLS_X * CELLS_Y * (TILE_Z + 2 * HALO))
-
-/* Without reqd_work_group_size, for which a compiler may forget a cap on
- * registers. */
-__kernel void force_recompute(FORCE_ARGUMENTS)
-{
-    const int4 size = on.size;
-    const float4 inverse = on.inverse;
-    __local float cell[3 * CELLS];
-    int x0 = get_group_id(0) * TILE_X - HALO, y0 = get_group_id(1) * TILE_Y - HALO;
-    int z0 = get_group_id(2) * TILE_Z - HALO, n = size.x * size.y * size.z;
-    int item = (get_local_id(2) * TILE_Y + get_local_id(1)) * TILE_X + get_local_id(0);
-    for (int c = item; c < CELLS; c += TILE_X * TILE_Y * TILE_Z) {
-        int row = c / CELLS_X, cz = row / CELLS_Y, cy = row - cz * CELLS_Y, cx = c - row * CELLS_X;
-        vec1 v = load_vec1(u, (clamp(z0 + cz, 0, size.z - 1) * size.y + clamp(y0 + cy, 0, size.y - 1)) *
-                                      size.x + clamp(x0 + cx, 0, size.x - 1), n);
-        cell[c] = v.x;
-        cell[c + CELLS] = v.y;
-        cell[c + 2 * CELLS] = v.z;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    if (x < size.x && y < size.y && z < size.z) {
-        int i = (z * size.y + y) * size.x + x;
-        int here = ((z - z0) * CELLS_Y + y - y0) * CELLS_X + x - x0;
-        vec1 f = IMAGE_FORCE(local_vec(cell, here, CELLS), x, y, z, i);
-#if PENALTY
-        f = plus1(f, local_flux_divergence(cell, here, CELLS, x, y, z, CELLS_X, CELLS_X * CELLS_Y,
-                                           size, inverse, lambda), 1.0f);
-#endif
-        store_vec(f, force, i, n);
-    }
 }
 
 /* Reuse (Lee et al. 2012, 3.1.1): each work-item walks up a column of MARCH
@@ -350,8 +257,7 @@ static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, r
 }
 
 #define FINISH(y, z, sum, k, next)                                                               \
-    finish_row(moving, moving_size, fixed, mask, u, on, m, lambda, nine, force, from, to, y, z, sum, k, \
-               next)
+    finish_row(moving, moving_size, fixed, mask, u, on, m, lambda, force, from, to, y, z, sum, k, next)
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void force_rolling(FORCE_ARGUMENTS)

@@ -102,6 +102,9 @@ typedef struct clvox_context_options {
     /* NULL: a true run. Else a rehearsal that fills the cache: a kernel that another process is building is
      * not waited for but left out, and counted here. The results of functions then mean nothing. */
     int *left_out;
+    /* Who does the Fourier transforms of flows: "clvox", "vkfft" or "clfft"; NULL: whoever suits the
+     * device, or another where that one does not take a volume. */
+    const char *fourier;
 } clvox_context_options;
 
 /* Opens a device. options may be NULL. On success *out is the caller's, to be

@@ -58,24 +58,6 @@ typedef enum clvox_metric {
     CLVOX_METRIC_MIND     /* squared differences of self-similarity descriptors (MIND-SSC), for any two contrasts */
 } clvox_metric;
 
-typedef enum clvox_force {
-    CLVOX_FORCE_AUTO = 0,
-    CLVOX_FORCE_RECOMPUTE,
-    CLVOX_FORCE_REUSE,
-    CLVOX_FORCE_CAPPED,
-    CLVOX_FORCE_TWOPASS
-} clvox_force;
-
-/* How L v = f is solved (flows: L L v = f, by two solves). SOR, conjugate gradients and multigrid start from
- * the solution of the previous similar solve; HYBRID is FFT, then conjugate gradients. SOR needs beta 0. */
-typedef enum clvox_solver {
-    CLVOX_SOLVER_FFT,
-    CLVOX_SOLVER_SOR,
-    CLVOX_SOLVER_CG,
-    CLVOX_SOLVER_HYBRID,
-    CLVOX_SOLVER_MULTIGRID
-} clvox_solver;
-
 /* How surfaces and curves are compared: clvox_surface_currents. */
 typedef enum clvox_surface_kind { CLVOX_SURFACE_CURRENTS, CLVOX_SURFACE_VARIFOLD } clvox_surface_kind;
 
@@ -99,7 +81,6 @@ typedef struct clvox_register_options {
                                   their own weight */
     int local_gradient;        /* 1: LNCC uses the usual local approximation of the gradient; 0: the exact
                                   gradient */
-    clvox_force force;
     /* Preprocessing for the comparison; the warped image keeps its own intensities. In this order: bias-field
      * correction of each image inside its mask (clvox_filter_bias with its defaults), clipping at these
      * quantiles (clvox_filter_winsorize; 0 and 1: none), matching the moving image's histogram to the fixed
@@ -123,9 +104,6 @@ typedef struct clvox_register_options {
     double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting; gamma 0:
                                   all three follow from the voxel size of the finest level). greedy: with
                                   gamma above 0, 1 / L smooths the forces instead of update_sigma */
-    clvox_solver solver;     /* of the operator (greedy with one, lddmm, shooting) */
-    double solver_tolerance; /* where iterations of a solver end: |f - L v| as a share of |f|, below 1; 0: by the model, .01
-                                (greedy) and .001 (flows) */
     int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm, shooting) */
     double step;             /* largest displacement of an iteration, in voxels of the level */
     double finest_step;      /* the same on the last level */
@@ -143,11 +121,9 @@ typedef struct clvox_register_options {
     clvox_surface_kind surface_kind, curves_kind;
     double surface_width[CLVOX_MAX_LEVELS]; /* of the kernel in mm, coarse to fine; 0: 2.5 edges of the level's voxel */
     int surface_widths;      /* number of widths given; further levels use the last */
-    /* How the sums of these terms are computed; AUTO chooses for each shape and level. currents_error is the
-     * largest error that MESH and AUTO allow, above 0 and below 1: of a term, over half of |S|^2 + |T|^2, and
-     * of its derivative (clvox_shape_sums). */
+    /* How the sums of these terms are computed; AUTO chooses for each shape and level. Meshes are within .01
+     * of all pairs: of a term, over half of |S|^2 + |T|^2, and of its derivative (clvox_shape_sums). */
     clvox_currents_method currents;
-    double currents_error;
     /* The term of tissue probabilities (not unbiased): the metric per voxel is lowered by this times the mean over the
      * voxels of 1/2 sum_k w_k (sqrt(p_k) - sqrt(q_k))^2, where the sum goes over the tissues and the rest; with all
      * w_k 1 that is the squared Hellinger distance, 0 to 1. 0: none. */
@@ -239,15 +215,6 @@ enum {
                                       contrasts: with more the result would be another one */
 };
 
-/* Totals of all solves with the operator. */
-typedef struct clvox_solver_summary {
-    long solves;
-    long iterations; /* of all; the FFT counts as 1 a solve */
-    double residual; /* the largest |f - L v| / |f| at the end of a solve, but of steps that were tried and
-                        not taken; 0: not measured, by the FFT */
-    double bytes;    /* read and written at least */
-} clvox_solver_summary;
-
 /* How the sums of a shape's term were found. Where a level goes by a particle mesh, that is compared at its
  * start with all pairs: the energy, over half of |S|^2 + |T|^2; and its derivative by the vertices of the
  * moving shape, root mean squares, over that of the derivative by all pairs, or over a tenth of that of
@@ -288,7 +255,6 @@ typedef struct clvox_register_result {
                                                             NaN where it was not measured; without
                                                             inverse, at every other voxel along each axis */
     int iterations[CLVOX_MAX_LEVELS]; /* done */
-    clvox_solver_summary solver;      /* all 0 without an operator */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
     clvox_shape_sums shape_sums[CLVOX_MAX_SHAPES]; /* of the images' shapes in their order */
     size_t device_bytes;       /* most that the run held at once */

@@ -71,15 +71,3 @@ void clv_eigen_symmetric(const double matrix[3][3], double values[3], double vec
         for (int k = 0; k < 3; k++)
             v[k][0] = -v[k][0];
 }
-
-void clv_power_symmetric(const double matrix[3][3], double power, double out[3][3])
-{
-    double values[3], v[3][3];
-    clv_eigen_symmetric(matrix, values, v);
-    for (int i = 0; i < 3; i++)
-        values[i] = pow(fmax(values[i], 1e-9 * values[2]), power);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            out[i][j] = v[i][0] * values[0] * v[j][0] + v[i][1] * values[1] * v[j][1] +
-                        v[i][2] * values[2] * v[j][2];
-}

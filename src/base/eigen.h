@@ -6,8 +6,4 @@
  * determinant +1) of a symmetric 3x3 matrix, by Jacobi rotations. */
 void clv_eigen_symmetric(const double matrix[3][3], double values[3], double vectors[3][3]);
 
-/* out = V diag(values^power) V^T of a symmetric positive semi-definite matrix;
- * eigenvalues are first raised to at least 1e-9 of the largest. */
-void clv_power_symmetric(const double matrix[3][3], double power, double out[3][3]);
-
 #endif

@@ -198,11 +198,13 @@ int cli_write_log(command *cli, const char *path)
 
 static clvox_context_options options_of(command *cli)
 {
+    const char *fourier = getenv("CLVOX_FOURIER");
     return (clvox_context_options){
         .device = cli->device,
         .profile = cli->profile,
         .no_cache = cli->no_cache,
         .no_wisdom = cli->no_wisdom,
+        .fourier = fourier && *fourier ? fourier : NULL,
         .verbosity = cli->verbose > 1 ? 2 : 1,
         .log = hear,
         .log_user = cli,

@@ -115,24 +115,7 @@ static size_t scratch_floats(const clv_registration *run, int exchanged)
     return most;
 }
 
-/* Solvers that iterate end at this share of the right side by default. Energies go by a K that is exact: here they are
- * within 5e-4 of the true ones however many iterations there are, at 1e-2 within 5e-3, and at 1e-1 within 5e-2. */
-static const double SOLVED = 1e-3;
-enum { MOST_SOLVING = 200 };
-
-/* false: the FFT, of flow->fft. The rim hides what is beyond the border, so that sor, which needs two colours, takes 0
- * there where a side is odd. */
-static bool solver_of(const clv_registration *run, clv_fluid_operator *op, clv_solver_options *how)
-{
-    const clvox_register_options *o = run->options;
-    *how = (clv_solver_options){(clv_solver_kind)o->solver, o->solver_tolerance > 0 ? o->solver_tolerance : SOLVED,
-                                MOST_SOLVING};
-    for (int a = 0; a < 3 && o->solver == CLVOX_SOLVER_SOR; a++)
-        op->periodic = op->periodic && (op->size[a] == 1 || op->size[a] % 2 == 0);
-    return o->solver != CLVOX_SOLVER_FFT;
-}
-
-int clv_flow_requests(clv_registration *run, int kinds, clv_request *list)
+int clv_flow_requests(clv_registration *run, clv_request *list)
 {
     clv_flow *own = clv_flow_of(run);
     int count = 0, other = run->exchanged && run->m > run->n ? run->m : run->n;
@@ -149,23 +132,9 @@ int clv_flow_requests(clv_registration *run, int kinds, clv_request *list)
     list[count++] = (clv_request){&own->window, 3 * n, "window at the border"};
     list[count++] = (clv_request){&own->derivative[0], n, "derivative of the metric"};
     list[count++] = (clv_request){&own->derivative[1], n, "derivative of the metric, fixed image"};
-    double edge[3];
-    clv_solver_options how;
-    clvox_grid_spacing(&run->fixed_grid, edge);
-    clv_fluid_operator op = clv_flow_operator(run->options, edge);
-    for (int a = 0; a < 3; a++) {
-        op.size[a] = run->fixed_grid.size[a];
-        op.spacing[a] = (float)edge[a];
-    }
     size_t scratch = scratch_floats(run, other) * sizeof(float);
     size_t spectrum = clv_fft_bytes(run->fixed_grid.size);
-    if (solver_of(run, &op, &how)) {
-        count += clv_solver_requests(&op, &how, &own->workspace, list + count);
-        for (int k = 0; k < 2 * kinds; k++)
-            list[count++] = (clv_request){&own->guess[k / 2][k % 2], 3 * n, "solution of the solver"};
-    } else {
-        scratch = spectrum > scratch ? spectrum : scratch;
-    }
+    scratch = spectrum > scratch ? spectrum : scratch;
     list[count++] = (clv_request){&own->numbers, CLV_FLOW_NUMBERS * sizeof(float), "sums of a flow"};
     list[count++] = (clv_request){&run->metric_scratch, scratch, "scratch of the metric and spectrum"};
     return count;
@@ -218,12 +187,10 @@ static double square_of(const double edge[3])
 
 clv_fluid_operator clv_flow_operator(const clvox_register_options *o, const double edge[3])
 {
-    bool given = o->gamma > 0, uncoupled = o->solver == CLVOX_SOLVER_SOR;
+    bool given = o->gamma > 0;
     double square = square_of(edge);
     return (clv_fluid_operator){.alpha = (float)(given ? o->alpha : ALPHA * square),
-                                .beta = (float)(given       ? o->beta
-                                                : uncoupled ? 0
-                                                            : BETA * square),
+                                .beta = (float)(given ? o->beta : BETA * square),
                                 .gamma = given ? (float)o->gamma : 1,
                                 .periodic = true};
 }
@@ -234,7 +201,6 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     const clvox_register_options *o = run->options;
     const int *size = level->fixed.size;
     clv_flow *own = clv_flow_of(run);
-    clv_solver_options how;
     clvox_grid finest;
     double edge[3];
     *flow = (clv_flow_level){.run = run, .level = level, .steps = o->timesteps, .scale = 1};
@@ -254,11 +220,8 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     if (run->points.count)
         CLV_TRY(clv_points_place(run, &level->fixed));
     CLV_TRY(clv_shapes_place(run, &level->fixed, level->index));
-    if (solver_of(run, &flow->op, &how))
-        CLV_TRY(clv_solver_create(run->ctx, &flow->op, &how, &own->workspace, &flow->solver));
-    else
-        CLV_TRY(clv_fft_create(run->ctx, size, &flow->fft));
-    memset(own->guessed, 0, sizeof own->guessed);
+    flow->solver.spectrum = run->metric_scratch;
+    CLV_TRY(clv_solver_create(run->ctx, &flow->op, &flow->solver));
     CLV_TRY(make_window(flow));
     CLV_TRY(clv_buffer_fill(run->ctx, own->sums, 0, 0, 3 * (size_t)level->n * sizeof(float)));
 end:
@@ -267,7 +230,6 @@ end:
 
 void clv_flow_end(clv_flow_level *flow)
 {
-    clv_fft_destroy(&flow->fft);
     clv_solver_destroy(&flow->solver);
 }
 
@@ -277,42 +239,12 @@ static int window(const clv_flow_level *flow, const clv_buffer *f, clv_buffer *o
                          clv_flow_of(flow->run)->window, NULL, (float[4]){1, 0, 0, 0});
 }
 
-/* L L *found = f: in f itself, or in the guess of that kind. */
-static int solve(const clv_flow_level *flow, int kind, clv_buffer *f, clv_buffer **found)
-{
-    int status = CLVOX_OK;
-    clvox_context *ctx = flow->run->ctx;
-    clv_flow *own = clv_flow_of(flow->run);
-    if (!flow->solver) {
-        const clv_solver_report report = {1, 0, clv_solver_transform_bytes(flow->op.size, flow->op.beta > 0)};
-        clv_solver_count(&own->solves, &report);
-        *found = f;
-        return clv_fft_solve_twice(ctx, &flow->fft, &flow->op, f, f, flow->run->metric_scratch);
-    }
-    /* A step that went too far may have left a guess that is not finite. */
-    bool warm = own->guessed[kind];
-    own->guessed[kind] = true;
-    for (int i = 0; i < 2; i++) {
-        clv_solver_report report;
-        const clv_buffer *right = i ? own->guess[kind][0] : f;
-        CLV_TRY(clv_solver_solve(ctx, flow->solver, right, own->guess[kind][i], warm, &report));
-        if (warm && !isfinite(report.left))
-            CLV_TRY(clv_solver_solve(ctx, flow->solver, right, own->guess[kind][i], false, &report));
-        clv_solver_count(&own->solves, &report);
-        own->guessed[kind] = own->guessed[kind] && isfinite(report.left);
-    }
-    *found = own->guess[kind][1];
-end:
-    return status;
-}
-
 int clv_flow_smooth(const clv_flow_level *flow, int kind, const clv_buffer *f, clv_buffer *out)
 {
     int status = CLVOX_OK;
-    clv_buffer *found;
     CLV_TRY(window(flow, f, out));
-    CLV_TRY(solve(flow, kind, out, &found));
-    CLV_TRY(window(flow, found, out));
+    CLV_TRY(clv_solver_solve_twice(flow->run->ctx, &flow->solver, kind, out, out));
+    CLV_TRY(window(flow, out, out));
 end:
     return status;
 }
@@ -680,11 +612,9 @@ int clv_flow_run(clv_registration *run, clvox_register_result *result,
     for (int i = 0; i < o->levels; i++)
         CLV_TRY(level(run, i, total > 0 ? share[i] / total : 0, &at, result));
     CLV_TRY(clv_flow_finish(run, &at));
-    result->solver = clv_flow_of(run)->solves;
 end:
     return status;
 }
 
 const char *const clv_flow_takes[] = {"step",   "momentum",         "lambda",          "operator",
-                                    "solver", "solver-tolerance", CLV_ANATOMY_TAKES, "timesteps",
-                                    NULL};
+                                    CLV_ANATOMY_TAKES, "timesteps", NULL};

@@ -31,10 +31,6 @@ typedef struct clv_flow {
     clv_buffer *sums;          /* of the adjoint */
     clv_buffer *window;        /* R, three equal components */
     clv_buffer *numbers;
-    clv_buffer *guess[CLV_FLOW_STEPS][2]; /* of other solvers: L a = R f and L b = a, as they were found before */
-    bool guessed[CLV_FLOW_STEPS];
-    clv_solver_workspace workspace;
-    clvox_solver_summary solves;
 } clv_flow;
 _Static_assert(sizeof(clv_flow) <= CLV_MODEL_BYTES, "more state than a run has room for");
 
@@ -59,8 +55,7 @@ typedef struct clv_flow_level {
     clv_registration *run;
     const clv_pyramid_level *level;
     clv_fluid_operator op;
-    clv_fft fft;
-    clv_solver *solver; /* NULL: the FFT, which solves L L at once */
+    clv_solver solver;
     clv_map moving, fixed; /* of the level's grid to either image's */
     int steps;
     double rim; /* voxels over which R falls */
@@ -70,8 +65,7 @@ typedef struct clv_flow_level {
 } clv_flow_level;
 
 /* Where gamma or lambda is 0, as by default, it follows the finest level, whose voxels have edges of h mm:
- * alpha = 3 h^2, beta = 6 h^2, gamma = 1, lambda = 0.003 / h^2. sor, which takes a beta of 0 alone, has
- * that. */
+ * alpha = 3 h^2, beta = 6 h^2, gamma = 1, lambda = 0.003 / h^2. */
 
 /* The operator of the options, without a grid; edge: of the finest level's voxels. */
 clv_fluid_operator clv_flow_operator(const clvox_register_options *options, const double edge[3]);
@@ -82,9 +76,8 @@ int clv_flow_check(const clvox_register_options *options);
 /* Makes run->domain a size that transforms quickly. */
 void clv_flow_domain(clv_registration *run);
 
-/* Buffers of --timesteps velocities and all that goes with them; returns their number. kinds: of solves, each of which
- * starts from the one of its kind before. */
-int clv_flow_requests(clv_registration *run, int kinds, clv_request *list);
+/* Buffers of --timesteps velocities and all that goes with them; returns their number. */
+int clv_flow_requests(clv_registration *run, clv_request *list);
 
 /* Tables of the transform and the window R of a level; clv_flow_end releases them, also after a failure. */
 int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyramid_level *level);

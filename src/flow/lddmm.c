@@ -272,7 +272,7 @@ end:
 
 static int requests(clv_registration *run, clv_request *list)
 {
-    int count = clv_flow_requests(run, run->options->timesteps, list);
+    int count = clv_flow_requests(run, list);
     for (int k = 0; k < run->options->timesteps; k++)
         list[count++] = (clv_request){&clv_lddmm_of(run)->p[k], 3 * (size_t)run->n * sizeof(float), "step of a velocity"};
     return count;

@@ -22,7 +22,7 @@ int clv_shooting_requests(clv_registration *run, clv_request *list)
 {
     clv_shooting *own = clv_shooting_of(run);
     size_t bytes = 3 * (size_t)run->n * sizeof(float);
-    int count = clv_flow_requests(run, CLV_SHOOTING_SOLVES, list);
+    int count = clv_flow_requests(run, list);
     for (int k = 0; k < run->options->timesteps; k++)
         list[count++] = (clv_request){&own->node[k], bytes, "momentum on the way"};
     for (int k = 0; k < run->options->timesteps; k++)
@@ -111,7 +111,6 @@ static int search(clv_flow_descent *d, double try, bool begun, int tries, double
     clv_registration *run = d->flow.run;
     clv_shooting *own = clv_shooting_of(run);
     clv_buffer *kept = own->before;
-    const double residual = own->flow.solves.residual; /* no step that fails counts: it may leave anything */
     own->before = own->momentum;
     own->momentum = kept;
     for (*count = 0; *count < tries; ++*count, try = clv_flow_shorter(try, begun)) {
@@ -125,7 +124,6 @@ static int search(clv_flow_descent *d, double try, bool begun, int tries, double
             *taken = try;
             return CLVOX_OK;
         }
-        own->flow.solves.residual = residual;
     }
     own->momentum = own->before;
     own->before = kept;
@@ -164,10 +162,8 @@ static int shorten(const clv_flow_level *flow)
     clv_registration *run = flow->run;
     clv_buffer *momentum = clv_shooting_of(run)->momentum;
     clv_flow *own = clv_flow_of(run);
-    const double residual = own->solves.residual;
     for (int i = 0; i < MOST_TRIES; i++) {
         float numbers[CLV_FLOW_NUMBERS];
-        own->solves.residual = residual;
         CLV_TRY(clv_shooting_forward(flow));
         CLV_TRY(clv_buffer_read(run->ctx, own->numbers, 0, numbers, sizeof numbers));
         if (clv_shooting_followed(flow, numbers))

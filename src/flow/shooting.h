@@ -27,7 +27,7 @@ enum {
 };
 
 /* Kinds of solves: velocities along the flow, and of the adjoint. */
-enum { CLV_SHOOTING_SPEED, CLV_SHOOTING_STAGE, CLV_SHOOTING_SOLVES };
+enum { CLV_SHOOTING_SPEED, CLV_SHOOTING_STAGE };
 
 /* The private state: that of the flow, the momenta in the middles of the time steps, and room. */
 typedef struct clv_shooting {

@@ -203,14 +203,6 @@ double clv_winding_of(const clvox_surface *surface, size_t triangle, const doubl
     return solid_angle(c, p) / FULL;
 }
 
-double clv_winding_at(const clvox_surface *surface, const double p[3])
-{
-    double sum = 0;
-    for (size_t t = 0; t < surface->triangles; t++)
-        sum += clv_winding_of(surface, t, p);
-    return sum;
-}
-
 /* Children come after their parent. */
 static void find_dipoles(const clv_tree *tree, dipole *dipoles)
 {

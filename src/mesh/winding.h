@@ -46,7 +46,4 @@ int clv_winding_inside(const clvox_surface *caps, const clvox_grid *grid, const 
 /* The share of one triangle in the winding number about a point. */
 double clv_winding_of(const clvox_surface *surface, size_t triangle, const double p[3]);
 
-/* The winding number of a mesh about a point, triangle by triangle. */
-double clv_winding_at(const clvox_surface *surface, const double p[3]);
-
 #endif

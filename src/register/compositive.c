@@ -61,11 +61,6 @@ static const float KEPT = 0.3f;
 /* Sigma of the smoothed divergence, voxels of the level, of either number of --update-damping. */
 static const float DAMPED = 2.5f, DAMPED_FINER = 1.25f;
 
-/* Solvers that iterate end at this share of the force by default, or after so many iterations. Maps of two
- * hippocampi by different ones then differ by .005 voxels on average. */
-static const double SOLVED = 1e-2;
-enum { MOST_SOLVING = 200 };
-
 /* A level gains where its metric rises by more than this share, which sums
  * in single precision may change by. */
 static const double GAIN = 1e-6;
@@ -114,7 +109,6 @@ typedef struct work {
     float axes[3];     /* weights of the components of steps */
     bool restricted;   /* not all of them are 1 */
     clv_within compared, stepped; /* where */
-    bool warm;         /* v of the iteration before is a guess of this one's */
     bool hold;         /* the factor of steps does not grow from here on */
     float total_sigma; /* of the elastic smoothing, voxels */
 } work;
@@ -305,6 +299,12 @@ end:
     return status;
 }
 
+/* Whether K regularises forces, and no Gaussian. */
+static bool by_operator(const clvox_register_options *o)
+{
+    return o->gamma > 0 && clv_model_takes(clv_model_find(o->deform), "operator");
+}
+
 /* One step of one side along its force. The factor s does not grow where w->hold:
  * steps that kept their length while forces fall would, in the end, go too far
  * wherever the force changes most, and back in the next one, and what rounding
@@ -318,12 +318,10 @@ static int step(const work *w, const side *s)
     const float update[3] = {(float)o->update_sigma, (float)o->update_sigma, (float)o->update_sigma};
     const float total[3] = {w->total_sigma, w->total_sigma, w->total_sigma};
     const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
-    clv_buffer *v = own->solved ? own->solved : own->velocity, *next = run->metric_scratch;
+    clv_buffer *v = own->velocity, *next = run->metric_scratch;
     int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
-    if (own->solver) {
-        clv_solver_report report;
-        CLV_TRY(clv_solver_solve(run->ctx, own->solver, s->force, v, w->warm, &report));
-        clv_solver_count(&own->solves, &report);
+    if (by_operator(o)) {
+        CLV_TRY(clv_solver_solve(run->ctx, &own->solver, 0, s->force, v));
     } else {
         CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(s->force, l->fixed.size), update, CLV_GAUSSIAN_AUTO, next,
                              v));
@@ -548,7 +546,6 @@ static int climb(work *w, int index, double share, int *done, double ends[2])
     ends[0] = -INFINITY;
     for (; iteration < o->iterations[index]; iteration++) {
         shorten(w, index, iteration);
-        w->warm = iteration > 0;
         CLV_TRY(iterate(w, iteration > 0 ? (float)o->momentum : 0, slot_of(iteration)));
         if (iteration % LOOK != 0)
             continue;
@@ -636,22 +633,15 @@ static size_t scratch_floats(const clv_registration *run, bool symmetric, int ex
     return most;
 }
 
-/* What regularises forces; false: the Gaussian. The image stops where the grid does: v is 0 there or beyond.
- * */
-static bool operator_of(const clv_registration *run, const clvox_grid *grid, clv_fluid_operator *op,
-                        clv_solver_options *how)
+/* The image stops where the grid does: v is 0 there or beyond. */
+static clv_fluid_operator operator_of(const clv_registration *run, const clvox_grid *grid)
 {
     const clvox_register_options *o = run->options;
     double edge[3];
     clvox_grid_spacing(grid, edge);
-    *op = (clv_fluid_operator){.alpha = (float)o->alpha, .beta = (float)o->beta, .gamma = (float)o->gamma};
-    for (int a = 0; a < 3; a++) {
-        op->size[a] = grid->size[a];
-        op->spacing[a] = (float)edge[a];
-    }
-    *how = (clv_solver_options){(clv_solver_kind)o->solver, o->solver_tolerance > 0 ? o->solver_tolerance : SOLVED,
-                                MOST_SOLVING};
-    return o->gamma > 0 && clv_model_takes(clv_model_find(o->deform), "operator");
+    return (clv_fluid_operator){.size = {grid->size[0], grid->size[1], grid->size[2]},
+                                .spacing = {(float)edge[0], (float)edge[1], (float)edge[2]},
+                                .alpha = (float)o->alpha, .beta = (float)o->beta, .gamma = (float)o->gamma};
 }
 
 int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request *list)
@@ -676,15 +666,12 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
         if (o->inverse)
             list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
     }
-    clv_fluid_operator op;
-    clv_solver_options how;
-    if (operator_of(run, &run->fixed_grid, &op, &how)) {
+    if (by_operator(o)) {
+        const clv_fluid_operator op = operator_of(run, &run->fixed_grid);
         own->follows = o->inverse && !symmetric;
         if (own->follows)
             list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
-        count += clv_solver_requests(&op, &how, &own->solver_workspace, list + count);
-        if (how.kind != CLV_SOLVER_FFT)
-            list[count++] = (clv_request){&own->solved, 3 * n, "velocities of the solver"};
+        count += clv_solver_requests(&op, &own->solver, list + count);
     }
     size_t kept = 0;
     for (int i = 0; i + 1 < o->levels; i++) {
@@ -729,10 +716,9 @@ static int run_levels(clv_registration *run, double part, clvox_register_result 
             CLV_TRY(invert(run, &l.fixed));
         clvox_grid before_level = at;
         at = l.fixed;
-        clv_fluid_operator op;
-        clv_solver_options how;
-        if (operator_of(run, &at, &op, &how))
-            CLV_TRY(clv_solver_create(run->ctx, &op, &how, &own->solver_workspace, &own->solver));
+        const clv_fluid_operator op = operator_of(run, &at);
+        if (by_operator(o))
+            CLV_TRY(clv_solver_create(run->ctx, &op, &own->solver));
         CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? part * share[i] / total : 0,
                           &result->iterations[i], &here));
         *removed = i == 0 ? here : *removed;
@@ -796,7 +782,6 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
     }
     if (run->recast)
         compare_by(run, metric);
-    result->solver = clv_compositive_of(run)->solves;
 end:
     return status;
 }

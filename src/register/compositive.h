@@ -13,11 +13,8 @@ typedef struct clv_compositive {
     clv_buffer *compared, *stepped;            /* parts of a level (op/within.h): of images and of steps */
     clv_buffer *kept[2];                       /* u and u_fixed as the level before left them */
     bool counts;                               /* what it left is better than the start of the run */
-    clv_buffer *solved;                        /* velocities that iterative solvers start from; else NULL */
-    clv_solver_workspace solver_workspace;
     bool follows;                              /* run->inverse is that of u after each iteration */
-    clvox_solver_summary solves;
-    clv_solver *solver;                        /* of the level, where L regularises and no Gaussian */
+    clv_solver solver;                         /* of the level, where L regularises and no Gaussian */
 } clv_compositive;
 _Static_assert(sizeof(clv_compositive) <= CLV_MODEL_BYTES, "more state than a run has room for");
 

@@ -26,7 +26,7 @@ end:
     return status;
 }
 
-static const char *const takes[] = {CLV_COMPOSITIVE_TAKES, "operator", "solver", "solver-tolerance", NULL};
+static const char *const takes[] = {CLV_COMPOSITIVE_TAKES, "operator", NULL};
 
 #define COMMON                                                                               \
     .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, .levels = 3, \

@@ -75,7 +75,6 @@ void clvox_register_defaults(clvox_register_options *options)
         .cloud_weight = 1,
         .surface_widths = 1,
         .currents = CLVOX_CURRENTS_AUTO,
-        .currents_error = 1e-2,
         .posteriors_weight = 10,
         .tissue_weight = {1},
         .tissue_weights = 1,

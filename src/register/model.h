@@ -14,7 +14,7 @@ enum { CLV_PRESETS = CLVOX_PRESET_BEST + 1 };
 /* Options of the terms of anatomy, which models take all or none of; of a model's `takes`. */
 #define CLV_ANATOMY_TAKES                                                                              \
     "points-weight", "surface-weight", "surface-kind", "curves-weight", "curves-kind", "cloud-weight", \
-        "width", "currents", "currents-error", "posteriors-weight", "posteriors-weights"
+        "width", "currents", "posteriors-weight", "posteriors-weights"
 
 typedef struct clv_model {
     clvox_deform deform;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "clvox/filter.h"
-#include "op/fluid/solve.h"
 #include "op/match/mind.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
@@ -23,15 +22,8 @@ static const char *const linear_words[] = {"none", "translation", "rigid", "simi
 static const char *const output_words[] = {"auto", "input", "float", "double", "short", "ushort", "uchar", "int",
                                            NULL};
 static const char *const gradient_words[] = {"true", "local", NULL};
-static const char *const force_words[] = {"auto", "recompute", "reuse", "capped", "twopass", NULL};
-
 static const char *const currents_words[] = {"exact", "mesh", "auto", NULL};
 static const char *const surface_words[] = {"currents", "varifold", NULL};
-
-static const char *solver_word(int at)
-{
-    return clv_solver_name(at);
-}
 
 static const char *deform_word(int at)
 {
@@ -66,27 +58,12 @@ static const char *of_model(const clv_option *row, const void *values, const cha
     return clv_model_takes(m, row->name) ? NULL : with_model(m, "");
 }
 
-/* --solver: of a model that takes it and has an operator, as flows always do. */
-static const char *of_operator(const clv_option *row, const void *values, const char *text)
-{
-    const clvox_register_options *o = values;
-    const char *other = of_model(row, values, text);
-    return other ? other : o->deform != CLVOX_DEFORM_GREEDY || o->gamma > 0 ? NULL : "without --operator";
-}
-
 /* What an operator replaces. */
 static const char *of_updates(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
     const char *other = of_model(row, values, text);
     return other ? other : o->deform == CLVOX_DEFORM_GREEDY && o->gamma > 0 ? "with --operator" : NULL;
-}
-
-static const char *of_iterations(const clv_option *row, const void *values, const char *text)
-{
-    const clvox_register_options *o = values;
-    const char *other = of_operator(row, values, text);
-    return other ? other : o->solver != CLVOX_SOLVER_FFT ? NULL : "with --solver fft, which is exact";
 }
 
 static const char *of_windows(const clv_option *row, const void *values, const char *text)
@@ -573,15 +550,6 @@ static const clv_option rows[] = {
      .help = "sum shapes over all pairs (exact) or by a particle mesh (for large ones); auto: the faster one "
              "at "
              "each level"},
-    {.name = "currents-error",
-     .type = CLVOX_OPTION_NUMBER,
-     FIELD(currents_error),
-     .most = 1,
-     .open = CLV_OPTION_BELOW | CLV_OPTION_ABOVE,
-     .idle = of_model,
-     .argument = "E",
-     .help =
-         "mesh, auto: largest error of a shape's term, over half of |S|^2 + |T|^2, and of its derivative"},
     {.name = "posteriors-weight",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(posteriors_weight),
@@ -628,19 +596,6 @@ static const clv_option rows[] = {
      .idle = of_model},
     {.key = "beta", .preset = true, .type = CLVOX_OPTION_NUMBER, FIELD(beta)},
     {.key = "gamma", .preset = true, .type = CLVOX_OPTION_NUMBER, FIELD(gamma)},
-    {.name = "solver",
-     .type = CLVOX_OPTION_CHOICE,
-     FIELD(solver),
-     .word = solver_word,
-     .help = "how the operator is inverted; sor needs beta 0",
-     .idle = of_operator},
-    {.name = "solver-tolerance",
-     .type = CLVOX_OPTION_NUMBER,
-     FIELD(solver_tolerance),
-     .most = 1,
-     .open = CLV_OPTION_BELOW,
-     .help = "relative residual at which iterative solvers stop; 0: 0.01 greedy, 0.001 flows",
-     .idle = of_iterations},
     {.name = "timesteps",
      .preset = true,
      .type = CLVOX_OPTION_INTEGER,
@@ -648,12 +603,6 @@ static const clv_option rows[] = {
      .most = 32,
      .read = read_timesteps,
      .help = "time steps of a flow, each a velocity; coarser levels of shooting take fewer",
-     .idle = of_model},
-    {.name = "kernel",
-     .type = CLVOX_OPTION_CHOICE,
-     FIELD(force),
-     .words = force_words,
-     .help = "form of the unbiased force",
      .idle = of_model},
     {.name = "tolerance",
      .preset = true,

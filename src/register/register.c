@@ -138,12 +138,6 @@ static int check(const clvox_register_images *images, const clvox_register_optio
         status = clv_register_check_operator(o);
     if (status < 0)
         return status;
-    if (model && clv_model_takes(model, "solver") && o->gamma > 0 && o->beta > 0 &&
-        o->solver == CLVOX_SOLVER_SOR)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "over-relaxation takes operators with a beta of 0, not %g; solve by fft, "
-                          "cg, hybrid or multigrid",
-                          o->beta);
     if (o->winsorize_low >= o->winsorize_high)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "winsorising takes two quantiles that ascend, as 0.005 and 0.995; "

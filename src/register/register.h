@@ -122,6 +122,7 @@ typedef struct clv_registration {
         double width;      /* of the level's kernel, mm */
         clv_mesh_room room; /* where meshes work one after another; NULL: no term pays by one */
         double room_nodes;
+        double largest_error; /* of a mesh, of the energy and of its derivative */
         bool no_room;                /* the device had none for AUTO's meshes, which take all pairs */
         clv_landmark_scratch sorted; /* where many vertices pull */
         clv_buffer *pull;  /* of a shape, where the model spreads it by a Gaussian; else NULL */

@@ -21,9 +21,9 @@ static const double FLOOR = .1;
 
 /* Spacing over width with which the derivative, which is off by more than the energy, is about within the
  * error; from measurements on surfaces, curves and clouds. */
-static double ratio_of(const clvox_register_options *o)
+static double ratio_of(const clv_registration *run)
 {
-    return fmin(fmax(pow(o->currents_error / .25, .25), .1), .7);
+    return fmin(fmax(pow(run->shapes.largest_error / .25, .25), .1), .7);
 }
 
 /* ---- room ---------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static double room_of(const clv_registration *run, bool *varifold)
     *varifold = false;
     if (o->currents == CLVOX_CURRENTS_EXACT || run->shapes.count == 0)
         return 0;
-    const double ratio = ratio_of(o);
+    const double ratio = ratio_of(run);
     for (int level = 0; level < o->levels; level++) {
         clvox_grid on;
         clv_register_level(&run->fixed_grid, o->shrink[level], &on);
@@ -298,9 +298,9 @@ static int refuse(const clv_registration *run, const clv_shape_term *term, const
 {
     return clvox_fail(CLVOX_ERROR_DATA,
                       "%s %d: no particle mesh is within %g of all pairs at a width of %.4g mm (%s); take "
-                      "--currents auto or exact, or a larger --currents-error",
+                      "--currents auto or exact",
                       clv_shape_words_of(term->side[FIXED].shape->kind)->noun, term->number,
-                      run->options->currents_error, run->shapes.width, why);
+                      run->shapes.largest_error, run->shapes.width, why);
 }
 
 /* On finer and finer grids until it agrees. */
@@ -317,7 +317,7 @@ static int make(clv_registration *run, clv_shape_term *term, const clv_image *on
                                            .most = GROWTH * box->largest,
                                            .room = &run->shapes.room};
     const char *why = "on any grid that was tried";
-    double spacing = ratio_of(o) * run->shapes.width, error[2] = {0};
+    double spacing = ratio_of(run) * run->shapes.width, error[2] = {0};
     truth want = {.vector = NULL};
     for (int f = 0; f <= term->varifold; f++)
         CLV_TRY(clv_buffer_fill(run->ctx, how.room->sums[f], 0, 0, how.room->sums[f]->bytes));
@@ -340,7 +340,7 @@ static int make(clv_registration *run, clv_shape_term *term, const clv_image *on
         }
         CLV_TRY(status);
         const double worst = fmax(error[0], error[1]);
-        if (worst <= o->currents_error) {
+        if (worst <= run->shapes.largest_error) {
             clvox_shape_sums *sums = &term->sums;
             sums->by_mesh++;
             sums->spacing = spacing;
@@ -350,7 +350,7 @@ static int make(clv_registration *run, clv_shape_term *term, const clv_image *on
             goto end;
         }
         clv_shape_mesh_drop(term);
-        spacing *= fmin(fmax(pow(o->currents_error / worst, .25) * .95, .5), .95);
+        spacing *= fmin(fmax(pow(run->shapes.largest_error / worst, .25) * .95, .5), .95);
     }
     /* A shape that stays is not multiplied again: its product is put back. */
     status = forced ? refuse(run, term, why) : clv_shape_multiply_all(run, term);
@@ -378,7 +378,7 @@ int clv_shape_mesh_choose(clv_registration *run, clv_shape_term *term, const clv
     CLV_TRY(span_of(run, term, &box));
     if (o->currents == CLVOX_CURRENTS_AUTO) {
         const double elements = (double)term->side[0].mesh.elements + term->side[1].mesh.elements;
-        const double spacing = ratio_of(o) * run->shapes.width;
+        const double spacing = ratio_of(run) * run->shapes.width;
         CLV_TRY(pairs_of(run, term, &pairs));
         if (clv_mesh_grid_make(box.least, box.most, run->shapes.width, spacing, &grid) < 0 ||
             nodes_of(&grid) > run->shapes.room_nodes ||

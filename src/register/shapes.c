@@ -91,6 +91,7 @@ int clv_shapes_check(const clvox_register_images *images)
 void clv_shapes_describe(clv_registration *run, const clvox_register_images *images)
 {
     run->shapes.count = 0;
+    run->shapes.largest_error = 1e-2;
     for (int i = 0; i < images->shapes; i++) {
         const clvox_shape_kind kind = images->fixed_shapes[i]->kind;
         const double weight = clvox_register_shape_weight(run->options, kind);

@@ -20,7 +20,6 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/model.h"
-#include "register/options.h"
 #include "register/pyramid.h"
 
 enum { LOOK = 10, MAX_RISES = 6 };
@@ -37,7 +36,6 @@ typedef struct state {
     clv_buffer *best; /* u at the last look that was better than all before */
     clv_buffer *field_a, *field_b, *field_c;
     clv_buffer *weight; /* of mending, one a voxel */
-    clv_buffer *nine;
 } state;
 _Static_assert(sizeof(state) <= CLV_MODEL_BYTES, "more state than a run has room for");
 
@@ -136,7 +134,7 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
     const clv_force_args args = {
         .moving = clv_image_of(run->channels[0].level_moving, l->moving.size, NULL, 1),
         .fixed = clv_image_of(run->channels[0].level_fixed, l->fixed.size, l->spacing, 1), .mask = l->mask,
-        .u = run->u, .map = map, .lambda = (float)o->lambda, .nine = own->nine, .force = own->field_a,
+        .u = run->u, .map = map, .lambda = (float)o->lambda, .force = own->field_a,
     };
     for (;; iteration++) {
         if (iteration % LOOK == 0 || iteration == o->iterations[index]) {
@@ -194,8 +192,6 @@ static int requests(clv_registration *run, clv_request *list)
     list[count++] = (clv_request){&own->field_b, 3 * n, "scratch for the velocity field"};
     list[count++] = (clv_request){&own->field_c, 3 * n, "velocity field"};
     list[count++] = (clv_request){&own->weight, n, "weights"};
-    if (run->options->force == CLVOX_FORCE_TWOPASS)
-        list[count++] = (clv_request){&own->nine, 9 * n, "nine products of the force"};
     return count;
 }
 
@@ -203,8 +199,6 @@ static int run_unbiased(clv_registration *run, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
-    const clv_option *kernels = clv_option_named(&clv_register_table, "kernel");
-    const char *kernel = o->force == CLVOX_FORCE_AUTO ? NULL : clv_option_word(kernels, (int)o->force);
     double work[CLVOX_MAX_LEVELS], total = 0;
     clvox_grid at = run->fixed_grid;
     for (int i = 0; i < o->levels; i++) {
@@ -212,8 +206,6 @@ static int run_unbiased(clv_registration *run, clvox_register_result *result)
         total += work[i];
     }
     total = fmax(total, 1e-30); /* no iterations at all */
-    if (kernel)
-        CLV_TRY(clv_force_variant(run->ctx, clv_entry_force.name, kernel, -1));
     for (int i = 0; i < o->levels; i++) {
         clv_pyramid_level l;
         CLV_TRY(clv_pyramid_make(run, i, false, &l));
@@ -228,12 +220,10 @@ static int run_unbiased(clv_registration *run, clvox_register_result *result)
     if (!clvox_grid_equal(&at, &run->fixed_grid))
         CLV_TRY(carry(run, &at, &run->fixed_grid));
 end:
-    if (kernel && clv_force_variant(run->ctx, clv_entry_force.name, NULL, -1) < 0 && status >= 0)
-        status = CLVOX_ERROR_MEMORY;
     return status;
 }
 
-static const char *const takes[] = {"update-sigma", "step", "lambda", "kernel", NULL};
+static const char *const takes[] = {"update-sigma", "step", "lambda", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_SSD, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .update_sigma = 2.5, .lambda = 0.003, .step = 0.4, .finest_step = 0.4

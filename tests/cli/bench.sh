@@ -77,7 +77,8 @@ prints 'Best omega here'
 
 # broken FILE EXPRESSION: kernels of which one is wrong.
 broken() {
-    rm -rf kernels && mkdir -p "kernels/${1%/*}" && cp "$here/../../cl/$1" "kernels/$1"
+    case $1 in papers/*) from=$here/../../bench/papers/cl/${1#papers/} ;; *) from=$here/../../cl/$1 ;; esac
+    rm -rf kernels && mkdir -p "kernels/${1%/*}" && cp "$from" "kernels/$1"
     sed "$2" "kernels/$1" > kernels/new && ! cmp -s kernels/new "kernels/$1" || complain "$1: nothing was broken"
     mv kernels/new "kernels/$1"
 }
@@ -96,7 +97,7 @@ broken papers/convolve.cl 's/sum += block/sum -= block/; s/sum += LOAD8/sum -= L
 refused 'full mask 11x11' papers mueller2008
 broken fluid/fourier.clh 's/r\[5\] = p;/r[5] = -p;/'
 refused 'fft solver' papers ha2011
-broken fluid/sor.cl 's/gain \* (known\[\([ki]\)\] +/gain * (-known[\1] +/; s/gain \* (LOAD8(known + (e)) + sum)/gain * (sum - LOAD8(known + (e)))/'
+broken papers/sor.cl 's/gain \* (known\[\([ki]\)\] +/gain * (-known[\1] +/; s/gain \* (LOAD8(known + (e)) + sum)/gain * (sum - LOAD8(known + (e)))/'
 refused 'sor, four sweeps' kernels sor
 broken tensor/primal_dual.cl 's/get(p + size.w, i, n) -/get(p + size.w, i, n) +/'
 refused 'tensor primal-dual' kernels 'tensor primal-dual'

@@ -36,13 +36,13 @@ fi
 
 begin "devices -v: limits, and every variant of every kernel"
 export CLVOX_WISDOM="$work/w.json"
-exits 0 clvox tune --kernel copy --size 8 --seconds 0.001
+exits 0 clvox tune --kernel force --size 8 --seconds 0.001
 exits 0 clvox devices -v -v --json log/v.json
 prints 'compute units'; prints 'largest work-group'; prints 'limited by'
-json log/v.json '{"warp", "force", "gradient"} <= {k["kernel"] for k in j["kernels"]}'
+json log/v.json '{"warp", "force", "sobel"} <= {k["kernel"] for k in j["kernels"]}'
 json log/v.json 'all(sum(k["chosen"] for k in j["kernels"] if k["kernel"] == n) == 1 for n in {k["kernel"] for k in j["kernels"]})'
-prints '^\* copy .*wisdom'
-json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["copy"]'
+prints '^\* force .*wisdom'
+json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["force"]'
 
 begin "clFFT is opened where it is there; without it flows run, and devices -v says so"
 if ! grep -q '^clFFT was found' log/out; then
@@ -53,8 +53,13 @@ fi
 exits 0 env CLVOX_CLFFT="$work/none.so" "$program" devices -v --json log/w.json; prints "^clFFT is not there ($work/none.so: .*): other"
 json log/w.json 'not j["clfft"]'
 exits 0 clvox phantom pair -o p --size 13x11x10 --amplitude .5 -q
-exits 0 env CLVOX_CLFFT="$work/none.so" "$program" register -f p_fixed.nii.gz -m p_moving.nii.gz -o p --deform lddmm --solver fft \
+exits 0 env CLVOX_CLFFT="$work/none.so" "$program" register -f p_fixed.nii.gz -m p_moving.nii.gz -o p --deform lddmm \
     --iterations 2x1 -q; exists p_warp.nii.gz
+flow="register -f p_fixed.nii.gz -m p_moving.nii.gz --deform lddmm --iterations 1x1 --no-picture -q"
+for by in clvox vkfft; do exits 0 env CLVOX_FOURIER=$by "$program" $flow -o $by; exists ${by}_warp.nii.gz; done
+! cmp -s clvox_warp.nii.gz vkfft_warp.nii.gz || complain "clvox and vkfft have the same bits: one did both"
+exits 1 env CLVOX_FOURIER=nobody "$program" $flow -o n; one_sentence; says 'no Fourier transforms by nobody; clvox, vkfft and clfft'; absent n_warp.nii.gz
+exits 1 env CLVOX_FOURIER=clfft CLVOX_CLFFT="$work/none.so" "$program" $flow -o n; one_sentence; says 'clFFT cannot be loaded'; absent n_warp.nii.gz
 
 begin "a variant that does not build gives way to another one, which is said once, logged and listed"
 passed=

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tuning and what comes of it; its times are nobody's business here.
 kernels=$(cd "$(dirname "$0")/../../cl" && pwd)
+papers=$(cd "$(dirname "$0")/../../bench/papers/cl" && pwd)
 . "$(dirname "$0")/lib.sh"
 export CLVOX_WISDOM="$work/w.txt"
 # The kernels of the lines of the file.
@@ -99,12 +100,12 @@ exits 0 clvox bench copy --size 12 --seconds 0.001; quiet
 
 begin "a candidate that does not build is passed over, one that computes something else ends it"
 mkdir -p cl/papers
-{ printf '#if MARCH == 65536 || TILE_X == 512\n#error not here\n#endif\n'; cat "$kernels/papers/copy.cl"; } > cl/papers/copy.cl
+{ printf '#if MARCH == 65536 || TILE_X == 512\n#error not here\n#endif\n'; cat "$papers/copy.cl"; } > cl/papers/copy.cl
 exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" tune --size 12 --seconds 0.001 --kernel copy --json log/c.json
 json log/c.json 'sorted(c["runs"] for c in j["tune"][0]["candidates"]) == [False, True, True]'
 cp w.txt before.txt
 { printf '#if MARCH == 65536 || TILE_X == 512\n#define MORE 1\n#else\n#define MORE 0\n#endif\n'
-  sed 's/= in\[i\]/= in[i] + MORE/' "$kernels/papers/copy.cl"; } > cl/papers/copy.cl
+  sed 's/= in\[i\]/= in[i] + MORE/' "$papers/copy.cl"; } > cl/papers/copy.cl
 exits 1 env CLVOX_KERNEL_DIR="$work/cl" "$program" tune -q --size 12 --seconds 0.001 --kernel copy
 one_sentence; says 'copy'
 cmp -s w.txt before.txt || complain "a wrong kernel changed the file"
@@ -115,6 +116,7 @@ json log/w.txt '"copy" in j["error"] and isinstance(j["tune"], list)'
 
 begin "the planner's own choice is wrong where all candidates agree: the reference says so"
 cp -r "$kernels" all
+cp -r "$papers" all/papers
 sed -i 's/REAL step = 2.0f \* rate/REAL step = 2.2f * rate/' all/tensor/tv.clh
 sed -i 's/sum += w \* w;/sum += 2.0f * w * w;/' all/papers/patch_pairs.cl
 for kernel in tensor_tv_overlap tensor_tv_block tensor_tv_none patch_pairs; do
@@ -126,6 +128,7 @@ exits 0 tune --kernel tensor_tv_block --kernel patch_pairs --kernel patch_search
 prints '^tensor_tv_block .*[0-9]$'; prints '^patch_pairs .*[0-9]$'; prints '^patch_search .*[0-9]$'
 
 begin "a kernel that was changed since goes by the planner again"
+mkdir cl/image && { echo '/* changed */'; cat "$kernels/image/sobel.cl"; } > cl/image/sobel.cl
 exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" bench gradient --size 12 --seconds 0.001 --json log/v.json
 json log/v.json 'not j["wisdom"]["used"]'
 

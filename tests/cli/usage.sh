@@ -126,7 +126,9 @@ exits 2 clvox register; says 'FIXED is missing'
 exits 2 clvox register -f a.nii; says 'MOVING is missing'
 exits 2 clvox register -f a.nii -m a.nii; says 'PREFIX is missing'
 exits 2 clvox register -f a.nii -m a.nii -o r --deform wavy; says 'choices are none|unbiased|greedy|syn|lddmm|shooting'
-exits 2 clvox register -f a.nii -m a.nii -o r --deform shooting --solver cg --solver-tolerance 1; says 'solver-tolerance'
+for option in --kernel --solver --solver-tolerance --currents-error; do
+    exits 2 clvox register -f a.nii -m a.nii -o r $option 1; says "$option: not known"
+done
 exits 2 clvox register -f a.nii -m a.nii -o r --deform unbiased --metric mi; says 'ssd or ncc'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric ncc,xyz; says 'lncc'
 exits 2 clvox register -f a.nii -m a.nii -o r --linear thin; says 'none|translation|rigid'

@@ -330,6 +330,29 @@ static void it_recovers_a_known_warp_and_repeats(void **state)
     clvox_register_result_destroy(&syn);
 }
 
+/* K = 1, counted. */
+static int solves;
+
+static int count_begin(clvox_context *ctx, const clv_fluid_operator *op)
+{
+    (void)ctx;
+    (void)op;
+    return CLVOX_OK;
+}
+
+static int count_solve(clvox_context *ctx, int kind, const clv_buffer *f, clv_buffer *v)
+{
+    (void)kind;
+    solves++;
+    return f == v ? CLVOX_OK : clv_buffer_copy(ctx, f, 0, v, 0, v->bytes);
+}
+
+static void count_end(void)
+{
+}
+
+static const clv_solver_stand_in counting = {count_begin, count_solve, count_end};
+
 /* Without iterations a level looks once, all but the first once more, whether they can follow what is carried
  * up, and the finest one at the end. A look solves four times a step and once at its end. */
 static void coarser_levels_take_fewer_steps(void **state)
@@ -349,8 +372,12 @@ static void coarser_levels_take_fewer_steps(void **state)
             o.shrink[k] = 4 >> k;
             o.iterations[k] = 0;
         }
+        solves = 0;
+        clv_solver_instead = &counting;
         assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
-        assert_int_equal(r.solver.solves, 4 * (steps[0] + 2 * steps[1] + 3 * steps[2]) + 6);
+        clv_solver_instead = NULL;
+        /* Each is two in the place of the transform. */
+        assert_int_equal(solves, 2 * (4 * (steps[0] + 2 * steps[1] + 3 * steps[2]) + 6));
         assert_int_equal(r.momentum->flow.timesteps, given[i].timesteps);
         clvox_register_result_destroy(&r);
     }

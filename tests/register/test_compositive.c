@@ -116,13 +116,13 @@ static void mind_beside_lncc_gives_a_more_regular_map(void **state)
         clvox_register_result_destroy(&r[k]);
 }
 
-/* Forces through K instead of a Gaussian, in mm on every level; solvers that stop early find the same map. */
+/* Forces through K instead of a Gaussian, in mm on every level. */
 static void greedy_by_an_operator_recovers_it_too(void **state)
 {
     (void)state;
     clvox_register_options o;
-    clvox_register_result r[CLVOX_SOLVER_MULTIGRID + 2];
-    enum { RUNS = sizeof r / sizeof *r };
+    enum { RUNS = 2 };
+    clvox_register_result r[RUNS];
     pair_options(&o, CLVOX_DEFORM_GREEDY, CLVOX_METRIC_SSD);
     o.init = CLVOX_INIT_MATRIX;
     memcpy(o.matrix, shared.p.matrix, sizeof o.matrix);
@@ -130,23 +130,17 @@ static void greedy_by_an_operator_recovers_it_too(void **state)
     o.gamma = .25;
     for (int i = 0; i < RUNS; i++) {
         double largest, apart;
-        o.beta = i < RUNS - 1 ? 0 : 4;
-        o.solver = i < RUNS - 1 ? (clvox_solver)i : CLVOX_SOLVER_FFT;
+        o.beta = 4 * i;
         assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r[i]));
         double mean = pair_error(&shared.p, &r[i], NULL, &largest);
-        assert_that(mean <= .4 * shared.before && largest < 1.2, "solver %d, beta %g: %.3f of the start, %.3f at most",
-                    (int)o.solver, o.beta, mean / shared.before, largest);
+        assert_that(mean <= .4 * shared.before && largest < 1.2, "beta %g: %.3f of the start, %.3f at most",
+                    o.beta, mean / shared.before, largest);
         assert_true(r[i].jacobian.folded == 0);
         apart = pair_distance(r[0].warp, r[i].warp, shared.p.labels, &largest);
-        assert_that(i == 0 || i == RUNS - 1 || apart < .05,
-                    "solver %d: %.3f voxels from the FFT's map on average", (int)o.solver, apart);
-        assert_that(i < RUNS - 1 || apart > 1e-4, "beta changes nothing: %.2g", apart);
+        assert_that(i == 0 || apart > 1e-4, "beta changes nothing: %.2g", apart);
     }
     for (int i = 0; i < RUNS; i++)
         clvox_register_result_destroy(&r[i]);
-    o.solver = CLVOX_SOLVER_SOR;
-    assert_int_equal(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r[0]),
-                     CLVOX_ERROR_ARGUMENT);
 }
 
 /* The inverse that was kept while u was found, without a search for it in the end; as far as without one. */

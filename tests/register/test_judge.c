@@ -240,21 +240,20 @@ static void rows(void)
 /* Every choice of memory: prediction and peak agree. */
 static const struct {
     clvox_deform deform;
-    clvox_force force;
     int inverse, consistency, channels, masks;
     double finest, mind;
 } cases[] = {
-    {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 1, 0},
-    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1, 0},
-    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_TWOPASS, 1, 1, 1, 3, 1, 0},
-    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 0, 1, 1, 1, 0},
-    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 1, 1, 1, 2, 2, 0},
-    {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 3, 3, 1, 0},
-    {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1, 0},
-    {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 1, 1, 2, 3, 1, 0},
-    {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 1, 1, 1, 1, 1, 0},
-    {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 2, 0},
-    {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 1, 20},
+    {CLVOX_DEFORM_NONE, 0, 0, 1, 0, 1, 0},
+    {CLVOX_DEFORM_UNBIASED, 0, 1, 1, 0, 1, 0},
+    {CLVOX_DEFORM_UNBIASED, 1, 1, 1, 3, 1, 0},
+    {CLVOX_DEFORM_UNBIASED, 0, 0, 1, 1, 1, 0},
+    {CLVOX_DEFORM_UNBIASED, 1, 1, 1, 2, 2, 0},
+    {CLVOX_DEFORM_NONE, 0, 0, 3, 3, 1, 0},
+    {CLVOX_DEFORM_GREEDY, 0, 1, 1, 0, 1, 0},
+    {CLVOX_DEFORM_GREEDY, 1, 1, 2, 3, 1, 0},
+    {CLVOX_DEFORM_SYN, 1, 1, 1, 1, 1, 0},
+    {CLVOX_DEFORM_SYN, 0, 0, 1, 0, 2, 0},
+    {CLVOX_DEFORM_SYN, 0, 0, 1, 0, 1, 20},
 };
 
 static int memory_set_up(void **state)
@@ -281,7 +280,6 @@ static void memory_is_predicted_within_5_percent_case(void **state)
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
     o.deform = cases[k].deform;
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-    o.force = cases[k].force;
     o.inverse = cases[k].inverse;
     o.consistency = cases[k].consistency;
     o.mind_weight = cases[k].mind;

@@ -52,7 +52,6 @@ static void begin_of(scene *s, int levels, int n, clvox_shape_kind kind, double 
     s->options.surface_kind = s->options.curves_kind =
         varifold ? CLVOX_SURFACE_VARIFOLD : CLVOX_SURFACE_CURRENTS;
     s->options.currents = method;
-    s->options.currents_error = error;
     s->options.surface_width[0] = width;
     s->options.surface_widths = 1;
     grid_about(&s->grid);
@@ -63,6 +62,7 @@ static void begin_of(scene *s, int levels, int n, clvox_shape_kind kind, double 
     const clvox_shape *fixed[] = {&s->shape[0]}, *moving[] = {&s->shape[1]};
     const clvox_register_images images = {.fixed_shapes = fixed, .moving_shapes = moving, .shapes = 1};
     clv_shapes_describe(&s->run, &images);
+    s->run.shapes.largest_error = error;
     s->requests = clv_shapes_requests(&s->run, s->list);
     assert_ok(clv_pool_take(ctx, s->list, s->requests));
 }

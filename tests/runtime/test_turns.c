@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "op/image/gaussian.h"
-#include "op/image/gradient.h"
+#include "op/image/sobel.h"
 #include "runtime/device/context.h"
 
 enum { CONTEXTS = 6, STEPS = 60, AGAIN = 8, DEEP = 5 };
@@ -17,7 +17,7 @@ static void size_of(int step, int size[3])
     size[2] = 4 + step % DEEP;
 }
 
-/* What a step makes of numbers that are its own: the gradient of the smoothed image. */
+/* What a step makes of numbers that are its own: the edges of the smoothed image. */
 static int make(clvox_context *ctx, int step, float *out)
 {
     int status = CLVOX_OK, size[3];
@@ -32,12 +32,12 @@ static int make(clvox_context *ctx, int step, float *out)
     CLV_TRY(clv_buffer_create(ctx, bytes, "values", &in));
     CLV_TRY(clv_buffer_create(ctx, bytes, "scratch", &room));
     CLV_TRY(clv_buffer_create(ctx, bytes, "smooth", &smooth));
-    CLV_TRY(clv_buffer_create(ctx, 3 * bytes, "gradient", &made));
+    CLV_TRY(clv_buffer_create(ctx, bytes, "edges", &made));
     CLV_TRY(clv_buffer_write(ctx, in, 0, values, bytes));
     for (int i = 0; i < AGAIN; i++) /* so that some are under way when another context begins */
         CLV_TRY(clv_gaussian(ctx, CLV_VOLUME(in, size), sigma, CLV_GAUSSIAN_SEPARABLE, room, smooth));
-    CLV_TRY(clv_gradient(ctx, CLV_VOLUME(smooth, size), made));
-    status = clv_buffer_read(ctx, made, 0, out, 3 * bytes);
+    CLV_TRY(clv_sobel(ctx, CLV_VOLUME(smooth, size), made));
+    status = clv_buffer_read(ctx, made, 0, out, bytes);
 end:
     clv_buffer_destroy(&in);
     clv_buffer_destroy(&room);
@@ -51,7 +51,7 @@ static size_t bytes_of(int step)
 {
     int size[3];
     size_of(step, size);
-    return 3 * sizeof(float) * (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    return sizeof(float) * (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
 }
 
 typedef struct user {

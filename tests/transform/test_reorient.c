@@ -21,6 +21,17 @@ static const double rotation[4][4] = {
     {0, 0, 0, 1}};
 static const double mirror[4][4] = {{-1, 0.3, 0, 0}, {0, 1, 0, 0}, {0, 0.2, 1, 0}, {0, 0, 0, 1}};
 
+/* Of a positive definite matrix: out = matrix^(-1/2). */
+static void inverse_root(const double matrix[3][3], double out[3][3])
+{
+    double values[3], v[3][3];
+    clv_eigen_symmetric(matrix, values, v);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            out[i][j] = v[i][0] * v[j][0] / sqrt(values[0]) + v[i][1] * v[j][1] / sqrt(values[1]) +
+                        v[i][2] * v[j][2] / sqrt(values[2]);
+}
+
 static void normalise(double v[3])
 {
     double size = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
@@ -125,7 +136,7 @@ static void tensors_and_vectors_turn(void **state)
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             fft[i][j] = f[i][0] * f[j][0] + f[i][1] * f[j][1] + f[i][2] * f[j][2];
-    clv_power_symmetric(CLV_MATRIX3(fft), -0.5, root);
+    inverse_root(CLV_MATRIX3(fft), root);
     clv_matrix3_multiply(CLV_MATRIX3(root), CLV_MATRIX3(f), r);
     times(CLV_MATRIX3(r), linear_v, rv);
     times(CLV_MATRIX3(r), linear_w, rw);

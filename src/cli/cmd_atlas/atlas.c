@@ -483,7 +483,6 @@ int cmd_atlas(command *cli, int argc, char **argv)
                                           "cloud-weight",
                                           "width",
                                           "currents",
-                                          "currents-error",
                                           "posteriors-weight",
                                           "posteriors-weights",
                                           NULL};

@@ -211,8 +211,8 @@ static int check_shapes(cli_register_request *r)
     }
     if (*given(r, "points-width") && !r->points && !count)
         return cli_misuse("--points-width belongs to --points, --surface, --curves and --cloud");
-    static const char *const of_all[] = {"width", "currents", "currents-error"};
-    for (int i = 0; i < 3; i++)
+    static const char *const of_all[] = {"width", "currents"};
+    for (int i = 0; i < 2; i++)
         if (*given(r, of_all[i]) && !count)
             return cli_misuse("--%s belongs to --surface, --curves and --cloud", of_all[i]);
     if (r->frames && !r->points && !count)

@@ -262,13 +262,6 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
         cli_log_number(to, "inverse_error_mean_mm", r->inverse_error_mm[1]);
         cJSON_AddBoolToObject(to, "exchanged", r->exchanged);
         cJSON_AddItemToObject(to, "iterations", cJSON_CreateIntArray(r->iterations, o->levels));
-        if (r->solver.solves > 0) {
-            cJSON *solver = cJSON_AddObjectToObject(to, "solver");
-            cJSON_AddNumberToObject(solver, "solves", (double)r->solver.solves);
-            cJSON_AddNumberToObject(solver, "iterations", (double)r->solver.iterations);
-            cJSON_AddNumberToObject(solver, "largest_residual", r->solver.residual);
-            cJSON_AddNumberToObject(solver, "bytes", r->solver.bytes);
-        }
     }
     cJSON_AddNumberToObject(to, "peak_device_bytes", (double)r->device_bytes);
 }
@@ -287,9 +280,6 @@ static void print_deformation(const command *cli, const clvox_register_options *
         cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm (%.3g and %.3g voxels)\n", "inverse consistency",
                   r->inverse_error_mm[0], r->inverse_error_mm[1], r->inverse_error_voxels[0],
                   r->inverse_error_voxels[1]);
-    if (o->solver != CLVOX_SOLVER_FFT && r->solver.solves > 0)
-        cli_print(cli, "%-20s %ld iterations in %ld solves, relative residual at most %.2g\n", "solver",
-                  r->solver.iterations, r->solver.solves, r->solver.residual);
     cli_print(cli, "%-20s", "iterations");
     for (int i = 0; i < o->levels; i++)
         cli_print(cli, " %d of %d%s", r->iterations[i], o->iterations[i], i + 1 < o->levels ? "," : "\n");

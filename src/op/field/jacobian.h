@@ -5,7 +5,7 @@
 #include "op/image.h"
 
 /* out = det(I + Du), of h = x + u, or its natural logarithm when log is set (of
- * max(det, 1e-6)). (Du)_ij = d u_i / d x_j by the differences of clv_gradient.
+ * max(det, 1e-6)). (Du)_ij = d u_i / d x_j by cl/common/difference.clh.
  * u in mm along the grid's axes. */
 int clv_jacobian(clvox_context *ctx, const clv_image *u, bool log, clv_buffer *out);
 

@@ -3,9 +3,6 @@
 
 #include <math.h>
 
-#include "op/sort/radix_sort.h"
-#include "op/sort/scan.h"
-
 /* What a work-group of 256 voxels lands on under a smooth map, with room for stretching. */
 #define CELLS 2048
 
@@ -21,8 +18,6 @@ static const clv_variant variants[] = {
     {.name = "tile", .function = "splat_tile", .defines = "-DCELLS=" CLV_TEXT(CELLS), .devices = CLV_ON_GPU,
      .fixed_bytes = CELLS * 8 + 24, .tiles = {{8, 8, 4, 1}, {16, 4, 4, 1}, {8, 4, 4, 1}}},
     {.name = "item", .function = "splat_item", .devices = CLV_ON_GPU, .tiles = {{32, 4, 1, 1}, {64, 4, 1, 1}}},
-    {.name = "words", .function = "splat_item", .defines = "-DWORDS", .devices = CLV_ON_GPU, .optional = true,
-     .tiles = {{32, 4, 1, 1}}},
     {.name = "slab", .function = "splat_slab", .before = &clv_entry_splat_box, .most_groups = 256,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
     {.name = "row", .function = "splat_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
@@ -51,17 +46,6 @@ static const clv_variant total_variants[] = {
 };
 static const char *const total_builds[] = {"-DHAS_FIELD=0 -DHAS_WEIGHTS=0", "-DHAS_FIELD=0 -DHAS_WEIGHTS=1", NULL};
 const clv_entry clv_entry_splat_total = CLV_ENTRY("field/splat", "splat_total", total_variants, total_builds);
-
-#define LINES(kernel)                                                                                             \
-    {.name = "item", .function = kernel, .item = {CLV_MARCH}, .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}}},      \
-    {.name = "run", .function = kernel, .item = {CLV_MARCH}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 16384}}}
-static const clv_variant cells_variants[] = {LINES("splat_cells")};
-static const clv_variant shares_variants[] = {LINES("splat_shares")};
-static const clv_variant ends_variants[] = {LINES("splat_ends")};
-static const char *const ends_builds[] = {"-DHAS_FIELD=0", NULL};
-const clv_entry clv_entry_splat_cells = CLV_ENTRY("field/splat", "splat_cells", cells_variants, builds);
-const clv_entry clv_entry_splat_shares = CLV_ENTRY("field/splat", "splat_shares", shares_variants, builds);
-const clv_entry clv_entry_splat_ends = CLV_ENTRY("field/splat", "splat_ends", ends_variants, ends_builds);
 
 /* The power of two of units to 1: all voxels with the largest value in one place stay below 2^62. */
 static int unit_power(const clv_splat_args *a)
@@ -114,51 +98,6 @@ end:
     return status;
 }
 
-int clv_splat_sorted_words(clvox_context *ctx, int voxels, size_t *counts, size_t *totals)
-{
-    int status = CLVOX_OK;
-    CLV_TRY(clv_sort_words(ctx, CLVOX_SORT_UINT32, true, voxels, counts, totals));
-    int scan = clv_scan_words(ctx, voxels, true);
-    CLV_TRY(scan);
-    *totals = *totals > (size_t)scan ? *totals : (size_t)scan;
-    status = CLVOX_OK;
-end:
-    return status;
-}
-
-int clv_splat_sorted(clvox_context *ctx, const clv_splat_args *a, const clv_splat_scratch *s)
-{
-    int status = CLVOX_OK;
-    const clv_kernel *cells, *shares, *ends;
-    const char *build = builds[2 * (a->field != NULL) + a->ones];
-    const int n = (int)clv_image_voxels(&a->in), line[3] = {n, 1, 1};
-    const double read = a->field ? 16. * n : 4. * n;
-    if (!(a->most >= 0 && isfinite(a->most)))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "splat: the largest value is %g; it must be a number",
-                          (double)a->most);
-    const clv_arg to = CLV_INT4(a->size[0], a->size[1], a->size[2], 0);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_cells, build, line, 0, &cells));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_shares, build, line, 0, &shares));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_ends, ends_builds[0], line, 0, &ends));
-    CLV_TRY(CLV_LAUNCH(ctx, cells, line, read + 8. * n, CLV_BUF(a->in.buffer), CLV_SIZE(&a->in), CLV_MAP(a->map),
-                       CLV_BUF(a->field), CLV_FLOAT(a->ones ? 1 : a->most), to, CLV_BUF(s->cells), CLV_BUF(s->order),
-                       CLV_BUF(a->beyond), CLV_INT(n)));
-    CLV_TRY(clv_sort(ctx, &(clv_sort_args){.kind = CLVOX_SORT_UINT32, .keys = s->cells, .values = s->order,
-                                           .other_keys = s->other_cells, .other_values = s->other_order,
-                                           .counts = s->counts, .totals = s->totals, .n = n}));
-    for (int corner = 0; corner < 8; corner++) {
-        CLV_TRY(CLV_LAUNCH(ctx, shares, line, read + 12. * n, CLV_BUF(a->in.buffer), CLV_SIZE(&a->in), CLV_MAP(a->map),
-                           CLV_BUF(a->field), CLV_FLOAT(INFINITY), CLV_FLOAT(ldexpf(1, unit_power(a))), to,
-                           CLV_BUF(s->order), CLV_INT(corner), CLV_BUF(s->units), CLV_INT(n)));
-        CLV_TRY(clv_scan(ctx, &(clv_scan_args){.in = s->units, .keys = s->cells, .n = n, .inclusive = true, .wide = true,
-                                               .totals = s->totals, .out = s->units}));
-        CLV_TRY(CLV_LAUNCH(ctx, ends, line, 28. * n, CLV_BUF(s->cells), CLV_BUF(s->units), CLV_INT(corner), to,
-                           CLV_BUF(a->sums), CLV_INT(n)));
-    }
-end:
-    return status;
-}
-
 int clv_splat_total(clvox_context *ctx, const clv_splat_args *a, float factor, const clv_splat_mean *mean,
                     clv_buffer *out)
 {
@@ -189,5 +128,4 @@ end:
 }
 
 const clv_entry *const clv_operation_field_splat[] = {
-    &clv_entry_splat,        &clv_entry_splat_box,  &clv_entry_splat_boxes, &clv_entry_splat_cells,
-    &clv_entry_splat_shares, &clv_entry_splat_ends, &clv_entry_splat_total, NULL};
+    &clv_entry_splat, &clv_entry_splat_box, &clv_entry_splat_boxes, &clv_entry_splat_total, NULL};

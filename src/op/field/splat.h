@@ -27,15 +27,6 @@ typedef struct clv_splat_args {
 int clv_splat(clvox_context *ctx, const clv_splat_args *args);
 size_t clv_splat_box_bytes(const clvox_context *ctx); /* 0: needs none */
 
-/* The same without atomics: voxels are sorted by the cell where they land, and a scan by cell adds up the shares of
- * one corner after another. It takes the same time whatever the map. Of scratch, the first four hold 4 bytes a
- * voxel of in, units 8, counts and totals so many 32-bit words as clv_splat_sorted_words says. */
-typedef struct clv_splat_scratch {
-    clv_buffer *cells, *order, *other_cells, *other_order, *units, *counts, *totals;
-} clv_splat_scratch;
-int clv_splat_sorted_words(clvox_context *ctx, int voxels, size_t *counts, size_t *totals);
-int clv_splat_sorted(clvox_context *ctx, const clv_splat_args *args, const clv_splat_scratch *scratch);
-
 /* out = factor sums; or, with weights (args of ones with sums of their own), their mean, factor times sums over
  * weights where these reach least, else outside. All sums are 0 again. */
 typedef struct clv_splat_mean {
@@ -49,7 +40,6 @@ int clv_splat_total(clvox_context *ctx, const clv_splat_args *args, float factor
 int clv_splat_numbers(clvox_context *ctx, clv_buffer *sums, int power, int count, clv_buffer *out);
 
 extern const clv_entry clv_entry_splat, clv_entry_splat_box, clv_entry_splat_boxes;
-extern const clv_entry clv_entry_splat_cells, clv_entry_splat_shares, clv_entry_splat_ends;
 extern const clv_entry clv_entry_splat_total;
 
 #endif

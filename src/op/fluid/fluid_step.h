@@ -19,8 +19,8 @@ enum {
     CLV_FLUID_SLOTS = 16
 };
 
-/* p = v + Du v (Lee et al. 2012, equation 12, of h = x + u), Du by clv_gradient's
- * differences; sets CLV_FLUID_LONGEST and CLV_FLUID_BEND in state (of
+/* p = v + Du v (Lee et al. 2012, equation 12, of h = x + u), Du by
+ * cl/common/difference.clh; sets CLV_FLUID_LONGEST and CLV_FLUID_BEND in state (of
  * CLV_FLUID_SLOTS floats). Both are NaN where p is somewhere; BEND is 1e19 where
  * det A is 1e-6 or less, so that the update stands still. p may not be u or v. */
 int clv_fluid_rate(clvox_context *ctx, const clv_image *u, const clv_buffer *v, clv_buffer *p,

@@ -4,14 +4,6 @@
 static const char *const builds[] = {"-DPENALTY=1", "-DPENALTY=1 -DMASK=1", NULL};
 static const char *const image_builds[] = {"", "-DMASK=1", NULL};
 
-static const clv_variant products_variants[] = {
-    {.name = "item", .function = "products_item", .devices = CLV_ON_GPU, .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "products_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
-};
-const clv_entry clv_entry_force_products = CLV_ENTRY("fluid/force", "force_products", products_variants,
-                                                     NULL);
-
 #define DIRECT                                                        \
     {.name = "direct", .function = "force_direct", .devices = CLV_ON_GPU, \
      .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}}
@@ -19,25 +11,13 @@ const clv_entry clv_entry_force_products = CLV_ENTRY("fluid/force", "force_produ
 #define ROLLING                                                       \
     {.name = "rolling", .function = "force_rolling", .item = {CLV_WHOLE, 8, CLV_MARCH}, \
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 16}, {1, 1, 1, 4}}}
-#define RECOMPUTE                                                     \
-    .function = "force_recompute", .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 12, .optional = true, \
-    .tiles = {{16, 4, 4, 1}, {32, 4, 2, 1}, {8, 4, 2, 1}}
-#define TWO_PASS .before = &clv_entry_force_products, .optional = true
-
-/* The forms of Lee et al. 2012, section 4, are reuse, recompute and capped; what
- * the planner does not take by itself is there for comparison. */
+/* The fastest of the forms of Lee et al. 2012, section 4; bench/papers has the others. */
 static const clv_variant variants[] = {
     {.name = "reuse", .function = "force_reuse", .item = {1, 1, CLV_MARCH}, .rim = {1, 1, 0},
      .devices = CLV_ON_GPU, .cell_bytes = 48, .planes = 1,
      .tiles = {{8, 8, 1, 16}, {16, 16, 1, 32}, {32, 8, 1, 32}}},
     DIRECT,
     ROLLING,
-    {.name = "recompute", RECOMPUTE},
-    {.name = "capped", .register_cap = 48, RECOMPUTE},
-    {.name = "twopass", .function = "divergence_item", TWO_PASS, .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "twopass rows", .function = "divergence_row", TWO_PASS, .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
 };
 /* Without the penalty there are no products that neighbours could share. */
 static const clv_variant image_variants[] = {DIRECT, ROLLING};
@@ -61,25 +41,16 @@ int clv_force_check(const clv_force_args *a, bool with_force)
 int clv_force(clvox_context *ctx, const clv_force_args *a)
 {
     int status = CLVOX_OK;
-    const clv_kernel *kernel, *products;
+    const clv_kernel *kernel;
     CLV_TRY(clv_force_check(a, true));
     const clv_entry *entry = a->lambda != 0 ? &clv_entry_force : &clv_entry_force_image;
     double n = (double)clv_image_voxels(&a->fixed), moved = a->mask ? 36 : 32;
     CLV_TRY(clv_kernel_get(ctx, entry, entry->builds[a->mask != NULL], a->fixed.size, 0, &kernel));
-    if (kernel->variant->before) {
-        if (!a->nine || a->nine->bytes < (size_t)(36 * n))
-            return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                              "force: the two-pass form needs 9 floats a voxel in nine");
-        CLV_TRY(clv_kernel_get(ctx, kernel->variant->before, NULL, a->fixed.size, 0, &products));
-        CLV_TRY(CLV_LAUNCH(ctx, products, a->fixed.size, 48 * n, CLV_BUF(a->u), CLV_GRID(&a->fixed),
-                           CLV_FLOAT(a->lambda), CLV_BUF(a->nine)));
-        moved += 36;
-    }
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->fixed.size, moved * n, CLV_FORCE_ARGS(a), CLV_FLOAT(a->lambda),
-                       CLV_BUF(a->nine), CLV_BUF(a->force)));
+                       CLV_BUF(a->force)));
 end:
     return status;
 }
 
 const clv_entry *const clv_operation_fluid_force[] = {&clv_entry_force, &clv_entry_force_image,
-                                                      &clv_entry_force_products, NULL};
+                                                      NULL};

@@ -150,8 +150,7 @@ static int own_takes(const clvox_context *ctx, const int size[3])
     for (int a = 0; a < 3; a++)
         if (!layout_of(ctx, likely, size[a]).bytes)
             return clvox_fail(CLVOX_ERROR_DEVICE,
-                              "Fourier transform: a side of %d voxels does not fit in the local memory of "
-                              "%s; use conjugate gradients",
+                              "Fourier transform: a side of %d voxels does not fit in the local memory of %s",
                               size[a], limits->name);
     return CLVOX_OK;
 }
@@ -175,22 +174,23 @@ static int plan(clvox_context *ctx, const clv_fft_provider *provider, const int 
 /* The first that plans. A library may fail on a device when it plans, and another one not. */
 static int choose(clvox_context *ctx, const int size[3], clv_fft *out)
 {
-    const char *name = clv_forced_variant(ctx, CLV_FFT);
+    const char *forced = clv_forced_variant(ctx, CLV_FFT), *name = forced ? forced : clv_fourier_wish(ctx);
     int on = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU ? CLV_ON_CPU : CLV_ON_GPU;
     char reason[512];
     for (const clv_fft_provider *p = clv_fft_providers; name && p->name; p++)
         if (!strcmp(p->name, name))
             return plan(ctx, p, size, out);
     if (name)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "Fourier transform: there is no provider called %s", name);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "there are no Fourier transforms by %s; clvox, vkfft and clfft do them", name);
     for (int others = 0; others < 2; others++)
         for (const clv_fft_provider *p = clv_fft_providers; p->name; p++)
             if (((p->devices & on) == 0) == others && plan(ctx, p, size, out) >= 0)
                 return CLVOX_OK;
     snprintf(reason, sizeof reason, "%s", clvox_message());
     return clvox_fail(CLVOX_ERROR_DEVICE,
-                      "%s, and no other provider takes %d x %d x %d voxels there; solve by conjugate "
-                      "gradients or multigrid instead",
+                      "%s, and no other provider takes %d x %d x %d voxels there; syn, and greedy without an "
+                      "operator, register without a Fourier transform",
                       reason, size[0], size[1], size[2]);
 }
 

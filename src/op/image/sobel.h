@@ -6,7 +6,7 @@
 
 /* Edges of a scalar: the length of the Sobel gradient per mm (after
  * mueller2008, in three dimensions). Each component is the difference of
- * clv_gradient smoothed by 1/4 1/2 1/4 along the two other axes, the edge
+ * cl/common/difference.clh smoothed by 1/4 1/2 1/4 along the two other axes, the edge
  * value repeated. out may not be in. */
 int clv_sobel(clvox_context *ctx, const clv_image *in, clv_buffer *out);
 

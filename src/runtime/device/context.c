@@ -87,6 +87,9 @@ static int begin(const clvox_context_options *options, clvox_context **ctx)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     if (options)
         (*ctx)->options = *options;
+    if (options && options->fourier)
+        snprintf((*ctx)->fourier, sizeof (*ctx)->fourier, "%s", options->fourier);
+    (*ctx)->options.fourier = NULL; /* the string is the caller's */
     return CLVOX_OK;
 }
 

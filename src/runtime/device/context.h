@@ -64,6 +64,7 @@ struct clvox_context {
     cl_command_queue queue;
     clv_gate *gate; /* NULL: no other context of clvox_contexts_create is on this device */
     bool packed;
+    char fourier[16]; /* of the options; "": any */
     int turns;       /* 1 + its place among those that take turns (driver.h); 0: it has none */
     char *cache_dir; /* NULL: no cache */
     char remark[2048]; /* as clvox_context_remark gives it */

@@ -6,6 +6,11 @@
 
 #include "runtime/device/context.h"
 
+const char *clv_fourier_wish(const clvox_context *ctx)
+{
+    return ctx->fourier[0] ? ctx->fourier : NULL;
+}
+
 /* Small, with the radices that libraries write out. */
 static const int SIZE[3] = {8, 6, 5};
 enum { VOXELS = 8 * 6 * 5, KEPT = 8 / 2 + 1, WAVES = KEPT * 6 * 5 };

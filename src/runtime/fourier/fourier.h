@@ -20,6 +20,9 @@ typedef struct clv_fourier_library {
     void (*destroy)(void *plan);
 } clv_fourier_library;
 
+/* The name of the one that the options of the context ask for; NULL: any. */
+const char *clv_fourier_wish(const clvox_context *ctx);
+
 /* CLVOX_ERROR_DEVICE, with the sentence, where the library is wrong on this device:
  * drivers' compilers have broken such code. Once for each device and
  * driver a volume of some hundred voxels is compared with the definition; the

@@ -39,7 +39,7 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
 /* From now on the planner takes this variant (and, with tile >= 0, this tile)
  * for the entry, or with tile below 0 the one of those whose names begin with
  * this word that suits the device, even where it would not by itself; NULL ends it. Used by
- * tests, bench, tuning and options such as --kernel. A tile that the device
+ * tests, bench and tuning. A tile that the device
  * cannot run is CLVOX_ERROR_DEVICE at clv_kernel_get. */
 int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant, int tile);
 /* The variant that is forced for it now; NULL: none. For choices that are no kernel's. */

@@ -33,16 +33,14 @@ char *clv_source_text(const char *name)
 {
     const char *dir = getenv("CLVOX_KERNEL_DIR");
     char *text = dir && dir[0] ? read_text(dir, name) : NULL;
-    for (const clv_source *s = clv_sources; !text && s->name; s++)
-        if (!strcmp(s->name, name))
-            text = strdup(s->text);
-    return text;
+    const char *embedded = text ? NULL : clv_source_embedded(name);
+    return embedded ? strdup(embedded) : text;
 }
 
 int clv_sources_version(char version[17])
 {
     clv_cache_key key = clv_cache_key_start();
-    for (const clv_source *s = clv_sources; s->name; s++) {
+    for (const clv_source *s = clv_library_kernels.sources; s->name; s++) {
         char *text = clv_source_text(s->name);
         if (!text)
             return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");

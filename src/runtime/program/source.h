@@ -25,7 +25,7 @@ int clv_source_assemble(const char *file, const char *function, char **text);
 int clv_program_options(bool fields_packed, const clv_variant *variant, clv_tile tile,
                         const char *extra, char *options, size_t room);
 
-/* A hash of all kernel sources, as records tell the builds of one version apart by. */
+/* A hash of the library's kernel sources, as records and wisdom tell the builds of one version apart by. */
 int clv_sources_version(char version[17]);
 
 #endif

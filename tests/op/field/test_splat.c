@@ -22,26 +22,7 @@ static const problem problems[] = {{{7, 5, 3}, {8, 6, 2}},     {{1, 1, 1}, {1, 1
                                    {{17, 11, 7}, {19, 13, 5}}, {{37, 9, 8}, {37, 9, 8}},
                                    {{70, 5, 6}, {67, 6, 1}},   {{66, 3, 5}, {71, 4, 11}}};
 
-/* By sorting, or by what is forced. */
-static void add_up(const clv_splat_args *args, bool sorted)
-{
-    clv_splat_scratch s;
-    clv_buffer **each[] = {&s.cells, &s.order, &s.other_cells, &s.other_order, &s.units, &s.counts, &s.totals};
-    int n = (int)clv_image_voxels(&args->in);
-    size_t words[] = {(size_t)n, (size_t)n, (size_t)n, (size_t)n, 2 * (size_t)n, 0, 0};
-    if (!sorted) {
-        assert_ok(clv_splat(ctx, args));
-        return;
-    }
-    assert_ok(clv_splat_sorted_words(ctx, n, &words[5], &words[6]));
-    for (int i = 0; i < 7; i++)
-        *each[i] = harness_output(ctx, 4 * words[i]);
-    assert_ok(clv_splat_sorted(ctx, args, &s));
-    for (int i = 0; i < 7; i++)
-        clv_buffer_destroy(each[i]);
-}
-
-static void run(const problem *q, shape s, float strength, bool sorted)
+static void run(const problem *q, shape s, float strength)
 {
     const int *from = q->from, *to = q->to;
     size_t n = (size_t)from[0] * (size_t)from[1] * (size_t)from[2], m = (size_t)to[0] * (size_t)to[1] * (size_t)to[2];
@@ -83,7 +64,7 @@ static void run(const problem *q, shape s, float strength, bool sorted)
     weights.ones = true;
     weights.sums = harness_upload(ctx, zeros, m * 8);
     clv_buffer *out = harness_output(ctx, m * 4), *dv = harness_upload(ctx, v, m * 4), *dl = harness_output(ctx, n * 4);
-    add_up(&args, sorted);
+    assert_ok(clv_splat(ctx, &args));
     assert_ok(clv_splat_total(ctx, &args, 1, NULL, out));
     harness_download(ctx, out, got, m * 4);
     double sum = 0, moment[3] = {0}, left = 0, right = 0, scale = 0;
@@ -112,14 +93,14 @@ static void run(const problem *q, shape s, float strength, bool sorted)
     assert_that(fabs(left - right) <= 1e-6 * scale + 1e-30, "map %d: <S u, v> = %.9g, <u, S* v> = %.9g", (int)s, left, right);
     /* Sums are 0 again, and the same bits follow. */
     if (!harness_simulated()) {
-        add_up(&args, sorted);
+        assert_ok(clv_splat(ctx, &args));
         assert_ok(clv_splat_total(ctx, &args, 1, NULL, out));
         harness_download(ctx, out, again, m * 4);
         assert_memory_equal(got, again, m * 4);
     }
     /* Means. */
-    add_up(&args, sorted);
-    add_up(&weights, sorted);
+    assert_ok(clv_splat(ctx, &args));
+    assert_ok(clv_splat(ctx, &weights));
     const clv_splat_mean mean = {&weights, 1e-3f, -7};
     assert_ok(clv_splat_total(ctx, &args, 2, &mean, out));
     harness_download(ctx, out, again, m * 4);
@@ -141,31 +122,22 @@ static void run(const problem *q, shape s, float strength, bool sorted)
 }
 
 /* In the simulator, where each launch takes long, every kernel gets all maps once; other work-groups one. */
-static void all_maps(bool sorted, bool once)
-{
-    int count = harness_problems(1, sizeof problems / sizeof *problems);
-    bool one = getenv("CLVOX_TEST_TINY") && !(once && harness_first());
-    for (int k = 0; k < count; k++)
-        for (int s = one ? RANDOM : 0; s <= (one ? RANDOM : SHAPES - 1); s++)
-            run(&problems[k], (shape)s, s == SMOOTH ? 1e-5f : s == RANDOM ? 3e6f : 2, sorted);
-}
-
 static void what_lands(void **state)
 {
     (void)state;
-    all_maps(false, true);
-}
-
-static void what_lands_sorted(void **state)
-{
-    all_maps(true, *(const int *)*state);
+    int count = harness_problems(1, sizeof problems / sizeof *problems);
+    bool one = getenv("CLVOX_TEST_TINY") && !harness_first();
+    for (int k = 0; k < count; k++)
+        for (int s = one ? RANDOM : 0; s <= (one ? RANDOM : SHAPES - 1); s++)
+            run(&problems[k], (shape)s, s == SMOOTH ? 1e-5f : s == RANDOM ? 3e6f : 2);
 }
 
 /* As before, of maps onto few voxels, which work-items may add up in boxes of their own: all of them, all but
  * the last voxel, and all but what comes later. */
 enum { NARROW = SHAPES, NEARLY, HALF, KINDS };
 
-/* Of each sum, not only of its number: nothing depends on who adds. */
+/* Each sum, not only its number, is that of the form without local memory or shares: nothing depends on who
+ * adds. */
 static void same_bits(const problem *q, int kind)
 {
     const size_t n = (size_t)q->from[0] * (size_t)q->from[1] * (size_t)q->from[2],
@@ -196,25 +168,28 @@ static void same_bits(const problem *q, int kind)
                            .size = {q->to[0], q->to[1], q->to[2]},
                            .most = 1,
                            .beyond = harness_upload(ctx, &none, 4)};
-    clv_buffer *boxes = args.boxes;
-    for (int sorted = 0; sorted < 2; sorted++) {
-        args.sums = harness_upload(ctx, sums[sorted], m * 8);
+    const bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
+    const char *forced = clv_forced_variant(ctx, clv_entry_splat.name);
+    char own[32];
+    snprintf(own, sizeof own, "%s", forced ? forced : "");
+    for (int plain = 0; plain < 2; plain++) {
+        args.sums = harness_upload(ctx, sums[plain], m * 8);
         assert_ok(clv_buffer_write(ctx, args.beyond, 0, &none, 4));
-        /* Sorting takes the simulator long: there without boxes. */
-        const bool alone = kind >= NARROW && getenv("CLVOX_TEST_TINY");
-        args.boxes = sorted && alone ? NULL : boxes;
-        add_up(&args, sorted && !alone);
-        harness_download(ctx, args.sums, sums[sorted], m * 8);
-        harness_download(ctx, args.beyond, &beyond[sorted], 4);
+        if (plain)
+            assert_ok(clv_force_variant(ctx, clv_entry_splat.name, cpu ? "row" : "item", -1));
+        assert_ok(clv_splat(ctx, &args));
+        harness_download(ctx, args.sums, sums[plain], m * 8);
+        harness_download(ctx, args.beyond, &beyond[plain], 4);
         clv_buffer_destroy(&args.sums);
     }
+    assert_ok(clv_force_variant(ctx, clv_entry_splat.name, *own ? own : NULL, *own ? harness_tile() : -1));
     for (size_t j = 0; j < m; j++)
         assert_that(sums[0][j] == sums[1][j],
-                    "map %d onto %d x %d x %d, voxel %zu: %lld units, %lld by sorting", kind, q->to[0],
+                    "map %d onto %d x %d x %d, voxel %zu: %lld units, %lld by itself", kind, q->to[0],
                     q->to[1], q->to[2], j, (long long)sums[0][j], (long long)sums[1][j]);
     assert_int_equal(beyond[0], beyond[1]);
     assert_int_equal(beyond[0], kind >= NARROW ? 2 : 0);
-    clv_buffer *all[] = {args.in.buffer, (clv_buffer *)args.field, args.beyond, boxes};
+    clv_buffer *all[] = {args.in.buffer, (clv_buffer *)args.field, args.beyond, args.boxes};
     for (int i = 0; i < 4; i++)
         clv_buffer_destroy(&all[i]);
     void *host[] = {in, u, sums[0], sums[1]};
@@ -222,7 +197,7 @@ static void same_bits(const problem *q, int kind)
         free(host[i]);
 }
 
-static void same_bits_as_by_sorting(void **state)
+static void same_bits_as_voxel_by_voxel(void **state)
 {
     (void)state;
     const bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
@@ -287,11 +262,8 @@ int main(void)
 {
     ctx = harness_open();
     harness_cases(&clv_entry_splat, what_lands, NULL, 0, "what lands");
-    harness_cases(&clv_entry_splat_cells, what_lands_sorted, TEST_AT(true), "sorted");
-    harness_cases(&clv_entry_splat_shares, what_lands_sorted, TEST_AT(false), "sorted");
-    harness_cases(&clv_entry_splat_ends, what_lands_sorted, TEST_AT(false), "sorted");
     harness_cases_first(&clv_entry_splat_total, what_lands, NULL, 0, "what lands");
-    harness_cases(&clv_entry_splat, same_bits_as_by_sorting, NULL, 0, "the same bits as by sorting");
+    harness_cases(&clv_entry_splat, same_bits_as_voxel_by_voxel, NULL, 0, "the same bits as voxel by voxel");
     harness_cases(&clv_entry_splat, same_bits_onto_few, NULL, 0, "the same bits onto few voxels");
     harness_cases(&clv_entry_splat_box, same_bits_onto_few, NULL, 0, "the same bits onto few voxels");
     harness_cases(&clv_entry_splat_boxes, same_bits_onto_few, NULL, 0, "the same bits onto few voxels");

@@ -2,6 +2,7 @@
 #include "op/fluid/force_problem.h"
 
 #include "harness.h"
+#include "ref/fluid/force.h"
 
 const force_problem force_problems[FORCE_PROBLEMS] = {
     {"one voxel", {1, 1, 1}, {1, 1, 1}, {1, 2, 3}, 0.7f, 0.2f, true, true, false, false},
@@ -88,8 +89,7 @@ void force_upload(clvox_context *ctx, const force_problem *p, force_data *d)
 void force_discard(force_data *d)
 {
     clv_buffer *all[] = {d->args.moving.buffer, d->args.fixed.buffer,
-                         (clv_buffer *)d->args.mask, (clv_buffer *)d->args.u, d->args.nine,
-                         d->args.force};
+                         (clv_buffer *)d->args.mask, (clv_buffer *)d->args.u, d->args.force};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(&all[i]);
     free(d->moving);
@@ -102,4 +102,38 @@ void force_discard(force_data *d)
 bool force_tiny(const force_problem *p)
 {
     return !getenv("CLVOX_TEST_TINY") || force_voxels(p->size) < 500;
+}
+
+/* Of the largest component of the whole force: the image term's positions are
+ * good to 1e-6 voxel, and J near 1 to 2e-7. */
+static const double tolerance = 2e-5;
+
+void force_compare(const force_problem *p, int (*call)(clvox_context *ctx, const force_data *d))
+{
+    clvox_context *ctx = harness_context();
+    force_data d;
+    force_make(p, &d);
+    force_upload(ctx, p, &d);
+    double *want = calloc(3 * d.voxels, sizeof *want), largest = 1e-30;
+    float *got = calloc(3 * d.voxels, sizeof *got), *again = calloc(3 * d.voxels, sizeof *again);
+    ref_force_gradient(&d.ref, d.u_double, want);
+    for (size_t i = 0; i < 3 * d.voxels; i++)
+        largest = fmax(largest, fabs(want[i]));
+    int status = call(ctx, &d);
+    assert_that(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
+    harness_download_field(ctx, d.args.force, got, d.voxels);
+    double error = harness_error(got, want, 3 * d.voxels, tolerance * largest, 0);
+    /* oclgrind gets derivatives along x wrong that are taken eight at a time: it looks for races and
+     * bounds. */
+    bool eight = harness_simulated() && strstr(harness_variant()->name, "rolling");
+    assert_that(error <= 1 || eight, "%s: error %g of the tolerance", p->what, error);
+    if (getenv("CLVOX_TEST_SHOW"))
+        printf("# %s: error %g of the largest\n", p->what, error * tolerance);
+    assert_true(getenv("CLVOX_TEST_TINY") || call(ctx, &d) == CLVOX_OK);
+    harness_download_field(ctx, d.args.force, again, d.voxels);
+    assert_that(!memcmp(got, again, 3 * d.voxels * sizeof *got), "%s: differs when run again", p->what);
+    free(want);
+    free(got);
+    free(again);
+    force_discard(&d);
 }

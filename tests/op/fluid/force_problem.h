@@ -31,10 +31,12 @@ size_t force_voxels(const int size[3]);
 /* Whether the problem is for this run: small ones alone where CLVOX_TEST_TINY is set. */
 bool force_tiny(const force_problem *p);
 
-/* Random images, mask and u of the problem; force_upload sends them, without
- * args.nine, which force_discard releases with the rest. */
+/* Random images, mask and u of the problem; force_upload sends them, and force_discard releases all. */
 void force_make(const force_problem *p, force_data *d);
 void force_upload(clvox_context *ctx, const force_problem *p, force_data *d);
 void force_discard(force_data *d);
+
+/* The force that the call makes of d->args against the reference, twice. */
+void force_compare(const force_problem *p, int (*call)(clvox_context *ctx, const force_data *d));
 
 #endif

@@ -41,37 +41,9 @@ static void test_reference(void)
                          "reference gradient against differences of the energy: %s", force_problems[k].what);
 }
 
-/* Of the largest component of the whole force: the image term's positions are
- * good to 1e-6 voxel, and J near 1 to 2e-7. */
-static const double tolerance = 2e-5;
-
-static void compare(clvox_context *ctx, const force_problem *p)
+static int call(clvox_context *ctx, const force_data *d)
 {
-    force_data d;
-    force_make(p, &d);
-    force_upload(ctx, p, &d);
-    d.args.nine = harness_output(ctx, 9 * d.voxels * sizeof(float));
-    double *want = calloc(3 * d.voxels, sizeof *want), largest = 1e-30;
-    float *got = calloc(3 * d.voxels, sizeof *got), *again = calloc(3 * d.voxels, sizeof *again);
-    ref_force_gradient(&d.ref, d.u_double, want);
-    for (size_t i = 0; i < 3 * d.voxels; i++)
-        largest = fmax(largest, fabs(want[i]));
-    int status = clv_force(ctx, &d.args);
-    assert_that(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
-    harness_download_field(ctx, d.args.force, got, d.voxels);
-    double error = harness_error(got, want, 3 * d.voxels, tolerance * largest, 0);
-    /* oclgrind gets derivatives along x wrong that are taken eight at a time: it looks for races and bounds. */
-    bool eight = harness_simulated() && strstr(harness_variant()->name, "rolling");
-    assert_that(error <= 1 || eight, "%s: error %g of the tolerance", p->what, error);
-    if (getenv("CLVOX_TEST_SHOW"))
-        printf("# %s: error %g of the largest\n", p->what, error * tolerance);
-    assert_true(getenv("CLVOX_TEST_TINY") || clv_force(ctx, &d.args) == CLVOX_OK);
-    harness_download_field(ctx, d.args.force, again, d.voxels);
-    assert_that(!memcmp(got, again, 3 * d.voxels * sizeof *got), "%s: differs when run again", p->what);
-    free(want);
-    free(got);
-    free(again);
-    force_discard(&d);
+    return clv_force(ctx, &d->args);
 }
 
 typedef struct force_given {
@@ -95,21 +67,8 @@ static void entry_force_against_reference(void **state)
         if (entry == &clv_entry_force_image)
             p.lambda = 0;
         if (force_tiny(&p) && (p.image || p.lambda > 0))
-            compare(ctx, &p);
+            force_compare(&p, call);
     }
-}
-
-/* The other form runs the products first. */
-static int two_pass_set_up(void **state)
-{
-    (void)state;
-    return clv_force_variant(harness_context(), "force", "twopass", -1);
-}
-
-static int two_pass_tear_down(void **state)
-{
-    (void)state;
-    return clv_force_variant(harness_context(), "force", NULL, -1);
 }
 
 static void test_force(const clv_entry *entry)
@@ -159,9 +118,6 @@ static void test_refusals(void **state)
     wrong = d.args;
     wrong.moving.buffer = NULL;
     assert_int_equal(clv_force(ctx, &wrong), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clv_force_variant(ctx, "force", "twopass", -1), CLVOX_OK);
-    assert_int_equal(clv_force(ctx, &d.args), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clv_force_variant(ctx, "force", NULL, -1), CLVOX_OK);
     force_discard(&d);
 }
 
@@ -171,9 +127,6 @@ int main(void)
     harness_open();
     test_force(&clv_entry_force);
     test_force(&clv_entry_force_image);
-    test_set_up(two_pass_set_up);
-    test_force(&clv_entry_force_products);
-    test_tear_down(two_pass_tear_down);
     test_case(test_identity, "identity is a fixed point");
     test_case(test_refusals, "arguments are checked");
     return test_run("force", harness_close);

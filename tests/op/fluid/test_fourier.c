@@ -3,10 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "op/fluid/conjugate_gradient.h"
 #include "op/fluid/fourier.h"
 #include "op/harness.h"
-#include "op/fluid/sor.h"
 #include "ref/fluid/fourier.h"
 #include "clvox/kernels.h"
 #include "runtime/fourier/clfft.h"
@@ -90,54 +88,6 @@ static void solve(clvox_context *ctx, const clv_fft *fft, float beta)
     clv_buffer_destroy(&spectrum);
     free(host);
     free(v);
-}
-
-/* The solvers differ by no more than what each leaves of f, over the least eigenvalue. */
-static void agree(clvox_context *ctx, const int size[3], float beta)
-{
-    enum { FIELDS = 7, SOLVERS = 3 };
-    const double tolerance = 1e-5;
-    const clv_fluid_operator op = {{size[0], size[1], size[2]}, {1, 1.5f, 1}, .01f, beta, .001f, true};
-    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], bytes = 3 * n * sizeof(float);
-    float *host = malloc((1 + SOLVERS) * bytes), *v = host + 3 * n;
-    double square = 0, apart[SOLVERS] = {0};
-    clv_fluid_report report;
-    clv_fft fft;
-    harness_random(host, 3 * n, 3 + (unsigned)n, -1, 1);
-    for (size_t i = 0; i < 3 * n; i++)
-        square += (double)host[i] * (double)host[i];
-    assert_ok(clv_fft_create(ctx, size, &fft));
-    clv_buffer *f = harness_upload_field(ctx, host, n), *spectrum = harness_output(ctx, clv_fft_bytes(size));
-    clv_buffer *field[FIELDS], *there = harness_output(ctx, bytes);
-    for (int i = 0; i < FIELDS; i++)
-        field[i] = harness_output(ctx, i < 4 ? bytes : 4 * CLV_FLUID_OPERATOR_PARTIALS);
-    const clv_cg_workspace workspace = {field[0], field[1], field[2], field[4], field[5]};
-    const clv_sor_workspace other = {field[0], field[4], field[5]};
-    const clv_fluid_problem problem = {op, f, there, tolerance, 300};
-    int solvers = beta > 0 ? 2 : SOLVERS;
-    for (int s = 0; s < solvers; s++) {
-        assert_ok(clv_buffer_fill(ctx, there, 0, 0, bytes));
-        if (s == 0)
-            assert_int_equal(clv_fft_solve(ctx, &fft, &op, f, there, spectrum), CLVOX_OK);
-        else if (s == 1)
-            assert_int_equal(clv_cg_solve(ctx, &problem, &workspace, &report), CLVOX_OK);
-        else
-            assert_int_equal(clv_sor_solve(ctx, &problem, &other, &report), CLVOX_OK);
-        harness_download_field(ctx, there, v + (size_t)s * 3 * n, n);
-        for (size_t i = 0; i < 3 * n; i++) {
-            double d = (double)v[(size_t)s * 3 * n + i] - (double)v[i];
-            apart[s] += d * d;
-        }
-        assert_that(sqrt(apart[s]) <= 1.1 * (tolerance + 3e-6) * sqrt(square) / .001,
-                    "solver %d is %g from the FFT", s, sqrt(apart[s] / square));
-    }
-    for (int i = 0; i < FIELDS; i++)
-        clv_buffer_destroy(&field[i]);
-    clv_buffer_destroy(&f);
-    clv_buffer_destroy(&there);
-    clv_buffer_destroy(&spectrum);
-    clv_fft_destroy(&fft);
-    free(host);
 }
 
 enum { VOXELS = 4103 };
@@ -309,8 +259,38 @@ static void without_clfft_others_do_it(void **state)
     clv_fft_destroy(&fft);
 }
 
+/* The one that the options ask for is taken or refused, and a forced one comes before. */
+static void the_options_choose(void **state)
+{
+    const int size[3] = {8, 6, 5};
+    clvox_context *ctx;
+    clv_fft fft;
+    (void)state;
+    for (const clv_fft_provider *p = clv_fft_providers; p->name; p++) {
+        assert_ok(clvox_context_create(&(clvox_context_options){.fourier = p->name}, &ctx));
+        int status = clv_fft_create(ctx, size, &fft);
+        if (p->by == &clv_fourier_clfft && clvox_clfft_missing()[0]) {
+            assert_int_equal(status, CLVOX_ERROR_DEVICE);
+        } else {
+            assert_ok(status);
+            assert_ptr_equal(fft.provider, p);
+            clv_fft_destroy(&fft);
+        }
+        assert_ok(clv_force_variant(ctx, CLV_FFT, "vkfft", -1));
+        assert_ok(clv_fft_create(ctx, size, &fft));
+        assert_string_equal(fft.provider->name, "vkfft");
+        clv_fft_destroy(&fft);
+        clvox_context_destroy(&ctx);
+    }
+    assert_ok(clvox_context_create(&(clvox_context_options){.fourier = "nobody"}, &ctx));
+    assert_int_equal(clv_fft_create(ctx, size, &fft), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "by nobody; clvox, vkfft and clfft"));
+    clvox_context_destroy(&ctx);
+}
+
 static void chosen(void)
 {
+    test_case(the_options_choose, "the options choose");
     test_case(without_clfft_others_do_it, "without clFFT others do it");
     test_case(a_library_that_is_wrong_is_found_out, "a library that is wrong is found out");
     test_case(what_one_provider_does_not_take_another, "what one provider does not take another does");
@@ -416,17 +396,6 @@ static void forward_back_and_solved(void **state)
     }
 }
 
-static void three_solvers_agree(void **state)
-{
-    (void)state;
-    clvox_context *ctx = harness_context();
-    int count = getenv("CLVOX_TEST_TINY") ? TINY : SIZES;
-    agree(ctx, count == SIZES ? (const int[3]){12, 6, 4} : (const int[3]){6, 2, 4}, 0);
-    agree(ctx, count == SIZES ? (const int[3]){11, 6, 5} : (const int[3]){5, 2, 3}, .01f);
-    if (count == SIZES)
-        agree(ctx, (const int[3]){26, 30, 34}, 0);
-}
-
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -464,7 +433,6 @@ int main(void)
         test_case(a_folder_of_clfft_that_others_could_write,
                   "what others could put in clFFT's folder is not run");
     }
-    test_case(three_solvers_agree, "three solvers agree");
     test_case(what_does_not_fit_is_refused, "what does not fit is refused");
     return test_run("fourier", harness_close);
 }
