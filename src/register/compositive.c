@@ -685,6 +685,46 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     return count;
 }
 
+/* Heads of one contrast, by all that was seen until then, are looked at again before the finest level, where they lie on
+ * one another well enough to tell how grey and white matter look in either. */
+static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
+{
+    /* T1 to T1: .874 or more within four people, on whom this was chosen, .92 within six others, .846 to heads of other
+     * scanners. FLAIR to T1: .789 or less; T1 to FLAIR: .77 to .87. */
+    static const double LEAST = .825;
+    int status = CLVOX_OK;
+    const clv_channel *channel = &run->channels[0];
+    const size_t n = (size_t)l->n;
+    float *values = NULL;
+    double correlation;
+    work w;
+    if (!run->options->by_contrast || run->contrasts_differ || run->channel_count != 1 || run->image_count != 1 ||
+        run->options->linear == CLVOX_LINEAR_NONE || channel->metric != CLVOX_METRIC_LNCC || !clv_recast_heads(run))
+        return CLVOX_OK;
+    set_up(&w, run, l);
+    values = malloc(2 * n * sizeof *values);
+    if (!values)
+        return clv_register_without(run, CLVOX_ERROR_MEMORY);
+    for (int i = 0; i < w.count; i++) {
+        const side *s = &w.sides[i];
+        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(image_of(channel, s), s->size), &s->map, s->u, CLV_LINEAR, NAN,
+                         CLV_VOLUME(s->warped, l->fixed.size)));
+        CLV_TRY(clv_buffer_read(run->ctx, s->warped, 0, values + (s->fixed ? 0 : n), n * sizeof *values));
+    }
+    if (w.count == 1)
+        CLV_TRY(clv_buffer_read(run->ctx, channel->level_fixed, 0, values, n * sizeof *values));
+    CLV_TRY(clv_recast_tissues(&l->fixed, values, values + n, &correlation));
+    run->tissues_differ = correlation < LEAST;
+end:
+    free(values);
+    return status;
+}
+
+bool clv_compositive_begins_again(const clv_registration *run)
+{
+    return run->tissues_differ && !run->contrasts_differ;
+}
+
 /* All levels from the start on, which are a part of the whole run. removed: by the coarsest of them. */
 static int run_levels(clv_registration *run, double part, clvox_register_result *result, clvox_grid *last,
                       double *removed)
@@ -723,6 +763,10 @@ static int run_levels(clv_registration *run, double part, clvox_register_result 
                           &result->iterations[i], &here));
         *removed = i == 0 ? here : *removed;
         clv_solver_destroy(&own->solver);
+        if (i == o->levels - 2)
+            CLV_TRY(look_at_tissues(run, &l));
+        if (clv_compositive_begins_again(run))
+            break;
     }
     *last = at;
 end:
@@ -769,16 +813,20 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
      * .72 there, of that of altered T1 heads .45 to .55. */
     static const double RANDOM = .58;
     int status = CLVOX_OK;
-    const int runs = run->recast && clv_recast_heads(run) ? RUNS : 1;
+    const int runs = !run->recast || !clv_recast_heads(run) ? 1 : run->tissues_differ ? RUNS - 1 : RUNS;
+    const double part = (1 - run->fraction_done) / runs;
     const clvox_metric metric = run->channels[0].metric;
     double removed = 0;
-    CLV_TRY(run_levels(run, 1. / runs, result, last, &removed));
+    /* Images whose other edges agree have led LNCC already. */
+    if (run->recast && run->tissues_differ)
+        compare_by(run, CLVOX_METRIC_LNCC);
+    CLV_TRY(run_levels(run, part, result, last, &removed));
     if (runs > 1 && removed < RANDOM)
         compare_by(run, CLVOX_METRIC_LNCC);
     for (int k = 1; k < runs; k++) {
         double again;
         CLV_TRY(recast_again(run, last));
-        CLV_TRY(run_levels(run, 1. / runs, result, last, &again));
+        CLV_TRY(run_levels(run, part, result, last, &again));
     }
     if (run->recast)
         compare_by(run, metric);

@@ -15,6 +15,8 @@ static int run_greedy(clv_registration *run, clvox_register_result *result)
     clvox_grid at;
     clv_compositive *own = clv_compositive_of(run);
     CLV_TRY(clv_compositive_levels(run, result, &at));
+    if (clv_compositive_begins_again(run))
+        goto end;
     CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, own->velocity));
     CLV_TRY(clv_compositive_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
     /* What was mended has another inverse. */

@@ -251,23 +251,16 @@ end:
     return status;
 }
 
-/* Goes from LNCC to MIND of recast images where contrasts differ, if the options allow it and the device
- * has the room that this takes beyond the plan. suspicions: from before the linear part. */
-static int go_by_contrast(clv_registration *run, clvox_register_options *work,
-                          const clvox_register_images *images, unsigned suspicions)
+/* Recasts the images and goes from LNCC to MIND, if the device has the room that this takes beyond the plan. suspicions: from
+ * before the linear part. */
+static int go_on_recast(clv_registration *run, clvox_register_options *work, const clvox_register_images *images,
+                        unsigned suspicions)
 {
     int status = CLVOX_OK;
-    const clv_model *model = clv_model_find(work->deform);
     clvox_register_options by_mind = *work;
     clv_buffer *larger = NULL;
     by_mind.metric = CLVOX_METRIC_MIND;
-    if (!work->by_contrast || !model || !model->by_contrast || run->image_count != 1 ||
-        work->metric != CLVOX_METRIC_LNCC)
-        return CLVOX_OK;
-    if (run->channel_count == 1 && work->linear != CLVOX_LINEAR_NONE)
-        CLV_TRY(clv_register_without(run, clv_recast_differ(run, NEARBY, &run->contrasts_differ)));
-    if (!run->contrasts_differ)
-        return CLVOX_OK;
+    run->contrasts_differ = true;
     size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);
     size_t there = clv_register_measure_floats(&by_mind, &run->moving_grid);
     size_t bytes = (run->exchanged && there > here ? there : here) * sizeof(float);
@@ -284,6 +277,23 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work,
     work->metric = CLVOX_METRIC_MIND;
     for (int i = 0; i < run->image_count; i++)
         run->channels[i].metric = CLVOX_METRIC_MIND;
+end:
+    return status;
+}
+
+/* The same where contrasts differ, if the options allow it. */
+static int go_by_contrast(clv_registration *run, clvox_register_options *work,
+                          const clvox_register_images *images, unsigned suspicions)
+{
+    int status = CLVOX_OK;
+    const clv_model *model = clv_model_find(work->deform);
+    if (!work->by_contrast || !model || !model->by_contrast || run->image_count != 1 ||
+        work->metric != CLVOX_METRIC_LNCC)
+        return CLVOX_OK;
+    if (run->channel_count == 1 && work->linear != CLVOX_LINEAR_NONE)
+        CLV_TRY(clv_register_without(run, clv_recast_differ(run, NEARBY, &run->contrasts_differ)));
+    if (run->contrasts_differ)
+        CLV_TRY(go_on_recast(run, work, images, suspicions));
 end:
     return status;
 }
@@ -386,6 +396,12 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     if (deform) {
         result->exchanged = run.exchanged;
         CLV_TRY(deform->run(&run, result));
+        if (run.tissues_differ) {
+            CLV_TRY(go_on_recast(&run, &work, &images, suspicions));
+            result->metric = clv_register_metric(&work);
+            CLV_TRY(clv_register_match(&run));
+            CLV_TRY(deform->run(&run, result));
+        }
         clv_shapes_report(&run, result);
         if (run.recast) { /* as they were recast last */
             CLV_TRY(clv_register_measure(&run, false, NULL, &before));

@@ -131,6 +131,7 @@ typedef struct clv_registration {
     bool exchanged;    /* fixed and moving here are the moving and the fixed image of the one who asked */
     bool moving_first; /* of his images the moving one comes first (clv_register_order) */
     bool contrasts_differ; /* found by the linear part, where that looks for it */
+    bool tissues_differ;   /* found by the deformation, which ended there: it has to begin again, by recast images */
     bool recast;           /* there are two channels of one image of each side (recast.h) */
     unsigned suspicions; /* what stages have found to speak against the result: CLVOX_SUSPECT_... */
     _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */

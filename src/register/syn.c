@@ -18,6 +18,8 @@ static int run_syn(clv_registration *run, clvox_register_result *result)
     clv_compositive *c = clv_compositive_of(run);
     clvox_grid at;
     CLV_TRY(clv_compositive_levels(run, result, &at));
+    if (clv_compositive_begins_again(run))
+        goto end;
     if (run->exchanged) {
         const clv_halves halves = {c->u_fixed, &c->force, &c->force_fixed, c->velocity, run->metric_scratch};
         CLV_TRY(clv_register_exchange_back(run, &at, CLV_COMPOSITIVE_SMALLEST, &halves));

@@ -506,6 +506,73 @@ static void heads_are_registered_thrice(void **state)
     pair_free(&p);
 }
 
+/* Fluid of 5 to 15 in a third of a head, tissue of 40 to 60 elsewhere, 60 to 40 where it changes places; air beyond. */
+enum { HX = 61, HY = 53, HZ = 47, HN = HX * HY * HZ };
+static const clvox_grid head = {{HX, HY, HZ}, {{-3, 0, 0, 90}, {0, 3.1, 0, -80}, {0, 0, 3.4, 7}, {0, 0, 0, 1}}};
+
+static void make_tissues(float *to, bool changed, unsigned seed)
+{
+    harness_random(to, HN, seed, -1.5f, 1.5f);
+    for (int i = 0; i < HN; i++) {
+        const double x = i % HX - .5 * HX, y = i / HX % HY - .5 * HY, z = i / HX / HY - .5 * HZ;
+        const double wave = sin(.5 * x) * cos(.45 * y) * sin(.6 * z + 1), fluid = sin(.11 * x) + cos(.13 * y - .1 * z);
+        const bool inside = pow(x / (.47 * HX), 2) + pow(y / (.47 * HY), 2) + pow(z / (.47 * HZ), 2) < 1;
+        to[i] += (float)(!inside ? 0 : fluid < -.3 ? 10 + 5 * wave : changed ? 50 - 10 * wave : 50 + 10 * wave);
+    }
+}
+
+static void tissues_are_compared(void **state)
+{
+    (void)state;
+    static float fixed[HN], moving[HN];
+    double same, changed, cut, nothing;
+    make_tissues(fixed, false, 1);
+    make_tissues(moving, true, 2);
+    assert_ok(clv_recast_tissues(&head, fixed, moving, &changed));
+    for (int i = 0; i < HN; i++)
+        moving[i] = i / HX / HY < HZ / 3 ? NAN : 7 + .1f * fixed[i];
+    assert_ok(clv_recast_tissues(&head, fixed, moving, &cut));
+    make_tissues(moving, false, 3);
+    assert_ok(clv_recast_tissues(&head, moving, fixed, &same));
+    assert_that(same > .85 && changed < -.7 && cut > .999, "%g, tissues changed %g, a third missing %g", same, changed, cut);
+    for (int i = 0; i < HN; i++)
+        moving[i] = NAN;
+    assert_ok(clv_recast_tissues(&head, fixed, moving, &nothing));
+    assert_true(isnan(nothing));
+    for (int i = 0; i < HN; i++)
+        moving[i] = 3;
+    assert_ok(clv_recast_tissues(&head, fixed, moving, &nothing));
+    assert_true(isnan(nothing));
+    assert_ok(clv_recast_tissues(&grid, fixed, fixed, &nothing)); /* 64 mm are no head */
+    assert_true(isnan(nothing));
+}
+
+/* Such heads seem to have one contrast until they lie on one another: then all begins again, twice. */
+static void tissues_begin_again(void **state)
+{
+    const bool changed = *(const int *)*state;
+    clvox_volume *fixed, *moving;
+    clvox_register_options o;
+    clvox_register_result r;
+    seen s = {0, 0};
+    assert_ok(clvox_volume_create(&head, 1, CLVOX_KIND_SCALAR, &fixed));
+    assert_ok(clvox_volume_create(&head, 1, CLVOX_KIND_SCALAR, &moving));
+    make_tissues(fixed->data, false, 1);
+    make_tissues(moving->data, changed, 2);
+    clvox_register_defaults(&o);
+    o.linear = CLVOX_LINEAR_RIGID;
+    o.by_contrast = 1;
+    o.progress = watch;
+    o.user = &s;
+    assert_ok(pair_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+    assert_int_equal(r.metric, changed ? CLVOX_METRIC_MIND : CLVOX_METRIC_LNCC);
+    assert_int_equal(s.starts, changed ? 3 : 1);
+    assert_true(s.fraction > .999);
+    clvox_register_result_destroy(&r);
+    clvox_volume_destroy(&fixed);
+    clvox_volume_destroy(&moving);
+}
+
 /* A pair of other contrasts ends as near to the truth as by self-similarity alone, exchanged images
  * give the inverse affine, and what comes back has its own values. */
 static void pairs_gain(void **state)
@@ -735,6 +802,9 @@ int main(void)
                      k % 2 ? "turned round" : "in their order");
     test_case_at(heads_are_registered_thrice, TEST_AT(1),
                  "heads of other contrasts are registered three times, to the same bits");
+    test_case(tissues_are_compared, "tissues that change places are told from noise");
+    test_case_at(tissues_begin_again, TEST_AT(1), "heads in which tissues alone change places begin again");
+    test_case_at(tissues_begin_again, TEST_AT(0), "those in which they do not go on: tissues");
     test_case_at(heads_are_registered_thrice, TEST_AT(0), "crops of other contrasts are registered once");
     test_case(little_memory_is_said, "memory that is too short for another contrast is said");
     test_case(pairs_gain, "a pair of other contrasts ends near the truth, exchanged by the inverse affine");

@@ -24,8 +24,9 @@ static const double BRIGHT = .25, SHOWS = .05;
  * windows do not decide. */
 static const double NONE = 1e-3, CLEAR = .05;
 /* So many windows have to be seen side by side, and so much better the mirrored image has to be, of -1 to 1.
- * Right results have -.63 (the same head) to .05 (60 pairs of heads and of brains). */
-static const double LEAST_WINDOWS = 12, MARGIN = .065;
+ * Right results have -.63 (the same head) to .05 (60 pairs of heads and of brains). Of two contrasts windows are less
+ * alike: T1 and FLAIR of two people have up to .125, exchanged ones of one person .52 to .70. */
+static const double LEAST_WINDOWS = 12, MARGIN = .065, MARGIN_OF_CONTRASTS = .2;
 
 /* The state after a reflection in the plane through the fixed centre with this normal. */
 static void reflect(const linear_state *from, const double normal[3], linear_state *to)
@@ -285,7 +286,9 @@ int linear_mirrored(linear_stage *stage, const linear_state *state, bool *mirror
     for (int i = 0; i < 3; i++)
         reach[i] = (int)fmax(1, round(REACH * level->mm / edge[i]));
     CLV_TRY(compare(&w, &better, &seen));
-    *mirrored = seen >= LEAST_WINDOWS && better > MARGIN;
+    const bool contrasts = stage->run->recast || stage->run->contrasts_differ;
+    const double margin = contrasts ? MARGIN_OF_CONTRASTS : MARGIN;
+    *mirrored = seen >= LEAST_WINDOWS && better > margin;
 end:
     free(w.image);
     free(w.better);

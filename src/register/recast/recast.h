@@ -47,6 +47,11 @@ double clv_recast_agreement(const clvox_grid *grid, const float *a, const float 
  * Where too few windows have content, *differ stays. */
 int clv_recast_differ(clv_registration *run, double sigma, bool *differ);
 
+/* The correlation of two images that lie on one another among what is not fluid deep in the head, at 4 mm, the median over
+ * windows of 20 mm: high for one contrast, lower where white matter is the brighter of two tissues in one image alone,
+ * as in T1 and FLAIR, whose other edges agree. NaN where there is little. */
+int clv_recast_tissues(const clvox_grid *grid, const float *fixed, const float *moving, double *correlation);
+
 /* Bytes of the second channel, on the device. */
 size_t clv_recast_bytes(const clvox_grid *fixed, const clvox_grid *moving);
 

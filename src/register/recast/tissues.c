@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether grey and white matter change places from one image to the other, where all else has one contrast. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/select.h"
+#include "register/recast/recast.h"
+
+/* Cells of space, mm along an edge; cells from the middle of a window to its side, and the least of its 125 that show
+ * tissue; depth of a cell below the surface of the head, mm. */
+static const double CELL = 4, DEEP = 20;
+enum { REACH = 2, LEAST = 38 };
+/* The head is brighter than this share of the brightest cells (but BRIGHTEST of all); fluid is darker than the FLUID
+ * darkest of deep cells. */
+static const double HEAD = .1, BRIGHTEST = .01, FLUID = .35;
+
+typedef struct cells {
+    int size[3];
+    size_t n;
+    float *mean[2]; /* NaN where either image has no voxel that counts */
+    unsigned char *deep; /* axes of either image along which a cell lies deep in the head; TISSUE: and it is not fluid */
+} cells;
+enum { ALL = 6, TISSUE };
+
+/* Means of both images over blocks of voxels, where both count. */
+static void fill(cells *c, const clvox_grid *grid, const int block[3], const float *const image[2])
+{
+    const int *size = grid->size;
+    size_t cell = 0;
+    for (int z = 0; z < c->size[2]; z++)
+        for (int y = 0; y < c->size[1]; y++)
+            for (int x = 0; x < c->size[0]; x++, cell++) {
+                double sum[2] = {0, 0}, count = 0;
+                for (int k = z * block[2]; k < (z + 1) * block[2] && k < size[2]; k++)
+                    for (int j = y * block[1]; j < (y + 1) * block[1] && j < size[1]; j++)
+                        for (int i = x * block[0]; i < (x + 1) * block[0] && i < size[0]; i++) {
+                            const size_t v = ((size_t)k * (size_t)size[1] + (size_t)j) * (size_t)size[0] + (size_t)i;
+                            if (isfinite(image[0][v]) && isfinite(image[1][v])) {
+                                sum[0] += (double)image[0][v];
+                                sum[1] += (double)image[1][v];
+                                count++;
+                            }
+                        }
+                for (int s = 0; s < 2; s++)
+                    c->mean[s][cell] = count > 0 ? (float)(sum[s] / count) : NAN;
+            }
+}
+
+/* Marks what lies deep between the first and the last bright cell of each line along an axis. */
+static void mark_deep(cells *c, int which, int axis, int depth, double bright)
+{
+    const size_t step[3] = {1, (size_t)c->size[0], (size_t)c->size[0] * (size_t)c->size[1]}, s = step[axis];
+    for (size_t start = 0; start < c->n; start++) {
+        if (start / s % (size_t)c->size[axis] != 0)
+            continue;
+        int first = c->size[axis], last = -1;
+        for (int i = 0; i < c->size[axis]; i++)
+            if ((double)c->mean[which][start + (size_t)i * s] > bright) {
+                first = i < first ? i : first;
+                last = i;
+            }
+        for (int i = first + depth; i <= last - depth; i++)
+            c->deep[start + (size_t)i * s]++;
+    }
+}
+
+/* The value below which a share of the cells of one image lies, of those that are deep along so many axes of both. */
+static bool below(const cells *c, int which, int axes, double share, float *room, double *value)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->deep[i] >= axes && isfinite(c->mean[which][i]))
+            room[count++] = c->mean[which][i];
+    if (count > 0)
+        *value = clv_select_quantile(room, count, share);
+    return count > 0;
+}
+
+/* The correlation of the images over the tissue in the window around a cell; NaN where there is little. */
+static double correlation_around(const cells *c, const int at[3])
+{
+    double n = 0, sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;
+    int low[3], high[3];
+    for (int i = 0; i < 3; i++) {
+        low[i] = at[i] > REACH ? at[i] - REACH : 0;
+        high[i] = at[i] + REACH < c->size[i] ? at[i] + REACH : c->size[i] - 1;
+    }
+    for (int z = low[2]; z <= high[2]; z++)
+        for (int y = low[1]; y <= high[1]; y++)
+            for (int x = low[0]; x <= high[0]; x++) {
+                const size_t i = ((size_t)z * (size_t)c->size[1] + (size_t)y) * (size_t)c->size[0] + (size_t)x;
+                const double a = (double)c->mean[0][i], b = (double)c->mean[1][i];
+                if (c->deep[i] != TISSUE)
+                    continue;
+                n++;
+                sa += a;
+                sb += b;
+                saa += a * a;
+                sbb += b * b;
+                sab += a * b;
+            }
+    const double va = saa - sa * sa / n, vb = sbb - sb * sb / n;
+    return n >= LEAST && va > 0 && vb > 0 ? (sab - sa * sb / n) / sqrt(va * vb) : NAN;
+}
+
+/* The median over all cells that show tissue. */
+static double median_correlation(const cells *c, float *room)
+{
+    enum { FEWEST = 1000 };
+    size_t i = 0, count = 0;
+    for (int z = 0; z < c->size[2]; z++)
+        for (int y = 0; y < c->size[1]; y++)
+            for (int x = 0; x < c->size[0]; x++, i++) {
+                const double r = c->deep[i] == TISSUE ? correlation_around(c, (const int[3]){x, y, z}) : NAN;
+                if (isfinite(r))
+                    room[count++] = (float)r;
+            }
+    return count >= FEWEST ? clv_select_quantile(room, count, .5) : NAN;
+}
+
+int clv_recast_tissues(const clvox_grid *grid, const float *fixed, const float *moving, double *correlation)
+{
+    const float *const image[2] = {fixed, moving};
+    int block[3], depth[3];
+    double edge[3], bright, fluid[2];
+    cells c = {.n = 1};
+    *correlation = NAN;
+    clvox_grid_spacing(grid, edge);
+    for (int i = 0; i < 3; i++) {
+        block[i] = (int)fmax(1, round(CELL / edge[i]));
+        depth[i] = (int)ceil(DEEP / (block[i] * edge[i]));
+        c.size[i] = (grid->size[i] + block[i] - 1) / block[i];
+        c.n *= (size_t)c.size[i];
+    }
+    float *room = malloc(3 * c.n * sizeof *room + c.n);
+    if (!room)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "registration: out of host memory");
+    c.mean[0] = room + c.n;
+    c.mean[1] = c.mean[0] + c.n;
+    c.deep = memset(c.mean[1] + c.n, 0, c.n);
+    fill(&c, grid, block, image);
+    for (int k = 0; k < 2; k++)
+        for (int axis = 0; axis < 3 && below(&c, k, 0, 1 - BRIGHTEST, room, &bright); axis++)
+            mark_deep(&c, k, axis, depth[axis], HEAD * bright);
+    if (below(&c, 0, ALL, FLUID, room, &fluid[0]) && below(&c, 1, ALL, FLUID, room, &fluid[1])) {
+        for (size_t i = 0; i < c.n; i++)
+            if (c.deep[i] == ALL && (double)c.mean[0][i] > fluid[0] && (double)c.mean[1][i] > fluid[1])
+                c.deep[i] = TISSUE;
+        *correlation = median_correlation(&c, room);
+    }
+    free(room);
+    return CLVOX_OK;
+}
