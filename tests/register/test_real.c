@@ -192,6 +192,34 @@ static void nichart_of_another_contrast(void **state)
         clvox_volume_destroy(&v[i]);
 }
 
+/* Two pairs of people: T1 on FLAIR differs in grey and white matter alone, T1 on T1 of other scanners does not. */
+static void nichart_t1_on_flair(void **state)
+{
+    (void)state;
+    static const char *const fixed[2] = {"nichart_2mm_labelled/Subj1_FL.nii.gz",
+                                         "pair_cfireants/small/MNI152_T1_2mm.nii.gz"},
+                      *const moving[2] = {"nichart_2mm_labelled/Subj3_T1.nii.gz",
+                                          "nichart_2mm_labelled/Subj7_T1.nii.gz"};
+    for (int k = 0; k < 2; k++) {
+        clvox_volume *f = read(fixed[k]), *m = read(moving[k]);
+        if (!f || !m) {
+            test_skip("no %s or %s in %s", fixed[k], moving[k], folder);
+        } else {
+            const clvox_register_images images = {.fixed = {f}, .moving = {m}, .channels = 1};
+            clvox_register_options o;
+            clvox_register_result r;
+            clvox_register_defaults(&o);
+            o.by_contrast = 1;
+            assert_ok(clvox_register(ctx, &images, &o, &r));
+            assert_int_equal(r.metric, k ? CLVOX_METRIC_LNCC : CLVOX_METRIC_MIND);
+            assert_int_equal(r.suspicions & CLVOX_SUSPECT_MIRRORED, 0);
+            clvox_register_result_destroy(&r);
+        }
+        clvox_volume_destroy(&f);
+        clvox_volume_destroy(&m);
+    }
+}
+
 /* By LNCC this pair ends UNLIKE, at .62. */
 static void nichart_like_proton_density(void **state)
 {
@@ -612,6 +640,7 @@ int main(void)
     test_case(claire, "pair_claire: mismatch at most 0.15, nothing folded");
     nichart();
     test_case(nichart_of_another_contrast, "nichart Subj7 <- Subj8, made T2-like: right, or called suspicious");
+    test_case(nichart_t1_on_flair, "T1 on FLAIR is told from T1 on T1");
     test_case(nichart_like_proton_density, "nichart Subj7 <- Subj3, made like proton density: recast");
     contrasts();
     test_case(exchange, "nichart Subj6, Subj7: exchanged, and from a wrong header, the same affine");
