@@ -220,25 +220,21 @@ static char *key_of(const command *cli, const list *l, const row *one)
     cJSON_AddBoolToObject(options, "picture", !r->no_picture);
     if (r->report)
         cJSON_AddBoolToObject(options, "report", true);
-    char number[16];
-    for (int i = 0; i < CLVOX_MAX_OPTIONS; i++)
-        if (r->given[i]) {
-            snprintf(number, sizeof number, "%d", i);
-            cJSON_AddStringToObject(options, number, r->given[i]);
-        }
-    for (int i = 0; l->options->init == CLVOX_INIT_MATRIX && i < 4; i++) {
-        snprintf(number, sizeof number, "init %d", i);
-        cJSON_AddItemToObject(options, number, cJSON_CreateDoubleArray(l->options->matrix[i], 4));
-    }
+    clvox_option_text text;
+    for (int i = 0; clvox_option_describe(clvox_register_table(), i, &text); i++)
+        if (text.name && r->given[i])
+            cJSON_AddStringToObject(options, text.name, r->given[i]);
+    if (l->options->init == CLVOX_INIT_MATRIX)
+        cJSON_AddItemToObject(options, "matrix", cJSON_CreateDoubleArray(&l->options->matrix[0][0], 16));
     for (int k = 0; k < FILES; k++)
         if (names[k])
             add_file(key, names[k], one->file[k]);
     add_file(key, "linear_fixed_mask", r->linear_fixed_mask);
     add_file(key, "linear_moving_mask", r->linear_moving_mask);
     add_file(key, "initial_warp", r->initial_warp);
-    char *text = cJSON_PrintUnformatted(key);
+    char *printed = cJSON_PrintUnformatted(key);
     cJSON_Delete(key);
-    return text;
+    return printed;
 }
 
 static double number_of(const cJSON *result, const char *name)
