@@ -11,6 +11,7 @@
 
 #include "cli/cmd_atlas/atlas.h"
 #include "cli/table.h"
+#include "clvox/files.h"
 
 typedef struct scan {
     char *subject, *session, *path; /* session: NULL where there are none */
@@ -40,12 +41,13 @@ static int is_session(const struct dirent *d)
     return !strncmp(d->d_name, "ses-", 4);
 }
 
-static bool ends_with(const char *name, const char *suffix, const char *ending)
+/* NAME_SUFFIX.nii.gz, or .nii: the standard has no other. */
+static bool is_image(const char *name, const char *suffix)
 {
-    char end[NAME_MAX + 1];
-    const int length = snprintf(end, sizeof end, "_%s%s", suffix, ending);
-    const size_t all = strlen(name);
-    return length > 0 && all > (size_t)length && !strcmp(name + all - length, end);
+    const char *end = clvox_volume_ending(name);
+    const size_t more = strlen(suffix);
+    return end && (clvox_file_ends(name, ".nii") || clvox_file_ends(name, ".nii.gz")) && end - name > (ptrdiff_t)more + 1 &&
+           end[-(ptrdiff_t)more - 1] == '_' && !strncmp(end - more, suffix, more);
 }
 
 /* "T1w,T2w" */
@@ -76,7 +78,7 @@ static int find_image(const char *folder, const char *suffix, char found[PATH_MA
     count = scandir(path, &entry, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = entry[i]->d_name;
-        if (status < 0 || !(ends_with(name, suffix, ".nii.gz") || ends_with(name, suffix, ".nii"))) {
+        if (status < 0 || !is_image(name, suffix)) {
             free(entry[i]);
             continue;
         }

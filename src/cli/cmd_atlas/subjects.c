@@ -32,17 +32,8 @@ static void entry_free(cli_atlas_entry *e, int columns)
 /* The file's name without its folder and ending, with _2 and so on where others have it too. */
 static int name_entry(cli_atlas_request *r, cli_atlas_entry *e)
 {
-    static const char *const endings[] = {".nii.gz", ".nii", ".mgz", ".mgh", ".nrrd", ".nhdr", ".mif.gz",
-                                          ".mif",    ".mih", ".mha", ".mhd", ".hdr",  ".img",  NULL};
-    const char *slash = strrchr(e->image, '/'), *base = slash ? slash + 1 : e->image;
-    size_t length = strlen(base);
-    for (int k = 0; endings[k]; k++) {
-        size_t end = strlen(endings[k]);
-        if (length > end && !strcmp(base + length - end, endings[k])) {
-            length -= end;
-            break;
-        }
-    }
+    const char *slash = strrchr(e->image, '/'), *base = slash ? slash + 1 : e->image, *end = clvox_volume_ending(base);
+    const size_t length = end ? (size_t)(end - base) : strlen(base);
     for (int again = 1;; again++) {
         char name[NAME_MAX + 16];
         bool taken = false;

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "io/ending.h"
 #include "io/plain.h"
 #include "io/source.h"
 
@@ -49,7 +50,7 @@ typedef struct format {
 
 enum { GIFTI, VTK, PLY, FREESURFER, OBJ, BYU, STL, FORMATS };
 static const format formats[FORMATS] = {
-    [GIFTI] = {{".gii"}, true, is_gifti, clv_gifti_read, clv_gifti_write},
+    [GIFTI] = {{".surf.gii", ".gii"}, true, is_gifti, clv_gifti_read, clv_gifti_write},
     [VTK] = {{".vtk"}, false, is_vtk, clv_vtk_read, clv_vtk_write},
     [PLY] = {{".ply"}, false, is_ply, clv_ply_read, clv_ply_write},
     [FREESURFER] =
@@ -76,23 +77,14 @@ static const curve_format curve_formats[] = {
 };
 #define KNOWN_CURVES "the lines of VTK polydata (.vtk), MRtrix's tracks (.tck) and TrackVis' (.trk)"
 
-static bool ends_with(const char *path, size_t length, const char *end)
-{
-    const size_t more = strlen(end);
-    return length > more && !strncasecmp(path + length - more, end, more);
-}
-
 /* By content, or else by name; a ".gz" behind that is overlooked. NULL: none. */
 static const curve_format *curves_of(const char *path, const uint8_t *data, size_t size)
 {
-    size_t length = strlen(path);
-    if (length > 3 && !strcasecmp(path + length - 3, ".gz"))
-        length -= 3;
     for (const curve_format *f = curve_formats; f->end; f++)
         if (f->is(data, size))
             return f;
     for (const curve_format *f = curve_formats; f->end; f++)
-        if (ends_with(path, length, f->end))
+        if (clv_ending(path, &f->end, 1))
             return f;
     return NULL;
 }
@@ -101,16 +93,19 @@ static const curve_format *curves_of(const char *path, const uint8_t *data, size
 static const format *by_name(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t length = strlen(name);
-    if (length > 3 && !strcasecmp(name + length - 3, ".gz"))
-        length -= 3;
     for (int f = 0; f < FORMATS; f++)
-        for (int e = 0; e < 5 && formats[f].ends[e]; e++) {
-            size_t end = strlen(formats[f].ends[e]);
-            if (length > end && !strncasecmp(name + length - end, formats[f].ends[e], end))
-                return formats + f;
-        }
+        if (clv_ending(name, formats[f].ends, 5))
+            return formats + f;
     return NULL;
+}
+
+const char *clv_surface_ending(const char *path)
+{
+    const format *f = by_name(path);
+    const char *end = f ? clv_ending(path, f->ends, 5) : NULL;
+    for (const curve_format *c = curve_formats; c->end && !end; c++)
+        end = clv_ending(path, &c->end, 1);
+    return end;
 }
 
 static const format *by_content(const uint8_t *data, size_t size)
@@ -345,7 +340,6 @@ static int check(const clvox_shape *s, const char *element, const char *path)
 /* The format that a name asks to be written in. */
 static int choose(const char *path, const format **out)
 {
-    size_t length = strlen(path);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     *out = by_name(path);
     if (!*out && (!strncmp(name, "lh.", 3) || !strncmp(name, "rh.", 3)) && !strstr(name, ".nii"))
@@ -353,7 +347,7 @@ static int choose(const char *path, const format **out)
     if (!*out)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: the ending names no surface format; clvox writes " KNOWN,
                           path);
-    if (length > 3 && !strcasecmp(path + length - 3, ".gz"))
+    if (clv_ends_in(path, ".gz"))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: surfaces are not written as .gz, leave that off", path);
     return CLVOX_OK;
 }
@@ -412,9 +406,8 @@ int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *pa
 
 static int choose_curves(const char *path, const curve_format **out)
 {
-    const size_t length = strlen(path);
     for (const curve_format *f = curve_formats; f->end; f++)
-        if (f->write && ends_with(path, length, f->end)) {
+        if (f->write && clv_ends_in(path, f->end)) {
             *out = f;
             return CLVOX_OK;
         }
