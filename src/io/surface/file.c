@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
 #include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "io/ending.h"
+#include "io/inflate.h"
 #include "io/plain.h"
 #include "io/source.h"
 
@@ -45,7 +45,7 @@ typedef struct format {
     bool framed;                                  /* files state the frame of their vertices */
     bool (*is)(const uint8_t *data, size_t size); /* NULL: the ending alone tells */
     int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
-    void (*write)(const clvox_surface *surface, clv_surface_out *out);
+    void (*write)(const clvox_surface *surface, clv_text *out);
 } format;
 
 enum { GIFTI, VTK, PLY, FREESURFER, OBJ, BYU, STL, FORMATS };
@@ -67,7 +67,7 @@ typedef struct curve_format {
     bool framed;
     bool (*is)(const uint8_t *data, size_t size);
     int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
-    void (*write)(const clvox_shape *curves, clv_surface_out *out); /* NULL: it is only read */
+    void (*write)(const clvox_shape *curves, clv_text *out); /* NULL: it is only read */
 } curve_format;
 static const curve_format curve_formats[] = {
     {".vtk", false, is_vtk, clv_vtk_read, clv_vtk_write_lines},
@@ -135,19 +135,20 @@ int clvox_surface_is_file(const char *path)
 enum { EXPANDED_MOST = 1 << 30 }; /* bytes of a decompressed file; one of 10 million triangles has 300 MB */
 
 /* Decompresses every member of a gzip file; behind the bytes stands a 0. */
-static int expand(const char *path, uint8_t *packed, size_t size, uint8_t **out, size_t *out_size)
+static int expand(const char *path, const uint8_t *packed, size_t size, uint8_t **out, size_t *out_size)
 {
-    int status = CLVOX_OK, code = Z_OK;
-    size_t room = size < EXPANDED_MOST / 8 ? 4 * size + 4096 : EXPANDED_MOST, in = 0, made = 0;
-    z_stream stream;
-    memset(&stream, 0, sizeof stream);
+    size_t room = size < EXPANDED_MOST / 8 ? 4 * size + 4096 : EXPANDED_MOST, made = 0, got;
+    clv_inflate s;
+    clv_inflated how = CLV_INFLATED_ALL;
     uint8_t *bytes = malloc(room + 1);
+    int status = bytes ? clv_inflate_begin(&s, path, packed, size, false)
+                       : clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     *out = NULL;
-    if (!bytes || inflateInit2(&stream, 15 + 16) != Z_OK) {
+    if (status < 0) {
         free(bytes);
-        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return status;
     }
-    for (;;) {
+    while (status >= 0 && how <= CLV_INFLATED_MEMBER) {
         if (made == room) {
             uint8_t *larger = room < EXPANDED_MOST ? clv_array_moved(bytes, room + 1, 2) : NULL;
             if (!larger) {
@@ -159,26 +160,13 @@ static int expand(const char *path, uint8_t *packed, size_t size, uint8_t **out,
             bytes = larger;
             room *= 2;
         }
-        size_t piece = size - in < 1 << 30 ? size - in : 1 << 30;
-        stream.next_in = packed + in;
-        stream.avail_in = (uInt)piece;
-        stream.next_out = bytes + made;
-        stream.avail_out = (uInt)(room - made < 1 << 30 ? room - made : 1 << 30);
-        code = inflate(&stream, Z_NO_FLUSH);
-        in += piece - stream.avail_in;
-        made = (size_t)(stream.next_out - bytes);
-        if (code == Z_STREAM_END) {
-            /* What follows is another member, or padding of no interest. */
-            if (size - in < 18 || packed[in] != 0x1f || packed[in + 1] != 0x8b)
-                break;
-            inflateReset(&stream);
-        } else if (code != Z_OK && !(code == Z_BUF_ERROR && made == room)) {
-            status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are %s, get a fresh copy", path,
-                                code == Z_BUF_ERROR ? "cut short" : "damaged");
-            break;
-        }
+        how = clv_inflate_some(&s, bytes + made, room - made, &got);
+        made += got;
     }
-    inflateEnd(&stream);
+    if (how > CLV_INFLATED_LAST)
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are %s, get a fresh copy", path,
+                            how == CLV_INFLATED_CUT ? "cut short" : "damaged");
+    clv_inflate_end(&s);
     if (status >= 0) {
         bytes[made] = 0;
         *out = bytes;
@@ -251,7 +239,7 @@ static int read_mesh(const char *path, int lps, clv_mesh *mesh)
         goto end;
     }
     if (file.size > 2 && file.data[0] == 0x1f && file.data[1] == 0x8b) {
-        CLV_TRY(expand(path, (uint8_t *)bytes, file.size, &expanded, &file.size));
+        CLV_TRY(expand(path, file.data, file.size, &expanded, &file.size));
         file.data = expanded;
         free(bytes);
         bytes = NULL;
@@ -363,7 +351,7 @@ static int write_shape(const clvox_shape *shape, const format *f, const curve_fo
                        const char *path)
 {
     int status = CLVOX_OK;
-    clv_surface_out out = {0};
+    clv_text out = {0};
     clvox_shape s = *shape;
     double *points = NULL;
     clv_plain plain = clv_plain_begin();
@@ -385,7 +373,7 @@ static int write_shape(const clvox_shape *shape, const format *f, const curve_fo
     if (out.failed)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     else
-        status = clvox_file_write(path, out.data, out.size);
+        status = clvox_file_write(path, out.data, out.length);
 end:
     free(points);
     free(out.data);
