@@ -113,13 +113,13 @@ static double most_of(const cli_atlas_request *r, int at, const expected *e)
 {
     double nearest = INFINITY, most = 0;
     for (int i = 0; i < r->count; i++)
-        nearest = fmin(nearest, r->ats ? fabs(r->entry[i].covariate - r->at[at]) : 0);
+        nearest = fmin(nearest, r->ats ? fabs(r->entry[i].file->covariate - r->at[at]) : 0);
     if (!r->ats || e->processes > r->count)
         return ceil((double)e->subjects / e->processes);
     for (int process = 0; process < e->processes; process++) {
         double own = 0;
         for (int i = process; i < r->count; i += e->processes) {
-            const double d = fabs(r->entry[i].covariate - r->at[at]), h = r->bandwidth;
+            const double d = fabs(r->entry[i].file->covariate - r->at[at]), h = r->bandwidth;
             own += (d - nearest) * (d + nearest) / h / h / 2 < LEAST_LOG;
         }
         most = fmax(most, own);

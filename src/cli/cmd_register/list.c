@@ -110,7 +110,7 @@ static int read_row(void *user, int line, const char *const *field)
         return status;
     for (int k = 0; k < FILES; k++) {
         const bool own = field[k] && *field[k] && strcmp(field[k], "n/a") != 0;
-        one->file[k] = k == OUTPUT ? strdup(prefix) : own ? cli_table_path(r->list, field[k]) : NULL;
+        one->file[k] = k == OUTPUT ? strdup(prefix) : own ? clvox_table_path(r->list, field[k]) : NULL;
         if (!own && common[k])
             one->file[k] = strdup(common[k]);
         if (!one->file[k] && (own || common[k]))
@@ -583,7 +583,7 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     int status = CLVOX_OK, count[FAILED + 1] = {0};
     char path[PATH_MAX + 16], page[PATH_MAX + 16], folder[PATH_MAX];
     list l = {.request = r, .options = o};
-    CLI_TRY(cli_table_read(&(cli_table){r->list, names, r->derivatives ? OUTPUT : OUTPUT + 1, read_row, &l}));
+    CLI_TRY(clvox_table_read(&(clvox_table){r->list, names, r->derivatives ? OUTPUT : OUTPUT + 1, read_row, &l}));
     if (!l.count) {
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no pair in it", r->list);
         goto end;
