@@ -18,9 +18,9 @@ extern "C" {
 CLVOX_API int clvox_outputs_check(const char *const *inputs, int input_count, const char *const *outputs,
                                   int output_count);
 
-/* The ending that says what a file of this name holds (volume, surface, curves, transform, .json, .png, .html, .tsv,
- * .csv), in letters of either case and with what compresses it: ".nii.gz" of T1.nii.gz; where it begins in path. NULL:
- * there is none. */
+/* The ending that says what a file of this name holds (volume, surface, curves, transform, .json, .png, .html,
+ * .tsv, .csv), in letters of either case and with what compresses it: ".nii.gz" of T1.nii.gz; where it begins in
+ * path. NULL: there is none. */
 CLVOX_API const char *clvox_file_ending(const char *path);
 
 /* Whether a name ends so, in letters of either case, and is longer. */

@@ -47,7 +47,8 @@ static bool is_image(const char *name, const char *suffix)
     const char *end = clvox_volume_ending(name);
     const ptrdiff_t more = (ptrdiff_t)strlen(suffix);
     const bool nifti = clvox_file_ends(name, ".nii") || clvox_file_ends(name, ".nii.gz");
-    return nifti && end - name > more + 1 && end[-more - 1] == '_' && !strncmp(end - more, suffix, (size_t)more);
+    return nifti && end - name > more + 1 && end[-more - 1] == '_' &&
+           !strncmp(end - more, suffix, (size_t)more);
 }
 
 /* "T1w,T2w" */

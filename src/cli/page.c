@@ -27,7 +27,8 @@ char *cli_page_address(const char *path)
 
 int cli_page_claim(command *cli, const char *out, char **page)
 {
-    const char *name = cli_page_name(out), *end = clvox_file_ending(name), *dot = end ? end : strrchr(name, '.');
+    const char *name = cli_page_name(out), *end = clvox_file_ending(name);
+    const char *dot = end ? end : strrchr(name, '.');
     const size_t length = dot && dot != name ? (size_t)(dot - out) : strlen(out);
     int status = CLVOX_OK;
     if (asprintf(page, "%.*s_report.html", (int)length, out) < 0) {

@@ -8,8 +8,8 @@
 /* Whether path ends so, and is longer. */
 bool clv_ends_in(const char *path, const char *end);
 
-/* The longest of the endings (up to `most`, NULL behind the last) that path has, itself or before ".gz": where it begins.
- * NULL: none. */
+/* The longest of the endings (up to `most`, NULL behind the last) that path has, itself or before ".gz": where it
+ * begins. NULL: none. */
 const char *clv_ending(const char *path, const char *const *ends, int most);
 
 /* The longest ending that path has of any row of a table of formats. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A gzip or zlib stream in memory, piece by piece. Unlike libdeflate, zlib delivers what it has of a stream that is cut. */
+/* A gzip or zlib stream in memory, piece by piece. Unlike libdeflate, zlib delivers what it has of a stream that
+ * is cut. */
 #ifndef CLV_IO_INFLATE_H
 #define CLV_IO_INFLATE_H
 
@@ -17,7 +18,7 @@ typedef struct clv_inflate {
 typedef enum clv_inflated {
     CLV_INFLATED_ALL,    /* there was room for */
     CLV_INFLATED_MEMBER, /* to its end, and its check sum is right; another follows at once */
-    CLV_INFLATED_LAST,   /* the same, and no other follows: what may be behind it is padding of tapes and blocks */
+    CLV_INFLATED_LAST,   /* the same, and none follows: what may be behind it is padding of tapes and blocks */
     CLV_INFLATED_CUT,
     CLV_INFLATED_DAMAGED
 } clv_inflated;

@@ -23,10 +23,10 @@ int clv_zlib_check(const clv_source *source, uint64_t offset, size_t total)
 
 static int check(const char *path, clv_inflated how)
 {
-    return how < CLV_INFLATED_CUT    ? CLVOX_OK
-           : how == CLV_INFLATED_CUT ? clvox_fail(CLVOX_ERROR_FORMAT, "%s: is cut short, get a fresh copy", path)
-                                     : clvox_fail(CLVOX_ERROR_FORMAT,
-                                                  "%s: the compressed data are damaged, get a fresh copy", path);
+    if (how < CLV_INFLATED_CUT)
+        return CLVOX_OK;
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: %s, get a fresh copy", path,
+                      how == CLV_INFLATED_CUT ? "is cut short" : "the compressed data are damaged");
 }
 
 int clv_zlib_read(const clv_source *source, size_t total, clv_consume consume, void *user)
