@@ -436,6 +436,7 @@ rm bids/participants.tsv
 exits 0 clvox atlas -o fromb bids --suffix run-1_T1w --deform none --linear none --rounds 0
 exits 2 clvox atlas -o x bids s1.nii; says 'one BIDS folder, or images'
 exits 2 clvox atlas -o x s1.nii --suffix T2w; says '--suffix belongs to a BIDS folder'
+exits 2 clvox atlas -o x --list bids; says '--list bids: is a folder'
 
 begin "misuse and inputs that make no sense are one sentence"
 exits 2 clvox atlas s1.nii; says '-o DIR'

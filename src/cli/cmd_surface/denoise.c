@@ -266,7 +266,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
     clvox_level_set_source_defaults(&r.source);
     clvox_denoise_defaults(&r.options);
     const cli_option options[] = {
-        {"output", 'o', CLI_OUT, &r.out, "OUT", "the mesh to write, or a signed distance (.nii, .nii.gz)"},
+        {"output", 'o', CLI_OUT, &r.out, "OUT", "the mesh to write, or a signed distance (.nii, .nii.gz, .mgz, .mgh, .mha)"},
         {"sdf", 0, CLI_OUT, &r.sdf, "FILE", "also write the signed distance, mm, negative inside"},
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "also write OUT_report.html, one page to judge the result by in a browser"},
