@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "bench/bench_table.h"
 #include "clvox/files.h"
-#include "report/text.h"
+#include "base/text.h"
 
 extern char **environ;
 

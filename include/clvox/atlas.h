@@ -249,6 +249,40 @@ CLVOX_API int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subj
                                   const clvox_volume *start, const clvox_atlas_options *options,
                                   const clvox_atlas_regression *regression);
 
+/* What some subjects of a template took, by options.timed: seconds of one, unless it says otherwise. */
+typedef struct clvox_atlas_costs {
+    double work[CLVOX_ATLAS_WORKS];
+    double reading, writing; /* its files */
+    double opening;          /* all devices, while files are read */
+    double once;             /* each device, the first time: loading kernels */
+    double between;          /* a round, besides all of these */
+    int at_once;             /* registrations on a device */
+    size_t voxels;           /* of the template */
+    size_t device_bytes;     /* of a registration */
+    int in_memory;           /* 1: the device is a CPU, and what it holds lies in host memory */
+    size_t image_bytes, label_bytes; /* of a subject's images with its mask; of its labels */
+    size_t image_voxels;             /* of the largest image */
+    double beside;           /* bytes of a process, without the subjects' volumes and the state; 0: not known */
+    double file_bytes;       /* scratch of the files that are written side by side */
+    int writers;             /* subjects whose files these are */
+    int warps, labels;       /* are written */
+    double limit;            /* of options.store: bytes; of no account without a store */
+} clvox_atlas_costs;
+
+/* A run that is planned. */
+typedef struct clvox_atlas_plan {
+    int devices, processes, subjects; /* asked for */
+    double reading, opening, once, linear, deformable, centring, averaging, waiting, writing, all; /* seconds */
+    double host_bytes, disk_bytes; /* of a process */
+    double kept_bytes;             /* of these, the subjects' volumes, in memory or on disk */
+    double state_bytes;            /* of options.state, a subject */
+} clvox_atlas_plan;
+
+/* Sets what a run of so many devices, processes and subjects takes; regression: NULL for one template, else its
+ * covariate is of `count` subjects, which those planned are like. */
+CLVOX_API void clvox_atlas_predict(const clvox_atlas_costs *costs, const clvox_atlas_options *options,
+                                   const clvox_atlas_regression *regression, int count, clvox_atlas_plan *plan);
+
 /* Removes the state of a run that is finished, or that will not be resumed. */
 CLVOX_API void clvox_atlas_forget(const char *state);
 

@@ -5,6 +5,7 @@
 
 #include "clvox/apply.h"
 #include "clvox/atlas.h"
+#include "clvox/batch.h"
 #include "clvox/compare.h"
 #include "clvox/device.h"
 #include "clvox/files.h"

@@ -18,6 +18,14 @@ extern "C" {
 CLVOX_API int clvox_outputs_check(const char *const *inputs, int input_count, const char *const *outputs,
                                   int output_count);
 
+/* The ending that says what a file of this name holds (volume, surface, curves, transform, .json, .png, .html,
+ * .tsv, .csv), in letters of either case and with what compresses it: ".nii.gz" of T1.nii.gz; where it begins in
+ * path. NULL: there is none. */
+CLVOX_API const char *clvox_file_ending(const char *path);
+
+/* Whether a name ends so, in letters of either case, and is longer. */
+CLVOX_API bool clvox_file_ends(const char *path, const char *ending);
+
 /* 1 for two names of one ordinary file, which need not be there yet, else 0. */
 CLVOX_API int clvox_file_same(const char *a, const char *b);
 

@@ -153,6 +153,12 @@ CLVOX_API void clvox_spares(size_t bytes);
  * (containers, jobs of a cluster) or `ulimit -v` say so; 0 where it cannot be found out. */
 CLVOX_API size_t clvox_memory(void);
 
+/* The ending by which a name is that of a volume, with .gz: where it begins in path. NULL: none. */
+CLVOX_API const char *clvox_volume_ending(const char *path);
+
+/* Whether clvox_volume_write has a format for this name: CLVOX_OK, or CLVOX_ERROR_ARGUMENT and a sentence. */
+CLVOX_API int clvox_volume_check_name(const char *path);
+
 /* 1 when the name or the content of a file says that it is a volume, else 0. */
 CLVOX_API int clvox_volume_is_file(const char *path);
 

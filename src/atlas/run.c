@@ -65,6 +65,12 @@ static double distance(const clv_atlas_run *a, const clv_atlas_member *s)
     return fabs(a->along->covariate[s->place] - a->along->at[a->at]);
 }
 
+double clv_atlas_kernel(double distance, double nearest, double bandwidth)
+{
+    const double kernel = exp(-(distance - nearest) * (distance + nearest) / bandwidth / bandwidth / 2);
+    return kernel < LEAST ? 0 : kernel;
+}
+
 void clv_atlas_weigh(clv_atlas_run *a)
 {
     const bool along = a->along && a->at >= 0;
@@ -76,11 +82,8 @@ void clv_atlas_weigh(clv_atlas_run *a)
     for (int i = 0; i < a->count; i++) {
         clv_atlas_member *s = &a->s[i];
         s->kernel = 1;
-        if (along && s->base > 0) { /* against the nearest one's, which may be 0 in floating point */
-            const double d = distance(a, s), h = a->along->bandwidth;
-            s->kernel = exp(-(d - nearest) * (d + nearest) / h / h / 2);
-            s->kernel = s->kernel < LEAST ? 0 : s->kernel;
-        }
+        if (along && s->base > 0) /* against the nearest one's, which may be 0 in floating point */
+            s->kernel = clv_atlas_kernel(distance(a, s), nearest, a->along->bandwidth);
         s->weight = s->base * s->kernel;
         a->weights += s->weight;
     }

@@ -85,6 +85,8 @@ int clv_atlas_keep(const clv_atlas_run *a, clvox_volume *volume);
 void clv_atlas_release_map(clvox_atlas_map *map); /* its volumes */
 /* Puts the subject's name before the message. */
 int clv_atlas_fail(int status, const clv_atlas_member *s);
+/* A subject's kernel in a regression, against that of the subject whose covariate is nearest; 0: it takes no part. */
+double clv_atlas_kernel(double distance, double nearest, double bandwidth);
 /* The weights of the template that is being made. */
 void clv_atlas_weigh(clv_atlas_run *a);
 /* Subjects that take part: sums hold that many. */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -109,20 +108,6 @@ int cli_claim_output(command *cli, const char *option, const char *path)
 
 /* ---- prefixes ----------------------------------------------------------- */
 
-/* The end that makes a name that of a file, which a prefix is not; NULL: it has none. */
-static const char *file_end(const char *path)
-{
-    static const char *const ends[] = {".nii.gz", ".nii", ".mgz", ".mgh",  ".mif.gz", ".mif", ".nrrd", ".mha",
-                                       ".txt",    ".mat", ".h5",  ".json", ".png",    ".hdr", ".img"};
-    size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        size_t tail = strlen(ends[i]);
-        if (length > tail && !strcasecmp(path + length - tail, ends[i]))
-            return path + length - tail;
-    }
-    return NULL;
-}
-
 /* The log of the earlier run, which lists what it wrote. */
 static void read_before(cli_claims *c, const char *path)
 {
@@ -161,7 +146,7 @@ end:
 int cli_claim_prefix(command *cli, const char **prefix, const cli_end *ends)
 {
     int status = CLVOX_OK;
-    const char *typed = *prefix, *end = file_end(typed);
+    const char *typed = *prefix, *end = clvox_file_ending(typed);
     char meant[4096];
     size_t length = strlen(typed);
     cli_claims *c = claims_of(cli);

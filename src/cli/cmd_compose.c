@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-#include <strings.h>
-
 #include "cli/cli.h"
-
-static bool ends_in(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length > tail && !strcasecmp(path + length - tail, end);
-}
+#include "clvox/files.h"
 
 /* The parts as they are, in ITK's composite. */
 static int write_composite(command *cli, const cli_chain *chain, const char *path)
@@ -92,8 +84,8 @@ int cmd_compose(command *cli, int argc, char **argv)
         return cli_misuse("-t T is missing");
     if (!out_path)
         return cli_misuse("-o OUT is missing");
-    bool affine = ends_in(out_path, ".txt") || ends_in(out_path, ".mat");
-    bool composite = ends_in(out_path, ".h5") || ends_in(out_path, ".hdf5");
+    bool affine = clvox_file_ends(out_path, ".txt") || clvox_file_ends(out_path, ".mat");
+    bool composite = clvox_file_ends(out_path, ".h5") || clvox_file_ends(out_path, ".hdf5");
     if (composite && format != CLVOX_WARP_ITK)
         return cli_misuse("--format: a .h5 file is ITK's");
     if (!reference_path && ((!affine && !composite) || format == CLVOX_WARP_FSL))

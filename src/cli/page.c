@@ -27,15 +27,10 @@ char *cli_page_address(const char *path)
 
 int cli_page_claim(command *cli, const char *out, char **page)
 {
-    static const char *const ends[] = {".surf.gii", ".nii.gz"};
-    const char *name = cli_page_name(out), *dot = strrchr(name, '.');
-    size_t length = dot && dot != name ? (size_t)(dot - out) : strlen(out);
+    const char *name = cli_page_name(out), *end = clvox_file_ending(name);
+    const char *dot = end ? end : strrchr(name, '.');
+    const size_t length = dot && dot != name ? (size_t)(dot - out) : strlen(out);
     int status = CLVOX_OK;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const size_t all = strlen(out), end = strlen(ends[i]);
-        if (all > end && !strcmp(out + all - end, ends[i]))
-            length = all - end;
-    }
     if (asprintf(page, "%.*s_report.html", (int)length, out) < 0) {
         *page = NULL;
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");

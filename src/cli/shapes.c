@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "cli/matrix.h"
+#include "clvox/files.h"
 
 /* ---- surfaces ------------------------------------------------------------ */
 
@@ -166,24 +166,18 @@ void cli_shape_name(cli_shape_files *f)
 
 /* ---- one file ------------------------------------------------------------ */
 
-static bool ends_with(const char *path, const char *end)
-{
-    const size_t length = strlen(path), more = strlen(end);
-    return length >= more && !strcasecmp(path + length - more, end);
-}
-
 bool cli_shape_tracks(const char *path)
 {
-    return ends_with(path, ".tck") || ends_with(path, ".trk") || ends_with(path, ".tck.gz") ||
-           ends_with(path, ".trk.gz");
+    return clvox_file_ends(path, ".tck") || clvox_file_ends(path, ".trk") || clvox_file_ends(path, ".tck.gz") ||
+           clvox_file_ends(path, ".trk.gz");
 }
 
 const cli_shape_kind *cli_shape_read_any(command *cli, const char *path, cli_frames frames,
                                          cli_shape_side *out)
 {
     const cli_shape_kind *kinds = cli_shape_kinds, *kind = &kinds[CLI_SURFACE];
-    const bool curves = ends_with(path, ".vtk") || ends_with(path, ".vtk.gz");
-    if (ends_with(path, ".csv"))
+    const bool curves = clvox_file_ends(path, ".vtk") || clvox_file_ends(path, ".vtk.gz");
+    if (clvox_file_ends(path, ".csv"))
         kind = &kinds[CLI_CLOUD];
     else if (cli_shape_tracks(path))
         kind = &kinds[CLI_CURVES];

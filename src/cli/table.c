@@ -1,144 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/table.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cli/status.h"
 #include "clvox/files.h"
-
-enum { MOST_FIELDS = 256 };
-
-/* Characters that would end a field, and how tables write them. */
-static const char bare[] = "\t\n\r\\", letter[] = "tnr\\";
-
-static char *unescape(char *field)
-{
-    char *to = field;
-    for (const char *from = field; *from; from++) {
-        const char *known = *from == '\\' && from[1] ? strchr(letter, from[1]) : NULL;
-        from += known != NULL;
-        *to++ = known ? bare[known - letter] : *from;
-    }
-    *to = 0;
-    return field;
-}
-
-static int split(char *line, char **field)
-{
-    int count = 0;
-    for (char *at; (at = strsep(&line, "\t")) && count < MOST_FIELDS;)
-        field[count++] = unescape(at);
-    return count;
-}
-
-static int read_header(const cli_table *t, char *line, int *column)
-{
-    char *field[MOST_FIELDS];
-    int count = split(line, field);
-    for (int k = 0; t->names[k]; k++) {
-        column[k] = -1;
-        for (int i = 0; i < count; i++)
-            if (!strcmp(field[i], t->names[k]))
-                column[k] = i;
-        if (column[k] < 0 && k < t->needed)
-            return clvox_fail(CLVOX_ERROR_FORMAT,
-                              "%s: its first line names no column `%s`; columns are separated by tabs",
-                              t->path, t->names[k]);
-    }
-    return CLVOX_OK;
-}
-
-static int read_row(const cli_table *t, char *line, int number, const int *column)
-{
-    char *field[MOST_FIELDS];
-    const char *text[CLI_TABLE_COLUMNS];
-    int count = split(line, field);
-    for (int k = 0; t->names[k]; k++)
-        text[k] = column[k] >= 0 && column[k] < count ? field[column[k]] : NULL;
-    for (int k = 0; k < t->needed; k++)
-        if (!text[k] || !*text[k])
-            return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no %s", t->path, number,
-                              t->names[k]);
-    return t->row(t->user, number, text);
-}
-
-/* The text is the caller's to free; *rest is where its first line begins. */
-static int read_text(const char *path, char **text, char **rest)
-{
-    size_t size;
-    const int status = clvox_file_read(path, (size_t)64 << 20, text, &size);
-    if (status >= 0)
-        *rest = !strncmp(*text, "\xef\xbb\xbf", 3) ? *text + 3 : *text;
-    return status;
-}
-
-static char *next_line(char **rest)
-{
-    char *line = strsep(rest, "\n");
-    if (line)
-        line[strcspn(line, "\r")] = 0;
-    return line;
-}
-
-void cli_table_free_names(char **names, int count)
-{
-    for (int i = 0; names && i < count; i++)
-        free(names[i]);
-    free(names);
-}
-
-int cli_table_names(const char *path, char ***names, int *count)
-{
-    int status = CLVOX_OK;
-    char *text = NULL, *rest, *field[MOST_FIELDS];
-    *names = NULL;
-    *count = 0;
-    CLI_TRY(read_text(path, &text, &rest));
-    const int found = split(next_line(&rest), field);
-    *names = calloc((size_t)found, sizeof **names);
-    for (int i = 0; *names && i < found && ((*names)[i] = strdup(field[i])); i++)
-        ++*count;
-    if (*count < found) {
-        cli_table_free_names(*names, *count);
-        *names = NULL;
-        *count = 0;
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    }
-end:
-    free(text);
-    return status;
-}
-
-int cli_table_read(const cli_table *t)
-{
-    int status = CLVOX_OK, column[CLI_TABLE_COLUMNS], number = 0;
-    char *text = NULL, *rest;
-    CLI_TRY(read_text(t->path, &text, &rest));
-    for (char *line; (line = next_line(&rest));) {
-        if (++number == 1)
-            CLI_TRY(read_header(t, line, column));
-        else if (*line)
-            CLI_TRY(read_row(t, line, number, column));
-    }
-end:
-    free(text);
-    return status;
-}
-
-char *cli_table_path(const char *table, const char *field)
-{
-    char path[PATH_MAX];
-    const char *slash = strrchr(table, '/');
-    if (!field || !*field || !strcmp(field, "n/a"))
-        return NULL;
-    if (*field == '/' || !slash)
-        return strdup(field);
-    snprintf(path, sizeof path, "%.*s/%s", (int)(slash - table), table, field);
-    return strdup(path);
-}
 
 int cli_table_write(const char *path, void (*print)(FILE *to, const void *what), const void *what)
 {
@@ -156,11 +22,12 @@ int cli_table_write(const char *path, void (*print)(FILE *to, const void *what),
 
 static void put_field(FILE *to, const char *text)
 {
-    for (const char *known; text && *text; text++)
-        if ((known = strchr(bare, *text)))
-            fprintf(to, "\\%c", letter[known - bare]);
-        else
-            fputc(*text, to);
+    for (; text && *text; text++) {
+        const char letter = clvox_table_letter(*text);
+        if (letter)
+            fputc('\\', to);
+        fputc(letter ? letter : *text, to);
+    }
 }
 
 void cli_table_fields(FILE *to, const char *const *text, int count)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/file.h"
 #include "base/spares.h"
@@ -13,6 +12,7 @@
 #include "base/status.h"
 #include "io/bgzf.h"
 #include "io/encoding.h"
+#include "io/inflate.h"
 
 enum {
     PIECE = 1 << 20,    /* bytes of a piece of work */
@@ -71,52 +71,33 @@ static int truncated(const char *path, uint64_t wanted, uint64_t present)
                       path, (unsigned long long)wanted, (unsigned long long)present);
 }
 
-/* Inflates with zlib, which, unlike libdeflate, delivers what it has of a
- * stream that is cut. Members that follow one another are one stream. to_end:
- * goes on, without keeping what comes, to where the member's check sum is. */
+/* Members that follow one another are one stream. to_end: goes on, without keeping what comes, to where the
+ * member's check sum is. */
 static int inflate_some(const char *path, const uint8_t *in, size_t in_size, uint8_t *out, size_t wanted,
                         bool to_end, size_t *got)
 {
-    int status = CLVOX_OK, result = Z_OK;
     uint8_t beyond[4096];
-    size_t surplus = 0;
-    z_stream stream;
-    memset(&stream, 0, sizeof stream);
+    size_t surplus = 0, more;
+    clv_inflate s;
+    clv_inflated how;
     *got = 0;
-    if (inflateInit2(&stream, 15 + 16) != Z_OK)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
-    size_t used = 0;
-    while (used < in_size && (*got < wanted || to_end)) {
-        size_t give = in_size - used < (1u << 30) ? in_size - used : 1u << 30;
-        size_t room = wanted - *got < (1u << 30) ? wanted - *got : 1u << 30;
-        bool keep = room > 0;
-        stream.next_in = (Bytef *)(uintptr_t)(in + used);
-        stream.avail_in = (uInt)give;
-        stream.next_out = keep ? out + *got : beyond;
-        stream.avail_out = keep ? (uInt)room : sizeof beyond;
-        result = inflate(&stream, Z_NO_FLUSH);
-        used += give - stream.avail_in;
-        if (keep)
-            *got += room - stream.avail_out;
-        else
-            surplus += sizeof beyond - stream.avail_out;
-        if (result == Z_STREAM_END) {
-            /* Zeros behind the last member are padding of tapes and blocks. */
-            if (*got == wanted || in_size - used < 2 || in[used] != 0x1f || in[used + 1] != 0x8b)
-                break;
-            inflateReset(&stream);
-        } else if (result != Z_OK && !(result == Z_BUF_ERROR && used == in_size)) {
-            status = damaged(path);
-            break;
-        } else if (surplus > SURPLUS + wanted) {
-            status = clvox_fail(CLVOX_ERROR_FORMAT,
-                                "%s: holds far more data than its header promises, get a fresh copy", path);
-            break;
-        }
-    }
-    if (status >= 0 && to_end && *got == wanted && result != Z_STREAM_END)
+    int status = clv_inflate_begin(&s, path, in, in_size, false);
+    if (status < 0)
+        return status;
+    do {
+        how = clv_inflate_some(&s, out + *got, wanted - *got, &more);
+        *got += more;
+    } while (how == CLV_INFLATED_MEMBER && *got < wanted);
+    for (; to_end && how == CLV_INFLATED_ALL && surplus <= SURPLUS + wanted; surplus += more)
+        how = clv_inflate_some(&s, beyond, sizeof beyond, &more);
+    if (how == CLV_INFLATED_DAMAGED)
+        status = damaged(path);
+    else if (to_end && how == CLV_INFLATED_ALL)
+        status = clvox_fail(CLVOX_ERROR_FORMAT,
+                            "%s: holds far more data than its header promises, get a fresh copy", path);
+    else if (to_end && *got == wanted && how == CLV_INFLATED_CUT)
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: is cut short, get a fresh copy", path);
-    inflateEnd(&stream);
+    clv_inflate_end(&s);
     return status;
 }
 

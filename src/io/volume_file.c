@@ -30,24 +30,24 @@ enum { FORMATS = sizeof formats / sizeof *formats, LOOK = 4096 };
 enum { MOST_VOXELS = INT_MAX / 3 };
 #define WRITTEN ".nii, .nii.gz, .mgz, .mgh or .mha"
 
-bool clv_ends_in(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length > tail && !strcasecmp(path + length - tail, end);
-}
-
 /* The format that a name asks for; a ".gz" behind it is overlooked. */
 static const clv_volume_format *by_name(const char *path)
 {
-    size_t length = strlen(path), packed = clv_ends_in(path, ".gz") ? 3 : 0;
     for (int f = 0; f < FORMATS; f++)
-        for (int e = 0; e < 5 && formats[f]->ends[e]; e++) {
-            size_t end = strlen(formats[f]->ends[e]);
-            if (clv_ends_in(path, formats[f]->ends[e]) ||
-                (length > packed + end && !strncasecmp(path + length - packed - end, formats[f]->ends[e], end)))
-                return formats[f];
-        }
+        if (clv_ending(path, formats[f]->ends, 5))
+            return formats[f];
     return NULL;
+}
+
+const char *clv_volume_ending(const char *path)
+{
+    const clv_volume_format *f = by_name(path);
+    return f ? clv_ending(path, f->ends, 5) : NULL;
+}
+
+const char *clvox_volume_ending(const char *path)
+{
+    return clv_volume_ending(path);
 }
 
 static const clv_volume_format *by_content(const uint8_t *head, size_t size)
@@ -655,6 +655,12 @@ static int check_frames(const clvox_volume *v, const char *path)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: a volume of this kind has %d frames, this one has %d",
                           path, wanted, v->frames);
     return CLVOX_OK;
+}
+
+int clvox_volume_check_name(const char *path)
+{
+    const clv_volume_format *format;
+    return format_to_write(path, &format);
 }
 
 int clvox_volume_write(const clvox_volume *volume, const char *path)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "clvox/volume.h"
+#include "io/ending.h"
 #include "io/source.h"
 
 /* What the three frames of a file are. */
@@ -113,9 +114,6 @@ int clv_header_sizes(const char *path, const int64_t *size, int count, clv_volum
 
 /* "its header is damaged: " and what, as clvox_fail does it. */
 int clv_header_damaged(const char *path, const char *format, ...) CLVOX_PRINTF(2, 3);
-
-/* Whether path ends so, in letters of either case, and is longer. */
-bool clv_ends_in(const char *path, const char *end);
 
 /* The name of a file that the header at path says its values are in: a new string. Refuses absolute names
  * and those with "..", with which a header from elsewhere would show other files of whoever reads it. */

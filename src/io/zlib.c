@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
-#include <zlib.h>
 
 #include "base/file.h"
 #include "base/status.h"
 #include "io/encoding.h"
+#include "io/inflate.h"
 
 enum {
     PIECE = 1 << 20,
@@ -21,79 +21,55 @@ int clv_zlib_check(const clv_source *source, uint64_t offset, size_t total)
     return CLVOX_OK;
 }
 
-/* A stream that is read in pieces. */
-typedef struct unpacking {
-    const clv_source *source;
-    z_stream stream;
-    uint64_t used; /* bytes of the file that were read */
-    bool ended;
-    uint8_t in[1 << 16];
-} unpacking;
-
-/* Up to room bytes more; *got below room only where the stream has ended. */
-static int unpack(unpacking *u, uint8_t *to, size_t room, size_t *got)
+static int check(const char *path, clv_inflated how)
 {
-    int status = CLVOX_OK;
-    u->stream.next_out = to;
-    u->stream.avail_out = (uInt)room;
-    while (u->stream.avail_out && !u->ended) {
-        if (!u->stream.avail_in) {
-            const uint64_t left = u->source->size - u->used;
-            const size_t size = left < sizeof u->in ? (size_t)left : sizeof u->in;
-            if (!size)
-                return clvox_fail(CLVOX_ERROR_FORMAT, "%s: is cut short, get a fresh copy", u->source->path);
-            CLV_TRY(
-                clv_file_read_at(u->source->fd, u->source->path, u->in, size, u->source->start + u->used));
-            u->stream.next_in = u->in;
-            u->stream.avail_in = (uInt)size;
-            u->used += size;
-        }
-        const int result = inflate(&u->stream, Z_NO_FLUSH);
-        if (result != Z_OK && result != Z_STREAM_END)
-            return clvox_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are damaged, get a fresh copy",
-                              u->source->path);
-        u->ended = result == Z_STREAM_END;
-    }
-    *got = room - u->stream.avail_out;
-end:
-    return status;
+    if (how < CLV_INFLATED_CUT)
+        return CLVOX_OK;
+    return clvox_fail(CLVOX_ERROR_FORMAT, "%s: %s, get a fresh copy", path,
+                      how == CLV_INFLATED_CUT ? "is cut short" : "the compressed data are damaged");
 }
 
 int clv_zlib_read(const clv_source *source, size_t total, clv_consume consume, void *user)
 {
-    int status = CLVOX_OK;
-    uint8_t *bytes = malloc(PIECE), beyond;
-    unpacking *u = calloc(1, sizeof *u);
-    /* 32: a stream of zlib or of gzip. */
-    if (!bytes || !u || inflateInit2(&u->stream, 15 + 32) != Z_OK) {
-        free(u);
-        u = NULL;
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
+    int status;
+    const char *path = source->path;
+    uint8_t *packed = malloc((size_t)source->size), *bytes = malloc(PIECE), beyond;
+    clv_inflate s = {.in = NULL};
+    if (!packed || !bytes) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
         goto end;
     }
-    u->source = source;
+    CLV_TRY(clv_file_read_at(source->fd, path, packed, (size_t)source->size, source->start));
+    CLV_TRY(clv_inflate_begin(&s, path, packed, (size_t)source->size, true));
     size_t got = 0;
+    clv_inflated how = CLV_INFLATED_ALL;
     for (size_t at = 0; at < total; at += got) {
         const size_t size = total - at < PIECE ? total - at : PIECE;
-        CLV_TRY(unpack(u, bytes, size, &got));
+        if (how == CLV_INFLATED_ALL)
+            how = clv_inflate_some(&s, bytes, size, &got);
+        else
+            got = 0;
+        CLV_TRY(check(path, how));
         if (got < size) {
             status = clvox_fail(
                 CLVOX_ERROR_FORMAT,
-                "%s: is cut short: its header promises %zu bytes and %zu are there, get a fresh copy",
-                source->path, total, at + got);
+                "%s: is cut short: its header promises %zu bytes and %zu are there, get a fresh copy", path,
+                total, at + got);
             goto end;
         }
         CLV_TRY(consume(user, bytes, size, at));
     }
     /* To the end, where the check sum is. */
-    CLV_TRY(unpack(u, &beyond, 1, &got));
+    got = 0;
+    if (how == CLV_INFLATED_ALL)
+        how = clv_inflate_some(&s, &beyond, 1, &got);
+    CLV_TRY(check(path, how));
     if (got)
         status = clvox_fail(CLVOX_ERROR_FORMAT,
-                            "%s: holds more data than its header promises, get a fresh copy", source->path);
+                            "%s: holds more data than its header promises, get a fresh copy", path);
 end:
-    if (u)
-        inflateEnd(&u->stream);
-    free(u);
+    clv_inflate_end(&s);
+    free(packed);
     free(bytes);
     return status;
 }

@@ -4,7 +4,7 @@
 #ifndef CLV_REPORT_PAGE_H
 #define CLV_REPORT_PAGE_H
 
-#include "report/text.h"
+#include "base/text.h"
 
 /* Style sheet of every page: colours, type, tables, plots, paper (page.css). */
 extern const char clv_page_style[];

@@ -7,7 +7,7 @@
 #include "io/orientation.h"
 #include "io/png.h"
 #include "report/picture.h"
-#include "report/text.h"
+#include "base/text.h"
 
 enum { LONGEST = 110, GREYS = 64 };
 static const uint8_t edge_color[4] = {255, 190, 40, 255};

@@ -5,7 +5,7 @@
 #define CLV_REPORT_VIEWER_H
 
 #include "clvox/report.h"
-#include "report/text.h"
+#include "base/text.h"
 
 typedef struct clv_viewer {
     clvox_report_layer layer[CLVOX_REPORT_LAYERS]; /* names are the viewer's own */

@@ -27,6 +27,10 @@ sed 1d out/summary.tsv | cut -f 1 | cmp -s - sorted || complain "the worst subje
 
 head -n 1 out/summary.tsv | grep -q "displacement_mm${tab}suspicions" || complain "the summary has no suspicions"
 
+begin "subjects are called by their files, whatever the format"
+cp s2.nii s2.NII; exits 0 clvox filter median s3.nii -o s3.mha -q
+exits 0 clvox atlas -o ends $fast --linear none s1.nii s2.NII s3.mha; exists ends/s2_warp.nii.gz; exists ends/s3_warp.nii.gz
+
 begin "its files lead from the template to a subject and back"
 exits 0 clvox apply -i s2.nii -r out/template.nii.gz -t out/s2_warp.nii.gz -t out/s2_affine.txt -o back.nii
 exits 0 clvox compare back.nii out/template.nii.gz
@@ -431,6 +435,7 @@ rm bids/participants.tsv
 exits 0 clvox atlas -o fromb bids --suffix run-1_T1w --deform none --linear none --rounds 0
 exits 2 clvox atlas -o x bids s1.nii; says 'one BIDS folder, or images'
 exits 2 clvox atlas -o x s1.nii --suffix T2w; says '--suffix belongs to a BIDS folder'
+exits 2 clvox atlas -o x --list bids; says '--list bids: is a folder'
 
 begin "misuse and inputs that make no sense are one sentence"
 exits 2 clvox atlas s1.nii; says '-o DIR'

@@ -42,6 +42,7 @@ exits 0 clvox register --list in/pairs.tsv -o out $fast -q; quiet
 summary_says out/a done; summary_says out/gone present; summary_says out/deep/b done
 exits 0 clvox register --list in/pairs.tsv -o out $fast --step 0.3vox -q
 [ "$(grep -c "${tab}done$tab" out/summary.tsv)" = 3 ] || complain "other options were not felt"
+json out/a.json 'json.loads(j["pair"])["options"].items() >= {"step": "0.3vox", "linear": "rigid", "shrink": "2x1"}.items()'
 
 begin "several devices solve the pairs of a list, with the bits of one"
 one=${CLVOX_DEVICE:-0}

@@ -195,6 +195,8 @@ exits 0 clvox surface denoise steps.ply -o dn.ply --rounds 1 --json log/steps.js
 json log/steps.json '0.8 < j["input"]["grid"]["spacing_mm"][0] < 1.2' # steps: voxels of an edge, else finer
 json log/mesh.json 'j["input"]["grid"]["spacing_mm"][0] < 0.75'
 exits 0 clvox surface denoise dt_truth_distance.nii.gz -o dd.nii.gz --json log/dd.json; says 'signed distance'
+exits 0 clvox surface denoise dt_truth_distance.nii.gz -o dd.MGZ --rounds 1 -q; exits 0 clvox info dd.MGZ; prints 'float32, scalar'
+exits 1 clvox surface denoise dt_truth_distance.nii.gz -o dd.ply --sdf dd.nrrd; one_sentence; says 'dd.nrrd: volumes are written as'; absent dd.ply
 exits 0 clvox surface mesh dd.nii.gz -o dd.ply; near Euler 0 0
 exits 0 clvox surface denoise dt_mask.nii.gz --label 1 -o dl.vtk -q --rounds 1 --search radius --radius 8vox; quiet
 exits 0 clvox info dl.vtk; prints 'closed *yes'

@@ -27,6 +27,7 @@ for verb in $(clvox --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
 done
 
 begin "options: misspelt, shortened, without and with too many values"
+for name in a.nii a.NII.GZ a.mhd a.nrrd.gz a.gii a.lta.json; do exits 2 clvox register -f f.nii -m m.nii -o $name; says 'is the name of a file; give'; done
 exits 2 clvox phantom ball -o x.nii --sise 3x3x3; says 'did you mean --size'
 exits 2 clvox phantom ball -o x.nii --s 3x3x3; says 'begin like this'; says ': --s[a-z]*, --s[a-z]*'
 exits 2 clvox phantom ball -o; says 'value is missing'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No product that may overflow in the size of an allocation of what reads files: src/io, src/base, src/cli.
+"""No product that may overflow in the size of an allocation of what reads files: src/io, src/base, src/batch, src/cli.
     sizes.py SOURCE
 Arguments of malloc, calloc, realloc, reallocarray, alloca, clv_array and clv_large multiply and shift nothing but
 literals, enumerators and sizeof: a count goes to calloc, reallocarray, clv_array or clv_times, which multiply with a
@@ -59,7 +59,7 @@ def products(path, name):
 
 def main():
     source, failures = sys.argv[1], 0
-    folders = ("io", "base", "cli")
+    folders = ("io", "base", "batch", "cli")
     for number, folder in enumerate(folders, 1):
         faults, count = [], 0
         for place, _, names in sorted(os.walk(os.path.join(source, "src", folder))):

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clvox/files.h"
+
 #include "volumes.h"
 
 /* Writes text and behind it count bytes 1, 2, 3 and so on. */
@@ -676,8 +678,51 @@ static void more_voxels_than_are_counted_are_refused_by_every_format(void **stat
             CLVOX_ERROR_FORMAT, "2^31 / 3");
 }
 
+/* ---- endings ------------------------------------------------------------ */
+
+static void endings_say_what_a_file_is(void **state)
+{
+    static const struct {
+        const char *path, *end, *of_volume;
+    } names[] = {{"a/T1.nii.gz", ".nii.gz", ".nii.gz"},
+                 {"a/T1.NII.GZ", ".NII.GZ", ".NII.GZ"},
+                 {"T1.run-2.mhd", ".mhd", ".mhd"},
+                 {"T1.mif.gz", ".mif.gz", ".mif.gz"},
+                 {"T1.img", ".img", ".img"},
+                 {"a.mgz", ".mgz", ".mgz"},
+                 {"a.surf.gii", ".surf.gii", NULL},
+                 {"a.vtk.gz", ".vtk.gz", NULL},
+                 {"a.tck", ".tck", NULL},
+                 {"0GenericAffine.mat", ".mat", NULL},
+                 {"a.hdf5", ".hdf5", NULL},
+                 {"a.txt.gz", NULL, NULL},
+                 {"a.nii.json", ".json", NULL},
+                 {"a.nii/b", NULL, NULL},
+                 {"nii", NULL, NULL},
+                 {"", NULL, NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *end = clvox_file_ending(names[i].path), *of_volume = clvox_volume_ending(names[i].path);
+        assert_string_equal(end ? end : "none", names[i].end ? names[i].end : "none");
+        assert_string_equal(of_volume ? of_volume : "none", names[i].of_volume ? names[i].of_volume : "none");
+    }
+    assert_true(clvox_file_ends("a.TXT", ".txt"));
+    assert_false(clvox_file_ends(".txt", ".txt"));
+}
+
+static void names_that_cannot_be_written_are_told_before(void **state)
+{
+    (void)state;
+    assert_int_equal(clvox_volume_check_name("a.Mha"), CLVOX_OK);
+    assert_int_equal(clvox_volume_check_name("a.nrrd"), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "a.nrrd: volumes are written as"));
+    assert_int_equal(clvox_volume_check_name("a.hdr"), CLVOX_ERROR_ARGUMENT);
+}
+
 int main(void)
 {
+    test_case(endings_say_what_a_file_is, "endings of all formats, in letters of either case, compressed or not");
+    test_case(names_that_cannot_be_written_are_told_before, "a name that no volume is written under is told before");
     test_case(mgh_without_a_place_is_coronal, "MGH: without a place of its own it is coronal");
     test_case(mgh_that_is_damaged_is_refused, "MGH: what is damaged is refused with its reason");
     test_case(nrrd_says_its_place_in_many_words, "NRRD: spaces, units, spacings, components first and last");

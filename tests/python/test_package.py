@@ -499,6 +499,18 @@ def regression():
     assert len(found) == 2 and equal(found[0].average, "g/template_3.nii.gz") and equal(found[1].average, "g/template_8.nii.gz")
     assert not np.array_equal(found[0].average.data, found[1].average.data) and told[-1].fraction == 1
     assert equal(found[1].maps[2].warp, "g/g2_8_warp.nii.gz") and found[0].maps[2].share == 0 < found[0].maps[0].share
+    listed = clvox.subjects("g.tsv", covariate="age")
+    assert listed.covariate == [2, 5, 9] and listed.table == {"age": ["2", "5", "9"]} and not listed.further and listed.names == names
+    again = clvox.atlas_regression(listed, listed.covariate, [3], 1.5, **few)
+    assert equal(again[0].average, "g/template_3.nii.gz")
+    for name in names:
+        os.makedirs(f"bids/sub-{name}/anat")
+        shutil.copy(name + ".nii.gz", f"bids/sub-{name}/anat/sub-{name}_T2w.nii.gz")
+    assert clvox.subjects("bids", "T2w").table == {"participant_id": ["sub-" + name for name in names]}
+    few_too = few | {"linear": "none", "deform": "none"}
+    assert np.array_equal(clvox.atlas(clvox.subjects("bids", "T2w"), **few_too).average.data, clvox.atlas(images, **few_too).average.data)
+    refused(["bids", "_T1w.nii.gz"], clvox.atlas, "bids")
+    refused(["no column `weight`"], clvox.subjects, "g.tsv", covariate="weight")
     copies = clvox.atlas_regression(images, (2, 5, 9), [3], 1.5, further=[images], channel_weights=np.array([1, 0]),
                                     context=clvox.Contexts(at_once=2), **few)
     assert equal(copies[0].average, "g/template_3.nii.gz") and equal(copies[0].further[0], "g/template_3.nii.gz")

@@ -57,7 +57,7 @@ static int read_transforms(const list *l, const char *field, cli_texts *out)
         bool bracket = *word == '[';
         if (!*word)
             continue;
-        char *path = cli_table_path(l->path, word + bracket), *whole = path ? malloc(strlen(path) + 2) : NULL;
+        char *path = clvox_table_path(l->path, word + bracket), *whole = path ? malloc(strlen(path) + 2) : NULL;
         if (!whole)
             status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         else if (out->count == CLI_MAX_TEXTS)
@@ -87,7 +87,7 @@ static int read_row(void *user, int line, const char *const *field)
     *one = (row){.state = WAITING};
     for (int k = 0; k < FILES; k++) {
         const bool own = field[k] && *field[k] && strcmp(field[k], "n/a") != 0;
-        one->file[k] = own ? cli_table_path(l->path, field[k]) : NULL;
+        one->file[k] = own ? clvox_table_path(l->path, field[k]) : NULL;
         if (own && !one->file[k])
             return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
@@ -187,7 +187,7 @@ static void find_present(const command *cli, list *l)
     for (int i = 0; i < l->count; i++)
         l->row[i].key = key_of(cli, l, &l->row[i]);
     if (l->summary && !access(l->summary, R_OK))
-        cli_table_read(&(cli_table){l->summary, names, 3, take_row, l}); /* another table: nothing is there */
+        clvox_table_read(&(clvox_table){l->summary, names, 3, take_row, l}); /* another table: nothing is there */
 }
 
 /* Of a run that was killed. */
@@ -307,7 +307,7 @@ int cli_apply_list(command *cli, const char *path, const char *summary, int jobs
     static const char *const names[] = {"input", "output", "reference", "transforms", NULL};
     int status = CLVOX_OK, count[FAILED + 1];
     list l = {.path = path, .summary = summary, .common = common};
-    CLI_TRY(cli_table_read(&(cli_table){path, names, 2, read_row, &l}));
+    CLI_TRY(clvox_table_read(&(clvox_table){path, names, 2, read_row, &l}));
     if (!l.count) {
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no image in it", path);
         goto end;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/bar.h"
@@ -163,7 +164,7 @@ static int build(output *out, const clvox_atlas_subject *subjects, const clvox_a
         goto end;
     }
     for (int i = 0; i < r->count; i++)
-        covariate[i] = r->entry[i].covariate;
+        covariate[i] = r->entry[i].file->covariate;
     if (r->ats) {
         out->log = cJSON_AddArrayToObject(to, "templates");
         CLI_TRY(clvox_atlas_regress(
@@ -427,6 +428,12 @@ end:
     return status;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return !stat(path, &info) && S_ISDIR(info.st_mode);
+}
+
 int cmd_atlas(command *cli, int argc, char **argv)
 {
     cli_atlas_request r = {.folder = NULL, .channels = 1};
@@ -546,9 +553,11 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("the images are missing: name them, or give --list FILE.tsv");
     if (count && r.list)
         return cli_misuse("images and --list: one of them");
-    const char *bids = count && cli_atlas_is_folder(rest[0]) ? rest[0] : NULL;
+    const char *bids = count && is_folder(rest[0]) ? rest[0] : NULL;
     if (bids && count > 1)
         return cli_misuse("%s is a folder: one BIDS folder, or images", bids);
+    if (r.list && is_folder(r.list))
+        return cli_misuse("--list %s: is a folder; name a BIDS folder without --list", r.list);
     if (r.at_once > CLI_MOST_AT_ONCE)
         return cli_misuse("--at-once %d: at most %d", r.at_once, CLI_MOST_AT_ONCE);
     if (r.suffix && !bids)
@@ -573,14 +582,13 @@ int cmd_atlas(command *cli, int argc, char **argv)
         CLI_TRY(cli_atlas_read_bytes("--device-memory", r.device_memory, &o.device_bytes));
         o.device_bytes += !o.device_bytes; /* 0 is the default of the library, and a byte is none */
     }
-    if (bids)
-        CLI_TRY(cli_atlas_read_bids(&r, bids));
-    for (int i = 0; i < count && !bids; i++)
-        CLI_TRY(cli_atlas_add(&r, &(cli_atlas_entry){.image = strdup(rest[i]), .weight = 1}));
+    status = bids || r.list ? clvox_list_read(bids ? bids : r.list, r.suffix, r.regress, &r.files)
+                            : clvox_list_images((const char *const *)rest, count, &r.files);
+    if (status == CLVOX_ERROR_ARGUMENT)
+        CLI_TRY(cli_misuse("--%s", clvox_message()));
+    CLI_TRY(cli_atlas_take(&r, status));
     if (r.weights)
         CLI_TRY(cli_atlas_read_weights(&r, r.weights));
-    if (r.list)
-        CLI_TRY(cli_atlas_read_list(&r));
     o.channels = r.channels;
     if (r.channel_weights)
         CLI_TRY(read_channel_weights(&r, &o));

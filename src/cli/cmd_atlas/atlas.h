@@ -11,14 +11,13 @@
 #include "cli/cli.h"
 #include "cli/cmd_register/options.h"
 #include "clvox/atlas.h"
+#include "clvox/batch.h"
 
 enum { CLI_ATLAS_VALUES = 64 };
 
 typedef struct cli_atlas_entry {
-    char *image, *mask, *labels, *name;
-    char *further[CLVOX_ATLAS_CHANNELS - 1]; /* images of channels 2 and on */
-    char **known; /* the fields of the columns `column` of the request */
-    double weight, covariate;
+    const clvox_listed *file;
+    double weight;
     clvox_volume *volume, *mask_volume, *label_volume, *further_volume[CLVOX_ATLAS_CHANNELS - 1];
     clvox_atlas_scaled *scaled; /* NULL: the run scales its images, and says what is wrong with them */
 } cli_atlas_entry;
@@ -46,8 +45,7 @@ typedef struct cli_atlas_request {
     cli_atlas_entry *entry;
     cli_atlas_reason *why; /* of each */
     int count;
-    char **column; /* of the list or participants.tsv, those that are taken over into subjects.tsv */
-    int columns;
+    clvox_list *files; /* and the columns that are taken over into subjects.tsv */
     clvox_volume *start[CLVOX_ATLAS_CHANNELS]; /* of templates */
     double at[CLI_ATLAS_VALUES];           /* of the covariate */
     const char *at_name[CLI_ATLAS_VALUES]; /* as typed, in at_text */
@@ -70,21 +68,10 @@ typedef struct cli_atlas_request {
 
 /* ---- subjects ---- */
 
-/* Takes the strings of e over. */
-int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e);
+/* The subjects of r->files, once these are read with this status. */
+int cli_atlas_take(cli_atlas_request *r, int status);
 /* "1,2,0.5", one for each image. */
 int cli_atlas_read_weights(cli_atlas_request *r, const char *text);
-/* A table with a header: image, the covariate of a regression and, if wanted, mask, labels, weight and
- * images of further channels, image2 and so on, in any order. */
-int cli_atlas_read_list(cli_atlas_request *r);
-/* The names of the columns of a table that are taken over into subjects.tsv: all but `own`, which ends with NULL. */
-int cli_atlas_find_columns(cli_atlas_request *r, const char *path, const char *const *own);
-/* Copies what a row says in these columns; for cli_table_free_names. */
-int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, char ***out);
-/* The images of a BIDS folder that end in _SUFFIX (of several channels _SUFFIX,SUFFIX), each session
- * one, with the columns of participants.tsv. */
-int cli_atlas_read_bids(cli_atlas_request *r, const char *folder);
-bool cli_atlas_is_folder(const char *path);
 /* Reads all, or this process's share, in any thread, and scales them; with skip_bad those that cannot be read
  * have a reason. */
 int cli_atlas_load(command *cli, cli_atlas_request *r, const clvox_atlas_options *o);

@@ -70,7 +70,7 @@ static bool subject_target(const cli_atlas_request *r, const cli_atlas_entry *e,
 {
     char space[2 * CLI_BIDS_ROOM];
     snprintf(space, sizeof space, r->ats ? "%s+%d" : "%s", r->space, at + 1);
-    return strlen(space) < CLI_BIDS_ROOM && cli_bids_subject(e->image, NULL, space, NULL, out);
+    return strlen(space) < CLI_BIDS_ROOM && cli_bids_subject(e->file->image, NULL, space, NULL, out);
 }
 
 /* false: the name is too long. */
@@ -114,7 +114,7 @@ const char *cli_atlas_map_path(const cli_atlas_request *r, int subject, cli_atla
     const cli_atlas_entry *e = &r->entry[subject];
     cli_bids_target target;
     if (!r->derivatives)
-        snprintf(path, PATH_MAX, "%s/%s%s%s%s", r->folder, e->name, r->ats ? "_" : "",
+        snprintf(path, PATH_MAX, "%s/%s%s%s%s", r->folder, e->file->name, r->ats ? "_" : "",
                  r->ats ? r->at_name[at] : "", maps[map].end);
     else if (!subject_target(r, e, at, &target) || !put(r, maps[map].bids, &target, path))
         *path = 0;
@@ -166,7 +166,7 @@ static void name_channels(cli_atlas_request *r, const cli_bids_name *first)
 {
     for (int c = 0; c < r->channels; c++) {
         char *to = r->template_suffix[c];
-        const char *image = c ? r->entry[0].further[c - 1] : NULL;
+        const char *image = c ? r->entry[0].file->further[c - 1] : NULL;
         cli_bids_name name = *first;
         bool apart = !c || (image && cli_bids_read(image, &name));
         snprintf(to, sizeof *r->template_suffix, "%.*s", name.suffix.length, name.suffix.at);
@@ -183,7 +183,7 @@ int cli_atlas_check_names(cli_atlas_request *r)
     int status = CLVOX_OK;
     cli_bids_name name;
     for (int i = 0; i < r->count; i++) {
-        const char *image = r->entry[i].image;
+        const char *image = r->entry[i].file->image;
         if (!cli_bids_read(image, &name) || !cli_bids_find(&name, "sub"))
             return clvox_fail(
                 CLVOX_ERROR_DATA,
@@ -241,9 +241,9 @@ static int write_of_subject(command *cli, const cli_atlas_request *r, int subjec
         if (k == CLI_ATLAS_LOG_JACOBIAN)
             cli_sidecar_source(one, r->folder, cli_atlas_map_path(r, subject, CLI_ATLAS_WARP, at, path));
         else
-            cli_sidecar_source(one, r->folder, r->entry[subject].image);
+            cli_sidecar_source(one, r->folder, r->entry[subject].file->image);
         cli_sidecar_source(one, r->folder, labels ? cli_atlas_path(r, CLI_ATLAS_LABELS, at, path) : template);
-        cli_sidecar_grid(one, r->folder, labels ? r->entry[subject].image : template, NULL, false);
+        cli_sidecar_grid(one, r->folder, labels ? r->entry[subject].file->image : template, NULL, false);
         CLI_TRY(put_sidecar(cli, one, out));
     }
     (void)result;
@@ -271,10 +271,10 @@ int cli_atlas_write_sidecars(command *cli, const cli_atlas_request *r, int at,
         cJSON *one = cli_sidecar(text);
         for (int i = 0; i < r->count; i++) {
             const cli_atlas_entry *e = &r->entry[i];
-            const char *source = k == CLI_ATLAS_TEMPLATE ? e->image
-                                 : channel_of(k) > 0     ? e->further[channel_of(k) - 1]
+            const char *source = k == CLI_ATLAS_TEMPLATE ? e->file->image
+                                 : channel_of(k) > 0     ? e->file->further[channel_of(k) - 1]
                                  : k == CLI_ATLAS_LABELS
-                                     ? e->labels
+                                     ? e->file->labels
                                      : cli_atlas_map_path(r, i, CLI_ATLAS_LOG_JACOBIAN, at, path);
             if (!(result->map[i].share > 0) || !source)
                 continue;

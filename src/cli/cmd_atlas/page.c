@@ -34,7 +34,7 @@ static int bring(const sheet *s, int subject, clvox_volume **out)
     clvox_volume *image = NULL;
     memcpy(affine.matrix, m->matrix, sizeof affine.matrix);
     if (!e->volume)
-        CLI_TRY(clvox_volume_read(e->image, &image));
+        CLI_TRY(clvox_volume_read(e->file->image, &image));
     if (s->r->warps && !m->warp)
         CLI_TRY(clvox_transform_read(cli_atlas_map_path(s->r, subject, CLI_ATLAS_WARP, s->at, path), &read));
     const clvox_link links[2] = {{s->r->warps ? (read ? read : &own) : &affine, 0}, {&affine, 0}};
@@ -63,7 +63,7 @@ static int put_images(sheet *s)
         if (!(m->share > 0))
             continue;
         CLI_TRY(bring(s, s->order[k], &s->subject[subjects]));
-        snprintf(s->name[subjects], sizeof s->name[subjects], "%.180s", e->name);
+        snprintf(s->name[subjects], sizeof s->name[subjects], "%.180s", e->file->name);
         layer[count++] = (clvox_report_layer){s->name[subjects], s->subject[subjects], CLVOX_REPORT_GREY, 0};
         subjects++;
     }
@@ -131,12 +131,12 @@ static int put_subjects(sheet *s)
         snprintf(likeness, sizeof likeness, "%.4f", m->likeness);
         snprintf(displacement, sizeof displacement, "%.3f", m->displacement_mm);
         snprintf(share, sizeof share, "%.4g", m->share);
-        const clvox_report_cell cells[] = {{.text = e->name, .thumbnail = thumbnail},
+        const clvox_report_cell cells[] = {{.text = e->file->name, .thumbnail = thumbnail},
                                            {.text = likeness},
                                            {.text = displacement},
                                            {.text = share},
                                            {.text = cli_register_suspicions(m->suspicions, doubts)},
-                                           {.text = e->image}};
+                                           {.text = e->file->image}};
         clvox_report_row(s->page, cells);
         free(thumbnail);
         thumbnail = NULL;

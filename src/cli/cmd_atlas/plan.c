@@ -11,37 +11,17 @@
 #include "clvox/threads.h"
 
 /* SAMPLES: subjects that are measured; four times as many as are registered at once, where these are
- * several. STEPS: moves of maps in a round, as they mostly are. */
-enum { SAMPLES = 3, MOST_SAMPLES = 256, STEPS = 2, MOST_TIMES = 1024, MOST_PLANS = 16 };
-
-/* Bytes a second between processes, which nobody has measured here. */
-static const double NETWORK = 1e10;
-
-/* A regression leaves out subjects whose weight is below 1e-3 of the nearest one's: minus its logarithm. */
-static const double LEAST_LOG = 6.907755278982137;
+ * several. */
+enum { SAMPLES = 3, MOST_SAMPLES = 256, MOST_TIMES = 1024, MOST_PLANS = 16 };
 
 typedef struct measured {
     cli_bar bar;
     cli_atlas_maps maps;
     double time[CLVOX_ATLAS_WORKS][MOST_TIMES];
     int count[CLVOX_ATLAS_WORKS];
-    double work[CLVOX_ATLAS_WORKS];           /* of one subject */
-    double writing;                           /* its files */
-    double between;                           /* of a round, besides all of these */
-    double once;                              /* what each device does the first time: loading kernels */
-    int at_once, contexts;                    /* on a device, and on all that were measured */
-    size_t voxels, device_bytes;              /* of the template */
-    size_t image_bytes, label_bytes;          /* of an image with its mask; of labels */
-    size_t image_voxels;                      /* of the largest one */
-    bool in_memory;                           /* the device is a CPU: what it holds lies there */
-    double beside; /* most bytes of this process, without subjects' volumes and state */
+    int contexts; /* on all devices that were measured */
+    clvox_atlas_costs costs;
 } measured;
-
-typedef struct expected {
-    int devices, processes, subjects;
-    double reading, opening, once, linear, deformable, centring, averaging, waiting, writing, all;
-    double host_bytes, disk_bytes; /* of a process */
-} expected;
 
 /* ---- measuring ----------------------------------------------------------- */
 
@@ -101,130 +81,19 @@ static void divide(measured *m, int samples)
                                        [CLVOX_ATLAS_MEAN_MAP_ONCE] = 1,
                                        [CLVOX_ATLAS_EXPONENTIAL] = 1};
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
-        m->work[k] =
+        m->costs.work[k] =
             of[k] ? middle(m->time[k], m->count[k]) / of[k] : mean(m->time[k], m->count[k], m->contexts);
 }
 
 /* ---- counting ------------------------------------------------------------ */
 
-/* The subjects that take part in a template, of the process that has most of them: the processes read the
- * list in turn. */
-static double most_of(const cli_atlas_request *r, int at, const expected *e)
-{
-    double nearest = INFINITY, most = 0;
-    for (int i = 0; i < r->count; i++)
-        nearest = fmin(nearest, r->ats ? fabs(r->entry[i].covariate - r->at[at]) : 0);
-    if (!r->ats || e->processes > r->count)
-        return ceil((double)e->subjects / e->processes);
-    for (int process = 0; process < e->processes; process++) {
-        double own = 0;
-        for (int i = process; i < r->count; i += e->processes) {
-            const double d = fabs(r->entry[i].covariate - r->at[at]), h = r->bandwidth;
-            own += (d - nearest) * (d + nearest) / h / h / 2 < LEAST_LOG;
-        }
-        most = fmax(most, own);
-    }
-    return ceil(most * e->subjects / r->count);
-}
-
-/* Rounds of a device's registrations that so many subjects of a process take. */
-static double turns_of(const measured *m, const expected *e, double own)
-{
-    return ceil(own / ((double)e->devices / e->processes * m->at_once) - 1e-9);
-}
-
-/* Of the state, a round and up to three subjects on their way, or one that each registration fills. */
-static double bytes_of_state(const clvox_atlas_options *o, const measured *m, const expected *e)
-{
-    const double contexts = (double)e->devices / e->processes * m->at_once;
-    return o->registration.deform == CLVOX_DEFORM_NONE
-               ? 0
-               : (24 * fmax(contexts, 3) + 4. * o->channels) * (double)m->voxels;
-}
-
-/* What a process holds at most beside the subjects' volumes, which have `own` subjects: where it reads and
- * scales them, in rounds, where it hands maps over and where it writes them. */
-static double bytes_beside(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m,
-                           const expected *e, double own)
-{
-    enum { READ_TOGETHER = 8, WRITTEN = 4, MOVING = 12 * 12, PASSING = 3 * 12 };
-    const bool deforms = o->registration.deform != CLVOX_DEFORM_NONE;
-    const double voxels = (double)m->voxels, contexts = (double)e->devices / e->processes * m->at_once,
-                 threads = fmin(clvox_threads(), own), averages = 8. * o->channels;
-    double scratch;
-    const double scaling = (8 * threads + 4 * fmin(threads, READ_TOGETHER)) * (double)m->image_voxels;
-    /* The mean map, and of a team the sum of all. */
-    const double rounds = deforms ? (e->processes > 1 ? 24 : 12) : 0,
-                 handing = deforms && r->warps ? 12 * contexts : 0;
-    const double registering = (double)m->device_bytes + PASSING * voxels,
-                 on_device = m->in_memory ? contexts * fmax(registering, deforms ? MOVING * voxels : 0) : 0;
-    const double working =
-        (averages + fmax(rounds, handing + 4)) * voxels + bytes_of_state(o, m, e) + on_device;
-    const int writers = cli_atlas_writers(r, &scratch);
-    const double files = (averages + 16 + (r->warps ? WRITTEN * writers : 0)) * voxels + scratch;
-    return fmax(scaling, fmax(working, files));
-}
-
-/* Of the volumes of `own` subjects, and of the labels and averaged maps of all. */
-static double bytes_of_subjects(const clvox_atlas_options *o, const measured *m, double own, double all)
-{
-    const bool deforms = o->registration.deform != CLVOX_DEFORM_NONE;
-    return (double)m->image_bytes * own + (double)m->label_bytes * all +
-           (double)m->voxels * ((deforms ? 28 : 4) * own + (o->average == CLVOX_AVERAGE_MEAN ? 0 : 4) * all);
-}
-
-static void expect(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m, expected *e)
-{
-    const bool moves = o->registration.linear != CLVOX_LINEAR_NONE,
-               deforms = o->registration.deform != CLVOX_DEFORM_NONE;
-    const int linear = moves ? o->linear_rounds : 0, templates = r->ats ? r->ats : 1,
-              rounds = deforms ? o->rounds : 0;
-    const double all_own = ceil((double)e->subjects / e->processes), all_turns = turns_of(m, e, all_own);
-    const double said =
-        e->processes > 1 ? 2 * (double)m->voxels / NETWORK : 0; /* seconds a byte of each voxel */
-    const double *work = m->work;
-    e->reading = (r->read_seconds / r->count + work[CLVOX_ATLAS_GATHER]) * all_own;
-    e->linear =
-        linear ? all_turns * (work[CLVOX_ATLAS_FIRST_LINEAR] + (linear - 1) * work[CLVOX_ATLAS_LINEAR]) : 0;
-    e->averaging = o->channels * (1 + linear) *
-                   (all_turns * work[CLVOX_ATLAS_PULL] + all_own * work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said);
-    e->deformable = e->centring = e->writing = 0;
-    for (int at = 0; at < templates; at++) {
-        const double own = most_of(r, at, e), turns = turns_of(m, e, own);
-        e->deformable += turns * rounds * work[CLVOX_ATLAS_DEFORMABLE];
-        e->centring += rounds * (turns * work[CLVOX_ATLAS_DISPLACEMENT] +
-                                 STEPS * (turns * work[CLVOX_ATLAS_MOVE] + work[CLVOX_ATLAS_EXPONENTIAL]) +
-                                 turns * work[CLVOX_ATLAS_MEAN_MAP] +
-                                 (STEPS + 1) * (work[CLVOX_ATLAS_MEAN_MAP_ONCE] + 24 * said));
-        e->averaging += o->channels * (rounds + (r->ats > 0)) * (turns * work[CLVOX_ATLAS_PULL] +
-                                                   own * work[CLVOX_ATLAS_MEAN_IMAGE] + 20 * said) +
-                        (o->until > 0 ? rounds : 1) * own * work[CLVOX_ATLAS_LIKENESS] +
-                        (r->with_labels ? turns * work[CLVOX_ATLAS_VOTER] : 0);
-        e->writing += own * m->writing;
-    }
-    e->opening = fmax(r->open_seconds - e->reading, 0); /* beside reading: what it takes longer */
-    e->once = m->once;
-    e->waiting = (linear + rounds * templates) * m->between;
-    e->all = e->reading + e->opening + e->once + e->linear + e->deformable + e->centring + e->averaging +
-             e->waiting + e->writing;
-    const double kept = bytes_of_subjects(o, m, all_own, e->subjects),
-                 within = r->store ? fmin(kept, (double)r->limit) : kept;
-    e->host_bytes = within + fmax(bytes_beside(r, o, m, e, all_own),
-                                  m->beside > 0 ? m->beside + bytes_of_state(o, m, e) : 0);
-    e->disk_bytes = kept - within;
-}
-
 /* What subjects that went through the rounds take by what is known up to here, without their files. */
-static double counted(const cli_atlas_request *given, const clvox_atlas_options *o, const measured *m,
-                      int subjects)
+static double counted(const clvox_atlas_options *o, const measured *m, int subjects)
 {
-    cli_atlas_request r = *given;
-    measured known = *m;
-    expected e = {.devices = m->contexts / m->at_once, .processes = 1, .subjects = subjects};
-    r.ats = 0;
-    r.read_seconds = r.open_seconds = 0;
-    known.writing = 0;
-    expect(&r, o, &known, &e);
+    clvox_atlas_costs known = m->costs;
+    clvox_atlas_plan e = {.devices = m->contexts / known.at_once, .processes = 1, .subjects = subjects};
+    known.reading = known.opening = known.writing = 0;
+    clvox_atlas_predict(&known, o, NULL, subjects, &e);
     return e.all;
 }
 
@@ -236,11 +105,10 @@ static int rounds_of(const clvox_atlas_options *o)
 
 /* What measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more than a
  * quarter of them. */
-static void find_between(const cli_atlas_request *r, const clvox_atlas_options *o, measured *m, int samples,
-                         double seconds)
+static void find_between(const clvox_atlas_options *o, measured *m, int samples, double seconds)
 {
-    const double known = counted(r, o, m, samples);
-    m->between = rounds_of(o) ? fmin(fmax(seconds - known, 0), .25 * known) / rounds_of(o) : 0;
+    const double known = counted(o, m, samples);
+    m->costs.between = rounds_of(o) ? fmin(fmax(seconds - known, 0), .25 * known) / rounds_of(o) : 0;
 }
 
 /* Takes subjects through the rounds; seconds: without the writing of their files, which begins with the
@@ -256,7 +124,7 @@ static int go_through(command *cli, const cli_atlas_request *r, const clvox_atla
     CLI_TRY(cli_atlas_maps_wait(&m->maps));
     const double end = cli_seconds();
     *seconds = (m->maps.since > 0 ? m->maps.since : end) - mark;
-    m->writing = m->maps.since > 0 ? (end - m->maps.since) / count : 0;
+    m->costs.writing = m->maps.since > 0 ? (end - m->maps.since) / count : 0;
 end:
     cli_atlas_maps_end(&m->maps);
     return status;
@@ -303,29 +171,31 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     o.linear_rounds = asked->linear_rounds < 2 ? asked->linear_rounds : 2;
     CLI_TRY(go_through(cli, r, few, samples, &o, m, &result, &seconds));
     divide(m, samples);
-    find_between(r, &o, m, samples, seconds);
+    find_between(&o, m, samples, seconds);
     o.linear_rounds = o.linear_rounds < 1 ? o.linear_rounds : 1;
-    m->once = m->contexts > 1 ? fmax(cold - counted(r, &o, m, first), 0) : 0;
-    m->voxels = clvox_grid_voxels(&result.average->grid);
-    m->device_bytes = result.device_bytes;
-    m->in_memory = clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU;
+    m->costs.once = m->contexts > 1 ? fmax(cold - counted(&o, m, first), 0) : 0;
+    m->costs.voxels = clvox_grid_voxels(&result.average->grid);
+    m->costs.device_bytes = result.device_bytes;
+    m->costs.in_memory = clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU;
     for (int i = 0; i < r->count; i++) {
         const size_t voxels = clvox_grid_voxels(&subjects[i].image->grid),
                      share = voxels * sizeof(float) / (size_t)r->count;
-        m->image_voxels = voxels > m->image_voxels ? voxels : m->image_voxels;
-        m->image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL) + r->own_labels);
+        m->costs.image_voxels = voxels > m->costs.image_voxels ? voxels : m->costs.image_voxels;
+        m->costs.image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL) + r->own_labels);
         for (int c = 1; c < o.channels; c++)
-            m->image_bytes +=
+            m->costs.image_bytes +=
                 2 * clvox_grid_voxels(&subjects[i].further[c - 1]->grid) * sizeof(float) / (size_t)r->count;
-        m->label_bytes += share * (size_t)(subjects[i].labels != NULL);
+        m->costs.label_bytes += share * (size_t)(subjects[i].labels != NULL);
     }
     /* Without a limit what is released stays with the process for what comes next, some of it in pieces that
      * do not fit: only measuring tells. */
     struct rusage used;
-    const double held = bytes_of_subjects(&o, m, samples, samples) +
-                        (double)(m->image_bytes + m->label_bytes) * (r->count - samples);
+    clvox_atlas_plan of_samples = {.devices = 1, .processes = 1, .subjects = samples};
+    clvox_atlas_predict(&m->costs, &o, NULL, samples, &of_samples);
+    const double held = of_samples.kept_bytes +
+                        (double)(m->costs.image_bytes + m->costs.label_bytes) * (r->count - samples);
     if (!r->store && !getrusage(RUSAGE_SELF, &used))
-        m->beside = fmax(1024 * (double)used.ru_maxrss - held, 0);
+        m->costs.beside = fmax(1024 * (double)used.ru_maxrss - held, 0);
 end:
     cli_bar_end(&m->bar);
     clvox_atlas_result_destroy(&result);
@@ -367,7 +237,7 @@ static const char *duration(double seconds, char out[32])
     return out;
 }
 
-static void tell(const command *cli, cJSON *to, const expected *e, double alone)
+static void tell(const command *cli, cJSON *to, const clvox_atlas_plan *e, double alone)
 {
     char text[4][32];
     const double efficiency = alone / e->all / e->devices;
@@ -401,16 +271,16 @@ static void tell_speeds(const command *cli, const cli_atlas_request *r, cJSON *t
 {
     char text[32];
     for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
-        if (m->work[k] > 1e-6 && k < CLVOX_ATLAS_PASSING) { /* less: there is nothing of it to do */
-            cli_print(cli, "%-28s %s\n", cli_atlas_works[k], duration(m->work[k], text));
-            cJSON_AddNumberToObject(to, cli_atlas_works[k], m->work[k]);
+        if (m->costs.work[k] > 1e-6 && k < CLVOX_ATLAS_PASSING) { /* less: there is nothing of it to do */
+            cli_print(cli, "%-28s %s\n", cli_atlas_works[k], duration(m->costs.work[k], text));
+            cJSON_AddNumberToObject(to, cli_atlas_works[k], m->costs.work[k]);
         }
-    cli_print(cli, "%-28s %s\n", "files", duration(m->writing, text));
+    cli_print(cli, "%-28s %s\n", "files", duration(m->costs.writing, text));
     cli_print(cli, "%-28s %s\n", "devices, once", duration(r->open_seconds, text));
     cJSON_AddNumberToObject(to, "devices", r->open_seconds);
-    if (m->once > 0)
-        cli_print(cli, "%-28s %s\n", "kernels, once", duration(m->once, text));
-    cJSON_AddNumberToObject(to, "files", m->writing);
+    if (m->costs.once > 0)
+        cli_print(cli, "%-28s %s\n", "kernels, once", duration(m->costs.once, text));
+    cJSON_AddNumberToObject(to, "files", m->costs.writing);
 }
 
 /* "8,64,256" */
@@ -431,6 +301,26 @@ static int read_counts(const char *text, int out[MOST_PLANS])
     return count;
 }
 
+/* Takes what a run does beside the steps, and predicts one of so many devices and processes. */
+static clvox_atlas_plan predict(const cli_atlas_request *r, const clvox_atlas_options *o, const measured *m,
+                                const double *covariate, int devices, int processes)
+{
+    clvox_atlas_costs costs = m->costs;
+    clvox_atlas_plan e = {.devices = devices,
+                          .processes = processes,
+                          .subjects = r->plan_subjects > 0 ? r->plan_subjects : r->count};
+    const clvox_atlas_regression along = {
+        .covariate = covariate, .at = r->at, .count = r->ats, .bandwidth = r->bandwidth};
+    costs.reading = r->read_seconds / r->count;
+    costs.opening = r->open_seconds;
+    costs.writers = cli_atlas_writers(r, &costs.file_bytes);
+    costs.warps = r->warps;
+    costs.labels = r->with_labels;
+    costs.limit = (double)r->limit;
+    clvox_atlas_predict(&costs, o, r->ats ? &along : NULL, r->count, &e);
+    return e;
+}
+
 int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
                    const clvox_atlas_options *o)
 {
@@ -438,37 +328,39 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     const int plans = read_counts(r->plan_devices, wanted);
     char text[2][32], beside[32] = "";
     measured *m = calloc(1, sizeof *m);
+    double *covariate = calloc((size_t)r->count, sizeof *covariate);
     CLI_TRY(plans);
-    if (!m)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    m->at_once = cli->at_once;
+    if (!m || !covariate) {
+        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int i = 0; i < r->count; i++)
+        covariate[i] = r->entry[i].file->covariate;
+    m->costs.at_once = cli->at_once;
     m->contexts = cli->more_count;
     CLI_TRY(measure(cli, r, subjects, o, m));
+    const clvox_atlas_plan alone = predict(r, o, m, covariate, 1, 1);
+    clvox_atlas_plan e = predict(r, o, m, covariate, cli_devices(cli), 1);
     cJSON *result = cJSON_AddObjectToObject(cli->log, "plan");
-    if (m->at_once > 1)
-        snprintf(beside, sizeof beside, ", %d at once", m->at_once);
+    if (m->costs.at_once > 1)
+        snprintf(beside, sizeof beside, ", %d at once", m->costs.at_once);
     cli_print(cli, "seconds of a subject on %s%s, measured:\n", clvox_context_limits(cli->ctx)->name, beside);
-    cJSON_AddNumberToObject(result, "at_once", m->at_once);
+    cJSON_AddNumberToObject(result, "at_once", m->costs.at_once);
     tell_speeds(cli, r, cJSON_AddObjectToObject(result, "seconds_a_subject"), m);
-    cJSON_AddNumberToObject(result, "device_bytes", (double)m->device_bytes);
-    cJSON_AddNumberToObject(result, "state_bytes_a_subject", 24 * (double)m->voxels);
+    cJSON_AddNumberToObject(result, "device_bytes", (double)m->costs.device_bytes);
+    cJSON_AddNumberToObject(result, "state_bytes_a_subject", e.state_bytes);
     cli_print(cli, "%-28s %s; of DIR/state %s a subject on disk\n\n", "device memory",
-              cli_bytes((double)m->device_bytes, text[0]), cli_bytes(24 * (double)m->voxels, text[1]));
+              cli_bytes((double)m->costs.device_bytes, text[0]), cli_bytes(e.state_bytes, text[1]));
     cli_print(cli, "%7s %9s %8s %11s %12s %9s %9s %9s %6s\n", "devices", "processes", "subjects",
               "of a device", "host memory", "on disk", "reading", "all", "of one");
     cJSON *rows = cJSON_AddArrayToObject(result, "plans");
-    const int all = r->plan_subjects > 0 ? r->plan_subjects : r->count;
-    expected alone = {.devices = 1, .processes = 1, .subjects = all},
-             e = {.devices = cli_devices(cli), .processes = 1, .subjects = all};
-    expect(r, o, m, &alone);
-    expect(r, o, m, &e);
     tell(cli, rows, &e, alone.all);
     for (int i = 0; i < plans; i++) {
-        e = (expected){.devices = wanted[i], .processes = wanted[i], .subjects = all};
-        expect(r, o, m, &e);
+        e = predict(r, o, m, covariate, wanted[i], wanted[i]);
         tell(cli, rows, &e, alone.all);
     }
 end:
+    free(covariate);
     free(m);
     return status;
 }

@@ -92,13 +92,13 @@ static void print_summary(FILE *to, const void *what)
         const clvox_atlas_map *m = &s->result->map[s->order[k]];
         if (!(m->share > 0))
             continue;
-        cli_table_fields(to, (const char *[]){e->name, e->image}, 2);
+        cli_table_fields(to, (const char *[]){e->file->name, e->file->image}, 2);
         fprintf(to, "\t%g", e->weight);
         cli_table_number(to, "%.6f", m->likeness);
         cli_table_number(to, "%.4f", m->displacement_mm);
         fprintf(to, "\t%s", cli_register_suspicions(m->suspicions, names));
         if (s->r->regress) {
-            cli_table_number(to, "%.6g", e->covariate);
+            cli_table_number(to, "%.6g", e->file->covariate);
             cli_table_number(to, "%.6f", m->share);
         }
         fputc('\n', to);
@@ -143,18 +143,18 @@ static void print_subjects(FILE *to, const void *what)
     const cli_atlas_request *r = s->r;
     char path[PATH_MAX], beside[PATH_MAX + 8];
     fprintf(to, "image\tsubject\tlog_affine");
-    for (int c = 0; c < r->columns; c++)
-        cli_table_fields(to, (const char *[]){"", r->column[c]}, 2);
+    for (int c = 0; c < r->files->columns; c++)
+        cli_table_fields(to, (const char *[]){"", r->files->column[c]}, 2);
     fputc('\n', to);
     for (int i = 0; i < r->count; i++) {
         const clvox_atlas_map *m = &s->result->map[i];
         if (!(m->share > 0))
             continue;
         cli_atlas_map_path(r, i, CLI_ATLAS_LOG_JACOBIAN, s->at, path);
-        cli_table_fields(to, (const char *[]){cli_atlas_beside(r, path, s->at, beside), r->entry[i].name}, 2);
+        cli_table_fields(to, (const char *[]){cli_atlas_beside(r, path, s->at, beside), r->entry[i].file->name}, 2);
         cli_table_number(to, "%.6f", log(fabs(cli_matrix_determinant(CLI_MATRIX(m->matrix)))));
-        for (int c = 0; c < r->columns; c++)
-            cli_table_fields(to, (const char *[]){"", r->entry[i].known ? r->entry[i].known[c] : "n/a"}, 2);
+        for (int c = 0; c < r->files->columns; c++)
+            cli_table_fields(to, (const char *[]){"", r->entry[i].file->field ? r->entry[i].file->field[c] : "n/a"}, 2);
         fputc('\n', to);
     }
 }
@@ -269,7 +269,7 @@ void cli_atlas_doubts(command *cli, const cli_atlas_request *r, int at, const cl
     for (int i = 0; i < r->count; i++)
         if (result->map[i].share > 0 && result->map[i].suspicions & lost)
             cli_note(cli, "%s: its registration%s%s looks wrong (%s): look at it, and leave it off if it is",
-                       r->entry[i].image, r->ats ? " at " : "", r->ats ? r->at_name[at] : "",
+                       r->entry[i].file->image, r->ats ? " at " : "", r->ats ? r->at_name[at] : "",
                        cli_register_suspicions(result->map[i].suspicions & lost, names));
 }
 
@@ -285,7 +285,7 @@ static void report_kernel(cJSON *to, const cli_atlas_request *r, int at, const c
         const double share = result->map[i].share;
         count += share > 0;
         squares += share * share;
-        mean += share > 0 ? share * r->entry[i].covariate : 0;
+        mean += share > 0 ? share * r->entry[i].file->covariate : 0;
     }
     cJSON_AddNumberToObject(to, "at", r->at[at]);
     cJSON_AddNumberToObject(to, "subjects", count);

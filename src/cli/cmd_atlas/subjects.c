@@ -12,104 +12,31 @@
 #include "clvox/files.h"
 #include "clvox/threads.h"
 
-static void entry_free(cli_atlas_entry *e, int columns)
+static void entry_free(cli_atlas_entry *e)
 {
-    cli_table_free_names(e->known, columns);
-    free(e->image);
-    free(e->mask);
-    free(e->labels);
-    free(e->name);
     clvox_volume_destroy(&e->volume);
     clvox_volume_destroy(&e->mask_volume);
     clvox_volume_destroy(&e->label_volume);
     clvox_atlas_scaled_destroy(&e->scaled);
     for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++) {
-        free(e->further[c - 1]);
         clvox_volume_destroy(&e->further_volume[c - 1]);
     }
 }
 
-/* The file's name without its folder and ending, with _2 and so on where others have it too. */
-static int name_entry(cli_atlas_request *r, cli_atlas_entry *e)
+int cli_atlas_take(cli_atlas_request *r, int status)
 {
-    static const char *const endings[] = {".nii.gz", ".nii", ".mgz", ".mgh", ".nrrd", ".nhdr", ".mif.gz",
-                                          ".mif",    ".mih", ".mha", ".mhd", ".hdr",  ".img",  NULL};
-    const char *slash = strrchr(e->image, '/'), *base = slash ? slash + 1 : e->image;
-    size_t length = strlen(base);
-    for (int k = 0; endings[k]; k++) {
-        size_t end = strlen(endings[k]);
-        if (length > end && !strcmp(base + length - end, endings[k])) {
-            length -= end;
-            break;
-        }
-    }
-    for (int again = 1;; again++) {
-        char name[NAME_MAX + 16];
-        bool taken = false;
-        snprintf(name, sizeof name, again > 1 ? "%.*s_%d" : "%.*s", (int)length, base, again);
-        for (int i = 0; i < r->count; i++)
-            taken |= r->entry[i].name && !strcmp(r->entry[i].name, name);
-        if (taken)
-            continue;
-        e->name = strdup(name);
-        return e->name ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    }
-}
-
-int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e)
-{
-    cli_atlas_entry *grown = reallocarray(r->entry, (size_t)r->count + 1, sizeof *grown);
-    if (!grown || !e->image)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    r->entry = grown;
-    r->entry[r->count] = *e;
-    return name_entry(r, &r->entry[r->count++]);
-}
-
-enum { IMAGE, COVARIATE, MASK, LABELS, WEIGHT, IMAGE2, KNOWN = IMAGE2 + CLVOX_ATLAS_CHANNELS - 1 };
-
-int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, char ***out)
-{
-    bool whole = (*out = calloc((size_t)r->columns + 1, sizeof **out)) != NULL;
-    for (int i = 0; whole && i < r->columns; i++)
-        whole = ((*out)[i] = strdup(text[i] && *text[i] ? text[i] : "n/a"));
-    if (whole)
-        return CLVOX_OK;
-    cli_table_free_names(*out, r->columns);
-    *out = NULL;
-    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-}
-
-static int read_row(void *user, int line, const char *const *text)
-{
-    cli_atlas_request *r = user;
-    char *end = NULL;
-    const char *value = r->regress ? text[COVARIATE] : "n/a";
-    cli_atlas_entry e = {.image = cli_table_path(r->list, text[IMAGE]), .mask = cli_table_path(r->list, text[MASK]),
-                         .labels = cli_table_path(r->list, text[LABELS]), .weight = 1, .covariate = NAN};
-    for (int c = 1; c < r->channels; c++)
-        e.further[c - 1] = cli_table_path(r->list, text[IMAGE2 + c - 1]);
-    if (strcmp(value, "n/a") != 0)
-        e.covariate = strtod(value, &end);
-    if (end && (*end || end == value || !isfinite(e.covariate))) {
-        entry_free(&e, r->columns);
-        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the %s %s is not a number", r->list, line,
-                          r->regress, value);
-    }
-    end = NULL;
-    if (text[WEIGHT] && *text[WEIGHT])
-        e.weight = strtod(text[WEIGHT], &end);
-    if ((end && *end) || !(e.weight > 0) || !isfinite(e.weight)) {
-        entry_free(&e, r->columns);
-        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the weight %s is not a number above 0", r->list,
-                          line, text[WEIGHT]);
-    }
-    const int status = cli_atlas_keep_fields(r, text + KNOWN, &e.known);
-    if (status < 0) {
-        entry_free(&e, r->columns);
+    if (status < 0)
         return status;
+    r->entry = calloc((size_t)r->files->count, sizeof *r->entry);
+    if (!r->entry)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    r->count = r->files->count;
+    r->channels = r->files->channels;
+    for (int i = 0; i < r->count; i++) {
+        r->entry[i].file = &r->files->subject[i];
+        r->entry[i].weight = r->entry[i].file->weight;
     }
-    return cli_atlas_add(r, &e);
+    return CLVOX_OK;
 }
 
 int cli_atlas_read_weights(cli_atlas_request *r, const char *text)
@@ -126,71 +53,15 @@ int cli_atlas_read_weights(cli_atlas_request *r, const char *text)
     return CLVOX_OK;
 }
 
-int cli_atlas_find_columns(cli_atlas_request *r, const char *path, const char *const *own)
-{
-    int count;
-    const int status = cli_table_names(path, &r->column, &count);
-    for (int i = 0; i < count; i++) {
-        bool taken = r->columns == CLI_TABLE_COLUMNS - KNOWN - 1;
-        for (int k = 0; own[k]; k++)
-            taken |= !strcmp(r->column[i], own[k]);
-        if (taken)
-            free(r->column[i]);
-        else
-            r->column[r->columns++] = r->column[i];
-    }
-    return status;
-}
-
-/* How many channels the columns are of. */
-static int find_channels(cli_atlas_request *r, const char *path, const char *const *further)
-{
-    char **column;
-    int count;
-    const int status = cli_table_names(path, &column, &count);
-    bool there[CLVOX_ATLAS_CHANNELS] = {false};
-    for (int i = 0; i < count; i++)
-        for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
-            there[c - 1] |= !strcmp(column[i], further[c - 1]);
-    cli_table_free_names(column, count);
-    for (r->channels = 1; r->channels < CLVOX_ATLAS_CHANNELS && there[r->channels - 1]; r->channels++)
-        ;
-    for (int c = r->channels; c < CLVOX_ATLAS_CHANNELS; c++)
-        if (there[c])
-            return clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is a column `%s` and none `%s`", path,
-                              further[c], further[r->channels - 1]);
-    return status;
-}
-
-int cli_atlas_read_list(cli_atlas_request *r)
-{
-    /* Those of the list itself, and those that subjects.tsv has of its own. */
-    static const char *const own[] = {"image",  "mask",    "labels",     "weight", "image2", "image3",
-                                      "image4", "subject", "log_affine", "",       NULL};
-    /* Without a regression the second column is the first once more. */
-    const char *names[CLI_TABLE_COLUMNS] = {
-        "image", r->regress ? r->regress : "image", "mask", "labels", "weight", "image2", "image3", "image4"};
-    int status = find_channels(r, r->list, names + IMAGE2);
-    if (status >= 0)
-        status = cli_atlas_find_columns(r, r->list, own);
-    for (int i = 0; i < r->columns; i++)
-        names[KNOWN + i] = r->column[i];
-    if (status >= 0)
-        status = cli_table_read(&(cli_table){r->list, names, 2, read_row, r});
-    if (status >= 0 && !r->count)
-        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no subject in it", r->list);
-    return status;
-}
-
 /* Files of a subject; of those that it has not the path is NULL. */
 enum { LABEL_MAP = 2, OF_SUBJECT = 3 + CLVOX_ATLAS_CHANNELS - 1 };
 static void list_inputs(cli_atlas_entry *e, cli_input inputs[OF_SUBJECT])
 {
-    inputs[0] = (cli_input){e->image, &e->volume, 0};
-    inputs[1] = (cli_input){e->mask, &e->mask_volume, CLI_AS_MASK};
-    inputs[LABEL_MAP] = (cli_input){e->labels, &e->label_volume, CLI_AS_LABELS};
+    inputs[0] = (cli_input){e->file->image, &e->volume, 0};
+    inputs[1] = (cli_input){e->file->mask, &e->mask_volume, CLI_AS_MASK};
+    inputs[LABEL_MAP] = (cli_input){e->file->labels, &e->label_volume, CLI_AS_LABELS};
     for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
-        inputs[LABEL_MAP + c] = (cli_input){e->further[c - 1], &e->further_volume[c - 1], 0};
+        inputs[LABEL_MAP + c] = (cli_input){e->file->further[c - 1], &e->further_volume[c - 1], 0};
 }
 
 clvox_atlas_subject cli_atlas_subject(const cli_atlas_entry *e, int channels)
@@ -199,7 +70,7 @@ clvox_atlas_subject cli_atlas_subject(const cli_atlas_entry *e, int channels)
                              .mask = e->mask_volume,
                              .labels = e->label_volume,
                              .weight = e->weight,
-                             .name = e->image,
+                             .name = e->file->image,
                              .scaled = e->scaled};
     for (int c = 1; c < channels; c++)
         s.further[c - 1] = e->further_volume[c - 1];
@@ -209,10 +80,10 @@ clvox_atlas_subject cli_atlas_subject(const cli_atlas_entry *e, int channels)
 /* Of a subject whose files are read. */
 static int check_loaded(const cli_atlas_request *r, const cli_atlas_entry *e)
 {
-    if (r->regress && !isfinite(e->covariate))
-        return clvox_fail(CLVOX_ERROR_DATA, "%s: its %s is not known", e->image, r->regress);
+    if (r->regress && !isfinite(e->file->covariate))
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: its %s is not known", e->file->image, r->regress);
     if (e->volume && (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR))
-        return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->file->image);
     for (int c = 1; c < r->channels && e->volume; c++) {
         const clvox_volume *v = e->further_volume[c - 1];
         if (!v)
@@ -220,14 +91,14 @@ static int check_loaded(const cli_atlas_request *r, const cli_atlas_entry *e)
                 CLVOX_ERROR_DATA,
                 "%s: it has no image of channel %d; every subject has one of each (--skip-bad leaves out "
                 "those that lack one)",
-                e->image, c + 1);
+                e->file->image, c + 1);
         if (v->frames != 1 || v->kind != CLVOX_KIND_SCALAR)
             return clvox_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel",
-                              e->further[c - 1]);
+                              e->file->further[c - 1]);
     }
     if (e->label_volume && e->label_volume->frames != 1)
-        return clvox_fail(CLVOX_ERROR_DATA, "%s: %s: labels have one frame, these have %d", e->image,
-                          e->labels, e->label_volume->frames);
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: %s: labels have one frame, these have %d", e->file->image,
+                          e->file->labels, e->label_volume->frames);
     if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
     return CLVOX_OK;
@@ -314,7 +185,7 @@ void cli_atlas_report_store(const command *cli, const cli_atlas_request *r)
 void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why)
 {
     cli_note(cli, "left out: %s", why);
-    cJSON_AddItemToArray(cJSON_GetObjectItem(cli->log, "left_out"), cJSON_CreateString(e->image));
+    cJSON_AddItemToArray(cJSON_GetObjectItem(cli->log, "left_out"), cJSON_CreateString(e->file->image));
 }
 
 /* ---- all of them ------------------------------------------------------------ */
@@ -328,8 +199,8 @@ static bool is_own(const command *cli, int place)
 /* Of a mask that cannot be read, whose it is. */
 static int name_subject(const cli_atlas_entry *e, int status)
 {
-    const bool named = !strncmp(clvox_message(), e->image, strlen(e->image));
-    return status < 0 && !named ? clvox_fail_in(status, e->image) : status;
+    const bool named = !strncmp(clvox_message(), e->file->image, strlen(e->file->image));
+    return status < 0 && !named ? clvox_fail_in(status, e->file->image) : status;
 }
 
 /* Subjects that are read side by side, each with a log of its own. */
@@ -438,7 +309,7 @@ static int leave_out(command *cli, cli_atlas_request *r)
         r->entry[i] = (cli_atlas_entry){.weight = 0};
         if (*r->why[i].text) {
             cli_atlas_leave_out(cli, &e, r->why[i].text);
-            entry_free(&e, r->columns);
+            entry_free(&e);
         } else {
             r->entry[kept++] = e;
         }
@@ -541,9 +412,9 @@ end:
 void cli_atlas_free(cli_atlas_request *r)
 {
     for (int i = 0; i < r->count; i++)
-        entry_free(&r->entry[i], r->columns);
+        entry_free(&r->entry[i]);
     free(r->entry);
-    cli_table_free_names(r->column, r->columns);
+    clvox_list_destroy(&r->files);
     free(r->at_text);
     free(r->why);
     for (int c = 0; c < CLVOX_ATLAS_CHANNELS; c++)

@@ -110,7 +110,7 @@ static int read_row(void *user, int line, const char *const *field)
         return status;
     for (int k = 0; k < FILES; k++) {
         const bool own = field[k] && *field[k] && strcmp(field[k], "n/a") != 0;
-        one->file[k] = k == OUTPUT ? strdup(prefix) : own ? cli_table_path(r->list, field[k]) : NULL;
+        one->file[k] = k == OUTPUT ? strdup(prefix) : own ? clvox_table_path(r->list, field[k]) : NULL;
         if (!own && common[k])
             one->file[k] = strdup(common[k]);
         if (!one->file[k] && (own || common[k]))
@@ -220,25 +220,21 @@ static char *key_of(const command *cli, const list *l, const row *one)
     cJSON_AddBoolToObject(options, "picture", !r->no_picture);
     if (r->report)
         cJSON_AddBoolToObject(options, "report", true);
-    char number[16];
-    for (int i = 0; i < CLVOX_MAX_OPTIONS; i++)
-        if (r->given[i]) {
-            snprintf(number, sizeof number, "%d", i);
-            cJSON_AddStringToObject(options, number, r->given[i]);
-        }
-    for (int i = 0; l->options->init == CLVOX_INIT_MATRIX && i < 4; i++) {
-        snprintf(number, sizeof number, "init %d", i);
-        cJSON_AddItemToObject(options, number, cJSON_CreateDoubleArray(l->options->matrix[i], 4));
-    }
+    clvox_option_text text;
+    for (int i = 0; clvox_option_describe(clvox_register_table(), i, &text); i++)
+        if (text.name && r->given[i])
+            cJSON_AddStringToObject(options, text.name, r->given[i]);
+    if (l->options->init == CLVOX_INIT_MATRIX)
+        cJSON_AddItemToObject(options, "matrix", cJSON_CreateDoubleArray(&l->options->matrix[0][0], 16));
     for (int k = 0; k < FILES; k++)
         if (names[k])
             add_file(key, names[k], one->file[k]);
     add_file(key, "linear_fixed_mask", r->linear_fixed_mask);
     add_file(key, "linear_moving_mask", r->linear_moving_mask);
     add_file(key, "initial_warp", r->initial_warp);
-    char *text = cJSON_PrintUnformatted(key);
+    char *printed = cJSON_PrintUnformatted(key);
     cJSON_Delete(key);
-    return text;
+    return printed;
 }
 
 static double number_of(const cJSON *result, const char *name)
@@ -587,7 +583,7 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     int status = CLVOX_OK, count[FAILED + 1] = {0};
     char path[PATH_MAX + 16], page[PATH_MAX + 16], folder[PATH_MAX];
     list l = {.request = r, .options = o};
-    CLI_TRY(cli_table_read(&(cli_table){r->list, names, r->derivatives ? OUTPUT : OUTPUT + 1, read_row, &l}));
+    CLI_TRY(clvox_table_read(&(clvox_table){r->list, names, r->derivatives ? OUTPUT : OUTPUT + 1, read_row, &l}));
     if (!l.count) {
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no pair in it", r->list);
         goto end;

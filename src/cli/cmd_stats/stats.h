@@ -8,7 +8,7 @@
 #include "clvox/stats.h"
 
 enum {
-    CLI_STATS_COVARIATES = CLI_TABLE_COLUMNS - 3
+    CLI_STATS_COVARIATES = CLVOX_TABLE_COLUMNS - 3
 }; /* image, the tested column and the end are names, too */
 
 /* A column of the table as numbers. One of two words is 0 and 1, in the order of the alphabet. */

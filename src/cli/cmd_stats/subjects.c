@@ -35,7 +35,7 @@ static int read_row(void *user, int line, const char *const *text)
         if (!grown)
             return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         r->path = grown;
-        if (!(r->path[r->subjects] = cli_table_path(r->list, *text++)))
+        if (!(r->path[r->subjects] = clvox_table_path(r->list, *text++)))
             return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no image", r->list, line);
         r->maps++;
     }
@@ -123,12 +123,12 @@ static int settle_column(const cli_stats_request *r, cli_stats_column *c, double
 int cli_stats_read_list(cli_stats_request *r)
 {
     int status = CLVOX_OK, count = 0;
-    const char *names[CLI_TABLE_COLUMNS] = {NULL};
+    const char *names[CLVOX_TABLE_COLUMNS] = {NULL};
     if (!r->image)
         names[count++] = "image";
     for (int c = r->of_mean; c <= r->covariates; c++)
         names[count++] = r->column[c].name;
-    CLI_TRY(cli_table_read(&(cli_table){r->list, names, count, read_row, r}));
+    CLI_TRY(clvox_table_read(&(clvox_table){r->list, names, count, read_row, r}));
     if (!r->subjects) {
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no subject in it", r->list);
         goto end;

@@ -23,17 +23,6 @@ typedef struct stages {
     double read, write;
 } stages;
 
-static bool ends_in(const char *path, const char *end)
-{
-    size_t n = strlen(path), m = strlen(end);
-    return n > m && !strcmp(path + n - m, end);
-}
-
-static bool is_volume(const char *path)
-{
-    return ends_in(path, ".nii") || ends_in(path, ".nii.gz");
-}
-
 static double smallest_edge(const clvox_grid *grid)
 {
     double edge[3];
@@ -225,9 +214,10 @@ static int run(command *cli, request *r)
     stages s = {0};
     double mark = cli_seconds();
     cli_bar bar;
-    r->source.whole = r->options.distance = r->sdf || is_volume(r->out);
-    if (!is_volume(r->out))
-        CLI_TRY(clvox_surface_check_name(r->out));
+    r->source.whole = r->options.distance = r->sdf || clvox_volume_ending(r->out);
+    CLI_TRY(clvox_volume_ending(r->out) ? clvox_volume_check_name(r->out) : clvox_surface_check_name(r->out));
+    if (r->sdf)
+        CLI_TRY(clvox_volume_check_name(r->sdf));
     CLI_TRY(cli_level_set(cli, r->in, &r->source, &level_set));
     s.read = cli_seconds() - mark;
     CLI_TRY(cli_read_fields(clvox_denoise_table(), r->given, smallest_edge(&level_set.distance->grid),
@@ -251,7 +241,7 @@ static int run(command *cli, request *r)
     if (status < 0)
         goto end;
     mark = cli_seconds();
-    if (is_volume(r->out))
+    if (clvox_volume_ending(r->out))
         CLI_TRY(cli_write_volume(cli, result.distance, r->out));
     else
         CLI_TRY(cli_write_surface(cli, result.surface, r->out));
@@ -276,7 +266,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
     clvox_level_set_source_defaults(&r.source);
     clvox_denoise_defaults(&r.options);
     const cli_option options[] = {
-        {"output", 'o', CLI_OUT, &r.out, "OUT", "the mesh to write, or a signed distance (.nii, .nii.gz)"},
+        {"output", 'o', CLI_OUT, &r.out, "OUT", "the mesh to write, or a signed distance (.nii, .nii.gz, .mgz, .mgh, .mha)"},
         {"sdf", 0, CLI_OUT, &r.sdf, "FILE", "also write the signed distance, mm, negative inside"},
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "also write OUT_report.html, one page to judge the result by in a browser"},
@@ -312,8 +302,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         return cli_misuse("--label and --iso: one or the other");
     if ((status = cli_surface_label(label, &r.source.label)))
         return status;
-    if (r.sdf && !is_volume(r.sdf))
-        return cli_misuse("--sdf %s: a signed distance is written as .nii or .nii.gz", r.sdf);
+    if (r.sdf && !clvox_volume_ending(r.sdf))
+        return cli_misuse("--sdf %s: a signed distance is written as a volume, give a name as .nii.gz", r.sdf);
     if (voxel.count && !clvox_surface_is_file(in[0]))
         return cli_misuse("--voxel belongs to meshes; a volume is worked on on its own grid");
     if (voxel.count > 1 || (voxel.count && (voxel.unit == CLVOX_UNIT_VOXELS || !(voxel.value[0] > 0))))

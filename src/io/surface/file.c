@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
 #include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "io/ending.h"
+#include "io/inflate.h"
 #include "io/plain.h"
 #include "io/source.h"
 
@@ -44,12 +45,12 @@ typedef struct format {
     bool framed;                                  /* files state the frame of their vertices */
     bool (*is)(const uint8_t *data, size_t size); /* NULL: the ending alone tells */
     int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
-    void (*write)(const clvox_surface *surface, clv_surface_out *out);
+    void (*write)(const clvox_surface *surface, clv_text *out);
 } format;
 
 enum { GIFTI, VTK, PLY, FREESURFER, OBJ, BYU, STL, FORMATS };
 static const format formats[FORMATS] = {
-    [GIFTI] = {{".gii"}, true, is_gifti, clv_gifti_read, clv_gifti_write},
+    [GIFTI] = {{".surf.gii", ".gii"}, true, is_gifti, clv_gifti_read, clv_gifti_write},
     [VTK] = {{".vtk"}, false, is_vtk, clv_vtk_read, clv_vtk_write},
     [PLY] = {{".ply"}, false, is_ply, clv_ply_read, clv_ply_write},
     [FREESURFER] =
@@ -66,7 +67,7 @@ typedef struct curve_format {
     bool framed;
     bool (*is)(const uint8_t *data, size_t size);
     int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
-    void (*write)(const clvox_shape *curves, clv_surface_out *out); /* NULL: it is only read */
+    void (*write)(const clvox_shape *curves, clv_text *out); /* NULL: it is only read */
 } curve_format;
 static const curve_format curve_formats[] = {
     {".vtk", false, is_vtk, clv_vtk_read, clv_vtk_write_lines},
@@ -76,23 +77,14 @@ static const curve_format curve_formats[] = {
 };
 #define KNOWN_CURVES "the lines of VTK polydata (.vtk), MRtrix's tracks (.tck) and TrackVis' (.trk)"
 
-static bool ends_with(const char *path, size_t length, const char *end)
-{
-    const size_t more = strlen(end);
-    return length > more && !strncasecmp(path + length - more, end, more);
-}
-
 /* By content, or else by name; a ".gz" behind that is overlooked. NULL: none. */
 static const curve_format *curves_of(const char *path, const uint8_t *data, size_t size)
 {
-    size_t length = strlen(path);
-    if (length > 3 && !strcasecmp(path + length - 3, ".gz"))
-        length -= 3;
     for (const curve_format *f = curve_formats; f->end; f++)
         if (f->is(data, size))
             return f;
     for (const curve_format *f = curve_formats; f->end; f++)
-        if (ends_with(path, length, f->end))
+        if (clv_ending(path, &f->end, 1))
             return f;
     return NULL;
 }
@@ -101,16 +93,19 @@ static const curve_format *curves_of(const char *path, const uint8_t *data, size
 static const format *by_name(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t length = strlen(name);
-    if (length > 3 && !strcasecmp(name + length - 3, ".gz"))
-        length -= 3;
     for (int f = 0; f < FORMATS; f++)
-        for (int e = 0; e < 5 && formats[f].ends[e]; e++) {
-            size_t end = strlen(formats[f].ends[e]);
-            if (length > end && !strncasecmp(name + length - end, formats[f].ends[e], end))
-                return formats + f;
-        }
+        if (clv_ending(name, formats[f].ends, 5))
+            return formats + f;
     return NULL;
+}
+
+const char *clv_surface_ending(const char *path)
+{
+    const format *f = by_name(path);
+    const char *end = f ? clv_ending(path, f->ends, 5) : NULL;
+    for (const curve_format *c = curve_formats; c->end && !end; c++)
+        end = clv_ending(path, &c->end, 1);
+    return end;
 }
 
 static const format *by_content(const uint8_t *data, size_t size)
@@ -140,19 +135,20 @@ int clvox_surface_is_file(const char *path)
 enum { EXPANDED_MOST = 1 << 30 }; /* bytes of a decompressed file; one of 10 million triangles has 300 MB */
 
 /* Decompresses every member of a gzip file; behind the bytes stands a 0. */
-static int expand(const char *path, uint8_t *packed, size_t size, uint8_t **out, size_t *out_size)
+static int expand(const char *path, const uint8_t *packed, size_t size, uint8_t **out, size_t *out_size)
 {
-    int status = CLVOX_OK, code = Z_OK;
-    size_t room = size < EXPANDED_MOST / 8 ? 4 * size + 4096 : EXPANDED_MOST, in = 0, made = 0;
-    z_stream stream;
-    memset(&stream, 0, sizeof stream);
+    size_t room = size < EXPANDED_MOST / 8 ? 4 * size + 4096 : EXPANDED_MOST, made = 0, got;
+    clv_inflate s;
+    clv_inflated how = CLV_INFLATED_ALL;
     uint8_t *bytes = malloc(room + 1);
+    int status = bytes ? clv_inflate_begin(&s, path, packed, size, false)
+                       : clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     *out = NULL;
-    if (!bytes || inflateInit2(&stream, 15 + 16) != Z_OK) {
+    if (status < 0) {
         free(bytes);
-        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        return status;
     }
-    for (;;) {
+    while (status >= 0 && how <= CLV_INFLATED_MEMBER) {
         if (made == room) {
             uint8_t *larger = room < EXPANDED_MOST ? clv_array_moved(bytes, room + 1, 2) : NULL;
             if (!larger) {
@@ -164,26 +160,13 @@ static int expand(const char *path, uint8_t *packed, size_t size, uint8_t **out,
             bytes = larger;
             room *= 2;
         }
-        size_t piece = size - in < 1 << 30 ? size - in : 1 << 30;
-        stream.next_in = packed + in;
-        stream.avail_in = (uInt)piece;
-        stream.next_out = bytes + made;
-        stream.avail_out = (uInt)(room - made < 1 << 30 ? room - made : 1 << 30);
-        code = inflate(&stream, Z_NO_FLUSH);
-        in += piece - stream.avail_in;
-        made = (size_t)(stream.next_out - bytes);
-        if (code == Z_STREAM_END) {
-            /* What follows is another member, or padding of no interest. */
-            if (size - in < 18 || packed[in] != 0x1f || packed[in + 1] != 0x8b)
-                break;
-            inflateReset(&stream);
-        } else if (code != Z_OK && !(code == Z_BUF_ERROR && made == room)) {
-            status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are %s, get a fresh copy", path,
-                                code == Z_BUF_ERROR ? "cut short" : "damaged");
-            break;
-        }
+        how = clv_inflate_some(&s, bytes + made, room - made, &got);
+        made += got;
     }
-    inflateEnd(&stream);
+    if (how > CLV_INFLATED_LAST)
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are %s, get a fresh copy", path,
+                            how == CLV_INFLATED_CUT ? "cut short" : "damaged");
+    clv_inflate_end(&s);
     if (status >= 0) {
         bytes[made] = 0;
         *out = bytes;
@@ -256,7 +239,7 @@ static int read_mesh(const char *path, int lps, clv_mesh *mesh)
         goto end;
     }
     if (file.size > 2 && file.data[0] == 0x1f && file.data[1] == 0x8b) {
-        CLV_TRY(expand(path, (uint8_t *)bytes, file.size, &expanded, &file.size));
+        CLV_TRY(expand(path, file.data, file.size, &expanded, &file.size));
         file.data = expanded;
         free(bytes);
         bytes = NULL;
@@ -345,7 +328,6 @@ static int check(const clvox_shape *s, const char *element, const char *path)
 /* The format that a name asks to be written in. */
 static int choose(const char *path, const format **out)
 {
-    size_t length = strlen(path);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     *out = by_name(path);
     if (!*out && (!strncmp(name, "lh.", 3) || !strncmp(name, "rh.", 3)) && !strstr(name, ".nii"))
@@ -353,7 +335,7 @@ static int choose(const char *path, const format **out)
     if (!*out)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: the ending names no surface format; clvox writes " KNOWN,
                           path);
-    if (length > 3 && !strcasecmp(path + length - 3, ".gz"))
+    if (clv_ends_in(path, ".gz"))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: surfaces are not written as .gz, leave that off", path);
     return CLVOX_OK;
 }
@@ -369,7 +351,7 @@ static int write_shape(const clvox_shape *shape, const format *f, const curve_fo
                        const char *path)
 {
     int status = CLVOX_OK;
-    clv_surface_out out = {0};
+    clv_text out = {0};
     clvox_shape s = *shape;
     double *points = NULL;
     clv_plain plain = clv_plain_begin();
@@ -391,7 +373,7 @@ static int write_shape(const clvox_shape *shape, const format *f, const curve_fo
     if (out.failed)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     else
-        status = clvox_file_write(path, out.data, out.size);
+        status = clvox_file_write(path, out.data, out.length);
 end:
     free(points);
     free(out.data);
@@ -412,9 +394,8 @@ int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *pa
 
 static int choose_curves(const char *path, const curve_format **out)
 {
-    const size_t length = strlen(path);
     for (const curve_format *f = curve_formats; f->end; f++)
-        if (f->write && ends_with(path, length, f->end)) {
+        if (f->write && clv_ends_in(path, f->end)) {
             *out = f;
             return CLVOX_OK;
         }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "clvox/shape.h"
 #include "clvox/surface.h"
 
@@ -38,20 +39,20 @@ int64_t clv_number_index(double x);
 /* ---- text --------------------------------------------------------------- */
 
 /* A place in the bytes of a file. */
-typedef struct clv_text {
+typedef struct clv_words {
     const char *at, *end; /* *end is readable and 0 */
-} clv_text;
+} clv_words;
 
 /* Skips white space; true where something follows. */
-bool clv_text_more(clv_text *text);
+bool clv_words_more(clv_words *text);
 /* Copies the next word, cut to room - 1 characters; false at the end. */
-bool clv_text_word(clv_text *text, char *word, size_t room);
+bool clv_words_word(clv_words *text, char *word, size_t room);
 /* Whether the next word is this one, in letters of either case; skips it if so. */
-bool clv_text_is(clv_text *text, const char *word);
+bool clv_words_is(clv_words *text, const char *word);
 /* Goes behind the end of the line. */
-void clv_text_line(clv_text *text);
+void clv_words_line(clv_words *text);
 /* The next number; false, and nothing is skipped, where there is none. */
-bool clv_text_number(clv_text *text, double *x);
+bool clv_words_number(clv_words *text, double *x);
 
 /* ---- a mesh being read -------------------------------------------------- */
 
@@ -80,40 +81,32 @@ int clv_mesh_map(clv_mesh *mesh, const double matrix[4][4]);
 
 /* ---- a file being written ----------------------------------------------- */
 
-typedef struct clv_surface_out {
-    uint8_t *data;
-    size_t size, room;
-    bool failed; /* out of memory; what is put after that is dropped */
-} clv_surface_out;
-
-void clv_out_bytes(clv_surface_out *out, const void *bytes, size_t size);
-void clv_out_text(clv_surface_out *out, const char *format, ...) CLVOX_PRINTF(2, 3);
-void clv_out_float(clv_surface_out *out, double x, bool big);
-void clv_out_int(clv_surface_out *out, int32_t x, bool big);
+void clv_text_put_float(clv_text *out, double x, bool big);
+void clv_text_put_int(clv_text *out, int32_t x, bool big);
 
 /* ---- the formats -------------------------------------------------------- */
 
 int clv_gifti_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_gifti_write(const clvox_surface *surface, clv_surface_out *out);
+void clv_gifti_write(const clvox_surface *surface, clv_text *out);
 int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_vtk_write(const clvox_surface *surface, clv_surface_out *out);
+void clv_vtk_write(const clvox_surface *surface, clv_text *out);
 /* Segments in a row of which each begins where the last one ends are one line. */
-void clv_vtk_write_lines(const clvox_shape *curves, clv_surface_out *out);
+void clv_vtk_write_lines(const clvox_shape *curves, clv_text *out);
 bool clv_tck_is(const uint8_t *data, size_t size);
 int clv_tck_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_tck_write(const clvox_shape *curves, clv_surface_out *out);
+void clv_tck_write(const clvox_shape *curves, clv_text *out);
 bool clv_trk_is(const uint8_t *data, size_t size);
 int clv_trk_read(const clv_surface_bytes *file, clv_mesh *mesh);
 int clv_ply_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_ply_write(const clvox_surface *surface, clv_surface_out *out);
+void clv_ply_write(const clvox_surface *surface, clv_text *out);
 bool clv_stl_is(const uint8_t *data, size_t size);
 int clv_stl_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_stl_write(const clvox_surface *surface, clv_surface_out *out);
+void clv_stl_write(const clvox_surface *surface, clv_text *out);
 int clv_obj_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_obj_write(const clvox_surface *surface, clv_surface_out *out);
+void clv_obj_write(const clvox_surface *surface, clv_text *out);
 int clv_byu_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_byu_write(const clvox_surface *surface, clv_surface_out *out);
+void clv_byu_write(const clvox_surface *surface, clv_text *out);
 int clv_freesurfer_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_freesurfer_write(const clvox_surface *surface, clv_surface_out *out);
+void clv_freesurfer_write(const clvox_surface *surface, clv_text *out);
 
 #endif

@@ -107,16 +107,16 @@ end:
     return status < 0 ? status : CLVOX_OK;
 }
 
-void clv_freesurfer_write(const clvox_surface *surface, clv_surface_out *out)
+void clv_freesurfer_write(const clvox_surface *surface, clv_text *out)
 {
-    clv_out_bytes(out, "\xff\xff\xfe", 3);
-    clv_out_text(out, "created by clvox %s\n\n", clvox_version());
-    clv_out_int(out, (int32_t)surface->vertices, true);
-    clv_out_int(out, (int32_t)surface->triangles, true);
+    clv_text_put_bytes(out, "\xff\xff\xfe", 3);
+    clv_text_add(out, "created by clvox %s\n\n", clvox_version());
+    clv_text_put_int(out, (int32_t)surface->vertices, true);
+    clv_text_put_int(out, (int32_t)surface->triangles, true);
     for (size_t i = 0; i < 3 * surface->vertices; i++)
-        clv_out_float(out, surface->points[i], true);
+        clv_text_put_float(out, surface->points[i], true);
     for (size_t i = 0; i < 3 * surface->triangles; i++)
-        clv_out_int(out, surface->corners[i], true);
+        clv_text_put_int(out, surface->corners[i], true);
     /* FreeSurfer's standard volume about the origin, where tkRAS is RAS. */
     static const char standard[] =
         "valid = 1  # volume info valid\nfilename = clvox\nvolume = 256 256 256\n"
@@ -125,8 +125,8 @@ void clv_freesurfer_write(const clvox_surface *surface, clv_surface_out *out)
         "yras   = 0.000000000000000e+00 0.000000000000000e+00 -1.000000000000000e+00\n"
         "zras   = 0.000000000000000e+00 1.000000000000000e+00 0.000000000000000e+00\n"
         "cras   = 0.000000000000000e+00 0.000000000000000e+00 0.000000000000000e+00\n";
-    clv_out_int(out, TAG_REAL_RAS, true);
-    clv_out_int(out, 0, true);
-    clv_out_int(out, TAG_GEOMETRY, true);
-    clv_out_bytes(out, standard, sizeof standard - 1);
+    clv_text_put_int(out, TAG_REAL_RAS, true);
+    clv_text_put_int(out, 0, true);
+    clv_text_put_int(out, TAG_GEOMETRY, true);
+    clv_text_put_bytes(out, standard, sizeof standard - 1);
 }

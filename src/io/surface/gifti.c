@@ -171,7 +171,7 @@ static int end_data(gifti *g)
     uint8_t *bytes = NULL;
     double *numbers = NULL, count = 3 * g->rows;
     size_t size = clv_number_size(g->type);
-    clv_text text = {g->text, g->text + g->size};
+    clv_words text = {g->text, g->text + g->size};
     *(g->intent == 'p' ? &g->points : &g->triangles) = true;
     /* What the text can hold at all, before anything is asked for. */
     if (count * (double)size > (g->encoding == ASCII ? 8 : 1032) * ((double)g->size + 1))
@@ -184,10 +184,10 @@ static int end_data(gifti *g)
         if (!numbers)
             return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", g->file->path);
         for (size_t i = 0; i < n && status >= 0; i++)
-            if (!clv_text_number(&text, numbers + i))
+            if (!clv_words_number(&text, numbers + i))
                 status =
                     wrong(g, "has an array that ends early or holds what is no number, get a fresh copy");
-        if (status >= 0 && clv_text_more(&text))
+        if (status >= 0 && clv_words_more(&text))
             status = wrong(g, "has an array of more numbers than it promises, get a fresh copy");
         CLV_TRY(status);
     }
@@ -211,17 +211,17 @@ end:
 
 static void copy_word(const gifti *g, char out[64])
 {
-    clv_text text = {g->text, g->text + g->size};
-    clv_text_word(&text, out, 64);
+    clv_words text = {g->text, g->text + g->size};
+    clv_words_word(&text, out, 64);
 }
 
 static int end_matrix(gifti *g)
 {
     double m[4][4];
-    clv_text text = {g->text, g->text + g->size};
+    clv_words text = {g->text, g->text + g->size};
     bool good = true;
     for (int i = 0; i < 16; i++)
-        good = good && clv_text_number(&text, &m[i / 4][i % 4]);
+        good = good && clv_words_number(&text, &m[i / 4][i % 4]);
     int rank = strstr(g->other, "SCANNER_ANAT") ? 2 : strstr(g->other, "ALIGNED_ANAT") ? 1 : 0;
     bool known = strstr(g->space, "_ANAT") || strstr(g->space, "TALAIRACH") || strstr(g->space, "MNI_152");
     g->world = g->world || known;
@@ -241,10 +241,10 @@ static int end_matrix(gifti *g)
 /* FreeSurfer's remarks on the volume: VolGeomX_R and so on. */
 static void end_value(gifti *g)
 {
-    clv_text text = {g->text, g->text + g->size};
+    clv_words text = {g->text, g->text + g->size};
     double x;
     const char *part = g->name + 7;
-    if (strncmp(g->name, "VolGeom", 7) || strlen(part) != 3 || part[1] != '_' || !clv_text_number(&text, &x))
+    if (strncmp(g->name, "VolGeom", 7) || strlen(part) != 3 || part[1] != '_' || !clv_words_number(&text, &x))
         return;
     const char *axis = strchr("XYZC", part[0]), *direction = strchr("RAS", part[2]);
     if (axis && direction) {
@@ -385,46 +385,33 @@ end:
 
 /* ---- writing ------------------------------------------------------------ */
 
-static void write_base64(const uint8_t *bytes, size_t size, clv_surface_out *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < size; i += 3) {
-        size_t left = size - i;
-        uint32_t bits = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                        (left > 2 ? bytes[i + 2] : 0);
-        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], left > 1 ? digits[bits >> 6 & 63] : '=',
-                        left > 2 ? digits[bits & 63] : '='};
-        clv_out_bytes(out, four, 4);
-    }
-}
-
-static void write_array(const char *intent, const char *type, size_t rows, const clv_surface_out *numbers,
-                        const char *place, clv_surface_out *out)
+static void write_array(const char *intent, const char *type, size_t rows, const clv_text *numbers,
+                        const char *place, clv_text *out)
 {
     struct libdeflate_compressor *c = libdeflate_alloc_compressor(6);
-    size_t room = c ? libdeflate_zlib_compress_bound(c, numbers->size) : 0, size = 0;
+    size_t room = c ? libdeflate_zlib_compress_bound(c, numbers->length) : 0, size = 0;
     uint8_t *packed = c ? malloc(room) : NULL;
     if (packed)
         size =
-            libdeflate_zlib_compress(c, numbers->size ? numbers->data : packed, numbers->size, packed, room);
+            libdeflate_zlib_compress(c, numbers->length ? (const void *)numbers->data : packed, numbers->length, packed, room);
     out->failed = out->failed || numbers->failed || !size;
-    clv_out_text(out,
+    clv_text_add(out,
                  "   <DataArray Intent=\"NIFTI_INTENT_%s\" DataType=\"NIFTI_TYPE_%s\" "
                  "ArrayIndexingOrder=\"RowMajorOrder\" Dimensionality=\"2\" Dim0=\"%zu\" Dim1=\"3\" ",
                  intent, type, rows);
-    clv_out_text(out,
+    clv_text_add(out,
                  "Encoding=\"GZipBase64Binary\" Endian=\"LittleEndian\" ExternalFileName=\"\" "
                  "ExternalFileOffset=\"\">\n");
-    clv_out_bytes(out, place, strlen(place));
-    clv_out_text(out, "      <Data>");
-    write_base64(packed, size, out);
-    clv_out_text(out, "</Data>\n   </DataArray>\n");
+    clv_text_put_bytes(out, place, strlen(place));
+    clv_text_add(out, "      <Data>");
+    clv_text_put_base64(out, packed, size);
+    clv_text_add(out, "</Data>\n   </DataArray>\n");
     free(packed);
     if (c)
         libdeflate_free_compressor(c);
 }
 
-void clv_gifti_write(const clvox_surface *surface, clv_surface_out *out)
+void clv_gifti_write(const clvox_surface *surface, clv_text *out)
 {
     /* Points in a space of that name need no matrix: programs that apply one
      * and programs that do not agree on where they are. So do those that go by
@@ -442,12 +429,12 @@ void clv_gifti_write(const clvox_surface *surface, clv_surface_out *out)
         "         <TransformedSpace>NIFTI_XFORM_SCANNER_ANAT</TransformedSpace>\n"
         "         <MatrixData>1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1</MatrixData>\n"
         "      </CoordinateSystemTransformMatrix>\n";
-    clv_surface_out points = {0}, corners = {0};
+    clv_text points = {0}, corners = {0};
     for (size_t i = 0; i < 3 * surface->vertices; i++)
-        clv_out_float(&points, surface->points[i], false);
+        clv_text_put_float(&points, surface->points[i], false);
     for (size_t i = 0; i < 3 * surface->triangles; i++)
-        clv_out_int(&corners, surface->corners[i], false);
-    clv_out_text(out,
+        clv_text_put_int(&corners, surface->corners[i], false);
+    clv_text_add(out,
                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                  "<!DOCTYPE GIFTI SYSTEM \"http://www.nitrc.org/frs/download.php/115/gifti.dtd\">\n"
                  "<GIFTI Version=\"1.0\" NumberOfDataArrays=\"2\">\n   <MetaData>\n"
@@ -456,7 +443,7 @@ void clv_gifti_write(const clvox_surface *surface, clv_surface_out *out)
                  clvox_version());
     write_array("POINTSET", "FLOAT32", surface->vertices, &points, scanner, out);
     write_array("TRIANGLE", "INT32", surface->triangles, &corners, "      <MetaData/>\n", out);
-    clv_out_text(out, "</GIFTI>\n");
+    clv_text_add(out, "</GIFTI>\n");
     free(points.data);
     free(corners.data);
 }

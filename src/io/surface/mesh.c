@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers, text, and the mesh that readers fill. */
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -59,17 +57,17 @@ static bool blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r') || !c;
 }
 
-bool clv_text_more(clv_text *text)
+bool clv_words_more(clv_words *text)
 {
     while (text->at < text->end && blank(*text->at))
         text->at++;
     return text->at < text->end;
 }
 
-bool clv_text_word(clv_text *text, char *word, size_t room)
+bool clv_words_word(clv_words *text, char *word, size_t room)
 {
     size_t length = 0;
-    bool more = clv_text_more(text);
+    bool more = clv_words_more(text);
     for (; text->at < text->end && !blank(*text->at); text->at++)
         if (length + 1 < room)
             word[length++] = *text->at;
@@ -77,26 +75,26 @@ bool clv_text_word(clv_text *text, char *word, size_t room)
     return more;
 }
 
-bool clv_text_is(clv_text *text, const char *word)
+bool clv_words_is(clv_words *text, const char *word)
 {
     size_t length = strlen(word);
-    if (!clv_text_more(text) || (size_t)(text->end - text->at) < length ||
+    if (!clv_words_more(text) || (size_t)(text->end - text->at) < length ||
         strncasecmp(text->at, word, length) || !blank(text->at[length]))
         return false;
     text->at += length;
     return true;
 }
 
-void clv_text_line(clv_text *text)
+void clv_words_line(clv_words *text)
 {
     const char *stop = memchr(text->at, '\n', (size_t)(text->end - text->at));
     text->at = stop ? stop + 1 : text->end;
 }
 
-bool clv_text_number(clv_text *text, double *x)
+bool clv_words_number(clv_words *text, double *x)
 {
     char *stop;
-    if (!clv_text_more(text))
+    if (!clv_words_more(text))
         return false;
     *x = strtod(text->at, &stop);
     if (stop == text->at)
@@ -225,45 +223,18 @@ int clv_mesh_map(clv_mesh *m, const double matrix[4][4])
 
 /* ---- a file being written ----------------------------------------------- */
 
-void clv_out_bytes(clv_surface_out *out, const void *bytes, size_t size)
-{
-    if (size > out->room - out->size && !out->failed) {
-        size_t wanted = 2 * out->room + size + 4096;
-        uint8_t *larger = realloc(out->data, wanted);
-        out->failed = !larger;
-        if (larger) {
-            out->data = larger;
-            out->room = wanted;
-        }
-    }
-    if (out->failed || !size)
-        return;
-    memcpy(out->data + out->size, bytes, size);
-    out->size += size;
-}
-
-void clv_out_text(clv_surface_out *out, const char *format, ...)
-{
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    clv_out_bytes(out, line, length < (int)sizeof line ? (size_t)length : sizeof line - 1);
-}
-
-void clv_out_int(clv_surface_out *out, int32_t x, bool big)
+void clv_text_put_int(clv_text *out, int32_t x, bool big)
 {
     uint8_t bytes[4];
     for (int i = 0; i < 4; i++)
         bytes[big ? 3 - i : i] = (uint8_t)((uint32_t)x >> 8 * i);
-    clv_out_bytes(out, bytes, sizeof bytes);
+    clv_text_put_bytes(out, bytes, sizeof bytes);
 }
 
-void clv_out_float(clv_surface_out *out, double x, bool big)
+void clv_text_put_float(clv_text *out, double x, bool big)
 {
     float value = (float)x;
     int32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    clv_out_int(out, bits, big);
+    clv_text_put_int(out, bits, big);
 }

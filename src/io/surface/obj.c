@@ -15,7 +15,7 @@ static bool spaces(char c)
 }
 
 /* To the next word of the line; a backslash at its end joins the next line. */
-static bool more_in_line(clv_text *text)
+static bool more_in_line(clv_words *text)
 {
     for (;; text->at++) {
         if (*text->at == '\\' && text->at[1] == '\n')
@@ -29,7 +29,7 @@ static bool more_in_line(clv_text *text)
 }
 
 /* v, v/vt, v//vn or v/vt/vn; a negative v counts back from the last vertex. */
-static int obj_corner(clv_text *text, clv_mesh *mesh)
+static int obj_corner(clv_words *text, clv_mesh *mesh)
 {
     char *stop;
     long long v = strtoll(text->at, &stop, 10);
@@ -50,8 +50,8 @@ int clv_obj_read(const clv_surface_bytes *file, clv_mesh *mesh)
     int status = CLVOX_OK;
     bool other = false;
     char word[16];
-    clv_text text = {(const char *)file->data, (const char *)file->data + file->size};
-    for (; clv_text_word(&text, word, sizeof word); clv_text_line(&text)) {
+    clv_words text = {(const char *)file->data, (const char *)file->data + file->size};
+    for (; clv_words_word(&text, word, sizeof word); clv_words_line(&text)) {
         if (!strcmp(word, "v")) {
             double x[3];
             int count = 0;
@@ -87,16 +87,16 @@ end:
     return status;
 }
 
-void clv_obj_write(const clvox_surface *surface, clv_surface_out *out)
+void clv_obj_write(const clvox_surface *surface, clv_text *out)
 {
-    clv_out_text(out, "# clvox %s, RAS mm\n", clvox_version());
+    clv_text_add(out, "# clvox %s, RAS mm\n", clvox_version());
     for (size_t i = 0; i < surface->vertices; i++) {
         const double *x = surface->points + 3 * i;
-        clv_out_text(out, "v %.9g %.9g %.9g\n", x[0], x[1], x[2]);
+        clv_text_add(out, "v %.9g %.9g %.9g\n", x[0], x[1], x[2]);
     }
     for (size_t i = 0; i < surface->triangles; i++) {
         const int32_t *c = surface->corners + 3 * i;
-        clv_out_text(out, "f %d %d %d\n", c[0] + 1, c[1] + 1, c[2] + 1);
+        clv_text_add(out, "f %d %d %d\n", c[0] + 1, c[1] + 1, c[2] + 1);
     }
 }
 
@@ -108,18 +108,18 @@ int clv_byu_read(const clv_surface_bytes *file, clv_mesh *mesh)
     double head[4], x[3];
     bool good = true;
     const char *what = "does not begin with its four counts";
-    clv_text text = {(const char *)file->data, (const char *)file->data + file->size};
+    clv_words text = {(const char *)file->data, (const char *)file->data + file->size};
     /* Parts, vertices, polygons, corners; then the first and last polygon of each part. */
     for (int i = 0; i < 4; i++)
-        good = good && clv_text_number(&text, head + i) && head[i] >= 0 && floor(head[i]) == head[i];
+        good = good && clv_words_number(&text, head + i) && head[i] >= 0 && floor(head[i]) == head[i];
     if (!good)
         goto wrong;
     what = "promises more than it holds, or holds what is no number";
     for (double i = 0; good && i < 2 * head[0]; i++)
-        good = clv_text_number(&text, x);
+        good = clv_words_number(&text, x);
     for (double i = 0; good && i < head[1]; i++) {
         for (int k = 0; good && k < 3; k++)
-            good = clv_text_number(&text, x + k);
+            good = clv_words_number(&text, x + k);
         if (good)
             CLV_TRY(clv_mesh_point(mesh, x));
     }
@@ -129,7 +129,7 @@ int clv_byu_read(const clv_surface_bytes *file, clv_mesh *mesh)
     double polygons = 0;
     clv_mesh_face(mesh, false);
     for (double i = 0; i < head[3]; i++) {
-        if (!(good = clv_text_number(&text, x)))
+        if (!(good = clv_words_number(&text, x)))
             goto wrong;
         CLV_TRY(clv_mesh_corner(mesh, clv_number_index(fabs(x[0]) - 1)));
         if (x[0] < 0) {
@@ -146,16 +146,16 @@ end:
     return status;
 }
 
-void clv_byu_write(const clvox_surface *surface, clv_surface_out *out)
+void clv_byu_write(const clvox_surface *surface, clv_text *out)
 {
-    clv_out_text(out, "1 %zu %zu %zu\n1 %zu\n", surface->vertices, surface->triangles, 3 * surface->triangles,
+    clv_text_add(out, "1 %zu %zu %zu\n1 %zu\n", surface->vertices, surface->triangles, 3 * surface->triangles,
                  surface->triangles);
     for (size_t i = 0; i < surface->vertices; i++) {
         const double *x = surface->points + 3 * i;
-        clv_out_text(out, "%.9g %.9g %.9g\n", x[0], x[1], x[2]);
+        clv_text_add(out, "%.9g %.9g %.9g\n", x[0], x[1], x[2]);
     }
     for (size_t i = 0; i < surface->triangles; i++) {
         const int32_t *c = surface->corners + 3 * i;
-        clv_out_text(out, "%d %d %d\n", c[0] + 1, c[1] + 1, -c[2] - 1);
+        clv_text_add(out, "%d %d %d\n", c[0] + 1, c[1] + 1, -c[2] - 1);
     }
 }

@@ -25,7 +25,7 @@ typedef struct element {
 
 typedef struct ply {
     const clv_surface_bytes *file;
-    clv_text text;
+    clv_words text;
     bool ascii, big;
     element elements[MOST];
     property all[MOST];
@@ -56,19 +56,19 @@ static int add_property(ply *p)
     if (!p->count || p->properties == MOST)
         return wrong(p, p->count ? "declares over 256 properties" : "declares a property of no element");
     *to = (property){.count = CLV_NUMBERS};
-    clv_text_word(&p->text, word, sizeof word);
+    clv_words_word(&p->text, word, sizeof word);
     if (!strcmp(word, "list")) {
-        clv_text_word(&p->text, word, sizeof word);
+        clv_words_word(&p->text, word, sizeof word);
         to->count = type_of(word);
         if (to->count > CLV_UINT64)
             return wrong(p, "has a list whose length is no whole number");
-        clv_text_word(&p->text, word, sizeof word);
+        clv_words_word(&p->text, word, sizeof word);
     }
     to->type = type_of(word);
     if (to->type == CLV_NUMBERS)
         return wrong(p, "has a property of an unknown type");
     bool list = to->count < CLV_NUMBERS;
-    clv_text_word(&p->text, word, sizeof word);
+    clv_words_word(&p->text, word, sizeof word);
     if (of->vertex && !list && strlen(word) == 1 && *word >= 'x' && *word <= 'z')
         to->role = (role)(X + *word - 'x');
     bool corners = !strcmp(word, "vertex_indices") || !strcmp(word, "vertex_index");
@@ -87,11 +87,11 @@ static int add_element(ply *p)
         return wrong(p, "declares over 256 elements");
     element *to = p->elements + p->count++;
     *to = (element){.first = p->properties};
-    clv_text_word(&p->text, word, sizeof word);
+    clv_words_word(&p->text, word, sizeof word);
     to->vertex = !strcmp(word, "vertex");
     to->face = !strcmp(word, "face");
     to->strips = !strcmp(word, "tristrips");
-    if (!clv_text_number(&p->text, &to->count) || !(to->count >= 0))
+    if (!clv_words_number(&p->text, &to->count) || !(to->count >= 0))
         return wrong(p, "has an element without a count");
     return CLVOX_OK;
 }
@@ -100,14 +100,14 @@ static int read_header(ply *p)
 {
     char word[64], line[32];
     int status = CLVOX_OK;
-    clv_text_line(&p->text);
-    for (bool format = false;; clv_text_line(&p->text)) {
-        if (!clv_text_word(&p->text, word, sizeof word))
+    clv_words_line(&p->text);
+    for (bool format = false;; clv_words_line(&p->text)) {
+        if (!clv_words_word(&p->text, word, sizeof word))
             return wrong(p, "ends inside of its header");
         if (!strcmp(word, "end_header"))
             break;
         if (!strcmp(word, "format")) {
-            clv_text_word(&p->text, line, sizeof line);
+            clv_words_word(&p->text, line, sizeof line);
             p->ascii = !strcmp(line, "ascii");
             p->big = !strcmp(line, "binary_big_endian");
             format = p->ascii || p->big || !strcmp(line, "binary_little_endian");
@@ -125,7 +125,7 @@ static int read_header(ply *p)
         if (status < 0)
             return status;
     }
-    clv_text_line(&p->text);
+    clv_words_line(&p->text);
     return CLVOX_OK;
 }
 
@@ -133,7 +133,7 @@ static int read_header(ply *p)
 static int value(ply *p, clv_number type, double *x)
 {
     if (p->ascii)
-        return clv_text_number(&p->text, x) ? CLVOX_OK : wrong(p, "ends early, or holds what is no number");
+        return clv_words_number(&p->text, x) ? CLVOX_OK : wrong(p, "ends early, or holds what is no number");
     size_t size = clv_number_size(type);
     if ((size_t)(p->text.end - p->text.at) < size)
         return wrong(p, "ends early");
@@ -190,7 +190,7 @@ int clv_ply_read(const clv_surface_bytes *file, clv_mesh *mesh)
     if (!p)
         return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", file->path);
     p->file = file;
-    p->text = (clv_text){(const char *)file->data, (const char *)file->data + file->size};
+    p->text = (clv_words){(const char *)file->data, (const char *)file->data + file->size};
     CLV_TRY(read_header(p));
     for (int i = 0; i < p->properties; i++)
         roles |= 1 << p->all[i].role;
@@ -219,18 +219,18 @@ end:
     return status;
 }
 
-void clv_ply_write(const clvox_surface *surface, clv_surface_out *out)
+void clv_ply_write(const clvox_surface *surface, clv_text *out)
 {
-    clv_out_text(out,
+    clv_text_add(out,
                  "ply\nformat binary_little_endian 1.0\ncomment clvox %s, RAS mm\nelement vertex %zu\n"
                  "property float x\nproperty float y\nproperty float z\nelement face %zu\n"
                  "property list uchar int vertex_indices\nend_header\n",
                  clvox_version(), surface->vertices, surface->triangles);
     for (size_t i = 0; i < 3 * surface->vertices; i++)
-        clv_out_float(out, surface->points[i], false);
+        clv_text_put_float(out, surface->points[i], false);
     for (size_t i = 0; i < 3 * surface->triangles; i++) {
         if (i % 3 == 0)
-            clv_out_bytes(out, "\3", 1);
-        clv_out_int(out, surface->corners[i], false);
+            clv_text_put_bytes(out, "\3", 1);
+        clv_text_put_int(out, surface->corners[i], false);
     }
 }

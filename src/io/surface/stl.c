@@ -119,13 +119,13 @@ static int read_text(const clv_surface_bytes *file, weld *w)
     int status = CLVOX_OK;
     bool open = false;
     char word[32];
-    clv_text text = {(const char *)file->data, (const char *)file->data + file->size};
-    while (clv_text_word(&text, word, sizeof word)) {
+    clv_words text = {(const char *)file->data, (const char *)file->data + file->size};
+    while (clv_words_word(&text, word, sizeof word)) {
         bool known = true;
         if (!strcasecmp(word, "vertex")) {
             double x[3];
             for (int k = 0; k < 3; k++)
-                known = known && clv_text_number(&text, x + k);
+                known = known && clv_words_number(&text, x + k);
             if (known)
                 CLV_TRY(corner(w, x));
         } else if (!strcasecmp(word, "endloop")) {
@@ -147,7 +147,7 @@ static int read_text(const clv_surface_bytes *file, weld *w)
         }
         /* Names of solids and normals, which the corners tell too. */
         if (strcasecmp(word, "endloop") && strcasecmp(word, "endfacet"))
-            clv_text_line(&text);
+            clv_words_line(&text);
     }
     if (open)
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: the STL file ends early (no endsolid), get a fresh copy",
@@ -167,12 +167,12 @@ int clv_stl_read(const clv_surface_bytes *file, clv_mesh *mesh)
 
 /* ---- writing ------------------------------------------------------------ */
 
-void clv_stl_write(const clvox_surface *surface, clv_surface_out *out)
+void clv_stl_write(const clvox_surface *surface, clv_text *out)
 {
     char header[80] = "";
     strcpy(header, "clvox, RAS mm"); /* not "solid", which means text to some */
-    clv_out_bytes(out, header, sizeof header);
-    clv_out_int(out, (int32_t)surface->triangles, false);
+    clv_text_put_bytes(out, header, sizeof header);
+    clv_text_put_int(out, (int32_t)surface->triangles, false);
     for (size_t t = 0; t < surface->triangles; t++) {
         const double *p[3];
         double a[3], b[3], n[3];
@@ -186,10 +186,10 @@ void clv_stl_write(const clvox_surface *surface, clv_surface_out *out)
             n[k] = a[(k + 1) % 3] * b[(k + 2) % 3] - a[(k + 2) % 3] * b[(k + 1) % 3];
         double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
         for (int k = 0; k < 3; k++)
-            clv_out_float(out, length > 0 && isfinite(length) ? n[k] / length : 0, false);
+            clv_text_put_float(out, length > 0 && isfinite(length) ? n[k] / length : 0, false);
         for (int c = 0; c < 3; c++)
             for (int k = 0; k < 3; k++)
-                clv_out_float(out, p[c][k], false);
-        clv_out_bytes(out, "\0", 2);
+                clv_text_put_float(out, p[c][k], false);
+        clv_text_put_bytes(out, "\0", 2);
     }
 }

@@ -58,10 +58,10 @@ static int tck_header_read(const clv_surface_bytes *file, tck_header *out)
     bool typed = false, placed = false;
     char word[256];
     double offset = 0;
-    clv_text text = {(const char *)file->data, (const char *)file->data + file->size};
+    clv_words text = {(const char *)file->data, (const char *)file->data + file->size};
     *out = (tck_header){.type = CLV_FLOAT32};
-    clv_text_line(&text);
-    while (clv_text_word(&text, word, sizeof word)) {
+    clv_words_line(&text);
+    while (clv_words_word(&text, word, sizeof word)) {
         if (!strcmp(word, "END")) {
             if (!typed || !placed)
                 return wrong(file, "tracks",
@@ -71,21 +71,21 @@ static int tck_header_read(const clv_surface_bytes *file, tck_header *out)
             return CLVOX_OK;
         }
         if (!strcasecmp(word, "datatype:")) {
-            if (!clv_text_word(&text, word, sizeof word))
+            if (!clv_words_word(&text, word, sizeof word))
                 break;
             CLV_TRY(tck_type(file, word, out));
             typed = true;
         } else if (!strcasecmp(word, "file:")) {
-            if (!clv_text_is(&text, "."))
+            if (!clv_words_is(&text, "."))
                 return clvox_fail(CLVOX_ERROR_FORMAT,
                                   "%s: its points are in another file; put them into this one", file->path);
-            if (!clv_text_number(&text, &offset) || clv_number_index(offset) < 0 ||
+            if (!clv_words_number(&text, &offset) || clv_number_index(offset) < 0 ||
                 (size_t)offset > file->size)
                 return wrong(file, "tracks", "says that its points begin where it has ended");
             out->offset = (size_t)offset;
             placed = true;
         }
-        clv_text_line(&text);
+        clv_words_line(&text);
     }
     status = wrong(file, "tracks", "has no END of its header");
 end:
@@ -121,19 +121,19 @@ end:
     return status;
 }
 
-static void put_point(clv_surface_out *out, const double *x)
+static void put_point(clv_text *out, const double *x)
 {
     for (int k = 0; k < 3; k++)
-        clv_out_float(out, x[k], false);
+        clv_text_put_float(out, x[k], false);
 }
 
-static void put_mark(clv_surface_out *out, double mark)
+static void put_mark(clv_text *out, double mark)
 {
     put_point(out, (const double[3]){mark, mark, mark});
 }
 
 /* Vertices of no segment, lines of one point, stand where they stood. */
-void clv_tck_write(const clvox_shape *curves, clv_surface_out *out)
+void clv_tck_write(const clvox_shape *curves, clv_text *out)
 {
     const int32_t *c = curves->corners;
     const size_t n = curves->elements;
@@ -154,7 +154,7 @@ void clv_tck_write(const clvox_shape *curves, clv_surface_out *out)
     const int length =
         snprintf(head, sizeof head, "mrtrix tracks\ndatatype: Float32LE\ncount: %010zu\nfile: . %06d\nEND\n",
                  lines, 0);
-    clv_out_text(out, "mrtrix tracks\ndatatype: Float32LE\ncount: %010zu\nfile: . %06d\nEND\n", lines,
+    clv_text_add(out, "mrtrix tracks\ndatatype: Float32LE\ncount: %010zu\nfile: . %06d\nEND\n", lines,
                  length);
     for (size_t i = 0; i <= n; i = next) {
         for (; alone < (i < n ? (size_t)c[2 * i] : curves->vertices); alone++)

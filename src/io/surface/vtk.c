@@ -10,7 +10,7 @@
 
 typedef struct vtk {
     const clv_surface_bytes *file;
-    clv_text text;
+    clv_words text;
     bool binary;
     bool points; /* have been read */
 } vtk;
@@ -44,7 +44,7 @@ static int type_of(const vtk *v, const char *word, clv_number *out)
  * at `least` bytes an item. */
 static int count_of(vtk *v, double *out, size_t least)
 {
-    if (!clv_text_number(&v->text, out) || !(*out >= 0))
+    if (!clv_words_number(&v->text, out) || !(*out >= 0))
         return wrong(v, "lacks a count");
     if (*out * (double)least > (double)(v->text.end - v->text.at))
         return wrong(v, "promises more than it holds");
@@ -54,7 +54,7 @@ static int count_of(vtk *v, double *out, size_t least)
 static int value(vtk *v, clv_number type, double *x)
 {
     if (!v->binary)
-        return clv_text_number(&v->text, x) ? CLVOX_OK : wrong(v, "ends early, or holds what is no number");
+        return clv_words_number(&v->text, x) ? CLVOX_OK : wrong(v, "ends early, or holds what is no number");
     size_t size = clv_number_size(type);
     if ((size_t)(v->text.end - v->text.at) < size)
         return wrong(v, "ends early");
@@ -70,9 +70,9 @@ static int read_points(vtk *v, clv_mesh *mesh)
     char word[64];
     clv_number type = CLV_FLOAT32;
     CLV_TRY(count_of(v, &count, v->binary ? 3 : 6));
-    clv_text_word(&v->text, word, sizeof word);
+    clv_words_word(&v->text, word, sizeof word);
     CLV_TRY(type_of(v, word, &type));
-    clv_text_line(&v->text);
+    clv_words_line(&v->text);
     for (double i = 0; i < count; i++) {
         for (int k = 0; k < 3; k++)
             CLV_TRY(value(v, type, x + k));
@@ -90,20 +90,20 @@ static int read_offsets(vtk *v, clv_mesh *mesh, double offsets, double corners, 
     char word[64];
     clv_number type = CLV_INT64, corner_type = CLV_INT64;
     double before = 0, next, x;
-    clv_text at; /* the offsets, read beside the corners */
-    clv_text_word(&v->text, word, sizeof word);
+    clv_words at; /* the offsets, read beside the corners */
+    clv_words_word(&v->text, word, sizeof word);
     CLV_TRY(type_of(v, word, &type));
-    clv_text_line(&v->text);
+    clv_words_line(&v->text);
     at = v->text;
     for (double i = 0; i < offsets; i++)
         CLV_TRY(value(v, type, &x));
-    if (!clv_text_is(&v->text, "CONNECTIVITY")) {
+    if (!clv_words_is(&v->text, "CONNECTIVITY")) {
         status = wrong(v, "has OFFSETS without CONNECTIVITY");
         goto end;
     }
-    clv_text_word(&v->text, word, sizeof word);
+    clv_words_word(&v->text, word, sizeof word);
     CLV_TRY(type_of(v, word, &corner_type));
-    clv_text_line(&v->text);
+    clv_words_line(&v->text);
     vtk beside = *v;
     beside.text.at = at.at;
     if (offsets > 0)
@@ -139,9 +139,9 @@ static int read_cells(vtk *v, clv_mesh *mesh, bool strip, bool skip)
     double cells, total, length, x;
     CLV_TRY(count_of(v, &cells, 0));
     CLV_TRY(count_of(v, &total, 1));
-    clv_text_line(&v->text);
-    clv_text ahead = v->text;
-    if (clv_text_is(&ahead, "OFFSETS")) {
+    clv_words_line(&v->text);
+    clv_words ahead = v->text;
+    if (clv_words_is(&ahead, "OFFSETS")) {
         v->text = ahead;
         return read_offsets(v, mesh, cells, total, strip, skip);
     }
@@ -168,7 +168,7 @@ end:
 /* METADATA: lines up to an empty one. */
 static void skip_metadata(vtk *v)
 {
-    for (clv_text_line(&v->text); v->text.at < v->text.end; clv_text_line(&v->text))
+    for (clv_words_line(&v->text); v->text.at < v->text.end; clv_words_line(&v->text))
         if (*v->text.at == '\n' || *v->text.at == '\r')
             break;
 }
@@ -180,18 +180,18 @@ static int skip_field(vtk *v)
     char word[64];
     double arrays, columns, rows, x;
     clv_number type = CLV_FLOAT32;
-    clv_text_word(&v->text, word, sizeof word);
+    clv_words_word(&v->text, word, sizeof word);
     CLV_TRY(count_of(v, &arrays, 1));
     for (double i = 0; i < arrays; i++) {
-        clv_text_word(&v->text, word, sizeof word);
+        clv_words_word(&v->text, word, sizeof word);
         CLV_TRY(count_of(v, &columns, 0));
         CLV_TRY(count_of(v, &rows, 0));
-        clv_text_word(&v->text, word, sizeof word);
+        clv_words_word(&v->text, word, sizeof word);
         CLV_TRY(type_of(v, word, &type));
-        clv_text_line(&v->text);
+        clv_words_line(&v->text);
         for (double n = columns * rows; n > 0; n--)
             CLV_TRY(value(v, type, &x));
-        if (clv_text_is(&v->text, "METADATA"))
+        if (clv_words_is(&v->text, "METADATA"))
             skip_metadata(v);
     }
 end:
@@ -201,14 +201,14 @@ end:
 static int read_header(vtk *v)
 {
     char word[64];
-    clv_text_line(&v->text);
-    clv_text_line(&v->text); /* the title */
-    v->binary = clv_text_is(&v->text, "BINARY");
-    if (!v->binary && !clv_text_is(&v->text, "ASCII"))
+    clv_words_line(&v->text);
+    clv_words_line(&v->text); /* the title */
+    v->binary = clv_words_is(&v->text, "BINARY");
+    if (!v->binary && !clv_words_is(&v->text, "ASCII"))
         return wrong(v, "says neither ASCII nor BINARY in its third line");
-    if (!clv_text_is(&v->text, "DATASET"))
+    if (!clv_words_is(&v->text, "DATASET"))
         return wrong(v, "names no DATASET in its fourth line");
-    clv_text_word(&v->text, word, sizeof word);
+    clv_words_word(&v->text, word, sizeof word);
     if (strcasecmp(word, "POLYDATA"))
         return clvox_fail(CLVOX_ERROR_FORMAT,
                           "%s: the VTK file holds a %.40s; clvox reads POLYDATA, extract the surface first",
@@ -223,7 +223,7 @@ int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh)
     char word[64];
     vtk v = {.file = file, .text = {(const char *)file->data, (const char *)file->data + file->size}};
     CLV_TRY(read_header(&v));
-    while (clv_text_word(&v.text, word, sizeof word)) {
+    while (clv_words_word(&v.text, word, sizeof word)) {
         /* What comes with the points and faces comes after them. */
         if (!strcasecmp(word, "POINT_DATA") || !strcasecmp(word, "CELL_DATA"))
             break;
@@ -261,41 +261,41 @@ end:
     return status;
 }
 
-void clv_vtk_write(const clvox_surface *surface, clv_surface_out *out)
+void clv_vtk_write(const clvox_surface *surface, clv_text *out)
 {
-    clv_out_text(out,
+    clv_text_add(out,
                  "# vtk DataFile Version 3.0\nclvox %s, RAS mm\nBINARY\nDATASET POLYDATA\nPOINTS %zu float\n",
                  clvox_version(), surface->vertices);
     for (size_t i = 0; i < 3 * surface->vertices; i++)
-        clv_out_float(out, surface->points[i], true);
-    clv_out_text(out, "\nPOLYGONS %zu %zu\n", surface->triangles, 4 * surface->triangles);
+        clv_text_put_float(out, surface->points[i], true);
+    clv_text_add(out, "\nPOLYGONS %zu %zu\n", surface->triangles, 4 * surface->triangles);
     for (size_t i = 0; i < 3 * surface->triangles; i++) {
         if (i % 3 == 0)
-            clv_out_int(out, 3, true);
-        clv_out_int(out, surface->corners[i], true);
+            clv_text_put_int(out, 3, true);
+        clv_text_put_int(out, surface->corners[i], true);
     }
-    clv_out_text(out, "\n");
+    clv_text_add(out, "\n");
 }
 
-void clv_vtk_write_lines(const clvox_shape *curves, clv_surface_out *out)
+void clv_vtk_write_lines(const clvox_shape *curves, clv_text *out)
 {
     const int32_t *c = curves->corners;
     size_t lines = 0, n = curves->elements;
     for (size_t i = 0; i < n; i++)
         lines += i == 0 || c[2 * i] != c[2 * i - 1];
-    clv_out_text(out,
+    clv_text_add(out,
                  "# vtk DataFile Version 3.0\nclvox %s, RAS mm\nBINARY\nDATASET POLYDATA\nPOINTS %zu float\n",
                  clvox_version(), curves->vertices);
     for (size_t i = 0; i < 3 * curves->vertices; i++)
-        clv_out_float(out, curves->points[i], true);
-    clv_out_text(out, "\nLINES %zu %zu\n", lines, 2 * lines + n);
+        clv_text_put_float(out, curves->points[i], true);
+    clv_text_add(out, "\nLINES %zu %zu\n", lines, 2 * lines + n);
     for (size_t i = 0, next; i < n; i = next) {
         for (next = i + 1; next < n && c[2 * next] == c[2 * next - 1]; next++)
             ;
-        clv_out_int(out, (int32_t)(next - i + 1), true);
-        clv_out_int(out, c[2 * i], true);
+        clv_text_put_int(out, (int32_t)(next - i + 1), true);
+        clv_text_put_int(out, c[2 * i], true);
         for (size_t k = i; k < next; k++)
-            clv_out_int(out, c[2 * k + 1], true);
+            clv_text_put_int(out, c[2 * k + 1], true);
     }
-    clv_out_text(out, "\n");
+    clv_text_add(out, "\n");
 }

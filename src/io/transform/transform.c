@@ -21,11 +21,16 @@ enum { FORMATS = sizeof formats / sizeof *formats, LOOK = 4096 };
 
 static const clv_transform_format *by_name(const char *path)
 {
-    for (int f = 0; f < FORMATS; f++)
-        for (int e = 0; e < 4 && formats[f]->ends[e]; e++)
-            if (clv_ends_in(path, formats[f]->ends[e]))
-                return formats[f];
+    for (int f = 0; f < FORMATS && !clv_ends_in(path, ".gz"); f++)
+        if (clv_ending(path, formats[f]->ends, 4))
+            return formats[f];
     return NULL;
+}
+
+const char *clv_transform_ending(const char *path)
+{
+    const clv_transform_format *f = by_name(path);
+    return f ? clv_ending(path, f->ends, 4) : NULL;
 }
 
 /* ---- parts -------------------------------------------------------------- */

@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Sequence, Union
 import numpy as np
 
 from . import _abi
-from ._library import Context, Contexts, Error, Progress, Result, Watcher, context_or_own, lib, set_options, table_options, values, with_options
+from ._library import Context, Contexts, Error, Progress, Result, Watcher, call, context_or_own, lib, set_options, table_options, values, with_options
 from .registration import preset
 from .volume import ImageLike, Volume, optional, volume
 
@@ -23,6 +23,32 @@ class Atlas(Result):
     likeness, displacement_mm, share, left_out), rounds (removed_voxels, left_voxels, spread_mm, change, sharpness), resumed and
     more, as clvox_atlas_result of include/clvox/atlas.h documents them. A map leads from the template to the subject:
     apply(subject, template, [map.warp, map.matrix])."""
+
+
+class Subjects(Result):
+    """The subjects that a folder of BIDS or a table names, as subjects() finds them: lists with one for each of them, names,
+    images, masks, labels (names of files, or None), weights and covariate (NaN where it is not known); further, such a list of
+    images for each further channel; table, a list of words for each column of the table."""
+
+
+def subjects(path: Union[str, os.PathLike[str]], suffix: str = "T1w", covariate: Optional[str] = None) -> Subjects:
+    """Reads which subjects a template has, for atlas(), and with a covariate for atlas_regression(): those of a BIDS folder,
+    whose images end in _suffix.nii.gz ("T1w,T2w": one for each channel), with the columns of participants.tsv; or those of
+    a table with the columns image, mask, labels, weight, image2 to image4 and its own. covariate: a column of numbers."""
+    found = ctypes.POINTER(_abi.clvox_list)()
+    call(lib.clvox_list_read, os.fsencode(path), suffix.encode(), None if covariate is None else covariate.encode(), found)
+
+    def name(text: Optional[bytes]) -> Optional[str]:
+        return None if text is None else os.fsdecode(text)
+    try:
+        of = found[0]
+        rows = [of.subject[i] for i in range(of.count)]
+        return Subjects(names=[name(r.name) for r in rows], images=[name(r.image) for r in rows], masks=[name(r.mask) for r in rows],
+                        labels=[name(r.labels) for r in rows], weights=[r.weight for r in rows], covariate=[r.covariate for r in rows],
+                        further=[[name(r.further[c]) for r in rows] for c in range(of.channels - 1)],
+                        table={name(of.column[c]): [name(r.field[c]) for r in rows] for c in range(of.columns)})
+    finally:
+        lib.clvox_list_destroy(found)
 
 
 def _taken(struct: ctypes.Structure, *pointers: str) -> Result:
@@ -61,6 +87,14 @@ class _Run:
 
     def __init__(self, images, masks, labels, weights, names, presets, state, progress, options, further=None,
                  channel_weights=None, further_start=None):
+        if isinstance(images, (str, os.PathLike)):
+            images = subjects(images)
+        if isinstance(images, Subjects):
+            masks, labels, weights, names, further = (
+                theirs if ours is None else ours for ours, theirs in
+                zip((masks, labels, weights, names, further),
+                    (images.masks, images.labels, images.weights, images.images, images.further)))
+            images = images.images
         self.count = count = len(images)
         self.further = further = [] if further is None else list(further)
         self.struct = struct = _abi.clvox_atlas_options()
@@ -124,7 +158,7 @@ def _copy(pointer):
 
 
 @with_options("atlas")
-def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[ImageLike]]] = None,
+def atlas(images: Union[Sequence[ImageLike], Subjects, str, os.PathLike[str]], *, masks: Optional[Sequence[Optional[ImageLike]]] = None,
           labels: Optional[Sequence[Optional[ImageLike]]] = None, weights: Optional[Sequence[float]] = None,
           names: Optional[Sequence[str]] = None, start: Optional[ImageLike] = None,
           further: Optional[Sequence[Sequence[ImageLike]]] = None, channel_weights: Optional[Sequence[float]] = None,
@@ -135,7 +169,7 @@ def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[Imag
     """Builds the unbiased template of a population: rounds of registering every subject to the template, removing the mean
     map, and averaging.
 
-    images: one a subject, on any grids. masks, labels, weights, names: lists with one for each, or None.
+    images: one a subject, on any grids; or what subjects() has found, or its path, a folder of BIDS. masks, labels, weights, names: lists with one for each, or None.
     start: an image to begin with, whose grid the template has (None: the mean of the subjects).
     further: a list for each further channel, with an image for each subject; all channels are registered together, by
     channel_weights (None: equal). further_start: an image to begin with for each of them, or None, on the grid of start.
@@ -158,7 +192,7 @@ def atlas(images: Sequence[ImageLike], *, masks: Optional[Sequence[Optional[Imag
 
 
 @with_options("atlas")
-def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at: Sequence[float], bandwidth: float, *,
+def atlas_regression(images: Union[Sequence[ImageLike], Subjects], covariate: Sequence[float], at: Sequence[float], bandwidth: float, *,
                      masks: Optional[Sequence[Optional[ImageLike]]] = None,
                      labels: Optional[Sequence[Optional[ImageLike]]] = None, weights: Optional[Sequence[float]] = None,
                      names: Optional[Sequence[str]] = None, start: Optional[ImageLike] = None,
@@ -170,7 +204,7 @@ def atlas_regression(images: Sequence[ImageLike], covariate: Sequence[float], at
     """Templates along a covariate (age, say) by kernel regression: as atlas(), a template for each value of `at`, in which a
     subject's weight is exp(-(covariate - at)^2 / (2 bandwidth^2)). All lie on one grid.
 
-    covariate: a number for each image. bandwidth: in its unit. The other parameters are atlas()'s.
+    covariate: a number for each image, as subjects(path, covariate="age").covariate. bandwidth: in its unit. The other parameters are atlas()'s.
     Returns a list of Atlas, in the order of `at`; subjects of too little weight for a template have share 0 there."""
     run = _Run(images, masks, labels, weights, names, (quick, regular, best), None, progress, options, further,
                channel_weights, further_start)

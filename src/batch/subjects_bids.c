@@ -2,15 +2,16 @@
 /* The subjects of a BIDS folder: the anatomical image of each subject, or of each of its sessions, and
  * participants.tsv. */
 #include <dirent.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cmd_atlas/atlas.h"
-#include "cli/table.h"
+#include "base/status.h"
+#include "batch/subjects.h"
+#include "clvox/files.h"
 
 typedef struct scan {
     char *subject, *session, *path; /* session: NULL where there are none */
@@ -18,13 +19,13 @@ typedef struct scan {
 } scan;
 
 typedef struct bids {
-    cli_atlas_request *r;
-    const char *folder;
+    clvox_list *list;
+    const char *folder, *wanted, *covariate; /* wanted: suffixes, as typed */
     scan *scan;
     int scans;
     bool sessions;
     char suffix[CLVOX_ATLAS_CHANNELS][NAME_MAX + 1]; /* of every channel */
-    char ***person; /* rows of participants.tsv: the fields of the request's columns */
+    char ***person; /* rows of participants.tsv: the fields of the list's columns */
     int people, id; /* id: the column participant_id */
 } bids;
 
@@ -40,29 +41,32 @@ static int is_session(const struct dirent *d)
     return !strncmp(d->d_name, "ses-", 4);
 }
 
-static bool ends_with(const char *name, const char *suffix, const char *ending)
+/* NAME_SUFFIX.nii.gz, or .nii: the standard has no other. */
+static bool is_image(const char *name, const char *suffix)
 {
-    char end[NAME_MAX + 1];
-    const int length = snprintf(end, sizeof end, "_%s%s", suffix, ending);
-    const size_t all = strlen(name);
-    return length > 0 && all > (size_t)length && !strcmp(name + all - length, end);
+    const char *end = clvox_volume_ending(name);
+    const ptrdiff_t more = (ptrdiff_t)strlen(suffix);
+    const bool nifti = clvox_file_ends(name, ".nii") || clvox_file_ends(name, ".nii.gz");
+    return nifti && end - name > more + 1 && end[-more - 1] == '_' &&
+           !strncmp(end - more, suffix, (size_t)more);
 }
 
 /* "T1w,T2w" */
 static int read_suffixes(bids *b)
 {
-    const char *at = b->r->suffix;
-    for (b->r->channels = 0; b->r->channels < CLVOX_ATLAS_CHANNELS; at++) {
+    const char *at = b->wanted;
+    for (b->list->channels = 0; b->list->channels < CLVOX_ATLAS_CHANNELS; at++) {
         const size_t length = strcspn(at, ",");
         if (!length || length > NAME_MAX)
             break;
-        snprintf(b->suffix[b->r->channels++], sizeof *b->suffix, "%.*s", (int)length, at);
+        snprintf(b->suffix[b->list->channels++], sizeof *b->suffix, "%.*s", (int)length, at);
         at += length;
         if (!*at)
             return CLVOX_OK;
     }
-    return cli_misuse("--suffix %s: up to %d suffixes with commas between them are needed, as T1w,T2w",
-                      b->r->suffix, CLVOX_ATLAS_CHANNELS);
+    return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                      "suffix %s: up to %d suffixes with commas between them are needed, as T1w,T2w",
+                      b->wanted, CLVOX_ATLAS_CHANNELS);
 }
 
 /* The image of a channel; "": there is none. */
@@ -76,7 +80,7 @@ static int find_image(const char *folder, const char *suffix, char found[PATH_MA
     count = scandir(path, &entry, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = entry[i]->d_name;
-        if (status < 0 || !(ends_with(name, suffix, ".nii.gz") || ends_with(name, suffix, ".nii"))) {
+        if (status < 0 || !is_image(name, suffix)) {
             free(entry[i]);
             continue;
         }
@@ -109,7 +113,7 @@ static int find_images(bids *b, const char *folder, const char *subject, const c
     *one = (scan){
         .subject = strdup(subject), .session = session ? strdup(session) : NULL, .path = strdup(found)};
     b->sessions |= session != NULL;
-    for (int c = 1; c < b->r->channels; c++) {
+    for (int c = 1; c < b->list->channels; c++) {
         status = find_image(folder, b->suffix[c], further);
         if (status < 0)
             return status;
@@ -170,13 +174,13 @@ static int read_person(void *user, int line, const char *const *text)
     if (!grown)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     b->person = grown;
-    return cli_atlas_keep_fields(b->r, text + 1, &b->person[b->people++]);
+    return clv_list_fields(b->list, text + 1, &b->person[b->people++]);
 }
 
-static int find_column(const cli_atlas_request *r, const char *name)
+static int find_column(const clvox_list *l, const char *name)
 {
     int at = 0;
-    while (at < r->columns && strcmp(r->column[at], name) != 0)
+    while (at < l->columns && strcmp(l->column[at], name) != 0)
         at++;
     return at;
 }
@@ -185,21 +189,21 @@ static int read_people(bids *b)
 {
     static const char *const own[] = {"image", "subject", "session", "log_affine", "", NULL};
     int status = CLVOX_OK;
-    cli_atlas_request *r = b->r;
+    clvox_list *l = b->list;
     char path[PATH_MAX];
-    const char *names[CLI_TABLE_COLUMNS] = {"participant_id"};
+    const char *names[CLVOX_TABLE_COLUMNS] = {"participant_id"};
     snprintf(path, sizeof path, "%s/participants.tsv", b->folder);
     if (!access(path, F_OK)) {
-        CLI_TRY(cli_atlas_find_columns(r, path, own));
-        for (int i = 0; i < r->columns; i++)
-            names[1 + i] = r->column[i];
-        CLI_TRY(cli_table_read(&(cli_table){path, names, 1, read_person, b}));
-    } else if (!(r->column = calloc(1, sizeof *r->column)) || !(r->column[r->columns++] = strdup(*names))) {
+        CLV_TRY(clv_list_columns(l, path, own));
+        for (int i = 0; i < l->columns; i++)
+            names[1 + i] = l->column[i];
+        CLV_TRY(clvox_table_read(&(clvox_table){path, names, 1, read_person, b}));
+    } else if (!(l->column = calloc(1, sizeof *l->column)) || !(l->column[l->columns++] = strdup(*names))) {
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     }
-    b->id = find_column(r, *names);
-    if (r->regress && find_column(r, r->regress) == r->columns)
-        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no column `%s`", path, r->regress);
+    b->id = find_column(l, *names);
+    if (b->covariate && find_column(l, b->covariate) == l->columns)
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no column `%s`", path, b->covariate);
 end:
     return status;
 }
@@ -215,7 +219,7 @@ static char **person_of(const bids *b, const char *subject)
     return NULL;
 }
 
-static void drop(cli_atlas_entry *e)
+static void drop(clvox_listed *e)
 {
     free(e->image);
     for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
@@ -224,64 +228,58 @@ static void drop(cli_atlas_entry *e)
 
 static int add(bids *b, const scan *s, int regressed)
 {
-    cli_atlas_request *r = b->r;
-    const char *text[CLI_TABLE_COLUMNS] = {NULL};
+    clvox_list *l = b->list;
+    const char *text[CLVOX_TABLE_COLUMNS] = {NULL};
     char *const *person = person_of(b, s->subject), *end;
-    cli_atlas_entry e = {.image = strdup(s->path), .weight = 1, .covariate = NAN};
-    for (int c = 1; c < r->channels; c++)
+    clvox_listed e = {.image = strdup(s->path), .weight = 1, .covariate = NAN};
+    for (int c = 1; c < l->channels; c++)
         e.further[c - 1] = s->further[c - 1] ? strdup(s->further[c - 1]) : NULL;
-    for (int i = 0; i < r->columns; i++)
+    for (int i = 0; i < l->columns; i++)
         text[i] = i == b->id ? s->subject : person ? person[i] : NULL;
     if (b->sessions)
-        text[r->columns - 1] = s->session;
-    const char *value = regressed < r->columns && text[regressed] ? text[regressed] : "n/a";
+        text[l->columns - 1] = s->session;
+    const char *value = regressed < l->columns && text[regressed] ? text[regressed] : "n/a";
     if (strcmp(value, "n/a") != 0) {
         e.covariate = strtod(value, &end);
         if (*end || end == value || !isfinite(e.covariate)) {
             drop(&e);
             return clvox_fail(CLVOX_ERROR_FORMAT, "%s/participants.tsv: the %s of %s, %s, is not a number",
-                              b->folder, r->regress, s->subject, value);
+                              b->folder, b->covariate, s->subject, value);
         }
     }
-    const int status = cli_atlas_keep_fields(r, text, &e.known);
+    const int status = clv_list_fields(l, text, &e.field);
     if (status < 0) {
         drop(&e);
         return status;
     }
-    return cli_atlas_add(r, &e);
+    return clv_list_add(l, &e);
 }
 
 /* Sessions are one more column. */
-static int add_sessions(cli_atlas_request *r)
+static int add_sessions(clvox_list *l)
 {
-    char **grown = reallocarray(r->column, (size_t)r->columns + 1, sizeof *grown);
+    char **grown = reallocarray(l->column, (size_t)l->columns + 1, sizeof *grown);
     if (grown)
-        r->column = grown;
-    if (!grown || !(r->column[r->columns] = strdup("session")))
+        l->column = grown;
+    if (!grown || !(l->column[l->columns] = strdup("session")))
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    r->columns++;
+    l->columns++;
     return CLVOX_OK;
 }
 
-bool cli_atlas_is_folder(const char *path)
-{
-    struct stat info;
-    return !stat(path, &info) && S_ISDIR(info.st_mode);
-}
-
-int cli_atlas_read_bids(cli_atlas_request *r, const char *folder)
+int clv_list_bids(clvox_list *l, const char *folder, const char *suffix, const char *covariate)
 {
     int status = CLVOX_OK, known = 0;
-    bids b = {.r = r, .folder = folder};
-    CLI_TRY(read_suffixes(&b));
-    CLI_TRY(find_all(&b));
-    CLI_TRY(read_people(&b));
-    known = r->columns;
+    bids b = {.list = l, .folder = folder, .wanted = suffix, .covariate = covariate};
+    CLV_TRY(read_suffixes(&b));
+    CLV_TRY(find_all(&b));
+    CLV_TRY(read_people(&b));
+    known = l->columns;
     if (b.sessions)
-        CLI_TRY(add_sessions(r));
-    const int regressed = r->regress ? find_column(r, r->regress) : r->columns;
+        CLV_TRY(add_sessions(l));
+    const int regressed = covariate ? find_column(l, covariate) : l->columns;
     for (int i = 0; i < b.scans; i++)
-        CLI_TRY(add(&b, &b.scan[i], regressed));
+        CLV_TRY(add(&b, &b.scan[i], regressed));
 end:
     for (int i = 0; i < b.scans; i++) {
         free(b.scan[i].subject);
@@ -291,7 +289,7 @@ end:
             free(b.scan[i].further[c - 1]);
     }
     for (int i = 0; i < b.people; i++)
-        cli_table_free_names(b.person[i], known ? known : r->columns);
+        clvox_table_names_destroy(b.person[i], known ? known : l->columns);
     free(b.person);
     free(b.scan);
     return status;

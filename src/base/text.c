@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/text.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,30 +23,32 @@ static bool make_room(clv_text *to, size_t more)
     return true;
 }
 
-static void put(clv_text *to, const char *text, size_t length)
+void clv_text_put_bytes(clv_text *to, const void *bytes, size_t count)
 {
-    if (!make_room(to, length))
+    if (!make_room(to, count))
         return;
-    memcpy(to->data + to->length, text, length);
-    to->length += length;
+    memcpy(to->data + to->length, bytes, count);
+    to->length += count;
     to->data[to->length] = 0;
 }
 
 void clv_text_put(clv_text *to, const char *text)
 {
-    put(to, text, strlen(text));
+    clv_text_put_bytes(to, text, strlen(text));
 }
 
 void clv_text_add(clv_text *to, const char *format, ...)
 {
     va_list args, again;
+    if (!make_room(to, 0))
+        return;
     va_start(args, format);
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
-    if (length >= 0 && make_room(to, (size_t)length)) {
+    int length = vsnprintf(to->data + to->length, to->room - to->length, format, args);
+    if (length >= 0 && (size_t)length >= to->room - to->length && make_room(to, (size_t)length))
         vsnprintf(to->data + to->length, (size_t)length + 1, format, again);
+    if (length >= 0 && !to->failed)
         to->length += (size_t)length;
-    }
     va_end(again);
     va_end(args);
 }
@@ -67,7 +69,7 @@ void clv_text_put_html(clv_text *to, const char *text)
         size_t plain = 0;
         while (text[plain] && !html(text[plain]))
             plain++;
-        put(to, text, plain);
+        clv_text_put_bytes(to, text, plain);
         text += plain;
         if (*text)
             clv_text_put(to, html(*text++));
@@ -81,7 +83,7 @@ void clv_text_put_json(clv_text *to, const char *text)
         if (strchr("\"\\<>&", *text) || (unsigned char)*text < ' ')
             clv_text_add(to, "\\u%04x", (unsigned char)*text);
         else
-            put(to, text, 1);
+            clv_text_put_bytes(to, text, 1);
     }
     clv_text_put(to, "\"");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that grows, for tables and pages made of what strangers' files hold. */
-#ifndef CLV_REPORT_TEXT_H
-#define CLV_REPORT_TEXT_H
+/* Text and bytes that grow: pages made of what strangers' files hold, and files before they are written. */
+#ifndef CLV_BASE_TEXT_H
+#define CLV_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +17,7 @@ typedef struct clv_text {
 } clv_text;
 
 void clv_text_put(clv_text *to, const char *text);
+void clv_text_put_bytes(clv_text *to, const void *bytes, size_t count);
 void clv_text_add(clv_text *to, const char *format, ...) CLVOX_PRINTF(2, 3);
 
 /* Text from a file into HTML (element or quoted attribute). */

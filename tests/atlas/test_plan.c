@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a template is predicted to take. */
+#include <math.h>
+
+#include "check.h"
+#include "clvox/atlas.h"
+
+static clvox_atlas_costs costs(void)
+{
+    clvox_atlas_costs c = {.at_once = 2, .voxels = 1000, .device_bytes = 50000, .reading = 1, .writing = 3, .opening = 4,
+                           .image_bytes = 8000, .label_bytes = 4000, .image_voxels = 2000, .limit = 1};
+    c.work[CLVOX_ATLAS_FIRST_LINEAR] = 7;
+    c.work[CLVOX_ATLAS_LINEAR] = 5;
+    c.work[CLVOX_ATLAS_DEFORMABLE] = 11;
+    return c;
+}
+
+static void turns_of_the_devices_count(void **state)
+{
+    const clvox_atlas_costs c = costs();
+    clvox_atlas_options o;
+    clvox_atlas_plan p = {.devices = 3, .processes = 1, .subjects = 13};
+    (void)state;
+    clvox_atlas_defaults(&o);
+    o.linear_rounds = 3;
+    o.rounds = 4;
+    clvox_atlas_predict(&c, &o, NULL, 13, &p);
+    /* 13 subjects on three devices, two at once on each: three turns. */
+    assert_true(p.linear == 3 * (7 + 2 * 5) && p.deformable == 3 * 4 * 11);
+    assert_true(p.reading == 13 && p.opening == 0 && p.writing == 39);
+    assert_true(fabs(p.all - (p.reading + p.linear + p.deformable + p.writing)) < 1e-9);
+    assert_true(p.state_bytes == 24 * 1000 && p.disk_bytes == 0);
+    assert_true(p.kept_bytes == 13 * (8000 + 4000 + 28 * 1000 + (o.average == CLVOX_AVERAGE_MEAN ? 0 : 4 * 1000)));
+    o.registration.linear = CLVOX_LINEAR_NONE;
+    o.registration.deform = CLVOX_DEFORM_NONE;
+    clvox_atlas_predict(&c, &o, NULL, 13, &p);
+    assert_true(p.linear == 0 && p.deformable == 0 && p.centring == 0);
+}
+
+static void subjects_without_weight_take_nothing(void **state)
+{
+    static const double covariate[] = {0, 0, 1, 1, 9, 9, 9, 9}, at[] = {0, 9};
+    const clvox_atlas_regression along = {.covariate = covariate, .at = at, .count = 2, .bandwidth = .5};
+    const clvox_atlas_costs c = costs();
+    clvox_atlas_options o;
+    clvox_atlas_plan p = {.devices = 2, .processes = 2, .subjects = 8};
+    (void)state;
+    clvox_atlas_defaults(&o);
+    o.rounds = 1;
+    clvox_atlas_predict(&c, &o, &along, 8, &p);
+    /* Of either template, a process has two subjects, which its device registers at once. */
+    assert_true(p.deformable == 2 * 11 && p.writing == 2 * 2 * 3);
+}
+
+int main(void)
+{
+    test_case(turns_of_the_devices_count, "seconds go by the turns of the devices, bytes by the subjects");
+    test_case(subjects_without_weight_take_nothing, "a regression leaves out subjects of no weight");
+    return test_run("plan", NULL);
+}
