@@ -61,7 +61,6 @@ static void sorted_in_form(void **state)
             sort(form, (pattern)p, lengths[l]);
 }
 
-/* A work-group of the range, and of each form. */
 static void a_pass_less(void **state)
 {
     (void)state;
