@@ -88,8 +88,8 @@ int clv_cg_step(clvox_context *ctx, const clv_fluid_problem *p, const clv_cg_wor
     int status = CLVOX_OK, count, n = elements(&p->op);
     const clv_kernel *descend, *direction;
     const int line[3] = {n, 1, 1};
-    CLV_TRY(clv_fluid_operator_launch(ctx, &p->op,
-                                      &(clv_fluid_product){w->direction, NULL, w->product, w->partial, &count}));
+    const clv_fluid_product along = {w->direction, NULL, w->product, w->partial, &count};
+    CLV_TRY(clv_fluid_operator_launch(ctx, &p->op, &along));
     CLV_TRY(total(ctx, w, count, ALONG, 0));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_cg_descend, NUMBERS, line, 0, &descend));
     CLV_TRY(CLV_LAUNCH(ctx, descend, line, 12.0 * n, CLV_BUF(w->residual), CLV_BUF(w->product), CLV_BUF(w->state),

@@ -169,8 +169,8 @@ int clv_mg_solve(clvox_context *ctx, const clv_fluid_problem *p, const clv_mg_wo
         CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, &(clv_terms){p->f, p->f, NULL, 0, n}, w->partial, w->state, 0));
     for (;; report->iterations++) {
         if (p->tolerance > 0) {
-            CLV_TRY(clv_fluid_operator_launch(ctx, &p->op,
-                                              &(clv_fluid_product){p->v, p->f, w->residual, w->partial, &count}));
+            const clv_fluid_product left = {p->v, p->f, w->residual, w->partial, &count};
+            CLV_TRY(clv_fluid_operator_launch(ctx, &p->op, &left));
             CLV_TRY(clv_reduce(ctx, CLV_REDUCE_SUM, &(clv_terms){w->partial, NULL, NULL, 0, count}, w->residual,
                                w->state, 1));
             CLV_TRY(clv_buffer_read(ctx, w->state, 0, sums, sizeof sums));

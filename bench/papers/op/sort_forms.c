@@ -18,7 +18,8 @@ static const clv_variant implicit_variants[] = {
 static const clv_variant count_variants[] = {
     {.name = "group", .function = "sort_count_group", .group = {1}, .devices = CLV_ON_GPU,
      .fixed_bytes = CLV_SORT_DIGITS * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "chunk", .function = "sort_count_chunk", .group = {1}, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},
+    {.name = "chunk", .function = "sort_count_chunk", .group = {1}, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 1}}},
 };
 static const clv_variant pairs_variants[] = {
     {.name = "group", .function = "sort_scatter_group", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -120,4 +121,5 @@ end:
 }
 
 const clv_entry *const clv_operation_papers_sort_forms[] = {
-    &clv_entry_sort_range, &clv_entry_sort_implicit, &clv_entry_sort_pairs_count, &clv_entry_sort_pairs, NULL};
+    &clv_entry_sort_range, &clv_entry_sort_implicit, &clv_entry_sort_pairs_count, &clv_entry_sort_pairs,
+    NULL};

@@ -34,15 +34,18 @@ static void sort(clv_sort_form form, pattern p, int n)
     }
     assert_ok(clv_sort_form_words(ctx, n, &counts, &totals));
     clv_sort_args a = {.keys = harness_upload(ctx, keys, bytes), .values = harness_upload(ctx, values, bytes),
-                       .other_keys = harness_output(ctx, 2 * bytes), .other_values = harness_output(ctx, 2 * bytes),
-                       .counts = harness_output(ctx, 4 * counts), .totals = harness_output(ctx, 4 * totals), .n = n};
+                       .other_keys = harness_output(ctx, 2 * bytes),
+                       .other_values = harness_output(ctx, 2 * bytes),
+                       .counts = harness_output(ctx, 4 * counts), .totals = harness_output(ctx, 4 * totals),
+                       .n = n};
     assert_ok(clv_sort_in_form(ctx, form, &a));
     harness_download(ctx, a.keys, got, bytes);
     harness_download(ctx, a.values, got_values, bytes);
     ref_sort(CLVOX_SORT_UINT32, keys, n, order);
     for (int i = 0; i < n; i++)
         assert_that(got[i] == keys[order[i]] && got_values[i] == values[order[i]],
-                    "form %d, pattern %d, n %d: at %d is %#x with %#x", (int)form, (int)p, n, i, got[i], got_values[i]);
+                    "form %d, pattern %d, n %d: at %d is %#x with %#x", (int)form, (int)p, n, i, got[i],
+                    got_values[i]);
     clv_buffer *all[] = {a.keys, a.values, a.other_keys, a.other_values, a.counts, a.totals};
     for (int i = 0; i < 6; i++)
         clv_buffer_destroy(&all[i]);
@@ -64,13 +67,15 @@ static void sorted_in_form(void **state)
 static void a_pass_less(void **state)
 {
     (void)state;
-    static const uint32_t keys[] = {0x550003ffu, 0x55000001u, 0x55000200u, 0x55000001u}, values[] = {4, 1, 3, 2};
+    static const uint32_t keys[] = {0x550003ffu, 0x55000001u, 0x55000200u, 0x55000001u};
+    static const uint32_t values[] = {4, 1, 3, 2};
     uint32_t got[4];
     size_t counts, totals;
     assert_ok(clv_sort_form_words(ctx, 4, &counts, &totals));
     clv_sort_args a = {.keys = harness_upload(ctx, keys, 16), .values = harness_upload(ctx, values, 16),
                        .other_keys = harness_output(ctx, 16), .other_values = harness_output(ctx, 16),
-                       .counts = harness_output(ctx, 4 * counts), .totals = harness_output(ctx, 4 * totals), .n = 4};
+                       .counts = harness_output(ctx, 4 * counts), .totals = harness_output(ctx, 4 * totals),
+                       .n = 4};
     assert_ok(clv_sort_in_form(ctx, CLV_SORT_LIMITED, &a));
     /* Two digits: the other buffer holds the keys after the first. */
     harness_download(ctx, a.other_keys, got, 16);
@@ -85,7 +90,8 @@ static void a_pass_less(void **state)
 
 int main(void)
 {
-    static const clv_sort_form implicit = CLV_SORT_IMPLICIT, pairs = CLV_SORT_PAIRS, limited = CLV_SORT_LIMITED;
+    static const clv_sort_form implicit = CLV_SORT_IMPLICIT, pairs = CLV_SORT_PAIRS,
+                               limited = CLV_SORT_LIMITED;
     ctx = harness_open();
     harness_cases(&clv_entry_sort_implicit, sorted_in_form, &implicit, sizeof implicit, "implicit counts");
     harness_cases(&clv_entry_sort_pairs_count, sorted_in_form, &pairs, sizeof pairs, "pairs side by side");

@@ -58,8 +58,8 @@ int clv_fluid_operator_launch(clvox_context *ctx, const clv_fluid_operator *op, 
                           "fluid operator: %d x %d x %d voxels are too many; take a part of the volume",
                           size[0], size[1], size[2]);
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (p->f ? 36.0 : 24.0) * size[0] * size[1] * size[2], CLV_BUF(p->v),
-                       CLV_BUF(p->f), CLV_BUF(p->out), CLV_INT4(size[0], size[1], size[2], op->periodic), CLV_FLOAT4V(centre),
-                       CLV_FLOAT4V(near), CLV_FLOAT4V(along), CLV_FLOAT4V(cross),
+                       CLV_BUF(p->f), CLV_BUF(p->out), CLV_INT4(size[0], size[1], size[2], op->periodic),
+                       CLV_FLOAT4V(centre), CLV_FLOAT4V(near), CLV_FLOAT4V(along), CLV_FLOAT4V(cross),
                        CLV_INT(p->f ? RESIDUAL : p->partial ? DOT : PRODUCT), CLV_BUF(p->partial)));
     if (p->count)
         *p->count = sums;

@@ -26,14 +26,14 @@ int clv_fluid_operator_check(const clv_fluid_operator *op);
 /* out = L v, which is not v. */
 int clv_fluid_operator_apply(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out);
 
-/* out = L v or, where there is an f, f - L v; out is neither v nor f. The first *count floats of partial add up
- * to v . L v, or to the square of f - L v; without f both may be NULL. */
+/* out = L v or, where there is an f, f - L v; out is neither v nor f. The first *count floats of partial add
+ * up to v . L v, or to the square of f - L v; without f both may be NULL. */
 typedef struct clv_fluid_product {
     const clv_buffer *v, *f;
     clv_buffer *out, *partial;
     int *count;
 } clv_fluid_product;
-int clv_fluid_operator_launch(clvox_context *ctx, const clv_fluid_operator *op, const clv_fluid_product *product);
+int clv_fluid_operator_launch(clvox_context *ctx, const clv_fluid_operator *op, const clv_fluid_product *p);
 
 /* L v = f, to be solved from the v that is there until |f - L v| <= tolerance |f|
  * or `most` iterations are done. */

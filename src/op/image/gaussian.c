@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* On an H200 at radius 6 wide moves 82% of what a copy does, march 92%; one sample a work-item, in local memory
- * or without, took up to four times as long. */
+/* On an H200 at radius 6 wide moves 82% of what a copy does, march 92%; one sample a work-item, in local
+ * memory or without, took up to four times as long. */
 static const clv_variant x_variants[] = {
     {.name = "wide", .function = "gaussian_x_wide", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .halo = {CLV_GAUSSIAN_MAX_RADIUS, 0, 0}, .cell_bytes = 4, .fixed_bytes = 3 * 32 * 4 * 4,

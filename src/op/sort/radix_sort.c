@@ -23,12 +23,14 @@ static const clv_variant scatter_variants[] = {
      .tiles = {{256, 1, 1, 15}, {128, 1, 1, 15}}},
     /* A twentieth less time for pairs than groups of 256, a fifth more for keys alone. */
     {.name = "wide", .function = "sort_scatter_group", .item = {CLV_MARCH},
-     .devices = CLV_ON_GPU, .cell_bytes = CLV_SORT_BYTES(13), .fixed_bytes = CLV_SORT_FIXED_BYTES, .tiles = {{384, 1, 1, 13}}},
+     .devices = CLV_ON_GPU, .cell_bytes = CLV_SORT_BYTES(13), .fixed_bytes = CLV_SORT_FIXED_BYTES,
+     .tiles = {{384, 1, 1, 13}}},
     {.name = "lines", .function = "sort_scatter_chunk", .group = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 65536}}},
 };
 
-static const char *const count_builds[] = {"-DKIND=0", "-DKIND=1", "-DKIND=2", "-DKIND=3", "-DKIND=4", "-DKIND=5", NULL};
+static const char *const count_builds[] = {"-DKIND=0", "-DKIND=1", "-DKIND=2", "-DKIND=3",
+                                           "-DKIND=4", "-DKIND=5", NULL};
 #define WITH_VALUES(k) "-DKIND=" #k " -DVALUES=0", "-DKIND=" #k " -DVALUES=1"
 static const char *const scatter_builds[] = {WITH_VALUES(0),
                                              WITH_VALUES(1),
@@ -78,7 +80,8 @@ end:
     return status;
 }
 
-int clv_sort_words_of(clvox_context *ctx, const clv_sort_kernels *with, int n, size_t *counts, size_t *totals)
+int clv_sort_words_of(clvox_context *ctx, const clv_sort_kernels *with, int n, size_t *counts,
+                      size_t *totals)
 {
     int status = CLVOX_OK;
     division d;
@@ -89,7 +92,8 @@ end:
     return status;
 }
 
-int clv_sort_words(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int n, size_t *counts, size_t *totals)
+int clv_sort_words(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int n, size_t *counts,
+                   size_t *totals)
 {
     const clv_sort_kernels own = own_kernels(kind, with_values);
     return clv_sort_words_of(ctx, &own, n, counts, totals);

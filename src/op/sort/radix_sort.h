@@ -36,7 +36,8 @@ typedef struct clv_sort_kernels {
     const char *count_build, *scatter_build;
 } clv_sort_kernels;
 
-int clv_sort_words_of(clvox_context *ctx, const clv_sort_kernels *with, int n, size_t *counts, size_t *totals);
+int clv_sort_words_of(clvox_context *ctx, const clv_sort_kernels *with, int n, size_t *counts,
+                      size_t *totals);
 /* The digit from bit `shift` on: from keys and values to the other ones. */
 int clv_sort_digit(clvox_context *ctx, const clv_sort_args *args, const clv_sort_kernels *with, int shift);
 /* clv_sort by these kernels, by the lowest bits alone. */

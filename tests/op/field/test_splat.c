@@ -136,7 +136,7 @@ static void what_lands(void **state)
  * the last voxel, and all but what comes later. */
 enum { NARROW = SHAPES, NEARLY, HALF, KINDS };
 
-/* Each sum, not only its number, is that of a form without local memory or shares, and that of this form that of
+/* Each sum, not only its number, is that of a form without local memory or shares, and that form's is that of
  * another: nothing depends on who adds. */
 static void same_bits(const problem *q, int kind)
 {

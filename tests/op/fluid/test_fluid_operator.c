@@ -48,7 +48,8 @@ static void compare(clvox_context *ctx, const clv_fluid_operator *op, bool hole)
 {
     size_t n = voxels_of(op), bytes = 3 * n * sizeof(float);
     float *v = malloc(2 * bytes), *f = v + 3 * n, *got = malloc(2 * bytes), *again = got + 3 * n;
-    double *wide = malloc(2 * 3 * n * sizeof *wide), *want = wide + 3 * n, most = bound_of(op), sum = 0, squares = 0;
+    double *wide = malloc(2 * 3 * n * sizeof *wide), *want = wide + 3 * n;
+    double most = bound_of(op), sum = 0, squares = 0;
     harness_random(v, 6 * n, 7 + (unsigned)n, -2, 2);
     if (hole)
         for (size_t c = 0; c < 3; c++)
