@@ -109,7 +109,8 @@ static int find_left(problem *p)
     float sums[2];
     CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_DOT, &(clv_terms){p->f, p->f, NULL, 0, 3 * d->n}, d->partial,
                        d->state, 0));
-    CLV_TRY(clv_fluid_operator_residual(p->ctx, &p->op, p->v, p->f, d->field[1], d->partial, &count));
+    CLV_TRY(clv_fluid_operator_launch(p->ctx, &p->op,
+                                      &(clv_fluid_product){p->v, p->f, d->field[1], d->partial, &count}));
     CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_SUM, &(clv_terms){d->partial, NULL, NULL, 0, count}, d->field[1],
                        d->state, 1));
     CLV_TRY(clv_buffer_read(p->ctx, d->state, 0, sums, sizeof sums));

@@ -2,7 +2,7 @@
 /* Ha 2011, appendix A: radix sorting of pairs. */
 #include "bench/bench_table.h"
 #include "bench/papers/lines.h"
-#include "op/sort/radix_sort.h"
+#include "bench/papers/op/sort_forms.h"
 
 static int prepare(bench_data *d, const paper_line *line)
 {
@@ -13,38 +13,39 @@ static int prepare(bench_data *d, const paper_line *line)
 static int run_pairs(bench_data *d, const paper_line *line)
 {
     (void)line;
-    return bench_sort(d, true, false, false);
+    return bench_sort(d, true, false);
 }
 
 static int run_narrow(bench_data *d, const paper_line *line)
 {
     (void)line;
-    return bench_sort(d, true, true, false);
+    return bench_sort(d, true, true);
 }
 
-static int run_limited(bench_data *d, const paper_line *line)
+static int run_form(bench_data *d, clv_sort_form form, bool narrow)
+{
+    clv_sort_args args;
+    const int status = bench_unsorted(d, true, narrow, &args);
+    return status < 0 ? status : clv_sort_in_form(d->ctx, form, &args);
+}
+
+static int run_implicit(bench_data *d, const paper_line *line)
 {
     (void)line;
-    return bench_sort(d, true, true, true);
+    return run_form(d, CLV_SORT_IMPLICIT, false);
 }
 
 /* In two fields, of 3 n words each. */
 static int run_by_pairs(bench_data *d, const paper_line *line)
 {
-    int status = CLVOX_OK;
-    const size_t bytes = 4 * (size_t)d->n;
-    const clv_sort_args args = {.kind = CLVOX_SORT_UINT32,
-                                .keys = d->out[0],
-                                .values = d->out[1],
-                                .n = d->n,
-                                .counts = d->solver[0],
-                                .totals = d->partial};
     (void)line;
-    CLV_TRY(clv_buffer_copy(d->ctx, d->nine, 0, d->out[0], 0, bytes));
-    CLV_TRY(clv_buffer_copy(d->ctx, d->nine, bytes, d->out[1], 0, bytes));
-    CLV_TRY(clv_sort_by_pairs(d->ctx, &args, (clv_buffer *const[]){d->field[0], d->field[1]}));
-end:
-    return status;
+    return run_form(d, CLV_SORT_PAIRS, false);
+}
+
+static int run_limited(bench_data *d, const paper_line *line)
+{
+    (void)line;
+    return run_form(d, CLV_SORT_LIMITED, true);
 }
 
 static int check_pairs(bench_check *c, const paper_line *line)
@@ -63,11 +64,11 @@ static int check_narrow(bench_check *c, const paper_line *line)
 #define SORT .prepare = prepare, .bytes = 96
 static const paper_line lines[] = {
     {.name = "implicit counts, 2 bits at a time",
-     .run = run_pairs,
+     .run = run_implicit,
      .check = check_pairs,
      SORT,
      .devices = CLV_ON_GPU,
-     .entry = &clv_entry_sort_scatter,
+     .entry = &clv_entry_sort_implicit,
      .variant = "implicit",
      .tile = -1,
      .against = PAPER_ALONE},
@@ -96,7 +97,7 @@ static const paper_line lines[] = {
      .check = check_pairs,
      SORT,
      .devices = CLV_ON_ANY,
-     .entry = &clv_entry_sort_scatter,
+     .entry = &clv_entry_sort_pairs,
      .tile = -1,
      .against = 2,
      .expects = PAPER_FASTER,
@@ -115,7 +116,7 @@ static const paper_line lines[] = {
      .prepare = prepare,
      .bytes = 80,
      .devices = CLV_ON_ANY,
-     .entry = &clv_entry_sort_scatter,
+     .entry = &clv_entry_sort_pairs,
      .tile = -1,
      .against = 4,
      .expects = PAPER_FASTER,

@@ -5,6 +5,7 @@
 
 #include "bench/bench.h"
 #include "clvox/registration.h"
+#include "op/sort/radix_sort.h"
 #include "phantom/phantom.h"
 
 /* Inputs as they were before the row ran; fields are planar. */
@@ -157,7 +158,8 @@ int check_log(bench_check *c);
 
 /* Sorting of random keys, with values or without, of 32 bits or of 24 (narrow); bench_begin_sort comes first. */
 int bench_begin_sort(bench_data *data);
-int bench_sort(bench_data *data, bool with_values, bool narrow, bool limit_range);
+int bench_unsorted(bench_data *data, bool with_values, bool narrow, clv_sort_args *args);
+int bench_sort(bench_data *data, bool with_values, bool narrow);
 int bench_check_sort(bench_check *c, bool with_values, bool narrow);
 
 #endif

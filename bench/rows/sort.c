@@ -34,31 +34,37 @@ int bench_begin_sort(bench_data *d)
 }
 
 /* Sorting works in place: each run begins with a copy. */
-int bench_sort(bench_data *d, bool with_values, bool narrow, bool limit_range)
+int bench_unsorted(bench_data *d, bool with_values, bool narrow, clv_sort_args *args)
 {
     int status = CLVOX_OK;
     size_t bytes = 4 * (size_t)d->n;
-    const clv_sort_args args = {
+    *args = (clv_sort_args){
         .kind = CLVOX_SORT_UINT32, .keys = d->out[0], .other_keys = d->field[0], .n = d->n,
         .values = with_values ? d->out[1] : NULL, .other_values = with_values ? d->field[1] : NULL,
-        .counts = d->solver[0], .totals = d->partial, .limit_range = limit_range,
+        .counts = d->solver[0], .totals = d->partial,
     };
     CLV_TRY(clv_buffer_copy(d->ctx, d->nine, narrow ? 2 * bytes : 0, d->out[0], 0, bytes));
     if (with_values)
         CLV_TRY(clv_buffer_copy(d->ctx, d->nine, bytes, d->out[1], 0, bytes));
-    CLV_TRY(clv_sort(d->ctx, &args));
 end:
     return status;
 }
 
+int bench_sort(bench_data *d, bool with_values, bool narrow)
+{
+    clv_sort_args args;
+    const int status = bench_unsorted(d, with_values, narrow, &args);
+    return status < 0 ? status : clv_sort(d->ctx, &args);
+}
+
 static int row_sort_pairs(bench_data *d)
 {
-    return bench_sort(d, true, false, false);
+    return bench_sort(d, true, false);
 }
 
 static int row_sort_keys(bench_data *d)
 {
-    return bench_sort(d, false, false, false);
+    return bench_sort(d, false, false);
 }
 
 static int row_scan(bench_data *d)

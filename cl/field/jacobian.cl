@@ -39,16 +39,6 @@ static inline float jacobian_at(__global const float *u, int x, int y, int z, in
     return FINISH(float, det);
 }
 
-__kernel void jacobian_item(__global const float *u, __global float *out, grid on)
-{
-    const int4 size = on.size;
-    const float4 inverse = on.inverse;
-    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    if (x >= size.x || y >= size.y || z >= size.z)
-        return;
-    out[(z * size.y + y) * size.x + x] = jacobian_at(u, x, y, z, size, inverse);
-}
-
 __kernel void jacobian_row(__global const float *u, __global float *out, grid on)
 {
     const int4 size = on.size;

@@ -219,31 +219,7 @@ __kernel void gaussian_xy_row(__global const float *in, __global float *out, con
 #define GROUP __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 /* ---- along x: shape = (inner, n, rows of a plane, planes) ---------------- */
 
-/* Index of tap k of element e in a row: e + k inner, kept in the row on the
- * same component. */
-static inline int along_row(int e, int k, int inner, int n)
-{
-    int at = e / inner, c = e - at * inner;
-    return clamp(at + k, 0, n - 1) * inner + c;
-}
-
-__kernel GROUP void gaussian_x_direct(__global const float *in, __global float *out, const int4 shape,
-                                const weights g)
-{
-    int e = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    int length = shape.x * shape.y;
-    if (e >= length || y >= shape.z || z >= shape.w)
-        return;
-    int row = (z * shape.z + y) * length;
-    float sum = g.w[0] * in[row + e];
-    for (int k = 1; k <= RADIUS; k++)
-        sum += g.w[k] * (in[row + along_row(e, -k, shape.x, shape.y)] +
-                         in[row + along_row(e, k, shape.x, shape.y)]);
-    out[row + e] = sum;
-}
-
-/* Row segments with their halo in local memory. The halo is RADIUS_X voxels of
- * up to three floats. */
+/* Row segments with their halo in local memory, of RADIUS_X voxels of up to three floats. */
 #if FIELD_PACKED
 #define X_HALO (3 * RADIUS_X)
 #else
@@ -258,30 +234,6 @@ static inline int kept_in_row(int e, int halo, int inner, int n)
         return clamp(e, 0, n - 1);
     int at = (e + halo) / inner;
     return clamp(at - halo / inner, 0, n - 1) * inner + e + halo - at * inner;
-}
-
-__kernel GROUP void gaussian_x_tile(__global const float *in, __global float *out, const int4 shape,
-                              const weights g)
-{
-    __local float cells[TILE_Y * TILE_Z][TILE_X * MARCH + 2 * X_HALO];
-    int lx = get_local_id(0), line = get_local_id(2) * TILE_Y + get_local_id(1);
-    int y = get_global_id(1), z = get_global_id(2);
-    int first = get_group_id(0) * TILE_X * MARCH;
-    int inner = shape.x, n = shape.y, length = inner * n;
-    int row = (min(z, shape.w - 1) * shape.z + min(y, shape.z - 1)) * length;
-    for (int i = lx; i < TILE_X * MARCH + 2 * X_HALO; i += TILE_X) {
-        cells[line][i] = in[row + kept_in_row(first - X_HALO + i, X_HALO, inner, n)];
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int m = 0; m < MARCH; m++) {
-        int at = m * TILE_X + lx;
-        __local const float *c = &cells[line][at + X_HALO];
-        float sum = g.w[0] * c[0];
-        for (int k = 1; k <= RADIUS; k++)
-            sum += g.w[k] * (c[-k * inner] + c[k * inner]);
-        if (first + at < length && y < shape.z && z < shape.w)
-            out[row + first + at] = sum;
-    }
 }
 
 /* Four neighbouring outputs a work-item, from registers: a quarter of the
@@ -339,43 +291,6 @@ __kernel GROUP void gaussian_x_wide(__global const float *in, __global float *ou
 }
 
 /* ---- along y or z: shape = (inner, n, outer, 0) -------------------------- */
-
-__kernel GROUP void gaussian_axis_direct(__global const float *in, __global float *out,
-                                         const int4 shape, const weights g)
-{
-    int x = get_global_id(0), i = get_global_id(1), o = get_global_id(2);
-    int inner = shape.x, n = shape.y;
-    if (x >= inner || i >= n || o >= shape.z)
-        return;
-    int line = o * n * inner + x;
-    float sum = g.w[0] * in[line + i * inner];
-    for (int k = 1; k <= RADIUS; k++)
-        sum += g.w[k] * (in[line + max(i - k, 0) * inner] + in[line + min(i + k, n - 1) * inner]);
-    out[line + i * inner] = sum;
-}
-
-/* Columns with their halo in local memory. */
-__kernel GROUP void gaussian_axis_tile(__global const float *in, __global float *out, const int4 shape,
-                                 const weights g)
-{
-    __local float cells[TILE_Y * MARCH + 2 * RADIUS][TILE_X];
-    int lx = get_local_id(0), ly = get_local_id(1);
-    int x = get_global_id(0), o = get_global_id(2);
-    int first = get_group_id(1) * TILE_Y * MARCH;
-    int inner = shape.x, n = shape.y;
-    int line = o * n * inner + min(x, inner - 1);
-    for (int i = ly; i < TILE_Y * MARCH + 2 * RADIUS; i += TILE_Y)
-        cells[i][lx] = in[line + clamp(first + i - RADIUS, 0, n - 1) * inner];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int m = 0; m < MARCH; m++) {
-        int i = m * TILE_Y + ly;
-        float sum = g.w[0] * cells[i + RADIUS][lx];
-        for (int k = 1; k <= RADIUS; k++)
-            sum += g.w[k] * (cells[i + RADIUS - k][lx] + cells[i + RADIUS + k][lx]);
-        if (x < inner && first + i < n)
-            out[line + (first + i) * inner] = sum;
-    }
-}
 
 /* A work-item makes MARCH outputs at once: every input it reads is added to
  * all the outputs in registers that it reaches. */

@@ -53,18 +53,6 @@ static inline float sobel_at(__global const float *in, const around *rows, int x
     return sqrt(dx * dx + dy * dy + dz * dz);
 }
 
-__kernel void sobel_item(__global const float *in, __global float *out, grid on)
-{
-    const int4 size = on.size;
-    const float4 inverse = on.inverse;
-    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    if (x >= size.x || y >= size.y || z >= size.z)
-        return;
-    around rows;
-    find_rows(&rows, y, z, size, inverse);
-    out[(z * size.y + y) * size.x + x] = sobel_at(in, &rows, x, size, inverse);
-}
-
 /* Of ITEM_Y voxels of one plane, one after another along y: differentiated along x, along y, and smoothed
  * along both. */
 typedef struct strip {

@@ -3,95 +3,7 @@
  * digit: work-groups count the digits of their shares of the keys, sums turn the counts
  * into places, and each group takes its share there. No group waits for another.
  * Built with KIND (clv_sort_kind) and, where values go with the keys, VALUES. */
-#include "common/group_scan.clh"
-
-#ifndef KIND
-#define KIND 0
-#endif
-#ifndef VALUES
-#define VALUES 1
-#endif
-
-/* Keys of 32 bits and their values side by side on the way from one digit to the next (Ha 2011, section
- * A.3.2.1): PAIRS & 1: in what is read, & 2: in what is written. Then keys, or keys_out, are these pairs,
- * and values, or values_out, do not count. */
-#ifndef PAIRS
-#define PAIRS 0
-#endif
-#define READS_PAIRS (PAIRS & 1)
-#define WRITES_PAIRS (PAIRS >> 1 & 1)
-#if READS_PAIRS
-#define KEY_OF(i) keys[2 * (size_t)(i)]
-#define VALUE_OF(i) keys[2 * (size_t)(i) + 1]
-#else
-#define KEY_OF(i) keys[i]
-#define VALUE_OF(i) values[i]
-#endif
-
-#define DIGITS 256
-#define WIDE (KIND >= 3)
-#if WIDE
-typedef ulong word;
-typedef ulong2 words;
-#define LANES 2
-#define SIGN 0x8000000000000000ul
-#define ENDLESS 0x7ff0000000000000ul
-#else
-typedef uint word;
-typedef uint4 words;
-#define LANES 4
-#define SIGN 0x80000000u
-#define ENDLESS 0x7f800000u
-#endif
-
-/* The key as an unsigned number of the same order. Floating-point keys go from
- * -infinity over -0 and +0 to +infinity; every NaN comes after. */
-static inline word ordered(word key)
-{
-#if KIND % 3 == 1
-    return key ^ SIGN;
-#elif KIND % 3 == 2
-    if ((key & ~SIGN) > ENDLESS)
-        return ~(word)0;
-    return key & SIGN ? ~key : key | SIGN;
-#else
-    return key;
-#endif
-}
-
-/* low: the smallest key in that order, or 0. */
-static inline uint digit_of(word key, word low, int shift)
-{
-    return (uint)((ordered(key) - low) >> shift) & (DIGITS - 1);
-}
-
-/* ---- the range of the keys ---- */
-
-/* The smallest and the largest key of each share, as ordered(). */
-__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-sort_range(__global const word *keys, int n, __global word *range)
-{
-    __local word least[TILE_X], most[TILE_X];
-    int item = get_local_id(0);
-    uint stride = get_global_size(0);
-    word low = ~(word)0, high = 0;
-    for (uint i = get_global_id(0); i < (uint)n; i += stride) {
-        word key = ordered(keys[i]);
-        low = min(low, key);
-        high = max(high, key);
-    }
-    least[item] = low;
-    most[item] = high;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (item > 0)
-        return;
-    for (int i = 1; i < TILE_X; i++) {
-        low = min(low, least[i]);
-        high = max(high, most[i]);
-    }
-    range[2 * get_group_id(0)] = low;
-    range[2 * get_group_id(0) + 1] = high;
-}
+#include "sort/radix_sort.clh"
 
 /* ---- counts ---- */
 
@@ -100,7 +12,7 @@ sort_range(__global const word *keys, int n, __global word *range)
  * words for all keys, then [block][digit]: the keys of that digit in the block. Digits lie side by side, so
  * that whole lines are read and written wherever a group wants its 256 numbers. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-sort_count_group(__global const word *keys, int n, int share, int runs, word low, int shift,
+sort_count_group(__global const word *keys, int n, int share, int runs, int shift,
                  __global uint *counts, __global uint *places)
 {
     __local uint count[DIGITS];
@@ -119,18 +31,18 @@ sort_count_group(__global const word *keys, int n, int share, int runs, word low
 #if !READS_PAIRS
         for (; i + LANES <= end; i += LANES * TILE_X) {
             words four = *(__global const words *)(keys + i);
-            atomic_inc(&count[digit_of(four.x, low, shift)]);
-            atomic_inc(&count[digit_of(four.y, low, shift)]);
+            atomic_inc(&count[digit_of(four.x, shift)]);
+            atomic_inc(&count[digit_of(four.y, shift)]);
 #if !WIDE
-            atomic_inc(&count[digit_of(four.z, low, shift)]);
-            atomic_inc(&count[digit_of(four.w, low, shift)]);
+            atomic_inc(&count[digit_of(four.z, shift)]);
+            atomic_inc(&count[digit_of(four.w, shift)]);
 #endif
         }
         for (; i < end; i++)
-            atomic_inc(&count[digit_of(keys[i], low, shift)]);
+            atomic_inc(&count[digit_of(keys[i], shift)]);
 #else
         for (i = first + item; i < end; i += TILE_X)
-            atomic_inc(&count[digit_of(KEY_OF(i), low, shift)]);
+            atomic_inc(&count[digit_of(KEY_OF(i), shift)]);
 #endif
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -139,7 +51,7 @@ sort_count_group(__global const word *keys, int n, int share, int runs, word low
 }
 
 /* Four tables, so that neighbours of equal digit do not wait for each other's store. */
-__kernel void sort_count_chunk(__global const word *keys, int n, int share, int runs, word low, int shift,
+__kernel void sort_count_chunk(__global const word *keys, int n, int share, int runs, int shift,
                                __global uint *counts, __global uint *places)
 {
     uint count[4][DIGITS];
@@ -152,13 +64,13 @@ __kernel void sort_count_chunk(__global const word *keys, int n, int share, int 
         for (int d = 0; d < DIGITS; d++)
             counts[(size_t)s * DIGITS + d] = count[0][d] + count[1][d] + count[2][d] + count[3][d];
         for (; i + 4 <= end; i += 4) {
-            count[0][digit_of(KEY_OF(i), low, shift)]++;
-            count[1][digit_of(KEY_OF(i + 1), low, shift)]++;
-            count[2][digit_of(KEY_OF(i + 2), low, shift)]++;
-            count[3][digit_of(KEY_OF(i + 3), low, shift)]++;
+            count[0][digit_of(KEY_OF(i), shift)]++;
+            count[1][digit_of(KEY_OF(i + 1), shift)]++;
+            count[2][digit_of(KEY_OF(i + 2), shift)]++;
+            count[3][digit_of(KEY_OF(i + 3), shift)]++;
         }
         for (; i < end; i++)
-            count[0][digit_of(KEY_OF(i), low, shift)]++;
+            count[0][digit_of(KEY_OF(i), shift)]++;
     }
     for (int d = 0; d < DIGITS; d++)
         places[(block + 1) * DIGITS + d] = count[0][d] + count[1][d] + count[2][d] + count[3][d];
@@ -220,23 +132,8 @@ static inline uint first_place(__global const uint *counts, __global const uint 
 
 /* ---- a share of the keys to its places ---- */
 
-/* A work-group's keys are known in local memory by digit << 16 | place in the share,
- * and ordered there by the bits of the digit, SWEEP bits at a time. */
 #ifndef SWEEP
 #define SWEEP 4
-#endif
-#define SHARE (TILE_X * MARCH)
-/* Items read words MARCH apart, and tallies eight apart: one more for every 16 keeps
- * them in different banks, as does an odd MARCH. */
-#define SPREAD(i) ((i) + ((i) >> 4))
-#define SPREAD_TILE (TILE_X + TILE_X / 16)
-#if MARCH & 1
-#define PLACE(i) (i)
-#else
-#define PLACE(i) SPREAD(i)
-#endif
-
-#if SWEEP == 4
 /* An item counts its at most 15 keys by sixteen values in as many half-bytes. For the
  * scan they spread over eight words in halves: count b in word b % 8, above those of
  * b < 8 where b >= 8. */
@@ -290,53 +187,13 @@ static inline void sweep(uint *w, int bit, __local uint *cell, __local tally *co
         cell[to[k]] = w[k];
     barrier(CLK_LOCAL_MEM_FENCE);
 }
-#else
-/* The implicit counts of Ha 2011, section A.3.1: three counts in one number, and the
- * fourth is what remains of the elements before. Ten bits each are enough for a share
- * of less than 1024 keys. */
-typedef uint tally;
-#define TALLIES 1
-static inline tally sum_tallies(tally a, tally b)
-{
-    return a + b;
-}
-GROUP_SCAN(tallies_before, tally, 0, sum_tallies)
-
-#define ONE(b) ((tally)((b) < 3) << 10 * (b))
-#define COUNT(t, b) ((t) >> 10 * (b) & 0x3ff)
-
-static inline void sweep(uint *w, int bit, __local uint *cell, __local tally *count, __local tally *scan,
-                         int item)
-{
-    tally sum = 0, all, own[MARCH]; /* own: of the item's keys before each */
-#pragma unroll
-    for (int k = 0; k < MARCH; k++) {
-        uint b = w[k] >> (16 + bit) & 3;
-        own[k] = sum;
-        sum += ONE(b);
-    }
-    tally others = tallies_before(sum, scan, item, TILE_X, &all);
-    uint second = COUNT(all, 0), third = second + COUNT(all, 1), fourth = third + COUNT(all, 2);
-#pragma unroll
-    for (int k = 0; k < MARCH; k++) {
-        uint b = w[k] >> (16 + bit) & 3;
-        tally seen = others + own[k];
-        uint c0 = COUNT(seen, 0), c1 = COUNT(seen, 1), c2 = COUNT(seen, 2);
-        uint place = b == 0   ? c0
-                     : b == 1 ? second + c1
-                     : b == 2 ? third + c2
-                              : fourth + item * MARCH + k - c0 - c1 - c2;
-        cell[PLACE(place)] = w[k];
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-}
 #endif
 
 /* Keys of 32 bits, and then values, wait in local memory: read from there in their new
  * order they cost a fraction of what scattered reads of the device's memory do. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-sort_scatter_group(__global const word *keys, __global const uint *values, int n, int runs, word low,
-                   int shift, __global const uint *counts, __global const uint *places,
+sort_scatter_group(__global const word *keys, __global const uint *values, int n, int runs, int shift,
+                   __global const uint *counts, __global const uint *places,
                    __global word *keys_out, __global uint *values_out)
 {
     /* Tallies are over before keys come to the same place: more groups fit. */
@@ -380,7 +237,7 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
 #pragma unroll
     for (int k = 0; k < MARCH; k++) {
         uint at = item * MARCH + k;
-        w[k] = ((int)at < held ? digit_of(KEY(at), low, shift) : DIGITS - 1) << 16 | at;
+        w[k] = ((int)at < held ? digit_of(KEY(at), shift) : DIGITS - 1) << 16 | at;
     }
 #pragma unroll
     for (int bit = 0; bit < 8; bit += SWEEP) {
@@ -460,7 +317,7 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
 #define PUT(i, key, value) keys_out[i] = key
 #endif
 __kernel void sort_scatter_chunk(__global const word *keys, __global const uint *values, int n, int runs,
-                                 word low, int shift, __global const uint *counts,
+                                 int shift, __global const uint *counts,
                                  __global const uint *places, __global word *keys_out,
                                  __global uint *values_out)
 {
@@ -474,7 +331,7 @@ __kernel void sort_scatter_chunk(__global const word *keys, __global const uint 
         begun[d] = next[d] = first_place(counts, places, runs, d);
     for (int i = first; i < end; i++) {
         word key = KEY_OF(i);
-        uint d = digit_of(key, low, shift), to = next[d]++, at = d * LINE + to % LINE;
+        uint d = digit_of(key, shift), to = next[d]++, at = d * LINE + to % LINE;
         key_line[at] = key;
 #if VALUES
         value_line[at] = VALUE_OF(i);
@@ -498,21 +355,4 @@ __kernel void sort_scatter_chunk(__global const word *keys, __global const uint 
     for (int d = 0; d < DIGITS; d++)
         for (uint p = begun[d]; p < next[d]; p++)
             PUT(p, key_line[d * LINE + p % LINE], value_line[d * LINE + p % LINE]);
-}
-
-/* The same without lines, for small numbers of keys and for comparison. */
-__kernel void sort_scatter_direct(__global const word *keys, __global const uint *values, int n, int runs,
-                                  word low, int shift, __global const uint *counts,
-                                  __global const uint *places, __global word *keys_out,
-                                  __global uint *values_out)
-{
-    uint next[DIGITS];
-    int first = get_group_id(0) * GROUP_X, end = first + min(GROUP_X, n - first);
-    for (int d = 0; d < DIGITS; d++)
-        next[d] = first_place(counts, places, runs, d);
-    for (int i = first; i < end; i++) {
-        word key = KEY_OF(i);
-        uint to = next[digit_of(key, low, shift)]++;
-        PUT(to, key, VALUE_OF(i));
-    }
 }

@@ -202,7 +202,7 @@ static int sample_plane(void *user, size_t z, int worker)
         for (int x = 0; x < n[0]; x++) {
             double p[3];
             clv_matrix_apply(s->grid->to_ras, (double[3]){x, y, (double)z}, p);
-            *to++ = (float)shape(s->solid, p, s->cheap);
+            *to++ = (float)(s->cheap ? clv_solid_implicit : clv_solid_distance)(s->solid, p);
         }
     return CLVOX_OK;
 }

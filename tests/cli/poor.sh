@@ -83,6 +83,15 @@ for model in lddmm shooting "greedy --operator 3,6,1"; do
 done
 rm cpu* gpu*
 
+begin "a GPU of small work-groups has smaller tiles of the same forms, which give the same bits"
+exits 0 poor gpu $gaussian -o tiles.nii; exits 0 poor gpu clvox filter sobel f.nii.gz -o edges.nii
+exits 0 poor gpu clvox jacobian -t w.nii.gz -o volumes.nii
+for lack in group:48 group:1,local:2048; do
+    exits 0 poor gpu,$lack $gaussian -o x.nii; quiet; exits 0 cmp tiles.nii x.nii
+    exits 0 poor gpu,$lack clvox filter sobel f.nii.gz -o x.nii; quiet; exits 0 cmp edges.nii x.nii
+    exits 0 poor gpu,$lack clvox jacobian -t w.nii.gz -o x.nii; quiet; exits 0 cmp volumes.nii x.nii
+done
+
 begin "memory that does not suffice is known beforehand"
 clvox phantom constant -o large.nii --size 110x104x100 -q > log/out 2>&1
 exits 1 poor memory:12 clvox filter gaussian large.nii --sigma 2mm -o x2.nii

@@ -75,7 +75,8 @@ int clv_cg_begin(clvox_context *ctx, const clv_fluid_problem *p, const clv_cg_wo
     CLV_TRY(clv_fluid_operator_check(&p->op));
     CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, &(clv_terms){p->f, p->f, NULL, 0, n}, w->partial, w->state,
                        WHOLE));
-    CLV_TRY(clv_fluid_operator_residual(ctx, &p->op, p->v, p->f, w->residual, w->partial, &count));
+    CLV_TRY(clv_fluid_operator_launch(ctx, &p->op,
+                                      &(clv_fluid_product){p->v, p->f, w->residual, w->partial, &count}));
     CLV_TRY(total(ctx, w, count, BEGIN, (float)(p->tolerance * p->tolerance)));
     CLV_TRY(clv_buffer_copy(ctx, w->residual, 0, w->direction, 0, (size_t)n * sizeof(float)));
 end:
@@ -87,7 +88,8 @@ int clv_cg_step(clvox_context *ctx, const clv_fluid_problem *p, const clv_cg_wor
     int status = CLVOX_OK, count, n = elements(&p->op);
     const clv_kernel *descend, *direction;
     const int line[3] = {n, 1, 1};
-    CLV_TRY(clv_fluid_operator_dot(ctx, &p->op, w->direction, w->product, w->partial, &count));
+    const clv_fluid_product along = {w->direction, NULL, w->product, w->partial, &count};
+    CLV_TRY(clv_fluid_operator_launch(ctx, &p->op, &along));
     CLV_TRY(total(ctx, w, count, ALONG, 0));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_cg_descend, NUMBERS, line, 0, &descend));
     CLV_TRY(CLV_LAUNCH(ctx, descend, line, 12.0 * n, CLV_BUF(w->residual), CLV_BUF(w->product), CLV_BUF(w->state),

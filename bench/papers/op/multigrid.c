@@ -26,13 +26,24 @@ enum { SHORTEST = 4, MOST_DEGREE = 64 };
 /* What the coarsest level leaves. */
 static const double COARSEST = .05;
 
+void clv_mg_bounds(const clv_fluid_operator *op, double *least, double *most)
+{
+    double sum = 0;
+    for (int a = 0; a < 3; a++) {
+        const double q = op->size[a] > 1 ? 1 / (double)op->spacing[a] : 0;
+        sum += 4 * q * q;
+    }
+    *least = (double)op->gamma;
+    *most = (double)op->gamma + ((double)op->alpha + (double)op->beta) * sum;
+}
+
 bool clv_mg_coarsen(const clv_fluid_operator *op, clv_fluid_operator *coarser)
 {
     double least, most;
     float shortest = INFINITY;
     bool any = false;
     *coarser = *op;
-    clv_fluid_operator_bounds(op, &least, &most);
+    clv_mg_bounds(op, &least, &most);
     for (int a = 0; a < 3; a++)
         if (op->size[a] > 1 && op->spacing[a] < shortest)
             shortest = op->spacing[a];
@@ -99,7 +110,8 @@ static int smooth(clvox_context *ctx, const clv_fluid_operator *op, const clv_bu
             k[1] = (float)(-rho * before);
             k[2] = (float)(2 * rho / half);
         }
-        CLV_TRY(clv_fluid_operator_residual(ctx, op, now, f, w->residual, w->partial, &count));
+        CLV_TRY(clv_fluid_operator_launch(ctx, op,
+                                          &(clv_fluid_product){now, f, w->residual, w->partial, &count}));
         CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(next, op->size), now, i ? next : now,
                               w->residual, k));
         clv_buffer *swap = now;
@@ -126,7 +138,7 @@ static int cycle(clvox_context *ctx, const clv_fluid_operator *op, const clv_buf
     int status = CLVOX_OK, count;
     double least, most;
     clv_fluid_operator coarser;
-    clv_fluid_operator_bounds(op, &least, &most);
+    clv_mg_bounds(op, &least, &most);
     bool last = !clv_mg_coarsen(op, &coarser) || level == CLV_MG_COARSER || !w->v[level] || !w->f[level];
     size_t bytes = 12 * voxels_of(&coarser);
     if (last || w->v[level]->bytes < bytes || w->f[level]->bytes < bytes) {
@@ -137,7 +149,7 @@ static int cycle(clvox_context *ctx, const clv_fluid_operator *op, const clv_buf
     const double smoothed[2] = {fmin(smoothed_from(op, &coarser), most), most};
     int degree = op->beta > 0 ? 4 : 2;
     CLV_TRY(smooth(ctx, op, f, v, w, smoothed, degree));
-    CLV_TRY(clv_fluid_operator_residual(ctx, op, v, f, w->residual, w->partial, &count));
+    CLV_TRY(clv_fluid_operator_launch(ctx, op, &(clv_fluid_product){v, f, w->residual, w->partial, &count}));
     CLV_TRY(clv_mg_restrict(ctx, op, &coarser, w->residual, w->f[level]));
     CLV_TRY(clv_buffer_fill(ctx, w->v[level], 0, 0, bytes));
     CLV_TRY(cycle(ctx, &coarser, w->f[level], w->v[level], w, level + 1));
@@ -157,7 +169,8 @@ int clv_mg_solve(clvox_context *ctx, const clv_fluid_problem *p, const clv_mg_wo
         CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, &(clv_terms){p->f, p->f, NULL, 0, n}, w->partial, w->state, 0));
     for (;; report->iterations++) {
         if (p->tolerance > 0) {
-            CLV_TRY(clv_fluid_operator_residual(ctx, &p->op, p->v, p->f, w->residual, w->partial, &count));
+            const clv_fluid_product left = {p->v, p->f, w->residual, w->partial, &count};
+            CLV_TRY(clv_fluid_operator_launch(ctx, &p->op, &left));
             CLV_TRY(clv_reduce(ctx, CLV_REDUCE_SUM, &(clv_terms){w->partial, NULL, NULL, 0, count}, w->residual,
                                w->state, 1));
             CLV_TRY(clv_buffer_read(ctx, w->state, 0, sums, sizeof sums));

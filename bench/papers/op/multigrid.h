@@ -4,6 +4,9 @@
 
 #include "op/fluid/fluid_operator.h"
 
+/* Bounds of the eigenvalues of L. */
+void clv_mg_bounds(const clv_fluid_operator *op, double *least, double *most);
+
 /* Multigrid for L v = f, any beta, any sides and spacings. Each level halves the
  * axes whose voxels are not clearly longer than the shortest, for which smoothing
  * works there; the grids' zeros (or period) stay in the same places, so that odd

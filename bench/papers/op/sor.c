@@ -164,7 +164,8 @@ int clv_sor_solve(clvox_context *ctx, const clv_fluid_problem *p, const clv_sor_
                        &(clv_terms){p->f, p->f, NULL, 0, 3 * op->size[0] * op->size[1] * op->size[2]},
                        w->partial, w->state, 0));
     for (;;) {
-        CLV_TRY(clv_fluid_operator_residual(ctx, op, p->v, p->f, w->other, w->partial, &count));
+        CLV_TRY(clv_fluid_operator_launch(ctx, op,
+                                          &(clv_fluid_product){p->v, p->f, w->other, w->partial, &count}));
         CLV_TRY(clv_reduce(ctx, CLV_REDUCE_SUM, &(clv_terms){w->partial, NULL, NULL, 0, count}, w->other,
                            w->state, 1));
         CLV_TRY(clv_buffer_read(ctx, w->state, 0, sums, sizeof sums));

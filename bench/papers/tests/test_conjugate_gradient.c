@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/papers/op/conjugate_gradient.h"
+#include "bench/papers/op/multigrid.h"
 #include "op/harness.h"
 #include "ref/fluid/conjugate_gradient.h"
 #include "ref/fluid/fluid_operator.h"
@@ -116,7 +117,7 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
     double really = ref_fluid_operator_residual(op, g.got, g.f);
     assert_that(left <= tolerance && took < 400, "%g is left after %d iterations", left, took);
     assert_that(really <= 1.05 * tolerance + 3e-7, "in truth %g is left, not %g", really, left);
-    clv_fluid_operator_bounds(op, &least, &most);
+    clv_mg_bounds(op, &least, &most);
     for (size_t i = 0; i < 3 * g.n; i++) {
         off += (g.got[i] - g.v[i]) * (g.got[i] - g.v[i]);
         square += g.f[i] * g.f[i];

@@ -107,7 +107,7 @@ static void finds(int kind, const clv_fluid_operator *op)
     if (kind == CLV_SOLVERS_HYBRID && !op->periodic)
         run(&g, true, &report);
     double scale = largest_of(g.want, 3 * g.n), least, most;
-    clv_fluid_operator_bounds(op, &least, &most);
+    clv_mg_bounds(op, &least, &most);
     double allowed =
         kind == CLV_SOLVERS_FFT ? 1e-5 * scale : 1e-5 * scale + TOLERANCE * sqrt(3.0 * (double)g.n) / least;
     double error = harness_error(g.host, g.want, 3 * g.n, allowed, 0);

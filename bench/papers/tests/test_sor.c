@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/harness.h"
+#include "bench/papers/op/multigrid.h"
 #include "bench/papers/op/sor.h"
 #include "ref/fluid/fluid_operator.h"
 #include "bench/papers/ref/sor.h"
@@ -99,7 +100,7 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
     double really = ref_fluid_operator_residual(op, got, f);
     assert_that(left <= tolerance && first < 400, "%g is left after %d sweeps", left, first);
     assert_that(really <= 1.05 * tolerance + 1e-7, "in truth %g is left, not %g", really, left);
-    clv_fluid_operator_bounds(op, &least, &most);
+    clv_mg_bounds(op, &least, &most);
     assert_that(sqrt(off) <= 1.1 * (tolerance + 1e-7) * sqrt(square) / least, "off by %g", sqrt(off));
     problem.tolerance = 1.5 * tolerance;
     assert_int_equal(clv_sor_solve(ctx, &problem, &workspace, &report), CLVOX_OK);

@@ -5,8 +5,6 @@ static const clv_variant variants[] = {
     {.name = "march", .function = "jacobian_march", .defines = "-DUNROLL=2",
      .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 8}, {64, 4, 1, 16}, {32, 2, 1, 4}}},
-    {.name = "item", .function = "jacobian_item", .devices = CLV_ON_GPU,
-     .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row", .function = "jacobian_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };

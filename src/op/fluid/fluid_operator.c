@@ -32,36 +32,17 @@ int clv_fluid_operator_check(const clv_fluid_operator *op)
     return CLVOX_OK;
 }
 
-/* 1 / spacing, 0 along an axis of one voxel. */
-static void inverse_spacing(const clv_fluid_operator *op, double inverse[3])
-{
-    for (int a = 0; a < 3; a++)
-        inverse[a] = op->size[a] > 1 ? 1 / (double)op->spacing[a] : 0;
-}
-
-void clv_fluid_operator_bounds(const clv_fluid_operator *op, double *least, double *most)
-{
-    double q[3], sum = 0;
-    inverse_spacing(op, q);
-    for (int a = 0; a < 3; a++)
-        sum += 4 * q[a] * q[a];
-    *least = (double)op->gamma;
-    *most = (double)op->gamma + ((double)op->alpha + (double)op->beta) * sum;
-}
-
-/* out = L v where partial and f are NULL, with sums of v . L v where f alone is, else f - L v with sums of its
- * square. */
-static int launch(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, const clv_buffer *f,
-                  clv_buffer *out, clv_buffer *partial, int *count)
+int clv_fluid_operator_launch(clvox_context *ctx, const clv_fluid_operator *op, const clv_fluid_product *p)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int *size = op->size;
     double q[3], alpha = (double)op->alpha, beta = (double)op->beta, sum = 0;
     CLV_TRY(clv_fluid_operator_check(op));
-    inverse_spacing(op, q);
-    for (int a = 0; a < 3; a++)
+    for (int a = 0; a < 3; a++) {
+        q[a] = size[a] > 1 ? 1 / (double)op->spacing[a] : 0;
         sum += 2 * alpha * q[a] * q[a];
+    }
     float near[4] = {0}, along[4] = {0}, centre[4] = {0};
     for (int a = 0; a < 3; a++) {
         near[a] = (float)(alpha * q[a] * q[a]);
@@ -76,31 +57,19 @@ static int launch(clvox_context *ctx, const clv_fluid_operator *op, const clv_bu
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "fluid operator: %d x %d x %d voxels are too many; take a part of the volume",
                           size[0], size[1], size[2]);
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (f ? 36.0 : 24.0) * size[0] * size[1] * size[2], CLV_BUF(v), CLV_BUF(f),
-                       CLV_BUF(out), CLV_INT4(size[0], size[1], size[2], op->periodic), CLV_FLOAT4V(centre),
-                       CLV_FLOAT4V(near), CLV_FLOAT4V(along), CLV_FLOAT4V(cross),
-                       CLV_INT(f ? RESIDUAL : partial ? DOT : PRODUCT), CLV_BUF(partial)));
-    if (count)
-        *count = sums;
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (p->f ? 36.0 : 24.0) * size[0] * size[1] * size[2], CLV_BUF(p->v),
+                       CLV_BUF(p->f), CLV_BUF(p->out), CLV_INT4(size[0], size[1], size[2], op->periodic),
+                       CLV_FLOAT4V(centre), CLV_FLOAT4V(near), CLV_FLOAT4V(along), CLV_FLOAT4V(cross),
+                       CLV_INT(p->f ? RESIDUAL : p->partial ? DOT : PRODUCT), CLV_BUF(p->partial)));
+    if (p->count)
+        *p->count = sums;
 end:
     return status;
 }
 
 int clv_fluid_operator_apply(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out)
 {
-    return launch(ctx, op, v, NULL, out, NULL, NULL);
-}
-
-int clv_fluid_operator_dot(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out,
-                           clv_buffer *partial, int *count)
-{
-    return launch(ctx, op, v, NULL, out, partial, count);
-}
-
-int clv_fluid_operator_residual(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v,
-                                const clv_buffer *f, clv_buffer *out, clv_buffer *partial, int *count)
-{
-    return launch(ctx, op, v, f, out, partial, count);
+    return clv_fluid_operator_launch(ctx, op, &(clv_fluid_product){.v = v, .out = out});
 }
 
 const clv_entry *const clv_operation_fluid_fluid_operator[] = {

@@ -23,19 +23,17 @@ enum { CLV_FLUID_OPERATOR_PARTIALS = 65536 };
 /* CLVOX_ERROR_ARGUMENT where L is not as above. */
 int clv_fluid_operator_check(const clv_fluid_operator *op);
 
-/* Bounds of the eigenvalues of L. */
-void clv_fluid_operator_bounds(const clv_fluid_operator *op, double *least, double *most);
-
-/* out = L v. out is neither v nor, where there is one, f; nor below. */
+/* out = L v, which is not v. */
 int clv_fluid_operator_apply(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out);
 
-/* out = L v; the first *count floats of partial add up to the sum of v . L v. */
-int clv_fluid_operator_dot(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out,
-                           clv_buffer *partial, int *count);
-
-/* out = f - L v; the first *count floats of partial add up to its square. */
-int clv_fluid_operator_residual(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v,
-                                const clv_buffer *f, clv_buffer *out, clv_buffer *partial, int *count);
+/* out = L v or, where there is an f, f - L v; out is neither v nor f. The first *count floats of partial add
+ * up to v . L v, or to the square of f - L v; without f both may be NULL. */
+typedef struct clv_fluid_product {
+    const clv_buffer *v, *f;
+    clv_buffer *out, *partial;
+    int *count;
+} clv_fluid_product;
+int clv_fluid_operator_launch(clvox_context *ctx, const clv_fluid_operator *op, const clv_fluid_product *p);
 
 /* L v = f, to be solved from the v that is there until |f - L v| <= tolerance |f|
  * or `most` iterations are done. */

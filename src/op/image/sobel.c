@@ -4,10 +4,6 @@
 static const clv_variant variants[] = {
     {.name = "march", .function = "sobel_march", .item = {1, 4, CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{32, 4, 1, 8}, {64, 2, 1, 16}, {32, 2, 1, 4}}},
-    {.name = "pair", .function = "sobel_march", .item = {1, 2, CLV_MARCH}, .devices = CLV_ON_GPU,
-     .tiles = {{64, 2, 1, 16}, {32, 4, 1, 8}}},
-    {.name = "item", .function = "sobel_item", .devices = CLV_ON_GPU,
-     .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row", .function = "sobel_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };

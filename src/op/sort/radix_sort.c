@@ -4,15 +4,8 @@
 #include "op/sort/scan.h"
 
 /* MOST_BLOCKS: enough that every compute unit counts; their sums stay in the device's cache. */
-enum { DIGITS = 256, DIGIT_BITS = 8, RANGE_GROUPS = 256, MOST_BLOCKS = 1024 };
+enum { DIGITS = CLV_SORT_DIGITS, MOST_BLOCKS = 1024 };
 
-/* march: keys of an item, or of a chunk. */
-static const clv_variant range_variants[] = {
-    {.name = "group", .function = "sort_range", .group = {CLV_MARCH}, .most_groups = RANGE_GROUPS,
-     .devices = CLV_ON_GPU, .cell_bytes = 16, .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
-    {.name = "item", .function = "sort_range", .group = {CLV_MARCH}, .most_groups = RANGE_GROUPS,
-     .devices = CLV_ON_ANY, .cell_bytes = 16, .tiles = {{1, 1, 1, 65536}}},
-};
 static const clv_variant count_variants[] = {
     {.name = "group", .function = "sort_count_group", .group = {1}, .devices = CLV_ON_GPU,
      .fixed_bytes = DIGITS * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
@@ -24,29 +17,20 @@ static const clv_variant columns_variants[] = {
     {.name = "item", .function = "sort_columns_item", .group = {CLV_WHOLE}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
-/* Local memory of an item: its keys twice, in places that are spread, and room for a scan. */
-#define BYTES(keys) ((keys) * 17 / 16 * 8 + 8)
-#define FIXED (DIGITS * 4 + 64)
 static const clv_variant scatter_variants[] = {
-    {.name = "group", .function = "sort_scatter_group", .defines = "-DSWEEP=4", .item = {CLV_MARCH},
-     .devices = CLV_ON_GPU, .cell_bytes = BYTES(15), .fixed_bytes = FIXED,
+    {.name = "group", .function = "sort_scatter_group", .item = {CLV_MARCH},
+     .devices = CLV_ON_GPU, .cell_bytes = CLV_SORT_BYTES(15), .fixed_bytes = CLV_SORT_FIXED_BYTES,
      .tiles = {{256, 1, 1, 15}, {128, 1, 1, 15}}},
     /* A twentieth less time for pairs than groups of 256, a fifth more for keys alone. */
-    {.name = "wide", .function = "sort_scatter_group", .defines = "-DSWEEP=4", .item = {CLV_MARCH},
-     .devices = CLV_ON_GPU, .cell_bytes = BYTES(13), .fixed_bytes = FIXED, .tiles = {{384, 1, 1, 13}}},
-    {.name = "implicit", .function = "sort_scatter_group", .defines = "-DSWEEP=2", .item = {CLV_MARCH},
-     .devices = CLV_ON_GPU, .optional = true, .cell_bytes = BYTES(15), .fixed_bytes = FIXED,
-     .tiles = {{64, 1, 1, 15}, {128, 1, 1, 7}}},
+    {.name = "wide", .function = "sort_scatter_group", .item = {CLV_MARCH},
+     .devices = CLV_ON_GPU, .cell_bytes = CLV_SORT_BYTES(13), .fixed_bytes = CLV_SORT_FIXED_BYTES,
+     .tiles = {{384, 1, 1, 13}}},
     {.name = "lines", .function = "sort_scatter_chunk", .group = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 65536}}},
-    {.name = "direct", .function = "sort_scatter_direct", .group = {CLV_MARCH}, .devices = CLV_ON_ANY,
-     .optional = true, .tiles = {{1, 1, 1, 65536}}},
 };
 
-/* The last: of pairs, as the last three below, that are read, written, and both. */
-static const char *const kind_builds[] = {"-DKIND=0", "-DKIND=1", "-DKIND=2",           "-DKIND=3",
-                                          "-DKIND=4", "-DKIND=5", "-DKIND=0 -DPAIRS=1", NULL};
-enum { READS = 1, WRITES = 2, COUNT_OF_PAIRS = 6, SCATTER_OF_PAIRS = 11 };
+static const char *const count_builds[] = {"-DKIND=0", "-DKIND=1", "-DKIND=2", "-DKIND=3",
+                                           "-DKIND=4", "-DKIND=5", NULL};
 #define WITH_VALUES(k) "-DKIND=" #k " -DVALUES=0", "-DKIND=" #k " -DVALUES=1"
 static const char *const scatter_builds[] = {WITH_VALUES(0),
                                              WITH_VALUES(1),
@@ -54,15 +38,10 @@ static const char *const scatter_builds[] = {WITH_VALUES(0),
                                              WITH_VALUES(3),
                                              WITH_VALUES(4),
                                              WITH_VALUES(5),
-                                             "-DKIND=0 -DVALUES=1 -DPAIRS=1",
-                                             "-DKIND=0 -DVALUES=1 -DPAIRS=2",
-                                             "-DKIND=0 -DVALUES=1 -DPAIRS=3",
                                              NULL};
 
-const clv_entry clv_entry_sort_range = CLV_ENTRY("sort/radix_sort", "sort_range", range_variants,
-                                                 kind_builds);
 const clv_entry clv_entry_sort_count = CLV_ENTRY("sort/radix_sort", "sort_count", count_variants,
-                                                 kind_builds);
+                                                 count_builds);
 const clv_entry clv_entry_sort_columns = CLV_ENTRY("sort/radix_sort", "sort_columns", columns_variants, NULL);
 const clv_entry clv_entry_sort_scatter = CLV_ENTRY("sort/radix_sort", "sort_scatter", scatter_variants,
                                                    scatter_builds);
@@ -79,13 +58,18 @@ typedef struct division {
     int shares, runs, blocks; /* runs: shares of a block */
 } division;
 
-/* pairs: READS and WRITES. */
-static int divide(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int pairs, int n, division *d)
+/* The kernels that sort keys of that kind, with values or without. */
+static clv_sort_kernels own_kernels(clvox_sort_kind kind, bool with_values)
+{
+    return (clv_sort_kernels){&clv_entry_sort_count, &clv_entry_sort_scatter, count_builds[kind],
+                              scatter_builds[2 * (int)kind + with_values]};
+}
+
+static int divide(clvox_context *ctx, const clv_sort_kernels *with, int n, division *d)
 {
     int status = CLVOX_OK;
     const int line[3] = {n, 1, 1};
-    const char *build = scatter_builds[pairs ? SCATTER_OF_PAIRS + pairs : 2 * (int)kind + with_values];
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_scatter, build, line, 0, &d->scatter));
+    CLV_TRY(clv_kernel_get(ctx, with->scatter, with->scatter_build, line, 0, &d->scatter));
     d->shares = clv_launch_groups(d->scatter, line, NULL);
     d->runs = 1 + (d->shares - 1) / MOST_BLOCKS;
     d->blocks = 1 + (d->shares - 1) / d->runs;
@@ -96,86 +80,45 @@ end:
     return status;
 }
 
-static void grow_words(const division *d, size_t *counts, size_t *totals)
-{
-    const size_t shares = DIGITS * (size_t)d->shares, blocks = DIGITS * (size_t)(1 + d->blocks);
-    *counts = shares > *counts ? shares : *counts;
-    *totals = blocks > *totals ? blocks : *totals;
-}
-
-int clv_sort_words(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int n, size_t *counts, size_t *totals)
+int clv_sort_words_of(clvox_context *ctx, const clv_sort_kernels *with, int n, size_t *counts,
+                      size_t *totals)
 {
     int status = CLVOX_OK;
     division d;
-    CLV_TRY(divide(ctx, kind, with_values, 0, n, &d));
-    *counts = 4 * RANGE_GROUPS; /* the range lies there before */
-    *totals = 0;
-    grow_words(&d, counts, totals);
+    CLV_TRY(divide(ctx, with, n, &d));
+    *counts = DIGITS * (size_t)d.shares;
+    *totals = DIGITS * (size_t)(1 + d.blocks);
 end:
     return status;
 }
 
-int clv_sort_pairs_words(clvox_context *ctx, int n, size_t *counts, size_t *totals)
+int clv_sort_words(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int n, size_t *counts,
+                   size_t *totals)
 {
-    int status = CLVOX_OK;
-    CLV_TRY(clv_sort_words(ctx, CLVOX_SORT_UINT32, true, n, counts, totals));
-    for (int pairs = READS; pairs <= (READS | WRITES); pairs++) { /* whose tiles may be others */
-        division d;
-        CLV_TRY(divide(ctx, CLVOX_SORT_UINT32, true, pairs, n, &d));
-        grow_words(&d, counts, totals);
-    }
-end:
-    return status;
+    const clv_sort_kernels own = own_kernels(kind, with_values);
+    return clv_sort_words_of(ctx, &own, n, counts, totals);
 }
 
-/* The smallest key, as the kernels order them, and the bits of the difference to the largest. */
-static int find_range(clvox_context *ctx, const clv_sort_args *a, uint64_t *low, int *bits)
-{
-    int status = CLVOX_OK;
-    const clv_kernel *kernel;
-    uint64_t wide[2 * RANGE_GROUPS], high = 0;
-    uint32_t narrow[2 * RANGE_GROUPS];
-    const int line[3] = {a->n, 1, 1};
-    size_t bytes = clv_sort_key_bytes(a->kind);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_range, kind_builds[a->kind], line, 0, &kernel));
-    int groups = clv_launch_groups(kernel, line, NULL);
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, (double)bytes * a->n, CLV_BUF(a->keys), CLV_INT(a->n),
-                       CLV_BUF(a->counts)));
-    CLV_TRY(clv_buffer_read(ctx, a->counts, 0, bytes == 8 ? (void *)wide : narrow, 2 * bytes * (size_t)groups));
-    *low = UINT64_MAX;
-    for (int i = 0; i < 2 * groups; i++) {
-        uint64_t key = bytes == 8 ? wide[i] : narrow[i];
-        *low = key < *low ? key : *low;
-        high = key > high ? key : high;
-    }
-    for (*bits = 0; *bits < 64 && (high - *low) >> *bits; ++*bits)
-        ;
-end:
-    return status;
-}
-
-/* One digit: from keys and values to the other ones; pairs: READS and WRITES. */
-static int sort_digit(clvox_context *ctx, const clv_sort_args *a, int pairs, clv_arg low, int shift)
+int clv_sort_digit(clvox_context *ctx, const clv_sort_args *a, const clv_sort_kernels *with, int shift)
 {
     int status = CLVOX_OK;
     const clv_kernel *count, *columns, *firsts;
     division d;
-    CLV_TRY(divide(ctx, a->kind, a->values != NULL, pairs, a->n, &d));
+    CLV_TRY(divide(ctx, with, a->n, &d));
     const int line[3] = {a->n, 1, 1}, blocks[3] = {d.blocks, 1, 1}, digits[3] = {DIGITS, 1, 1};
     const double key_bytes = (double)clv_sort_key_bytes(a->kind) * a->n;
     const double all = key_bytes + (a->values ? 4. * a->n : 0);
     const double counts = 4. * DIGITS * d.shares, sums = 4. * DIGITS * d.blocks;
-    const char *build = kind_builds[pairs & READS ? COUNT_OF_PAIRS : (int)a->kind];
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_count, build, blocks, 0, &count));
+    CLV_TRY(clv_kernel_get(ctx, with->count, with->count_build, blocks, 0, &count));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_columns, "", digits, 0, &columns));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_scan_before, "-DSEGMENTED=0", digits, 0, &firsts));
     CLV_TRY(CLV_LAUNCH(ctx, count, blocks, key_bytes + counts + sums, CLV_BUF(a->keys), CLV_INT(a->n),
-                       CLV_INT(d.scatter->group[0]), CLV_INT(d.runs), low, CLV_INT(shift), CLV_BUF(a->counts),
+                       CLV_INT(d.scatter->group[0]), CLV_INT(d.runs), CLV_INT(shift), CLV_BUF(a->counts),
                        CLV_BUF(a->totals)));
     CLV_TRY(CLV_LAUNCH(ctx, columns, digits, 3 * sums, CLV_BUF(a->totals), CLV_INT(d.blocks)));
     CLV_TRY(CLV_LAUNCH(ctx, firsts, digits, 8. * DIGITS, CLV_BUF(a->totals), CLV_INT(DIGITS)));
     CLV_TRY(CLV_LAUNCH(ctx, d.scatter, line, 2 * all + counts, CLV_BUF(a->keys), CLV_BUF(a->values),
-                       CLV_INT(a->n), CLV_INT(d.runs), low, CLV_INT(shift), CLV_BUF(a->counts),
+                       CLV_INT(a->n), CLV_INT(d.runs), CLV_INT(shift), CLV_BUF(a->counts),
                        CLV_BUF(a->totals), CLV_BUF(a->other_keys), CLV_BUF(a->other_values)));
 end:
     return status;
@@ -188,20 +131,12 @@ static void exchange(clv_buffer **a, clv_buffer **b)
     *b = c;
 }
 
-int clv_sort(clvox_context *ctx, const clv_sort_args *args)
+int clv_sort_bits(clvox_context *ctx, const clv_sort_args *args, const clv_sort_kernels *with, int bits)
 {
-    int status = CLVOX_OK, bits = 8 * (int)clv_sort_key_bytes(args->kind);
-    uint64_t low = 0;
+    int status = CLVOX_OK;
     clv_sort_args a = *args;
-    if (a.n <= 1)
-        return CLVOX_OK;
-    if (a.limit_range)
-        CLV_TRY(find_range(ctx, &a, &low, &bits));
-    const uint32_t narrow = (uint32_t)low;
-    const clv_arg least = bits > 32 || clv_sort_key_bytes(a.kind) == 8 ? (clv_arg){8, &low, NULL}
-                                                                      : (clv_arg){4, &narrow, NULL};
-    for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
-        CLV_TRY(sort_digit(ctx, &a, 0, least, shift));
+    for (int shift = 0; shift < bits && a.n > 1; shift += CLV_SORT_DIGIT_BITS) {
+        CLV_TRY(clv_sort_digit(ctx, &a, with, shift));
         exchange(&a.keys, &a.other_keys);
         exchange(&a.values, &a.other_values);
     }
@@ -215,25 +150,10 @@ end:
     return status;
 }
 
-int clv_sort_by_pairs(clvox_context *ctx, const clv_sort_args *args, clv_buffer *const pairs[2])
+int clv_sort(clvox_context *ctx, const clv_sort_args *args)
 {
-    int status = CLVOX_OK;
-    enum { BITS = 32 };
-    const uint32_t none = 0;
-    const clv_arg low = {4, &none, NULL};
-    if (args->kind != CLVOX_SORT_UINT32 || !args->values || args->n > INT32_MAX / 2)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "pairs are of unsigned keys of 32 bits with values");
-    for (int shift = 0, at = 0; shift < BITS && args->n > 1; shift += DIGIT_BITS, at = !at) {
-        const int how = (shift > 0 ? READS : 0) | (shift + DIGIT_BITS < BITS ? WRITES : 0);
-        clv_sort_args a = *args;
-        if (how & READS)
-            a.keys = pairs[!at];
-        a.other_keys = how & WRITES ? pairs[at] : args->keys;
-        a.other_values = args->values;
-        CLV_TRY(sort_digit(ctx, &a, how, low, shift));
-    }
-end:
-    return status;
+    const clv_sort_kernels own = own_kernels(args->kind, args->values != NULL);
+    return clv_sort_bits(ctx, args, &own, 8 * (int)clv_sort_key_bytes(args->kind));
 }
 
 static int check(const clvox_context *ctx, clvox_sort_kind kind, const void *keys, size_t count)
@@ -311,4 +231,4 @@ end:
 }
 
 const clv_entry *const clv_operation_sort_radix_sort[] = {
-    &clv_entry_sort_range, &clv_entry_sort_count, &clv_entry_sort_columns, &clv_entry_sort_scatter, NULL};
+    &clv_entry_sort_count, &clv_entry_sort_columns, &clv_entry_sort_scatter, NULL};

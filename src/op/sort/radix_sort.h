@@ -5,8 +5,7 @@
 #include "clvox/sort.h"
 #include "runtime/runtime.h"
 
-extern const clv_entry clv_entry_sort_range, clv_entry_sort_count, clv_entry_sort_columns;
-extern const clv_entry clv_entry_sort_scatter;
+extern const clv_entry clv_entry_sort_count, clv_entry_sort_columns, clv_entry_sort_scatter;
 
 /* Sorts n keys, with 32-bit values where there are any, in place and stably: equal keys
  * keep their order. The same on every device. */
@@ -16,11 +15,6 @@ typedef struct clv_sort_args {
     clv_buffer *other_keys, *other_values; /* scratch as large */
     clv_buffer *counts, *totals;           /* scratch of so many words as clv_sort_words says */
     int n;
-    /* Reads the smallest and the largest key first and leaves out the digits above their
-     * difference (the range limiter of Ha 2011, section A.3.3.1, exact for floating-point
-     * keys too): one more pass over the keys, which pays where two digits fall away. The
-     * host waits for it. */
-    bool limit_range;
 } clv_sort_args;
 
 /* Bytes of a key. */
@@ -29,10 +23,24 @@ size_t clv_sort_key_bytes(clvox_sort_kind kind);
 int clv_sort_words(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int n, size_t *counts, size_t *totals);
 int clv_sort(clvox_context *ctx, const clv_sort_args *args);
 
-/* The same for unsigned keys of 32 bits with values, for comparison: on the way from one digit to the next
- * the keys and values lie side by side (the hybrid layout of Ha 2011, section A.3.2.1). pairs: 2 n words
- * each; args' other buffers do not count; counts and totals: of so many words. */
-int clv_sort_by_pairs(clvox_context *ctx, const clv_sort_args *args, clv_buffer *const pairs[2]);
-int clv_sort_pairs_words(clvox_context *ctx, int n, size_t *counts, size_t *totals);
+/* ---- what other forms of a digit's kernels are made of ---- */
+
+enum { CLV_SORT_DIGITS = 256, CLV_SORT_DIGIT_BITS = 8 };
+/* Local memory of an item of the scatter by groups: its keys twice, in places that are spread, and room for a
+ * scan. */
+#define CLV_SORT_BYTES(keys) ((keys) * 17 / 16 * 8 + 8)
+#define CLV_SORT_FIXED_BYTES (CLV_SORT_DIGITS * 4 + 64)
+
+typedef struct clv_sort_kernels {
+    const clv_entry *count, *scatter;
+    const char *count_build, *scatter_build;
+} clv_sort_kernels;
+
+int clv_sort_words_of(clvox_context *ctx, const clv_sort_kernels *with, int n, size_t *counts,
+                      size_t *totals);
+/* The digit from bit `shift` on: from keys and values to the other ones. */
+int clv_sort_digit(clvox_context *ctx, const clv_sort_args *args, const clv_sort_kernels *with, int shift);
+/* clv_sort by these kernels, by the lowest bits alone. */
+int clv_sort_bits(clvox_context *ctx, const clv_sort_args *args, const clv_sort_kernels *with, int bits);
 
 #endif

@@ -25,8 +25,6 @@ static const clv_variant search_variants[] = {
     {.name = "tall", .function = "patch_search_tile", .defines = CLV_PATCH_SIZES " -DHIGH=16",
      .group = {128, 128, 1}, .passes = PASSES, .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(128, 128),
      .tiles = {{128, 1, 1, 1}}},
-    {.name = "tile", .function = "patch_search_tile", .defines = CLV_PATCH_SIZES, .group = {128, 128, 1},
-     .passes = PASSES, .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(128, 256), .tiles = {{256, 1, 1, 1}}},
     {.name = "small", .function = "patch_search_tile", .defines = CLV_PATCH_SIZES, .group = {64, 64, 1},
      .passes = PASSES, .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(64, 64), .tiles = {{64, 1, 1, 1}}},
     {.name = "rows", .function = "patch_search_rows", .defines = CLV_PATCH_SIZES, .group = {CLV_MARCH, 16, 1},

@@ -136,8 +136,8 @@ static void what_lands(void **state)
  * the last voxel, and all but what comes later. */
 enum { NARROW = SHAPES, NEARLY, HALF, KINDS };
 
-/* Each sum, not only its number, is that of the form without local memory or shares: nothing depends on who
- * adds. */
+/* Each sum, not only its number, is that of a form without local memory or shares, and that form's is that of
+ * another: nothing depends on who adds. */
 static void same_bits(const problem *q, int kind)
 {
     const size_t n = (size_t)q->from[0] * (size_t)q->from[1] * (size_t)q->from[2],
@@ -172,11 +172,13 @@ static void same_bits(const problem *q, int kind)
     const char *forced = clv_forced_variant(ctx, clv_entry_splat.name);
     char own[32];
     snprintf(own, sizeof own, "%s", forced ? forced : "");
+    const char *simple[] = {cpu ? "row" : "item", cpu ? "item" : "row"};
+    const char *other = simple[!strcmp(own, simple[0])];
     for (int plain = 0; plain < 2; plain++) {
         args.sums = harness_upload(ctx, sums[plain], m * 8);
         assert_ok(clv_buffer_write(ctx, args.beyond, 0, &none, 4));
         if (plain)
-            assert_ok(clv_force_variant(ctx, clv_entry_splat.name, cpu ? "row" : "item", -1));
+            assert_ok(clv_force_variant(ctx, clv_entry_splat.name, other, -1));
         assert_ok(clv_splat(ctx, &args));
         harness_download(ctx, args.sums, sums[plain], m * 8);
         harness_download(ctx, args.beyond, &beyond[plain], 4);

@@ -24,6 +24,16 @@ static size_t voxels_of(const clv_fluid_operator *op)
     return (size_t)op->size[0] * (size_t)op->size[1] * (size_t)op->size[2];
 }
 
+/* No eigenvalue is larger. */
+static double bound_of(const clv_fluid_operator *op)
+{
+    double most = (double)op->gamma;
+    for (int a = 0; a < 3; a++)
+        if (op->size[a] > 1)
+            most += 4 * ((double)op->alpha + (double)op->beta) / pow((double)op->spacing[a], 2);
+    return most;
+}
+
 static double sum_of(clvox_context *ctx, const clv_buffer *partial, int count)
 {
     static float values[CLV_FLUID_OPERATOR_PARTIALS];
@@ -38,7 +48,8 @@ static void compare(clvox_context *ctx, const clv_fluid_operator *op, bool hole)
 {
     size_t n = voxels_of(op), bytes = 3 * n * sizeof(float);
     float *v = malloc(2 * bytes), *f = v + 3 * n, *got = malloc(2 * bytes), *again = got + 3 * n;
-    double *wide = malloc(2 * 3 * n * sizeof *wide), *want = wide + 3 * n, most, least, sum = 0, squares = 0;
+    double *wide = malloc(2 * 3 * n * sizeof *wide), *want = wide + 3 * n;
+    double most = bound_of(op), sum = 0, squares = 0;
     harness_random(v, 6 * n, 7 + (unsigned)n, -2, 2);
     if (hole)
         for (size_t c = 0; c < 3; c++)
@@ -46,15 +57,16 @@ static void compare(clvox_context *ctx, const clv_fluid_operator *op, bool hole)
     for (size_t i = 0; i < 3 * n; i++)
         wide[i] = (double)v[i];
     ref_fluid_operator(op, wide, want);
-    clv_fluid_operator_bounds(op, &least, &most);
     clv_buffer *in = harness_upload_field(ctx, v, n), *known = harness_upload_field(ctx, f, n);
     clv_buffer *out = harness_output(ctx, bytes), *partial = harness_output(ctx, 4 * CLV_FLUID_OPERATOR_PARTIALS);
     int count;
+    const clv_fluid_product product = {in, NULL, out, partial, &count};
+    const clv_fluid_product residual = {in, known, out, partial, &count};
     assert_int_equal(clv_fluid_operator_apply(ctx, op, in, out), CLVOX_OK);
     harness_download_field(ctx, out, got, n);
     double error = harness_error(got, want, 3 * n, 1e-6 * most, 0);
     assert_that(error <= 1, "%dx%dx%d: L v is off by %g", op->size[0], op->size[1], op->size[2], error);
-    assert_int_equal(clv_fluid_operator_dot(ctx, op, in, out, partial, &count), CLVOX_OK);
+    assert_int_equal(clv_fluid_operator_launch(ctx, op, &product), CLVOX_OK);
     harness_download_field(ctx, out, again, n);
     assert_memory_equal(got, again, bytes);
     for (size_t i = 0; i < 3 * n; i++) {
@@ -64,13 +76,13 @@ static void compare(clvox_context *ctx, const clv_fluid_operator *op, bool hole)
     }
     double dot = sum_of(ctx, partial, count);
     assert_that(hole ? isnan(dot) : fabs(dot - sum) <= 3e-6 * sum, "v . L v is %.8g, not %.8g", dot, sum);
-    assert_int_equal(clv_fluid_operator_residual(ctx, op, in, known, out, partial, &count), CLVOX_OK);
+    assert_int_equal(clv_fluid_operator_launch(ctx, op, &residual), CLVOX_OK);
     harness_download_field(ctx, out, again, n);
     error = harness_error(again, want, 3 * n, 1e-6 * (most + 1), 0);
     assert_that(error <= 1, "%dx%dx%d: f - L v is off by %g", op->size[0], op->size[1], op->size[2], error);
     double left = sum_of(ctx, partial, count);
     assert_that(hole ? isnan(left) : fabs(left - squares) <= 3e-6 * squares, "%.8g, not %.8g", left, squares);
-    assert_int_equal(clv_fluid_operator_residual(ctx, op, in, known, out, partial, &count), CLVOX_OK);
+    assert_int_equal(clv_fluid_operator_launch(ctx, op, &residual), CLVOX_OK);
     harness_download_field(ctx, out, got, n);
     assert_memory_equal(got, again, bytes);
     double same = sum_of(ctx, partial, count);
@@ -90,7 +102,7 @@ static void check_definite(const clv_fluid_operator *op)
     size_t n = 3 * voxels_of(op);
     float *random = malloc(2 * n * sizeof *random);
     double *u = malloc(4 * n * sizeof *u), *v = u + n, *lu = v + n, *lv = lu + n, one = 0, other = 0, own = 0,
-           square = 0, least, most;
+           square = 0, least = (double)op->gamma, most = bound_of(op);
     harness_random(random, 2 * n, 11, -1, 1);
     for (size_t i = 0; i < 2 * n; i++)
         u[i] = (double)random[i];
@@ -102,7 +114,6 @@ static void check_definite(const clv_fluid_operator *op)
         own += v[i] * lv[i];
         square += v[i] * v[i];
     }
-    clv_fluid_operator_bounds(op, &least, &most);
     assert_that(fabs(one - other) <= 1e-12 * most * square, "%.12g is not %.12g", one, other);
     assert_that(own >= least * square * (1 - 1e-12) && own <= most * square * (1 + 1e-12),
                 "%g is not between %g and %g", own / square, least, most);

@@ -40,7 +40,7 @@ static uint64_t key_of(pattern p, clvox_sort_kind kind, int i, int n, uint64_t n
     }
 }
 
-static void sort(clvox_sort_kind kind, pattern p, int n, bool with_values, bool limit_range)
+static void sort(clvox_sort_kind kind, pattern p, int n, bool with_values)
 {
     static uint64_t keys64[LONGEST], got64[LONGEST];
     static uint32_t keys32[LONGEST], got32[LONGEST], values[LONGEST], order[LONGEST];
@@ -57,7 +57,7 @@ static void sort(clvox_sort_kind kind, pattern p, int n, bool with_values, bool 
     assert_ok(clv_sort_words(ctx, kind, with_values, n, &counts, &totals));
     clv_sort_args a = {.kind = kind, .keys = harness_upload(ctx, keys, bytes), .other_keys = harness_output(ctx, bytes),
                        .counts = harness_output(ctx, 4 * counts), .totals = harness_output(ctx, 4 * totals),
-                       .n = n, .limit_range = limit_range};
+                       .n = n};
     if (with_values) {
         a.values = harness_upload(ctx, values, 4 * (size_t)n);
         a.other_values = harness_output(ctx, 4 * (size_t)n);
@@ -85,17 +85,15 @@ static void sort(clvox_sort_kind kind, pattern p, int n, bool with_values, bool 
     clv_buffer_destroy(&a.totals);
 }
 
-/* A build each: of forms that are kept for comparison and of tiles past a variant's first, one kind is sorted. */
+/* A build each: of tiles past a variant's first, one kind is sorted. */
 static void keys_of_all_kinds(void **state)
 {
     (void)state;
-    bool tiny = getenv("CLVOX_TEST_TINY") != NULL, all = harness_first() && !tiny && !harness_variant()->optional;
+    bool tiny = getenv("CLVOX_TEST_TINY") != NULL, all = harness_first() && !tiny;
     const int lengths[] = {1, 257, 4095, 4097, 9001};
     for (int kind = 0; kind <= CLVOX_SORT_FLOAT64; kind++)
-        /* Floating-point keys in implicit counts are among what oclgrind computes wrongly. */
-        for (int p = 0; !(harness_simulated() && harness_variant()->optional) && p < (tiny ? 1 : PATTERNS) && (all || kind == CLVOX_SORT_FLOAT32); p++)
-            sort((clvox_sort_kind)kind, (pattern)p, tiny ? 270 : lengths[(3 * p + kind) % 5], kind % 2 == 0,
-                 (kind + p) % 2);
+        for (int p = 0; p < (tiny ? 1 : PATTERNS) && (all || kind == CLVOX_SORT_FLOAT32); p++)
+            sort((clvox_sort_kind)kind, (pattern)p, tiny ? 270 : lengths[(3 * p + kind) % 5], kind % 2 == 0);
 }
 
 /* Powers of two and their neighbours, past the shares of several work-groups. */
@@ -106,9 +104,9 @@ static void lengths_and_patterns(void **state)
     for (int power = 0, p = 0; power <= (tiny ? 0 : 16); power += power < 8 ? 4 : 2)
         for (int more = -1; more <= 1; more++, p++)
             if ((1 << power) + more > 0)
-                sort(CLVOX_SORT_UINT32, (pattern)(p % PATTERNS), (1 << power) + more, true, false);
+                sort(CLVOX_SORT_UINT32, (pattern)(p % PATTERNS), (1 << power) + more, true);
     if (!tiny)
-        sort(CLVOX_SORT_UINT32, RANDOM, LONGEST, true, true);
+        sort(CLVOX_SORT_UINT32, RANDOM, LONGEST, true);
 }
 
 /* So many that a block has several shares, where these are small. */
@@ -223,49 +221,6 @@ static void buffers_of_another_program(void **state)
     assert_ok(clvox_scan(ctx, 64, sums, NULL, 0, false, NULL));
 }
 
-/* Keys and values side by side on the way: the same result. */
-static void pairs_side_by_side(void **state)
-{
-    (void)state;
-    static uint32_t keys[LONGEST], values[LONGEST], by_pairs[2][LONGEST];
-    const bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
-    const int lengths[] = {2, 255, 4097, LONGEST};
-    /* Implicit counts are among what oclgrind computes wrongly. */
-    for (int l = 0; !(harness_simulated() && harness_variant()->optional) && l < (tiny ? 2 : 4); l++)
-        for (int p = 0; p < (tiny ? 1 : (int)PATTERNS); p++) {
-            const int n = lengths[l];
-            const size_t bytes = 4 * (size_t)n;
-            size_t counts, totals;
-            uint64_t noise = 88172645463325252u;
-            for (int i = 0; i < n; i++) {
-                noise ^= noise << 13;
-                noise ^= noise >> 7;
-                noise ^= noise << 17;
-                keys[i] = (uint32_t)key_of((pattern)p, CLVOX_SORT_UINT32, i, n, noise);
-                values[i] = (uint32_t)i;
-            }
-            assert_ok(clv_sort_pairs_words(ctx, n, &counts, &totals));
-            clv_sort_args a = {.kind = CLVOX_SORT_UINT32,
-                               .n = n,
-                               .keys = harness_upload(ctx, keys, bytes),
-                               .values = harness_upload(ctx, values, bytes),
-                               .counts = harness_output(ctx, 4 * counts),
-                               .totals = harness_output(ctx, 4 * totals)};
-            clv_buffer *pairs[2] = {harness_output(ctx, 2 * bytes), harness_output(ctx, 2 * bytes)};
-            assert_ok(clv_sort_by_pairs(ctx, &a, pairs));
-            harness_download(ctx, a.keys, by_pairs[0], bytes);
-            harness_download(ctx, a.values, by_pairs[1], bytes);
-            assert_ok(clvox_sort(ctx, CLVOX_SORT_UINT32, keys, values, (size_t)n));
-            assert_memory_equal(keys, by_pairs[0], bytes);
-            assert_memory_equal(values, by_pairs[1], bytes);
-            clv_buffer *all[] = {a.keys, a.values, a.counts, a.totals, pairs[0], pairs[1]};
-            for (int i = 0; i < 6; i++)
-                clv_buffer_destroy(&all[i]);
-        }
-    clv_sort_args wrong = {.kind = CLVOX_SORT_INT32, .n = 5};
-    assert_int_equal(clv_sort_by_pairs(ctx, &wrong, NULL), CLVOX_ERROR_ARGUMENT);
-}
-
 /* Of an array in more than 2^31 bytes: distinct keys, a permutation of those that were given. Takes a minute
  * and 7 GB: where CLVOX_TEST_LARGE is set. */
 static void more_than_two_gigabytes(void **state)
@@ -300,12 +255,9 @@ int main(void)
 {
     ctx = harness_open();
     test_case(buffers_of_another_program, "buffers of another program");
-    harness_cases(&clv_entry_sort_range, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_count, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_columns, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_scatter, keys_of_all_kinds, NULL, 0, "keys of all kinds");
-    harness_cases(&clv_entry_sort_count, pairs_side_by_side, NULL, 0, "pairs side by side");
-    harness_cases(&clv_entry_sort_scatter, pairs_side_by_side, NULL, 0, "pairs side by side");
     harness_cases_first(&clv_entry_sort_scatter, lengths_and_patterns, NULL, 0, "lengths and patterns");
     harness_cases(&clv_entry_sort_count, counts_of_blocks, NULL, 0, "blocks of shares");
     harness_cases(&clv_entry_sort_scatter, blocks_of_shares, NULL, 0, "blocks of shares");
