@@ -35,6 +35,7 @@ CLVOX_API int clvox_table_read(const clvox_table *table);
 
 /* The names in its first line; the caller's, for clvox_table_names_destroy. */
 CLVOX_API int clvox_table_names(const char *path, char ***names, int *count);
+/* Frees these names. NULL is legal. */
 CLVOX_API void clvox_table_names_destroy(char **names, int count);
 
 /* A path of the table, against its folder; the caller's, for clvox_text_destroy. NULL: an empty field, n/a, or

@@ -698,8 +698,7 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
     float *values = NULL;
     double correlation;
     work w;
-    if (!run->options->by_contrast || run->contrasts_differ || run->channel_count != 1 || run->image_count != 1 ||
-        run->options->linear == CLVOX_LINEAR_NONE || channel->metric != CLVOX_METRIC_LNCC || !clv_recast_heads(run))
+    if (run->contrasts_differ || !clv_recast_looks(run) || !clv_recast_heads(run))
         return CLVOX_OK;
     set_up(&w, run, l);
     values = malloc(2 * n * sizeof *values);

@@ -290,7 +290,7 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work,
     if (!work->by_contrast || !model || !model->by_contrast || run->image_count != 1 ||
         work->metric != CLVOX_METRIC_LNCC)
         return CLVOX_OK;
-    if (run->channel_count == 1 && work->linear != CLVOX_LINEAR_NONE)
+    if (clv_recast_looks(run))
         CLV_TRY(clv_register_without(run, clv_recast_differ(run, NEARBY, &run->contrasts_differ)));
     if (run->contrasts_differ)
         CLV_TRY(go_on_recast(run, work, images, suspicions));

@@ -43,6 +43,9 @@ int clv_recast_again(clv_registration *run, double sigma, bool around, const clv
  * that have content in both, of the squared correlation with its sign. NaN where there are few. */
 double clv_recast_agreement(const clvox_grid *grid, const float *a, const float *b);
 
+/* Whether a run may find out that its contrasts differ: it has one channel, a linear part, and LNCC by default. */
+bool clv_recast_looks(const clv_registration *run);
+
 /* Whether the contrasts of a run of one channel differ, by what it gains to recast its images at a few mm.
  * Where too few windows have content, *differ stays. */
 int clv_recast_differ(clv_registration *run, double sigma, bool *differ);
