@@ -312,12 +312,18 @@ static bool is_done(const tuner *t, const clv_asked *a)
     return false;
 }
 
-static bool is_wanted(const tuner *t, const char *name)
+static bool is_named(const tuner *t, const char *name)
 {
-    bool wanted = t->options->count == 0;
     for (int i = 0; i < t->options->count; i++)
-        wanted |= !strcmp(t->options->kernels[i], name);
-    return wanted;
+        if (!strcmp(t->options->kernels[i], name))
+            return true;
+    return false;
+}
+
+/* No verb runs the papers' kernels: they are measured only where they are named. */
+static bool is_wanted(const tuner *t, const clv_entry *entry)
+{
+    return t->options->count ? is_named(t, entry->name) : strncmp(entry->file, "papers/", 7) != 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -334,17 +340,18 @@ static int tune_row(tuner *t, const bench_row *row)
     clv_asked asked[MOST_ASKED];
     if (stopped(t))
         return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
-    if (row->begin)
-        CLV_TRY(row->begin(&t->data));
     CLV_TRY(clv_force_variant(t->ctx, "", NULL, -1)); /* forgets what was asked for before */
-    status = row->run(&t->data);
+    if (row->begin)
+        status = row->begin(&t->data);
+    if (status >= 0)
+        status = row->run(&t->data);
     if (status == CLVOX_ERROR_DEVICE)
         return CLVOX_OK; /* a form that the device cannot run is a fact about the device */
     CLV_TRY(status);
     int count = clv_kernels_asked(t->ctx, asked, MOST_ASKED);
     qsort(asked, (size_t)count, sizeof *asked, by_name);
     for (int i = 0; i < count; i++) {
-        if (!is_wanted(t, asked[i].entry->name) || is_done(t, &asked[i]) || t->done_count == MOST_DONE)
+        if (!is_wanted(t, asked[i].entry) || is_done(t, &asked[i]) || t->done_count == MOST_DONE)
             continue;
         int before = t->losses;
         CLV_TRY(tune_kernel(t, row, &asked[i]));
@@ -442,7 +449,7 @@ static int list_wanted(tuner *t, const clv_entry **wanted, int room)
         int all = clv_plan_candidates(t->limits, entry, 0, candidates, CLV_MAX_CANDIDATES), choices = 0;
         for (int i = 0; i < all; i++)
             choices += worth_it(t, &candidates[i]);
-        if (choices > 1 && strcmp(entry->file, "papers/ceiling") != 0) /* those measure the device itself */
+        if (choices > 1 && is_wanted(t, entry))
             wanted[count++] = entry;
     }
     return count;
@@ -479,7 +486,7 @@ int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON
             fprintf(out, "%-50s not measured: no row runs it\n", wanted[i]->name);
         else if (!was_measured(t, wanted[i]))
             fprintf(out, "%-50s not measured: one variant and tile are all that run here\n", wanted[i]->name);
-    if (options->count == 0 || is_wanted(t, CLV_MESH_COSTS))
+    if (options->count == 0 || is_named(t, CLV_MESH_COSTS))
         CLV_TRY(bench_tune_costs(ctx, options, out, json));
     else if (t->losses == 0)
         status = clvox_fail(CLVOX_ERROR_DATA,

@@ -31,6 +31,7 @@ exits 0 tune --kernel copy --no-wisdom; prints '^copy  *'
 cmp -s w.txt before.txt || complain "--no-wisdom changed the file"
 exits 0 tune --kernel gradient --all --no-wisdom --json log/a.json # it has forms for CPUs and for GPUs
 json log/a.json 'any(not c["automatic"] for c in j["tune"][0]["candidates"])'
+exits 0 tune --kernel sor --no-wisdom; prints "^sor " # on CPUs a row of it, of blocks in local memory, does not run
 
 begin "costs of sums over shapes are measured and kept, and decide between pairs and a particle mesh"
 exits 0 tune --kernel shape_sums --json log/s.json -q; prints '^shape_sums .* a pair '
