@@ -28,20 +28,18 @@ def begun(log):
 
 
 def lines(value, indent=0):
-    """JSON for people and for git: an object of a list is a line, unless it holds such lists itself."""
+    """JSON for people and for git: each object of a list is one line."""
     def listed(v):
         return isinstance(v, list) and any(isinstance(item, dict) for item in v)
 
-    def spread(v):
-        return isinstance(v, dict) and any(listed(item) for item in v.values())
-
-    if not spread(value) and not listed(value):
-        return json.dumps(value, ensure_ascii=False)
     inner = "\n" + " " * (indent + 1)
-    if isinstance(value, list):
-        return "[" + inner + ("," + inner).join(lines(item, indent + 1) for item in value) + "\n" + " " * indent + "]"
-    return "{" + inner + ("," + inner).join(f"{json.dumps(name)}: {lines(item, indent + 1)}"
-                                           for name, item in value.items()) + "\n" + " " * indent + "}"
+    if listed(value):
+        return "[" + inner + ("," + inner).join(json.dumps(item, ensure_ascii=False) for item in value) + \
+            "\n" + " " * indent + "]"
+    if isinstance(value, dict) and any(listed(item) for item in value.values()):
+        return "{" + inner + ("," + inner).join(f"{json.dumps(name)}: {lines(item, indent + 1)}"
+                                               for name, item in value.items()) + "\n" + " " * indent + "}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def keep(path, record):
