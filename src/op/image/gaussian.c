@@ -11,7 +11,7 @@
 static const clv_variant x_variants[] = {
     {.name = "wide", .function = "gaussian_x_wide", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .halo = {CLV_GAUSSIAN_MAX_RADIUS, 0, 0}, .cell_bytes = 4, .fixed_bytes = 3 * 32 * 4 * 4,
-     .tiles = {{32, 4, 1, 4}, {64, 2, 1, 4}}},
+     .tiles = {{32, 4, 1, 4}}},
     {.name = "row", .function = "gaussian_x_row", .defines = "-DROWS=1 -DCHUNK=384", .item = {CLV_WHOLE},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };

@@ -23,7 +23,7 @@
     }
 #define SUMS(bytes, each)                                                                                        \
     {.name = "group", .function = "scan_sums_group", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,                     \
-     .cell_bytes = ((each) + 3) * (bytes), .tiles = {{256, 1, 1, (each)}, {64, 1, 1, (each)}}},            \
+     .cell_bytes = ((each) + 3) * (bytes), .tiles = {{64, 1, 1, (each)}, {256, 1, 1, (each)}}},            \
     {.name = "chunk", .function = "scan_sums_chunk", .group = {CLV_MARCH}, .devices = CLV_ON_ANY,                    \
      .tiles = {{1, 1, 1, 65536}}}
 

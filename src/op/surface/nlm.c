@@ -102,7 +102,7 @@ const clv_entry clv_entry_nlm_residual = CLV_ENTRY("surface/nlm", "nlm_residual"
          .group = {GRAPH_ROWS, 1, 1},                               \
          .devices = CLV_ON_GPU,                                     \
          .fixed_bytes = GRAPH_ROWS * 33 * 4,                        \
-         .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}, {256, 1, 1, 1}}}, \
+         .tiles = {{256, 1, 1, 1}, {128, 1, 1, 1}}},                \
         {.name = "runs",                                            \
          .function = #symbol,                                       \
          .item = {CLV_MARCH},                                       \
@@ -118,7 +118,7 @@ GRAPH(nlm_step);
 /* A work-group a patch, its samples side by side; on CPU devices a work-item. */
 static const clv_variant patches_variants[] = {
     {.name = "group", .function = "nlm_patches", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
-     .tiles = {{128, 1, 1, 1}, {32, 1, 1, 1}}},
+     .tiles = {{32, 1, 1, 1}, {128, 1, 1, 1}}},
     {.name = "item", .function = "nlm_patches", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };

@@ -33,7 +33,7 @@ static const clv_variant sums_variants[] = {
 static const clv_variant last_variants[] = {
     {.name = "groups", .function = "tensor_tv_last_group", .defines = PLACES, .group = {CLV_WHOLE},
      .devices = CLV_ON_GPU, .fixed_bytes = 1024 * 4,
-     .tiles = {{256, 1, 1, 1}, {1024, 1, 1, 1}, {64, 1, 1, 1}}},
+     .tiles = {{1024, 1, 1, 1}, {256, 1, 1, 1}}},
     {.name = "item", .function = "tensor_tv_last_item", .defines = PLACES, .item = {CLV_WHOLE},
      .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},
 };
