@@ -56,9 +56,8 @@ static inline float counts(int step, int blocks, int halves)
         sum = next_;                         \
     } while (0)
 
-/* What one target has gathered: e / a, and its derivatives by centre (over a and
- * -2 / h^2) and by unit normal (over a, as if the normal were free). scale is
- * -log2 e / h^2. */
+/* Sums of one target: e / a, and its derivatives by centre (over a and -2 / h^2) and by unit normal (over a, as if
+ * the normal were free). scale is -log2 e / h^2. */
 #define BY_CENTRE (1.38629436f * scale)
 enum { SUMS = GRADIENT ? 7 : 1 };
 

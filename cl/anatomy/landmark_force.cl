@@ -41,8 +41,8 @@ __kernel void landmark_track_item(__global const float4 *points, int count, __gl
 
 /* ---- the force ---- */
 
-/* Of a landmark t voxels away along an axis of n; rate: 1 / sigma. Landmarks beyond a border
- * pull as interpolation there does: at it. */
+/* Weight of a landmark t voxels away along an axis of n; rate: 1 / sigma. Landmarks beyond a border pull as
+ * interpolation there does: at it. */
 #if GAUSSIAN
 #define REACH(rate) (4.0f / (rate))
 #define PLACE(p, n) (p)

@@ -23,9 +23,8 @@
 #endif
 enum { CARRIED = VARIFOLD ? 6 : 3 };
 
-/* Where a centre lies. grid: the place of node 0, then 1 / spacing; room: the greatest place, in nodes from
- * the first but one. Of each axis the first of four nodes, and the fraction beyond the second. Whether it is
- * inside. */
+/* Position of a centre. grid: the place of node 0, then 1 / spacing; room: the greatest place, in nodes from the
+ * first but one. Of each axis the first of four nodes, and the fraction beyond the second. Whether it is inside. */
 static inline bool place_of(float4 centre, float4 grid, float4 room, int first[3], float f[3])
 {
     float p[3] = {(centre.x - grid.x) * grid.w, (centre.y - grid.y) * grid.w, (centre.z - grid.z) * grid.w};
@@ -77,7 +76,7 @@ static inline float one_of(const float *w, int count, int k)
     __global const float4 *element, int count, float4 grid, float4 room, int4 size, float factor, \
         float most, float scale, __global uint *sums, __global uint *more, __global int *beyond
 
-/* What an element carries, in units. Whether it counts. */
+/* Reads what an element carries, in units. Returns whether it counts. */
 static inline bool carried_by(__global const float4 *element, int i, float4 grid, float4 room, float factor,
                               float most, float scale, int first[3], float f[3], float units[6])
 {
@@ -271,7 +270,7 @@ __kernel void mesh_multiply(__global float2 *spectrum, int4 size, __global const
 
 /* ---- from the grid to elements ---- */
 
-/* What the grid holds at a node: 3 numbers, or 6 times a normal. */
+/* Value of the grid at a node: 3 numbers, or 6 times a normal. */
 static inline float3 held_at(__global const float *a, __global const float *b, int i, int nodes, float3 n)
 {
     float3 v = load_vec(a, i, nodes);

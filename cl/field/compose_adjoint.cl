@@ -62,7 +62,7 @@ __kernel void compose_adjoint_item(__global const float *d, __global const float
 /* ---- for CPU devices, whose atomic additions take long: an item owns MARCH planes of the sums and goes
  * through the rows that reach them. */
 
-/* Of a chunk of a row: the cells, and their lower planes. */
+/* The cells of a chunk of a row, and their lower planes. */
 typedef struct cells {
     places at;
     int plane[CHUNK];

@@ -4,7 +4,7 @@
 #include "common/field_row.clh"
 #include "common/grid.clh"
 
-/* Where a neighbour is, itself where there is none, and what it counts for. */
+/* Index of a neighbour (the voxel itself beyond the border), and its weight. */
 typedef struct beside {
     int above, below; /* distances in voxels of the volume */
     float up, down;

@@ -16,8 +16,8 @@
 #define CELLS 1
 #endif
 
-/* Where a voxel lands: the lower corner, 1 where there is an upper one, the fractions, and its value in units.
- * lands: not where nothing is added. */
+/* Cell in which a voxel lands: the lower corner, 1 where there is an upper one, the fractions, and its value in
+ * units. lands: not where nothing is added. */
 typedef struct landing {
     int3 base, up;
     float3 f;
@@ -199,7 +199,7 @@ static inline long8 whole8(float8 v)
 
 #define SHARE_AT(k) (share + (k) * CHUNK)
 
-/* What eight voxels add to their corners, by fractions and units. */
+/* Shares that eight voxels add to their corners, by fractions and units. */
 static inline void shares8(float8 fx, float8 fy, float8 fz, float8 units, long *share)
 {
     float8 rx = 1.0f - fx, ry = 1.0f - fy, rz = 1.0f - fz;
@@ -213,7 +213,7 @@ static inline void shares8(float8 fx, float8 fy, float8 fz, float8 units, long *
 /* Which of a voxel's corners count: of its lower plane, of its upper one. */
 enum { LOWER = 1, UPPER = 2 };
 
-/* What a voxel adds to places that are no one else's; strides: to the next along x, y and z. */
+/* Adds a voxel to sums that no other item touches; strides: to the next along x, y and z. */
 static inline void add_own(__global long *sums, int4 strides, int which, const long *share)
 {
     __global long *b = sums + strides.z;
@@ -268,7 +268,7 @@ typedef struct reach {
     int3 low, high;
 } reach;
 
-/* Of some voxels in the rows [row, end), where the lower corners lie. */
+/* Range of the lower corners of some voxels in the rows [row, end). */
 static inline reach reach_of(__global const float *in, int4 size, map m, __global const float *field, int4 to,
                              __global int *beyond, int row, int end)
 {

@@ -163,7 +163,7 @@ static inline float product_row(__global const float *v, __global const float *f
             sums += w * r;
             STORE8(r, to + e);
         }
-        /* What is left: the first voxel, and the last ones. */
+        /* The rest: the first voxel, and the last ones. */
         for (int k = -INNER; k < length - e; k++) {
             int i = k < 0 ? k + INNER : e + k;
             if (i >= length)
@@ -204,7 +204,7 @@ void fluid_operator_row(OPERATOR_ARGUMENTS)
 #define CELLS (PITCH * (TILE_Y + 2))
 #define ROUNDS ((CELLS + ITEMS - 1) / ITEMS)
 
-/* What a work-item brings of a plane; at_z -1: nothing, which is 0. */
+/* Loads a work-item's share of a plane; at_z -1: zeros. */
 static inline void fetch_plane(float (*to)[3], __global const float *v, const int *from, int at_z, int plane,
                                int n)
 {

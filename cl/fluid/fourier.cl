@@ -227,7 +227,7 @@ fft_rows_back(__global const float2 *in, __global float *out, int rows, float sc
     }
 }
 #else
-/* Where row `row` of all components begins. */
+/* Start of row `row` of all components. */
 static inline int row_start(int row, int nx, int rows)
 {
 #if FIELD_PACKED
@@ -543,7 +543,7 @@ fft_coupled(__global float2 *data, int4 size, float4 weight, float4 along, float
 #else
 EQUATIONS(float, float2)
 
-/* Where components meet: three equations for each wave, solved once or twice. */
+/* Coupled components: three equations for each wave, solved once or twice. */
 __kernel void fft_solve(__global float2 *data, int4 size, float4 weight, float4 along, float4 cross,
                         float scale, int twice, __global const float2 *tables)
 {

@@ -213,8 +213,7 @@ static inline void block_at(__global const float *in, int4 size, int x, int y, i
     forward16(p);
 }
 
-/* What an item adds to the voxels of its block goes through local memory. The outermost items of the tile
- * help only. */
+/* Items add to the voxels of their block through local memory. The outermost items of the tile help only. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void dct_denoise(__global const float *in, __global const float *sigma, __global float *out, int4 size,
                  float threshold)

@@ -84,8 +84,8 @@ static inline __global const float *row_at(__global const float *in, int y, int 
         a = low;               \
     } while (0)
 
-/* Of 27: the smallest and the largest of 15 cannot be the median, nor can those of
- * the rest and the next one, until all have been seen and three are left. */
+/* Median of 27: the smallest and the largest of 15 cannot be the median, nor can those of the rest and the next
+ * one, until all have been seen and three are left. */
 static inline real median_of_27(__global const float *in, int x, int y, int z, int4 size)
 {
     whole k[27];

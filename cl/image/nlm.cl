@@ -34,7 +34,7 @@
 #define FOLDED 0
 #endif
 
-/* What there is around the volume: margin.xyz before each axis; folded, margin.x around each part. */
+/* The margin around the volume: margin.xyz before each axis; folded, margin.x around each part. */
 typedef struct padded {
     int4 size;   /* w: voxels of a plane */
     int4 margin; /* w: voxels of a part of a folded row */
@@ -472,8 +472,7 @@ static inline float8 squares(float8 own, __global const float *other)
  * while sums wait for one another. */
 #define CHUNK 32
 
-/* What there is of the voxels of a row, and of what they are compared with: the images begin at the row's
- * first. */
+/* The voxels of a row, and those that they are compared with: the images begin at the row's first. */
 typedef struct averages {
     float8 num[CHUNK], den[CHUNK], limit[CHUNK];
     __global const float *guide, *mean;
@@ -620,7 +619,7 @@ KERNEL
 #define CHUNK (LANES - 2 * MOST_PATCH)
 #endif
 
-/* Of one chunk: what every row has so far. */
+/* State of one chunk: what every row has so far. */
 typedef struct chunk {
 #if !SHARED
     float num[ROWS][LANES], den[ROWS][LANES];
@@ -653,7 +652,7 @@ static inline void columns(chunk *k, int l, __global const float *guide, __globa
         PUT8(sum[r], &k->sum[r][l + 4]);
 }
 
-/* What is between patches, over the noise, from lane l on. */
+/* Distances of patches over the noise, from lane l on. */
 static inline float8 distances(const chunk *k, int r, int l)
 {
     float8 d = GET8(&k->sum[r][l + 4 - PATCH]);

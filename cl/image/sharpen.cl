@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a voxel's value lies above what its histogram expects: r = u - E(u), E by
- * `bins` equally spaced places from low on, constant beyond; 0 outside of the mask. */
+/* Difference of a voxel's value from what its histogram expects: r = u - E(u), E by `bins` equally spaced places
+ * from low on, constant beyond; 0 outside of the mask. */
 #include "common/field_row.clh"
 
 static inline float residual_of(float u, float mask, __global const float *table, float low, float scale,

@@ -8,8 +8,8 @@
 
 #define SPAN 32
 
-/* Of the 3x3 voxels around a column of rows r[z][y], at one x: smoothed along
- * y and z; differentiated along y; differentiated along z. Times 16. */
+/* The 3x3 voxels around a column of rows r[z][y], at one x: smoothed along y and z; differentiated along y;
+ * differentiated along z. Times 16. */
 #define COLUMN(T, at, smooth, along_y, along_z)                                          \
     do {                                                                                 \
         T r00 = at(0, 0), r01 = at(0, 1), r02 = at(0, 2);                                \
@@ -21,7 +21,7 @@
         along_z = high - low;                                                            \
     } while (0)
 
-/* Where the nine rows around (y, z) begin, and the scales of the derivatives. */
+/* Starts of the nine rows around (y, z), and the scales of the derivatives. */
 typedef struct around {
     int row[3][3];
     float scale_y, scale_z;
@@ -53,13 +53,12 @@ static inline float sobel_at(__global const float *in, const around *rows, int x
     return sqrt(dx * dx + dy * dy + dz * dz);
 }
 
-/* Of ITEM_Y voxels of one plane, one after another along y: differentiated along x, along y, and smoothed
- * along both. */
+/* ITEM_Y voxels of one plane, one after another along y: differentiated along x, along y, and smoothed along both. */
 typedef struct strip {
     float along_x[ITEM_Y], along_y[ITEM_Y], smooth[ITEM_Y];
 } strip;
 
-/* What lies around them. */
+/* Their neighbours. */
 typedef struct cells {
     float at[ITEM_Y + 2][3];
 } cells;

@@ -14,8 +14,7 @@
 #endif
 #define SMALLEST 1e-6f
 
-/* Where ok is not set the value does not count. isfinite is tested before any
- * comparison that NaN would answer. */
+/* Values whose ok is not set do not count. isfinite is tested before any comparison that NaN would answer. */
 #define TAKE(T, value, summed, ok)                                   \
     low = min(low, select((T)(INFINITY), value, ok));                \
     high = max(high, select((T)(-INFINITY), value, ok));             \

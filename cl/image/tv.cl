@@ -28,7 +28,7 @@ typedef float real;
 typedef int whole;
 #endif
 
-/* What an iteration goes by. up: sigma w_a of each axis, and theta; down: w_a, and tau. */
+/* Constants of an iteration. up: sigma w_a of each axis, and theta; down: w_a, and tau. */
 typedef struct tv_step {
     float4 up, down;
     int4 size; /* w: voxels */
@@ -154,7 +154,7 @@ static inline flux dual_at(__global const float *u, __global const float *before
     return q;
 }
 
-/* Where `back` is the dual just before each voxel along each axis. */
+/* `back` is the dual just before each voxel along each axis. */
 static inline real primal_at(__global const float *u, __global const float *data, whole bits, flux q,
                              flux back, int i, const tv_step *s)
 {

@@ -2,7 +2,7 @@
 /* The weighted mean of many images, one at a time: of each voxel weight x and the weight are added to a
  * pair of whole numbers, whose sums do not depend on their order. What is not finite adds neither. */
 
-/* Of one voxel. */
+/* Contribution of one voxel. */
 static inline int2 whole(float x, float weight, int whole_weight, float unit, float most)
 {
     const bool there = fabs(x) <= FLT_MAX;

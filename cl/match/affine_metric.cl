@@ -199,8 +199,8 @@ static inline float table_derivative(__global const float *table, int bins, floa
     return dot(vload4(0, table + line * bins + first), window_derivative(t)) * (float)(bins - 3);
 }
 
-/* What a sample adds, of one derivative s: n F M FF MM FM; s g_j {1, x, y, z} by j;
- * weight g_i g_j (xx xy xz yy yz zz) times {1, x, y, z, xx, xy, xz, yy, yz, zz}. */
+/* Terms that a sample adds, with one derivative s: n F M FF MM FM; s g_j {1, x, y, z} by j; weight g_i g_j (xx xy
+ * xz yy yz zz) times {1, x, y, z, xx, xy, xz, yy, yz, zz}. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 sums_groups(__global const float *fixed, int4 size, __global const float *moving, int4 moving_size,
             __global const float4 *maps, int4 lattice, float4 centre, int bins,
@@ -331,7 +331,7 @@ typedef struct eights {
     float8 weight[HELD]; /* of the normal matrix, SOURCE 1 */
 } eights;
 
-/* What a plane gives, by lane: z is a constant there, so that all else follows. */
+/* Sums of a plane, by lane: z is a constant there, so that all else follows. */
 typedef struct plane_sums {
     float8 pair[8];                /* n F M FF MM FM */
     float8 derivative[SETS][2][8]; /* s g_j, from the fifth on times x; times y */

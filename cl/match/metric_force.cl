@@ -49,7 +49,7 @@ __kernel void metric_force_item(METRIC_FORCE_ARGUMENTS)
     metric_force_voxel(moving, moving_size, m, u, k, axes, keep, force, x, y, z, size);
 }
 
-/* Of eight vectors only those from first up to end. */
+/* Stores only those of eight vectors from first up to end. */
 static inline void store_some(vec8 v, __global float *field, int i, int n, int first, int end)
 {
     float x[8], y[8], z[8];

@@ -122,7 +122,7 @@ __kernel void sort_columns_item(__global uint *places, int blocks)
         places[d] = sum[d];
 }
 
-/* Where the share's first key of that digit goes, once places begins with the sums of the digits before. */
+/* Destination of the share's first key of that digit, once places begins with the sums of the digits before. */
 static inline uint first_place(__global const uint *counts, __global const uint *places, int runs, int digit)
 {
     const uint share = get_group_id(0);
@@ -233,7 +233,7 @@ sort_scatter_group(__global const word *keys, __global const uint *values, int n
         }
     barrier(CLK_LOCAL_MEM_FENCE);
 #endif
-    /* What is beyond the last key goes behind all others. */
+    /* Items beyond the last key sort behind all others. */
 #pragma unroll
     for (int k = 0; k < MARCH; k++) {
         uint at = item * MARCH + k;

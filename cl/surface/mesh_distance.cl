@@ -6,7 +6,7 @@
  * 1 / ab^2, ac, 1 / ac^2, 1 / bc^2, unused. */
 #include "common/map.clh"
 
-/* Where the voxels of a cell lie: x fastest. */
+/* Positions of the voxels of a cell, x fastest. */
 static inline float3 voxel_at(rows to_mm, int4 cell, int lane)
 {
     float4 i = (float4)((float)(cell.x + (lane & 1)), (float)(cell.y + ((lane >> 1) & 1)),

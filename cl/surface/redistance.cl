@@ -51,7 +51,7 @@ static inline float near_at(__global const float *phi, int4 at, int4 size, float
     const float4 normal = nearest.s.normal;
     find_foot(phi, at, size, spacing, &nearest);
     float far = trusted ? fmax(off, fabs(nearest.d - f) / fmax(fabs(f), 1e-20f)) : off;
-    /* Where phi has kinks, only what goes beyond the doubt is corrected. */
+    /* At kinks of phi only what exceeds the doubt is corrected. */
     float share = mix(1.0f - doubt / far, fmin(far / doubt - 1.0f, 1.0f), nearest.s.smooth);
     share = far > doubt ? share : 0.0f;
     *shift = -f * normal;
@@ -212,8 +212,8 @@ static inline float4 jump_at(__global const float *from, int4 at, int4 size, flo
     return load_point(from, best, n);
 }
 
-/* Of n rows the i-th, in an order in which the rows of a work-group lie a step apart: the points
- * that one of them looks at are its neighbours'. */
+/* Row i of n, in an order in which the rows of a work-group lie a step apart: the points that one of them looks at
+ * are its neighbours'. */
 static inline int row_of(int i, int n, int tile, int step)
 {
     int turn = step * tile, start = i / turn * turn, left = min(n - start, turn), at = i - start;

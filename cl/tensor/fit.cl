@@ -78,7 +78,7 @@ static inline real weight_of(real e)
     return least * least;
 }
 
-/* What rejection judges: of the logarithm where that is fitted unweighted. */
+/* Residual by which rejection judges: that of the logarithm if it is fitted unweighted. */
 static inline real residual(real signal, real predicted)
 {
 #if WEIGHT == 0
@@ -222,7 +222,7 @@ static inline void improve_at(__global const float *dwi, __global const float *d
         real rest = s - e, w = share * e * e, pull = share * e * rest;
         energy += share * rest * rest;
 #if ROBUST
-        /* What is rejected costs what it would at the cut, so that rejecting more gains nothing. */
+        /* A rejected value costs as much as one at the cut, so that rejecting more gains nothing. */
         energy += (own - share) * (CUT * CUT) * scale * scale;
 #endif
 #endif

@@ -59,7 +59,7 @@
         T a = e.l1 - mean, b = e.l2 - mean, c = e.l3 - mean;                                        \
         T square = e.l1 * e.l1 + e.l2 * e.l2 + e.l3 * e.l3, spread = a * a + b * b + c * c;         \
         T fa = square > (T)(0.0f) ? sqrt((T)(1.5f) * spread / square) : (T)(0.0f);                  \
-        /* What is this small is rounding. */                                                       \
+        /* Smaller values are rounding. */                                                       \
         T mode = spread > (T)(1e-12f) ? (T)(7.3484692f) * a * b * c / (spread * sqrt(spread))       \
                                       : (T)(0.0f);                                                  \
         T over = e.l1 > (T)(0.0f) ? (T)(1.0f) / e.l1 : (T)(0.0f);                                   \

@@ -157,7 +157,7 @@ __kernel void tensor_log(__global float *tensor, __global const uchar *links, in
     }
 }
 
-/* What lies inside, `times` it, into another field or the same. */
+/* Scales what lies inside by `times`, into another field or the same. */
 __kernel void tensor_inside(__global const float *from, __global const uchar *links, int n, float times,
                             __global float *to)
 {

@@ -7,9 +7,8 @@
 
 #include "runtime/runtime.h"
 
-/* Where voxel i of the output grid looks in the input grid, in voxels:
- * p = linear (i, 1) + shift u(i), u a field on the output grid in mm along its
- * axes. Rows are x, y, z. */
+/* Position in the input grid at which voxel i of the output grid is sampled, in voxels: p = linear (i, 1) + shift
+ * u(i), u a field on the output grid in mm along its axes. Rows are x, y, z. */
 typedef struct clv_map {
     float linear[3][4];
     float shift[3][3];

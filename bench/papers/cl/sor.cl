@@ -86,7 +86,7 @@ static inline void relax_row(__global const float *in, __global const float *f, 
             EIGHT(e + 8, PATTERN_1 ^ turn, e + 16 - INNER)
             EIGHT(e + 16, PATTERN_2 ^ turn, min(e + 24 - INNER, length - 8))
         }
-        /* What is left: the first voxel, and the last ones. */
+        /* The rest: the first voxel, and the last ones. */
         for (int x = 0; x < size.x; x = x ? x + 1 : e / INNER) {
             bool active = (x & 1) == odd;
             if (!active && in == out)

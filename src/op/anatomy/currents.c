@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What an item holds of local memory: a source and a sum. */
+/* Local memory of an item: a source and a sum. */
 static const clv_variant variants[] = {
     {.name = "group", .function = "currents_group", .group = {CLV_CURRENTS_BLOCK}, .devices = CLV_ON_GPU,
      .cell_bytes = 36, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}, {256, 1, 1, 1}}},

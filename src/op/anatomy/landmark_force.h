@@ -11,12 +11,11 @@
 #define CLV_LANDMARK_POINT 4
 #define CLV_LANDMARK_TRACKED 8
 
-/* Where landmarks p_k and q_k lie in the middle, a_k + u(a_k) = p_k and b_k + second(b_k) = q_k (second NULL: b_k = q_k),
- * and with
- *   S = -weight state[slot] / count sum_k |a_k - b_k|^2
- * the vectors dS/du(a_k) and dS/dsecond(b_k): -2 weight state[slot] / count D(x + u)(a_k)^-T (b_k - a_k) and its
- * counterpart. Fields are interpolated trilinearly, their border's vectors go on outside. Places where no inverse is
- * found are the nearest that was. */
+/* Positions of landmarks p_k and q_k in the middle, a_k + u(a_k) = p_k and b_k + second(b_k) = q_k (second NULL:
+ * b_k = q_k), and with S = -weight state[slot] / count sum_k |a_k - b_k|^2 the vectors dS/du(a_k) and
+ * dS/dsecond(b_k): -2 weight state[slot] / count D(x + u)(a_k)^-T (b_k - a_k) and its counterpart. Fields are
+ * interpolated trilinearly, their border's vectors go on outside. Places where no inverse is found are the nearest
+ * that was. */
 typedef struct clv_landmark_args {
     const clv_buffer *points;
     int count;
@@ -38,7 +37,7 @@ int clv_landmark_track(clvox_context *ctx, const clv_landmark_args *args);
 int clv_landmark_force(clvox_context *ctx, const clv_landmark_args *args, bool second, const float *sigma,
                        const clv_image *force);
 
-/* Where many landmarks are sorted by the voxels that they reach. */
+/* Buffers in which many landmarks are sorted by the voxels that they reach. */
 typedef struct clv_landmark_scratch {
     clv_buffer *cells, *order, *other_cells, *other_order, *counts, *totals;
     int most; /* landmarks; 0: there is none */

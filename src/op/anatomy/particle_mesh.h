@@ -52,8 +52,7 @@ void clv_mesh_room_bytes(double nodes, size_t bytes[3]);
 /* Bytes of device memory that such a mesh takes. */
 double clv_particle_mesh_bytes(const clv_mesh_grid *grid, bool varifold);
 
-/* What a mesh is made for: at most `count` elements are splatted before each convolution, of areas up to
- * `most`. */
+/* Size of a mesh: at most `count` elements are splatted before each convolution, of areas up to `most`. */
 typedef struct clv_particle_mesh_options {
     double width;
     bool varifold;

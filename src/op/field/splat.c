@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* What a work-group of 256 voxels lands on under a smooth map, with room for stretching. */
+/* Voxels on which a work-group of 256 lands under a smooth map, with room for stretching. */
 #define CELLS 2048
 
 /* Slabs of a CPU device: the work-item of each reads all positions, which is a quarter of its work with two. */
@@ -11,7 +11,7 @@ enum { MOST_SLABS = 8 };
 
 /* As in splat.cl: a box's words before its cells, its cells. */
 enum { HEAD = 4, BOX_CELLS = 32 * 32 * 32 };
-/* Of fewer voxels slabs take no longer than boxes. */
+/* With fewer voxels slabs are as fast as boxes. */
 enum { LEAST_BOXED = 4096 };
 
 static const clv_variant variants[] = {

@@ -36,7 +36,7 @@ typedef struct clv_splat_mean {
 int clv_splat_total(clvox_context *ctx, const clv_splat_args *args, float factor, const clv_splat_mean *mean,
                     clv_buffer *out);
 
-/* Of other sums of that kind, in units of 2^-power: so many as numbers, after which they are 0 again. */
+/* Reads other sums of that kind, in units of 2^-power: so many as numbers, after which they are 0 again. */
 int clv_splat_numbers(clvox_context *ctx, clv_buffer *sums, int power, int count, clv_buffer *out);
 
 extern const clv_entry clv_entry_splat, clv_entry_splat_box, clv_entry_splat_boxes;

@@ -11,7 +11,7 @@ static const clv_variant variants[] = {
      .most_groups = 4096, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
-/* What is computed; the kernel is built with the same number. */
+/* The result; the kernel is built with the same number. */
 enum { PRODUCT, DOT, RESIDUAL = 2 };
 static const char *const builds[] = {"-DRESIDUAL=2 -DCOUPLED=0", "-DRESIDUAL=2 -DCOUPLED=1", NULL};
 

@@ -45,7 +45,7 @@ typedef struct clv_fluid_problem {
     int most;
 } clv_fluid_problem;
 
-/* What a solver did. */
+/* Report of a solver. */
 typedef struct clv_fluid_report {
     int iterations;
     double left; /* |f - L v| / |f| */

@@ -54,8 +54,8 @@ static const clv_variant fit_variants[] = {
 };
 const clv_entry clv_entry_fft_fit = CLV_ENTRY("fluid/fourier", "fft_fit", fit_variants, NULL);
 
-/* Of those that take a volume, the first that is the default on this kind of
- * device, as measured (bench rows "fft"), else the first. */
+/* In order of preference: of those that take a volume, the first that is the default on this kind of device, as
+ * measured (bench rows "fft"), else the first. */
 const clv_fft_provider clv_fft_providers[] = {
     {"clvox", CLV_ON_CPU, NULL},
     {"vkfft", CLV_ON_GPU, &clv_fourier_vkfft},
@@ -296,7 +296,7 @@ static int ceil_div(int n, int step)
     return (n + step - 1) / step;
 }
 
-/* Of `count` rows of each component: an item of a CPU device takes sixteen of them, of all components. */
+/* Work-groups for `count` rows of each component: an item of a CPU device takes sixteen of them, of all components. */
 static int row_groups(const pass *p, int count)
 {
     return p->kernel->variant->defines ? ceil_div(count, 2 * WIDE)
@@ -432,7 +432,7 @@ static void weights_of(const clv_fluid_operator *op, float weight[4])
     weight[3] = op->gamma;
 }
 
-/* What the matrices of waves are made of, where their three components meet. */
+/* Terms of the waves' matrices when their three components are coupled. */
 typedef struct equations {
     float weight[4], along[4], cross[4];
 } equations;

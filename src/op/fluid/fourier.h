@@ -5,12 +5,10 @@
 #include "op/fluid/fluid_operator.h"
 #include "runtime/fourier/fourier.h"
 
-/* Who transforms: the kernels of cl/fluid/fourier.cl, or a library. Ours take any
- * size: lengths are split into 8, 4, 2, 3, 5 and 7, and what prime factors are left
- * are summed by the definition, so that a length with a large prime factor takes
- * several times as long as one without (181 x 217 x 181 five times on an H200). A
- * line has to fit in local memory: up to 1024 voxels where there are 32 KiB of it.
- * Nobody pads. */
+/* Providers of transforms: the kernels of cl/fluid/fourier.cl, or a library. Ours take any size: lengths are split
+ * into 8, 4, 2, 3, 5 and 7, and what prime factors are left are summed by the definition, so that a length with a
+ * large prime factor takes several times as long as one without (181 x 217 x 181 five times on an H200). A line has
+ * to fit in local memory: up to 1024 voxels where there are 32 KiB of it. Nobody pads. */
 typedef struct clv_fft_provider {
     const char *name;
     int devices;                   /* CLV_ON_...: where it is the default; 0: nowhere */
@@ -18,7 +16,7 @@ typedef struct clv_fft_provider {
 } clv_fft_provider;
 extern const clv_fft_provider clv_fft_providers[]; /* ends with a NULL name */
 
-/* What clv_force_variant calls them: (ctx, CLV_FFT, "clfft", -1). */
+/* Their name for clv_force_variant: (ctx, CLV_FFT, "clfft", -1). */
 #define CLV_FFT "fourier"
 
 /* Transforms of vector fields of one size. */

@@ -11,8 +11,7 @@ typedef enum clv_gaussian_method {
     CLV_GAUSSIAN_RECURSIVE  /* 4th-order Deriche, with the right border values */
 } clv_gaussian_method;
 
-/* Of the separable form, in voxels; wider axes are filtered recursively whatever
- * the method. */
+/* Largest radius of the separable form, in voxels; wider axes are filtered recursively whatever the method. */
 enum { CLV_GAUSSIAN_MAX_RADIUS = 64 };
 
 /* out = G_sigma * in along each axis in turn; sigma in voxels, 0 leaves an

@@ -186,8 +186,8 @@ end:
 
 /* ---- frames that share their weights ------------------------------------- */
 
-/* What of the neighbours' weights is in memory at a time: of `planes` planes of voxels and `rows` rows of
- * their neighbours. Items make two planes. */
+/* Neighbours' weights in memory at a time: of `planes` planes of voxels and `rows` rows of their neighbours. Items
+ * make two planes. */
 typedef struct batches {
     int pitch;        /* floats of a row of voxels */
     int planes, rows; /* of a batch, at most */
@@ -205,7 +205,7 @@ static batches batches_of(const int size[3], int search, size_t bytes)
     for (int a = 0; a < 3; a++)
         b.reach[a] = search < size[a] ? search : size[a] - 1;
     b.rows = 2 * b.reach[1] + 1;
-    /* Of one row of neighbours, and two planes of voxels. */
+    /* One row of neighbours, and two planes of voxels. */
     const size_t least =
         sizeof(float) * (size_t)b.pitch * (size_t)(2 * b.reach[0] + 1) * (size_t)size[1] * ITEM_PLANES;
     if (bytes) {

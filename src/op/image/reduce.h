@@ -19,16 +19,15 @@ typedef enum clv_reduce_kind {
     CLV_REDUCE_COUNT_NOT_ABOVE /* number of a <= k */
 } clv_reduce_kind;
 
-/* What is reduced: n elements of each. b is NULL where the kind has none. weight,
- * where not NULL, multiplies each term of a sum, and removes elements where it is
- * 0 from minima and maxima. */
+/* Operands of a reduction: n elements of each. b is NULL where the kind has none. weight, where not NULL,
+ * multiplies each term of a sum, and removes elements where it is 0 from minima and maxima. */
 typedef struct clv_terms {
     const clv_buffer *a, *b, *weight;
     float k;
     int n;
 } clv_terms;
 
-/* Of nothing, the minimum is +infinity, the maximum -infinity, all else 0. */
+/* The minimum of no elements is +infinity, the maximum -infinity, all else 0. */
 int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_terms *terms, clv_buffer *partial,
                clv_buffer *out, int slot);
 

@@ -10,8 +10,8 @@ enum { CLV_SMOOTH_MAX_RADIUS = 3, CLV_SMOOTH_PARTIALS = 4096 };
 /* Whether clv_smooth takes these widths: up to 1 voxel along each axis. */
 bool clv_smooth_takes(const float sigma[3]);
 
-/* Where the longest vector of a result goes: the longest |(scale v)|, component by
- * component, into state[slot]; 1/spacing gives voxels. NaN where it holds one. */
+/* Destination of a result's longest vector: the longest |(scale v)|, component by component, into state[slot];
+ * 1/spacing gives voxels. NaN where it holds one. */
 typedef struct clv_longest {
     clv_buffer *partial; /* CLV_SMOOTH_PARTIALS floats */
     clv_buffer *state;

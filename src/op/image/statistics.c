@@ -18,7 +18,7 @@ static const char *const builds[] = {"-DLENGTHS=0", "-DLENGTHS=1", NULL};
 
 const clv_entry clv_entry_statistics = CLV_ENTRY("image/statistics", "statistics", variants, builds);
 
-/* Of determinants or, of a vector field, of lengths. */
+/* Statistics of determinants or, for a vector field, of lengths. */
 static int measure(clvox_context *ctx, const clv_image *image, const float reorient[3][3],
                    const clv_buffer *through, const clv_buffer *weight, clv_buffer *partial,
                    clv_statistics *out)

@@ -112,7 +112,7 @@ static int check(const clv_tv *tv)
 
 int clv_tv_start(clvox_context *ctx, clv_tv *tv)
 {
-    /* Where both kinds of steps are as long as they may be, few steps bring the dual near enough. */
+    /* With the longest steps of both kinds few iterations bring the dual near enough. */
     static const double FIRST = 1;
     int status = CLVOX_OK;
     const size_t bytes = clv_image_voxels(&tv->grid) * sizeof(float);

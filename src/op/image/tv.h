@@ -47,7 +47,7 @@ typedef struct clv_tv_energies {
     double gap;       /* of the energy to that of the dual: 1/2 sum (u - minimiser)^2 is not more */
 } clv_tv_energies;
 
-/* Of u and dual as they are now. Blocking. Fixed order. */
+/* Energies of the present u and dual. Blocking. Fixed order. */
 int clv_tv_energy(clvox_context *ctx, const clv_tv *tv, clv_tv_energies *out);
 
 extern const clv_entry clv_entry_tv_norm;

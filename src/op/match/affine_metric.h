@@ -4,14 +4,11 @@
 
 #include "op/image.h"
 
-/* What a linear registration needs of two images, for many maps in one launch.
- * Samples are the voxels x of the fixed image on rows whose y and z are
- * multiples of step; M(p), p = map (x, 1), is the moving image, trilinear, and
- * g(p) the gradient of that interpolation along the moving voxels (0 where the
- * border's value goes on). A sample
- * counts where F is a number, p lies inside (up to half a voxel beyond the
- * outermost centres) and no corner of p's cell is NaN: masks are NaN outside.
- * Images lie in [0, 1] (clv_affine_prepare). */
+/* Sums over two images for a linear registration, for many maps in one launch. Samples are the voxels x of the
+ * fixed image on rows whose y and z are multiples of step; M(p), p = map (x, 1), is the moving image, trilinear,
+ * and g(p) the gradient of that interpolation along the moving voxels (0 where the border's value goes on). A
+ * sample counts where F is a number, p lies inside (up to half a voxel beyond the outermost centres) and no corner
+ * of p's cell is NaN: masks are NaN outside. Images lie in [0, 1] (clv_affine_prepare). */
 typedef struct clv_affine_pair {
     clv_image fixed, moving;
     int step[2];         /* of rows along y and along z, 1 for all */
@@ -70,10 +67,9 @@ int clv_affine_localise(clvox_context *ctx, const clv_image *image, const clv_su
 int clv_affine_histogram(clvox_context *ctx, const clv_affine_pair *pair, int bins, unsigned unit,
                          clv_buffer *counts);
 
-/* Where s and w of the sums come from. TABLE: values holds, for each map, L[bin of
- * F][spline of M] and then w[bin of F] (bins (bins + 1) floats); s = sum over
- * splines b of L[f][b] dB_b/dM. IMAGE: values are on the fixed grid, for one map.
- * PAIR: there are no values. */
+/* Sources of s and w of the sums. TABLE: values holds, for each map, L[bin of F][spline of M] and then w[bin of F]
+ * (bins (bins + 1) floats); s = sum over splines b of L[f][b] dB_b/dM. IMAGE: values are on the fixed grid, for one
+ * map. PAIR: there are no values. */
 typedef struct clv_affine_derivatives {
     clv_affine_source source;
     const clv_buffer *values;

@@ -5,7 +5,7 @@
 #include "op/match/metric.h"
 
 extern const clv_entry clv_entry_lncc_terms, clv_entry_lncc_derivative, clv_entry_lncc_total;
-/* Of radii 3 to 7. */
+/* For radii 3 to 7. */
 extern const clv_entry clv_entry_lncc_wide_terms, clv_entry_lncc_wide_derivative;
 /* Above: along x from the images and from the terms, and along y, or along both at once, and along
  * z to the terms and to the derivatives. */

@@ -13,7 +13,7 @@ enum { IMAGES = 0, LINES = 2, FIXED = 8, MOVING = 14, VOXEL = 20, SPANS = 24, PU
 /* Floats of a line behind the volumes: mind_spans. */
 enum { OF_LINE = 4 };
 
-/* Of all radii, of patches, and of points, whose radius is 0. */
+/* Builds for all radii of patches, and for points, whose radius is 0. */
 static const char *const radii[] = {"-DRADIUS=0", "-DRADIUS=1", "-DRADIUS=2", "-DRADIUS=3", "-DRADIUS=4", NULL};
 #define OF_PATCHES (radii + 1)
 static const char *const of_points[] = {"-DRADIUS=0", NULL};
@@ -189,7 +189,7 @@ static int get(const call *c, const clv_entry *entry, const int launched[3], con
 #define PLACES(c) ((int[3]){(c)->row.pitch[0], (c)->row.lines, 1})
 #define LINE(c) ((int[3]){(int)(c)->row.length, 1, 1})
 
-/* Of so many volumes the part that counts. */
+/* Bytes of the part of so many volumes that counts. */
 static double bytes(const call *c, int volumes)
 {
     return 4. * volumes * clv_within_voxels(c->args->within, c->args->fixed.size);

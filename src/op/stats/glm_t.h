@@ -27,8 +27,8 @@ size_t clv_glm_floats(int subjects, int voxels);
 
 /* A batch of permutations. */
 typedef struct clv_glm_batch {
-    /* Of permutation k, vector j (0: the tested column) and subject s the float (j * subjects + s) * BATCH + k of this
-     * batch: what the permutation makes of the orthonormal vectors. */
+    /* For permutation k, vector j (0: the tested column) and subject s the float (j * subjects + s) * BATCH + k of
+     * this batch: what the permutation makes of the orthonormal vectors. */
     const clv_buffer *weights;
     int at;           /* the batch, of those in weights */
     int permutations; /* of them, at most BATCH */
@@ -50,7 +50,7 @@ typedef struct clv_glm_batch {
  * itself where left is CLV_GLM_NEAR or more, by 1e-7 / sqrt(left) below. In queue order, without waiting. */
 int clv_glm_t(clvox_context *ctx, const clv_glm *model, const clv_glm_batch *batch);
 
-/* What an int of largest stands for. */
+/* The value that an int of largest stands for. */
 float clv_glm_largest(int32_t place);
 
 extern const clv_entry clv_entry_glm_t;

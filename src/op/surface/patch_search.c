@@ -234,7 +234,7 @@ static int search_blocks(clv_patch_task *s)
     CLV_TRY(CLV_LAUNCH(s->ctx, prepare, ((const int[3]){blocks, 1, 1}), 4. * blocks, CLV_BUF(s->a->scratch),
                        CLV_INT(s->at.boxes), CLV_INT(s->at.near), CLV_INT(blocks)));
     bool stepwise = kernel->variant->passes > 1;
-    /* Where one launch takes each block whole, there is progress to report between launches. */
+    /* If one launch takes each block whole, progress is reported between launches. */
     int chunk = stepwise ? s->at.chunk : s->at.chunk < 64 ? s->at.chunk : 64;
     if (chunk < 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer is too small");

@@ -5,8 +5,8 @@
 
 #include "op/surface/patch_search.h"
 
-/* What kernels are told, by CLV_PATCH_SIZES: numbers of features of a patch, floats of
- * a block's box, candidates of a row, near blocks, the longest stride. */
+/* Sizes passed to kernels by CLV_PATCH_SIZES: numbers of features of a patch, floats of a block's box, candidates
+ * of a row, near blocks, the longest stride. */
 #define CLV_PATCH_POLYNOMIALS 10
 #define CLV_PATCH_FEATURES 12
 #define CLV_PATCH_BOX 24
@@ -23,7 +23,7 @@ enum {
     CLV_PATCH_NORM = CLV_PATCH_FEATURES - 1 /* number of the feature that is the patch's norm */
 };
 
-/* Where things lie in the scratch buffer, in units of 16 floats; -1: absent. */
+/* Layout of the scratch buffer, in units of 16 floats; -1: absent. */
 typedef struct clv_patch_layout {
     int order, basis, by_index, patches, panels, features, boxes, centres, near, counts, cursors, left, lists;
     int samples, stride; /* of a patch; the stride is a multiple of 16 */
@@ -42,7 +42,7 @@ void clv_patch_basis(int radius, float *basis);
  * CLV_PATCH_FEATURES a patch. */
 int clv_patch_order(const float *features, int count, int block, int32_t *order);
 
-/* What every step of a search needs. */
+/* Shared by all steps of a search. */
 typedef struct clv_patch_task {
     clvox_context *ctx;
     const clv_patch_search_args *a;

@@ -152,7 +152,7 @@ end:
 int clv_redistance(clvox_context *ctx, const clv_image *phi, float reach, clv_buffer *out,
                    clv_buffer *scratch)
 {
-    /* What the voxels beside the level know of it lies where the first jump will write. */
+    /* The seeds beside the level set lie where the first jump will write. */
     const int *size = phi->size;
     int status = CLVOX_OK, from, cells, shifts = (int)words_of(size);
     const clv_kernel *near, *seed, *finish;

@@ -30,8 +30,8 @@ size_t clv_redistance_bytes(const int size[3]);
 
 /* ---- closest points, for clv_level_distance too ---- */
 
-/* What kernels are told: voxels of a cell of cl/surface/cells.clh, and words that an axis of
- * closest points has in a run (cl/common/closest_point.clh). */
+/* Sizes passed to kernels: voxels of a cell of cl/surface/cells.clh, and words that an axis of closest points has
+ * in a run (cl/common/closest_point.clh). */
 #define CLV_CELL_X 32
 #define CLV_CELL_Y 4
 #define CLV_CELL_Z 2

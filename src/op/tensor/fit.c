@@ -9,7 +9,7 @@
 
 enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW };
 
-/* What kernels share with the host: the design's layout and what is said of a voxel. */
+/* Shared by kernels and host: the design's layout and the flags of a voxel. */
 #define SHARED                                                                                          \
     " -DPARAMETERS=" CLV_TEXT(CLV_TENSOR_PARAMETERS) " -DROW=" CLV_TEXT(CLV_TENSOR_ROW)                 \
     " -DWORTH=" CLV_TEXT(CLV_TENSOR_WORTH) " -DFAR_S0=" CLV_TEXT(CLV_TENSOR_FAR_S0)                     \
@@ -144,7 +144,7 @@ static void fill_quartics(double b, const double g[3], float *out)
 /* Whether the design determines a tensor. */
 static bool determined(double (*x)[P], int volumes)
 {
-    /* Of columns scaled to length 1: 256 directions with a single b 0 have a least pivot of 1e-2. */
+    /* With columns scaled to length 1, 256 directions with a single b 0 have a least pivot of 1e-2. */
     static const double LEAST = 2e-4;
     double length[P], product[P][P];
     for (int i = 0; i < P; i++) {
@@ -165,8 +165,8 @@ static bool determined(double (*x)[P], int volumes)
     return has_pivots(product, LEAST);
 }
 
-/* What a signal counts for before a tensor is known, 1 at the lowest b: the weight of a diffusivity of
- * 1e-3 mm^2/s, which is enough for high b not to decide by its noise. */
+/* Weight of a signal before a tensor is known, 1 at the lowest b: the weight of a diffusivity of 1e-3 mm^2/s, which
+ * is enough for high b not to decide by its noise. */
 static double worth_of(double b, double lowest)
 {
     static const double LEAST = 1e-6;
@@ -329,7 +329,7 @@ static int scale(clvox_context *ctx, const clv_tensor_fit_args *a, int weight)
     const clv_kernel *kernel;
     const int line[3] = {a->voxels, 1, 1}, volumes = a->design->volumes;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_scale, scale_builds[weight > 0], line, 0, &kernel));
-    /* Of all residuals that a work-group looks at together. */
+    /* For all residuals that a work-group sorts together. */
     const size_t local = (size_t)kernel->tile.x * (size_t)kernel->variant->cell_bytes * (size_t)volumes;
     const bool keep = local <= clvox_context_limits(ctx)->local_bytes;
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, 10), CLV_BUF(a->dwi), CLV_BUF(a->design->rows),

@@ -22,8 +22,7 @@ typedef enum clv_tensor_method {
     CLV_TENSOR_NLLS  /* least squares on S: Gauss-Newton, a step back where S fits worse */
 } clv_tensor_method;
 
-/* What is said of a voxel, in an int32: bits, and from CLV_TENSOR_REJECTED on
- * the number of volumes that were rejected. */
+/* Flags of a voxel, in an int32: bits, and from CLV_TENSOR_REJECTED on the number of volumes that were rejected. */
 #define CLV_TENSOR_FITTED 1
 #define CLV_TENSOR_LEFT_OUT 2       /* a signal at or below 0, or not finite, which has no weight */
 #define CLV_TENSOR_NO_SIGNAL 4      /* not fitted: nothing above 0 without weighting, or too little besides */

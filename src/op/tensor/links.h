@@ -4,9 +4,8 @@
 
 #include "op/image.h"
 
-/* What a voxel has to do with its neighbours, a byte each that kernels alone read
- * (cl/tensor/links.clh), so that those of total variation need no test of borders
- * and of masks. */
+/* Links of a voxel to its neighbours, a byte each that only kernels read (cl/tensor/links.clh), so that those of
+ * total variation need no test of borders and of masks. */
 
 /* Bytes that a buffer of links takes. */
 size_t clv_tensor_links_bytes(const int size[3]);

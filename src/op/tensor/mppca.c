@@ -62,7 +62,7 @@ static size_t least_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* What a window leaves for the gathering. */
+/* Floats that a window leaves for the gathering. */
 static size_t window_floats(const plan *p)
 {
     size_t stride = (size_t)p->stride;
@@ -102,7 +102,7 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_window, NULL, p->windows, p->local, &p->kernel));
     const size_t stride = (size_t)p->stride;
     const bool alone = p->kernel->variant->no_local;
-    /* Of a work-item, or four vectors for each of a work-group. */
+    /* Scratch of a work-item, or four vectors for each of a work-group. */
     p->slot = alone ? ((size_t)p->samples + stride + 32 + VECTORS) * stride
                     : 4 * (size_t)p->kernel->tile.x * stride;
     const bool many = p->kernel->item[0] != 0; /* work-items or work-groups in a row */
@@ -111,7 +111,7 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
         a->workspace_bytes ? a->workspace_bytes : least_of(likes, limits->global_bytes / 8);
     /* Index arithmetic is int, and the largest buffer one allocation. */
     size_t most = limits->max_allocation ? least_of(INT_MAX, limits->max_allocation / 4) : INT_MAX;
-    /* Of a window, and what a row takes besides. */
+    /* Bytes of a window, and of a row besides. */
     const size_t one = window_floats(p) + (many ? p->slot : 0), row = many ? 0 : p->slot;
     if (one + row > most)
         return clvox_fail(
@@ -120,7 +120,7 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
             p->volumes, p->samples);
     const size_t plane = (size_t)p->windows[1], all = plane * (size_t)p->windows[2];
     const size_t room = least_of(workspace_bytes / 4, most);
-    /* Where work-items take rows, there are rows for all of them. */
+    /* Work-items that take rows get at least one each. */
     const size_t wanted =
         many ? 1 : least_of(limits->compute_units > 0 ? (size_t)limits->compute_units : 1, all);
     const size_t each = room / wanted;

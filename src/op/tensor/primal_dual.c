@@ -99,7 +99,7 @@ static const char *coupling_of(const clv_tensor_pd *pd)
     return couplings[pd->paper];
 }
 
-/* What differences are multiplied by: k times the smallest edge over the edge along the axis. */
+/* Weights of differences: k times the smallest edge over the edge along the axis. */
 typedef struct weights {
     float of[4];
 } weights;

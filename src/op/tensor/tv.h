@@ -63,8 +63,8 @@ int clv_tensor_tv_iterate(clvox_context *ctx, const clv_tensor_tv_args *args, co
 int clv_tensor_tv_descend(clvox_context *ctx, const clv_tensor_tv_args *args, int iterations,
                           clv_buffer *field, clv_buffer *other);
 
-/* What kernels of steps are told: w_a and, as the fourth, the sum of their
- * squares; returns the step length without what depends on the voxel. */
+/* Arguments of the step kernels: w_a and, as the fourth, the sum of their squares; returns the step length without
+ * what depends on the voxel. */
 float clv_tensor_tv_rate(const clv_tensor_tv_args *args, float w[4]);
 
 extern const clv_entry clv_entry_tensor_tv_sums;
