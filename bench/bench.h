@@ -96,7 +96,7 @@ enum {
     BENCH_VOLUMES = 64
 };
 
-/* What rows run on: buffers for n voxels. Rows leave the first block as it is. */
+/* Data of the rows: buffers for n voxels. Rows leave the first block as it is. */
 typedef struct bench_data {
     clvox_context *ctx;
     int size[3];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the command can ask for. Each prints a table and adds its rows to the
- * record; CLVOX_ERROR_DATA, with one sentence, where a result is wrong. */
+/* Tables that the command prints. Each prints a table and adds its rows to the record; CLVOX_ERROR_DATA, with one
+ * sentence, where a result is wrong. */
 #ifndef CLV_BENCH_TABLE_H
 #define CLV_BENCH_TABLE_H
 

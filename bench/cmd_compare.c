@@ -77,7 +77,7 @@ static int run(char **words, clv_text *said, int *code)
     return status;
 }
 
-/* What the package answers: {"table", "page", "comparison"}, or {"error"}. */
+/* Answer of the package: {"table", "page", "comparison"}, or {"error"}. */
 static int ask(char **paths, int count, const char *markdown, bool page, cJSON **answer)
 {
     char package[4096 + 64], python[] = "python3", isolated[] = "-I", traceless[] = "-B",

@@ -18,7 +18,7 @@ static void put_text(cJSON *to, const char *name, const char *text)
         cJSON_AddStringToObject(to, name, text);
 }
 
-/* Where a share (0.25: the first quartile) of sorted values lies, linear between them. */
+/* Quantile of sorted values (share 0.25: the first quartile), linear between them. */
 static double quantile(const double *sorted, int count, double share)
 {
     double at = share * (count - 1);

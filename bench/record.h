@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a bench leaves behind: the JSON record of doc/bench-schema.json. */
+/* The JSON record of doc/bench-schema.json. */
 #ifndef CLV_BENCH_RECORD_H
 #define CLV_BENCH_RECORD_H
 
@@ -23,7 +23,7 @@ typedef struct record_samples {
 /* Adds one sample (none beyond RECORD_SAMPLES) and sets median and spread. */
 void record_add_sample(record_samples *samples, double value);
 
-/* What the paper found, beside what was found here. */
+/* The paper's finding beside ours. */
 typedef struct record_paper {
     double value;           /* the paper's own figure; 0: it gives none */
     double here;            /* the same figure on this device */

@@ -186,7 +186,7 @@ int bench_ha2011_registration(bench_run *run)
             CLV_TRY(report(run, &m, solver, 0, &goal, &fft));
         if (models[i].deform == CLVOX_DEFORM_GREEDY)
             CLV_TRY(report(run, &m, -1, 0, &goal, &fft));
-        /* Of LDDMM, which solves ten times as often, by the FFT alone. */
+        /* LDDMM, which solves ten times as often, runs by the FFT alone. */
         for (int solver = 0; solver < CLV_SOLVERS; solver++)
             if (solver == CLV_SOLVERS_FFT ||
                 (solver != CLV_SOLVERS_SOR && models[i].deform == CLVOX_DEFORM_GREEDY))

@@ -19,7 +19,7 @@
  * another field in each, and how many there are. */
 static const double tolerances[] = {1e-2, 1e-4};
 static const double ANGLE = .05;
-/* What rounding may leave of f where it is solved exactly, and where a tolerance is kept. */
+/* Residual left by rounding, as a share of f: of exact solvers, and beyond a tolerance. */
 static const double EXACT = 1e-4, ROUNDING = 5e-6;
 enum { TOLERANCES = 2, STEPS = 10, MOST = 1000, SMALL_SIZE = 3 };
 
@@ -101,7 +101,7 @@ static void problem_release(problem *p)
         bench_data_release(p->data);
 }
 
-/* What is left of f, for solvers that do not say. */
+/* Finds the residual of solvers that do not report it. */
 static int find_left(problem *p)
 {
     int status = CLVOX_OK, count;

@@ -12,7 +12,7 @@
 
 enum { SOURCES = 4, LEAST = 3, TEMPORARY = 4, MOST_PASSES = 4096 };
 
-/* What a stream does to its volumes. */
+/* Task of a stream. */
 typedef enum task { AVERAGING, ENERGY, NORMALIZATION, GAUSSIAN, CHAIN } task;
 
 /* A way to stream. */
@@ -133,7 +133,7 @@ end:
     return status;
 }
 
-/* What a loop without a stream gives. */
+/* Result of a loop without a stream. */
 static int loop(streaming *s, uint64_t *hash)
 {
     int status = CLVOX_OK;

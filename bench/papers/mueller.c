@@ -7,7 +7,7 @@
 #include "op/image/unsharp.h"
 #include "bench/papers/lines.h"
 
-/* Of 11 taps: 121 of the full mask, as the paper's 10 x 10. */
+/* Gives 11 taps: 121 of the full mask, as the paper's 10 x 10. */
 #define SIGMA 1.66f
 
 /* The outer product of the weights of both passes. */

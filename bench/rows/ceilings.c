@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the device can do at most. Each kernel's result is checked before its
- * time counts. */
+/* Ceilings of the device. Each kernel's result is checked before its time counts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -369,7 +368,7 @@ static void print_heading(const bench_run *run)
             "rate", "", "spread");
 }
 
-/* What bounds rows: copies of a field, which neither a cache nor a small launch flatters. */
+/* The copy that bounds rows: of a field, which neither a cache nor a small launch flatters. */
 int bench_limits(bench_run *run)
 {
     int status = CLVOX_OK;

@@ -51,7 +51,7 @@ int bench_check_warp(const clvox_context *ctx, const char *name, const clvox_vol
 
 /* Weights of the row that adds gradients, small enough to be added again and again. */
 #define BENCH_GRADIENT ((const float[3]){1e-3f, 2e-3f, 3e-3f})
-/* Of velocity_sum and weighted_sum: the weight, and whole numbers a mm and of images. */
+/* For velocity_sum and weighted_sum: the weight, and whole numbers a mm and of images. */
 #define BENCH_WEIGHT .3f
 #define BENCH_UNIT 0x1p20f
 #define BENCH_UNITS ((const clv_weighted_units){0x1p24f, 0x1p20f, 0x1p26f})

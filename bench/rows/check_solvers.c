@@ -62,7 +62,7 @@ int check_fft(bench_check *c)
     const bench_data *d = c->data;
     widen(c->v, 3 * c->n, c->want);
     CLV_TRY(check_field(c, d->field[0], c->want, 3e-6, 0));
-    /* What came back was used up. */
+    /* The inverse transform overwrote its input. */
     CLV_TRY(clv_fft_forward(d->ctx, &d->fft, d->v, d->nine));
     ref_fft(c->want, d->size, c->more);
     CLV_TRY(check_buffer(c, d->nine, c->more, clv_fft_bytes(d->size) / sizeof(float),

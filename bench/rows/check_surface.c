@@ -11,7 +11,7 @@
 
 static const float UNIT[3] = {1, 1, 1};
 
-/* Where two places are equally near, rounding may choose the other. */
+/* Rounding may choose the other of two equally near places. */
 int check_redistance(bench_check *c)
 {
     int status = clv_buffer_read(c->data->ctx, c->data->out[0], 0, c->got, c->n * sizeof(float));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rows run on. */
+/* Data that the rows run on. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

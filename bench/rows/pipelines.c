@@ -206,8 +206,8 @@ end:
     return status;
 }
 
-/* Of what the other contrast's values deviate from their mean at most half is left: they are a function of
- * the image's but for the noise of both. */
+/* At most half of the other contrast's deviation from its mean may be left: its values are a function of the
+ * image's but for the noise of both. */
 static int check_recast(const pipeline *p)
 {
     const size_t n = clvox_grid_voxels(&p->grid);
@@ -274,7 +274,7 @@ static double tensor_error(const pipeline *p, const clvox_volume *tensor)
     return sqrt(sum / fmax(count, 1));
 }
 
-/* What is true is nearer to the denoised tensors than to the fitted ones, and so is its FA. */
+/* Denoised tensors and their FA are nearer to the truth than the fitted ones. */
 static int check_tensors(const pipeline *p, const clvox_volume *fitted, const clvox_volume *denoised,
                          const clvox_volume *fa)
 {
@@ -357,7 +357,7 @@ static int call_surface(void *what)
     pipeline *p = what;
     clvox_denoise_options options;
     clvox_denoise_defaults(&options);
-    /* What the device does; meshes have a row of their own. */
+    /* Only the device's part; meshes have a row of their own. */
     const clvox_level_set set = {.distance = p->noisy};
     clvox_denoise_result r = {.distance = NULL};
     int status = clv_denoise_run(p->ctx, &set, &options, &r);

@@ -131,8 +131,8 @@ static int check_scan(bench_check *c)
     return status;
 }
 
-/* Of a sort: four digits, for each of which keys are read twice and written once, values
- * read and written, after a copy. */
+/* Bytes of a sort: four digits, for each of which keys are read twice and written once, values read and written,
+ * after a copy. */
 const bench_row bench_rows_sort[] = {
     {"scan", "scan_sums", 8, 1, row_scan, check_scan, bench_begin_sort, NULL},
     {"sort keys", NULL, 56, 0, row_sort_keys, check_sort_keys, bench_begin_sort, NULL},

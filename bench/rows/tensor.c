@@ -154,7 +154,7 @@ static int row_pd(bench_data *d)
 }
 
 #define SCAN (4. * K + 4 * 9)
-/* Of the voxels of the blocks above, 0.42 at least are the middle of a whole window. */
+/* At least 0.42 of the voxels of the blocks above are the middle of a whole window. */
 #define PCA (.42 * (K * (K + 1.) * 125 + 4. / 3 * K * K * K))
 /* Operations of fits by the arithmetic that each method cannot do without, for K volumes and seven
  * parameters: a product with the pseudoinverse and the residuals, 28 K; weighted normal equations of

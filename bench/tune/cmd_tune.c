@@ -23,7 +23,7 @@ static int choose_size(const clvox_numbers *asked, int size[3])
     return CLVOX_OK;
 }
 
-/* What was measured before something ended the run is logged too; what did stays the message. */
+/* Measurements before a failure are logged too; the failure stays the message. */
 static void log_part(command *cli, int status)
 {
     char why[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pairs of elements and particle meshes cost on the device. */
+/* Costs of pairs of elements and of particle meshes on the device. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -29,8 +29,8 @@ typedef struct tune_options {
  * stop: CLVOX_ERROR_STOPPED, and what was measured is kept. json may be NULL. */
 int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON *json);
 
-/* What decides between pairs of elements and particle meshes (anatomy/mesh_costs.h), from rows of the
- * bench on elements of its own number; kept in the wisdom of path, unless that is NULL. */
+/* Costs that decide between pairs of elements and particle meshes (anatomy/mesh_costs.h), from rows of the bench on
+ * elements of its own number; kept in the wisdom of path, unless that is NULL. */
 int bench_tune_costs(clvox_context *ctx, const tune_options *options, FILE *out, cJSON *json);
 
 /* Rows for kernels that no row of the bench runs; ends with a NULL name. */

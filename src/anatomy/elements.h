@@ -33,7 +33,7 @@ int clv_element_set_deal(clvox_context *ctx, const clv_element_set *set, int ste
 int clv_element_pairs(clvox_context *ctx, const clv_element_set *a, const clv_element_set *b, double width,
                       double *pairs);
 
-/* What clv_currents takes. */
+/* The elements as clv_currents takes them. */
 clv_elements clv_element_set_view(const clv_element_set *set);
 
 #endif

@@ -47,10 +47,10 @@ void clv_mesh_samples_release(clv_mesh_samples *samples)
 
 /* ---- the error ----------------------------------------------------------- */
 
-/* What both surfaces' products with each group are. */
+/* Products of both surfaces with each group. */
 typedef double group_products[2][2][CLV_MESH_GROUPS];
 
-/* What is known of a sum over a surface: its expectation and its variance. */
+/* Estimate of a sum over a surface: its expectation and its variance. */
 typedef struct guess {
     double sum, variance;
 } guess;

@@ -84,7 +84,7 @@ static double value_of(float v)
     return isfinite(v) ? (double)v : 0;
 }
 
-/* What the largest sum says that values are counted in, or 0. */
+/* Unit in which values are counted, from the largest sum; 0: none. */
 static double scale_of(double largest)
 {
     static const double certain[] = {1, 100, 255}, least[] = {0, .5, .9};

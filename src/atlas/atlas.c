@@ -18,7 +18,7 @@
 #include "io/orientation.h"
 #include "runtime/device/host.h"
 
-/* Of a further channel, the image to begin with. */
+/* Checks the starting image of a further channel. */
 static int check_start(const clvox_volume *start, const clvox_atlas_options *o, int channel)
 {
     const clvox_volume *own = o->further_start[channel - 1];
@@ -116,7 +116,7 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
     return check_channels(s, count, start, o);
 }
 
-/* Of the image to begin with, what lies on the grid. */
+/* Cuts the starting image to the grid. */
 static int cut(const clv_atlas_run *a, clvox_volume **volume)
 {
     const clvox_volume *from = *volume;
@@ -229,8 +229,8 @@ static bool is_final(int status)
     return status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT || status == CLVOX_ERROR_FORMAT;
 }
 
-/* What is being written ends, also after a failure, which stays the one that is told. Where that fails now
- * the result is whole. */
+/* Ends a write under way, also after a failure, which stays the one reported. If the write itself fails here, the
+ * result is whole. */
 static int end_state(clv_atlas_run *a, int status)
 {
     char sentence[2048];

@@ -27,7 +27,7 @@ static int by_pair(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of values that ascend, without `share` of the weight at either end. */
+/* Trimmed mean of ascending values, without `share` of the weight at either end. */
 static double trimmed(const pair *p, int count, double share)
 {
     double all = 0, sum = 0, kept = 0, before = 0;
@@ -166,7 +166,7 @@ static int middle_slice(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
-/* Of a subject's values x and the template's y where both are: in a slice, and of all slices. */
+/* Moments of a subject's values x and the template's y where both are defined: of a slice, and of all slices. */
 typedef struct moments {
     double n, x, y, xx, yy, xy;
 } moments;
@@ -289,7 +289,7 @@ end:
     return status;
 }
 
-/* Of one channel; how like it the subjects are is told of the first one. */
+/* Averages one channel; the subjects' similarity is that of the first one. */
 static int average_channel(clv_atlas_run *a, int to_come, int channel)
 {
     int status = CLVOX_OK;

@@ -11,7 +11,7 @@ int clv_atlas_pull(clv_atlas_run *a, int device, const clv_atlas_member *s, cons
 /* a->next from the images through their maps; and how like it they are, unless so many rounds to come will
  * tell anew. */
 int clv_atlas_average(clv_atlas_run *a, int to_come);
-/* Of a further channel alone. */
+/* Averages a further channel. */
 int clv_atlas_average_further(clv_atlas_run *a, int channel);
 /* The new template takes the place of the old one. */
 int clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where in an image the head is. */
+/* Bounding box of the head in an image. */
 #include "atlas/box.h"
 
 #include <math.h>

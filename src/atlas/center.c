@@ -424,7 +424,7 @@ end:
     return status;
 }
 
-/* Where subjects have been left out since the registrations began, sums can have other units. */
+/* Subjects left out since the registrations began can change the unit of sums. */
 static void check_unit(clv_atlas_run *a)
 {
     clv_atlas_center *c = a->center;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a template takes, by what a few of its subjects took: seconds of its steps, bytes of what it holds. */
+/* Prediction of a template's time and memory from a few of its subjects: seconds of its steps, bytes of what it
+ * holds. */
 #include <math.h>
 
 #include "atlas/run.h"
@@ -45,8 +46,8 @@ static double bytes_of_state(const clvox_atlas_options *o, const clvox_atlas_cos
                : (OF_MAPS * fmax(contexts, 3) + 4. * o->channels) * (double)m->voxels;
 }
 
-/* What a process holds at most beside the subjects' volumes, which have `own` subjects: where it reads and
- * scales them, in rounds, where it hands maps over and where it writes them. */
+/* Most bytes of a process with `own` subjects beside their volumes: while it reads and scales them, in rounds,
+ * while it hands maps over and while it writes them. */
 static double bytes_beside(const clvox_atlas_options *o, const clvox_atlas_costs *m, const clvox_atlas_plan *e,
                            double own)
 {
@@ -66,7 +67,7 @@ static double bytes_beside(const clvox_atlas_options *o, const clvox_atlas_costs
     return fmax(scaling, fmax(working, files));
 }
 
-/* Of the volumes of `own` subjects, and of the labels and averaged maps of all. */
+/* Bytes of the volumes of `own` subjects, and of the labels and averaged maps of all. */
 static double bytes_of_subjects(const clvox_atlas_options *o, const clvox_atlas_costs *m, double own,
                                 double all)
 {

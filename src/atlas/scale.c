@@ -26,7 +26,7 @@ uint64_t clv_atlas_hash_bytes(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* Of many: in lanes that do not wait for each other. */
+/* Hash of many values, in lanes that do not wait for each other. */
 static uint64_t hash_values(uint64_t hash, const clvox_volume *v)
 {
     enum { LANES = 4, PAIR = 2 };
@@ -54,7 +54,7 @@ static uint64_t hash_of(const clvox_atlas_subject *s)
     return hash;
 }
 
-/* Of the other channels; 0 where there are none. */
+/* Hash of the other channels; 0 if there are none. */
 static uint64_t hash_of_further(const clvox_atlas_subject *s, int channels)
 {
     uint64_t hash = channels > 1 ? CLV_ATLAS_BASIS : 0;
@@ -73,7 +73,7 @@ void clv_atlas_hash(const clvox_atlas_subject *s, int channels, uint64_t hash[2]
     hash[1] = hash_of_further(s, channels);
 }
 
-/* Of each row of an image: the sum of its values above 0, and of these times x. */
+/* Sums of each row of an image: of its values above 0, and of these times x. */
 typedef struct rows {
     const clvox_volume *of;
     double (*sum)[2];
@@ -119,7 +119,7 @@ static int centroid(const clvox_volume *v, double out[3])
     return CLVOX_OK;
 }
 
-/* What an image is clipped at. */
+/* Clipping limits of an image. */
 typedef struct limits {
     float least, most;
 } limits;

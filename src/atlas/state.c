@@ -55,7 +55,7 @@ typedef struct piece {
     size_t size;
 } piece;
 
-/* What follows a head of a subject: its matrix, what speaks against it, in deformable rounds both warps. */
+/* Pieces after the header of a subject: its matrix, its suspicions, in deformable rounds both warps. */
 enum { SUBJECT_PIECES = 4 };
 
 static const char *path_in(const char *folder, const char *name, char path[PATH_MAX])
@@ -126,7 +126,7 @@ static bool load(const clv_atlas_run *a, const char *name, bool same_round, head
 
 /* ---- written beside the run ---------------------------------------------- */
 
-/* Of `round`, for one channel and for the most: more than of a subject. */
+/* Pieces of `round`, for one channel and for the most: more than those of a subject. */
 enum { ROUND_PIECES = 3, MOST_PIECES = ROUND_PIECES + CLVOX_ATLAS_CHANNELS - 1 };
 
 /* A file that waits, with all that its pieces point to. */
@@ -423,13 +423,13 @@ static int refuse(const clv_atlas_run *a, const char *key)
 
 /* ---- rounds and subjects ------------------------------------------------- */
 
-/* Of a subject, between rounds. */
+/* State of a subject between rounds. */
 typedef struct standing {
     double affine[4][4], matrix[4][4], base, kernel;
     char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
 } standing;
 
-/* What follows a head of `round`. */
+/* Pieces after the header of `round`. */
 static int round_pieces(const clv_atlas_run *a, piece p[MOST_PIECES])
 {
     standing *each = calloc((size_t)a->count, sizeof *each);

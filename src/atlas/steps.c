@@ -13,7 +13,7 @@
 
 /* ---- devices ------------------------------------------------------------- */
 
-/* What decides which variants of the kernels run, and with which bits. */
+/* Compares what decides which variants of the kernels run, and with which bits. */
 static bool is_alike(const clvox_device_limits *a, const clvox_device_limits *b)
 {
     return !strcmp(a->name, b->name) && !strcmp(a->platform, b->platform) && !strcmp(a->driver, b->driver) &&
@@ -185,7 +185,7 @@ static clv_atlas_member *next_of(queue *q, int device)
     return NULL;
 }
 
-/* Of the one that will be next when this one is done, as many devices on. With the lock held. */
+/* Announces the subject that follows this one, as many places on as there are devices. With the lock held. */
 static void expect_next(const queue *q, int device)
 {
     const clv_atlas_run *a = q->a;

@@ -17,7 +17,7 @@
 #include "io/orientation.h"
 #include "io/volume.h"
 
-/* Of words. With the other hash it tells contents apart where no process has both images. */
+/* Second hash, by words. With the first it tells contents apart when no process has both images. */
 static uint64_t second_of(uint64_t hash, const clvox_volume *v)
 {
     for (size_t i = 0; v && i < clvox_grid_voxels(&v->grid); i++) {
@@ -273,7 +273,7 @@ static void find_twins(clv_atlas_run *a)
     }
 }
 
-/* Where the data are at fault, the image is NULL and the reason is kept. */
+/* If the data are at fault, the image is NULL and the reason is kept. */
 static int scale_one(void *user, size_t index, int worker)
 {
     const clv_atlas_run *a = user;

@@ -24,7 +24,7 @@ static int by_name(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of labels whose names ascend, the one of most weight, of equals the smallest. */
+/* The label of most weight, among equals the smallest; labels ascend. */
 static int64_t winner(const ballot *p, int count)
 {
     double best = 0;
@@ -136,7 +136,7 @@ end:
 
 /* ---- the vote ------------------------------------------------------------ */
 
-/* What a subject brings: its labels on the template and, unless the majority decides, how like it is there. */
+/* Vote of a subject: its labels on the template and, unless the majority decides, its local similarity. */
 typedef struct voter {
     clvox_volume *labels;
     clvox_volume *alike; /* NULL: it counts everywhere */
@@ -165,7 +165,7 @@ end:
     return status;
 }
 
-/* What its owner has of a voter, for the whole team. */
+/* Shares a voter's data by its owner with the whole team. */
 static int spread_voter(const clv_atlas_run *a, const clv_atlas_member *s, voter *v)
 {
     int status = CLVOX_OK;

@@ -134,7 +134,7 @@ static void release(clv_file_writer **writer)
     *writer = NULL;
 }
 
-/* Of this machine: folders may be shared, and numbers of processes are each machine's own. */
+/* Number of this machine: folders may be shared, and process numbers are unique only within a machine. */
 static unsigned machine(void)
 {
     struct utsname name;

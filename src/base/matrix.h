@@ -15,7 +15,7 @@ void clv_matrix_copy(const double m[4][4], double out[4][4]);
 void clv_matrix_multiply(const double a[4][4], const double b[4][4], double out[4][4]);
 /* y = m x, for points. */
 void clv_matrix_apply(const double m[4][4], const double x[3], double y[3]);
-/* Of the upper left 3x3 part. */
+/* Determinant of the upper left 3x3 part. */
 double clv_matrix_determinant(const double m[4][4]);
 /* 1 when every entry is finite and the 3x3 part is not singular, judged
  * against the lengths of its columns, so that no unit of length matters. */

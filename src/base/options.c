@@ -177,7 +177,7 @@ char *clv_option_default(const clv_option_table *table, const clv_option *row, c
 
 /* ---- ranges ------------------------------------------------------------- */
 
-/* What is wrong with a value, "is below 0"; NULL: nothing. */
+/* Says what is wrong with a value, "is below 0"; NULL: nothing. */
 static const char *wrong(const clv_option *row, double value, char *out, size_t room)
 {
     bool above = row->open & CLV_OPTION_ABOVE, below = row->open & CLV_OPTION_BELOW, ends = row->most != 0;

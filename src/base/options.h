@@ -22,8 +22,8 @@ struct clv_option {
     char letter;      /* 0: none */
     clvox_option_type type;
     size_t offset; /* of the field */
-    /* Of INTEGERS and NUMBERS: the offset of the int that says how many there are (levels), which
-     * options with the same one share, and how many there can be. */
+    /* For INTEGERS and NUMBERS: the offset of the int that says how many there are (levels), which options with the
+     * same one share, and how many there can be. */
     size_t count;
     int room;
     double least, most; /* the range; most 0: without an end, least -INFINITY: without a beginning */
@@ -42,7 +42,7 @@ struct clv_option {
     /* Reads what the type does not say (NULL: by the type): a negative code with a message without the
      * option's name, or CLVOX_OK. */
     int (*read)(const clv_option *row, const char *text, void *values);
-    /* Where the number of levels has been changed by another row: what this field is then. */
+    /* Resizes this field after another row has changed the number of levels. */
     void (*resize)(const void *before, void *values);
     /* Why the option has no effect beside the others, "with --deform none"; NULL: it has one. text: as
      * given. row->idle NULL: it always has. */
@@ -63,9 +63,9 @@ typedef struct clvox_option_table {
 
 /* NULL: there is none of that name. */
 const clv_option *clv_option_named(const clv_option_table *table, const char *name);
-/* Of one row what clvox_options_read does of all. given, there: what was typed for the row at that place,
- * or NULL. mm: the edge of the voxels that lengths are counted in, 0: not known yet (then lengths in the
- * other unit are checked and not set: read again once it is). */
+/* Reads one row, as clvox_options_read does all. given, there: what was typed for the row at that place, or NULL.
+ * mm: the edge of the voxels that lengths are counted in, 0: not known yet (then lengths in the other unit are
+ * checked and not set: read again once it is). */
 int clv_option_read(const clv_option *row, const char *text, double mm, void *values);
 
 /* Whether all values are in the range of their row: CLVOX_ERROR_ARGUMENT and a

@@ -20,7 +20,7 @@ char *clv_place_folder(const char *path)
     return !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-/* Where a link points to, as a name from here; NULL: path is no link. */
+/* Target of a link, as a name from here; NULL: path is no link. */
 static char *next_link(const char *path)
 {
     char to[PATH_MAX];

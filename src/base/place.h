@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names of files stand for: links followed, folders made. */
+/* Resolving names of files: links followed, folders made. */
 #ifndef CLV_BASE_PLACE_H
 #define CLV_BASE_PLACE_H
 

@@ -13,8 +13,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of values[low] to values[high - 1], one a little on the far side of `place`, so that few are left on
- * its side. Not the last, so that each side shrinks. */
+/* Chooses one of values[low] to values[high - 1] a little on the far side of `place`, so that few are left on its
+ * side. Not the last, so that each side shrinks. */
 static float pivot_of(const float *values, size_t low, size_t high, size_t place)
 {
     const size_t count = high - low, step = (count - 1) / SAMPLE;

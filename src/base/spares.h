@@ -6,11 +6,11 @@
 
 #include <stddef.h>
 
-/* Of malloc, or an earlier piece of about that size, whose contents are undefined; NULL: no memory. */
+/* A block from malloc, or an earlier one of about that size, whose contents are undefined; NULL: no memory. */
 void *clv_large(size_t bytes);
 /* The same, all bytes 0. */
 void *clv_large_zeros(size_t bytes);
-/* Of any memory of malloc, calloc or the two above; NULL is legal. free does as well. */
+/* Frees memory of malloc, calloc or the two above; NULL is legal. free does as well. */
 void clv_large_free(void *piece);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* Of the failures by rank the first, one that was merely stopped after all others; -1: none. */
+/* First failure by rank, those that were merely stopped after all others; -1: none. */
 static int first_failure(const int64_t *failed, int size)
 {
     int first = -1;

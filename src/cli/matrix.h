@@ -14,7 +14,7 @@ static inline void cli_matrix_apply(const double m[4][4], const double x[3], dou
         y[i] = m[i][0] * p[0] + m[i][1] * p[1] + m[i][2] * p[2] + m[i][3];
 }
 
-/* Of the upper left 3x3 part. */
+/* Determinant of the upper left 3x3 part. */
 static inline double cli_matrix_determinant(const double m[4][4])
 {
     return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -

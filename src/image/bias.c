@@ -185,7 +185,7 @@ int clv_bias_expect(const int32_t *counts, double low, double high, int bins, do
     filter(v, spectrum, n);
     filter(moment, spectrum, n);
     for (int i = 0; i < bins; i++) {
-        /* Where no tissue is near a value stays what it is. */
+        /* A value without tissue nearby stays unchanged. */
         double count = creal(v[offset + i]);
         expected[i] = (float)(count > 1e-9 * largest ? creal(moment[offset + i]) / count : low + i * slope);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comparisons of images are made of (clvox/compare.h). */
+/* Parts of image comparisons (clvox/compare.h). */
 #ifndef CLV_IMAGE_COMPARE_H
 #define CLV_IMAGE_COMPARE_H
 

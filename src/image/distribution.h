@@ -13,8 +13,8 @@ typedef struct clv_distribution {
     double total; /* 0: there are no values */
 } clv_distribution;
 
-/* Of the values of image whose weight (NULL: 1) is above 0. partial as clv_reduce
- * takes it; state: two floats from slot on are overwritten. Blocking. */
+/* Distribution of the values of image whose weight (NULL: 1) is above 0. partial as clv_reduce takes it; state: two
+ * floats from slot on are overwritten. Blocking. */
 int clv_distribution_measure(clvox_context *ctx, const clv_image *image, const clv_buffer *weight,
                              clv_buffer *partial, clv_buffer *state, int slot, clv_distribution *d);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes intensities comparable, on the host in double: the same on every device. */
+/* Filters that make intensities comparable, on the host in double: the same on every device. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

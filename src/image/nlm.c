@@ -199,8 +199,8 @@ static bool all_finite(const float *v, size_t count)
     return !bad;
 }
 
-/* Where the noise is known and above 0; noted. By it, narrower where a magnitude image has little signal,
- * and by what fine anatomy adds, voxels of one tissue differ. */
+/* Prepares the voxels whose noise is known and above 0. Voxels of one tissue differ by the noise, less where a
+ * magnitude image has little signal, and by fine anatomy. */
 static void prepare(nlm *r, const float *v, struct buffers *to, clvox_nlm_report *report)
 {
     const bool finite = all_finite(v, r->voxels);
@@ -241,7 +241,7 @@ static void prepare(nlm *r, const float *v, struct buffers *to, clvox_nlm_report
     r->image = to->unit != 1 ? r->filled : r->image;
 }
 
-/* Where the noise of all frames is known. */
+/* Chooses the voxels at which the noise of all frames is known. */
 static void choose(nlm *r, const clvox_volume *volume)
 {
     for (size_t i = 0; i < r->voxels; i++) {
@@ -268,7 +268,7 @@ end:
     return status;
 }
 
-/* What has little noise, and its means. */
+/* The guide image, which has little noise, and its means. */
 static int guide(nlm *r, const struct buffers *own)
 {
     int status = CLVOX_OK;

@@ -60,7 +60,7 @@ void clv_magnitudes_make(clv_magnitudes *m)
     }
 }
 
-/* Where the mean lies in the table, of 0 to LAST. */
+/* Position of the mean in the table, 0 to LAST. */
 static double place_of(const clv_magnitudes *m, double mean)
 {
     int k = 1;
@@ -110,7 +110,7 @@ static void places_free(places *p)
     free(p->difference);
 }
 
-/* What is looked at, and the axes along which there is something to see. */
+/* The image under inspection, and the axes with more than one voxel. */
 typedef struct image {
     const float *values, *mask;
     const int *size;
@@ -199,7 +199,7 @@ static double spread(const image *g, places *p, double before, bool quiet, size_
     return kept ? clv_median(p->work, kept) / 0.6745 : 0;
 }
 
-/* Of the places: by all, which is rough, then by the quiet ones, as long as there are some; how many, 0:
+/* Noise from the places: a rough value from all, then from the quiet ones as long as there are some; how many, 0:
  * all. */
 static double settle(const image *g, places *p, size_t *count, double *rough)
 {
@@ -308,7 +308,7 @@ static int measure_box(void *user, size_t index, int worker)
     collect(&l->g, begin, end, 1, p);
     const double sigma = p->count < FEWEST ? 0 : settle(&l->g, p, &count, &rough);
     l->sigma[index] = sigma > 0 ? log(sigma) : 0;
-    /* What no quiet place tells counts where nothing else is known. */
+    /* A value from no quiet place counts only if nothing else is known. */
     l->weight[index] = sigma > 0 ? (count ? (double)count : 1e-3 * (double)p->count) : 0;
     return CLVOX_OK;
 }

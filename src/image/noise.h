@@ -27,7 +27,7 @@ extern const char *const clv_noise_words[];
 /* Whether a volume is to be taken for a magnitude image. */
 bool clv_noise_rician(clvox_noise kind, const clvox_volume *volume);
 
-/* What filters of noise refuse: labels, a mask on another grid, options out of range, grids too large. */
+/* Refuses what no noise filter takes: labels, a mask on another grid, options out of range, grids too large. */
 int clv_noise_check(const clvox_volume *volume, const clvox_volume *mask, const clv_option_table *table,
                     const void *options);
 
@@ -51,7 +51,7 @@ int clv_image_noise_map(const float *values, const int size[3], const float *mas
 int clv_image_texture(const float *values, const int size[3], const float *mask, bool rician,
                       const float *sigma, double *ratio);
 
-/* What the noise of an image is. */
+/* Noise of an image. */
 typedef struct clv_noise_found {
     bool varies;
     double sigma;   /* where it varies, the root of its mean square */
@@ -64,7 +64,7 @@ typedef struct clv_noise_found {
 int clv_image_noise_find(const float *values, const int size[3], const float *mask, bool rician, float *map,
                          clv_noise_found *found);
 
-/* Of magnitude images with noise 1: mean and standard deviation, at signals from 0 to 6. */
+/* Mean and standard deviation of magnitude images with noise 1, at signals from 0 to 6. */
 enum { CLV_MAGNITUDES = 64 };
 typedef struct clv_magnitudes {
     double mean[CLV_MAGNITUDES], deviation[CLV_MAGNITUDES];

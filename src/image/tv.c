@@ -14,9 +14,8 @@
 
 enum { CHECK_EVERY = 10, MOST_ITERATIONS = 100000 };
 
-/* Of the noise, for one channel; where neighbours differ by more than LITTLE times what noise alone makes of
- * it, so much less: the more anatomy there is, the less is smoothed. On phantoms PSNR is highest at less, SSIM
- * at more. */
+/* Share of the noise, for one channel; less where neighbours differ by more than LITTLE times what noise alone
+ * explains: the more anatomy, the less smoothing. On phantoms PSNR is highest at less, SSIM at more. */
 static const double WEIGHT = 0.61, LITTLE = 1.07;
 
 static const clv_option rows[] = {
@@ -93,7 +92,7 @@ typedef struct variation {
     clv_tv tv;
 } variation;
 
-/* Where all frames have values, inside the mask. */
+/* Chooses the voxels inside the mask at which all frames have values. */
 static size_t choose(const variation *r, const clvox_volume *mask, const float *frames)
 {
     size_t count = 0;
@@ -177,7 +176,7 @@ end:
     return status;
 }
 
-/* What a magnitude image becomes is its mean; the signal behind it is less. */
+/* Filtering yields the mean of a magnitude image; the signal behind it is less. */
 static double signal_of(const variation *r, double mean, double sigma)
 {
     return r->rician ? sigma * clv_magnitudes_signal(r->magnitudes, mean / sigma) : mean;

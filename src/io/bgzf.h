@@ -16,8 +16,8 @@ enum {
     CLV_BGZF_RUN = 16        /* members that a thread handles at once */
 };
 
-/* Where the members lie: member i takes bytes in[i] to in[i + 1] of the file
- * and becomes bytes out[i] to out[i + 1]. */
+/* Positions of the members: member i takes bytes in[i] to in[i + 1] of the file and becomes bytes out[i] to out[i +
+ * 1]. */
 typedef struct clv_bgzf_index {
     size_t count;
     size_t *in;
@@ -33,7 +33,7 @@ void clv_bgzf_index_free(clv_bgzf_index *index);
  * threads; at and size are multiples of 16 but for the end of the data. */
 typedef int (*clv_produce)(void *user, size_t at, size_t size, uint8_t *to);
 
-/* What is written: a header and then total produced bytes. */
+/* Output: a header and then total produced bytes. */
 typedef struct clv_bgzf_content {
     const void *header;
     size_t header_size, total;

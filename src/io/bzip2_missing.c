@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where clvox is built without libbz2: what such a file is told. */
+/* The message for such a file when clvox is built without libbz2. */
 #include "base/status.h"
 #include "io/encoding.h"
 

@@ -130,7 +130,7 @@ static int take_b(const table *t, const row *r, int volume, double b, clvox_grad
     return CLVOX_OK;
 }
 
-/* Of unit length, or 0 0 0 where there is next to no weighting. */
+/* Unit direction, or 0 0 0 where there is next to no weighting. */
 static int take_direction(const table *t, const row *r, int volume, const double x[3], clvox_gradients *g)
 {
     double *to = g->direction[volume];

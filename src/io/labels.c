@@ -9,8 +9,8 @@
 #include "base/array.h"
 #include "base/status.h"
 
-/* What is known of label maps. Among neighbours that are both inside, the labels of segmentations and
- * parcellations agree for 0.75 and more, the intensities of quantised T1 and T2 images for at most 0.13. */
+/* Recognising label maps. Among neighbours that are both inside, the labels of segmentations and parcellations
+ * agree for 0.75 and more, the intensities of quantised T1 and T2 images for at most 0.13. */
 enum { MOST_NAMES = 4096, SLOTS = 4 * MOST_NAMES, SAMPLE = 1 << 18 };
 static const double SAME_BY_VALUES = 0.6, SAME_BY_NAME = 0.4;
 

@@ -211,7 +211,7 @@ int clv_mif_gradients(const char *path, char **out)
     *out = NULL;
     if (!bytes)
         return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
-    /* What cannot be read is the table's reader's to say. */
+    /* The reader of the table reports what cannot be read. */
     status = CLVOX_OK;
     if (clv_source_open(path, &source) < 0 || clv_source_head(&source, bytes, sizeof MAGIC, &got) < 0 || !is(bytes, got))
         goto end;

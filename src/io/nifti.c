@@ -314,7 +314,7 @@ static clvox_flow flow_of(const char *description)
     return (clvox_flow){number[0], number[1], number[2], (int)steps};
 }
 
-/* Where the data start in a .nii file: never inside of the header. */
+/* Start of the data in a .nii file: never inside the header. */
 static int data_offset(const char *path, double offset, size_t header, bool separate,
                        clv_volume_header *out)
 {

@@ -251,7 +251,7 @@ static int take_place(const nrrd *n, clv_volume_header *out)
                : clv_header_damaged(n->path, "its directions are singular or not finite, so that voxels have no place");
 }
 
-/* What the components of a voxel are. */
+/* Meaning of a voxel's components. */
 static int take_meaning(const nrrd *n, const char *kind, clv_volume_header *out)
 {
     static const struct {

@@ -16,9 +16,9 @@ typedef struct clv_orientation {
     bool flipped[3];
 } clv_orientation;
 
-/* What brings a grid to the storage nearest to RAS: axis w runs along R, A or S.
- * The answer, of two that are as near too, hangs on the directions of the axes
- * in the world alone, so that all 48 storages of an image become one. */
+/* Orientation that brings a grid to the storage nearest to RAS: axis w runs along R, A or S. The answer, also
+ * between two that are equally near, depends on the directions of the axes in the world alone, so that all 48
+ * storages of an image become one. */
 void clv_orientation_of(const clvox_grid *grid, clv_orientation *o);
 bool clv_orientation_same(const clv_orientation *o);
 void clv_orientation_inverse(const clv_orientation *o, clv_orientation *inverse);
@@ -36,8 +36,8 @@ int clv_orientation_replace(const clv_orientation *o, const clvox_grid *grid, cl
 /* The same of a volume stored as near to RAS as may be, onto a grid with the same voxels. */
 int clv_orientation_show(const clvox_grid *shown, clvox_volume **volume);
 
-/* Where voxel (0, 0, 0) of the reordered storage lies in a frame of the given one,
- * and how far apart its neighbours are there. */
+/* Position of voxel (0, 0, 0) of the reordered storage in a frame of the given one, and the distances of its
+ * neighbours there. */
 typedef struct clv_strides {
     ptrdiff_t first, step[3];
 } clv_strides;

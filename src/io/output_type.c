@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What type a volume that is made from another one is written as. */
+/* Data type in which a volume made from another one is written. */
 #include <math.h>
 #include <stdbool.h>
 

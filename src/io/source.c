@@ -126,7 +126,7 @@ end:
     return status;
 }
 
-/* What the threads of a read share. */
+/* Shared by the threads of a read. */
 typedef struct reading {
     const clv_source *source;
     uint64_t offset;

@@ -21,8 +21,7 @@
 #include "clvox/threads.h"
 #include "io/volume.h"
 
-/* Where a part of a volume lies in one of the files; data: where that is mapped, NULL while nobody has the
- * place. */
+/* Position of a part of a volume in one of the files; data: its mapping, NULL while nobody has the place. */
 typedef struct place {
     int file;
     off_t at;
@@ -187,7 +186,7 @@ static void leave_places(clvox_store *store, const char *data, size_t bytes)
     pthread_mutex_unlock(&store->lock);
 }
 
-/* Of places that nobody has the disk gets its blocks back. */
+/* Returns the blocks of unused places to the disk. */
 static void give_blocks_back(clvox_store *store)
 {
     pthread_mutex_lock(&store->lock);
@@ -199,7 +198,7 @@ static void give_blocks_back(clvox_store *store)
     pthread_mutex_unlock(&store->lock);
 }
 
-/* Where the byte of a volume at `data` lies: its file and place there, and the bytes that follow it. */
+/* Finds the byte of a volume at `data`: its file and place there, and the bytes that follow it. */
 static size_t find_bytes(clvox_store *store, const char *data, int *fd, off_t *at)
 {
     size_t bytes = 0;

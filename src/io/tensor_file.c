@@ -35,7 +35,7 @@ static const order *find_order(clvox_tensor_order number, const char *path)
     return NULL;
 }
 
-/* What is done to a voxel: frames change places, then axes turn. */
+/* Turning a voxel: frames change places, then axes turn. */
 typedef struct turning {
     const float *from; /* may be to */
     float *to;

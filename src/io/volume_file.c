@@ -21,7 +21,7 @@
 
 /* ---- formats ------------------------------------------------------------ */
 
-/* What a name does not tell and no other format claims is the first's, to be refused in its words. */
+/* The first format takes, and refuses in its words, what neither the name nor another format claims. */
 static const clv_volume_format *const formats[] = {
     &clv_nifti_format, &clv_mgh_format, &clv_nrrd_format, &clv_mif_format, &clv_meta_format,
 };
@@ -630,7 +630,7 @@ static int write_piece(void *user, size_t index, int worker)
     return status;
 }
 
-/* What a file of that name is written as; a name that does not say it is refused. */
+/* Format in which a file of that name is written; a name that does not tell is refused. */
 static int format_to_write(const char *path, const clv_volume_format **out)
 {
     *out = by_name(path);

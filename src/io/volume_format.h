@@ -12,7 +12,7 @@
 #include "io/ending.h"
 #include "io/source.h"
 
-/* What the three frames of a file are. */
+/* Meaning of a file's three frames. */
 typedef enum clv_field {
     CLV_FIELD_NONE = 0,      /* no field in the first place */
     CLV_FIELD_ITK,           /* displacement, LPS mm */

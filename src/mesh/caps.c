@@ -64,8 +64,8 @@ static void fill_ring(clvox_surface *caps, const int32_t *ring, size_t n)
     caps->triangles += n;
 }
 
-/* What goes out of a vertex comes in again, so that each walk along the border
- * closes: the ring is cut out where a walk first meets itself. */
+/* As many edges leave a vertex as enter it, so that each walk along the border closes: the ring is cut out where a
+ * walk first meets itself. */
 static void fill_rings(border *b, size_t vertices, clvox_surface *caps, int32_t *path, int32_t *place)
 {
     for (size_t v = 0; v < vertices; v++)

@@ -18,7 +18,7 @@ typedef struct loop {
     int count, edge[CLV_CELL_EDGES];
 } loop;
 
-/* What is known of a cell while it is triangulated. */
+/* State of a cell while it is triangulated. */
 typedef struct work {
     clv_cell *cell;
     bool inside[8];

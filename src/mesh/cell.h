@@ -18,8 +18,8 @@ enum { CLV_CELL_EDGES = 12, CLV_CELL_VERTICES = 24, CLV_CELL_TRIANGLES = 40 };
 typedef struct clv_cell {
     double value[8]; /* below 0: inside */
     double scale[3]; /* edge lengths: what is short is judged by them */
-    /* Where edges cross 0, filled in by the caller for edges that do; then the
-     * vertices added inside of the cell. Coordinates from 0 to 1. */
+    /* Zero crossings of edges, filled in by the caller for edges that have one; then the vertices added inside the
+     * cell. Coordinates from 0 to 1. */
     double point[CLV_CELL_VERTICES][3];
     int added;       /* vertices after the first 12 */
     int triangles;

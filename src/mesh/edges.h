@@ -28,7 +28,7 @@ static inline int clv_triangle_collapsed(const int32_t corner[3])
  * free and *count their number. */
 int clv_sides(const clvox_surface *surface, clv_side **out, size_t *count);
 
-/* Where in that list the sides end of the edge that sides[i] begins. */
+/* End in that list of the sides of the edge that sides[i] begins. */
 size_t clv_sides_end(const clv_side *sides, size_t count, size_t i);
 
 /* How often the triangles of sides i to end, all of one edge, run along it from

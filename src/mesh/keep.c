@@ -20,7 +20,7 @@ static int size_of(const int first[3], const int last[3], int factor, int size[3
     return *voxels <= CLV_SURFACE_MOST_VOXELS;
 }
 
-/* What was inside, on the grid of the refined box. */
+/* The former inside, on the grid of the refined box. */
 static int inside_before(const clv_surface_before *before, const clvox_volume *distance, const int first[3],
                          const int last[3], int factor, unsigned char *inside)
 {

@@ -10,14 +10,13 @@
  * for a second, and the topology is the noise's. */
 #define CLV_DENOISE_NOISY 0.23
 
-/* Of noisy surfaces, loops and islands go that shifting the level by so many times
- * that noise takes away. */
+/* Loops and islands of noisy surfaces go that shifting the level by so many times that noise removes. */
 #define CLV_DENOISE_DEPTH 2
 
 /* Refined level sets do not get larger. */
 #define CLV_SURFACE_MOST_VOXELS ((size_t)400000000)
 
-/* What the surface was before. */
+/* The surface before denoising. */
 typedef struct clv_surface_before {
     const clvox_surface *mesh;    /* or NULL: the zero level of */
     const clvox_volume *distance; /* linear between voxels, on the grid of the denoised one */

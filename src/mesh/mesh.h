@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the surface pipelines share. Level sets are signed distances, negative
- * inside. */
+/* Shared by the surface pipelines. Level sets are signed distances, negative inside. */
 #ifndef CLV_MESH_MESH_H
 #define CLV_MESH_MESH_H
 

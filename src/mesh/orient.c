@@ -149,7 +149,7 @@ end:
 
 /* ---- parts -------------------------------------------------------------- */
 
-/* What is known of a part, by its lowest triangle. */
+/* Orientation of a part, by its lowest triangle. */
 typedef struct part {
     bool open;     /* runs along some edge more often one way than the other */
     double volume; /* six times */

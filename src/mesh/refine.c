@@ -171,7 +171,7 @@ int clv_surface_smooth_volume(const clvox_volume *distance, double *volume)
     clvox_surface_destroy(&mesh);
     CLV_TRY(clv_surface_extract_fine(distance, &mesh));
     CLV_TRY(clvox_surface_inspect(mesh, &fine));
-    /* What is cut off goes with the square of the edges, which are halved. */
+    /* The volume cut off is proportional to the square of the edges, which are halved. */
     *volume = fine.volume + (fine.volume - plain.volume) / 3;
 end:
     clvox_surface_destroy(&mesh);

@@ -21,11 +21,10 @@ int clv_shape_copy(const clvox_shape *shape, clvox_shape **out);
  * the area, length or weight. Corners have to be vertices. */
 double clv_shape_element(const clvox_shape *shape, size_t element, double centre[3], double unit[3]);
 
-/* Of a cloud's vertex; 0 of other kinds. */
+/* Weight of a cloud's vertex; 0 for other kinds. */
 double clv_shape_weight(const clvox_shape *shape, int32_t vertex);
 
-/* What elements of a shape of that size are multiplied by, as currents: the weights of a cloud add up to
- * one. */
+/* Scale of the elements of a shape of that size, as currents: the weights of a cloud add up to one. */
 double clv_shape_scale(const clvox_shape *shape, double size);
 
 /* As clvox_shape_size, and CLVOX_ERROR_DATA for a shape of no size. */

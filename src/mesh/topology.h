@@ -30,9 +30,8 @@ int clv_topology_walk(const int size[3], unsigned char *inside, const float *phi
 /* Gives phi the signs of the set: where they differ, small values. */
 void clv_topology_impose(const int size[3], const unsigned char *inside, float voxel, float *phi);
 
-/* Where the eight voxels of a cell leave open what is joined in it, lowers the
- * inner values and raises the outer ones, so that the trilinear function (and
- * with it clvox_surface_extract) joins what the set does. */
+/* In cells whose eight voxels leave the connection open, lowers the inner values and raises the outer ones, so that
+ * the trilinear function (and with it clvox_surface_extract) joins what the set does. */
 void clv_topology_settle(const int size[3], float voxel, float *phi);
 
 /* All of it: gives phi the topology of where `before` is below 0. */

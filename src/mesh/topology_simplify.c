@@ -54,7 +54,7 @@ static int around(const int size[3], int32_t i, int32_t to[26], int *faces)
     return count;
 }
 
-/* Where the two sets differ in the direction of this work; leaves other 0. */
+/* Lists the clusters where the two sets differ in the direction of this work; leaves other 0. */
 static int list_clusters(work *w)
 {
     const int32_t n = w->size[0] * w->size[1] * w->size[2];

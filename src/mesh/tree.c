@@ -14,7 +14,7 @@ static double dot(const double a[3], const double b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* Of the segment from o along e; point = o + t e. */
+/* Parameter t of the nearest point o + t e of the segment from o along e. */
 static double segment_nearest(const double o[3], const double e[3], const double p[3], double point[3])
 {
     double q[3] = {p[0] - o[0], p[1] - o[1], p[2] - o[2]}, length = dot(e, e);

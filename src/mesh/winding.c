@@ -11,7 +11,7 @@
 #include "mesh/tree.h"
 
 static const double FULL = 4 * 3.14159265358979323846; /* the whole sphere */
-/* Where in a voxel, in voxels, its winding number is looked at. */
+/* Offset within a voxel, in voxels, at which its winding number is evaluated. */
 static const double OFFSET[3] = {1.13e-6, 0.71e-6, 1.37e-6};
 
 /* ---- rows --------------------------------------------------------------- */
@@ -153,7 +153,7 @@ end:
 
 /* ---- the share of the caps ---------------------------------------------- */
 
-/* What a node looks like from afar. */
+/* Far field of a node. */
 typedef struct dipole {
     double vector[3]; /* sum of the triangles' normals times their areas */
     double centre[3];

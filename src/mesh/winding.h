@@ -37,9 +37,8 @@ int clv_surface_caps(const clvox_surface *surface, const clv_side *sides, size_t
 int clv_winding_rows(const clvox_surface *surface, const clvox_surface *caps, const clvox_grid *grid,
                      int16_t *winding);
 
-/* Where the caps' own share changes which side of 1/2 a winding number lies on:
- * inside[i] = 1 where the winding number of the surface alone, times sign, is
- * above 1/2, else 0. */
+/* Corrects voxels for which the caps' own share changes the side of 1/2 on which the winding number lies: inside[i]
+ * = 1 where the winding number of the surface alone, times sign, is above 1/2, else 0. */
 int clv_winding_inside(const clvox_surface *caps, const clvox_grid *grid, const int16_t *winding,
                        int sign, unsigned char *inside);
 

@@ -29,9 +29,9 @@ struct clv_gyroid {
     size_t count;
 };
 
-/* Where the gyroid lies in the ball. With a radius of 0.643 periods inside and
- * outside are of one piece each, of genus 3, and stay so when the surface moves
- * by a tenth of the radius; most other places leave slivers at the sphere. */
+/* Position of the gyroid in the ball. With a radius of 0.643 periods inside and outside are of one piece each, of
+ * genus 3, and stay so when the surface moves by a tenth of the radius; most other places leave slivers at the
+ * sphere. */
 static const double phase[3] = {5.97, 1.29, 1.12};
 
 /* sin kx cos ky + sin ky cos kz + sin kz cos kx; g, h: its derivatives. */

@@ -70,7 +70,7 @@ static void helix(const clv_tensor_phantom *phantom, const double p[3], double d
     place(phantom, bundle, along, across, 1, d);
 }
 
-/* Where rings cross, the mean of their tensors. */
+/* Crossing rings have the mean of their tensors. */
 static void rings(const clv_tensor_phantom *phantom, const double p[3], double d[6])
 {
     static const struct {

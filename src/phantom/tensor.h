@@ -28,8 +28,8 @@ int clv_tensor_phantom_make(clvox_tensor_phantom kind, const clvox_grid *grid, u
 void clv_tensor_phantom_at(const clv_tensor_phantom *phantom, const double x[3], double d[6]);
 bool clv_tensor_phantom_inside(const clv_tensor_phantom *phantom, const double x[3]);
 
-/* What is true at the voxels of a grid: tensors and their FA, 0 outside the
- * mask, and the mask (kind LABEL, type uint8). The caller's; on failure NULL. */
+/* Truth at the voxels of a grid: tensors and their FA, 0 outside the mask, and the mask (kind LABEL, type uint8).
+ * The caller's; on failure NULL. */
 int clv_tensor_phantom_truth(const clv_tensor_phantom *phantom, const clvox_grid *grid,
                              clvox_volume **tensor, clvox_volume **fa, clvox_volume **mask);
 

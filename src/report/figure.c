@@ -25,7 +25,7 @@ static const clv_color ground = {22, 22, 24}, white = {235, 235, 235},
 
 enum { FIXED, WARPED, OUTLINES, CHECKER, JACOBIAN, COLUMNS };
 
-/* What a panel shows, pixel by pixel: the values of each image, NAN outside. */
+/* Content of a panel, pixel by pixel: the values of each image, NAN outside. */
 enum { OF_FIXED, OF_WARPED, OF_JACOBIAN, IMAGES };
 
 typedef struct scene {
@@ -185,7 +185,7 @@ static void draw_bar(clv_raster *raster, double range, int left, int top, int he
     }
 }
 
-/* What the pieces of a picture are drawn from; each is one panel. */
+/* Sources of a picture's pieces; each is one panel. */
 typedef struct sheet {
     const scene *scene;
     clv_raster *out;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What HTML pages share: their style, tables that scroll, plots as SVG. Pages need no network, are light or
- * dark as the reader's system is, print, and have all text of others escaped. */
+/* Shared by all HTML pages: their style, tables that scroll, plots as SVG. Pages need no network, are light or dark
+ * as the reader's system is, print, and have all text of others escaped. */
 #ifndef CLV_REPORT_PAGE_H
 #define CLV_REPORT_PAGE_H
 
@@ -21,8 +21,8 @@ void clv_page_round_axis(clv_page_axis *axis);
 /* The values of its ticks, at most `most`, into values; their count. */
 int clv_page_ticks(const clv_page_axis *axis, double *values, int most);
 
-/* What may be wider than the window scrolls in a region of its own, which keys reach
- * too; its name, which is read aloud, is what `format` makes. */
+/* Content wider than the window scrolls in a region of its own, which keys reach too; `format` makes its name,
+ * which is read aloud. */
 void clv_page_begin_scroll(clv_text *to, const char *format, ...) CLVOX_PRINTF(2, 3);
 void clv_page_end_scroll(clv_text *to);
 

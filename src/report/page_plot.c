@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the plots of pages are made of. */
+/* Parts of the plots on pages. */
 #include "report/page.h"
 
 #include <math.h>

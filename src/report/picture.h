@@ -36,7 +36,7 @@ int clv_picture_label(const clv_picture *p, const double ras[3]);
  * longest side, and cuts through the centre of the mask (may be NULL), or of the head. v is oriented. */
 void clv_picture_frame(const clv_picture *head, const clv_picture *mask, int pixels, clv_view *v);
 
-/* Where the slope of a w x h panel of values is a maximum across the edge and among the steepest. *out is the
+/* Edges of a w x h panel of values: its slope is a maximum across the edge and among the steepest. *out is the
  * caller's to free, also on failure. */
 int clv_picture_edges(const clv_picture *p, const double *values, int w, int h, bool **out);
 

@@ -6,7 +6,7 @@
 
 enum { CLV_REPORT_VIEWERS = 4, CLV_REPORT_MESSAGE = 256 };
 
-/* What a list of facts, a table or plots side by side leave open, until something else is added. */
+/* The element that a list of facts, a table or plots side by side leave open until something else is added. */
 typedef enum clv_report_open {
     CLV_OPEN_NOTHING,
     CLV_OPEN_FACTS,

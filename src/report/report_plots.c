@@ -86,7 +86,7 @@ static void put_axes(clv_text *to, const clv_page_axis *x, const clv_page_axis *
 
 /* ---- histogram ----------------------------------------------------------- */
 
-/* What is counted: voxels of the mask with finite values. */
+/* Counts: voxels of the mask with finite values. */
 typedef struct counted {
     const clvox_volume *volume, *mask;
     size_t voxels;

@@ -12,7 +12,7 @@
 enum { LONGEST = 110, GREYS = 64 };
 static const uint8_t edge_color[4] = {255, 190, 40, 255};
 
-/* What a thumbnail is made of. */
+/* Parts of a thumbnail. */
 typedef struct parts {
     clvox_volume *own[3];
     clv_picture shown, edges, mask;

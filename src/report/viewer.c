@@ -58,7 +58,7 @@ static int fine_of(clvox_report_look look)
 
 /* ---- values to pixels ---------------------------------------------------- */
 
-/* What a layer is in one slice: a byte a pixel, or three. */
+/* One slice of a layer: a byte a pixel, or three. */
 typedef struct tile {
     const show *s;
     int layer, width, height;
@@ -245,7 +245,7 @@ static void free_sheets(show *s)
 
 /* ---- planes -------------------------------------------------------------- */
 
-/* Where slices lie and how large they are, the share of what there is room for. */
+/* Places slices and chooses their size, a share of the room. */
 static void cut(show *s, double share)
 {
     clv_view *v = &s->view;

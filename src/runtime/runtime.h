@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operations and pipelines see of a device: buffers, kernels chosen by the
- * planner, launches. They never call OpenCL themselves. */
+/* A device as operations and pipelines see it: buffers, kernels chosen by the planner, launches. They never call
+ * OpenCL themselves. */
 #ifndef CLV_RUNTIME_RUNTIME_H
 #define CLV_RUNTIME_RUNTIME_H
 

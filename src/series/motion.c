@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of the motion in a series: parameters, displacements, outliers. */
+/* Report of the motion in a series: parameters, displacements, outliers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -18,7 +18,7 @@
 
 /* A shell of fewer frames has no mean that says more than the one without weighting. */
 enum { LEAST_OF_SHELL = 3, MOST_SHELLS = 64, STARTS = 2 };
-/* Of the work on a frame, resampling it against registering it once. */
+/* Work of resampling a frame over that of registering it once. */
 static const double RESAMPLING = .3;
 
 typedef struct series_run {
@@ -571,7 +571,7 @@ static int choose_reference(series_run *s)
                                 s->weighted ? " without weighting" : "");
 }
 
-/* What interpolation makes of nothing. */
+/* Raises values that interpolation took below the least of the image, or below 0, to it. */
 static void keep_above(const clvox_volume *image, clvox_volume *out)
 {
     size_t n = clvox_grid_voxels(&image->grid);
@@ -636,7 +636,7 @@ end:
     return status;
 }
 
-/* What a direction of the scanner is in the head, which matrix has rotated. */
+/* Rotates directions of the scanner into the head, which matrix has rotated. */
 static int rotate_gradients(const clvox_gradients *given, const clvox_series_frame *frame,
                           clvox_gradients **out)
 {

@@ -10,9 +10,8 @@
 /* The fields of clvox_series_options (options.c). */
 extern const clv_option_table clv_series_table;
 
-/* What the matrices and likenesses of a result say: parameters, displacements, flags and their counts, about
- * result->center. shell: of each frame, 0 to shells - 1; likenesses are compared within one
- * (motion.c). */
+/* Motion from the matrices and similarities of a result: parameters, displacements, flags and their counts, about
+ * result->center. shell: of each frame, 0 to shells - 1; likenesses are compared within one (motion.c). */
 int clv_series_motion(const clvox_series_options *options, const clvox_grid *grid, const int *shell,
                       int shells, clvox_series_result *result);
 

@@ -42,7 +42,7 @@ static void add_squares(const clv_stats_model *m, int voxels, const double *e, d
             sum[l] += e[s * BLOCK + l] * e[s * BLOCK + l];
 }
 
-/* What the voxels are, and where they are tested their residuals. */
+/* Values of the voxels and, at tested ones, their residuals. */
 static void residuals(const clv_stats_data *d, const int32_t *place, int voxels, block *b)
 {
     const clv_stats_model *m = d->model;

@@ -188,7 +188,7 @@ end:
     return status;
 }
 
-/* What counts as at least as large: equal to the rounding of float32, and a little more. */
+/* Threshold of "at least as large": equal to the rounding of float32, and a little more. */
 static float at_least(double value)
 {
     return (float)(value - 1e-5 * fabs(value) - 1e-6);

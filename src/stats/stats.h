@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of permutation tests share. */
+/* Shared by the parts of permutation tests. */
 #ifndef CLV_STATS_STATS_H
 #define CLV_STATS_STATS_H
 

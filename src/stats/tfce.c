@@ -7,7 +7,7 @@
 
 #include "stats/stats.h"
 
-/* Where voxels are, besides, millions of steps high, the sum stops there. */
+/* The sum stops at voxels that are millions of steps high. */
 enum { MOST_LEVELS = 1 << 20 };
 
 int clv_tfce_make(const clv_tfce *what, clv_tfce *out)

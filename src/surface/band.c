@@ -15,7 +15,7 @@ enum {
     TOGETHER = 32    /* blocks that one launch takes */
 };
 
-/* What one block found. */
+/* Findings of one block. */
 typedef struct find {
     int32_t (*cells)[4];
     int32_t *list;
@@ -53,9 +53,8 @@ static void middle_of(const search *s, const int low[3], int edge, double p[3])
     clv_matrix_apply(CLV_MATRIX(s->grid->to_ras), middle, p);
 }
 
-/* Whose voxels are up to `reach` away from its middle, which is `distance` from
- * the mesh: what is within distance + 2 reach of the middle may be nearest to
- * one of them. */
+/* Adds a cell whose voxels are up to `reach` away from its middle, which is `distance` from the mesh: what is
+ * within distance + 2 reach of the middle may be nearest to one of them. */
 static int add_cell(const search *s, find *f, const int low[3], const double p[3], double distance,
                     double reach)
 {

@@ -15,7 +15,7 @@
 #include "op/image/reduce.h"
 #include "image/compare.h"
 
-/* Where the results of sums stand in run->state. */
+/* Slots of sums in run->state. */
 enum { LARGEST_ROW, ENERGY };
 
 /* How much of their planes patches are searched with: where a surface curves,
@@ -344,7 +344,7 @@ end:
     return status;
 }
 
-/* Where a patch is nearly a quadratic, what is left beside it is noise. */
+/* If a patch is nearly a quadratic, the rest is noise. */
 static int polish(clv_denoise *run, int radius, double scale)
 {
     int status = CLVOX_OK, requests = 0;
@@ -376,7 +376,7 @@ end:
     return status;
 }
 
-/* What came in is compared with, not its re-distancing, which blunts, too. */
+/* Compares with the input, not with its re-distancing, which blunts, too. */
 static int restore(clv_denoise *run)
 {
     int status = CLVOX_OK;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the denoising pipeline share. Lengths on the device are in
- * voxels of the smallest edge. */
+/* Shared by the parts of the denoising pipeline. Lengths on the device are in voxels of the smallest edge. */
 #ifndef CLV_SURFACE_DENOISE_H
 #define CLV_SURFACE_DENOISE_H
 
@@ -31,9 +30,9 @@ typedef struct clv_denoise {
     double known_volume; /* mm^3; 0: that of the level set */
     double volume; /* cells inside, to be kept */
     double shift;  /* of the level set so far, outward */
-    /* Of the box. */
+    /* Buffers of the box. */
     clv_buffer *phi, *other, *index, *parts, *scratch, *partial, *state;
-    /* Of a round's band. */
+    /* Voxels of a round's band. */
     int count, most;
     clv_buffer *band, *neighbours, *weights, *matrix, *estimates, *sums, *search;
     clv_buffer *planes, *means, *middles, *noisy; /* NULL where patches keep their planes */
@@ -61,7 +60,7 @@ int clv_denoise_run(clvox_context *ctx, const clvox_level_set *level_set,
 /* The whole grid's distance, with the denoised surface in it. */
 int clv_denoise_everywhere(clvox_context *ctx, clvox_volume *distance);
 
-/* What is asked of the pool, for the box and for a band of run->count voxels. */
+/* Requests to the pool, for the box and for a band of run->count voxels. */
 int clv_denoise_list_box(clv_denoise *run, clv_request *list);
 /* Whether planes are taken off: not where weights go by places. */
 bool clv_denoise_planes(const clvox_denoise_options *o);

@@ -16,8 +16,8 @@
  * smallest edges. */
 static const float NEAR = 1.5f, WIDTH = 0.8f;
 
-/* Of the squares of normal values that share lies below so much of their variance: of
- * all means the smallest are the ones without shape. */
+/* LOW_SHARE of the squares of normal values lie below LOW_SQUARE of their variance: the smallest of all means are
+ * those without shape. */
 static const double LOW_SHARE = 0.3, LOW_SQUARE = 0.1485;
 
 typedef struct work {

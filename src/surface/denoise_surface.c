@@ -94,7 +94,7 @@ end:
     return status;
 }
 
-/* What the volume was, and what the mesh's is to be. */
+/* Former volume, and target volume of the mesh. */
 static int choose_volume(work *w)
 {
     int status = CLVOX_OK;
@@ -134,8 +134,7 @@ end:
     return status;
 }
 
-/* Where the mesh has not the topology that the input had, or if it must be sure,
- * another one. */
+/* Makes another mesh if this one lost the input's topology, or if the topology must be certain. */
 static int keep_topology(work *w)
 {
     int status = CLVOX_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the values of a volume say about what is inside of a surface. */
+/* Inside of a surface from the values of a volume. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "clvox/surface.h"
 #include "io/labels.h"
 
-/* What the values look like. */
+/* Description of the values. */
 typedef struct look {
     bool negative, positive, fractions;
     float largest;

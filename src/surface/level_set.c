@@ -14,8 +14,8 @@
 
 enum { MARGIN = 8 }; /* voxels around what is inside: patches of denoising reach so far */
 
-/* Of the edge of a mesh's triangles: on coarser voxels, going from the mesh to the grid and back
- * loses as much as the noise of a scan; on finer ones a patch sees little beside noise. */
+/* Voxel size as a share of the edge of a mesh's triangles: on coarser voxels, going from the mesh to the grid and
+ * back loses as much as the noise of a scan; on finer ones a patch sees little beside noise. */
 static const double SHARE_OF_EDGE = 0.7;
 
 /* The share of its volume that the facets of a mesh may cut off a smooth surface through its vertices: a

@@ -78,9 +78,8 @@ static int leaves(const clvox_surface *surface, const clvox_grid *grid, int *out
     return status;
 }
 
-/* Where the nearest triangle has inside, or outside, on both of its sides it
- * bounds nothing: forgets it, so that the voxel learns of others from its
- * neighbours. The winding number across a triangle differs by one. */
+/* Forgets a nearest triangle with inside, or outside, on both of its sides, which bounds nothing: the voxel learns
+ * of others from its neighbours. The winding number across a triangle differs by one. */
 static void forget_buried(const clvox_surface *s, const clvox_grid *grid, const int16_t *winding, int sign,
                           const unsigned char *inside, int32_t *nearest)
 {

@@ -300,7 +300,7 @@ end:
     return status;
 }
 
-/* What was left to the model. */
+/* Fills in the options that were left to the model. */
 static void settle(denoise *run)
 {
     const clvox_tensor_denoise_options *o = run->options;

@@ -16,7 +16,7 @@
 
 enum { MADE = 5 }; /* tensor, s0, sigma, noise, kind */
 
-/* What runs on the device at once: all voxels, or as many as it can hold. */
+/* Part that runs on the device at once: all voxels, or as many as it can hold. */
 typedef struct part {
     size_t voxels;
     clv_buffer *dwi, *mask, *state, *made[MADE];
@@ -193,7 +193,7 @@ static int run(clvox_context *ctx, fit *f, clvox_tensor_fit_result *out)
         {&p.made[2], bytes, "noise of tensors"},
         {&p.made[3], bytes, "noise"},
         {&p.made[4], bytes, "kinds of voxels"},
-        /* Of a resident scan these are there. */
+        /* A resident scan has these already. */
         {&p.made[0], 6 * bytes, "tensors"},
         {&p.dwi, (size_t)f->design->volumes * bytes, "diffusion-weighted volumes"},
         {&p.mask, bytes, "mask"},

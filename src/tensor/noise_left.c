@@ -5,12 +5,11 @@
 #include "base/status.h"
 #include "tensor/resident.h"
 
-/* Of the noise's standard deviation, what PCA of 20 to 30 directions in windows of
- * 5^3 leaves: the kept components' share. On phantoms of SNR 10 to 30 lambda is
- * best between 0.37 and 0.56. */
+/* Share of the noise's standard deviation that PCA of 20 to 30 directions in windows of 5^3 leaves: that of the
+ * kept components. On phantoms of SNR 10 to 30 lambda is best between 0.37 and 0.56. */
 static const double LEFT = 0.45;
 
-/* Of what is above 0; 0 where nothing is. */
+/* Median of the values above 0; 0 if there are none. */
 static double median(const clvox_volume *volume, float *room)
 {
     size_t count = 0;

@@ -205,7 +205,7 @@ static void all_defaults(void *values)
     clvox_tensor_all_defaults(values);
 }
 
-/* What is left to the other options. */
+/* Default of an option that depends on other options, in words; false: it depends on none. */
 static bool varies(const clv_option *row, char *out, size_t room)
 {
     static const char *const by[][2] = {{"bmax", "all"},

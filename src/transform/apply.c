@@ -16,10 +16,10 @@
 #include "transform/field.h"
 #include "transform/reorient.h"
 
-/* What AUTO means for this image, and whether the choice suits it. */
+/* Resolves AUTO for this image, and checks that the choice suits it. */
 static int choose(const clvox_volume *image, clvox_interpolation *interpolation)
 {
-    /* What only looks like labels may be interpolated by who says so. */
+    /* An image that only looks like labels may be interpolated on request. */
     bool names = image->kind == CLVOX_KIND_LABEL || image->names;
     if (*interpolation == CLVOX_INTERPOLATE_AUTO)
         *interpolation =
@@ -107,7 +107,7 @@ static int begin(const clvox_volume *image, const clvox_grid *grid, const clvox_
     CLV_TRY(clv_field_check(&image->grid));
     CLV_TRY(clv_volume_room(grid, image->frames, image->kind, &made));
     made->type = image->type;
-    /* What was carried as labels is marked as such from now on; masks may still be smoothed. */
+    /* Images carried as labels are marked as labels from now on; masks may still be smoothed. */
     bool kept = *interpolation == CLVOX_INTERPOLATE_LABEL || *interpolation == CLVOX_INTERPOLATE_NEAREST;
     if (image->names || (kept && image->hint > CLVOX_LABELS_MASK))
         made->kind = CLVOX_KIND_LABEL;

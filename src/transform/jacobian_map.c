@@ -171,7 +171,7 @@ static bool is_near(int place, int plane)
     return abs(place - plane) <= 1;
 }
 
-/* What of plane z is in one of the three, or next to it. */
+/* Finds the voxels of plane z that are in one of the three, or next to it. */
 static int find_plane(void *user, size_t z, int worker)
 {
     const planes *p = user;

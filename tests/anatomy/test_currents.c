@@ -160,7 +160,7 @@ static float *elements_of(const clvox_surface *s)
     return element;
 }
 
-/* What is left of three large sums. */
+/* The difference of three large sums. */
 static void a_surface_close_to_another_keeps_its_distance(void **state)
 {
     (void)state;
@@ -243,7 +243,7 @@ static void auto_takes_the_faster_one_that_is_exact_enough(void **state)
     assert_memory_equal(&p, &exact, sizeof p);
     assert_ok(clvox_surface_currents_by(ctx, many, many, &o, &p, &report));
     assert_true(report.method == CLVOX_CURRENTS_MESH && report.error <= 1e-3);
-    /* What no mesh reaches, and what no grid holds. */
+    /* An error that no mesh reaches, and one that no grid holds. */
     o.error = 1e-12;
     assert_ok(clvox_surface_currents_by(ctx, few, few, &o, &p, &report));
     assert_true(report.method == CLVOX_CURRENTS_EXACT);

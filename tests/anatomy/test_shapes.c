@@ -144,7 +144,7 @@ static void distances(void **state)
                 *b = line_of((double[]){0, 3, 0}, (double[]){16, 3, 0}, 5);
     assert_ok(clvox_shape_compare(a, b, 1000, mean, largest));
     assert_that(fabs(mean[0] - 3) < 1e-9 && fabs(largest[0] - 3) < 1e-9, "%g, %g", mean[0], largest[0]);
-    /* Of its second half sqrt(9 + t^2), t from 0 to 8: (t s + 9 asinh(t / 3)) / 2 with s the distance. */
+    /* Length of its second half, sqrt(9 + t^2), t from 0 to 8: (t s + 9 asinh(t / 3)) / 2 with s the distance. */
     const double s = sqrt(73.), half = (8 * s + 9 * asinh(8 / 3.)) / 2 / 8;
     assert_that(fabs(mean[1] - (3 + half) / 2) < 1e-4 && fabs(largest[1] - s) < 1e-9, "%g, %g", mean[1],
                 largest[1]);

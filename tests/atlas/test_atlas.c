@@ -93,7 +93,7 @@ static void mirrored_maps(void **state)
     population_build(&all, &o, &r);
     double after = population_apart(r.average, p.fixed);
     assert_that(after < .8 * before, "the template is %g from the middle, the plain mean %g", after, before);
-    /* Where a subject looks by u, the middle looks in the subject by the inverse of u. */
+    /* If a subject is sampled by u, the middle samples it by the inverse of u. */
     clvox_volume *none = population_copy(u[0]);
     memset(none->data, 0, 3 * clvox_grid_voxels(&none->grid) * sizeof(float));
     for (int i = 0; i < 2; i++) {
@@ -370,8 +370,7 @@ static void left_out(void **state)
                         clvox_grid_voxels(&r.average->grid) * sizeof(float));
     clvox_atlas_result_destroy(&r);
     clvox_atlas_forget(place);
-    /* Of one that lies elsewhere, 2 of 25 voxels along an axis of the template are too few, whatever they
-     * show. */
+    /* For a head that lies elsewhere, 2 of 25 voxels along an axis of the template are too few, whatever they show. */
     for (int k = 0; k < (int)clvox_grid_voxels(&start->grid); k++)
         all.own[2]->data[k] = start->data[k] = (float)(k * 37 % 101);
     all.s[2].mask = NULL;

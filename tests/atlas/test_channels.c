@@ -77,7 +77,7 @@ static void channels(void **state)
     assert_that(apart < 1e-4, "%g from the mean of the images", apart);
     clvox_atlas_result_destroy(&r);
     clvox_atlas_result_destroy(&one);
-    /* Of one first channel and two second ones: two subjects. */
+    /* Two subjects: the same first channel, different second ones. */
     o.registration.linear = CLVOX_LINEAR_NONE;
     o.registration.deform = CLVOX_DEFORM_NONE;
     all.s[2].image = all.s[0].image;
@@ -122,7 +122,7 @@ static void assert_same(const clvox_volume *a, const clvox_volume *b)
     assert_memory_equal(a->data, b->data, clvox_grid_voxels(&a->grid) * sizeof(float));
 }
 
-/* Whose second channel may have an image to begin with, of any storage, or has none. */
+/* A second channel may have a starting image, of any storage, or none. */
 static void begun(void **state)
 {
     population all = {.count = 0};

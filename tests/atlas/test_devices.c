@@ -136,7 +136,7 @@ static void room_of_a_gpu(void **state)
                  registering = beside > moving ? beside : moving;
     gpu->limits.type = CLVOX_DEVICE_GPU;
     for (int subjects = 1; subjects <= 3; subjects += 2) {
-        /* Of a device's memory a tenth stays free. */
+        /* A tenth of a device's memory stays free. */
         gpu->limits.global_bytes = gpu->limits.free_bytes =
             (registering + (2 * (size_t)subjects + 1) * of_subject + of_subject / 2) * 10 / 9;
         o.device_bytes = 0;

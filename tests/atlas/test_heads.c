@@ -124,7 +124,7 @@ static void cut_to_balls(void **state)
     clvox_volume_destroy(&start);
     clvox_atlas_result_destroy(&r);
     clvox_atlas_result_destroy(&whole);
-    /* Of two grids, with the ball elsewhere in each. */
+    /* Two grids, with the ball elsewhere in each. */
     population_add(&all,
                    ball_in_noise(&other, (const double[3]){MIDDLE[0] - 5, MIDDLE[1], MIDDLE[2] + 4}, 1));
     o.margin = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a template is predicted to take. */
+/* Predictions of a template's time and memory. */
 #include <math.h>
 
 #include "check.h"
@@ -48,7 +48,7 @@ static void subjects_without_weight_take_nothing(void **state)
     clvox_atlas_defaults(&o);
     o.rounds = 1;
     clvox_atlas_predict(&c, &o, &along, 8, &p);
-    /* Of either template, a process has two subjects, which its device registers at once. */
+    /* For either template a process has two subjects, which its device registers at once. */
     assert_true(p.deformable == 2 * 11 && p.writing == 2 * 2 * 3);
 }
 

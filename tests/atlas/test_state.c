@@ -49,7 +49,7 @@ static int round_of(const char *name)
     return round;
 }
 
-/* Of maps those of the round that is under way alone. */
+/* Only maps of the current round are there. */
 static void assert_none_outdated(int subjects)
 {
     for (int i = 0; i < subjects; i++) {

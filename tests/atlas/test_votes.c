@@ -212,7 +212,7 @@ static void labels_of_subjects(void **state)
     }
     assert_memory_equal(r.map[1].labels->data, r.map[2].labels->data,
                         clvox_grid_voxels(&p.moving_grid) * sizeof(float));
-    /* What the labelled one says, where the true map takes it. */
+    /* Labels of the labelled subject, carried by the true map. */
     assert_int_equal(clv_phantom_warp_sample(&p.warp, &p.fixed_grid, false, &u), CLVOX_OK);
     clvox_transform warp = {.is_warp = 1, .warp = u}, affine = {.is_warp = 0};
     clv_matrix_copy(CLV_MATRIX(p.matrix), affine.matrix);

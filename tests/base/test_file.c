@@ -45,7 +45,7 @@ static int holds(const char *path, const char *text)
     return same;
 }
 
-/* What a child process does between starting to write and being killed. */
+/* Part of a child process between starting to write and being killed. */
 static void write_and_wait(int pipe_end)
 {
     clv_file_writer *a, *b, *c;
@@ -239,7 +239,7 @@ static void find_unfinished(char name[64])
     closedir(dir);
 }
 
-/* Of a process that is no more, on this machine: neither a living one's, nor another machine's, nor what is
+/* Sweeps the files of a dead process on this machine: neither a living one's, nor another machine's, nor what is
  * merely named alike. */
 static void what_the_killed_left_is_swept(void **state)
 {

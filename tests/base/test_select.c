@@ -12,7 +12,7 @@ static int ascending(const void *a, const void *b)
 
 static const int kinds = 4;
 
-/* What cases leave to those after them. */
+/* State that cases hand on. */
 static struct {
     unsigned seed;
 } shared;

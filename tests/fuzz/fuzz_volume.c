@@ -20,7 +20,7 @@ static void read_both(const char *path)
     clvox_volume *v = NULL;
     clvox_transform *t = NULL;
     if (clvox_volume_read(path, &v) >= 0) {
-        /* What was read can be written and is whole. */
+        /* A volume that was read can be written and is whole. */
         double sum = 0;
         for (size_t i = 0; i < clvox_grid_voxels(&v->grid) * (size_t)v->frames; i++)
             sum += v->data[i];

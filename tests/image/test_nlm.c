@@ -180,7 +180,7 @@ static bool stays(const clvox_volume *out, const clvox_volume *in, size_t i)
     return fabsf(out->data[i] - in->data[i]) <= 1e-5f * (fabsf(in->data[i]) + 1);
 }
 
-/* Where next to no noise is said to be, in a map or everywhere, voxels stay as they are. */
+/* With next to no noise, in a map or everywhere, voxels stay as they are. */
 static void next_to_no_noise(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void noise_that_varies(void **state)
                 error[k] += pow((double)out[k]->data[i] - (i / 61 % 23 < 11 ? 100 : 118), 2) / (double)n;
         assert_that(error[1] < 0.9 * error[0] && error[2] < 0.9 * error[0], "errors %g, %g, %g", error[0],
                     error[1], error[2]);
-        /* Where the map has no noise, voxels stay; a map without any, or on another grid, is refused. */
+        /* Voxels without noise in the map stay; a map without any, or on another grid, is refused. */
         for (size_t i = 0; i < n / 2; i++)
             map->data[i] = i % 2 ? 0 : NAN;
         clvox_volume_destroy(&out[0]);

@@ -91,7 +91,7 @@ static void a_step_in_closed_form(void **state)
     }
 }
 
-/* Where the weight is too much for a step, all become the mean. */
+/* A weight too large for a step makes every voxel the mean. */
 static void too_much_weight_leaves_the_mean(void **state)
 {
     (void)state;

@@ -29,7 +29,7 @@ size_t files_gzip_member(const void *bytes, size_t size, uint8_t *out, size_t ro
 /* The whole file; the caller's to free. NULL when missing. */
 uint8_t *files_read(const char *path, size_t *size);
 
-/* What goes into a header. Start from files_header(). */
+/* Fields of a header. Start from files_header(). */
 typedef struct files_nifti {
     int version;        /* 1, 2, or 0 for Analyze */
     int swapped;        /* in the other byte order */

@@ -120,8 +120,7 @@ static void orientations(void)
 
 /* ---- valid, if odd ------------------------------------------------------ */
 
-/* What nibabel says about these files: size, frames, mean of the finite
- * values, place of the last voxel. */
+/* The answers of nibabel for these files: size, frames, mean of the finite values, place of the last voxel. */
 static const struct {
     const char *name;
     int size[3], frames;

@@ -12,7 +12,7 @@
 #include "files.h"
 
 enum { SLOT = 512, SLOTS = 24, SIZE = SLOT * SLOTS };
-/* What is in which slot of the file. */
+/* Slots of the file. */
 enum {
     SUPER,
     ROOT,

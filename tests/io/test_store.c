@@ -77,7 +77,7 @@ static void limits(void **state)
             clvox_store_rest(v[i]);
             assert_numbered(v[i], i);
         }
-        /* What goes makes room for what comes. */
+        /* A destroyed volume makes room for a new one. */
         clvox_volume_destroy(&v[0]);
         v[0] = numbered(size[0], frames[0], 9);
         assert_ok(clvox_store_keep(store, v[0]));

@@ -50,7 +50,7 @@ static clvox_surface *reads(const char *name)
     return s;
 }
 
-/* What is in `bytes` is the pyramid, its points mapped by y = m x + shift (NULL: as they are). */
+/* Checks that `bytes` hold the pyramid, its points mapped by y = m x + shift (NULL: as they are). */
 static void is_pyramid(const char *name, const double m[3][3], const double shift[3])
 {
     clvox_surface *s = reads(name);

@@ -67,7 +67,7 @@ static void refuses_b(const char *content, int volumes, const char *where, const
                 "\"%s\" lacks \"%s\" or \"%s\"", clvox_message(), where, what);
 }
 
-/* What cases leave to those after them. */
+/* State that cases hand on. */
 static struct {
     clvox_gradients *g;
     clvox_volume *w;

@@ -37,7 +37,7 @@ static void refuses_text(const char *text, const char *word)
 static const double some[4][4] = {
     {0.98, -0.17, 0.05, 12.25}, {0.1, 1.07, -0.3, -33.3}, {0.02, 0.25, 0.9, 1.0 / 3}, {0, 0, 0, 1}};
 
-/* Where an ITK file sends an LPS point; what ITK itself says is in `to`. */
+/* Checks where an ITK file sends an LPS point; `to` is ITK's own answer. */
 static void sends(const char *text, const double from[3], const double to[3])
 {
     assert_true(!files_write(files_in("a.txt"), text, strlen(text)));

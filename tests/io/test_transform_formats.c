@@ -160,7 +160,7 @@ static void composites(void **state)
         refuses(text_file("b.tfm", bad[i].text), bad[i].says);
 }
 
-/* What is linear in space is a spline of coefficients that are; its samples are few and exact. */
+/* A function linear in space is a spline of linear coefficients; its samples are few and exact. */
 static void splines(void **state)
 {
     (void)state;

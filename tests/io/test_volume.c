@@ -126,7 +126,7 @@ static void set_rows(files_nifti *h, double xx, double yy, double zz, double x, 
     h->rows[2][3] = z;
 }
 
-/* Where a header with float values 2x2x2 puts voxel (1, 1, 1). */
+/* Checks the position of voxel (1, 1, 1) by a header with float values 2x2x2. */
 static void place_is(const files_nifti *h, double x, double y, double z)
 {
     float data[8] = {0};
@@ -305,7 +305,7 @@ static void one_to_seven_dimensions(void **state)
     }
 }
 
-/* What cases leave to those after them. */
+/* State that cases hand on. */
 static struct {
     files_nifti h;
     float data[8];

@@ -136,7 +136,7 @@ static void nrrd_says_its_place_in_many_words(void **state)
     }
 }
 
-/* Of nine components or six, behind a mask or not, in a frame of measurement. */
+/* Tensors of nine components or six, behind a mask or not, in a measurement frame. */
 static void nrrd_holds_tensors(void **state)
 {
     (void)state;

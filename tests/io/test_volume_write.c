@@ -39,7 +39,7 @@ static void type_is_written_rounded_and_clamped(void **state)
     clvox_volume_destroy(&w);
 }
 
-/* What comes back of values that were stored for an image with the first six of them. */
+/* Checks the values read back that were stored for an image with the first six of them. */
 static void stored_as(clvox_output output, clvox_type disk, double tolerance, const float values[6], const float want[6])
 {
     clvox_volume *v = made(6, 1, 1, 1, CLVOX_KIND_SCALAR), *source = made(6, 1, 1, 1, CLVOX_KIND_SCALAR), *w;

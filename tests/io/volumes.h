@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of volumes in files share. */
+/* Shared by the tests of volumes in files. */
 #ifndef TESTS_IO_VOLUMES_H
 #define TESTS_IO_VOLUMES_H
 

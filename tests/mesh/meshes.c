@@ -214,7 +214,7 @@ static bool triangles_cross(const clvox_surface *a, size_t i, size_t j)
     return cross;
 }
 
-/* Where a triangle begins and ends along x. */
+/* Extent of a triangle along x. */
 typedef struct reach {
     double least, most;
     size_t triangle;

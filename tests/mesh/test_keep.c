@@ -353,7 +353,7 @@ static void real(const char *name, int euler)
                  "%s, denoised: its topology kept", name);
 }
 
-/* What a shift of the level takes away goes from the mesh, on a grid twice as fine, and from the level set. */
+/* Parts that a shift of the level removes go from the mesh, on a grid twice as fine, and from the level set. */
 typedef struct simplified_given {
     shape f;
     double depth;

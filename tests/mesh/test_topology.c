@@ -224,7 +224,7 @@ static void walk(const char *name, shape from, shape to, long most_held)
                  name);
 }
 
-/* What a shift by depth takes away goes, what it would join or cut off stays. */
+/* Parts that a shift by depth removes go; parts that it would join or cut off stay. */
 typedef struct simplify_given {
     shape f;
     double depth;

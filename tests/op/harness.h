@@ -16,7 +16,7 @@
 /* Opens the device of CLVOX_DEVICE (default: the best); where there is none, ends
  * the program with a line that says that all is skipped. */
 clvox_context *harness_open(void);
-/* What harness_open opened. */
+/* The context that harness_open opened. */
 clvox_context *harness_context(void);
 /* Closes it: the tear-down of a group. */
 int harness_close(void **state);

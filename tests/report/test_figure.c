@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person reads off the picture of a registration must be so: sides,
- * proportions, contours, colours. */
+/* The picture of a registration is true: sides, proportions, contours, colours. */
 #include "check.h"
 
 #include <unistd.h>
@@ -157,7 +156,7 @@ static void the_same_head_in_any_order_of_its_axes(void **state)
     clvox_volume_destroy(&volume);
 }
 
-/* What a figure cuts at is all that it needs of a log-Jacobian, in any storage. */
+/* A figure needs only the planes of a log-Jacobian at which it cuts, in any storage. */
 static void planes_are_enough(void **state)
 {
     (void)state;

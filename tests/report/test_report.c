@@ -135,7 +135,7 @@ static void slices_follow_the_axes_of_the_patient(void **state)
 {
     (void)state;
     clvox_volume *v = make((const int[]){23, 29, 11}, (const double[]){2, 1.5, 4}, 1);
-    /* Where the slope points to, the plane that it lies in, and from where to where in it. */
+    /* Direction of the slope, its plane, and its extent there. */
     static const struct {
         double along[3];
         int plane, down;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tools/amd-compile asks the engine:
- *   kernels list FOLDER        writes every program that the planner could ask for as a source
- *                              file; one line each: path, kernel, options, tuned or optional,
- *                              work-items, label
- *   kernels occupancy ARCH W   reads lines "code object, kernel, work-items, label"; prints
- *                              registers, spills, local memory and occupancy on such a device
- * Fields are separated by tabs. */
+/* Answers to tools/amd-compile: kernels list FOLDER        writes every program that the planner could ask for as a
+ * source file; one line each: path, kernel, options, tuned or optional, work-items, label kernels occupancy ARCH W
+ * reads lines "code object, kernel, work-items, label"; prints registers, spills, local memory and occupancy on
+ * such a device Fields are separated by tabs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -50,7 +50,7 @@ static void overwrite(const char *path, long at, const void *bytes, size_t count
     assert_true(file && fclose(file) == 0);
 }
 
-/* What the entries of these cases hold, and their key. */
+/* Content of these cases' entries, and their key. */
 static unsigned char data[1000];
 static const clv_counts counts = {40, -1, 8};
 

@@ -444,7 +444,7 @@ static void transfers_that_are_under_way_at_once(void **state)
     clv_pinned_destroy(&back);
 }
 
-/* What the host has of a passage; the piece at `fails` cannot be read or written. */
+/* The host's side of a transfer; the piece at `fails` cannot be read or written. */
 typedef struct memory {
     char *data;
     size_t fails;

@@ -98,7 +98,7 @@ static void check_amd(void)
     ROWS(rows);
 }
 
-/* What cases leave to those after them. */
+/* State that cases hand on. */
 static struct {
     clv_occupancy o;
     clvox_device_limits h200, cpu, later, other, odd;

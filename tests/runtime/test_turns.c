@@ -17,7 +17,7 @@ static void size_of(int step, int size[3])
     size[2] = 4 + step % DEEP;
 }
 
-/* What a step makes of numbers that are its own: the edges of the smoothed image. */
+/* Result of a step from numbers of its own: the edges of the smoothed image. */
 static int make(clvox_context *ctx, int step, float *out)
 {
     int status = CLVOX_OK, size[3];

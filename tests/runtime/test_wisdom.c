@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was measured, kept in a file and found again by the planner. */
+/* Measurements kept in a file and found again by the planner. */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -319,7 +319,7 @@ static void check_together(void **state)
     assert_true(access(lock, F_OK) < 0);
 }
 
-/* What is under the name with this end: `size` bytes that begin with `text`. It is removed. */
+/* Checks the file with this ending: `size` bytes that begin with `text`. Removes it. */
 static void is_kept(const char *end, const char *text, size_t size)
 {
     char name[80], *got = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel says of the words that the host reads, at any offset. */
+/* A kernel's view of words that the host reads, at any offset. */
 #include "check.h"
 #include "runtime/queue/witness.h"
 

@@ -390,7 +390,7 @@ static void uniform_under_the_null(void **state)
     }
 }
 
-/* Of many studies without an effect about 1 in 20 has a voxel of p_fwe <= .05; an effect that is there is found. */
+/* About 1 in 20 studies without an effect has a voxel of p_fwe <= .05; a true effect is found. */
 static void family_wise(void **state)
 {
     const int size[3] = {3, 3, 2}, studies = 300;
@@ -575,8 +575,8 @@ static void fitted_by_permutations(void **state)
     release(&s);
 }
 
-/* What is little beside large values, but more than rounding, is tested, and its t right in all
- * permutations; TFCE of the others stays. */
+/* A variance small beside large values, but above rounding, is tested, and its t right in all permutations; TFCE of
+ * the others stays. */
 static void little_variance(void **state)
 {
     enum { N = 8 };

@@ -301,7 +301,7 @@ static void fine_meshes(void **state)
     clvox_surface_destroy(&s);
 }
 
-/* Where the voxels that are asked for lose the shape. */
+/* The requested voxels are too coarse for the shape. */
 static void too_coarse(void **state)
 {
     clvox_level_set set;

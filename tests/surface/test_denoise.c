@@ -311,7 +311,7 @@ static void the_level_lies_where_a_meshs_vertices_do_mm(void **state)
     shared.mesh->points[0] = 3; /* one that is far off does little harm */
     clvox_denoise_result r = denoise_of(shared.v, shared.mesh, &shared.o);
     double edge = 10.3 + moves[k], truth = 4 / 3. * 3.14159265358979 * edge * edge * edge;
-    /* What the tetrahedra of the volume cut off is .3%. */
+    /* The tetrahedra cut off .3% of the volume. */
     assert_that(r.placed && fabs(r.volume_after / truth - 1) < .006, "volume %g, truth %g", r.volume_after,
                 truth);
     clvox_denoise_result_destroy(&r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the values of a volume are taken for, and level sets made of them. */
+/* Interpretation of a volume's values, and level sets made of them. */
 #include "mesh/mesh.h"
 #include "op/harness.h"
 

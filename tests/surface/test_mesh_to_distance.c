@@ -499,7 +499,7 @@ static void a_part_that_faces_inward_beside(void **state)
         assert_true(shared.notes.triangles_turned == (k ? 0 : (int)right->triangles) &&
                     shared.notes.turned == (k == 1));
         double worst = 0;
-        /* Where two triangles are nearly as near, beyond the band the other may be taken. */
+        /* Beyond the band the other of two nearly equally near triangles may be taken. */
         for (size_t i = 0; i < shared.n; i++)
             if (fabsf(upright->data[i]) < 1)
                 worst = fmax(worst, fabs((double)shared.v->data[i] - (double)upright->data[i]));

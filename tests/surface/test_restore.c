@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What denoising says about a level set by itself: what was shape in what it took
- * away, and where the level lies. The surface is a plane, so that all is known. */
+/* Restoring a level set: the shape in what denoising removed, and the position of the level. The surface is a
+ * plane, so that all is known. */
 #include "op/harness.h"
 #include "surface/denoise.h"
 

@@ -70,7 +70,7 @@ static bool positive(const clvox_volume *t, size_t i)
 
 static const int sizes[][3] = {{29, 24, 17}, {37, 31, 1}};
 static const char *const models[] = {"local", "paper", "log"};
-/* Of the error before: the blocks of so small a grid have few voxels. */
+/* As shares of the error before: the blocks of so small a grid have few voxels. */
 static const double most[2][3] = {{.78, .8, .83}, {.68, .76, .78}};
 
 static struct {
@@ -182,7 +182,7 @@ static void solvers(void)
     test_tear_down(solvers_tear_down);
 }
 
-/* What varies by more than noise everywhere is smoothed less. */
+/* A field that varies by more than noise everywhere is smoothed less. */
 static int structure_set_up(void **state)
 {
     (void)state;

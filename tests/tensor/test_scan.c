@@ -112,7 +112,7 @@ static void shells_and_masks(void)
     assert_ok(clvox_volume_create(&dwi->grid, 1, CLVOX_KIND_SCALAR, &mask));
     for (size_t i = 0; i < n; i++)
         mask->data[i] = i % 7 && i / 90 % 3 ? 1 : 0;
-    /* What lies above bmax does not matter. */
+    /* Volumes above bmax do not matter. */
     for (int k = 3; k < 32; k += 3)
         for (size_t i = 0; i < n; i++)
             dwi->data[(size_t)k * n + i] = NAN;
@@ -257,7 +257,7 @@ static void real_scan(void **state)
     }
     flip[0] *= sign > 0 ? -1 : 1;
     for (size_t i = 0; i < n; i++) {
-        /* That fit is not made positive and takes what is not above 0 otherwise. */
+        /* That fit is not made positive and treats values at or below 0 differently. */
         bool usable = mask->data[i] > 0 && maps[CLVOX_MEASURE_L3]->data[i] > 1.01e-5f;
         for (int k = 0; k < dwi->frames; k++)
             usable = usable && dwi->data[(size_t)k * n + i] > 0;

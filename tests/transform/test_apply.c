@@ -511,7 +511,7 @@ static void folded_voxels_are_counted(void **state)
     clvox_volume_destroy(&warp);
 }
 
-/* Of warps that are noise, on thin grids too; size: of each axis. */
+/* Warps of noise, on thin grids too; size: of each axis. */
 static void planes_alone(void **state)
 {
     static const int grids[][3] = {{23, 11, 17}, {40, 1, 3}, {2, 9, 5}};
@@ -673,7 +673,7 @@ static void wider_kernels_err_less(void **state)
     clvox_volume_destroy(&v);
 }
 
-/* What apply takes from a place, forward brings there: <forward u, v> = <u, apply v>, on grids that differ. */
+/* forward brings to a place what apply takes from it: <forward u, v> = <u, apply v>, on grids that differ. */
 static void forward_is_the_adjoint_of_apply(void **state)
 {
     (void)state;
@@ -703,7 +703,7 @@ static void forward_is_the_adjoint_of_apply(void **state)
     assert_that(fabs(left - right) < 1e-6 * size, "%g and %g", left, right);
     clvox_volume_destroy(&carried);
     clvox_volume_destroy(&taken);
-    /* Of a constant, the mean is that constant wherever something lands. */
+    /* The mean of a constant is that constant wherever something lands. */
     for (size_t i = 0; i < 2 * from; i++)
         u->data[i] = 4;
     u->data[77] = NAN;
@@ -782,7 +782,7 @@ static void labels_are_carried_by_vote(void **state)
         assert_true(carried->data[i] == 1 || carried->data[i] == 2 || carried->data[i] == 3);
     clvox_volume_destroy(&carried);
     clvox_volume_destroy(&labels);
-    /* What looks like labels is voted on, too, and a mask may still be smoothed. */
+    /* An image that looks like labels is voted on, too, and a mask may still be smoothed. */
     mask->hint = CLVOX_LABELS_MASK;
     assert_ok(clvox_forward(ctx, mask, &right_handed, &link, 1, CLVOX_LANDING_MEAN, 0, &carried));
     assert_true(carried->kind == CLVOX_KIND_SCALAR && carried->hint == CLVOX_LABELS_MASK);

@@ -21,7 +21,7 @@ static const double rotation[4][4] = {
     {0, 0, 0, 1}};
 static const double mirror[4][4] = {{-1, 0.3, 0, 0}, {0, 1, 0, 0}, {0, 0.2, 1, 0}, {0, 0, 0, 1}};
 
-/* Of a positive definite matrix: out = matrix^(-1/2). */
+/* Inverse root of a positive definite matrix: out = matrix^(-1/2). */
 static void inverse_root(const double matrix[3][3], double out[3][3])
 {
     double values[3], v[3][3];

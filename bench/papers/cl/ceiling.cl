@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device can do at most beside streaming and multiplying (copy.cl, fma_rate.cl): copies by
- * accesses of WIDTH floats, reads of a cache and of local memory, atomic additions, and nothing at all. */
+/* Ceilings of a device beside streaming and multiplying (copy.cl, fma_rate.cl): copies by accesses of WIDTH floats,
+ * reads of a cache and of local memory, atomic additions, and nothing at all. */
 #if defined(WIDTH) && WIDTH == 1
 typedef float moved;
 #elif defined(WIDTH) && WIDTH == 2

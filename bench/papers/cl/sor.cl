@@ -150,7 +150,7 @@ __kernel void sor_slab(SOR_ARGUMENTS)
 #define COLOURS (2 * SWEEPS)
 #define ITEMS (TILE_X * TILE_Y)
 
-/* What the voxels of a diagonal pass on: those in the lower row, then the others. */
+/* Values that the voxels of a diagonal pass on: those in the lower row, then the others. */
 typedef float passed_on[COLOURS][2][ITEMS];
 
 /* The place of i in a line of n, however far beyond an end, or -1. */
@@ -259,7 +259,7 @@ void sor_block(SOR_ARGUMENTS)
     float2 even_next = fetch(f, even, at, plane, c, n), odd_next = fetch(f, odd, at, plane, c, n);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int p = begin; p < z1 + COLOURS; p++) {
-        /* What is needed of the next plane is asked for before this one is used. */
+        /* Loads of the next plane start before this one is used. */
         int next = far_place_of(p + 1, size.z, size.w), z = p - COLOURS;
         float2 even_ahead = fetch(in, even, next, plane, c, n), odd_ahead = fetch(in, odd, next, plane, c, n);
         float2 even_f = fetch(f, even, next, plane, c, n), odd_f = fetch(f, odd, next, plane, c, n);

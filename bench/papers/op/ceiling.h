@@ -4,8 +4,7 @@
 
 #include "runtime/runtime.h"
 
-/* What the bench measures devices by, beside clv_copy and clv_fma_rate. None of
- * these waits. */
+/* Kernels that measure a device's ceilings, beside clv_copy and clv_fma_rate. None of these waits. */
 
 /* Floats of in and out for clv_ceiling_local, and counters (a power of two) for
  * clv_ceiling_atomics. */

@@ -5,7 +5,7 @@
 
 #include "op/image/reduce.h"
 
-/* What a total is for, and the numbers of the state; the kernels are built with the same. */
+/* Purpose of a total, and slots of the state; the kernels are built with the same. */
 #define BEGIN 0
 #define ALONG 1
 #define NEXT 2

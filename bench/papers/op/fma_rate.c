@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/papers/op/fma_rate.h"
 
-/* What an item covers are chains. */
+/* An item covers chains. */
 static const clv_variant variants[] = {
     {.name = "items", .function = "fma_rate_items", .item = {16}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}}},

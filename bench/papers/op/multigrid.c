@@ -17,13 +17,12 @@
 TRANSFER(mg_prolong);
 TRANSFER(mg_restrict);
 
-/* Where eigenvalues lie this close together, Chebyshev's polynomial is as fast as
- * a coarser grid; axes with voxels this much longer than the shortest are not
- * halved, and sides below SHORTEST neither. */
+/* For eigenvalues this close together, Chebyshev's polynomial is as fast as a coarser grid; axes with voxels this
+ * much longer than the shortest are not halved, and sides below SHORTEST neither. */
 static const double CLOSE = 6, LONGER = 1.5;
 enum { SHORTEST = 4, MOST_DEGREE = 64 };
 
-/* What the coarsest level leaves. */
+/* Residual left by the coarsest level. */
 static const double COARSEST = .05;
 
 void clv_mg_bounds(const clv_fluid_operator *op, double *least, double *most)
@@ -122,7 +121,7 @@ end:
     return status;
 }
 
-/* Where waves begin that the coarser grid does not carry, of an axis that is halved: a quarter of the period. */
+/* Lowest wave that the coarser grid does not carry, of a halved axis: a quarter of the period. */
 static double smoothed_from(const clv_fluid_operator *op, const clv_fluid_operator *coarser)
 {
     double least = INFINITY;

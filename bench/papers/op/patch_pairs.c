@@ -3,7 +3,7 @@
 
 #include "op/surface/patch_search_parts.h"
 
-/* What constant memory holds everywhere; rows of a panel, as the kernel reads them. */
+/* Constant memory that every device has; rows of a panel, as the kernel reads them. */
 enum { SUBSET_BYTES = 65536, PANEL = 16 };
 
 /* By where the subset lies, which is what the paper compares. */

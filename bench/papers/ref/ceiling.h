@@ -8,7 +8,7 @@ void ref_ceiling_local(const float *in, int group, int l, int steps, double sums
 /* The sum of clv_ceiling_reads for work-item l. */
 double ref_ceiling_reads(const float *in, int cells, int l, int steps);
 
-/* What clv_ceiling_atomics adds to each of count counters, with `items` work-items. */
+/* The sum that clv_ceiling_atomics adds to each of count counters, with `items` work-items. */
 void ref_ceiling_atomics(int count, int items, int steps, int *counters);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What fine voxel i of an axis takes from coarse voxel j. */
+/* Weight of coarse voxel j in fine voxel i of an axis. */
 static double share(const clv_fluid_operator *fine, const clv_fluid_operator *coarse, int a, int i, int j)
 {
     int n = fine->size[a], m = coarse->size[a], shift = fine->periodic ? 0 : 1;

@@ -57,7 +57,7 @@ static void fields_are_carried(void **state)
         transfer(&problems[i], ((const int *)*state)[0]);
 }
 
-/* What a cycle leaves of the residual in the mean of some, of a force of all wave lengths. */
+/* Mean share of the residual left by a cycle, for a force of all wave lengths. */
 static double factor_of(const clv_fluid_operator *op)
 {
     enum { CYCLES = 4 };

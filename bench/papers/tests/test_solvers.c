@@ -150,8 +150,8 @@ static void waves_come_back_by_their_eigenvalue(void **state)
         s[a] = sin(angle[a]) / (double)op.spacing[a];
         value += (double)op.alpha * pow(2 * sin(angle[a] / 2) / (double)op.spacing[a], 2);
     }
-    /* Of beta only what is beside the diagonal acts in the plane across the sines: take a v with
-     * v . s = 0 and correct for what second differences and products of first ones differ by. */
+    /* Only the off-diagonal part of beta acts in the plane across the sines: take a v with v . s = 0 and correct
+     * for what second differences and products of first ones differ by. */
     const double direction[3] = {s[1] * 2, -s[0] * 2, 0};
     for (int c = 0; c < 3; c++)
         for (size_t i = 0; i < g.n; i++) {

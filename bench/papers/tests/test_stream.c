@@ -13,7 +13,7 @@ enum { VOXELS = 61 * 53 * 47, BYTES = VOXELS * 4 };
 
 static clvox_context *opened;
 
-/* What a stream did. at: the item at which a step fails. */
+/* Record of a stream. at: the item at which a step fails. */
 typedef struct record {
     clvox_context *ctx;
     int loaded, computed, stored;

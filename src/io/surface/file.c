@@ -222,8 +222,7 @@ static void flip(double *points, size_t vertices)
     }
 }
 
-/* What a file holds of faces, or with mesh->lines of lines; the mesh's arrays are the caller's, also after
- * a failure. */
+/* Reads a file's faces, or with mesh->lines its lines; the mesh's arrays are the caller's, also after a failure. */
 static int read_mesh(const char *path, int lps, clv_mesh *mesh)
 {
     int status;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the readers and writers of surface files share. A reader gets the whole
- * file in memory and adds what it finds to a mesh that grows: a false count in
- * a header never makes anybody ask for memory. */
+/* Shared by the readers and writers of surface files. A reader gets the whole file in memory and adds what it finds
+ * to a mesh that grows: a false count in a header never makes anybody ask for memory. */
 #ifndef CLV_IO_SURFACE_FILE_H
 #define CLV_IO_SURFACE_FILE_H
 

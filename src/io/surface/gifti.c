@@ -173,7 +173,7 @@ static int end_data(gifti *g)
     size_t size = clv_number_size(g->type);
     clv_words text = {g->text, g->text + g->size};
     *(g->intent == 'p' ? &g->points : &g->triangles) = true;
-    /* What the text can hold at all, before anything is asked for. */
+    /* Bounds the count by what the text can hold, before any allocation. */
     if (count * (double)size > (g->encoding == ASCII ? 8 : 1032) * ((double)g->size + 1))
         return wrong(g, "has an array that does not hold as many numbers as it promises, get a fresh copy");
     size_t n = (size_t)count, rows = n / 3;

@@ -224,7 +224,7 @@ int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh)
     vtk v = {.file = file, .text = {(const char *)file->data, (const char *)file->data + file->size}};
     CLV_TRY(read_header(&v));
     while (clv_words_word(&v.text, word, sizeof word)) {
-        /* What comes with the points and faces comes after them. */
+        /* Attributes of points and faces follow them. */
         if (!strcasecmp(word, "POINT_DATA") || !strcasecmp(word, "CELL_DATA"))
             break;
         if (!strcasecmp(word, "POINTS")) {

@@ -12,7 +12,7 @@
 
 enum { CLV_AFFINE_LIMIT = 1 << 20 }; /* bytes of the file of one affine */
 
-/* What a file holds, in the order of a chain's links: a point passes part[0] first. */
+/* Parts of a file, in the order of a chain's links: a point passes part[0] first. */
 enum { CLV_MAX_PARTS = 64 };
 typedef struct clv_parts {
     clvox_transform *part[CLV_MAX_PARTS];

@@ -48,7 +48,7 @@ static int see_space(clv_hdf5 *f, data *d, clv_hdf5_bytes b)
 static int see_type(clv_hdf5 *f, data *d, clv_hdf5_bytes b)
 {
     enum { FLOATING = 1, STRING = 3, VARIABLE = 9 };
-    /* Where bits and their exponent and mantissa are, and the exponent's bias. */
+    /* Positions of the bits, exponent and mantissa, and the exponent's bias. */
     static const uint64_t form[2][8] = {{31, 0, 32, 23, 8, 0, 23, 127}, {63, 0, 64, 52, 11, 0, 52, 1023}};
     static const int width[8] = {1, 2, 2, 1, 1, 1, 1, 4};
     const int class = (int)(clv_hdf5_number(&b, 1) & 15);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parameters of ITK's transforms mean, whatever file they are in. */
+/* Parameters of ITK's transforms, whatever file holds them. */
 #ifndef CLV_IO_TRANSFORM_ITK_H
 #define CLV_IO_TRANSFORM_ITK_H
 

@@ -13,7 +13,7 @@
 #include "io/surface/tkras.h"
 #include "io/transform/format.h"
 
-/* What lies on either side of the matrix. */
+/* Frame on either side of the matrix. */
 typedef enum side { RAS, VOXELS, SCALED, TKRAS } side;
 
 static const struct {

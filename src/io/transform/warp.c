@@ -231,7 +231,7 @@ end:
 
 static bool is(const char *path, const uint8_t *head, size_t size)
 {
-    /* What is compressed is a volume, whatever else may be wrong with it. */
+    /* A compressed file is a volume, whatever else may be wrong with it. */
     return clvox_volume_is_file(path) || (size > 2 && head[0] == 0x1f && head[1] == 0x8b);
 }
 

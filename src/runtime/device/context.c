@@ -32,7 +32,7 @@ const char *clvox_context_remark(const clvox_context *context)
     return context->remark;
 }
 
-/* Of the device in limits and device: what a context has besides. */
+/* Completes the context of the device in limits and device. */
 static int complete(clvox_context *ctx)
 {
     int status = CLVOX_OK;
@@ -184,7 +184,7 @@ end:
     return status;
 }
 
-/* Where the list has the device of place i first. */
+/* First place in the list of the device at place i. */
 static int first_of(const int *chosen, int i)
 {
     int first = 0;

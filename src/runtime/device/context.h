@@ -25,7 +25,7 @@ typedef struct clv_built {
     clv_kernel kernel;
 } clv_built;
 
-/* What clv_kernel_get answered before, in an open hash table. */
+/* Earlier answers of clv_kernel_get, in an open hash table. */
 typedef struct clv_memo {
     const clv_entry *entry; /* NULL: a free place */
     const char *extra;
@@ -103,7 +103,7 @@ struct clvox_context {
 /* A line to the log of a context whose verbosity is at least level. */
 void clv_say(const clvox_context *ctx, int level, const char *format, ...) CLVOX_PRINTF(3, 4);
 
-/* Where a queued command's event goes: NULL unless the context keeps time. */
+/* Destination of a queued command's event: NULL unless the context keeps time. */
 #define CLV_EVENT(ctx, event) ((ctx)->options.profile ? &(event) : NULL)
 
 #endif

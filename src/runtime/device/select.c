@@ -72,7 +72,7 @@ static bool contains(const char *text, const char *part)
     return strcasestr(text, part) != NULL;
 }
 
-/* What is asked for by the caller, else by the environment; NULL: nothing. */
+/* The selection by the caller, else by the environment; NULL: none. */
 static const char *wish(const char *selection)
 {
     if (!selection || !selection[0])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clvox knows of OpenCL drivers beyond the standard. A driver is a file of this folder and a word in the
- * list of runtime/meson.build. One that nobody has listed gets a row of zeros: nothing special. */
+/* Knowledge of OpenCL drivers beyond the standard. A driver is a file of this folder and a word in the list of
+ * runtime/meson.build. One that nobody has listed gets a row of zeros: nothing special. */
 #ifndef CLV_RUNTIME_DRIVER_H
 #define CLV_RUNTIME_DRIVER_H
 

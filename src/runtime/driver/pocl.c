@@ -65,7 +65,7 @@ static bool hindered(char *why, size_t room)
     if (!folder(place) || place[0] != '/')
         return false;
     strcpy(path, place);
-    /* What is not there yet is made in the first folder above that is. */
+    /* A missing folder will be made in the first existing one above it. */
     for (char *slash; stat(place, &info) < 0 && (slash = strrchr(place, '/'));)
         slash[slash == place && slash[1]] = 0;
     if (stat(place, &info) == 0 && S_ISDIR(info.st_mode) && access(place, W_OK | X_OK) == 0)
@@ -75,8 +75,8 @@ static bool hindered(char *why, size_t room)
     return true;
 }
 
-/* Of PyPI's 3.0-rc2 linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). 3.1 and
- * later are right. */
+/* In PyPI's 3.0-rc2 linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). 3.1 and later
+ * are right. */
 static bool faulty(const clvox_device_limits *limits, char *why, size_t room)
 {
     if (strcmp(limits->driver, "3.0-rc2") != 0)

@@ -33,7 +33,7 @@ typedef struct loaded {
     size_t width;
 } loaded;
 
-/* What PoCL has loaded, if this is how it sees widths; the one of the latest launch first. */
+/* Libraries that PoCL has loaded, if this is how it sees widths; that of the latest launch first. */
 typedef struct view {
     loaded kept[KEPT];
     int count;

@@ -140,7 +140,7 @@ static int takes(const int size[3])
                      missing);
 }
 
-/* What OpenCL's full profile has; with less it may end the program, or never end. */
+/* Local memory of OpenCL's full profile; with less clFFT may end the program, or never return. */
 enum { LEAST_LOCAL = 32768 };
 
 /* Axes of one voxel are left out, but for the one whose numbers are halved. */

@@ -8,8 +8,8 @@
 
 #include "runtime/program/program.h"
 
-/* What it builds comes from our cache where that pays: its own way to keep
- * binaries takes them for text. And it prints what it has to say about failures. */
+/* VkFFT's builds come from our cache where that pays: its own way to keep binaries takes them for text. And it
+ * prints what it has to say about failures. */
 static _Thread_local clvox_context *builder;
 static _Thread_local clv_cache_key building;
 static _Thread_local bool from_source;

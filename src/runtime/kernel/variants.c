@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program can know of a context's kernels (clvox/kernels.h). */
+/* A context's kernels as programs see them (clvox/kernels.h). */
 #include "clvox/kernels.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What AMD's compiler writes about a kernel into the notes of a code object
- * (an ELF file; the metadata are MessagePack). */
+/* Notes of AMD's compiler about a kernel in a code object (an ELF file; the metadata are MessagePack). */
 #ifndef CLV_RUNTIME_CODEOBJECT_H
 #define CLV_RUNTIME_CODEOBJECT_H
 

@@ -8,7 +8,7 @@
 
 #include "clvox/device.h"
 
-/* What one work-group takes. -1: unknown. */
+/* Resources of one work-group. -1: unknown. */
 typedef struct clv_footprint {
     int items;           /* work-items in the group */
     int registers;       /* a work-item; AMD: vector registers */

@@ -88,7 +88,7 @@ static bool shrink(const clvox_device_limits *limits, const clv_variant *variant
     return true;
 }
 
-/* Where a candidate stands: lower is tried first. */
+/* Rank of a candidate: lower is tried first. */
 static int rank(const clv_candidate *c, bool on_this_kind)
 {
     int fits = c->tile_index >= 0 ? 0 : 1;

@@ -15,8 +15,8 @@ typedef struct clv_cache_key {
     uint64_t word[2];
 } clv_cache_key;
 
-/* What a compiler said while it built; kept with the entry, because it says
- * nothing when the driver's own cache answers. -1: unknown. */
+/* Figures from the compiler's log; kept with the entry, because there is no log when the driver's own cache
+ * answers. -1: unknown. */
 typedef struct clv_counts {
     int32_t registers; /* a work-item; AMD: vector registers */
     int32_t scalars;   /* AMD: scalar registers of a wavefront */

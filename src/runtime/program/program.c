@@ -80,7 +80,7 @@ static char *text_of(const clvox_context *ctx, const clv_program_request *reques
 
 /* ---- the compiler ---- */
 
-/* What a compiler makes of a request, and the cache keeps. */
+/* Result of compiling a request, which the cache keeps. */
 typedef struct clv_code {
     unsigned char *data; /* NULL: nothing */
     size_t bytes;
@@ -208,7 +208,7 @@ static void code_free(clv_code *code)
     *code = (clv_code){.data = NULL};
 }
 
-/* What is known of a kernel's registers from the compiler's log or the code. */
+/* Reads a kernel's registers from the compiler's log or the code. */
 static void count(const clvox_context *ctx, const char *function, const clv_code *code, clv_counts *counts)
 {
     const clv_driver *driver = ctx->driver;
@@ -230,7 +230,7 @@ static clv_cache_key key_of(const clv_program_request *request, bool to_link)
     return key;
 }
 
-/* What code says and what of it is kept. */
+/* Notes the compiler's figures and keeps them with the code. */
 static void take_note(clvox_context *ctx, const clv_program_request *request, const clv_code *code,
                       clv_program *out)
 {

@@ -42,7 +42,7 @@ int clv_program_build(clvox_context *ctx, const clv_program_request *request, cl
 /* The kernel that was built last has been launched, or will not be: who waits for it may have it. */
 void clv_program_let_go(clvox_context *ctx);
 
-/* What the driver gives of a program; the caller frees it. NULL: nothing. */
+/* Binary of a program from the driver; the caller frees it. NULL: there is none. */
 unsigned char *clv_program_binary(cl_program program, size_t *bytes);
 
 #endif

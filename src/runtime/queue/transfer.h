@@ -61,7 +61,7 @@ int clv_queue_mark(clvox_context *ctx, clv_transfer *mark);
 /* Transfers that a device makes at once while it computes: 2, or 1 where it does not tell. */
 int clv_copy_engines(const clvox_context *ctx);
 
-/* What passes between a buffer and the host. */
+/* A transfer between a buffer and the host. */
 typedef struct clv_passage {
     clv_buffer *buffer;
     clv_direction direction;

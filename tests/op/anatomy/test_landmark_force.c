@@ -110,7 +110,7 @@ static void one(clvox_context *ctx, const int size[3], int count, bool second, c
             clv_landmark_scratch_destroy(&scratch);
             clv_buffer_destroy(&copy);
         }
-        /* Of the places and vectors as the device has them: what reaches a voxel hangs on the last digit. */
+        /* By the places and vectors as the device has them: what reaches a voxel hangs on the last digit. */
         for (int k = 0; k < 2 * count; k++)
             for (int a = 0; a < 3; a++) {
                 p.place[3 * k + a] = (double)tracked[8 * k + a];

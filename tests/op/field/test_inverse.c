@@ -46,7 +46,7 @@ static void run(const int size[3], float steep, bool still)
     }
     assert_that(found == possible, "%d x %d x %d: %zu of %zu voxels found, at worst %g voxels left", size[0],
                 size[1], size[2], found, possible, worst);
-    /* Where the map is steep, little is left far from the root. */
+    /* Steep maps leave little far from the root. */
     assert_that(off < (steep > .3f ? .1 : 5e-3), "%g voxels from the root", off);
     clv_buffer_destroy(&du);
     clv_buffer_destroy(&dv);

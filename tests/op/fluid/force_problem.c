@@ -104,8 +104,8 @@ bool force_tiny(const force_problem *p)
     return !getenv("CLVOX_TEST_TINY") || force_voxels(p->size) < 500;
 }
 
-/* Of the largest component of the whole force: the image term's positions are
- * good to 1e-6 voxel, and J near 1 to 2e-7. */
+/* Relative to the largest component of the whole force: the image term's positions are good to 1e-6 voxel, and J
+ * near 1 to 2e-7. */
 static const double tolerance = 2e-5;
 
 void force_compare(const force_problem *p, int (*call)(clvox_context *ctx, const force_data *d))

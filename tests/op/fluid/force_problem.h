@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the force and of its energy share: problems of many shapes. */
+/* Shared by the tests of the force and of its energy: problems of many shapes. */
 #ifndef OP_FLUID_FORCE_PROBLEM_H
 #define OP_FLUID_FORCE_PROBLEM_H
 

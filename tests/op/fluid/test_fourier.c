@@ -139,8 +139,8 @@ static void reordered(void)
     test_tear_down(reordered_tear_down);
 }
 
-/* Of each kind: powers of two, products of 2, 3, 5 and 7, odd ones, those that need 11 and 13, primes,
- * axes of one voxel. A provider takes a size and is right, or says so. */
+/* Sizes of each kind: powers of two, products of 2, 3, 5 and 7, odd ones, those that need 11 and 13, primes, axes
+ * of one voxel. A provider takes a size and is right, or says so. */
 static const int kinds[][3] = {{16, 8, 4},  {12, 10, 7}, {15, 9, 5}, {11, 13, 4},
                                {17, 5, 23}, {10, 1, 3},  {1, 6, 9},  {6, 1, 1}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -314,7 +314,7 @@ static int erase(const char *path, const struct stat *info, int type, struct FTW
     return remove(path);
 }
 
-/* What libraries build is kept, and of no use damaged but harmless. */
+/* Libraries' builds are cached; a damaged entry is useless but harmless. */
 static void kept(void **state)
 {
     (void)state;

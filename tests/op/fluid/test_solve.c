@@ -60,7 +60,7 @@ static void it_finds_what_the_reference_does(void **state)
     free(f);
 }
 
-/* What pulls at one face is not felt at the other, and on a periodic grid it is. */
+/* A force at one face is not felt at the other, except on a periodic grid. */
 static void a_head_does_not_feel_its_other_side(void **state)
 {
     enum { N = 20 * 7 * 6 };

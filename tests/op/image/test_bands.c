@@ -4,7 +4,7 @@
 #include "op/harness.h"
 #include "ref/image/bands.h"
 
-/* Of the image, the rows and the width of the band. */
+/* Sizes of the image, the rows and the width of the band. */
 static const struct {
     int size[3], rows, width;
 } setups[] = {

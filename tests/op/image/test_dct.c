@@ -34,7 +34,7 @@ static void dct_is_the_reference_s(void **state)
         clv_buffer *out = harness_output(ctx, bytes);
         assert_int_equal(clv_dct_denoise(ctx, CLV_VOLUME(in, s), in_sigma, 1.75f, out), CLVOX_OK);
         harness_download(ctx, out, got, bytes);
-        /* What is so near to its threshold that rounding decides would make another result. */
+        /* A value so near its threshold that rounding decides would change the result. */
         const double nearest = ref_dct_denoise(value, s, sigma, 1.75, want);
         assert_that(nearest > 3e-6, "%dx%dx%d: take another seed, %g", s[0], s[1], s[2], nearest);
         double error = harness_error(got, want, n, 1e-5, 1e-5);

@@ -93,7 +93,7 @@ static void longest(int n)
     double want = ref_reduce_longest(field, scale, n);
     assert_that(fabs(got[0] - want) <= 1e-6 * want, "n %d: %g, not %g", n, got[0], want);
     assert_true(isnan(got[1]));
-    /* What is there is kept where it is longer. */
+    /* A longer vector that is already there is kept. */
     for (int longer = 0; longer < 2; longer++) {
         float there = longer ? 2 * got[0] : 0.5f * got[0], most;
         assert_int_equal(clv_buffer_write(ctx, out, 4, &there, 4), CLVOX_OK);

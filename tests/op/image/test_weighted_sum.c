@@ -64,7 +64,7 @@ static void sums(void **state)
     }
 }
 
-/* What is beyond four times the largest is cut, so that no sum wraps around. */
+/* Values beyond four times the largest are clipped, so that no sum wraps around. */
 static void vast(void **state)
 {
     const float x[5] = {1e30f, -1e30f, 3.9f, 4, NAN};

@@ -252,7 +252,7 @@ static void prepare(void)
     test_tear_down(prepare_tear_down);
 }
 
-/* Of 10 x 20 x 5 voxels those left out: two at either end along x, one along z. */
+/* Voxels left out of 10 x 20 x 5: two at either end along x, one along z. */
 static bool outer(int i)
 {
     int x = i % 10, z = i / 200;

@@ -3,8 +3,8 @@
 #include "op/match/lncc.h"
 #include "ref/match/lncc.h"
 
-/* What the images look like: moving = curved fixed + noise, values from
- * offset to offset + contrast, every `hole`-th voxel of either not a number. */
+/* The images: moving = curved fixed + noise, values from offset to offset + contrast, every `hole`-th voxel of
+ * either not a number. */
 typedef struct setup {
     int size[3], radius;
     float epsilon, offset, contrast;

@@ -69,7 +69,7 @@ static void make(problem *p, const setup *s)
     free(value[1]);
 }
 
-/* What derivatives are added to, and how. */
+/* Base to which derivatives are added, and their weight. */
 static const float BASE = .375f, WEIGHT = -2.5f;
 
 typedef struct outcome {
@@ -176,7 +176,7 @@ static void against_reference(clvox_context *ctx, int which, bool both, bool add
     discard(&got);
 }
 
-/* Of an image and itself nothing is left, to the last bit. */
+/* An image minus itself leaves nothing, to the last bit. */
 static void of_equal(clvox_context *ctx, int which)
 {
     const int same[2] = {1, 1}; /* which is not finite outside of the part */

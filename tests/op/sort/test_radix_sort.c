@@ -159,7 +159,7 @@ static void arrays_of_the_host(void **state)
     assert_int_equal(clvox_sort(ctx, CLVOX_SORT_UINT32, wide, NULL, (size_t)1 << 31), CLVOX_ERROR_ARGUMENT);
 }
 
-/* What a program does that has opened OpenCL itself. */
+/* Use by a program that has opened OpenCL itself. */
 static void buffers_of_another_program(void **state)
 {
     (void)state;
@@ -221,8 +221,8 @@ static void buffers_of_another_program(void **state)
     assert_ok(clvox_scan(ctx, 64, sums, NULL, 0, false, NULL));
 }
 
-/* Of an array in more than 2^31 bytes: distinct keys, a permutation of those that were given. Takes a minute
- * and 7 GB: where CLVOX_TEST_LARGE is set. */
+/* Sorts distinct keys in more than 2^31 bytes, a permutation of those given. Needs a minute and 7 GB: only if
+ * CLVOX_TEST_LARGE is set. */
 static void more_than_two_gigabytes(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@ static const struct {
     {13 * 7 * 5, 11, 3, 9, true}, {7 * 601, 23, 1, 16, false},
 };
 
-/* Of unit length, which no column of weights explains well. */
+/* Fills vectors of unit length that no column of weights explains well. */
 static void fill(float *data, double *weights, int subjects, int count, int columns)
 {
     for (int i = 0; i < count; i++) {

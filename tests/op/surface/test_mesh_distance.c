@@ -91,7 +91,7 @@ static void test(clvox_context *ctx, problem *p, double far)
         }
         worst = fmax(worst, fabs(sqrt((double)squared[i]) - sqrt(best)));
         worst = fmax(worst, sqrt(chosen) - sqrt(best));
-        /* Of the two copies the first, where both are listed. */
+        /* The first of the two copies, if both are listed. */
         assert_true(nearest[i] != 9 || equal != 8);
     }
     assert_that(worst < 1e-5, "off by %g mm (far %g)", worst, far);

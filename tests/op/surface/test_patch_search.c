@@ -38,7 +38,7 @@ static int search(clvox_context *ctx, const clv_patch_search_args *args, int how
     return clv_patch_search(ctx, args);
 }
 
-/* What a case searches, and how. */
+/* Input and options of a case. */
 typedef struct searched {
     const patch_problem *p;
     bool elsewhere;

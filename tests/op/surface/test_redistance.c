@@ -105,7 +105,7 @@ static void run(clvox_context *ctx, scene *s, float reach, int times)
     harness_download(ctx, s->out, s->got, s->voxels * sizeof *s->got);
 }
 
-/* Where two points are equally near, rounding may choose the other. */
+/* Rounding may choose the other of two equally near points. */
 static void against_reference(clvox_context *ctx, kind what, const int size[3], const float spacing[3])
 {
     scene *s = make(ctx, what, size, spacing);
@@ -147,7 +147,7 @@ static void variants(void)
         harness_cases(entries[e], variants_against_the_reference, NULL, 0, "against the reference");
 }
 
-/* What is left of where the zero level lies and of the distance after `times`. */
+/* Errors of the zero level and of the distance after `times`. */
 typedef struct errors {
     double moved, near, band, steep; /* mean of |phi| < 1; rms there; rms of 1 to 6.5; share off by > 2% */
 } errors;

@@ -201,7 +201,7 @@ static void against_reference(problem *p, clv_tensor_method method, bool robust)
     run(p, method, robust, &r);
     for (size_t i = 0; i < n; i++) {
         const ref_tensor want = all[i];
-        /* Where a residual lies at the cut, rounding decides whether it is rejected. */
+        /* Rounding decides whether a residual at the cut is rejected. */
         bool others = want.kind >= CLV_TENSOR_REJECTED && fabs((double)r.noise[i] / want.noise - 1) > .01;
         if (robust && (others || r.kind[i] / CLV_TENSOR_REJECTED != want.kind / CLV_TENSOR_REJECTED)) {
             kinds++;
@@ -257,8 +257,8 @@ static void exact(const scheme *s, clv_tensor_method method)
     release(&p);
 }
 
-/* Where the signal goes down to the noise, above 0, shells and those without weighting stay: S0 and
- * diffusivity are near the truth by every method, but for one that trusts each logarithm alike. */
+/* With signals down to the noise, above 0, shells and volumes without weighting stay: S0 and diffusivity are near
+ * the truth by every method, but for one that trusts each logarithm alike. */
 static void fast_diffusion(void **state)
 {
     enum { VOXELS = 120 };

@@ -324,7 +324,7 @@ static void test_minimum(const problem *p, bool paper, bool radii, float floor)
                          : "local");
 }
 
-/* What is constant inside the mask stays, bit by bit, whatever is outside. */
+/* A constant inside the mask stays, bit by bit, whatever is outside. */
 static void a_constant_stays(void **state)
 {
     const int *given = *state;

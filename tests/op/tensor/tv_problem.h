@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of tensors' total variation share: problems of many shapes. */
+/* Shared by the tests of tensors' total variation: problems of many shapes. */
 #ifndef OP_TENSOR_TV_PROBLEM_H
 #define OP_TENSOR_TV_PROBLEM_H
 

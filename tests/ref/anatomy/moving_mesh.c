@@ -86,8 +86,7 @@ double ref_mesh_energy(const ref_mesh *s, const ref_mesh *t, double width, bool 
            2 * product(s, t, width, varifold);
 }
 
-/* What the centre and the vector of an element change by with one of its corners, times by; vectors of
- * points stay. */
+/* Change of an element's centre and vector with one of its corners, times by; vectors of points stay. */
 static void add_corner(const ref_mesh *s, int e, int corner, const double by[6], double *gradient)
 {
     const int *at = s->corner + s->corners * e;

@@ -18,7 +18,7 @@ static double slope(double x)
     return r < 1 ? sign * (-2 * r + 1.5 * r * r) : r < 2 ? -sign * pow(2 - r, 2) / 2 : 0;
 }
 
-/* Where an element is, in nodes, and whether it is where the grid may be used. */
+/* Position of an element, in nodes, and whether the grid covers it. */
 static int place(const clv_mesh_grid *g, const float *element, double p[3])
 {
     int inside = 1;
@@ -39,7 +39,7 @@ static size_t node(const clv_mesh_grid *g, const int at[3])
     return ((size_t)at[2] * (size_t)g->size[1] + (size_t)at[1]) * (size_t)g->size[0] + (size_t)at[0];
 }
 
-/* Where two normals meet in what a node holds. */
+/* Products of two normals that a node holds. */
 static const int pairs[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
 
 /* Calls of the 64 nodes around p, in order. */

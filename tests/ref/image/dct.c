@@ -17,7 +17,7 @@ static size_t place(const int *n, int x, int y, int z)
            (size_t)clamp(x, n[0]);
 }
 
-/* Of the orthonormal transform: frequency k at place i. */
+/* Orthonormal transform: frequency k at place i. */
 static double cosine(int k, int i)
 {
     return (k ? sqrt(2. / SIDE) : sqrt(1. / SIDE)) * cos(M_PI * k * (2 * i + 1) / (2 * SIDE));

@@ -58,7 +58,7 @@ static double weight(const ref_nlm *r, int frames, const int x[3], const int y[3
     return q >= 8 ? 0 : pow(1 - fmax(q, 0) / 8, 8);
 }
 
-/* Of each frame, n values apart. */
+/* Each frame, n values apart. */
 static void voxel(const ref_nlm *r, int frames, const int x[3], double *out, size_t n)
 {
     const int *size = r->size, s = r->search;

@@ -79,7 +79,7 @@ double ref_lncc_at(const double *fixed, const double *moving, const int size[3],
     return (s.c + epsilon) * (s.c + epsilon) / ((s.vf + epsilon) * (s.vm + epsilon));
 }
 
-/* What the window s says about its voxel with values f and m. */
+/* Derivative of window s by its voxel with values f and m. */
 static double derivative(const stats *s, double f, double m, double epsilon)
 {
     double df = s->vf + epsilon, dm = s->vm + epsilon;

@@ -8,7 +8,7 @@ static double dot(const double a[3], const double b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* Of o + s e + t f, clamped to the plane region that the caller picks. */
+/* Squared distance of o + s e + t f, clamped to the plane region that the caller picks. */
 static double squared_at(const double q[3], const double e[3], const double f[3], double s, double t)
 {
     double sum = 0;

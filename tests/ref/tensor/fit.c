@@ -257,7 +257,7 @@ static void judge(voxel *v, bool logs, double reference, ref_tensor *out)
     out->sigma = sqrt((logs ? log_squares : squares) / (kept - P) * spread) / 1000;
 }
 
-/* Of a column of the last system. */
+/* Length of a column of the last system. */
 static double length_of(const voxel *v, int c)
 {
     double square = 0;
@@ -308,7 +308,7 @@ static bool lost_shell(const voxel *v)
     return false;
 }
 
-/* Of every so many of the measurements of lowest b, by rising b, and their mean. 0: none. */
+/* Median of the measurements of lowest b, by rising b, and their mean. 0: none. */
 static double median_of_lowest(const voxel *v, const float *signal, double lowest, double *mean,
                                int *measured)
 {
