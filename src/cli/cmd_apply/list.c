@@ -11,7 +11,7 @@
 #include "cli/bar.h"
 #include "cli/claims.h"
 #include "cli/cmd_apply/apply.h"
-#include "cli/table.h"
+#include "clvox/command/table.h"
 #include "clvox/files.h"
 
 enum { INPUT, OUTPUT, REFERENCE, FILES };
@@ -138,7 +138,7 @@ static void hash_file(uint64_t *hash, const char *word)
     char *file = NULL;
     bool inverse = false;
     hash_text(hash, word);
-    if (!word || cli_link_word(word, &file, &inverse) < 0)
+    if (!word || clvox_link_word(word, &file, &inverse) < 0)
         return;
     if (!stat(file, &info))
         snprintf(when, sizeof when, "%lld %lld.%09ld", (long long)info.st_size,
@@ -195,10 +195,10 @@ static void sweep(const list *l)
 {
     char swept[PATH_MAX] = "";
     if (l->summary)
-        cli_sweep_beside(l->summary, swept);
+        clvox_sweep_beside(l->summary, swept);
     for (int i = 0; i < l->count; i++)
         if (l->row[i].state == WAITING)
-            cli_sweep_beside(l->row[i].file[OUTPUT], swept);
+            clvox_sweep_beside(l->row[i].file[OUTPUT], swept);
 }
 
 static void print_summary(FILE *to, const void *what)
@@ -208,7 +208,7 @@ static void print_summary(FILE *to, const void *what)
     for (int i = 0; i < l->count; i++) {
         const row *one = &l->row[i];
         const char *const text[] = {one->file[INPUT], one->file[OUTPUT], states[one->state], one->message};
-        cli_table_fields(to, text, 4);
+        clvox_table_fields(to, text, 4);
         fprintf(to, "\t%016" PRIx64 "\n", one->key);
     }
 }
@@ -218,8 +218,8 @@ static void keep_summary(list *l)
 {
     if (!l->summary || cli_seconds() - l->written < 1)
         return;
-    (void)cli_table_write(l->summary, print_summary,
-                          l); /* a failure is said at the end, by the last of them */
+    (void)clvox_table_write(l->summary, print_summary,
+                            l); /* a failure is said at the end, by the last of them */
     l->written = cli_seconds();
 }
 
@@ -318,7 +318,7 @@ int cli_apply_list(command *cli, const char *path, const char *summary, int jobs
     count_rows(&l, count);
     /* From here on what an earlier run has done by other options is not. */
     if (summary)
-        CLI_TRY(cli_table_write(summary, print_summary, &l));
+        CLI_TRY(clvox_table_write(summary, print_summary, &l));
     if (count[PRESENT])
         cli_remark(cli, 0, "plan     %d images, %d of them complete\n", l.count, count[PRESENT]);
     sweep(&l);
@@ -329,7 +329,7 @@ int cli_apply_list(command *cli, const char *path, const char *summary, int jobs
     count_rows(&l, count);
     if (status < 0 && status != CLVOX_ERROR_STOPPED)
         goto end;
-    const int written = summary ? cli_table_write(summary, print_summary, &l) : CLVOX_OK;
+    const int written = summary ? clvox_table_write(summary, print_summary, &l) : CLVOX_OK;
     const char *full = clvox_files_full();
     if (written < 0 && !full) {
         status = written;

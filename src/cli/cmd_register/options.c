@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/bids.h"
+#include "clvox/command/bids.h"
 #include "cli/cmd_register/alone.h"
 #include "cli/matrix.h"
 
@@ -43,7 +43,7 @@ static int read_init(command *cli, cli_register_request *r, const char **text, c
                           *text);
     char *file = NULL;
     bool inverse;
-    int status = cli_link_word(*text, &file, &inverse);
+    int status = clvox_link_word(*text, &file, &inverse);
     if (status < 0)
         return status;
     bool there = access(file, F_OK) == 0;
@@ -109,7 +109,7 @@ static int check_derivatives(const cli_register_request *r)
 {
     if (r->space && !r->derivatives)
         return cli_misuse("--space belongs to --bids-derivatives");
-    if (r->space && !cli_bids_is_label(r->space))
+    if (r->space && !clvox_bids_is_label(r->space))
         return cli_misuse("--space %s: the name of a space has letters and digits, nothing else", r->space);
     if (!r->derivatives)
         return CLVOX_OK;
@@ -482,5 +482,5 @@ void cli_register_log_options(command *cli, const cli_register_request *r, const
     cJSON *to = cJSON_AddObjectToObject(cli->log, "options");
     cJSON_AddStringToObject(to, "preset", cli_preset_name(&r->presets));
     cJSON_AddItemToObject(to, "weights", cJSON_CreateDoubleArray(r->weight, r->fixed.count));
-    cli_log_fields(to, clvox_register_table(), o);
+    clvox_record_fields(to, clvox_register_table(), o);
 }
