@@ -147,15 +147,27 @@ static void hash_file(uint64_t *hash, const char *word)
     free(file);
 }
 
+/* Word number `at` of "auto|linear". */
+static const char *word(const char *words, int at, char out[16])
+{
+    for (; at > 0 && *words; at--)
+        words += strcspn(words, "|") + 1;
+    snprintf(out, 16, "%.*s", (int)strcspn(words, "|"), words);
+    return out;
+}
+
 static uint64_t key_of(const command *cli, const list *l, const row *one)
 {
     const clvox_device_limits *device = clvox_context_limits(cli->ctx);
     const cli_apply *a = l->common;
     const cli_texts *chain = one->transforms.count ? &one->transforms : &a->transforms;
-    char options[160];
+    char options[256], text[4][16];
     uint64_t hash = UINT64_C(14695981039346656037);
-    snprintf(options, sizeof options, "%d %d %a %d %d %d %d", a->forward, a->mass, (double)a->how.outside,
-             (int)a->order, (int)a->how.interpolation, (int)a->how.reorientation, (int)a->how.output);
+    snprintf(options, sizeof options, "forward %d mass %d outside %a order %s interp %s reorient %s output-type %s",
+             a->forward, a->mass, (double)a->how.outside, word(CLI_TENSOR_ORDERS, (int)a->order, text[0]),
+             word("auto|nearest|linear|cubic|label|bspline|lanczos", (int)a->how.interpolation, text[1]),
+             word("auto|fs|ppd|none", (int)a->how.reorientation, text[2]),
+             word("auto|input|float|double|short|ushort|uchar|int", (int)a->how.output, text[3]));
     hash_text(&hash, clvox_version());
     hash_text(&hash, device->name);
     hash_text(&hash, device->driver);
