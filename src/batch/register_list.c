@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many pairs in one process. Each context solves one while its next is read and its last ones are written. */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +28,7 @@ typedef struct job {
     clv_pair pair;
     clvox_pair *row;
     int threads; /* that write its files: those of all devices write side by side */
+    int claim;   /* the file that tells other processes that this one makes the pair */
     pthread_t thread;
     bool apart;
     int status;
@@ -40,7 +44,7 @@ typedef struct work {
     const clvox_context *first;
     int contexts;
     pthread_mutex_t lock; /* guards the ones below, and callbacks */
-    int next, waiting, begun;
+    int next, waiting, begun, elsewhere; /* elsewhere: pairs that other processes make */
     double fraction;
     char stage[64];
     atomic_bool stopped;
@@ -165,6 +169,47 @@ static bool is_present(const work *w, clvox_pair *one)
     return same;
 }
 
+/* ---- other processes ------------------------------------------------------ */
+
+enum { UNCLAIMED = -1, TAKEN = -2 };
+
+static void claim_path(const clvox_pair *one, char path[PATH_MAX])
+{
+    char log[PATH_MAX];
+    snprintf(path, PATH_MAX, "%.*s.claim", PATH_MAX - 8, clvox_pair_path(one->names, CLVOX_PAIR_LOG, log));
+}
+
+/* Keeps other processes that have the same list from making a pair, on this machine and on those that share the
+ * folder. The file's lock counts: it goes with the process, however that ends. TAKEN: another one has it;
+ * UNCLAIMED: there can be no such file here, which the pair's own files will say, or no lock. */
+static int claim_pair(const clvox_pair *one)
+{
+    char path[PATH_MAX];
+    struct stat held, there;
+    claim_path(one, path);
+    for (;;) {
+        const int file = clvox_folders_make(path) < 0 ? -1 : open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+        const int locked = file < 0 ? -1 : flock(file, LOCK_EX | LOCK_NB), why = errno;
+        if (!locked && !fstat(file, &held) && !stat(path, &there) && held.st_ino == there.st_ino)
+            return file;
+        if (file >= 0)
+            close(file);
+        if (locked)
+            return file >= 0 && why == EWOULDBLOCK ? TAKEN : UNCLAIMED;
+        /* Its last owner has removed it meanwhile. */
+    }
+}
+
+static void leave_pair(const clvox_pair *one, int file)
+{
+    char path[PATH_MAX];
+    if (file < 0)
+        return;
+    claim_path(one, path);
+    unlink(path);
+    close(file);
+}
+
 /* ---- one pair ------------------------------------------------------------ */
 
 static void fail(clvox_pair *one, const char *message)
@@ -236,12 +281,15 @@ static int look(void *user, const clvox_step *step)
     return tell(user, NULL, 0);
 }
 
-static job *job_of(work *w, clvox_context *ctx, clvox_pair *one)
+static job *job_of(work *w, clvox_context *ctx, clvox_pair *one, int claim)
 {
     job *j = calloc(1, sizeof *j);
-    if (!j)
+    if (!j) {
+        leave_pair(one, claim);
         return NULL;
+    }
     j->row = one;
+    j->claim = claim;
     j->threads = (clvox_threads() + w->contexts - 1) / w->contexts;
     j->pair = (clv_pair){.row = one, .options = w->options, .ctx = ctx, .look = look, .user = w};
     j->pair.registration = w->registration;
@@ -269,6 +317,7 @@ static void finish(const work *w, job **at)
         say(w->options, 1, "%s: failed: %s", j->row->output, j->message);
     }
     clv_pair_free(&j->pair);
+    leave_pair(j->row, j->claim);
     free(j);
     *at = NULL;
 }
@@ -280,12 +329,23 @@ static job *next_job(const solver *s)
 {
     work *w = s->work;
     clvox_pair *one = NULL;
+    int claim = UNCLAIMED;
     pthread_mutex_lock(&w->lock);
-    for (; !one && w->next < w->pairs->count; w->next++)
-        if (w->pairs->pair[w->next].state == CLVOX_PAIR_WAITING)
-            one = &w->pairs->pair[w->next];
+    for (; !one && w->next < w->pairs->count; w->next++) {
+        clvox_pair *next = &w->pairs->pair[w->next];
+        if (next->state != CLVOX_PAIR_WAITING || (claim = claim_pair(next)) == TAKEN) {
+            w->elsewhere += next->state == CLVOX_PAIR_WAITING;
+            continue;
+        }
+        if (is_present(w, next)) { /* by now */
+            next->state = CLVOX_PAIR_PRESENT;
+            leave_pair(next, claim);
+            continue;
+        }
+        one = next;
+    }
     pthread_mutex_unlock(&w->lock);
-    return one ? job_of(w, s->ctx, one) : NULL;
+    return one ? job_of(w, s->ctx, one, claim) : NULL;
 }
 
 static int show(work *w)
@@ -347,9 +407,19 @@ static int solve_all(work *w, clvox_context *const *contexts)
     free(solvers);
     if (w->stopped)
         return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
-    for (int i = 0; i < w->pairs->count && !clvox_files_full(); i++)
-        if (w->pairs->pair[i].state == CLVOX_PAIR_WAITING)
-            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (clvox_files_full())
+        return CLVOX_OK;
+    int waiting = 0;
+    for (int i = 0; i < w->pairs->count; i++) {
+        clvox_pair *one = &w->pairs->pair[i];
+        if (one->state == CLVOX_PAIR_WAITING && w->elsewhere && is_present(w, one))
+            one->state = CLVOX_PAIR_PRESENT;
+        waiting += one->state == CLVOX_PAIR_WAITING;
+    }
+    if (waiting > w->elsewhere)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (waiting)
+        say(w->options, 1, "%d pairs are with other processes that have this list", waiting);
     return CLVOX_OK;
 }
 

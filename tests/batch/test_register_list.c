@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of pairs by the library alone. */
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -120,6 +122,29 @@ static void what_is_complete_stays(void **state)
     clvox_pairs_destroy(&l);
 }
 
+/* Another process is told by the lock on a file beside the pair's log. */
+static void processes_share_a_list(void **state)
+{
+    const clvox_register_options registration = quick();
+    const clvox_pairs_options o = {.registration = &registration, .folder = in("shared"), .no_picture = 1};
+    const clvox_pair rows[] = {{.fixed = in("f.nii"), .moving = in("m.nii"), .output = "a"},
+                               {.fixed = in("m.nii"), .moving = in("f.nii"), .output = "b"}};
+    clvox_pairs *l = NULL;
+    (void)state;
+    assert_int_equal(clvox_folders_make(in("shared/a.json.claim")), CLVOX_OK);
+    const int other = open(in("shared/a.json.claim"), O_CREAT | O_RDWR, 0600);
+    assert_true(other >= 0 && !flock(other, LOCK_EX));
+    assert_int_equal(clvox_pairs_make(rows, 2, &o, &l), CLVOX_OK);
+    assert_int_equal(run(l, &o), CLVOX_OK);
+    assert_true(l->pair[0].state == CLVOX_PAIR_WAITING && l->pair[1].state == CLVOX_PAIR_DONE);
+    assert_true(access(in("shared/a_warp.nii.gz"), F_OK) && access(in("shared/b.json.claim"), F_OK));
+    close(other); /* as where it was killed: the file stays */
+    assert_int_equal(run(l, &o), CLVOX_OK);
+    assert_true(l->pair[0].state == CLVOX_PAIR_DONE && l->pair[1].state == CLVOX_PAIR_PRESENT);
+    assert_true(access(in("shared/a.json.claim"), F_OK));
+    clvox_pairs_destroy(&l);
+}
+
 static void refused(const char *sentence, const clvox_pair *rows, int count, const clvox_pairs_options *o)
 {
     clvox_pairs *l = NULL;
@@ -170,6 +195,7 @@ int main(void)
     put_ball("f.nii", 0);
     put_ball("m.nii", 1.5);
     test_case(what_is_complete_stays, "pairs are planned, stopped, registered, and left as they are once complete");
+    test_case(processes_share_a_list, "processes that have one list share its pairs");
     test_case(lists_that_make_no_sense, "lists that make no sense are a sentence each, and leave nothing");
     test_case(no_input_is_overwritten, "no pair writes what another reads");
     return test_run("register list", tear_down);
