@@ -57,6 +57,8 @@ static cli_register_request first_of(const cli_register_request *r, const clvox_
 static int claim(command *cli, const cli_register_request *r, const clvox_pairs *pairs)
 {
     int status = CLVOX_OK;
+    if (r->dry_run)
+        return CLVOX_OK;
     if (!r->summary)
         CLI_TRY(cli_claim_output(cli, "output", pairs->summary));
     CLI_TRY(clvox_folders_make(pairs->summary));
@@ -90,6 +92,15 @@ static int run(command *cli, const cli_register_request *r, clvox_pairs *pairs, 
 end:
     cJSON_free(head);
     return status;
+}
+
+/* The files of the pairs that wait. */
+static void list_files(command *cli, const clvox_pairs *pairs)
+{
+    cJSON *plan = cJSON_AddObjectToObject(cli->log, "plan");
+    for (int i = 0; i < pairs->count; i++)
+        for (int k = 0; pairs->pair[i].state == CLVOX_PAIR_WAITING && k < pairs->pair[i].files; k++)
+            cli_plan_file(cli, pairs->pair[i].file[k], plan);
 }
 
 /* What became of them. */
@@ -134,6 +145,7 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
                              .strict = r->strict,
                              .no_clobber = cli->no_clobber,
                              .jobs = r->jobs,
+                             .dry_run = r->dry_run,
                              .heard = heard,
                              .log = hear,
                              .progress = show};
@@ -142,6 +154,10 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     status = run(cli, r, pairs, &o);
     if (status == CLVOX_ERROR_STOPPED || (status < 0 && !pairs->summary_written && !clvox_files_full()))
         goto end;
+    if (r->dry_run) {
+        list_files(cli, pairs);
+        goto end;
+    }
     snprintf(message, sizeof message, "%s", clvox_message());
     tell(cli, pairs);
     const int profiled = cli_profile(cli);

@@ -97,8 +97,6 @@ static int check_list(const cli_register_request *r)
         one = r->shapes[k].count ? cli_shape_kinds[k].option : one;
     if (one)
         return cli_misuse("--%s is for one pair; it does not go with --list", one);
-    if (r->dry_run)
-        return cli_misuse("--dry-run is for one pair; it does not go with --list");
     if (!r->prefix && !r->derivatives)
         return cli_misuse("-o DIR is missing: the folder of the outputs");
     return CLVOX_OK;
