@@ -156,8 +156,9 @@ CLVOX_API int clvox_pairs_make(const clvox_pair *pairs, int count, const clvox_p
 /* Registers the pairs that are not complete, and writes for each what `clvox register` writes, its log last.
  * Each context solves one while its next is read and its last ones are written; contexts have to be of one
  * model and driver. Processes that are given the same list at a time share its pairs: what another one makes
- * stays waiting, or is present by the end. The outcome is in the pairs and in the table pairs->summary. CLVOX_ERROR_DATA where some
- * failed, CLVOX_ERROR_STOPPED, CLVOX_ERROR_FILE where a disk is full; the same call then goes on. */
+ * stays waiting, or is present by the end. The outcome is in the pairs and in the table pairs->summary.
+ * CLVOX_ERROR_DATA where some failed, CLVOX_ERROR_STOPPED, CLVOX_ERROR_FILE where a disk is full; the same
+ * call then goes on. */
 CLVOX_API int clvox_register_list(clvox_context *const *contexts, int count, clvox_pairs *pairs,
                                   const clvox_pairs_options *options);
 

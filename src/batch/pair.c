@@ -39,7 +39,7 @@ void clv_pair_ends(const clvox_pair *row, const clvox_pairs_options *o,
     clvox_pair_ends(row->names, registration, asked, ends);
 }
 
-int clvox_pair_picture_write(const void *what, int unused, const char *path)
+static int write_picture(const void *what, int unused, const char *path)
 {
     int status = CLVOX_OK, at[3];
     const clvox_pair_picture *p = what;
@@ -56,10 +56,46 @@ end:
     return status;
 }
 
-int clvox_pair_affine_write(const void *what, int form, const char *path)
+static int write_affine(const void *what, int unused, const char *path)
 {
     const clvox_register_result *result = what;
-    return clvox_affine_write((const double(*)[4])result->matrix, (clvox_affine_form)form, path);
+    (void)unused;
+    return clvox_affine_write((const double(*)[4])result->matrix, CLVOX_AFFINE_ITK, path);
+}
+
+int clvox_pair_results(const clvox_pair_names *n, const clvox_register_result *result,
+                       const clvox_pair_picture *picture, const clvox_volume *labels, clvox_results *r)
+{
+    int status = CLVOX_OK;
+    char *const *end = n->end;
+    const struct {
+        const clvox_volume *warp;
+        clvox_pair_file file;
+    } warps[] = {{result->warp, CLVOX_PAIR_WARP},
+                 {result->inverse_warp, CLVOX_PAIR_INVERSE},
+                 {result->momentum, CLVOX_PAIR_MOMENTUM}};
+    if (picture)
+        CLV_TRY(clvox_results_add(r, write_picture, picture, 0, n->prefix, end[CLVOX_PAIR_PICTURE]));
+    for (int i = 0; i < 3; i++)
+        if (warps[i].warp)
+            CLV_TRY(clvox_results_warp(r, warps[i].warp, n->prefix, end[warps[i].file]));
+    if (result->warped)
+        CLV_TRY(clvox_results_volume(r, result->warped, n->prefix, end[CLVOX_PAIR_WARPED]));
+    if (labels)
+        CLV_TRY(clvox_results_volume(r, labels, n->prefix, end[CLVOX_PAIR_LABELS]));
+    status = clvox_results_add(r, write_affine, result, 0, n->prefix, end[CLVOX_PAIR_AFFINE]);
+end:
+    return status;
+}
+
+double clvox_pair_edge(const clvox_grid *fixed)
+{
+    double edge[3];
+    clvox_grid grid;
+    /* However the voxels are stored, the product of their edges is rounded alike. */
+    clvox_grid_canonical(fixed, &grid);
+    clvox_grid_spacing(&grid, edge);
+    return cbrt(edge[0] * edge[1] * edge[2]);
 }
 
 /* ---- reading ---------------------------------------------------------------- */
@@ -165,8 +201,6 @@ end:
 static int gather(clv_pair *p, clvox_register_images *images)
 {
     int status = CLVOX_OK;
-    double edge[3];
-    clvox_grid grid;
     const clvox_pairs_options *o = p->options;
     *images = (clvox_register_images){.channels = 1, .weight = {1}};
     images->fixed[0] = p->fixed;
@@ -182,11 +216,8 @@ static int gather(clv_pair *p, clvox_register_images *images)
         CLV_TRY(read_initial_warp(p));
         images->initial_warp = p->initial->warp;
     }
-    /* However the voxels are stored, the product of their edges is rounded alike. */
-    clvox_grid_canonical(&p->fixed->grid, &grid);
-    clvox_grid_spacing(&grid, edge);
     if (o->given)
-        status = clvox_options_read(clvox_register_table(), o->given, cbrt(edge[0] * edge[1] * edge[2]),
+        status = clvox_options_read(clvox_register_table(), o->given, clvox_pair_edge(&p->fixed->grid),
                                     &p->registration);
 end:
     return status;
@@ -206,9 +237,6 @@ static int prepare(clv_pair *p)
     const clvox_register_result *result = &p->result;
     const clvox_pairs_options *o = p->options;
     const clvox_pair_inputs inputs = clv_pair_inputs(p->row, o);
-    const char *prefix = p->row->names->prefix;
-    char *const *end = p->row->names->end;
-    clvox_results *r = &p->results;
     p->shown = (clvox_pair_picture){.fixed = p->fixed, .warped = result->warped, .mask = p->mask[0]};
     if (p->labels)
         CLV_TRY(clvox_register_labels(p->ctx, p->labels, &result->grid, result, &p->carried));
@@ -218,25 +246,10 @@ static int prepare(clv_pair *p)
     p->shown.labels = p->carried;
     p->shown.log_jacobian = p->log_jacobian;
     p->shown.warp = result->warp;
-    if (!o->no_picture)
-        CLV_TRY(
-            clvox_results_add(r, clvox_pair_picture_write, &p->shown, 0, prefix, end[CLVOX_PAIR_PICTURE]));
-    const struct {
-        const clvox_volume *warp;
-        clvox_pair_file file;
-    } warps[] = {{result->warp, CLVOX_PAIR_WARP},
-                 {result->inverse_warp, CLVOX_PAIR_INVERSE},
-                 {result->momentum, CLVOX_PAIR_MOMENTUM}};
-    for (int i = 0; i < 3; i++)
-        if (warps[i].warp)
-            CLV_TRY(clvox_results_warp(r, warps[i].warp, prefix, end[warps[i].file]));
-    CLV_TRY(clvox_results_volume(r, result->warped, prefix, end[CLVOX_PAIR_WARPED]));
-    if (p->carried)
-        CLV_TRY(clvox_results_volume(r, p->carried, prefix, end[CLVOX_PAIR_LABELS]));
-    CLV_TRY(clvox_results_add(r, clvox_pair_affine_write, result, CLVOX_AFFINE_ITK, prefix,
-                              end[CLVOX_PAIR_AFFINE]));
+    CLV_TRY(
+        clvox_pair_results(p->row->names, result, o->no_picture ? NULL : &p->shown, p->carried, &p->results));
     if (o->derivatives)
-        CLV_TRY(clvox_pair_sidecars(p->row->names, &inputs, result, r, p->sidecar));
+        CLV_TRY(clvox_pair_sidecars(p->row->names, &inputs, result, &p->results, p->sidecar));
 end:
     return status;
 }

@@ -43,7 +43,7 @@ typedef struct work {
     const cJSON *head;
     const clvox_context *first;
     int contexts;
-    pthread_mutex_t lock; /* guards the ones below, and callbacks */
+    pthread_mutex_t lock;                /* guards the ones below, and callbacks */
     int next, waiting, begun, elsewhere; /* elsewhere: pairs that other processes make */
     double fraction;
     char stage[64];
@@ -179,8 +179,8 @@ static void claim_path(const clvox_pair *one, char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%.*s.claim", PATH_MAX - 8, clvox_pair_path(one->names, CLVOX_PAIR_LOG, log));
 }
 
-/* Keeps other processes that have the same list from making a pair, on this machine and on those that share the
- * folder. The file's lock counts: it goes with the process, however that ends. TAKEN: another one has it;
+/* Keeps other processes that have the same list from making a pair, on this machine and on those that share
+ * the folder. The file's lock counts: it goes with the process, however that ends. TAKEN: another one has it;
  * UNCLAIMED: there can be no such file here, which the pair's own files will say, or no lock. */
 static int claim_pair(const clvox_pair *one)
 {

@@ -93,7 +93,8 @@ static void a_few_subjects_tell_the_costs(void **state)
     o.map = take_map;
     o.progress = watch;
     o.user = &s;
-    assert_int_equal(clvox_atlas_measure(harness_context(), all.s, all.count, NULL, &o, settle, &c), CLVOX_OK);
+    assert_int_equal(clvox_atlas_measure(harness_context(), all.s, all.count, NULL, &o, settle, &c),
+                     CLVOX_OK);
     assert_true(s.maps == 3 && s.settled == 1 && s.measuring);
     assert_true(c.work[CLVOX_ATLAS_FIRST_LINEAR] > 0 && c.work[CLVOX_ATLAS_DEFORMABLE] > 0 && c.writing > 0);
     assert_true(c.voxels >= 8 && c.device_bytes > 0);

@@ -70,7 +70,8 @@ static int run(clvox_pairs *pairs, const clvox_pairs_options *o)
 static void what_is_complete_stays(void **state)
 {
     const clvox_register_options registration = quick();
-    clvox_pairs_options o = {.registration = &registration, .folder = in("out"), .no_picture = 1, .dry_run = 1};
+    clvox_pairs_options o = {
+        .registration = &registration, .folder = in("out"), .no_picture = 1, .dry_run = 1};
     const clvox_pair rows[] = {{.fixed = in("f.nii"), .moving = in("m.nii"), .output = "a_"},
                                {.fixed = in("f.nii"), .moving = in("gone.nii"), .output = "deep/b"}};
     clvox_pairs *l = NULL;
@@ -102,7 +103,8 @@ static void what_is_complete_stays(void **state)
     clvox_text_destroy(&text);
     put_ball("gone.nii", 1);
     assert_int_equal(run(l, &o), CLVOX_OK);
-    assert_true(l->pair[0].state == CLVOX_PAIR_PRESENT && l->pair[1].state == CLVOX_PAIR_DONE && !l->pair[1].message);
+    assert_true(l->pair[0].state == CLVOX_PAIR_PRESENT && l->pair[1].state == CLVOX_PAIR_DONE &&
+                !l->pair[1].message);
     clvox_pairs_destroy(&l);
     assert_null(l);
     /* Other options, told by the fields, as there are no texts. */
@@ -194,7 +196,8 @@ int main(void)
     harness_open();
     put_ball("f.nii", 0);
     put_ball("m.nii", 1.5);
-    test_case(what_is_complete_stays, "pairs are planned, stopped, registered, and left as they are once complete");
+    test_case(what_is_complete_stays,
+              "pairs are planned, stopped, registered, and left as they are once complete");
     test_case(processes_share_a_list, "processes that have one list share its pairs");
     test_case(lists_that_make_no_sense, "lists that make no sense are a sentence each, and leave nothing");
     test_case(no_input_is_overwritten, "no pair writes what another reads");

@@ -69,10 +69,13 @@ typedef struct clvox_pair_picture {
     const clvox_volume *log_jacobian, *warp; /* without the first what is seen of it comes from the second */
 } clvox_pair_picture;
 
-/* Writers of clvox_results: of a clvox_pair_picture, and the affine of a clvox_register_result as
- * clvox_affine_form. */
-CLVOX_API int clvox_pair_picture_write(const void *picture, int unused, const char *path);
-CLVOX_API int clvox_pair_affine_write(const void *result, int form, const char *path);
+/* Adds the picture (NULL: none), what the result holds, labels (NULL: none) and the affine. */
+CLVOX_API int clvox_pair_results(const clvox_pair_names *names, const clvox_register_result *result,
+                                 const clvox_pair_picture *picture, const clvox_volume *labels,
+                                 clvox_results *results);
+
+/* Of a voxel of the fixed image in mm, by which lengths in voxels are converted. */
+CLVOX_API double clvox_pair_edge(const clvox_grid *fixed);
 
 /* PREFIX_report.html: what a registration came to, for a person to judge. shapes: there is nothing else. */
 typedef struct clvox_pair_page {

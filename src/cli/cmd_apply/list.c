@@ -163,8 +163,9 @@ static uint64_t key_of(const command *cli, const list *l, const row *one)
     const cli_texts *chain = one->transforms.count ? &one->transforms : &a->transforms;
     char options[256], text[4][16];
     uint64_t hash = UINT64_C(14695981039346656037);
-    snprintf(options, sizeof options, "forward %d mass %d outside %a order %s interp %s reorient %s output-type %s",
-             a->forward, a->mass, (double)a->how.outside, word(CLI_TENSOR_ORDERS, (int)a->order, text[0]),
+    snprintf(options, sizeof options,
+             "forward %d mass %d outside %a order %s interp %s reorient %s output-type %s", a->forward,
+             a->mass, (double)a->how.outside, word(CLI_TENSOR_ORDERS, (int)a->order, text[0]),
              word("auto|nearest|linear|cubic|label|bspline|lanczos", (int)a->how.interpolation, text[1]),
              word("auto|fs|ppd|none", (int)a->how.reorientation, text[2]),
              word("auto|input|float|double|short|ushort|uchar|int", (int)a->how.output, text[3]));

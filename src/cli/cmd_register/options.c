@@ -10,6 +10,7 @@
 #include "clvox/command/bids.h"
 #include "cli/cmd_register/alone.h"
 #include "cli/matrix.h"
+#include "clvox/command/pair.h"
 
 /* ---- what each word means ----------------------------------------------- */
 
@@ -441,12 +442,7 @@ end:
 
 int cli_register_smoothing(const cli_register_request *r, const clvox_grid *fixed, clvox_register_options *o)
 {
-    double edge[3];
-    clvox_grid grid;
-    /* However the voxels are stored, the product of their edges is rounded alike. */
-    clvox_grid_canonical(fixed, &grid);
-    clvox_grid_spacing(&grid, edge);
-    return cli_read_fields(clvox_register_table(), r->given, cbrt(edge[0] * edge[1] * edge[2]), o);
+    return cli_read_fields(clvox_register_table(), r->given, clvox_pair_edge(fixed), o);
 }
 
 /* ---- remarks and log ---------------------------------------------------- */

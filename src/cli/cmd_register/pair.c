@@ -73,25 +73,11 @@ static int prepare_outputs(cli_pair *p)
                                      &p->shapes[i].errors));
     if (r->alone && (!r->no_picture || r->report))
         CLI_TRY(cli_alone_draw(p));
-    if (!r->no_picture)
-        CLI_TRY(
-            clvox_results_add(o, clvox_pair_picture_write, &p->shown, 0, prefix, end[CLVOX_PAIR_PICTURE]));
-    if (result->warp)
-        CLI_TRY(clvox_results_warp(o, result->warp, prefix, end[CLVOX_PAIR_WARP]));
-    if (result->inverse_warp)
-        CLI_TRY(clvox_results_warp(o, result->inverse_warp, prefix, end[CLVOX_PAIR_INVERSE]));
-    if (result->momentum)
-        CLI_TRY(clvox_results_warp(o, result->momentum, prefix, end[CLVOX_PAIR_MOMENTUM]));
-    if (result->warped)
-        CLI_TRY(clvox_results_volume(o, result->warped, prefix, end[CLVOX_PAIR_WARPED]));
+    CLI_TRY(clvox_pair_results(&p->names, result, r->no_picture ? NULL : &p->shown, p->carried, o));
     if (r->posteriors)
         CLI_TRY(clvox_results_volume(o, p->posteriors_errors.carried, prefix, end[CLVOX_PAIR_POSTERIORS]));
-    if (p->carried)
-        CLI_TRY(clvox_results_volume(o, p->carried, prefix, end[CLVOX_PAIR_LABELS]));
     for (int i = 0; i < r->shape_count; i++)
         CLI_TRY(clvox_results_add(o, cli_shape_write, &p->shapes[i], 0, prefix, end[CLVOX_PAIR_FILES + i]));
-    CLI_TRY(clvox_results_add(o, clvox_pair_affine_write, result, CLVOX_AFFINE_ITK, prefix,
-                              end[CLVOX_PAIR_AFFINE]));
     if (r->derivatives)
         CLI_TRY(clvox_pair_sidecars(&p->names, &inputs, result, o, p->sidecar));
 end:
