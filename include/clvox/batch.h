@@ -159,8 +159,8 @@ CLVOX_API int clvox_pairs_make(const clvox_pair *pairs, int count, const clvox_p
  * stays waiting, or is present by the end. The outcome is in the pairs and in the table pairs->summary.
  * CLVOX_ERROR_DATA where some failed, CLVOX_ERROR_STOPPED, CLVOX_ERROR_FILE where a disk is full; the same
  * call then goes on. */
-CLVOX_API int clvox_register_list(clvox_context *const *contexts, int count, clvox_pairs *pairs,
-                                  const clvox_pairs_options *options);
+CLVOX_API int clvox_register_list(clvox_pairs *pairs, const clvox_pairs_options *options,
+                                  clvox_context *const *contexts, int count);
 
 /* Releases pairs and sets *pairs to NULL. NULL is legal. */
 CLVOX_API void clvox_pairs_destroy(clvox_pairs **pairs);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "clvox/atlas.h"
 #include "clvox/threads.h"
+#include "runtime/device/host.h"
 
 /* SAMPLES: subjects that are measured; four times as many as are registered at once, where these are
  * several. */
@@ -176,6 +177,7 @@ int clvox_atlas_measure(clvox_context *ctx, const clvox_atlas_subject *subjects,
                         const clvox_volume *start, const clvox_atlas_options *asked,
                         int (*settle)(void *user), clvox_atlas_costs *costs)
 {
+    CLV_HOST_THREADS(ctx);
     int status = CLVOX_OK;
     clvox_atlas_subject few[MOST_SAMPLES];
     clvox_atlas_result result = {.average = NULL};

@@ -502,8 +502,8 @@ static void find_present(work *w)
     }
 }
 
-int clvox_register_list(clvox_context *const *contexts, int count, clvox_pairs *l,
-                        const clvox_pairs_options *o)
+int clvox_register_list(clvox_pairs *l, const clvox_pairs_options *o, clvox_context *const *contexts,
+                        int count)
 {
     int status = CLVOX_OK, failed = 0;
     cJSON *head = NULL;

@@ -64,7 +64,7 @@ static int stop(void *user, const clvox_step *step)
 static int run(clvox_pairs *pairs, const clvox_pairs_options *o)
 {
     clvox_context *ctx = harness_context();
-    return clvox_register_list(&ctx, 1, pairs, o);
+    return clvox_register_list(pairs, o, &ctx, 1);
 }
 
 static void what_is_complete_stays(void **state)

@@ -86,7 +86,7 @@ static int run(command *cli, const cli_register_request *r, clvox_pairs *pairs, 
     o->head = head;
     o->user = &h;
     cli_bar_begin(&h.bar, cli);
-    status = clvox_register_list(cli->more, cli->more_count, pairs, o);
+    status = clvox_register_list(pairs, o, cli->more, cli->more_count);
     cli_bar_end(&h.bar);
     cli->more[0] = NULL;
 end:

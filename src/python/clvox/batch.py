@@ -110,7 +110,7 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
     try:
         handles, count = _contexts(context)
         try:
-            callback.call(lib.clvox_register_list, handles, count, found, struct)
+            callback.call(lib.clvox_register_list, found, struct, handles, count)
         except Error as error:
             if error.status != _abi.CLVOX_ERROR_DATA:  # of pairs that failed, their rows say so
                 raise
