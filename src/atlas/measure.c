@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the steps of a template cost: a few subjects go through them. */
+/* Measures what the steps of a template cost: a few subjects go through them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static void divide(measured *m, int samples)
 
 /* ---- counting ------------------------------------------------------------ */
 
-/* What subjects that went through the rounds take by what is known up to here, without their files. */
+/* Counts what subjects that went through the rounds take by what is known, without their files. */
 static double counted(const clvox_atlas_options *o, const measured *m, int subjects)
 {
     clvox_atlas_costs known = m->costs;
@@ -105,8 +105,8 @@ static int rounds_of(const clvox_atlas_options *o)
            (o->registration.deform != CLVOX_DEFORM_NONE ? o->rounds : 0);
 }
 
-/* What measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more than a
- * quarter of them. */
+/* Finds what measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more
+ * than a quarter of them. */
 static void find_between(const clvox_atlas_options *o, measured *m, int samples, double seconds)
 {
     const double known = counted(o, m, samples);

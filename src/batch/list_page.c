@@ -61,7 +61,7 @@ static int put_pair(clvox_report *page, const clvox_pairs_options *o, const clvo
         name += length;
     else if (!strncmp(name, o->folder, length) && name[length] == '/')
         name += length + 1;
-    /* What strict refuses has its files, and suspicions. */
+    /* A pair that strict refuses has its files, and suspicions. */
     if (e->state == CLVOX_PAIR_DONE || e->state == CLVOX_PAIR_PRESENT || doubts_of(e)) {
         if (shown)
             CLV_TRY(clvox_report_icon_of(clvox_pair_path(e->names, CLVOX_PAIR_PAGE, path), &thumbnail));

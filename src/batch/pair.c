@@ -197,7 +197,7 @@ end:
     return status;
 }
 
-/* What was read, as the library takes it. */
+/* Hands what was read to the library. */
 static int gather(clv_pair *p, clvox_register_images *images)
 {
     int status = CLVOX_OK;
@@ -230,7 +230,7 @@ static int look(void *user, const clvox_step *step)
     return p->look ? p->look(p->user, step) : 0;
 }
 
-/* What is written needs the device no more. */
+/* Prepares the files so that writing them needs the device no more. */
 static int prepare(clv_pair *p)
 {
     int status = CLVOX_OK;
@@ -329,7 +329,7 @@ static void settle_all(clv_pair *p)
         }
 }
 
-/* What contexts have said meanwhile. */
+/* Enters what contexts have said meanwhile. */
 static void record_heard(clv_pair *p)
 {
     const char *line;

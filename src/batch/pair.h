@@ -26,7 +26,7 @@ typedef struct clv_pair {
     cJSON *trace;
 } clv_pair;
 
-/* What the files of a row are made from. */
+/* The inputs from which the files of a row are made. */
 clvox_pair_inputs clv_pair_inputs(const clvox_pair *row, const clvox_pairs_options *options);
 /* Those that are written. */
 void clv_pair_ends(const clvox_pair *row, const clvox_pairs_options *options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of a pair are called: by a prefix, or as BIDS derivatives with their sidecars. */
+/* Names of the files of a pair: by a prefix, or as BIDS derivatives with their sidecars. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +149,7 @@ void clvox_pair_ends(const clvox_pair_names *n, const clvox_register_options *o,
 
 /* ---- sidecars -------------------------------------------------------------- */
 
-/* What a file was made from. */
+/* Describes what a file was made from. */
 static cJSON *describe(const clvox_pair_names *n, const clvox_pair_inputs *in,
                        const clvox_register_result *result, int i, bool res)
 {

@@ -49,7 +49,7 @@ static int copy(const char *from, char **out)
     return from && !*out ? out_of_memory() : CLVOX_OK;
 }
 
-/* What a row's files begin with, as -o is understood. where: what messages begin with. */
+/* A row's files begin with this, as -o is understood; messages begin with where. */
 static int name_prefix(const clvox_pairs_options *o, const char *where, const char *output, char **out)
 {
     char prefix[PATH_MAX];

@@ -125,7 +125,7 @@ static double number_of(const cJSON *result, const char *name)
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
-/* What the log of a pair says of it. */
+/* Takes over what the log of a pair says of it. */
 static void take_result(clvox_pair *one, const cJSON *log)
 {
     const cJSON *result = cJSON_GetObjectItem(log, "result"), *doubt;
@@ -358,8 +358,8 @@ static int show(work *w)
     return tell(w, text, (double)begun / w->waiting);
 }
 
-/* What a device does: while it solves a pair, its next one is read and its last ones are written. Once a disk
- * is full no further pair is solved. */
+/* Keeps a device busy: while it solves a pair, its next one is read and its last ones are written. Once a
+ * disk is full no further pair is solved. */
 static void *solve_on_device(void *user)
 {
     const solver *s = user;
@@ -443,7 +443,7 @@ static void print_summary(FILE *to, const void *what)
     }
 }
 
-/* What killed runs left. Derivatives have folders for images, figures and logs. */
+/* Removes what killed runs left. Derivatives have folders for images, figures and logs. */
 static void sweep(const work *w)
 {
     static const int files[] = {CLVOX_PAIR_LOG, CLVOX_PAIR_WARPED, CLVOX_PAIR_PICTURE};
@@ -456,7 +456,7 @@ static void sweep(const work *w)
                 clvox_sweep_beside(clvox_pair_path(l->pair[i].names, files[k], path), swept);
 }
 
-/* What is complete is told by the first device's name and driver, and holds for all of them. */
+/* The first device's name and driver tell what is complete, for all of them. */
 static int check_devices(clvox_context *const *contexts, int count)
 {
     const clvox_device_limits *first = clvox_context_limits(contexts[0]);
@@ -471,7 +471,7 @@ static int check_devices(clvox_context *const *contexts, int count)
     return CLVOX_OK;
 }
 
-/* What the logs of all pairs begin with. */
+/* The logs of all pairs begin with this. */
 static cJSON *head_of(const clvox_pairs_options *o, const clvox_context *ctx)
 {
     char date[32];

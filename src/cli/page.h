@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pages of all verbs have. */
+/* The parts that the pages of all verbs have. */
 #ifndef CLI_PAGE_H
 #define CLI_PAGE_H
 

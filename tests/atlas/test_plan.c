@@ -54,7 +54,7 @@ static void subjects_without_weight_take_nothing(void **state)
     assert_true(p.deformable == 2 * 11 && p.writing == 2 * 2 * 3);
 }
 
-/* What a caller of clvox_atlas_measure sees. */
+/* A caller of clvox_atlas_measure sees this. */
 typedef struct seen {
     int maps, settled, steps, stop_after;
     bool measuring;

@@ -36,7 +36,7 @@ CLVOX_API bool clvox_bids_is_label(const char *text);
  * letters and digits. false: it has none. */
 CLVOX_API bool clvox_bids_space(const char *fixed, const clvox_bids_name *moving, char out[CLVOX_BIDS_ROOM]);
 
-/* What the names of an image's derivatives are made of. */
+/* The parts of the names of an image's derivatives. */
 typedef struct clvox_bids_target {
     char folder[CLVOX_BIDS_ROOM];  /* sub-01/ses-a/anat/ */
     char subject[CLVOX_BIDS_ROOM]; /* sub-01 */
@@ -47,11 +47,11 @@ typedef struct clvox_bids_target {
     char labels[CLVOX_BIDS_ROOM]; /* _space-NAME_seg-x_res-1_desc-y_dseg, or _mask */
 } clvox_bids_target;
 
-/* Of the image of a subject in a space; res: of its grid, labels: a label map that goes with it, or NULL.
- * false: its name lacks sub-LABEL or is too long. */
+/* The target of a subject's image in a space; res: of its grid, labels: a label map that goes with it, or
+ * NULL. false: its name lacks sub-LABEL or is too long. */
 CLVOX_API bool clvox_bids_subject(const char *image, const char *labels, const char *space,
                                   const clvox_bids_word *res, clvox_bids_target *out);
-/* Of a template of these images; cohort: from 1 on, 0: there is one template. */
+/* The target of a template of these images; cohort: from 1 on, 0: there is one template. */
 CLVOX_API bool clvox_bids_template(const char *space, int cohort, const clvox_bids_word *suffix,
                                    clvox_bids_target *out);
 

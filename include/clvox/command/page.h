@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pages of all runs have: inputs, options and versions, from the log. */
+/* The parts that the pages of all runs have: inputs, options and versions, from the log. */
 #ifndef CLVOX_COMMAND_PAGE_H
 #define CLVOX_COMMAND_PAGE_H
 

@@ -30,7 +30,7 @@ typedef struct clvox_pair_shape {
     int number;
 } clvox_pair_shape;
 
-/* What a pair is made from, and its files are named by; the images are not looked at. */
+/* A pair is made from these, and its files are named by them; the images are not looked at. */
 typedef struct clvox_pair_inputs {
     const char *prefix; /* or */
     const char *derivatives,
@@ -63,7 +63,7 @@ CLVOX_API int clvox_pair_sidecars(const clvox_pair_names *names, const clvox_pai
                                   const clvox_register_result *result, clvox_results *results,
                                   cJSON *sidecar[CLVOX_PAIR_NAMES]);
 
-/* What the picture shows. */
+/* The picture shows these. */
 typedef struct clvox_pair_picture {
     const clvox_volume *fixed, *warped, *labels, *mask;
     const clvox_volume *log_jacobian, *warp; /* without the first what is seen of it comes from the second */
@@ -74,7 +74,7 @@ CLVOX_API int clvox_pair_results(const clvox_pair_names *names, const clvox_regi
                                  const clvox_pair_picture *picture, const clvox_volume *labels,
                                  clvox_results *results);
 
-/* Of a voxel of the fixed image in mm, by which lengths in voxels are converted. */
+/* The edge of a voxel of the fixed image in mm, by which lengths in voxels are converted. */
 CLVOX_API double clvox_pair_edge(const clvox_grid *fixed);
 
 /* PREFIX_report.html: what a registration came to, for a person to judge. shapes: there is nothing else. */

@@ -23,19 +23,19 @@ CLVOX_API void clvox_record_text(cJSON *log, const char *list, const char *text)
 CLVOX_API int clvox_record_input(cJSON *log, const char *path);
 
 CLVOX_API void clvox_record_device(cJSON *log, const clvox_context *ctx);
-/* What of the wisdom was used: to reproduce the run's bits takes this besides device, version and inputs. */
+/* Enters what was used of the wisdom: reproducing the run's bits takes it besides device, version, inputs. */
 CLVOX_API void clvox_record_wisdom(cJSON *log, const clvox_context *ctx);
 
 /* The plan of a registration: its grids and device memory. */
 CLVOX_API cJSON *clvox_record_plan(cJSON *log, const clvox_grid *fixed, const clvox_grid *moving);
 CLVOX_API void clvox_record_memory(cJSON *plan, const clvox_context *ctx, size_t bytes);
-/* What clvox_progress told of a deformation. */
+/* Appends a step of a deformation, as clvox_progress tells it. */
 CLVOX_API void clvox_record_look(cJSON *trace, const clvox_step *step);
 /* The result, and seconds by stage; read and write are those besides the result's. */
 CLVOX_API void clvox_record_result(cJSON *log, const clvox_register_options *options,
                                    const clvox_register_result *result, double read, double write);
 
-/* What a bit of suspicions is called, and says. */
+/* A bit of suspicions: its name, and what it says. */
 typedef struct clvox_suspicion {
     unsigned bit;
     const char *name, *sentence;
@@ -44,8 +44,8 @@ typedef struct clvox_suspicion {
 /* Number `at`, from 0; NULL: there is none. Static. */
 CLVOX_API const clvox_suspicion *clvox_suspicion_at(int at);
 
-/* Where one image is a slice and the other one a volume: enters which slice of that, by its number along
- * *axis, it lies on after the linear part. Returns 1 where the moving image is the slice, 0 where the fixed
+/* Enters, if one image is a slice and the other one a volume, on which slice of that it lies after the linear
+ * part, by its number along *axis. Returns 1 where the moving image is the slice, 0 where the fixed
  * one is; -1: neither, or both. */
 CLVOX_API int clvox_record_slice(cJSON *log, const clvox_grid *fixed, const clvox_grid *moving,
                                  const clvox_register_result *result, int *axis, double *at);

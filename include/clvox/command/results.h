@@ -55,15 +55,15 @@ typedef struct clvox_before {
 CLVOX_API void clvox_before_read(clvox_before *b, const char *path);
 CLVOX_API void clvox_before_free(clvox_before *b);
 
-/* What became of a file that the run does not replace. */
+/* The fate of a file that the run does not replace. */
 typedef enum clvox_leftover { CLVOX_LEFT_NOTHING, CLVOX_LEFT_REMOVED, CLVOX_LEFT_STRANGE } clvox_leftover;
 
 /* Removes a file that the earlier run wrote and nobody has written since; any other one stays. Both are
  * entered into the log of this run. */
 CLVOX_API clvox_leftover clvox_before_settle(const clvox_before *b, const char *path, cJSON *log);
 
-/* What killed processes left unfinished in the folder of `path`. Among many files that share folders: once
- * where they follow each other; swept is the folder of the one before, "" first. */
+/* Removes what killed processes left unfinished in the folder of `path`, of many files that share folders
+ * once if they follow each other; swept is the folder of the one before, "" first. */
 CLVOX_API void clvox_sweep_beside(const char *path, char swept[PATH_MAX]);
 
 #endif

@@ -103,7 +103,7 @@ static void list_files(command *cli, const clvox_pairs *pairs)
             cli_plan_file(cli, pairs->pair[i].file[k], plan);
 }
 
-/* What became of them. */
+/* Says what became of them. */
 static void tell(command *cli, const clvox_pairs *pairs)
 {
     int count[CLVOX_PAIR_FAILED + 1] = {0};

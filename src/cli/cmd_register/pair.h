@@ -11,7 +11,7 @@
 #include "cli/points.h"
 #include "clvox/command/pair.h"
 
-/* What its files are made from and named by; the images are not looked at. */
+/* The inputs that its files are made from and named by; the images are not looked at. */
 clvox_pair_inputs cli_pair_inputs(const cli_register_request *request);
 
 /* The first three are set by the caller, the rest zeroed. */
