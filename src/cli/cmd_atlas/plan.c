@@ -11,6 +11,7 @@
 enum { MOST_PLANS = 16 };
 
 typedef struct measured {
+    const cli_atlas_request *r;
     cli_bar bar;
     cli_atlas_maps maps;
     clvox_atlas_costs costs;
@@ -28,10 +29,14 @@ static int take_map(void *user, clvox_context *ctx, int at, int subject, clvox_a
     return cli_atlas_maps_take(&m->maps, ctx, at, subject, map);
 }
 
+/* The next rounds may be of other subjects, and of another grid: they have maps of their own. */
 static int settle(void *user)
 {
     measured *m = user;
-    return cli_atlas_maps_wait(&m->maps);
+    const int status = cli_atlas_maps_wait(&m->maps);
+    cli_atlas_maps_end(&m->maps);
+    cli_atlas_maps_begin(&m->maps, m->r, true);
+    return status;
 }
 
 static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
@@ -45,6 +50,7 @@ static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     o.map = take_map;
     o.progress = show;
     o.user = m;
+    m->r = r;
     m->costs.at_once = cli->at_once;
     cli_bar_begin(&m->bar, cli);
     cli_atlas_maps_begin(&m->maps, r, true);
