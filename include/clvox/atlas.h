@@ -283,6 +283,16 @@ typedef struct clvox_atlas_plan {
 CLVOX_API void clvox_atlas_predict(const clvox_atlas_costs *costs, const clvox_atlas_options *options,
                                    const clvox_atlas_regression *regression, int count, clvox_atlas_plan *plan);
 
+/* Takes a few of the subjects through the rounds, some on each context, and sets what their steps cost, for
+ * clvox_atlas_predict. costs->at_once says how many of the contexts are on each device; reading, opening,
+ * writers, file_bytes, warps, labels and limit are the caller's and stay. Of the run's options state is not
+ * looked at; where map is set, what becomes of the maps is `writing`, and settle (NULL: none) waits until it
+ * is done: with several contexts twice, as a first pass goes through fewer subjects, on a grid of their own.
+ * Errors are those of clvox_atlas. */
+CLVOX_API int clvox_atlas_measure(clvox_context *context, const clvox_atlas_subject *subjects, int count,
+                                  const clvox_volume *start, const clvox_atlas_options *options,
+                                  int (*settle)(void *user), clvox_atlas_costs *costs);
+
 /* Removes the state of a run that is finished, or that will not be resumed. */
 CLVOX_API void clvox_atlas_forget(const char *state);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many images at once: tables that list them, and the folders of BIDS. */
+/* Many images at once: tables that list them, the folders of BIDS, and lists of pairs. */
 #ifndef CLVOX_BATCH_H
 #define CLVOX_BATCH_H
 
 #include <stddef.h>
 
 #include "clvox/atlas.h"
+#include "clvox/registration.h"
 #include "clvox/status.h"
 
 #ifdef __cplusplus
@@ -76,6 +77,93 @@ CLVOX_API int clvox_list_images(const char *const *images, int count, clvox_list
 
 /* Releases a list and sets *list to NULL. NULL is legal. */
 CLVOX_API void clvox_list_destroy(clvox_list **list);
+
+/* ---- lists of pairs ---------------------------------------------------------- */
+
+typedef enum clvox_pair_state {
+    CLVOX_PAIR_WAITING, /* neither done nor failed: the run was stopped, or only planned */
+    CLVOX_PAIR_DONE,
+    CLVOX_PAIR_PRESENT, /* an earlier run has made all its files, from the same inputs by the same options */
+    CLVOX_PAIR_FAILED
+} clvox_pair_state;
+
+/* "waiting", "done", "present", "failed". Static. */
+CLVOX_API const char *clvox_pair_state_name(clvox_pair_state state);
+
+typedef struct clvox_pair_names clvox_pair_names;
+
+/* A pair, and what became of it. */
+typedef struct clvox_pair {
+    char *fixed, *moving, *fixed_mask, *moving_mask, *labels; /* files; the last three NULL: none */
+    char *output; /* what its files begin with; of derivatives the warped image without its ending */
+    char **file;  /* those that it writes */
+    int files;
+    clvox_pair_state state;
+    char *message;     /* why it failed; NULL: it did not */
+    char *suspicions;  /* "overlap,turned"; NULL: not known */
+    double metric_before, metric_after, ncc, folded, seconds; /* NAN: not known */
+    clvox_pair_names *names;                                  /* the library's */
+} clvox_pair;
+
+typedef struct clvox_pairs {
+    clvox_pair *pair;
+    int count;
+    char *list;              /* the table they come from; NULL: none */
+    char *summary, *page;    /* the tables of the outcome; page NULL: not asked for */
+    int summary_written, page_written;
+} clvox_pairs;
+
+/* How pairs are registered, and where their files go. Zero is a default of all but the folder. */
+typedef struct clvox_pairs_options {
+    const clvox_register_options *registration; /* without progress; NULL: the defaults, by_contrast 1 */
+    /* Texts by the places of clvox_register_table, from which registration was set (clvox_options_read):
+     * lengths are read again by each pair's voxels, and an earlier result is known by them. NULL: none. */
+    const char *const *given;
+    const char *preset;      /* its name; NULL: "default" */
+    const char *folder;      /* of the outputs; or */
+    const char *derivatives; /* a folder of BIDS derivatives, with names made from the moving images' */
+    const char *space;       /* with it, the name of the fixed images' space; NULL: from their names */
+    const char *summary;     /* a file; NULL: summary.tsv in the folder (of derivatives, in its logs) */
+    const char *fixed_mask, *moving_mask, *labels; /* of pairs that have none */
+    const char *linear_fixed_mask, *linear_moving_mask; /* of the linear part of all; "none": no mask */
+    const char *initial_warp; /* of all; WARP or [WARP,1], its inverse */
+    int no_picture;
+    int report;     /* 1: a page for each pair, and one of all */
+    int strict;     /* 1: a suspicious result is a failure, with its files */
+    int no_clobber; /* 1: a pair of which a file is there fails */
+    int jobs;       /* pairs that are written at once beside each registration; 0: the threads, at most 4 */
+    int dry_run;    /* 1: find what is there already, write nothing */
+    const char *head; /* the JSON object that logs begin with; NULL: program, version, date, device */
+    /* Tells the logs what contexts have said: line number `at`; NULL: no more. May be NULL. */
+    const char *(*heard)(void *user, int at);
+    /* Lines for the user: level 0 what matters in any case, 1 remarks. NULL: none. */
+    clvox_log log;
+    /* Before each pair and at each look at the metric, one thread at a time. Not 0: nothing more is begun. */
+    clvox_progress progress;
+    void *user;
+} clvox_pairs_options;
+
+/* The pairs of a table: columns fixed, moving and, unless options name derivatives, output; if wanted
+ * fixed_mask, moving_mask and labels. Images are not opened. Fails where two pairs would write the same
+ * file, or one what another reads. On success *out is the caller's, for clvox_pairs_destroy.
+ * CLVOX_ERROR_FILE, CLVOX_ERROR_FORMAT and CLVOX_ERROR_DATA. */
+CLVOX_API int clvox_pairs_read(const char *table, const clvox_pairs_options *options, clvox_pairs **out);
+
+/* The same of pairs whose fixed, moving, output and, if wanted, masks and labels are set. */
+CLVOX_API int clvox_pairs_make(const clvox_pair *pairs, int count, const clvox_pairs_options *options,
+                               clvox_pairs **out);
+
+/* Registers the pairs that are not complete, and writes for each what `clvox register` writes, its log last.
+ * Each context solves one while its next is read and its last ones are written; contexts have to be of one
+ * model and driver. Processes that are given the same list at a time share its pairs: what another one makes
+ * stays waiting, or is present by the end. The outcome is in the pairs and in the table pairs->summary.
+ * CLVOX_ERROR_DATA where some failed, CLVOX_ERROR_STOPPED, CLVOX_ERROR_FILE where a disk is full; the same
+ * call then goes on. */
+CLVOX_API int clvox_register_list(clvox_pairs *pairs, const clvox_pairs_options *options,
+                                  clvox_context *const *contexts, int count);
+
+/* Releases pairs and sets *pairs to NULL. NULL is legal. */
+CLVOX_API void clvox_pairs_destroy(clvox_pairs **pairs);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,29 @@ char *clv_place_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+/* A folder that is not there yet is no link: its . and .. are what they look like. */
+char *clv_place(const char *path)
+{
+    char *there = realpath(path, NULL), *out = NULL;
+    if (there)
+        return there;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *before = clv_place_folder(path);
+    char *folder = before ? (*path && strcmp(path, ".") ? clv_place(before) : strdup("/")) : NULL;
+    free(before);
+    if (!folder || !*name || !strcmp(name, "."))
+        return folder;
+    if (!strcmp(name, "..")) {
+        char *last = strrchr(folder, '/');
+        last[last == folder] = 0;
+        return folder;
+    }
+    if (asprintf(&out, "%s/%s", strcmp(folder, "/") ? folder : "", name) < 0)
+        out = NULL;
+    free(folder);
+    return out;
 }
 
 /* Target of a link, as a name from here; NULL: path is no link. */

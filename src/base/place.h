@@ -12,6 +12,10 @@ char *clv_place_target(const char *path);
 /* The folder of path, "." without one. The caller's to free; NULL without memory. */
 char *clv_place_folder(const char *path);
 
+/* The one spelling of all that a path has: absolute, links followed, though its folders may not be there yet.
+ * The caller's to free; NULL without memory. */
+char *clv_place(const char *path);
+
 /* Whether path can be written, as clvox_outputs_check has it. */
 int clv_place_check(const char *path);
 

@@ -23,8 +23,7 @@ struct cli_claims {
     int outputs;
     char **owned; /* prefixes as they are meant */
     int owneds;
-    cJSON *before;    /* the log of the earlier run with this prefix */
-    double logged_at; /* seconds: when it was written */
+    clvox_before before;
 };
 
 static int out_of_memory(void)
@@ -108,21 +107,7 @@ int cli_claim_output(command *cli, const char *option, const char *path)
 
 /* ---- prefixes ----------------------------------------------------------- */
 
-/* The log of the earlier run, which lists what it wrote. */
-static void read_before(cli_claims *c, const char *path)
-{
-    enum { MOST = 1 << 28 };
-    char *text = NULL;
-    size_t size;
-    struct stat info;
-    if (c->before || stat(path, &info) || clvox_file_read(path, MOST, &text, &size) < 0)
-        return;
-    c->before = cJSON_Parse(text);
-    c->logged_at = (double)info.st_mtime;
-    free(text);
-}
-
-int cli_claim_files(command *cli, const char *prefix, const cli_end *ends, const char *log)
+int cli_claim_files(command *cli, const char *prefix, const clvox_end *ends, const char *log)
 {
     int status = CLVOX_OK;
     cli_claims *c = claims_of(cli);
@@ -135,7 +120,7 @@ int cli_claim_files(command *cli, const char *prefix, const cli_end *ends, const
         if (ends->written)
             CLI_TRY(clvox_folders_make(path));
         if (!strcmp(ends->end, log))
-            read_before(c, path);
+            clvox_before_read(&c->before, path);
         CLI_TRY(add(cli, path, true, ends->written));
     }
     status = cli_claims_check(cli);
@@ -143,7 +128,7 @@ end:
     return status;
 }
 
-int cli_claim_prefix(command *cli, const char **prefix, const cli_end *ends)
+int cli_claim_prefix(command *cli, const char **prefix, const clvox_end *ends)
 {
     int status = CLVOX_OK;
     const char *typed = *prefix, *end = clvox_file_ending(typed);
@@ -209,11 +194,11 @@ int cli_claim_folder(command *cli, const char *folder, const char *log, bool dee
         return out_of_memory();
     if (log) {
         snprintf(path, sizeof path, "%s/%s", folder, log);
-        read_before(c, path);
+        clvox_before_read(&c->before, path);
     }
     for (int i = 0; i < c->outputs; i++)
         c->output[i].of_prefix |= lies_in(c->output[i].path, folder, deep);
-    const cJSON *one, *list = cJSON_GetObjectItem(c->before, "outputs");
+    const cJSON *one, *list = cJSON_GetObjectItem(c->before.log, "outputs");
     cJSON_ArrayForEach(one, list) {
         if (!cJSON_IsString(one) || !lies_in(one->valuestring, folder, deep) ||
             is_output(c, one->valuestring))
@@ -222,29 +207,6 @@ int cli_claim_folder(command *cli, const char *folder, const char *log, bool dee
     }
 end:
     return status;
-}
-
-/* A folder that is not there yet is no link: its . and .. are what they look like. */
-char *cli_place(const char *path)
-{
-    char *there = realpath(path, NULL), *out = NULL;
-    if (there)
-        return there;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char *before = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-    char *folder = before ? (*path && strcmp(path, ".") ? cli_place(before) : strdup("/")) : NULL;
-    free(before);
-    if (!folder || !*name || !strcmp(name, "."))
-        return folder;
-    if (!strcmp(name, "..")) {
-        char *last = strrchr(folder, '/');
-        last[last == folder] = 0;
-        return folder;
-    }
-    if (asprintf(&out, "%s/%s", strcmp(folder, "/") ? folder : "", name) < 0)
-        out = NULL;
-    free(folder);
-    return out;
 }
 
 int cli_claims_check(command *cli)
@@ -313,32 +275,12 @@ bool cli_claim_written(command *cli, const char *path)
     return found;
 }
 
-/* Whether the earlier run wrote this file and nobody has since. */
-static bool is_leftover(const cli_claims *c, const char *path, const struct stat *info)
-{
-    const cJSON *one, *list = cJSON_GetObjectItem(c->before, "outputs");
-    if ((double)info->st_mtime > c->logged_at + 2)
-        return false;
-    cJSON_ArrayForEach(one, list)
-        if (cJSON_IsString(one) && !strcmp(last_part(one->valuestring), last_part(path)))
-            return true;
-    return false;
-}
-
 static bool is_input(const cli_claims *c, const char *path)
 {
     for (int i = 0; i < c->inputs; i++)
         if (clvox_file_same(c->input[i], path))
             return true;
     return false;
-}
-
-static void enter(command *cli, const char *list, const char *path)
-{
-    cJSON *to = cJSON_GetObjectItem(cli->log, list);
-    if (!to)
-        to = cJSON_AddArrayToObject(cli->log, list);
-    cJSON_AddItemToArray(to, cJSON_CreateString(path));
 }
 
 void cli_claims_settle(command *cli)
@@ -349,19 +291,15 @@ void cli_claims_settle(command *cli)
         any |= c->output[i].of_prefix && c->output[i].written;
     for (int i = 0; any && i < c->outputs; i++) {
         claim *one = &c->output[i];
-        struct stat info;
-        if (!one->of_prefix || one->written || one->settled || lstat(one->path, &info) ||
-            !S_ISREG(info.st_mode) || is_input(c, one->path))
+        if (!one->of_prefix || one->written || one->settled || is_input(c, one->path))
             continue;
         one->settled = true;
-        if (is_leftover(c, one->path, &info) && !unlink(one->path)) {
+        const clvox_leftover what = clvox_before_settle(&c->before, one->path, cli->log);
+        if (what == CLVOX_LEFT_REMOVED)
             cli_remark(cli, 0, "%s: of an earlier run, which these results replace: removed\n", one->path);
-            enter(cli, "removed", one->path);
-        } else { /* a wrong pair of files is worth a line also with -q */
-            fprintf(stderr, "clvox %s: %s: was there before and does not belong to these results\n", cli->verb,
-                    one->path);
-            enter(cli, "left_from_before", one->path);
-        }
+        else if (what == CLVOX_LEFT_STRANGE) /* a wrong pair of files is worth a line also with -q */
+            fprintf(stderr, "clvox %s: %s: was there before and does not belong to these results\n",
+                    cli->verb, one->path);
     }
 }
 
@@ -379,7 +317,7 @@ void cli_claims_free(command *cli)
     free(c->input);
     free(c->output);
     free(c->owned);
-    cJSON_Delete(c->before);
+    clvox_before_free(&c->before);
     free(c);
     cli->claims = NULL;
 }

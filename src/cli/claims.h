@@ -7,14 +7,10 @@
 
 #include <stdbool.h>
 
+#include "clvox/command/results.h"
+
 struct command;
 typedef struct cli_claims cli_claims;
-
-/* A file of a result, PREFIX and this end. */
-typedef struct cli_end {
-    const char *end; /* "_warp.nii.gz"; the last row's is NULL */
-    bool written;    /* by this run; else only by others of the same prefix */
-} cli_end;
 
 /* Takes a word of the command line for an input where it names a file (also FILE,-1 and [FILE,1]). */
 int cli_claim_input(struct command *cli, const char *word);
@@ -25,10 +21,10 @@ int cli_claim_output(struct command *cli, const char *option, const char *path);
 /* The files that will begin with *prefix. Makes their folder, and *prefix as it is meant: without the _ that
  * the ends begin with, and for a folder (out/, .) that and the name of the verb. Names of files (x.nii.gz) are
  * a misuse. *prefix is then owned by cli. */
-int cli_claim_prefix(struct command *cli, const char **prefix, const cli_end *ends);
+int cli_claim_prefix(struct command *cli, const char **prefix, const clvox_end *ends);
 
 /* The same for files whose prefix is a folder with its slash and means itself; log: the end of its log. */
-int cli_claim_files(struct command *cli, const char *prefix, const cli_end *ends, const char *log);
+int cli_claim_files(struct command *cli, const char *prefix, const clvox_end *ends, const char *log);
 
 /* All results in a folder, once those of this run are claimed: what an earlier run listed there counts like files of its
  * prefix. log: the name of its log in the folder; NULL: that of the prefix. deep: also what lies in folders
@@ -38,10 +34,6 @@ int cli_claim_folder(struct command *cli, const char *folder, const char *log, b
 /* CLVOX_ERROR_FILE where an output cannot be written, is an input or another output, or exists and
  * --no-clobber keeps it. */
 int cli_claims_check(struct command *cli);
-
-/* The one spelling of all that a path has: absolute, links followed, though its folders may not be there yet.
- * The caller's to free; NULL without memory. */
-char *cli_place(const char *path);
 
 /* Whether the file of --json is nothing else, so that a run that failed can say why in it. */
 bool cli_log_is_free(const struct command *cli);

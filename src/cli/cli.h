@@ -15,6 +15,9 @@
 #include "cli/status.h"
 #include "cli/team.h"
 #include "clvox/apply.h"
+#include "clvox/command/inputs.h"
+#include "clvox/command/record.h"
+#include "clvox/command/results.h"
 #include "clvox/device.h"
 #include "clvox/shape.h"
 #include "clvox/surface.h"
@@ -102,6 +105,9 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv);
 int cmd_tensor_fit(command *cli, int argc, char **argv);
 int cmd_tensor_measures(command *cli, int argc, char **argv);
 
+/* Remark number `at`, from 0, that a context has made; NULL: there is none yet. */
+const char *cli_heard(int at);
+
 /* What --jobs is where nobody says: the threads, at most 4. */
 enum { CLI_MOST_JOBS = 64 };
 int cli_default_jobs(void);
@@ -160,8 +166,6 @@ int cli_check_gradients(const char *bval, const char *bvec, const char *mrtrix);
 int cli_read_gradients(command *cli, const char *bval, const char *bvec, const char *mrtrix,
                        const clvox_volume *dwi, clvox_gradients **out);
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
-/* Takes FILE, FILE,-1 and ANTs' [FILE,1] and [FILE,0] apart; *file is the caller's to free. */
-int cli_link_word(const char *text, char **file, bool *inverse);
 /* The inverse of a warp, numerically, on the device. Says where the warp folds and where the inverse is off by more
  * than a voxel; fails, naming path, where it is off on average. error: as of clvox_invert. */
 int cli_invert_warp(command *cli, const char *path, const clvox_volume *warp, clvox_volume **out, double error[2],
@@ -225,48 +229,17 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
 /* Fails, naming both files, where `a` (NULL: nothing to compare) lies on another grid than `b`. */
 int cli_on_grid(const char *path, const clvox_volume *a, const char *of, const clvox_volume *b);
 
-/* A file to write, by write(what, how, path). */
-typedef int (*cli_writer)(const void *what, int how, const char *path);
-typedef struct cli_output {
-    cli_writer write;
-    const void *what;
-    int how; /* as the writer understands it */
-    char *path;
-    bool written;
-} cli_output;
-
-/* The files of a result, named PREFIX and their end. A zeroed one is empty. */
-enum { CLI_MAX_OUTPUTS = 80 };
-typedef struct cli_outputs {
-    cli_output item[CLI_MAX_OUTPUTS];
-    int count;
-} cli_outputs;
-/* Adds a file, of at most CLI_MAX_OUTPUTS; what it holds stays the caller's, until it is written. */
-int cli_outputs_add(cli_outputs *o, cli_writer write, const void *what, int how, const char *prefix,
-                    const char *end);
-int cli_outputs_volume(cli_outputs *o, const clvox_volume *volume, const char *prefix, const char *end);
-int cli_outputs_warp(cli_outputs *o, const clvox_volume *warp, const char *prefix, const char *end);
-int cli_outputs_tensor(cli_outputs *o, const clvox_volume *tensor, clvox_tensor_order order,
-                       const char *prefix, const char *end);
-/* Writes them side by side, those that take long best added first, enters them
- * into the log and forgets them; where one fails, none is left. close: the device, which nobody needs any
- * more, is let go meanwhile, unless --profile still has to ask it. */
-int cli_outputs_write(command *cli, cli_outputs *o, bool close);
-void cli_outputs_free(cli_outputs *o);
-/* What killed processes left unfinished in the folder of `path`. Of many files that share folders: once where
- * they follow each other; swept is the folder of the one before, "" first. */
-void cli_sweep_beside(const char *path, char swept[PATH_MAX]);
+/* Writes them as clvox_results_write, enters them into the log and forgets them. close: the device, which
+ * nobody needs any more, is let go meanwhile, unless --profile still has to ask it. */
+int cli_results_write(command *cli, clvox_results *r, bool close);
 
 /* Adds the maps that there are as PREFIX_fa.nii.gz and so on, eigenvectors in
  * RAS or in the axes of FSL's bvecs, and the colours where FA and V1 are there. */
 enum { CLI_MEASURE_ENDS = CLVOX_MEASURES + 2 };
-void cli_measure_ends(unsigned wanted, cli_end ends[CLI_MEASURE_ENDS + 1]); /* the same files, to be claimed */
-int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl);
-
-/* Numbers into the log; NaN becomes null. */
-void cli_log_number(cJSON *to, const char *name, double value);
-void cli_log_grid(cJSON *to, const char *name, const clvox_grid *grid);
-void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary);
+void cli_measure_ends(unsigned wanted,
+                      clvox_end ends[CLI_MEASURE_ENDS + 1]); /* the same files, to be claimed */
+int cli_outputs_measures(clvox_results *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES],
+                         bool fsl);
 
 /* True once Ctrl-C has been pressed while a cli_watch(true) had not been taken back by a
  * cli_watch(false), of any thread; otherwise Ctrl-C removes temporary files and ends the program with 130. */

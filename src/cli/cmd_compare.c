@@ -11,7 +11,7 @@
 static void row(const command *cli, cJSON *to, const char *name, double value, const char *unit)
 {
     cli_print(cli, "%-20s %.8g%s%s\n", name, value, *unit ? " " : "", unit);
-    cli_log_number(to, name, value);
+    clvox_record_number(to, name, value);
 }
 
 /* Numbers of the metrics, each under the name that the metric gives it: --radius, --bins. */
@@ -96,9 +96,9 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
         cJSON_AddNumberToObject(entry, "label", r->label);
         cJSON_AddNumberToObject(entry, "voxels_a", (double)r->voxels_a);
         cJSON_AddNumberToObject(entry, "voxels_b", (double)r->voxels_b);
-        cli_log_number(entry, "dice", r->dice);
-        cli_log_number(entry, "jaccard", r->jaccard);
-        cli_log_number(entry, "hausdorff95_mm", r->hausdorff95);
+        clvox_record_number(entry, "dice", r->dice);
+        clvox_record_number(entry, "jaccard", r->jaccard);
+        clvox_record_number(entry, "hausdorff95_mm", r->hausdorff95);
         cJSON_AddItemToArray(list, entry);
     }
     distance = with_distance ? distance / with_distance : NAN;
@@ -107,9 +107,9 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
         cli_remark(cli, 0,
                    "%d of %d labels occur in one map only; their Dice is 0, their distance is left out of the average\n",
                    count - with_distance, count);
-    cli_log_number(to, "mean_dice", dice);
-    cli_log_number(to, "mean_jaccard", jaccard);
-    cli_log_number(to, "mean_hausdorff95_mm", distance);
+    clvox_record_number(to, "mean_dice", dice);
+    clvox_record_number(to, "mean_jaccard", jaccard);
+    clvox_record_number(to, "mean_hausdorff95_mm", distance);
     clvox_label_comparison_destroy(&rows);
     return CLVOX_OK;
 }
@@ -156,7 +156,7 @@ static void facts(command *cli, const clvox_surface_facts f[2], cJSON *to)
     for (int k = 0; k < 2; k++) {
         cJSON *one = cJSON_AddObjectToObject(to, names[k]);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-            cli_log_number(one, rows[i].name, rows[i].value[k]);
+            clvox_record_number(one, rows[i].name, rows[i].value[k]);
     }
 }
 
@@ -183,7 +183,7 @@ static int surfaces(command *cli, char **files, int samples)
         for (int i = 0; i < 4; i++) {
             char name[32];
             snprintf(name, sizeof name, "%s_mm", rows[i].name);
-            cli_log_number(one, name, rows[i].value[way]);
+            clvox_record_number(one, name, rows[i].value[way]);
         }
     }
     row(cli, to, "normal_degrees", d.normal_degrees, "degrees");

@@ -30,7 +30,7 @@ static void print_grid(const command *cli, const clvox_grid *grid, cJSON *to)
     if (skew > 0.01)
         cli_print(cli, ", axes off the right angle by %.2f degrees", skew);
     cli_print(cli, "\n  centre       %.2f %.2f %.2f mm (RAS)\n", center[0], center[1], center[2]);
-    cli_log_grid(to, "grid", grid);
+    clvox_record_grid(to, "grid", grid);
     cJSON_AddStringToObject(to, "orientation", letters);
     cJSON_AddNumberToObject(to, "oblique_degrees", angle);
     cJSON_AddNumberToObject(to, "shear_degrees", skew);
@@ -80,7 +80,7 @@ static void print_lengths(const command *cli, const clvox_volume *warp, cJSON *t
     double mean = counted ? sum / (double)counted : NAN;
     cli_print(cli, "  displacement largest %.4g mm, mean %.4g mm\n", longest, mean);
     cJSON_AddNumberToObject(to, "largest_displacement_mm", longest);
-    cli_log_number(to, "mean_displacement_mm", mean);
+    clvox_record_number(to, "mean_displacement_mm", mean);
 }
 
 static void print_volume(const command *cli, const clvox_volume *v, cJSON *to)
@@ -126,9 +126,9 @@ static void print_volume(const command *cli, const clvox_volume *v, cJSON *to)
     cli_print(cli, "\n");
     if (r.nan || r.infinite)
         cli_print(cli, "  not finite   %zu NaN, %zu infinite of %zu\n", r.nan, r.infinite, values);
-    cli_log_number(to, "smallest", r.smallest);
-    cli_log_number(to, "largest", r.largest);
-    cli_log_number(to, "mean", r.mean);
+    clvox_record_number(to, "smallest", r.smallest);
+    clvox_record_number(to, "largest", r.largest);
+    clvox_record_number(to, "mean", r.mean);
     cJSON_AddNumberToObject(to, "nan", (double)r.nan);
     cJSON_AddNumberToObject(to, "infinite", (double)r.infinite);
 }

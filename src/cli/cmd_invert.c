@@ -48,8 +48,8 @@ int cmd_invert(command *cli, int argc, char **argv)
         CLI_TRY(invert_affine(cli, path, transform, out_path));
     }
     cli_print(cli, "largest_error_voxels  %.6g\nmean_error_voxels     %.6g\n", error[0], error[1]);
-    cli_log_number(cli->log, "largest_error_voxels", error[0]);
-    cli_log_number(cli->log, "mean_error_voxels", error[1]);
+    clvox_record_number(cli->log, "largest_error_voxels", error[0]);
+    clvox_record_number(cli->log, "mean_error_voxels", error[1]);
     cJSON_AddNumberToObject(cli->log, "folded", (double)jacobian.folded);
 end:
     clvox_transform_destroy(&transform);

@@ -64,7 +64,7 @@ int cmd_jacobian(command *cli, int argc, char **argv)
     cli_print(cli, "folded    %ld\nmean_log  %.6g\nsd_log    %.6g\n", s.folded, s.mean_log, s.sd_log);
     say_floor(log ? out : NULL, &s);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "jacobian");
-    cli_log_jacobian(to, &s);
+    clvox_record_jacobian(to, &s);
 end:
     clvox_transform_destroy(&transform);
     clvox_volume_destroy(&mask);

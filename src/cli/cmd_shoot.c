@@ -51,11 +51,11 @@ int cmd_shoot(command *cli, int argc, char **argv)
                    "  clvox shoot -p result_momentum.nii.gz -r template.nii.gz --time 1.5 -o beyond",
         .options = options,
     };
-    const cli_end ends[] = {{"_warp.nii.gz", true}, {"_inverse_warp.nii.gz", true}, {0}};
+    const clvox_end ends[] = {{"_warp.nii.gz", true}, {"_inverse_warp.nii.gz", true}, {0}};
     clvox_shoot_options s;
     clvox_transform *momentum = NULL;
     clvox_volume *reference = NULL, *warp = NULL, *inverse = NULL;
-    cli_outputs outputs = {.count = 0};
+    clvox_results outputs = {.count = 0};
     char **rest, *end = NULL;
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
@@ -100,11 +100,11 @@ int cmd_shoot(command *cli, int argc, char **argv)
     const double op[3] = {s.alpha, s.beta, s.gamma};
     cJSON_AddItemToObject(to, "operator", cJSON_CreateDoubleArray(op, 3));
     cJSON_AddStringToObject(to, "operator_from", says ? "momentum" : operator_text ? "option" : "default");
-    CLI_TRY(cli_outputs_warp(&outputs, warp, prefix, "_warp.nii.gz"));
-    CLI_TRY(cli_outputs_warp(&outputs, inverse, prefix, "_inverse_warp.nii.gz"));
-    CLI_TRY(cli_outputs_write(cli, &outputs, true));
+    CLI_TRY(clvox_results_warp(&outputs, warp, prefix, "_warp.nii.gz"));
+    CLI_TRY(clvox_results_warp(&outputs, inverse, prefix, "_inverse_warp.nii.gz"));
+    CLI_TRY(cli_results_write(cli, &outputs, true));
 end:
-    cli_outputs_free(&outputs);
+    clvox_results_free(&outputs);
     clvox_transform_destroy(&momentum);
     clvox_volume_destroy(&reference);
     clvox_volume_destroy(&warp);

@@ -72,8 +72,7 @@ void cli_note(command *cli, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     cli_remark(cli, 0, "%s\n", text);
-    cJSON *list = cJSON_GetObjectItem(cli->log, "remarks");
-    cJSON_AddItemToArray(list ? list : cJSON_AddArrayToObject(cli->log, "remarks"), cJSON_CreateString(text));
+    clvox_record_text(cli->log, "remarks", text);
 }
 
 /* ---- what contexts say --------------------------------------------------- */
@@ -104,94 +103,44 @@ static void hear(void *user, int level, const char *line)
     pthread_mutex_unlock(&heard.lock);
 }
 
+const char *cli_heard(int at)
+{
+    pthread_mutex_lock(&heard.lock);
+    const char *line = at < heard.count ? heard.line[at] : NULL;
+    pthread_mutex_unlock(&heard.lock);
+    return line;
+}
+
 static void log_heard(command *cli)
 {
     cJSON *list = cJSON_GetObjectItem(cli->log, "remarks"), *remark;
     pthread_mutex_lock(&heard.lock);
     for (int i = 0; i < heard.count; i++) {
         bool known = false;
-        cJSON_ArrayForEach(remark, list)
-            known = known || !strcmp(remark->valuestring, heard.line[i]);
-        if (!list)
-            list = cJSON_AddArrayToObject(cli->log, "remarks");
+        cJSON_ArrayForEach(remark, list) known = known || !strcmp(remark->valuestring, heard.line[i]);
         if (!known)
-            cJSON_AddItemToArray(list, cJSON_CreateString(heard.line[i]));
+            clvox_record_text(cli->log, "remarks", heard.line[i]);
     }
     pthread_mutex_unlock(&heard.lock);
 }
 
 /* ---- the log ------------------------------------------------------------ */
 
-void cli_log_number(cJSON *to, const char *name, double value)
-{
-    if (isfinite(value))
-        cJSON_AddNumberToObject(to, name, value);
-    else
-        cJSON_AddNullToObject(to, name);
-}
-
-void cli_log_grid(cJSON *to, const char *name, const clvox_grid *grid)
-{
-    double spacing[3];
-    clvox_grid_spacing(grid, spacing);
-    cJSON *out = cJSON_AddObjectToObject(to, name);
-    cJSON_AddItemToObject(out, "size", cJSON_CreateIntArray(grid->size, 3));
-    cJSON_AddItemToObject(out, "spacing_mm", cJSON_CreateDoubleArray(spacing, 3));
-    cJSON *rows = cJSON_AddArrayToObject(out, "to_ras");
-    for (int i = 0; i < 4; i++)
-        cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(grid->to_ras[i], 4));
-}
-
-void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary)
-{
-    cJSON_AddNumberToObject(to, "voxels", (double)summary->voxels);
-    cli_log_number(to, "smallest", summary->smallest);
-    cli_log_number(to, "largest", summary->largest);
-    cJSON_AddNumberToObject(to, "folded", (double)summary->folded);
-    cli_log_number(to, "mean_log", summary->mean_log);
-    cli_log_number(to, "sd_log", summary->sd_log);
-}
-
-/* Reproducing the run's bits takes this besides device, version and inputs. */
 void cli_log_wisdom(command *cli)
 {
-    if (!cli->ctx)
-        return;
-    cJSON_DeleteItemFromObject(cli->log, "wisdom");
-    clvox_wisdom wisdom;
-    clvox_context_wisdom(cli->ctx, &wisdom);
-    cJSON *to = cJSON_AddObjectToObject(cli->log, "wisdom");
-    cJSON_AddBoolToObject(to, "used", wisdom.used > 0);
-    cJSON_AddNumberToObject(to, "kernels", wisdom.used);
-    if (wisdom.choices > 0) {
-        cJSON_AddStringToObject(to, "file", wisdom.file);
-        cJSON_AddStringToObject(to, "hash", wisdom.hash);
-    }
+    if (cli->ctx)
+        clvox_record_wisdom(cli->log, cli->ctx);
 }
 
 int cli_write_log(command *cli, const char *path)
 {
-    int status = CLVOX_OK;
     cli_log_wisdom(cli);
     log_heard(cli);
-    bool to_stdout = !strcmp(path, "-");
     cli_claim_written(cli, path);
     cli_claims_settle(cli);
     cJSON_DeleteItemFromObject(cli->log, "seconds");
     cJSON_AddNumberToObject(cli->log, "seconds", cli_seconds() - cli->started);
-    char *printed = cJSON_Print(cli->log), *text = printed ? clvox_text_utf8(printed) : NULL;
-    cJSON_free(printed);
-    if (!text) {
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the JSON log");
-    } else if (to_stdout) {
-        printf("%s\n", text);
-    } else {
-        size_t length = strlen(text);
-        text[length] = '\n'; /* for the 0, which the file does not need */
-        status = clvox_file_write(path, text, length + 1);
-    }
-    free(text);
-    return status;
+    return clvox_record_write(cli->log, path);
 }
 
 /* ---- the device --------------------------------------------------------- */
@@ -216,15 +165,9 @@ static clvox_context_options options_of(command *cli)
 static int opened(command *cli)
 {
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
-    cJSON *device = cJSON_AddObjectToObject(cli->log, "device");
-    cJSON_AddStringToObject(device, "name", limits->name);
-    cJSON_AddStringToObject(device, "vendor", limits->vendor);
-    cJSON_AddStringToObject(device, "platform", limits->platform);
-    cJSON_AddStringToObject(device, "driver", limits->driver);
-    cJSON_AddStringToObject(device, "version", limits->version);
-    cJSON_AddStringToObject(device, "architecture", limits->architecture);
+    clvox_record_device(cli->log, cli->ctx);
     if (cli->more && cli_devices(cli) > 1)
-        cJSON_AddNumberToObject(device, "count", cli_devices(cli));
+        cJSON_AddNumberToObject(cJSON_GetObjectItem(cli->log, "device"), "count", cli_devices(cli));
     const char *kept = cli_environment_remark(limits->platform);
     if (kept[0])
         cli_remark(cli, 0, "%s\n", kept);

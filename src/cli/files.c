@@ -4,75 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libdeflate.h>
-
 #include "cli/cli.h"
 #include "cli/matrix.h"
 #include "clvox/threads.h"
 
-static cJSON *list(command *cli, const char *name)
-{
-    cJSON *out = cJSON_GetObjectItem(cli->log, name);
-    return out ? out : cJSON_AddArrayToObject(cli->log, name);
-}
-
-/* NIfTI gives a volume two places, and programs choose differently when they
- * are not the same: transforms between them are then off by the difference. */
-static void remark_forms(command *cli, const char *path, cJSON *entry)
-{
-    int unplaced;
-    double gap = clvox_volume_forms_gap(path, &unplaced);
-    if (unplaced) {
-        cJSON_AddBoolToObject(entry, "orientation_assumed", true);
-        cli_note(cli,
-                 "%s: has neither sform nor qform: its orientation is assumed, voxels running to the right, "
-                 "to the front and up; check it, and that left is not taken for right",
-                 path);
-    }
-    double pixdim[3], spacing[3];
-    if (clvox_volume_pixdim(path, pixdim, spacing)) {
-        cJSON_AddItemToObject(entry, "pixdim_mm", cJSON_CreateDoubleArray(pixdim, 3));
-        cli_note(cli,
-                 "%s: its pixdim says voxels of %g x %g x %g mm, and clvox goes by %g x %g x %g; other "
-                 "programs may go "
-                 "by pixdim: repair the header",
-                 path, pixdim[0], pixdim[1], pixdim[2], spacing[0], spacing[1], spacing[2]);
-    }
-    if (!(gap > 0.1))
-        return;
-    cJSON_AddNumberToObject(entry, "sform_from_qform_mm", gap);
-    cli_note(cli,
-             "%s: its sform and its qform place voxels up to %.3g mm apart; clvox goes by the sform, ANTs "
-             "often by the qform; make the two alike before the two exchange transforms",
-             path, gap);
-}
-
-/* An input's size and CRC-32 (as gzip, PNG and `crc32` compute it): quick
- * enough not to be noticed, and enough to tell a changed file. */
+/* Enters an input into the log, and says what is odd about it. */
 static void log_input(command *cli, const char *path)
 {
-    enum { CHUNK = 1 << 20 };
-    FILE *file = fopen(path, "rb");
-    unsigned char *chunk = malloc(CHUNK);
-    cJSON *entry = cJSON_CreateObject();
-    cJSON_AddStringToObject(entry, "path", path);
-    if (file && chunk) {
-        uint32_t crc = 0;
-        double bytes = 0;
-        for (size_t got; (got = fread(chunk, 1, CHUNK, file)) > 0;) {
-            crc = libdeflate_crc32(crc, chunk, got);
-            bytes += (double)got;
-        }
-        char text[16];
-        snprintf(text, sizeof text, "%08x", crc);
-        cJSON_AddNumberToObject(entry, "bytes", bytes);
-        cJSON_AddStringToObject(entry, "crc32", text);
-    }
-    remark_forms(cli, path, entry);
-    cJSON_AddItemToArray(list(cli, "inputs"), entry);
-    if (file)
-        fclose(file);
-    free(chunk);
+    const int remarks = clvox_record_input(cli->log, path);
+    const cJSON *list = cJSON_GetObjectItem(cli->log, "remarks");
+    const int count = cJSON_GetArraySize(list);
+    for (int i = count - remarks; i < count; i++)
+        cli_remark(cli, 0, "%s\n", cJSON_GetArrayItem(list, i)->valuestring);
 }
 
 int cli_read_volume(command *cli, const char *path, clvox_volume **out)
@@ -80,21 +23,6 @@ int cli_read_volume(command *cli, const char *path, clvox_volume **out)
     int status = clvox_volume_read(path, out);
     if (status >= 0)
         log_input(cli, path);
-    return status;
-}
-
-static int check_mask(const char *path, clvox_volume **mask)
-{
-    int status = CLVOX_OK;
-    size_t voxels = clvox_grid_voxels(&(*mask)->grid), inside = 0;
-    for (size_t i = 0; i < voxels; i++)
-        inside += (*mask)->data[i] > 0;
-    if ((*mask)->frames != 1)
-        status = clvox_fail(CLVOX_ERROR_DATA, "%s: a mask has one frame, this has %d", path, (*mask)->frames);
-    else if (!inside)
-        status = clvox_fail(CLVOX_ERROR_DATA, "%s: the mask is empty (no voxel is above 0)", path);
-    if (status < 0)
-        clvox_volume_destroy(mask);
     return status;
 }
 
@@ -109,20 +37,6 @@ int cli_read_transform(command *cli, const char *path, clvox_transform **out)
     if (status >= 0)
         log_input(cli, path);
     return status;
-}
-
-int cli_link_word(const char *text, char **file, bool *inverse)
-{
-    bool brackets = *text == '[' && text[strlen(text) - 1] == ']';
-    *file = brackets ? strndup(text + 1, strlen(text) - 2) : strdup(text);
-    if (!*file)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    char *comma = strrchr(*file, ',');
-    const char *number = comma ? comma + 1 : "";
-    *inverse = !strcmp(number, "-1") || (brackets && !strcmp(number, "1"));
-    if (*inverse || (brackets && !strcmp(number, "0")))
-        *comma = 0;
-    return CLVOX_OK;
 }
 
 int cli_invert_warp(command *cli, const char *path, const clvox_volume *warp, clvox_volume **out, double error[2],
@@ -167,7 +81,7 @@ int cli_read_link(command *cli, const char *text, clvox_transform **out)
     bool inverse;
     char *file = NULL;
     *out = NULL;
-    CLI_TRY(cli_link_word(text, &file, &inverse));
+    CLI_TRY(clvox_link_word(text, &file, &inverse));
     CLI_TRY(cli_read_transform(cli, file, out));
     if (inverse)
         CLI_TRY((*out)->is_warp ? invert_in_place(cli, file, *out)
@@ -254,7 +168,7 @@ int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_orde
 void cli_log_output(command *cli, const char *path)
 {
     cli_claim_written(cli, path);
-    cJSON_AddItemToArray(list(cli, "outputs"), cJSON_CreateString(path));
+    clvox_record_text(cli->log, "outputs", path);
     cli_remark(cli, 1, "wrote %s\n", path);
 }
 
@@ -355,9 +269,10 @@ static int load_one(void *user, size_t index, int worker)
                                      l->moving.size[0] ? &l->moving : NULL, l->part[i], CLI_MAX_LINKS, &l->parts[i]);
     }
     const cli_input *one = &l->input[index];
-    return !one->path                  ? CLVOX_OK
+    return !one->path                 ? CLVOX_OK
            : one->as == CLI_AS_LABELS ? clvox_labels_read(one->path, one->out)
-                                       : clvox_volume_read(one->path, one->out);
+           : one->as == CLI_AS_MASK   ? clvox_mask_read(one->path, one->out)
+                                      : clvox_volume_read(one->path, one->out);
 }
 
 static void *load_all(void *user)
@@ -378,7 +293,7 @@ static int parse_chain(loading *l, const cli_texts *texts)
 {
     int status = CLVOX_OK;
     for (int i = 0; i < texts->count; i++, l->count++)
-        CLI_TRY(cli_link_word(texts->item[i], &l->file[i], &l->inverse[i]));
+        CLI_TRY(clvox_link_word(texts->item[i], &l->file[i], &l->inverse[i]));
 end:
     return status;
 }
@@ -457,9 +372,6 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
         log_input(cli, l->file[i]);
     if (texts)
         CLI_TRY(make_links(cli, l, texts, device));
-    for (int i = 0; i < count; i++)
-        if (inputs[i].path && inputs[i].as == CLI_AS_MASK)
-            CLI_TRY(check_mask(inputs[i].path, inputs[i].out));
 end:
     free_loading(l);
     for (int i = 0; status < 0 && i < count; i++)

@@ -499,27 +499,6 @@ const char *cli_option_word(const clvox_option_table *table, const char *name, i
     return clvox_option_word(table, clvox_option_find(table, name), which);
 }
 
-void cli_log_fields(cJSON *to, const clvox_option_table *table, const void *values)
-{
-    clvox_option_text row;
-    for (int i = 0; clvox_option_describe(table, i, &row); i++) {
-        double number[CLVOX_MAX_NUMBERS] = {0};
-        int count = clvox_option_numbers(table, i, values, number);
-        if (row.type == CLVOX_OPTION_CHOICE) {
-            const char *word = clvox_option_word(table, i, (int)number[0]);
-            cJSON_AddStringToObject(to, row.key, word ? word : "");
-        } else if (row.type == CLVOX_OPTION_INTEGERS || row.type == CLVOX_OPTION_NUMBERS) {
-            cJSON *list = cJSON_AddArrayToObject(to, row.key);
-            for (int k = 0; k < count; k++)
-                cJSON_AddItemToArray(list, cJSON_CreateNumber(number[k]));
-        } else if (row.type == CLVOX_OPTION_FLAG) {
-            cJSON_AddBoolToObject(to, row.key, number[0] != 0);
-        } else {
-            cli_log_number(to, row.key, number[0]);
-        }
-    }
-}
-
 void cli_remark_idle(const command *cli, const clvox_option_table *table, const char *const *given,
                      const void *values)
 {

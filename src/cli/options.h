@@ -60,7 +60,6 @@ typedef struct cli_usage {
 } cli_usage;
 
 struct command;
-struct cJSON;
 
 /* Reads the options of a verb and those that every verb has. argv[0] is the
  * verb; afterwards the *count remaining arguments start at *rest. Returns
@@ -78,8 +77,6 @@ bool cli_takes(const clvox_option_text *row, const char *const *without);
 #define CLI_DESCRIBE "--describe-options"
 int cli_describe(const struct command *cli, const cli_usage *usage, const cli_option *everywhere);
 
-/* Enters every row's value into the log. */
-void cli_log_fields(struct cJSON *to, const clvox_option_table *table, const void *values);
 /* Remarks on the options that are given and have no effect beside the others. */
 void cli_remark_idle(const struct command *cli, const clvox_option_table *table, const char *const *given,
                      const void *values);

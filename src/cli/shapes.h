@@ -63,7 +63,7 @@ const cli_shape_kind *cli_shape_read_any(command *cli, const char *path, cli_fra
                                          cli_shape_side *out);
 
 int cli_shape_read(command *cli, const cli_shape_files *files, cli_frames frames, cli_shape *out);
-/* The carried one; for cli_outputs_add. */
+/* The carried one; for clvox_results_add. */
 int cli_shape_write(const void *shape, int unused, const char *path);
 void cli_shape_free(cli_shape *shape);
 void cli_shape_side_free(cli_shape_side *side);

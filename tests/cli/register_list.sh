@@ -12,6 +12,15 @@ tab=$(printf '\t')
 status() { awk -F "$tab" -v o="$1" '$3 == o { print $4 }' out/summary.tsv; }
 summary_says() { [ "$(status "$1")" = "$2" ] || complain "$1 is '$(status "$1")', not $2"; }
 
+begin "a dry run lists the files of the pairs that are not complete, and makes none"
+printf 'fixed\tmoving\toutput\n' > in/dry.tsv
+printf 'p1_fixed.nii.gz\tp1_moving.nii.gz\ta\np2_fixed.nii.gz\tp2_moving.nii.gz\tb/c\n' >> in/dry.tsv
+exits 0 clvox register --list in/dry.tsv -o dry $fast --dry-run --json log/d.json
+says '2 pairs, 0 of them complete'; prints '^dry/a_warp.nii.gz$'; prints '^dry/b/c.json$'; absent dry
+json log/d.json 'len(j["plan"]["files"]) == 8'
+exits 0 clvox register --list in/dry.tsv -o dry $fast -q
+exits 0 clvox register --list in/dry.tsv -o dry $fast --dry-run; silent; says '2 pairs, 2 of them complete'
+
 begin "pairs of a list are bit for bit those of single commands; a failed one is a row"
 printf 'output\tmoving\tage\tfixed\tlabels\n' > in/pairs.tsv
 printf 'a_\tp1_moving.nii.gz\t3\tp1_fixed.nii.gz\tp1_moving_labels.nii.gz\n' >> in/pairs.tsv

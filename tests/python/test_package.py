@@ -518,6 +518,58 @@ def regression():
     refused(["bandwidth"], clvox.atlas_regression, images, (1, 2, 3), [3], 0)
 
 
+@case("a list of pairs has the command's files, and is taken up where it was left")
+def lists():
+    for seed in (1, 2):
+        command("phantom", "pair", "-o", f"q{seed}", "--size", "13x12x11", "--spacing", "3x3x3.5mm", "--seed", str(seed))
+    few = {"quick": True, "linear": "rigid", "shrink": "2x1", "iterations": (3, 3), "step": "0.3vox", "picture": False}
+    typed = ["--quick", "--linear", "rigid", "--shrink", "2x1", "--iterations", "3x3", "--step", "0.3vox", "--no-picture"]
+    pairs = [("q1_fixed.nii.gz", "q1_moving.nii.gz", "a_"),
+             {"fixed": "q2_fixed.nii.gz", "moving": "q2_gone.nii.gz", "output": "b/c", "labels": "q2_moving_labels.nii.gz"}]
+    planned = clvox.register_list(pairs, "list", dry_run=True, **few)
+    assert [pair.state for pair in planned] == ["waiting"] * 2 and not os.path.exists("list")
+    assert "list/b/c_labels.nii.gz" in planned[1].files and planned[0].output == "list/a"
+    made = clvox.register_list(pairs, "list", **few)
+    assert [pair.state for pair in made] == ["done", "failed"] and "q2_gone.nii.gz: cannot be opened" in made[1].message
+    assert made[0].message is None and made[0].ncc > 0.9 and made[0].suspicions == [] and not made[0].folded
+    command("register", "-f", "q1_fixed.nii.gz", "-m", "q1_moving.nii.gz", "-o", "qs", *typed)
+    for end in ("warp.nii.gz", "warped.nii.gz", "affine.txt"):
+        with open(f"list/a_{end}", "rb") as ours, open(f"qs_{end}", "rb") as theirs:
+            assert ours.read() == theirs.read(), end
+    shutil.copy("q2_moving.nii.gz", "q2_gone.nii.gz")
+    with open("pairs.tsv", "w", encoding="utf-8") as file:
+        file.write("fixed\tmoving\toutput\tlabels\nq1_fixed.nii.gz\tq1_moving.nii.gz\ta\t\n")
+        file.write("q2_fixed.nii.gz\tq2_gone.nii.gz\tb/c\tq2_moving_labels.nii.gz\n")
+    command("register", "--list", "pairs.tsv", "-o", "list", "--json", "list.json", *typed)
+    with open("list.json", encoding="utf-8") as file:
+        assert json.load(file)["result"] == {"pairs": 2, "done": 1, "present": 1, "failed": 0}
+    again = clvox.register_list("pairs.tsv", "list", context=clvox.Contexts(at_once=2), **few)
+    assert [pair.state for pair in again] == ["present"] * 2 and again[0].ncc == made[0].ncc
+    steps = []
+
+    def interrupt(step):
+        steps.append(step)
+        raise KeyboardInterrupt
+    try:
+        clvox.register_list("pairs.tsv", "list", progress=interrupt, **few | {"step": "0.4vox"})
+        raise AssertionError("it went on")
+    except KeyboardInterrupt:
+        assert len(steps) == 1 and steps[0].stage == "pair 1 of 2"
+    refused(["no age"], clvox.register_list, [{"fixed": "a", "age": "b"}], "list")
+    refused(["two pairs have the output"], clvox.register_list, [pairs[0], pairs[0]], "list")
+    refused(["folder"], clvox.register_list, pairs)
+
+
+@case("what a template takes is predicted")
+def atlas_plans():
+    few = {"quick": True, "linear": "translation", "iterations": (2, 2), "shrink": "2x1", "rounds": 1, "linear_rounds": 1}
+    images = [clvox.phantom.pair(seed=seed, size=(9, 11, 8), spacing=(1, 1.5, 2))[0] for seed in (1, 2, 3)]
+    here, four = clvox.atlas_plan(images, devices=(4,), subjects=40, **few)
+    assert (here.devices, here.processes, here.subjects) == (1, 1, 40) and (four.devices, four.processes) == (4, 4)
+    assert here.all > 0 and here.deformable > four.deformable > 0 and here.host_bytes > 0 and here.writing == 0
+    refused(["1 masks", "3 images"], clvox.atlas_plan, images, masks=[None], **few)
+
+
 @case("phantoms have the command's bits")
 def phantoms():
     p, grid = clvox.phantom, {"size": (9, 11, 8), "spacing": (1, 1.5, 2)}

@@ -11,7 +11,7 @@
 #include "cli/bar.h"
 #include "cli/claims.h"
 #include "cli/cmd_apply/apply.h"
-#include "cli/table.h"
+#include "clvox/command/table.h"
 #include "clvox/files.h"
 
 enum { INPUT, OUTPUT, REFERENCE, FILES };
@@ -138,7 +138,7 @@ static void hash_file(uint64_t *hash, const char *word)
     char *file = NULL;
     bool inverse = false;
     hash_text(hash, word);
-    if (!word || cli_link_word(word, &file, &inverse) < 0)
+    if (!word || clvox_link_word(word, &file, &inverse) < 0)
         return;
     if (!stat(file, &info))
         snprintf(when, sizeof when, "%lld %lld.%09ld", (long long)info.st_size,
@@ -147,15 +147,28 @@ static void hash_file(uint64_t *hash, const char *word)
     free(file);
 }
 
+/* Word number `at` of "auto|linear". */
+static const char *word(const char *words, int at, char out[16])
+{
+    for (; at > 0 && *words; at--)
+        words += strcspn(words, "|") + 1;
+    snprintf(out, 16, "%.*s", (int)strcspn(words, "|"), words);
+    return out;
+}
+
 static uint64_t key_of(const command *cli, const list *l, const row *one)
 {
     const clvox_device_limits *device = clvox_context_limits(cli->ctx);
     const cli_apply *a = l->common;
     const cli_texts *chain = one->transforms.count ? &one->transforms : &a->transforms;
-    char options[160];
+    char options[256], text[4][16];
     uint64_t hash = UINT64_C(14695981039346656037);
-    snprintf(options, sizeof options, "%d %d %a %d %d %d %d", a->forward, a->mass, (double)a->how.outside,
-             (int)a->order, (int)a->how.interpolation, (int)a->how.reorientation, (int)a->how.output);
+    snprintf(options, sizeof options,
+             "forward %d mass %d outside %a order %s interp %s reorient %s output-type %s", a->forward,
+             a->mass, (double)a->how.outside, word(CLI_TENSOR_ORDERS, (int)a->order, text[0]),
+             word("auto|nearest|linear|cubic|label|bspline|lanczos", (int)a->how.interpolation, text[1]),
+             word("auto|fs|ppd|none", (int)a->how.reorientation, text[2]),
+             word("auto|input|float|double|short|ushort|uchar|int", (int)a->how.output, text[3]));
     hash_text(&hash, clvox_version());
     hash_text(&hash, device->name);
     hash_text(&hash, device->driver);
@@ -195,10 +208,10 @@ static void sweep(const list *l)
 {
     char swept[PATH_MAX] = "";
     if (l->summary)
-        cli_sweep_beside(l->summary, swept);
+        clvox_sweep_beside(l->summary, swept);
     for (int i = 0; i < l->count; i++)
         if (l->row[i].state == WAITING)
-            cli_sweep_beside(l->row[i].file[OUTPUT], swept);
+            clvox_sweep_beside(l->row[i].file[OUTPUT], swept);
 }
 
 static void print_summary(FILE *to, const void *what)
@@ -208,7 +221,7 @@ static void print_summary(FILE *to, const void *what)
     for (int i = 0; i < l->count; i++) {
         const row *one = &l->row[i];
         const char *const text[] = {one->file[INPUT], one->file[OUTPUT], states[one->state], one->message};
-        cli_table_fields(to, text, 4);
+        clvox_table_fields(to, text, 4);
         fprintf(to, "\t%016" PRIx64 "\n", one->key);
     }
 }
@@ -218,8 +231,8 @@ static void keep_summary(list *l)
 {
     if (!l->summary || cli_seconds() - l->written < 1)
         return;
-    (void)cli_table_write(l->summary, print_summary,
-                          l); /* a failure is said at the end, by the last of them */
+    (void)clvox_table_write(l->summary, print_summary,
+                            l); /* a failure is said at the end, by the last of them */
     l->written = cli_seconds();
 }
 
@@ -318,7 +331,7 @@ int cli_apply_list(command *cli, const char *path, const char *summary, int jobs
     count_rows(&l, count);
     /* From here on what an earlier run has done by other options is not. */
     if (summary)
-        CLI_TRY(cli_table_write(summary, print_summary, &l));
+        CLI_TRY(clvox_table_write(summary, print_summary, &l));
     if (count[PRESENT])
         cli_remark(cli, 0, "plan     %d images, %d of them complete\n", l.count, count[PRESENT]);
     sweep(&l);
@@ -329,7 +342,7 @@ int cli_apply_list(command *cli, const char *path, const char *summary, int jobs
     count_rows(&l, count);
     if (status < 0 && status != CLVOX_ERROR_STOPPED)
         goto end;
-    const int written = summary ? cli_table_write(summary, print_summary, &l) : CLVOX_OK;
+    const int written = summary ? clvox_table_write(summary, print_summary, &l) : CLVOX_OK;
     const char *full = clvox_files_full();
     if (written < 0 && !full) {
         status = written;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/bar.h"
-#include "cli/bids.h"
+#include "clvox/command/bids.h"
 #include "clvox/files.h"
 
 /* ---- the run ------------------------------------------------------------- */
@@ -192,8 +192,9 @@ end:
 static void log_options(command *cli, const cli_atlas_request *r, const clvox_atlas_options *o)
 {
     cJSON *used = cJSON_AddObjectToObject(cli->log, "options");
-    cli_log_fields(used, clvox_atlas_table(), o);
-    cli_log_fields(cJSON_AddObjectToObject(used, "registration"), clvox_register_table(), &o->registration);
+    clvox_record_fields(used, clvox_atlas_table(), o);
+    clvox_record_fields(cJSON_AddObjectToObject(used, "registration"), clvox_register_table(),
+                        &o->registration);
     if (o->channels > 1) {
         cJSON_AddNumberToObject(used, "channels", o->channels);
         cJSON_AddItemToObject(used, "channel_weights",
@@ -545,7 +546,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("-o and --bids-derivatives: one of them");
     if (r.space && !r.derivatives)
         return cli_misuse("--space belongs to --bids-derivatives");
-    if (r.space && !cli_bids_is_label(r.space))
+    if (r.space && !clvox_bids_is_label(r.space))
         return cli_misuse("--space %s: the name of a space has letters and digits, nothing else", r.space);
     r.folder = r.derivatives ? r.derivatives : r.folder;
     r.space = r.space ? r.space : "study"; /* the standard's word for one of a study's own images */

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/bids.h"
+#include "clvox/command/bids.h"
 #include "cli/cmd_atlas/atlas.h"
-#include "cli/derivative.h"
+#include "clvox/command/derivative.h"
 
 typedef struct row {
     const char *name, *end, *bids;
@@ -58,27 +58,28 @@ static int channel_of(int file)
                                           : -1;
 }
 
-static bool template_target(const cli_atlas_request *r, int file, int at, cli_bids_target *out)
+static bool template_target(const cli_atlas_request *r, int file, int at, clvox_bids_target *out)
 {
     const int channel = channel_of(file);
     const char *text = r->template_suffix[channel > 0 ? channel : 0];
-    const cli_bids_word suffix = {text, (int)strlen(text)};
-    return cli_bids_template(r->space, at < 0 || !r->ats ? 0 : at + 1, &suffix, out);
+    const clvox_bids_word suffix = {text, (int)strlen(text)};
+    return clvox_bids_template(r->space, at < 0 || !r->ats ? 0 : at + 1, &suffix, out);
 }
 
-static bool subject_target(const cli_atlas_request *r, const cli_atlas_entry *e, int at, cli_bids_target *out)
+static bool subject_target(const cli_atlas_request *r, const cli_atlas_entry *e, int at,
+                           clvox_bids_target *out)
 {
-    char space[2 * CLI_BIDS_ROOM];
+    char space[2 * CLVOX_BIDS_ROOM];
     snprintf(space, sizeof space, r->ats ? "%s+%d" : "%s", r->space, at + 1);
-    return strlen(space) < CLI_BIDS_ROOM && cli_bids_subject(e->file->image, NULL, space, NULL, out);
+    return strlen(space) < CLVOX_BIDS_ROOM && clvox_bids_subject(e->file->image, NULL, space, NULL, out);
 }
 
 /* false: the name is too long. */
-static bool put(const cli_atlas_request *r, const char *pattern, const cli_bids_target *target,
+static bool put(const cli_atlas_request *r, const char *pattern, const clvox_bids_target *target,
                 char path[PATH_MAX])
 {
     char name[PATH_MAX];
-    return cli_bids_expand(pattern, target, name) &&
+    return clvox_bids_expand(pattern, target, name) &&
            snprintf(path, PATH_MAX, "%s/%s", r->folder, name) < PATH_MAX;
 }
 
@@ -86,7 +87,7 @@ const char *cli_atlas_path(const cli_atlas_request *r, cli_atlas_file file, int 
 {
     const bool one = at < 0 || !r->ats;
     const row *f = &files[file];
-    cli_bids_target target;
+    clvox_bids_target target;
     if (!r->derivatives)
         snprintf(path, PATH_MAX, "%s/%s%s%s%s", r->folder, f->name, one ? "" : "_", one ? "" : r->at_name[at],
                  f->end);
@@ -112,7 +113,7 @@ const char *cli_atlas_map_path(const cli_atlas_request *r, int subject, cli_atla
                                char path[PATH_MAX])
 {
     const cli_atlas_entry *e = &r->entry[subject];
-    cli_bids_target target;
+    clvox_bids_target target;
     if (!r->derivatives)
         snprintf(path, PATH_MAX, "%s/%s%s%s%s", r->folder, e->file->name, r->ats ? "_" : "",
                  r->ats ? r->at_name[at] : "", maps[map].end);
@@ -162,13 +163,13 @@ static int check_different(const cli_atlas_request *r)
 
 /* Templates are named as the images of the first subject; where that tells channels not apart, by their
  * number. */
-static void name_channels(cli_atlas_request *r, const cli_bids_name *first)
+static void name_channels(cli_atlas_request *r, const clvox_bids_name *first)
 {
     for (int c = 0; c < r->channels; c++) {
         char *to = r->template_suffix[c];
         const char *image = c ? r->entry[0].file->further[c - 1] : NULL;
-        cli_bids_name name = *first;
-        bool apart = !c || (image && cli_bids_read(image, &name));
+        clvox_bids_name name = *first;
+        bool apart = !c || (image && clvox_bids_read(image, &name));
         snprintf(to, sizeof *r->template_suffix, "%.*s", name.suffix.length, name.suffix.at);
         for (int k = 0; k < c; k++)
             apart = apart && strcmp(r->template_suffix[k], to) != 0;
@@ -181,10 +182,10 @@ int cli_atlas_check_names(cli_atlas_request *r)
 {
     char path[PATH_MAX];
     int status = CLVOX_OK;
-    cli_bids_name name;
+    clvox_bids_name name;
     for (int i = 0; i < r->count; i++) {
         const char *image = r->entry[i].file->image;
-        if (!cli_bids_read(image, &name) || !cli_bids_find(&name, "sub"))
+        if (!clvox_bids_read(image, &name) || !clvox_bids_find(&name, "sub"))
             return clvox_fail(
                 CLVOX_ERROR_DATA,
                 "%s: the images give the outputs of --bids-derivatives their names, and its own "
@@ -195,7 +196,7 @@ int cli_atlas_check_names(cli_atlas_request *r)
         for (int k = 0; k < CLI_ATLAS_MAPS; k++)
             if (!*cli_atlas_map_path(r, i, (cli_atlas_map)k, r->ats ? r->ats - 1 : 0, path))
                 return clvox_fail(CLVOX_ERROR_FILE, "%s: the names of its derivatives are too long", image);
-        CLI_TRY(cli_derivative_check(r->folder, image));
+        CLI_TRY(clvox_derivative_check(r->folder, image));
     }
     for (int k = 0; k < CLI_ATLAS_FILES; k++)
         if (!*cli_atlas_path(r, (cli_atlas_file)k, r->ats - 1, path))
@@ -211,14 +212,14 @@ const char *cli_atlas_sidecar(const cli_atlas_request *r, int kind, bool of_subj
                               char out[PATH_MAX])
 {
     const row *of = of_subject ? &maps[kind] : &files[kind];
-    return r->derivatives && of->description && cli_bids_ending(path, ".json", out) ? out : NULL;
+    return r->derivatives && of->description && clvox_bids_ending(path, ".json", out) ? out : NULL;
 }
 
 /* Writes one and releases it. */
 static int put_sidecar(command *cli, cJSON *sidecar, const char *path)
 {
-    const int status =
-        sidecar ? cli_sidecar_write(sidecar, 0, path) : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    const int status = sidecar ? clvox_sidecar_write(sidecar, 0, path)
+                               : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     cJSON_Delete(sidecar);
     if (status >= 0)
         cli_log_output(cli, path);
@@ -237,13 +238,15 @@ static int write_of_subject(command *cli, const cli_atlas_request *r, int subjec
         if (!cli_atlas_wrote_map(r, (cli_atlas_map)k, result, path) ||
             !cli_atlas_sidecar(r, k, true, path, out))
             continue;
-        cJSON *one = cli_sidecar(k == CLI_ATLAS_AFFINE && !r->warps ? "Affine of ITK" : maps[k].description);
+        cJSON *one =
+            clvox_sidecar(k == CLI_ATLAS_AFFINE && !r->warps ? "Affine of ITK" : maps[k].description);
         if (k == CLI_ATLAS_LOG_JACOBIAN)
-            cli_sidecar_source(one, r->folder, cli_atlas_map_path(r, subject, CLI_ATLAS_WARP, at, path));
+            clvox_sidecar_source(one, r->folder, cli_atlas_map_path(r, subject, CLI_ATLAS_WARP, at, path));
         else
-            cli_sidecar_source(one, r->folder, r->entry[subject].file->image);
-        cli_sidecar_source(one, r->folder, labels ? cli_atlas_path(r, CLI_ATLAS_LABELS, at, path) : template);
-        cli_sidecar_grid(one, r->folder, labels ? r->entry[subject].file->image : template, NULL, false);
+            clvox_sidecar_source(one, r->folder, r->entry[subject].file->image);
+        clvox_sidecar_source(one, r->folder,
+                             labels ? cli_atlas_path(r, CLI_ATLAS_LABELS, at, path) : template);
+        clvox_sidecar_grid(one, r->folder, labels ? r->entry[subject].file->image : template, NULL, false);
         CLI_TRY(put_sidecar(cli, one, out));
     }
     (void)result;
@@ -268,7 +271,7 @@ int cli_atlas_write_sidecars(command *cli, const cli_atlas_request *r, int at,
             continue;
         snprintf(text, sizeof text, r->ats ? "%s, at %s %s" : "%s", files[k].description, r->regress,
                  r->ats ? r->at_name[at] : "");
-        cJSON *one = cli_sidecar(text);
+        cJSON *one = clvox_sidecar(text);
         for (int i = 0; i < r->count; i++) {
             const cli_atlas_entry *e = &r->entry[i];
             const char *source = k == CLI_ATLAS_TEMPLATE ? e->file->image
@@ -278,8 +281,8 @@ int cli_atlas_write_sidecars(command *cli, const cli_atlas_request *r, int at,
                                      : cli_atlas_map_path(r, i, CLI_ATLAS_LOG_JACOBIAN, at, path);
             if (!(result->map[i].share > 0) || !source)
                 continue;
-            cli_sidecar_source(one, r->folder, source);
-            stripped = stripped && (channel_of(k) < 0 || cli_sidecar_stripped(source));
+            clvox_sidecar_source(one, r->folder, source);
+            stripped = stripped && (channel_of(k) < 0 || clvox_sidecar_stripped(source));
         }
         if (channel_of(k) >= 0)
             cJSON_AddBoolToObject(one, "SkullStripped", stripped);

@@ -4,64 +4,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "cli/bar.h"
 #include "cli/cmd_atlas/atlas.h"
-#include "clvox/threads.h"
 
-/* SAMPLES: subjects that are measured; four times as many as are registered at once, where these are
- * several. */
-enum { SAMPLES = 3, MOST_SAMPLES = 256, MOST_TIMES = 1024, MOST_PLANS = 16 };
+enum { MOST_PLANS = 16 };
 
 typedef struct measured {
+    const cli_atlas_request *r;
     cli_bar bar;
     cli_atlas_maps maps;
-    double time[CLVOX_ATLAS_WORKS][MOST_TIMES];
-    int count[CLVOX_ATLAS_WORKS];
-    int contexts; /* on all devices that were measured */
     clvox_atlas_costs costs;
 } measured;
-
-/* ---- measuring ----------------------------------------------------------- */
-
-static void note(void *user, clvox_atlas_work work, double seconds)
-{
-    measured *m = user;
-    if (work == CLVOX_ATLAS_HAND_OVER)
-        cli_atlas_maps_came(&m->maps, seconds);
-    if (m->count[work] < MOST_TIMES)
-        m->time[work][m->count[work]++] = seconds;
-}
 
 static int show(void *user, const clvox_step *step)
 {
     measured *m = user;
-    clvox_step shown = *step;
-    shown.stage = "measuring";
-    return cli_bar_stage(&m->bar, &shown);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double middle(double *time, int count)
-{
-    qsort(time, (size_t)count, sizeof *time, ascending);
-    return count ? time[(count - 1) / 2] : 0;
-}
-
-/* Without each device's first, which may have built kernels. */
-static double mean(const double *time, int count, int first)
-{
-    double sum = 0;
-    first = first < count ? first : 0;
-    for (int i = first; i < count; i++)
-        sum += time[i];
-    return count ? sum / (count - first) : 0;
+    return cli_bar_stage(&m->bar, step);
 }
 
 static int take_map(void *user, clvox_context *ctx, int at, int subject, clvox_atlas_map *map)
@@ -70,135 +29,34 @@ static int take_map(void *user, clvox_context *ctx, int at, int subject, clvox_a
     return cli_atlas_maps_take(&m->maps, ctx, at, subject, map);
 }
 
-/* A subject's share of work that a process does for all its subjects at once. */
-static void divide(measured *m, int samples)
+/* The next rounds may be of other subjects, and of another grid: they have maps of their own. */
+static int settle(void *user)
 {
-    const int threads = clvox_threads(),
-              turns = (samples + threads - 1) / threads; /* of which each scales a subject */
-    const int of[CLVOX_ATLAS_WORKS] = {[CLVOX_ATLAS_MEAN_IMAGE] = samples,
-                                       [CLVOX_ATLAS_LIKENESS] = turns * threads,
-                                       [CLVOX_ATLAS_GATHER] = turns * threads,
-                                       [CLVOX_ATLAS_MEAN_MAP_ONCE] = 1,
-                                       [CLVOX_ATLAS_EXPONENTIAL] = 1};
-    for (int k = 0; k < CLVOX_ATLAS_WORKS; k++)
-        m->costs.work[k] =
-            of[k] ? middle(m->time[k], m->count[k]) / of[k] : mean(m->time[k], m->count[k], m->contexts);
-}
-
-/* ---- counting ------------------------------------------------------------ */
-
-/* What subjects that went through the rounds take by what is known up to here, without their files. */
-static double counted(const clvox_atlas_options *o, const measured *m, int subjects)
-{
-    clvox_atlas_costs known = m->costs;
-    clvox_atlas_plan e = {.devices = m->contexts / known.at_once, .processes = 1, .subjects = subjects};
-    known.reading = known.opening = known.writing = 0;
-    clvox_atlas_predict(&known, o, NULL, subjects, &e);
-    return e.all;
-}
-
-static int rounds_of(const clvox_atlas_options *o)
-{
-    return (o->registration.linear != CLVOX_LINEAR_NONE ? o->linear_rounds : 0) +
-           (o->registration.deform != CLVOX_DEFORM_NONE ? o->rounds : 0);
-}
-
-/* What measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more than a
- * quarter of them. */
-static void find_between(const clvox_atlas_options *o, measured *m, int samples, double seconds)
-{
-    const double known = counted(o, m, samples);
-    m->costs.between = rounds_of(o) ? fmin(fmax(seconds - known, 0), .25 * known) / rounds_of(o) : 0;
-}
-
-/* Takes subjects through the rounds; seconds: without the writing of their files, which begins with the
- * first map and is measured by m->maps. */
-static int go_through(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
-                      int count, const clvox_atlas_options *o, measured *m, clvox_atlas_result *result,
-                      double *seconds)
-{
-    int status = CLVOX_OK;
-    const double mark = cli_seconds();
-    cli_atlas_maps_begin(&m->maps, r, true);
-    CLI_TRY(clvox_atlas(cli->ctx, subjects, count, r->start[0], o, result));
-    CLI_TRY(cli_atlas_maps_wait(&m->maps));
-    const double end = cli_seconds();
-    *seconds = (m->maps.since > 0 ? m->maps.since : end) - mark;
-    m->costs.writing = m->maps.since > 0 ? (end - m->maps.since) / count : 0;
-end:
+    measured *m = user;
+    const int status = cli_atlas_maps_wait(&m->maps);
     cli_atlas_maps_end(&m->maps);
-    return status;
-}
-
-/* One subject for each device, once around: they build or load kernels. Their seconds. */
-static int warm_up(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects, int count,
-                   const clvox_atlas_options *o, measured *m, double *seconds)
-{
-    clvox_atlas_result result = {.average = NULL};
-    const int status = go_through(cli, r, subjects, count, o, m, &result, seconds);
-    clvox_atlas_result_destroy(&result);
-    memset(m->count, 0, sizeof m->count);
+    cli_atlas_maps_begin(&m->maps, m->r, true);
     return status;
 }
 
 static int measure(command *cli, const cli_atlas_request *r, const clvox_atlas_subject *subjects,
                    const clvox_atlas_options *asked, measured *m)
 {
-    int status = CLVOX_OK;
-    const int several = m->contexts < MOST_SAMPLES / 4 ? 4 * m->contexts : MOST_SAMPLES,
-              enough = m->contexts > 1 ? several : SAMPLES, samples = r->count < enough ? r->count : enough,
-              first = m->contexts < samples ? m->contexts : samples;
-    clvox_atlas_subject few[MOST_SAMPLES];
     clvox_atlas_options o = *asked;
-    clvox_atlas_result result = {.average = NULL};
-    double cold = 0, seconds;
-    for (int i = 0; i < samples; i++)
-        few[i] = subjects[(r->count - 1) * i / (samples > 1 ? samples - 1 : 1)];
     for (int c = 1; c < r->channels; c++)
         o.further_start[c - 1] = r->start[c];
     o.more = cli->more + 1;
     o.more_count = cli->more_count - 1;
-    o.timed = note;
     o.map = take_map;
     o.progress = show;
     o.user = m;
+    m->r = r;
+    m->costs.at_once = cli->at_once;
     cli_bar_begin(&m->bar, cli);
-    /* One device by itself loads few kernels for what a registration takes there. */
-    o.linear_rounds = o.linear_rounds < 1 ? o.linear_rounds : 1;
-    o.rounds = o.rounds < 1 ? o.rounds : 1;
-    if (m->contexts > 1)
-        CLI_TRY(warm_up(cli, r, few, first, &o, m, &cold));
-    o.linear_rounds = asked->linear_rounds < 2 ? asked->linear_rounds : 2;
-    CLI_TRY(go_through(cli, r, few, samples, &o, m, &result, &seconds));
-    divide(m, samples);
-    find_between(&o, m, samples, seconds);
-    o.linear_rounds = o.linear_rounds < 1 ? o.linear_rounds : 1;
-    m->costs.once = m->contexts > 1 ? fmax(cold - counted(&o, m, first), 0) : 0;
-    m->costs.voxels = clvox_grid_voxels(&result.average->grid);
-    m->costs.device_bytes = result.device_bytes;
-    m->costs.in_memory = clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU;
-    for (int i = 0; i < r->count; i++) {
-        const size_t voxels = clvox_grid_voxels(&subjects[i].image->grid),
-                     share = voxels * sizeof(float) / (size_t)r->count;
-        m->costs.image_voxels = voxels > m->costs.image_voxels ? voxels : m->costs.image_voxels;
-        m->costs.image_bytes += share * (size_t)(2 + (subjects[i].mask != NULL) + r->own_labels);
-        for (int c = 1; c < o.channels; c++)
-            m->costs.image_bytes +=
-                2 * clvox_grid_voxels(&subjects[i].further[c - 1]->grid) * sizeof(float) / (size_t)r->count;
-        m->costs.label_bytes += share * (size_t)(subjects[i].labels != NULL);
-    }
-    /* Without a limit what is released stays with the process for what comes next, some of it in pieces that
-     * do not fit: only measuring tells. */
-    struct rusage used;
-    clvox_atlas_plan of_samples = {.devices = 1, .processes = 1, .subjects = samples};
-    clvox_atlas_predict(&m->costs, &o, NULL, samples, &of_samples);
-    const double held = of_samples.kept_bytes +
-                        (double)(m->costs.image_bytes + m->costs.label_bytes) * (r->count - samples);
-    if (!r->store && !getrusage(RUSAGE_SELF, &used))
-        m->costs.beside = fmax(1024 * (double)used.ru_maxrss - held, 0);
-end:
+    cli_atlas_maps_begin(&m->maps, r, true);
+    const int status = clvox_atlas_measure(cli->ctx, subjects, r->count, r->start[0], &o, settle, &m->costs);
+    cli_atlas_maps_end(&m->maps);
     cli_bar_end(&m->bar);
-    clvox_atlas_result_destroy(&result);
     return status;
 }
 
@@ -336,8 +194,6 @@ int cli_atlas_plan(command *cli, const cli_atlas_request *r, const clvox_atlas_s
     }
     for (int i = 0; i < r->count; i++)
         covariate[i] = r->entry[i].file->covariate;
-    m->costs.at_once = cli->at_once;
-    m->contexts = cli->more_count;
     CLI_TRY(measure(cli, r, subjects, o, m));
     const clvox_atlas_plan alone = predict(r, o, m, covariate, 1, 1);
     clvox_atlas_plan e = predict(r, o, m, covariate, cli_devices(cli), 1);

@@ -9,9 +9,9 @@
 
 #include "cli/claims.h"
 #include "cli/cmd_register/report.h"
-#include "cli/derivative.h"
+#include "clvox/command/derivative.h"
 #include "cli/matrix.h"
-#include "cli/table.h"
+#include "clvox/command/table.h"
 #include "clvox/files.h"
 
 /* A file, and its sidecar. kind: as of cli_atlas_sidecar. */
@@ -66,7 +66,7 @@ int cli_atlas_claim(command *cli, const cli_atlas_request *r)
     CLI_TRY(cli_claim_folder(cli, r->folder, log, r->derivatives != NULL));
     CLI_TRY(cli_claims_check(cli));
     if (r->derivatives)
-        status = cli_derivative_describe(r->folder);
+        status = clvox_derivative_describe(r->folder);
 end:
     return status;
 }
@@ -85,21 +85,21 @@ static void print_summary(FILE *to, const void *what)
     char names[128];
     fprintf(to, "subject\timage\tweight\tlikeness\tdisplacement_mm\tsuspicions");
     if (s->r->regress)
-        cli_table_fields(to, (const char *[]){"", s->r->regress, "share"}, 3);
+        clvox_table_fields(to, (const char *[]){"", s->r->regress, "share"}, 3);
     fputc('\n', to);
     for (int k = 0; k < s->r->count; k++) {
         const cli_atlas_entry *e = &s->r->entry[s->order[k]];
         const clvox_atlas_map *m = &s->result->map[s->order[k]];
         if (!(m->share > 0))
             continue;
-        cli_table_fields(to, (const char *[]){e->file->name, e->file->image}, 2);
+        clvox_table_fields(to, (const char *[]){e->file->name, e->file->image}, 2);
         fprintf(to, "\t%g", e->weight);
-        cli_table_number(to, "%.6f", m->likeness);
-        cli_table_number(to, "%.4f", m->displacement_mm);
+        clvox_table_number(to, "%.6f", m->likeness);
+        clvox_table_number(to, "%.4f", m->displacement_mm);
         fprintf(to, "\t%s", cli_register_suspicions(m->suspicions, names));
         if (s->r->regress) {
-            cli_table_number(to, "%.6g", e->file->covariate);
-            cli_table_number(to, "%.6f", m->share);
+            clvox_table_number(to, "%.6g", e->file->covariate);
+            clvox_table_number(to, "%.6f", m->share);
         }
         fputc('\n', to);
     }
@@ -123,7 +123,7 @@ static int write_summary(const cli_atlas_request *r, const clvox_atlas_result *r
     int *order = cli_atlas_order(r, result);
     if (!order)
         return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
-    int status = cli_table_write(path, print_summary, &(summary){r, result, order});
+    int status = clvox_table_write(path, print_summary, &(summary){r, result, order});
     free(order);
     return status;
 }
@@ -144,17 +144,19 @@ static void print_subjects(FILE *to, const void *what)
     char path[PATH_MAX], beside[PATH_MAX + 8];
     fprintf(to, "image\tsubject\tlog_affine");
     for (int c = 0; c < r->files->columns; c++)
-        cli_table_fields(to, (const char *[]){"", r->files->column[c]}, 2);
+        clvox_table_fields(to, (const char *[]){"", r->files->column[c]}, 2);
     fputc('\n', to);
     for (int i = 0; i < r->count; i++) {
         const clvox_atlas_map *m = &s->result->map[i];
         if (!(m->share > 0))
             continue;
         cli_atlas_map_path(r, i, CLI_ATLAS_LOG_JACOBIAN, s->at, path);
-        cli_table_fields(to, (const char *[]){cli_atlas_beside(r, path, s->at, beside), r->entry[i].file->name}, 2);
-        cli_table_number(to, "%.6f", log(fabs(cli_matrix_determinant(CLI_MATRIX(m->matrix)))));
+        clvox_table_fields(
+            to, (const char *[]){cli_atlas_beside(r, path, s->at, beside), r->entry[i].file->name}, 2);
+        clvox_table_number(to, "%.6f", log(fabs(cli_matrix_determinant(CLI_MATRIX(m->matrix)))));
         for (int c = 0; c < r->files->columns; c++)
-            cli_table_fields(to, (const char *[]){"", r->entry[i].file->field ? r->entry[i].file->field[c] : "n/a"}, 2);
+            clvox_table_fields(
+                to, (const char *[]){"", r->entry[i].file->field ? r->entry[i].file->field[c] : "n/a"}, 2);
         fputc('\n', to);
     }
 }
@@ -205,7 +207,7 @@ static int write_subjects(command *cli, const cli_atlas_request *r, int at, cons
         CLI_TRY(cli_atlas_maps_mean(maps, cli, &result->average->grid, path));
     cli_log_output(cli, path);
     cli_atlas_path(r, CLI_ATLAS_SUBJECTS, at, path);
-    status = mine ? cli_table_write(path, print_subjects, &(subjects){r, at, result}) : CLVOX_OK;
+    status = mine ? clvox_table_write(path, print_subjects, &(subjects){r, at, result}) : CLVOX_OK;
     CLI_TRY(clvox_team_agree(cli->team, status));
     cli_log_output(cli, path);
 end:
@@ -289,8 +291,8 @@ static void report_kernel(cJSON *to, const cli_atlas_request *r, int at, const c
     }
     cJSON_AddNumberToObject(to, "at", r->at[at]);
     cJSON_AddNumberToObject(to, "subjects", count);
-    cli_log_number(to, "effective_subjects", 1 / squares);
-    cli_log_number(to, "mean", mean);
+    clvox_record_number(to, "effective_subjects", 1 / squares);
+    clvox_record_number(to, "mean", mean);
     fprintf(lines, "%s %s: %d subjects, by their weights as many as %.1f; mean %s %.4g\n", r->regress, r->at_name[at],
             count, 1 / squares, r->regress, mean);
 }
@@ -308,11 +310,11 @@ void cli_atlas_report(cJSON *to, const cli_atlas_request *r, int at, const clvox
         const char *stage = k->deformable ? "deformable" : "linear";
         cJSON *row = cJSON_CreateObject();
         cJSON_AddStringToObject(row, "stage", stage);
-        cli_log_number(row, "removed_voxels", k->removed_voxels);
-        cli_log_number(row, "left_voxels", k->left_voxels);
-        cli_log_number(row, "spread_mm", k->spread_mm);
-        cli_log_number(row, "change", k->change);
-        cli_log_number(row, "sharpness", k->sharpness);
+        clvox_record_number(row, "removed_voxels", k->removed_voxels);
+        clvox_record_number(row, "left_voxels", k->left_voxels);
+        clvox_record_number(row, "spread_mm", k->spread_mm);
+        clvox_record_number(row, "change", k->change);
+        clvox_record_number(row, "sharpness", k->sharpness);
         cJSON_AddItemToArray(rounds, row);
         fprintf(lines, "%-2d%-10s %14.4f %12.2g %10.3f %9.4f %14.4f\n", i + 1, stage, k->removed_voxels, k->left_voxels,
                 k->spread_mm, k->change, k->sharpness);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/cmd_atlas/atlas.h"
-#include "cli/table.h"
+#include "clvox/command/table.h"
 #include "clvox/files.h"
 #include "clvox/threads.h"
 

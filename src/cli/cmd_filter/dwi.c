@@ -58,7 +58,7 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
     cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
     cJSON_AddStringToObject(to, "kind", "dwi");
     cJSON_AddNumberToObject(to, "window_voxels", window);
-    cli_log_number(to, "noise", sigma);
+    clvox_record_number(to, "noise", sigma);
     CLI_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&in);

@@ -33,7 +33,7 @@ static void log_filter(command *cli, const clvox_volume *in, int kind, const dou
     cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
     cJSON_AddStringToObject(to, "kind", filters[kind]);
     cJSON_AddNumberToObject(to, "frames", in->frames);
-    cli_log_grid(to, "grid", &in->grid);
+    clvox_record_grid(to, "grid", &in->grid);
     if (kind == SOBEL)
         return;
     double edge[3], mm[3], vox[3];

@@ -55,7 +55,7 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
     const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
     CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_bias_table(), &o);
+    clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_bias_table(), &o);
     status = clvox_filter_bias(cli->ctx, in, mask, &o, &out, field_path ? &field : NULL, &found);
     if (status < 0) {
         clvox_fail_in(status, words[0]);

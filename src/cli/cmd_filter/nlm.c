@@ -63,7 +63,7 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
     CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
     CLI_TRY(cli_on_grid(noise_path, noise, words[0], in));
     o.noise_map = noise;
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_nlm_table(), &o);
+    clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_nlm_table(), &o);
     status = clvox_filter_nlm(cli->ctx, in, mask, &o, &out, &found);
     if (status < 0) {
         clvox_fail_in(status, words[0]);

@@ -25,7 +25,7 @@ static void report(command *cli, const clvox_tv_report *found)
     cJSON_AddItemToObject(to, "noise", cJSON_CreateDoubleArray(found->sigma, 2));
     cJSON_AddItemToObject(to, "weight", cJSON_CreateDoubleArray(found->weight, 2));
     cJSON_AddNumberToObject(to, "iterations", found->iterations);
-    cli_log_number(to, "error", found->error);
+    clvox_record_number(to, "error", found->error);
 }
 
 int cmd_filter_tv(command *cli, int argc, char **argv)
@@ -69,7 +69,7 @@ int cmd_filter_tv(command *cli, int argc, char **argv)
     const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
     CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tv_table(), &o);
+    clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tv_table(), &o);
     status = clvox_filter_tv(cli->ctx, in, mask, &o, &out, &found);
     if (status < 0) {
         clvox_fail_in(status, words[0]);

@@ -74,14 +74,14 @@ static clvox_phantom phantom_of(const request *r, clvox_phantom_kind kind, uint6
 
 static int write_pair(command *cli, request *r)
 {
-    const cli_end ends[] = {{"_fixed.nii.gz", true},
-                            {"_moving.nii.gz", true},
-                            {"_truth_warp.nii.gz", true},
-                            {"_truth_affine.txt", r->has_matrix},
-                            {"_truth_inverse_warp.nii.gz", true},
-                            {"_fixed_labels.nii.gz", true},
-                            {"_moving_labels.nii.gz", true},
-                            {0}};
+    const clvox_end ends[] = {{"_fixed.nii.gz", true},
+                              {"_moving.nii.gz", true},
+                              {"_truth_warp.nii.gz", true},
+                              {"_truth_affine.txt", r->has_matrix},
+                              {"_truth_inverse_warp.nii.gz", true},
+                              {"_fixed_labels.nii.gz", true},
+                              {"_moving_labels.nii.gz", true},
+                              {0}};
     char path[7][4096];
     int status = CLVOX_OK;
     CLI_TRY(cli_claim_prefix(cli, &r->out, ends));
@@ -303,7 +303,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
         memcpy(r.matrix, transform->matrix, sizeof r.matrix);
     }
     CLI_TRY(read_grid(cli, like, &size, &spacing, direction, &r.grid));
-    cli_log_grid(cli->log, "grid", &r.grid);
+    clvox_record_grid(cli->log, "grid", &r.grid);
     status = write_request(cli, &r);
 end:
     clvox_transform_destroy(&transform);

@@ -44,9 +44,9 @@ end:
 int cli_phantom_surface(command *cli, const cli_solid *r)
 {
     const bool noisy = r->noise.count && r->noise.value[0] > 0;
-    const cli_end ends[FILES + 1] = {{"_truth_distance.nii.gz", true}, {"_truth.surf.gii", true},
-                                     {"_mask.nii.gz", true}, {"_noisy_mask.nii.gz", noisy},
-                                     {"_noisy.surf.gii", noisy}, {0}};
+    const clvox_end ends[FILES + 1] = {{"_truth_distance.nii.gz", true}, {"_truth.surf.gii", true},
+                                       {"_mask.nii.gz", true},           {"_noisy_mask.nii.gz", noisy},
+                                       {"_noisy.surf.gii", noisy},       {0}};
     const char *prefix = r->prefix;
     enum { MOST = 8000000 }; /* voxels of a grid whose mesh is refined: eight times as many */
     char path[FILES][4096];

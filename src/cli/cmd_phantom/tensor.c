@@ -23,9 +23,14 @@ int cli_check_scan(const cli_scan *scan, bool tensor)
 int cli_phantom_tensor(command *cli, clvox_tensor_phantom kind, const char *prefix,
                        const clvox_grid *grid, uint64_t seed, const cli_scan *scan)
 {
-    static const cli_end ends[FILES + 1] = {
-        {"_dwi.nii.gz", true}, {"_truth_tensor.nii.gz", true}, {"_truth_fa.nii.gz", true}, {"_mask.nii.gz", true},
-        {".bval", true}, {".bvec", true}, {".b", true}, {0}};
+    static const clvox_end ends[FILES + 1] = {{"_dwi.nii.gz", true},
+                                              {"_truth_tensor.nii.gz", true},
+                                              {"_truth_fa.nii.gz", true},
+                                              {"_mask.nii.gz", true},
+                                              {".bval", true},
+                                              {".bvec", true},
+                                              {".b", true},
+                                              {0}};
     char path[FILES][4096];
     clvox_gradients *gradients = NULL;
     clvox_volume *dwi = NULL, *tensor = NULL, *fa = NULL, *mask = NULL;

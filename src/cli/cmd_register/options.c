@@ -7,9 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/bids.h"
+#include "clvox/command/bids.h"
 #include "cli/cmd_register/alone.h"
 #include "cli/matrix.h"
+#include "clvox/command/pair.h"
 
 /* ---- what each word means ----------------------------------------------- */
 
@@ -43,7 +44,7 @@ static int read_init(command *cli, cli_register_request *r, const char **text, c
                           *text);
     char *file = NULL;
     bool inverse;
-    int status = cli_link_word(*text, &file, &inverse);
+    int status = clvox_link_word(*text, &file, &inverse);
     if (status < 0)
         return status;
     bool there = access(file, F_OK) == 0;
@@ -97,8 +98,6 @@ static int check_list(const cli_register_request *r)
         one = r->shapes[k].count ? cli_shape_kinds[k].option : one;
     if (one)
         return cli_misuse("--%s is for one pair; it does not go with --list", one);
-    if (r->dry_run)
-        return cli_misuse("--dry-run is for one pair; it does not go with --list");
     if (!r->prefix && !r->derivatives)
         return cli_misuse("-o DIR is missing: the folder of the outputs");
     return CLVOX_OK;
@@ -109,7 +108,7 @@ static int check_derivatives(const cli_register_request *r)
 {
     if (r->space && !r->derivatives)
         return cli_misuse("--space belongs to --bids-derivatives");
-    if (r->space && !cli_bids_is_label(r->space))
+    if (r->space && !clvox_bids_is_label(r->space))
         return cli_misuse("--space %s: the name of a space has letters and digits, nothing else", r->space);
     if (!r->derivatives)
         return CLVOX_OK;
@@ -443,12 +442,7 @@ end:
 
 int cli_register_smoothing(const cli_register_request *r, const clvox_grid *fixed, clvox_register_options *o)
 {
-    double edge[3];
-    clvox_grid grid;
-    /* However the voxels are stored, the product of their edges is rounded alike. */
-    clvox_grid_canonical(fixed, &grid);
-    clvox_grid_spacing(&grid, edge);
-    return cli_read_fields(clvox_register_table(), r->given, cbrt(edge[0] * edge[1] * edge[2]), o);
+    return cli_read_fields(clvox_register_table(), r->given, clvox_pair_edge(fixed), o);
 }
 
 /* ---- remarks and log ---------------------------------------------------- */
@@ -482,5 +476,5 @@ void cli_register_log_options(command *cli, const cli_register_request *r, const
     cJSON *to = cJSON_AddObjectToObject(cli->log, "options");
     cJSON_AddStringToObject(to, "preset", cli_preset_name(&r->presets));
     cJSON_AddItemToObject(to, "weights", cJSON_CreateDoubleArray(r->weight, r->fixed.count));
-    cli_log_fields(to, clvox_register_table(), o);
+    clvox_record_fields(to, clvox_register_table(), o);
 }

@@ -4,36 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cmd_register/alone.h"
-#include "cli/cmd_register/page.h"
-#include "cli/matrix.h"
-#include "clvox/figure.h"
+#include "clvox/command/derivative.h"
 #include "clvox/files.h"
-
-static int write_picture(const void *what, int how, const char *path)
-{
-    int status = CLVOX_OK, at[3];
-    const cli_picture *p = what;
-    clvox_volume *planes = NULL;
-    (void)how;
-    if (!p->log_jacobian && p->warp) {
-        CLI_TRY(clvox_figure_planes(p->fixed, p->mask, at));
-        CLI_TRY(clvox_jacobian_planes(p->warp, at, 1, &planes));
-    }
-    status = clvox_figure_registration(p->fixed, p->warped, p->labels, planes ? planes : p->log_jacobian,
-                                       p->mask, path);
-end:
-    clvox_volume_destroy(&planes);
-    return status;
-}
-
-static int write_affine(const void *what, int how, const char *path)
-{
-    const clvox_register_result *result = what;
-    return clvox_affine_write(CLI_MATRIX(result->matrix), (clvox_affine_form)how, path);
-}
 
 /* The mean number of a voxel's tissue, the rest being 0: a picture of all. */
 static int expect(const clvox_volume *posteriors, clvox_volume **out)
@@ -64,20 +38,6 @@ end:
     return status;
 }
 
-/* What BIDS wants said beside each of the files that are written. */
-static int prepare_sidecars(cli_pair *p)
-{
-    int status = CLVOX_OK;
-    cli_outputs *o = &p->outputs;
-    CLI_TRY(cli_pair_sidecars(p));
-    for (int i = 0; i < CLI_PAIR_NAMES; i++)
-        if (p->sidecar[i])
-            CLI_TRY(cli_outputs_add(o, cli_sidecar_write, p->sidecar[i], 0, p->names.prefix,
-                                    p->names.sidecar[i]));
-end:
-    return status;
-}
-
 /* For the page all of it; for the picture what it shows, once it is written, if its planes are the warp's. */
 static int find_log_jacobian(cli_pair *p)
 {
@@ -95,10 +55,11 @@ static int prepare_outputs(cli_pair *p)
     command *cli = p->cli;
     const cli_register_request *r = &p->request;
     const clvox_register_result *result = &p->result;
-    cli_outputs *o = &p->outputs;
+    const clvox_pair_inputs inputs = cli_pair_inputs(r);
+    clvox_results *o = &p->outputs;
     const char *prefix = p->names.prefix;
     char *const *end = p->names.end;
-    p->shown = (cli_picture){.fixed = p->fixed[0], .warped = result->warped, .mask = p->fixed_mask};
+    p->shown = (clvox_pair_picture){.fixed = p->fixed[0], .warped = result->warped, .mask = p->fixed_mask};
     if (r->posteriors)
         CLI_TRY(compare_posteriors(p));
     if (p->labels)
@@ -112,25 +73,13 @@ static int prepare_outputs(cli_pair *p)
                                      &p->shapes[i].errors));
     if (r->alone && (!r->no_picture || r->report))
         CLI_TRY(cli_alone_draw(p));
-    if (!r->no_picture)
-        CLI_TRY(cli_outputs_add(o, write_picture, &p->shown, 0, prefix, end[CLI_PAIR_PICTURE]));
-    if (result->warp)
-        CLI_TRY(cli_outputs_warp(o, result->warp, prefix, end[CLI_PAIR_WARP]));
-    if (result->inverse_warp)
-        CLI_TRY(cli_outputs_warp(o, result->inverse_warp, prefix, end[CLI_PAIR_INVERSE]));
-    if (result->momentum)
-        CLI_TRY(cli_outputs_warp(o, result->momentum, prefix, end[CLI_PAIR_MOMENTUM]));
-    if (result->warped)
-        CLI_TRY(cli_outputs_volume(o, result->warped, prefix, end[CLI_PAIR_WARPED]));
+    CLI_TRY(clvox_pair_results(&p->names, result, r->no_picture ? NULL : &p->shown, p->carried, o));
     if (r->posteriors)
-        CLI_TRY(cli_outputs_volume(o, p->posteriors_errors.carried, prefix, end[CLI_PAIR_POSTERIORS]));
-    if (p->carried)
-        CLI_TRY(cli_outputs_volume(o, p->carried, prefix, end[CLI_PAIR_LABELS]));
+        CLI_TRY(clvox_results_volume(o, p->posteriors_errors.carried, prefix, end[CLVOX_PAIR_POSTERIORS]));
     for (int i = 0; i < r->shape_count; i++)
-        CLI_TRY(cli_outputs_add(o, cli_shape_write, &p->shapes[i], 0, prefix, end[CLI_PAIR_FILES + i]));
-    CLI_TRY(cli_outputs_add(o, write_affine, result, CLVOX_AFFINE_ITK, prefix, end[CLI_PAIR_AFFINE]));
+        CLI_TRY(clvox_results_add(o, cli_shape_write, &p->shapes[i], 0, prefix, end[CLVOX_PAIR_FILES + i]));
     if (r->derivatives)
-        CLI_TRY(prepare_sidecars(p));
+        CLI_TRY(clvox_pair_sidecars(&p->names, &inputs, result, o, p->sidecar));
 end:
     return status;
 }
@@ -184,19 +133,47 @@ static const char *file_of(const char *mask)
     return mask && !strcmp(mask, "none") ? NULL : mask;
 }
 
+clvox_pair_inputs cli_pair_inputs(const cli_register_request *r)
+{
+    clvox_pair_inputs in = {.prefix = r->prefix,
+                            .derivatives = r->derivatives,
+                            .space = r->space,
+                            .fixed = r->fixed.item[0],
+                            .moving = r->moving.item[0],
+                            .labels = r->labels,
+                            .posteriors = r->moving_posteriors,
+                            .shapes = r->shape_count};
+    for (int i = 0; i < in.shapes; i++)
+        in.shape[i] = (clvox_pair_shape){cli_shape_kinds[r->shape[i].kind].option, r->shape[i].end,
+                                         r->shape[i].moving, r->shape[i].number};
+    return in;
+}
+
+static void find_ends(const cli_pair *p, clvox_end ends[CLVOX_PAIR_ENDS])
+{
+    const cli_register_request *r = &p->request;
+    const bool asked[CLVOX_PAIR_FILES] = {[CLVOX_PAIR_WARPED] = r->fixed.count,
+                                          [CLVOX_PAIR_POSTERIORS] = r->posteriors != NULL,
+                                          [CLVOX_PAIR_LABELS] = r->labels != NULL,
+                                          [CLVOX_PAIR_PICTURE] = !r->no_picture,
+                                          [CLVOX_PAIR_PAGE] = r->report};
+    clvox_pair_ends(&p->names, &p->options, asked, ends);
+}
+
 /* The files that will be written. */
 static int claim(cli_pair *p)
 {
     int status = CLVOX_OK;
     cli_register_request *r = &p->request;
-    cli_pair_names *n = &p->names;
-    cli_end ends[CLI_PAIR_ENDS];
-    CLI_TRY(cli_pair_names_make(r, n));
+    clvox_pair_names *n = &p->names;
+    clvox_end ends[CLVOX_PAIR_ENDS];
+    const clvox_pair_inputs inputs = cli_pair_inputs(r);
+    CLI_TRY(clvox_pair_names_make(&inputs, n));
     if (r->derivatives)
-        CLI_TRY(cli_derivative_check(r->derivatives, r->moving.item[0]));
-    cli_pair_ends(n, r, &p->options, ends);
+        CLI_TRY(clvox_derivative_check(r->derivatives, r->moving.item[0]));
+    find_ends(p, ends);
     if (r->derivatives) {
-        CLI_TRY(cli_claim_files(p->cli, n->prefix, ends, n->end[CLI_PAIR_LOG]));
+        CLI_TRY(cli_claim_files(p->cli, n->prefix, ends, n->end[CLVOX_PAIR_LOG]));
         status = cli_claim_folder(p->cli, r->derivatives, NULL, true); /* labels may have had another name */
         goto end;
     }
@@ -312,7 +289,7 @@ int cli_pair_solve(cli_pair *p)
     cli_register_request *r = &p->request;
     clvox_register_options *o = &p->options;
     clvox_register_images images;
-    cli_end ends[CLI_PAIR_ENDS];
+    clvox_end ends[CLVOX_PAIR_ENDS];
     const double mark = cli_seconds();
     CLI_TRY(gather(p, &images));
     cli_register_log_options(cli, r, o);
@@ -320,7 +297,7 @@ int cli_pair_solve(cli_pair *p)
     p->stages.read += cli_seconds() - mark;
     CLI_TRY(cli_register_plan(cli, &images, o));
     if (r->dry_run) {
-        cli_pair_ends(&p->names, r, o, ends);
+        find_ends(p, ends);
         cli_plan_files(cli, p->names.prefix, ends, cJSON_GetObjectItem(cli->log, "plan"));
         goto end;
     }
@@ -339,6 +316,31 @@ end:
     return status;
 }
 
+static const char *first_name(const char *image, const char *posteriors, const char *shape,
+                              const char *points)
+{
+    return image ? image : posteriors ? posteriors : shape ? shape : points;
+}
+
+static int write_page(cli_pair *p)
+{
+    const cli_register_request *r = &p->request;
+    const clvox_pair_page page = {
+        .fixed = first_name(r->fixed.item[0], r->fixed_posteriors, r->shape[0].fixed, r->fixed_points),
+        .moving = first_name(r->moving.item[0], r->moving_posteriors, r->shape[0].moving, r->moving_points),
+        .picture = &p->shown,
+        .log_jacobian = p->log_jacobian,
+        .options = &p->options,
+        .result = &p->result,
+        .log = p->cli->log,
+        .shapes = r->alone};
+    char path[PATH_MAX];
+    const int status = clvox_pair_page_write(&page, clvox_pair_path(&p->names, CLVOX_PAIR_PAGE, path));
+    if (status >= 0)
+        cli_log_output(p->cli, path);
+    return status;
+}
+
 int cli_pair_save(cli_pair *p, bool close)
 {
     int status = CLVOX_OK;
@@ -346,9 +348,9 @@ int cli_pair_save(cli_pair *p, bool close)
     char path[PATH_MAX];
     clvox_landmark_errors errors;
     const double mark = cli_seconds();
-    CLI_TRY(cli_outputs_write(cli, &p->outputs, close));
+    CLI_TRY(cli_results_write(cli, &p->outputs, close));
     if (p->request.derivatives)
-        CLI_TRY(cli_derivative_describe(p->request.derivatives));
+        CLI_TRY(clvox_derivative_describe(p->request.derivatives));
     p->stages.write += cli_seconds() - mark;
     cli_register_report(cli, &p->options, &p->result, &p->stages);
     if (p->fixed[0] && p->moving[0])
@@ -362,9 +364,9 @@ int cli_pair_save(cli_pair *p, bool close)
     }
     cli_register_shapes(cli, p->shapes, p->request.shape_count, &p->options, &p->result);
     if (p->request.report)
-        CLI_TRY(cli_pair_page(p));
+        CLI_TRY(write_page(p));
     CLI_TRY(cli_profile(cli));
-    CLI_TRY(cli_write_log(cli, cli_pair_path(&p->names, CLI_PAIR_LOG, path)));
+    CLI_TRY(cli_write_log(cli, clvox_pair_path(&p->names, CLVOX_PAIR_LOG, path)));
     status = cli_register_doubts(cli, &p->result, p->request.strict);
 end:
     return status;
@@ -372,9 +374,9 @@ end:
 
 void cli_pair_free(cli_pair *p)
 {
-    cli_outputs_free(&p->outputs);
-    cli_pair_names_free(&p->names);
-    for (int i = 0; i < CLI_PAIR_NAMES; i++)
+    clvox_results_free(&p->outputs);
+    clvox_pair_names_free(&p->names);
+    for (int i = 0; i < CLVOX_PAIR_NAMES; i++)
         cJSON_Delete(p->sidecar[i]);
     cli_points_free(&p->fixed_points);
     cli_points_free(&p->moving_points);

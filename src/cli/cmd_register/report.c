@@ -10,40 +10,6 @@
 #include "cli/cmd_register/options.h"
 #include "clvox/compare.h"
 
-static const struct {
-    unsigned bit;
-    const char *name, *sentence;
-} all_doubts[] = {
-    {CLVOX_SUSPECT_OVERLAP, "overlap", "less than a tenth of the smaller image lies in the other"},
-    {CLVOX_SUSPECT_SCALE, "scale",
-     "the linear part scales by less than 1/2 or more than 2, or one axis 1.28 times as much as another, or "
-     "mirrors: "
-     "check the headers, and whether both images show the same"},
-    {CLVOX_SUSPECT_METRIC, "metric", "the images are less alike at the end than before"},
-    {CLVOX_SUSPECT_FOLDS, "folds", "the deformation folds"},
-    {CLVOX_SUSPECT_CONSTANT, "constant",
-     "an image has one value everywhere: there is nothing to align it by"},
-    {CLVOX_SUSPECT_SPARSE, "sparse",
-     "all but a few voxels of an image have one value: there is too little to align it by; where a few are "
-     "far brighter "
-     "than the rest, add --winsorize 0.005,0.995"},
-    {CLVOX_SUSPECT_TURNED, "turned",
-     "an image turned far from its header may fit better: check the orientation in the headers"},
-    {CLVOX_SUSPECT_COARSE, "coarse",
-     "an image is too small (no axis of eight voxels), or the finest level has fewer than six voxels along "
-     "an axis: take a "
-     "smaller last --shrink"},
-    {CLVOX_SUSPECT_STILL, "still", "the deformation moved nothing: its steps made the images less alike"},
-    {CLVOX_SUSPECT_UNLIKE, "unlike",
-     "measures that were not optimised say that the images became less alike; look at the picture"},
-    {CLVOX_SUSPECT_MIRRORED, "mirrored",
-     "the mirrored moving image fits better: are left and right exchanged in a header, or in the voxels?"},
-    {CLVOX_SUSPECT_MEMORY, "memory",
-     "there was too little memory to tell contrasts apart, or to recast images of different ones, so that "
-     "the result is another one than with more: take a device with more memory, or a coarser last --shrink"},
-};
-enum { DOUBTS = sizeof all_doubts / sizeof *all_doubts };
-
 static const char *metric_name(clvox_metric metric)
 {
     clvox_metric_text text;
@@ -84,9 +50,7 @@ void cli_plan_memory(command *cli, size_t bytes, cJSON *plan)
                cli_bytes((double)bytes, needed), cli_bytes((double)limits->global_bytes, all),
                limits->free_bytes ? ", free now: " : "",
                limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "");
-    cJSON_AddNumberToObject(plan, "device_bytes", (double)bytes);
-    if (limits->free_bytes)
-        cJSON_AddNumberToObject(plan, "free_bytes", (double)limits->free_bytes);
+    clvox_record_memory(plan, cli->ctx, bytes);
 }
 
 void cli_plan_file(command *cli, const char *path, cJSON *plan)
@@ -96,7 +60,7 @@ void cli_plan_file(command *cli, const char *path, cJSON *plan)
     cJSON_AddItemToArray(list ? list : cJSON_AddArrayToObject(plan, "files"), cJSON_CreateString(path));
 }
 
-void cli_plan_files(command *cli, const char *prefix, const cli_end *ends, cJSON *plan)
+void cli_plan_files(command *cli, const char *prefix, const clvox_end *ends, cJSON *plan)
 {
     char path[PATH_MAX];
     for (; ends->end; ends++)
@@ -145,10 +109,7 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
     for (int i = 0; i < p.levels; i++)
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, p.size[i][0],
                    p.size[i][1], p.size[i][2], options->iterations[i], by);
-    cJSON *plan = cJSON_AddObjectToObject(cli->log, "plan");
-    cli_log_grid(plan, "fixed", fixed);
-    cli_log_grid(plan, "moving", moving);
-    cli_plan_memory(cli, p.bytes, plan);
+    cli_plan_memory(cli, p.bytes, clvox_record_plan(cli->log, fixed, moving));
     return CLVOX_OK;
 }
 
@@ -188,11 +149,7 @@ int cli_register_progress(void *user, const clvox_step *step)
     cli_progress *p = user;
     const int level = step->level, iteration = step->iteration;
     int iterations = p->options->iterations[level];
-    cJSON *entry = cJSON_CreateObject();
-    cJSON_AddNumberToObject(entry, "level", level + 1);
-    cJSON_AddNumberToObject(entry, "iteration", iteration);
-    cli_log_number(entry, "metric", step->metric);
-    cJSON_AddItemToArray(p->trace, entry);
+    clvox_record_look(p->trace, step);
     const bool last = p->bar.terminal && iteration == iterations; /* of the level */
     if (cli_bar_due(&p->bar, step->fraction) || last) {
         char text[120];
@@ -217,53 +174,6 @@ static void print_stages(const command *cli, const char *name, double before, do
 {
     cli_print(cli, "%-20s before %.6g, after the linear part %.6g, at the end %.6g\n", name, before, linear,
               after);
-}
-
-static void log_parts(cJSON *to, const clvox_affine_parts *p)
-{
-    cJSON *parts = cJSON_AddObjectToObject(to, "linear");
-    if (isnan(p->scale[0]))
-        return;
-    cJSON_AddItemToObject(parts, "rotation_degrees", cJSON_CreateDoubleArray(p->rotation_degrees, 3));
-    cJSON_AddItemToObject(parts, "scale", cJSON_CreateDoubleArray(p->scale, 3));
-    cJSON_AddItemToObject(parts, "shear", cJSON_CreateDoubleArray(p->shear, 3));
-    cJSON_AddItemToObject(parts, "shift_mm", cJSON_CreateDoubleArray(p->shift_mm, 3));
-}
-
-static void log_result(command *cli, const clvox_register_options *o, const clvox_register_result *r)
-{
-    cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
-    cJSON *rows = cJSON_AddArrayToObject(to, "matrix_ras");
-    for (int i = 0; i < 4; i++)
-        cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(r->matrix[i], 4));
-    log_parts(to, &r->parts);
-    cli_log_number(to, "overlap", r->overlap);
-    if (!isnan(r->metric_before))
-        cJSON_AddStringToObject(to, "metric", metric_name(r->metric));
-    cli_log_number(to, "metric_before", r->metric_before);
-    cli_log_number(to, "metric_linear", r->metric_linear);
-    cli_log_number(to, "metric_after", r->metric_after);
-    cli_log_number(to, "ncc_before", r->ncc_before);
-    cli_log_number(to, "ncc_linear", r->ncc_linear);
-    cli_log_number(to, "ncc_after", r->ncc_after);
-    cJSON *doubts = cJSON_AddArrayToObject(to, "suspicions");
-    for (int i = 0; i < DOUBTS; i++)
-        if (r->suspicions & all_doubts[i].bit)
-            cJSON_AddItemToArray(doubts, cJSON_CreateString(all_doubts[i].name));
-    if (o->deform != CLVOX_DEFORM_NONE) {
-        cli_log_number(to, "mismatch", r->mismatch);
-        cli_log_number(to, "largest_displacement_mm", r->largest_mm);
-        cli_log_number(to, "mean_displacement_mm", r->mean_mm);
-        cJSON *jacobian = cJSON_AddObjectToObject(to, "jacobian");
-        cli_log_jacobian(jacobian, &r->jacobian);
-        cli_log_number(to, "inverse_error_largest_voxels", r->inverse_error_voxels[0]);
-        cli_log_number(to, "inverse_error_mean_voxels", r->inverse_error_voxels[1]);
-        cli_log_number(to, "inverse_error_largest_mm", r->inverse_error_mm[0]);
-        cli_log_number(to, "inverse_error_mean_mm", r->inverse_error_mm[1]);
-        cJSON_AddBoolToObject(to, "exchanged", r->exchanged);
-        cJSON_AddItemToObject(to, "iterations", cJSON_CreateIntArray(r->iterations, o->levels));
-    }
-    cJSON_AddNumberToObject(to, "peak_device_bytes", (double)r->device_bytes);
 }
 
 static void print_deformation(const command *cli, const clvox_register_options *o,
@@ -316,80 +226,23 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
     cli_print(cli, "finish %.3f, write %.3f, all %.3f\n", r->seconds_finish, stages->write,
               cli_seconds() - cli->started);
     cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
-    log_result(cli, o, r);
-    cJSON *seconds = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
-    cJSON_AddNumberToObject(seconds, "read", stages->read);
-    cJSON_AddNumberToObject(seconds, "prepare", r->seconds_prepare);
-    cJSON_AddNumberToObject(seconds, "linear", r->seconds_linear);
-    cJSON_AddNumberToObject(seconds, "deform", r->seconds_deform);
-    cJSON_AddNumberToObject(seconds, "finish", r->seconds_finish);
-    cJSON_AddNumberToObject(seconds, "write", stages->write);
-}
-
-/* x: how much of each of three vectors adds up to y. */
-static void solve(double columns[3][3], const double y[3], double x[3])
-{
-    double cofactor[3], whole = 0;
-    for (int a = 0; a < 3; a++) {
-        const double *p = columns[(a + 1) % 3], *q = columns[(a + 2) % 3];
-        x[a] = 0;
-        for (int i = 0; i < 3; i++) {
-            cofactor[i] = p[(i + 1) % 3] * q[(i + 2) % 3] - p[(i + 2) % 3] * q[(i + 1) % 3];
-            x[a] += cofactor[i] * y[i];
-            whole += a == 0 ? cofactor[i] * columns[0][i] : 0;
-        }
-    }
-    for (int a = 0; a < 3; a++)
-        x[a] /= whole;
-}
-
-/* The axis of one voxel; -1: there is none, or more than one. */
-static int thin_axis(const clvox_grid *grid)
-{
-    int axis = -1, count = 0;
-    for (int a = 0; a < 3; a++)
-        if (grid->size[a] == 1) {
-            axis = a;
-            count++;
-        }
-    return count == 1 ? axis : -1;
+    clvox_record_result(cli->log, o, r, stages->read, stages->write);
 }
 
 void cli_register_slice(command *cli, const clvox_grid *fixed, const clvox_grid *moving,
                         const clvox_register_result *r)
 {
-    const int thin[2] = {thin_axis(fixed), thin_axis(moving)}, side = thin[0] < 0;
-    if ((thin[0] < 0) == (thin[1] < 0))
+    int axis;
+    double at;
+    const int side = clvox_record_slice(cli->log, fixed, moving, r, &axis, &at);
+    if (side < 0)
         return;
-    const clvox_grid *slice = side ? moving : fixed, *volume = side ? fixed : moving;
-    double to[2][3][4], columns[3][3], away[3], middle[3], at[3],
-        step[3]; /* both grids in the moving world */
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 4; j++) {
-            to[0][i][j] = j == 3 ? r->matrix[i][3] : 0;
-            for (int k = 0; k < 3; k++)
-                to[0][i][j] += r->matrix[i][k] * fixed->to_ras[k][j];
-            to[1][i][j] = moving->to_ras[i][j];
-        }
-    for (int i = 0; i < 3; i++) {
-        middle[i] = to[side][i][3] - to[!side][i][3];
-        for (int a = 0; a < 3; a++) {
-            middle[i] += .5 * (slice->size[a] - 1) * to[side][i][a];
-            columns[a][i] = to[!side][i][a];
-        }
-        away[i] = to[side][i][thin[side]];
-    }
-    solve(columns, middle, at);
-    solve(columns, away, step);
-    int axis = 0;
-    for (int a = 1; a < 3; a++)
-        axis = fabs(step[a]) > fabs(step[axis]) ? a : axis;
     cli_remark(
         cli, 0,
         "the %s image is one slice: it was compared with slice %.4g of 0 to %d of the %s image (axis %c), "
         "where headers or centres put it; others were not tried: --init FILE chooses\n",
-        side ? "moving" : "fixed", at[axis], volume->size[axis] - 1, side ? "fixed" : "moving", 'i' + axis);
-    cli_log_number(cJSON_GetObjectItem(cli->log, "result"), "slice", at[axis]);
+        side ? "moving" : "fixed", at, (side ? fixed : moving)->size[axis] - 1, side ? "fixed" : "moving",
+        'i' + axis);
 }
 
 void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *e,
@@ -403,18 +256,18 @@ void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors
                      -weight * e->square_after);
     cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), "landmarks");
     cJSON_AddNumberToObject(to, "count", count);
-    cli_log_number(to, "mean_before_mm", e->mean_before);
-    cli_log_number(to, "mean_linear_mm", e->mean_linear);
-    cli_log_number(to, "mean_after_mm", e->mean_after);
-    cli_log_number(to, "largest_before_mm", e->largest_before);
-    cli_log_number(to, "largest_linear_mm", e->largest_linear);
-    cli_log_number(to, "largest_after_mm", e->largest_after);
-    cli_log_number(to, "weight", weight);
+    clvox_record_number(to, "mean_before_mm", e->mean_before);
+    clvox_record_number(to, "mean_linear_mm", e->mean_linear);
+    clvox_record_number(to, "mean_after_mm", e->mean_after);
+    clvox_record_number(to, "largest_before_mm", e->largest_before);
+    clvox_record_number(to, "largest_linear_mm", e->largest_linear);
+    clvox_record_number(to, "largest_after_mm", e->largest_after);
+    clvox_record_number(to, "weight", weight);
     if (!(weight > 0))
         return;
-    cli_log_number(to, "term_before", -weight * e->square_before);
-    cli_log_number(to, "term_linear", -weight * e->square_linear);
-    cli_log_number(to, "term_after", -weight * e->square_after);
+    clvox_record_number(to, "term_before", -weight * e->square_before);
+    clvox_record_number(to, "term_linear", -weight * e->square_linear);
+    clvox_record_number(to, "term_after", -weight * e->square_after);
 }
 
 void cli_register_posteriors_plan(command *cli, const clvox_posteriors *p)
@@ -443,9 +296,9 @@ void cli_register_posteriors(command *cli, const clvox_posteriors *p, const clvo
     const double weight = weight_of_posteriors(o);
     cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), "posteriors");
     print_stages(cli, "posteriors, distance", e->hellinger_before, e->hellinger_linear, e->hellinger_after);
-    cli_log_number(to, "hellinger_before", e->hellinger_before);
-    cli_log_number(to, "hellinger_linear", e->hellinger_linear);
-    cli_log_number(to, "hellinger_after", e->hellinger_after);
+    clvox_record_number(to, "hellinger_before", e->hellinger_before);
+    clvox_record_number(to, "hellinger_linear", e->hellinger_linear);
+    clvox_record_number(to, "hellinger_after", e->hellinger_after);
     cJSON *all = cJSON_AddArrayToObject(to, "tissue");
     for (int k = 0; k < p->tissues; k++) {
         cJSON *one = cJSON_CreateObject();
@@ -454,18 +307,18 @@ void cli_register_posteriors(command *cli, const clvox_posteriors *p, const clvo
         print_stages(cli, name, e->overlap_before[k], e->overlap_linear[k], e->overlap_after[k]);
         cJSON_AddItemToArray(all, one);
         cJSON_AddNumberToObject(one, "number", (double)p->tissue[k]);
-        cli_log_number(one, "overlap_before", e->overlap_before[k]);
-        cli_log_number(one, "overlap_linear", e->overlap_linear[k]);
-        cli_log_number(one, "overlap_after", e->overlap_after[k]);
+        clvox_record_number(one, "overlap_before", e->overlap_before[k]);
+        clvox_record_number(one, "overlap_linear", e->overlap_linear[k]);
+        clvox_record_number(one, "overlap_after", e->overlap_after[k]);
     }
-    cli_log_number(to, "weight", weight);
+    clvox_record_number(to, "weight", weight);
     if (!(weight > 0))
         return;
     print_stages(cli, "posteriors, term", -weight * e->hellinger_before, -weight * e->hellinger_linear,
                  -weight * e->hellinger_after);
-    cli_log_number(to, "term_before", -weight * e->hellinger_before);
-    cli_log_number(to, "term_linear", -weight * e->hellinger_linear);
-    cli_log_number(to, "term_after", -weight * e->hellinger_after);
+    clvox_record_number(to, "term_before", -weight * e->hellinger_before);
+    clvox_record_number(to, "term_linear", -weight * e->hellinger_linear);
+    clvox_record_number(to, "term_after", -weight * e->hellinger_after);
 }
 
 /* How the sums of a term were found, where not all of them are over all pairs. */
@@ -486,10 +339,10 @@ static void report_sums(command *cli, const char *name, const clvox_shape_sums *
               sums->no_room ? "; too little device memory on the other levels" : "");
     cJSON_AddNumberToObject(to, "levels", sums->levels);
     cJSON_AddNumberToObject(to, "levels_by_mesh", sums->by_mesh);
-    cli_log_number(to, "spacing_mm", sums->spacing);
+    clvox_record_number(to, "spacing_mm", sums->spacing);
     cJSON_AddItemToObject(to, "size", cJSON_CreateIntArray(sums->size, 3));
-    cli_log_number(to, "error", sums->error);
-    cli_log_number(to, "derivative_error", sums->derivative_error);
+    clvox_record_number(to, "error", sums->error);
+    clvox_record_number(to, "derivative_error", sums->derivative_error);
     cJSON_AddNumberToObject(to, "left_the_grid", sums->left);
 }
 
@@ -514,16 +367,16 @@ static void report_kind(command *cli, const cli_shape *shapes, int count, const 
         print_stages(cli, name, e->largest_before, e->largest_linear, e->largest_after);
         one = cJSON_CreateObject();
         cJSON_AddItemToArray(all, one);
-        cli_log_number(one, "mean_before_mm", e->mean_before);
-        cli_log_number(one, "mean_linear_mm", e->mean_linear);
-        cli_log_number(one, "mean_after_mm", e->mean_after);
-        cli_log_number(one, "largest_before_mm", e->largest_before);
-        cli_log_number(one, "largest_linear_mm", e->largest_linear);
-        cli_log_number(one, "largest_after_mm", e->largest_after);
-        cli_log_number(one, "energy_before", e->energy_before);
-        cli_log_number(one, "energy_linear", e->energy_linear);
-        cli_log_number(one, "energy_after", e->energy_after);
-        cli_log_number(one, "width_mm", e->width);
+        clvox_record_number(one, "mean_before_mm", e->mean_before);
+        clvox_record_number(one, "mean_linear_mm", e->mean_linear);
+        clvox_record_number(one, "mean_after_mm", e->mean_after);
+        clvox_record_number(one, "largest_before_mm", e->largest_before);
+        clvox_record_number(one, "largest_linear_mm", e->largest_linear);
+        clvox_record_number(one, "largest_after_mm", e->largest_after);
+        clvox_record_number(one, "energy_before", e->energy_before);
+        clvox_record_number(one, "energy_linear", e->energy_linear);
+        clvox_record_number(one, "energy_after", e->energy_after);
+        clvox_record_number(one, "width_mm", e->width);
         snprintf(name, sizeof name, "%s %d, sums", kind->option, alike);
         if (weight > 0)
             report_sums(cli, name, &sums[i], one);
@@ -531,14 +384,14 @@ static void report_kind(command *cli, const cli_shape *shapes, int count, const 
         sum[1] -= weight * e->energy_linear;
         sum[2] -= weight * e->energy_after;
     }
-    cli_log_number(to, "weight", weight);
+    clvox_record_number(to, "weight", weight);
     if (!(weight > 0))
         return;
     snprintf(term, sizeof term, "%s, term", kind->many);
     print_stages(cli, term, sum[0] / alike, sum[1] / alike, sum[2] / alike);
-    cli_log_number(to, "term_before", sum[0] / alike);
-    cli_log_number(to, "term_linear", sum[1] / alike);
-    cli_log_number(to, "term_after", sum[2] / alike);
+    clvox_record_number(to, "term_before", sum[0] / alike);
+    clvox_record_number(to, "term_linear", sum[1] / alike);
+    clvox_record_number(to, "term_after", sum[2] / alike);
 }
 
 void cli_register_shapes(command *cli, const cli_shape *shapes, int count, const clvox_register_options *o,
@@ -555,25 +408,20 @@ void cli_register_shapes(command *cli, const cli_shape *shapes, int count, const
 
 char *cli_register_suspicions(unsigned suspicions, char *out)
 {
+    const clvox_suspicion *s;
     *out = 0;
-    for (int i = 0; i < DOUBTS; i++)
-        if (suspicions & all_doubts[i].bit)
-            strcat(strcat(out, *out ? "," : ""), all_doubts[i].name);
+    for (int i = 0; (s = clvox_suspicion_at(i)); i++)
+        if (suspicions & s->bit)
+            strcat(strcat(out, *out ? "," : ""), s->name);
     return out;
-}
-
-void cli_register_warn(clvox_report *page, unsigned suspicions)
-{
-    for (int i = 0; i < DOUBTS; i++)
-        if (suspicions & all_doubts[i].bit)
-            clvox_report_warn(page, all_doubts[i].sentence);
 }
 
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict)
 {
-    for (int i = 0; i < DOUBTS; i++)
-        if (result->suspicions & all_doubts[i].bit && !cli->silent)
-            fprintf(stderr, "clvox %s: WARNING: %s\n", cli->verb, all_doubts[i].sentence);
+    const clvox_suspicion *s;
+    for (int i = 0; (s = clvox_suspicion_at(i)); i++)
+        if (result->suspicions & s->bit)
+            fprintf(stderr, "clvox %s: WARNING: %s\n", cli->verb, s->sentence);
     if (result->suspicions && strict)
         return clvox_fail(CLVOX_ERROR_DATA, "the result looks wrong; the files were written, look at them");
     return CLVOX_OK;

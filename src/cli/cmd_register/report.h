@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "cli/shapes.h"
 #include "clvox/registration.h"
-#include "clvox/report.h"
 
 /* Passed as user to cli_register_progress. */
 typedef struct cli_progress {
@@ -23,7 +22,7 @@ typedef struct cli_progress {
 void cli_plan_memory(command *cli, size_t bytes, cJSON *plan);
 /* The files that it would write, printed and entered into `plan`. */
 void cli_plan_file(command *cli, const char *path, cJSON *plan);
-void cli_plan_files(command *cli, const char *prefix, const cli_end *ends, cJSON *plan);
+void cli_plan_files(command *cli, const char *prefix, const clvox_end *ends, cJSON *plan);
 
 /* Grids, levels and device memory, before it starts. */
 int cli_register_plan(command *cli, const clvox_register_images *images,
@@ -51,8 +50,6 @@ void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors
 
 /* "overlap,turned": the names of CLVOX_SUSPECT_..., in a buffer of at least 128 characters; returns it. */
 char *cli_register_suspicions(unsigned suspicions, char *out);
-/* A warning of the page for each. */
-void cli_register_warn(clvox_report *page, unsigned suspicions);
 /* A loud remark on standard error for each suspicion, also with -q;
  * CLVOX_ERROR_DATA with a sentence when there is one and strict is set. */
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict);

@@ -11,7 +11,7 @@
 #include "cli/cmd_register/options.h"
 #include "cli/cmd_register/report.h"
 #include "cli/matrix.h"
-#include "cli/table.h"
+#include "clvox/command/table.h"
 #include "clvox/files.h"
 #include "clvox/series.h"
 
@@ -35,13 +35,13 @@ static void print_motion(FILE *to, const void *what)
         const clvox_series_frame *f = &r->frame[i];
         fprintf(to, "%d", i);
         for (int a = 0; a < 3; a++)
-            cli_table_number(to, "%.6g", f->shift_mm[a]);
+            clvox_table_number(to, "%.6g", f->shift_mm[a]);
         for (int a = 0; a < 3; a++)
-            cli_table_number(to, "%.6g", f->rotation[a]);
-        cli_table_number(to, "%.6g", f->framewise_mm);
-        cli_table_number(to, "%.6g", f->rms_mm);
-        cli_table_number(to, "%.6g", f->rms_reference_mm);
-        cli_table_number(to, "%.6g", f->likeness);
+            clvox_table_number(to, "%.6g", f->rotation[a]);
+        clvox_table_number(to, "%.6g", f->framewise_mm);
+        clvox_table_number(to, "%.6g", f->rms_mm);
+        clvox_table_number(to, "%.6g", f->rms_reference_mm);
+        clvox_table_number(to, "%.6g", f->likeness);
         fprintf(to, "\t%d\n", f->flags != 0);
     }
 }
@@ -49,7 +49,7 @@ static void print_motion(FILE *to, const void *what)
 static int write_motion(const void *what, int how, const char *path)
 {
     (void)how;
-    return cli_table_write(path, print_motion, what);
+    return clvox_table_write(path, print_motion, what);
 }
 
 static int write_transforms(const void *what, int how, const char *path)
@@ -111,12 +111,12 @@ static int write_results(command *cli, const request *r, const clvox_volume *ser
 {
     int status = CLVOX_OK;
     char bval[PATH_MAX], bvec[PATH_MAX];
-    cli_outputs outputs = {.count = 0};
-    CLI_TRY(cli_outputs_volume(&outputs, result->corrected, r->prefix, "_corrected.nii.gz"));
-    CLI_TRY(cli_outputs_volume(&outputs, result->mean, r->prefix, "_mean.nii.gz"));
-    CLI_TRY(cli_outputs_add(&outputs, write_motion, result, 0, r->prefix, "_motion.tsv"));
-    CLI_TRY(cli_outputs_add(&outputs, write_transforms, result, 0, r->prefix, "_transforms.txt"));
-    CLI_TRY(cli_outputs_write(cli, &outputs, true));
+    clvox_results outputs = {.count = 0};
+    CLI_TRY(clvox_results_volume(&outputs, result->corrected, r->prefix, "_corrected.nii.gz"));
+    CLI_TRY(clvox_results_volume(&outputs, result->mean, r->prefix, "_mean.nii.gz"));
+    CLI_TRY(clvox_results_add(&outputs, write_motion, result, 0, r->prefix, "_motion.tsv"));
+    CLI_TRY(clvox_results_add(&outputs, write_transforms, result, 0, r->prefix, "_transforms.txt"));
+    CLI_TRY(cli_results_write(cli, &outputs, true));
     if (result->gradients) {
         snprintf(bval, sizeof bval, "%s_corrected.bval", r->prefix);
         snprintf(bvec, sizeof bvec, "%s_corrected.bvec", r->prefix);
@@ -127,7 +127,7 @@ static int write_results(command *cli, const request *r, const clvox_volume *ser
     if (r->matrices)
         CLI_TRY(write_matrices(cli, r, &series->grid, &series->grid, result));
 end:
-    cli_outputs_free(&outputs);
+    clvox_results_free(&outputs);
     return status;
 }
 
@@ -231,8 +231,8 @@ static int say_plan(command *cli, const request *r, const clvox_volume *series, 
                r->bval || r->table              ? ", then shell by shell"
                : o->target == CLVOX_SERIES_MEAN ? ", then to the mean"
                                                 : "");
-    cli_log_grid(cli->log, "grid", &series->grid);
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_series_table(), o);
+    clvox_record_grid(cli->log, "grid", &series->grid);
+    clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_series_table(), o);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "plan");
     if (plan.reference >= 0)
         cJSON_AddNumberToObject(to, "reference", plan.reference);
@@ -243,7 +243,7 @@ static int say_plan(command *cli, const request *r, const clvox_volume *series, 
 }
 
 /* What a run would leave. */
-static void list_files(command *cli, const request *r, const cli_end *ends, int frames)
+static void list_files(command *cli, const request *r, const clvox_end *ends, int frames)
 {
     char path[PATH_MAX];
     cJSON *plan = cJSON_GetObjectItem(cli->log, "plan");
@@ -259,14 +259,14 @@ static int run(command *cli, request *r)
     int status = CLVOX_OK;
     char path[PATH_MAX];
     const bool weighted = r->bval || r->table;
-    const cli_end ends[] = {{"_corrected.nii.gz", true},
-                            {"_mean.nii.gz", true},
-                            {"_motion.tsv", true},
-                            {"_transforms.txt", true},
-                            {"_corrected.bval", weighted},
-                            {"_corrected.bvec", weighted},
-                            {".json", true},
-                            {0}};
+    const clvox_end ends[] = {{"_corrected.nii.gz", true},
+                              {"_mean.nii.gz", true},
+                              {"_motion.tsv", true},
+                              {"_transforms.txt", true},
+                              {"_corrected.bval", weighted},
+                              {"_corrected.bvec", weighted},
+                              {".json", true},
+                              {0}};
     clvox_volume *series = NULL, *reference = NULL, *mask = NULL;
     clvox_gradients *gradients = NULL;
     clvox_series_result result = {.frames = 0};

@@ -43,7 +43,8 @@ static int rehearse(command *cli, int number, const void *user)
     cli_pair p = *(const cli_pair *)user;
     clvox_register_options *o = &p.options;
     p.cli = cli;
-    CLI_TRY(cli_pair_names_make(&p.request, &p.names));
+    const clvox_pair_inputs inputs = cli_pair_inputs(&p.request);
+    CLI_TRY(clvox_pair_names_make(&inputs, &p.names));
     CLI_TRY(cli_pair_load(&p, true));
     for (int i = 0; i < p.request.fixed.count; i++) {
         CLI_TRY(thin(&p.fixed[i]));

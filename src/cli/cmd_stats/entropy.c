@@ -14,10 +14,10 @@ static void print_rows(FILE *to, const void *what)
     for (int i = 0; i < result->rows; i++) {
         const clvox_entropy_row *row = &result->row[i];
         fprintf(to, "%d", row->subjects);
-        cli_table_number(to, "%.6f", row->mean);
-        cli_table_number(to, "%.6f", row->sd);
-        cli_table_number(to, "%.6f", row->low);
-        cli_table_number(to, "%.6f", row->high);
+        clvox_table_number(to, "%.6f", row->mean);
+        clvox_table_number(to, "%.6f", row->sd);
+        clvox_table_number(to, "%.6f", row->low);
+        clvox_table_number(to, "%.6f", row->high);
         fputc('\n', to);
     }
 }
@@ -25,8 +25,8 @@ static void print_rows(FILE *to, const void *what)
 static void report(command *cli, const clvox_entropy_result *result)
 {
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result"), *rows = cJSON_AddArrayToObject(to, "rows");
-    cli_log_number(to, "lowest", result->lowest);
-    cli_log_number(to, "highest", result->highest);
+    clvox_record_number(to, "lowest", result->lowest);
+    clvox_record_number(to, "highest", result->highest);
     cJSON_AddNumberToObject(to, "voxels", (double)result->asked);
     cJSON_AddNumberToObject(to, "counted", (double)result->counted);
     cli_print(cli, "%-9s %12s %10s %24s\n", "subjects", "entropy", "sd", "95% of the mean");
@@ -34,10 +34,10 @@ static void report(command *cli, const clvox_entropy_result *result)
         const clvox_entropy_row *row = &result->row[i];
         cJSON *one = cJSON_CreateObject();
         cJSON_AddNumberToObject(one, "subjects", row->subjects);
-        cli_log_number(one, "entropy_mean", row->mean);
-        cli_log_number(one, "entropy_sd", row->sd);
-        cli_log_number(one, "mean_low", row->low);
-        cli_log_number(one, "mean_high", row->high);
+        clvox_record_number(one, "entropy_mean", row->mean);
+        clvox_record_number(one, "entropy_sd", row->sd);
+        clvox_record_number(one, "mean_low", row->low);
+        clvox_record_number(one, "mean_high", row->high);
         cJSON_AddItemToArray(rows, one);
         cli_print(cli, "%-9d %12.4f %10.4f %12.4f %11.4f\n", row->subjects, row->mean, row->sd, row->low,
                   row->high);
@@ -51,7 +51,7 @@ static int run(command *cli, cli_stats_request *r, clvox_entropy_options *o)
 {
     int status = CLVOX_OK;
     char path[PATH_MAX];
-    const cli_end ends[] = {{".tsv", true}, {".json", true}, {0}};
+    const clvox_end ends[] = {{".tsv", true}, {".json", true}, {0}};
     clvox_entropy_result result = {.rows = 0};
     cli_bar bar;
     CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
@@ -59,7 +59,7 @@ static int run(command *cli, cli_stats_request *r, clvox_entropy_options *o)
         CLI_TRY(cli_stats_read_list(r));
     CLI_TRY(cli_stats_load(cli, r));
     CLI_TRY(cli_claims_check(cli));
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_entropy_table(), o);
+    clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_entropy_table(), o);
     cli_bar_begin(&bar, cli);
     o->progress = cli_bar_stage;
     o->user = &bar;
@@ -69,7 +69,7 @@ static int run(command *cli, cli_stats_request *r, clvox_entropy_options *o)
         goto end;
     report(cli, &result);
     snprintf(path, sizeof path, "%s.tsv", r->prefix);
-    CLI_TRY(cli_table_write(path, print_rows, &result));
+    CLI_TRY(clvox_table_write(path, print_rows, &result));
     cli_log_output(cli, path);
     snprintf(path, sizeof path, "%s.json", r->prefix);
     CLI_TRY(cli_write_log(cli, path));

@@ -16,9 +16,9 @@ static const char *const map_ends[MAPS] = {"_t.nii.gz",    "_p.nii.gz",      "_p
 
 static int claim(command *cli, cli_stats_request *r, bool tfce)
 {
-    cli_end ends[MAPS + 2] = {[MAPS] = {".json", true}};
+    clvox_end ends[MAPS + 2] = {[MAPS] = {".json", true}};
     for (int i = 0; i < MAPS; i++)
-        ends[i] = (cli_end){map_ends[i], tfce || i < MAPS / 2};
+        ends[i] = (clvox_end){map_ends[i], tfce || i < MAPS / 2};
     return cli_claim_prefix(cli, &r->prefix, ends);
 }
 
@@ -47,12 +47,12 @@ static void report_map(command *cli, const char *name, const clvox_stats_map *m,
     double at[3];
     cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), name);
     cli_matrix_apply(CLI_MATRIX(grid->to_ras), voxel, at);
-    cli_log_number(to, "largest", m->largest);
+    clvox_record_number(to, "largest", m->largest);
     cJSON_AddItemToObject(to, "peak_voxel", cJSON_CreateIntArray(m->peak, 3));
     cJSON_AddItemToObject(to, "peak_ras_mm", cJSON_CreateDoubleArray(at, 3));
-    cli_log_number(to, "smallest_p", m->smallest_p);
-    cli_log_number(to, "smallest_p_fwe", m->smallest_p_fwe);
-    cli_log_number(to, "threshold_05", m->threshold);
+    clvox_record_number(to, "smallest_p", m->smallest_p);
+    clvox_record_number(to, "smallest_p_fwe", m->smallest_p_fwe);
+    clvox_record_number(to, "threshold_05", m->threshold);
     cJSON_AddNumberToObject(to, "significant_voxels", (double)m->significant);
     cli_print(cli, "%-14s %.4g at voxel %d %d %d (RAS %.1f %.1f %.1f mm)\n",
               !strcmp(name, "t") ? "largest_t" : "largest_tfce", m->largest, m->peak[0], m->peak[1],
@@ -120,15 +120,15 @@ static void report(command *cli, const cli_stats_request *r, const clvox_stats_o
 static int write(command *cli, const cli_stats_request *r, const clvox_stats_result *k)
 {
     int status = CLVOX_OK;
-    cli_outputs outputs = {.count = 0};
+    clvox_results outputs = {.count = 0};
     const clvox_volume *const made[MAPS] = {k->t.statistic,    k->t.p,    k->t.p_fwe,
                                             k->tfce.statistic, k->tfce.p, k->tfce.p_fwe};
     for (int i = 0; i < MAPS; i++)
         if (made[i])
-            CLI_TRY(cli_outputs_volume(&outputs, made[i], r->prefix, map_ends[i]));
-    CLI_TRY(cli_outputs_write(cli, &outputs, false));
+            CLI_TRY(clvox_results_volume(&outputs, made[i], r->prefix, map_ends[i]));
+    CLI_TRY(cli_results_write(cli, &outputs, false));
 end:
-    cli_outputs_free(&outputs);
+    clvox_results_free(&outputs);
     return status;
 }
 
@@ -137,7 +137,7 @@ end:
 static void log_options(command *cli, const cli_stats_request *r, const clvox_stats_options *o)
 {
     cJSON *to = cJSON_AddObjectToObject(cli->log, "options");
-    cli_log_fields(to, clvox_stats_table(), o);
+    clvox_record_fields(to, clvox_stats_table(), o);
     cJSON_AddStringToObject(to, "test", r->test);
     cJSON *names = cJSON_AddArrayToObject(to, "covariates");
     for (int c = 1; c <= r->covariates; c++)

@@ -4,7 +4,7 @@
 #define CLI_CMD_STATS_STATS_H
 
 #include "cli/cli.h"
-#include "cli/table.h"
+#include "clvox/command/table.h"
 #include "clvox/stats.h"
 
 enum {

@@ -18,9 +18,9 @@ static void say_how(command *cli, const clvox_currents_report *r, const char *na
               "%-20s by a particle mesh of %.4g mm, %d x %d x %d nodes, each sum within about %.1e of\n"
               "%-20s the mean of <A, A> and <B, B>\n",
               name, r->spacing, r->size[0], r->size[1], r->size[2], r->error, "");
-    cli_log_number(to, "spacing_mm", r->spacing);
+    clvox_record_number(to, "spacing_mm", r->spacing);
     cJSON_AddItemToObject(to, "size", cJSON_CreateIntArray(r->size, 3));
-    cli_log_number(to, "error", r->error);
+    clvox_record_number(to, "error", r->error);
 }
 
 /* As currents and as varifolds; clouds have one product alone. */
@@ -41,13 +41,13 @@ static int products(command *cli, const clvox_shape *a, const clvox_shape *b,
         o.varifold = varifold;
         CLI_TRY(clvox_shape_currents(cli->ctx, a, b, &o, &p, &report));
         cli_print(cli, "%-20s %14.8g %14.8g %14.8g %14.8g\n", names[varifold], p.squared_distance, p.aa, p.bb, p.ab);
-        cli_log_number(to, names[varifold], p.squared_distance);
+        clvox_record_number(to, names[varifold], p.squared_distance);
         char name[32];
         snprintf(name, sizeof name, "%s_products", names[varifold]);
         cJSON *one = cJSON_AddObjectToObject(to, name);
-        cli_log_number(one, "AA", p.aa);
-        cli_log_number(one, "BB", p.bb);
-        cli_log_number(one, "AB", p.ab);
+        clvox_record_number(one, "AA", p.aa);
+        clvox_record_number(one, "BB", p.bb);
+        clvox_record_number(one, "AB", p.ab);
         say_how(cli, &report, names[varifold], one);
     }
 end:
@@ -65,10 +65,10 @@ static int distances_of(command *cli, const clvox_shape *a, const clvox_shape *b
     CLI_TRY(clvox_shape_compare(a, b, SAMPLES, mean, largest));
     cli_print(cli, "%-20s %14.8g\n%-20s %14.8g\n", "mean_distance_mm", mean[2], "Hausdorff_mm", largest[2]);
     cli_print(cli, "%-20s %14.8g %14.8g\n", cloud ? "weight" : "length_mm", size[0], size[1]);
-    cli_log_number(to, "mean_distance_mm", mean[2]);
-    cli_log_number(to, "hausdorff_mm", largest[2]);
-    cli_log_number(to, cloud ? "weight_a" : "length_a_mm", size[0]);
-    cli_log_number(to, cloud ? "weight_b" : "length_b_mm", size[1]);
+    clvox_record_number(to, "mean_distance_mm", mean[2]);
+    clvox_record_number(to, "hausdorff_mm", largest[2]);
+    clvox_record_number(to, cloud ? "weight_a" : "length_a_mm", size[0]);
+    clvox_record_number(to, cloud ? "weight_b" : "length_b_mm", size[1]);
 end:
     return status;
 }
@@ -84,17 +84,17 @@ static int distances(command *cli, const clvox_shape *first, const clvox_shape *
     CLI_TRY(clvox_surface_compare(a, b, SAMPLES, &d));
     cli_print(cli, "%-20s %14.8g\n%-20s %14.8g\n", "mean_distance_mm", d.mean[2], "Hausdorff_mm", d.largest[2]);
     cli_print(cli, "%-20s %14.8g %14.8g\n", "volume_mm3", d.facts[0].volume, d.facts[1].volume);
-    cli_log_number(to, "mean_distance_mm", d.mean[2]);
-    cli_log_number(to, "hausdorff_mm", d.largest[2]);
-    cli_log_number(to, "volume_a_mm3", d.facts[0].volume);
-    cli_log_number(to, "volume_b_mm3", d.facts[1].volume);
+    clvox_record_number(to, "mean_distance_mm", d.mean[2]);
+    clvox_record_number(to, "hausdorff_mm", d.largest[2]);
+    clvox_record_number(to, "volume_a_mm3", d.facts[0].volume);
+    clvox_record_number(to, "volume_b_mm3", d.facts[1].volume);
     if (d.facts[0].open_edges || d.facts[1].open_edges) {
         cli_remark(cli, 0, "%s is open and encloses nothing: no Dice\n", d.facts[0].open_edges ? "A" : "B");
     } else {
         CLI_TRY(clvox_surface_overlap(a, b, &dice));
         cli_print(cli, "%-20s %14.6f\n", "Dice", dice);
     }
-    cli_log_number(to, "dice", dice);
+    clvox_record_number(to, "dice", dice);
 end:
     return status;
 }

@@ -43,7 +43,7 @@ static void say_input(command *cli, const clvox_level_set *set)
                grid->size[0], grid->size[1], grid->size[2], edge[0], edge[1], edge[2]);
     cJSON *in = cJSON_AddObjectToObject(cli->log, "input");
     cJSON_AddStringToObject(in, "kind", kind);
-    cli_log_grid(in, "grid", grid);
+    clvox_record_grid(in, "grid", grid);
     if (!set->from_surface)
         return;
     cJSON_AddNumberToObject(in, "open_edges", f->open_edges);
@@ -173,23 +173,23 @@ static void report(command *cli, const clvox_denoise_result *r, const stages *s)
     cJSON_AddNumberToObject(to, "components", f->components);
     cJSON_AddNumberToObject(to, "euler", f->euler);
     cJSON_AddNumberToObject(to, "open_edges", f->open_edges);
-    cli_log_number(to, "area_mm2", f->area);
-    cli_log_number(to, "volume_before_mm3", r->volume_before);
-    cli_log_number(to, "volume_after_mm3", f->volume);
-    cli_log_number(to, "mean_movement_mm", r->mean_mm);
-    cli_log_number(to, "largest_movement_mm", r->largest_mm);
-    cli_log_number(to, "level_shift_mm", r->shift_mm);
+    clvox_record_number(to, "area_mm2", f->area);
+    clvox_record_number(to, "volume_before_mm3", r->volume_before);
+    clvox_record_number(to, "volume_after_mm3", f->volume);
+    clvox_record_number(to, "mean_movement_mm", r->mean_mm);
+    clvox_record_number(to, "largest_movement_mm", r->largest_mm);
+    clvox_record_number(to, "level_shift_mm", r->shift_mm);
     cJSON_AddBoolToObject(to, "placed", r->placed);
-    cli_log_number(to, "noise_voxels", r->deviation);
-    cli_log_number(to, "patch_residual", r->noise);
-    cli_log_number(to, "nearest_distance", r->nearest);
-    cli_log_number(to, "c2", r->c2);
+    clvox_record_number(to, "noise_voxels", r->deviation);
+    clvox_record_number(to, "patch_residual", r->noise);
+    clvox_record_number(to, "nearest_distance", r->nearest);
+    clvox_record_number(to, "c2", r->c2);
     cJSON_AddNumberToObject(to, "band_voxels", r->band_voxels);
     cJSON_AddNumberToObject(to, "neighbours", r->neighbours);
     cJSON_AddNumberToObject(to, "rounds", r->rounds);
     cJSON_AddNumberToObject(to, "steps", r->steps);
-    cli_log_number(to, "energy_before", r->energy[0]);
-    cli_log_number(to, "energy_after", r->energy[1]);
+    clvox_record_number(to, "energy_before", r->energy[0]);
+    clvox_record_number(to, "energy_after", r->energy[1]);
     cJSON_AddNumberToObject(to, "values_not_finite", (double)r->not_finite);
     cJSON_AddNumberToObject(to, "peak_device_bytes", (double)r->device_bytes);
     cJSON *seconds = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
@@ -223,7 +223,7 @@ static int run(command *cli, request *r)
     CLI_TRY(cli_read_fields(clvox_denoise_table(), r->given, smallest_edge(&level_set.distance->grid),
                             &r->options));
     say_input(cli, &level_set);
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_denoise_table(), &r->options);
+    clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_denoise_table(), &r->options);
     if ((status = clvox_denoise_plan_make(cli->ctx, &level_set, &r->options, &plan)) == CLVOX_ERROR_DATA)
         clvox_fail_in(status, r->in);
     if (status < 0)

@@ -180,10 +180,10 @@ static void report(command *cli, const clvox_volume *d, cJSON *to)
               d->grid.size[1], d->grid.size[2], edge[0], edge[1], edge[2]);
     cli_print(cli, "%-12s %zu\n%-12s %.6g mm\n%-12s %.6g mm\n", "inside", inside, "deepest", (double)least,
               "farthest", (double)most);
-    cli_log_grid(to, "grid", &d->grid);
+    clvox_record_grid(to, "grid", &d->grid);
     cJSON_AddNumberToObject(to, "voxels_inside", (double)inside);
-    cli_log_number(to, "deepest_mm", (double)least);
-    cli_log_number(to, "farthest_mm", (double)most);
+    clvox_record_number(to, "deepest_mm", (double)least);
+    clvox_record_number(to, "farthest_mm", (double)most);
 }
 
 static int check(const request *r, bool mesh)

@@ -45,7 +45,7 @@ int cli_surface_page(command *cli, const clvox_volume *before, const clvox_surfa
     clvox_report *page = NULL;
     clvox_volume *moved = NULL, *near = NULL, *body[2] = {NULL}, *after = NULL;
     double edge[3];
-    snprintf(title, sizeof title, "Surface: %.300s", cli_page_name(in));
+    snprintf(title, sizeof title, "Surface: %.300s", clvox_page_name(in));
     clvox_grid_spacing(&before->grid, edge);
     CLI_TRY(clvox_distance_from_surface(cli->ctx, mesh, &before->grid, 4 * edge[0], NULL, &after));
     CLI_TRY(make_movement(before, after, &moved, &near));
@@ -64,7 +64,7 @@ int cli_surface_page(command *cli, const clvox_volume *before, const clvox_surfa
                            near, 0);
     clvox_report_section(page, "Result");
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        cli_page_facts(page, cJSON_GetObjectItem(cli->log, figures[i]), 16);
+        clvox_page_facts(page, cJSON_GetObjectItem(cli->log, figures[i]), 16);
 end:
     status = cli_page_end(cli, &page, status, path);
     clvox_volume_destroy(&after);

@@ -23,8 +23,8 @@ static void report(command *cli, const request *r, const clvox_tensor_all_result
     cJSON_AddNumberToObject(to, "left_out", (double)fit->left_out);
     cJSON_AddNumberToObject(to, "far_s0", (double)fit->far_s0);
     cJSON_AddNumberToObject(to, "made_positive", (double)fit->made_positive);
-    cli_log_number(to, "median_noise", fit->median_noise);
-    cli_log_number(to, "median_sigma_mm2_s", fit->median_sigma);
+    clvox_record_number(to, "median_noise", fit->median_noise);
+    clvox_record_number(to, "median_sigma_mm2_s", fit->median_sigma);
     cli_print(cli, "%-13s %zu of %zu voxels, %d volumes, %zu made positive\n", "fitted", fit->fitted,
               fit->asked, fit->volumes, fit->made_positive);
     if (fit->without_signal + fit->not_finite > 0)
@@ -36,10 +36,10 @@ static void report(command *cli, const request *r, const clvox_tensor_all_result
     if (!r->all.plain) {
         cli_print(cli, "%-13s lambda %.4g, %d iterations, energy %.6g to %.6g\n", "denoised", tv->lambda,
                   tv->iterations, tv->energy[0], tv->energy[1]);
-        cli_log_number(to, "lambda", tv->lambda);
+        clvox_record_number(to, "lambda", tv->lambda);
         cJSON_AddNumberToObject(to, "iterations", tv->iterations);
-        cli_log_number(to, "energy_before", tv->energy[0]);
-        cli_log_number(to, "energy_after", tv->energy[1]);
+        clvox_record_number(to, "energy_before", tv->energy[0]);
+        clvox_record_number(to, "energy_after", tv->energy[1]);
     }
     cJSON_AddNumberToObject(to, "peak_device_bytes", (double)made->device_bytes);
 }
@@ -68,25 +68,26 @@ static int run(command *cli, request *r)
     clvox_volume *dwi = NULL, *mask = NULL;
     clvox_gradients *gradients = NULL;
     clvox_tensor_all_result made = {.mask = NULL};
-    cli_outputs outputs = {.count = 0};
+    clvox_results outputs = {.count = 0};
     cli_bar bar;
     const unsigned few = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_AD |
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
     const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
     double mark = cli_seconds(), read;
-    cli_end ends[6 + CLI_MEASURE_ENDS] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true},
-                                          {"_noise.nii.gz", true},
-                                          {"_mask.nii.gz", !r->mask && !r->all.everywhere},
-                                          {"_report.html", r->report}};
+    clvox_end ends[6 + CLI_MEASURE_ENDS] = {{"_tensor.nii.gz", true},
+                                            {"_s0.nii.gz", true},
+                                            {"_noise.nii.gz", true},
+                                            {"_mask.nii.gz", !r->mask && !r->all.everywhere},
+                                            {"_report.html", r->report}};
     cli_measure_ends(r->few ? few & ~(1u << CLVOX_MEASURE_L3) : CLVOX_MEASURES_ALL, ends + 5);
     CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
-    cli_log_grid(cli->log, "grid", &dwi->grid);
+    clvox_record_grid(cli->log, "grid", &dwi->grid);
     CLI_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
     CLI_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     if (!mask && !r->all.everywhere)
         cli_remark(cli, 0, "no --mask: using the voxels above Otsu's threshold, %s_mask.nii.gz\n", r->prefix);
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tensor_all_table(), &r->all);
+    clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tensor_all_table(), &r->all);
     read = cli_seconds() - mark;
     cli_bar_begin(&bar, cli);
     r->all.denoise.progress = cli_bar_stage;
@@ -107,14 +108,14 @@ static int run(command *cli, request *r)
     CLI_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, made.maps));
     if (r->few)
         clvox_volume_destroy(&made.maps[CLVOX_MEASURE_L3]); /* for the report alone */
-    CLI_TRY(cli_outputs_tensor(&outputs, r->all.plain ? made.fit.tensor : made.denoised.tensor,
-                               CLVOX_TENSOR_AUTO, r->prefix, "_tensor.nii.gz"));
+    CLI_TRY(clvox_results_tensor(&outputs, r->all.plain ? made.fit.tensor : made.denoised.tensor,
+                                 CLVOX_TENSOR_AUTO, r->prefix, "_tensor.nii.gz"));
     CLI_TRY(cli_outputs_measures(&outputs, r->prefix, made.maps, r->fsl));
     if (made.mask)
-        CLI_TRY(cli_outputs_volume(&outputs, made.mask, r->prefix, "_mask.nii.gz"));
-    CLI_TRY(cli_outputs_volume(&outputs, made.fit.s0, r->prefix, "_s0.nii.gz"));
-    CLI_TRY(cli_outputs_volume(&outputs, made.fit.noise, r->prefix, "_noise.nii.gz"));
-    CLI_TRY(cli_outputs_write(cli, &outputs, true));
+        CLI_TRY(clvox_results_volume(&outputs, made.mask, r->prefix, "_mask.nii.gz"));
+    CLI_TRY(clvox_results_volume(&outputs, made.fit.s0, r->prefix, "_s0.nii.gz"));
+    CLI_TRY(clvox_results_volume(&outputs, made.fit.noise, r->prefix, "_noise.nii.gz"));
+    CLI_TRY(cli_results_write(cli, &outputs, true));
     report_seconds(cli, read, &made, mark);
     if (r->report) {
         cli_tensor_page page = {.maps = made.maps,
@@ -130,7 +131,7 @@ end:
     clvox_volume_destroy(&mask);
     clvox_gradients_destroy(&gradients);
     clvox_tensor_all_result_destroy(&made);
-    cli_outputs_free(&outputs);
+    clvox_results_free(&outputs);
     return status;
 }
 

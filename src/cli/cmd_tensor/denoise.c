@@ -51,13 +51,13 @@ static void report(command *cli, const request *r, const clvox_tensor_denoise_re
     cJSON_AddStringToObject(to, "solver", solver);
     cJSON_AddNumberToObject(to, "bregman", f->bregman);
     cJSON_AddNumberToObject(to, "reweight", f->reweight);
-    cli_log_number(to, "lambda", f->lambda);
-    cli_log_number(to, "sigma_mm2_s", f->sigma);
-    cli_log_number(to, "structure", f->structure);
+    clvox_record_number(to, "lambda", f->lambda);
+    clvox_record_number(to, "sigma_mm2_s", f->sigma);
+    clvox_record_number(to, "structure", f->structure);
     cJSON_AddBoolToObject(to, "noise_guessed", f->guessed);
-    cli_log_number(to, "energy_before", f->energy[0]);
-    cli_log_number(to, "energy_after", f->energy[1]);
-    cli_log_number(to, "duality_gap", f->gap);
+    clvox_record_number(to, "energy_before", f->energy[0]);
+    clvox_record_number(to, "energy_after", f->energy[1]);
+    clvox_record_number(to, "duality_gap", f->gap);
     cJSON_AddNumberToObject(to, "iterations", f->iterations);
     cJSON_AddNumberToObject(to, "voxels", (double)f->voxels);
     cJSON_AddNumberToObject(to, "not_finite", (double)f->not_finite);
@@ -84,7 +84,8 @@ static int run(command *cli, request *r)
         goto end;
     }
     CLI_TRY(cli_on_grid(r->mask, mask, r->in, tensor));
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tensor_denoise_table(), &r->options);
+    clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tensor_denoise_table(),
+                        &r->options);
     cli_bar_begin(&bar, cli);
     r->options.progress = cli_bar_stage;
     r->options.user = &bar;
@@ -104,7 +105,7 @@ static int run(command *cli, request *r)
         CLI_TRY(cli_tensor_page_maps(cli, tensor, mask, before));
         CLI_TRY(cli_tensor_page_maps(cli, made.tensor, mask, after));
         CLI_TRY(cli_check_directions(cli, r->in, after));
-        const cli_tensor_page page = {.name = cli_page_name(r->out),
+        const cli_tensor_page page = {.name = clvox_page_name(r->out),
                                       .maps = after,
                                       .before = before,
                                       .mask = mask,

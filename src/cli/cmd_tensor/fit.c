@@ -48,8 +48,8 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
     cJSON_AddNumberToObject(to, "made_positive", (double)f->made_positive);
     cJSON_AddNumberToObject(to, "voxels_with_rejects", (double)f->voxels_with_rejects);
     cJSON_AddNumberToObject(to, "rejects", (double)f->rejects);
-    cli_log_number(to, "median_noise", f->median_noise);
-    cli_log_number(to, "median_sigma_mm2_s", f->median_sigma);
+    clvox_record_number(to, "median_noise", f->median_noise);
+    clvox_record_number(to, "median_sigma_mm2_s", f->median_sigma);
     cli_print(cli, "%-16s %zu of %zu voxels, %d volumes\n", "fitted", f->fitted, f->asked, f->volumes);
     if (f->without_signal)
         cli_print(cli, "%-16s %zu voxels, left at 0\n", "without signal", f->without_signal);
@@ -84,25 +84,25 @@ static int run(command *cli, request *r)
     clvox_volume *dwi = NULL, *mask = NULL, *maps[CLVOX_MEASURES] = {NULL};
     clvox_gradients *gradients = NULL;
     clvox_tensor_fit_result made = {0};
-    cli_outputs outputs = {.count = 0};
+    clvox_results outputs = {.count = 0};
     const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
     double mark = cli_seconds();
-    const cli_end ends[] = {{"_tensor.nii.gz", true},
-                            {"_s0.nii.gz", true},
-                            {"_sigma.nii.gz", true},
-                            {"_noise.nii.gz", true},
-                            {"_mppca_noise.nii.gz", r->options.denoise == CLVOX_SCAN_MPPCA},
-                            {"_report.html", r->report},
-                            {0}};
+    const clvox_end ends[] = {{"_tensor.nii.gz", true},
+                              {"_s0.nii.gz", true},
+                              {"_sigma.nii.gz", true},
+                              {"_noise.nii.gz", true},
+                              {"_mppca_noise.nii.gz", r->options.denoise == CLVOX_SCAN_MPPCA},
+                              {"_report.html", r->report},
+                              {0}};
     CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
-    cli_log_grid(cli->log, "grid", &dwi->grid);
+    clvox_record_grid(cli->log, "grid", &dwi->grid);
     CLI_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
     CLI_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     say_gradients(cli, gradients);
     cJSON *stages = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
     end_stage(stages, "read", &mark);
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tensor_fit_table(), &r->options);
+    clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_tensor_fit_table(), &r->options);
     status = clvox_tensor_fit(cli->ctx, dwi, gradients, mask, &r->options, &made);
     if (status == CLVOX_ERROR_DATA)
         clvox_fail_in(status, made.asked && !made.fitted ? r->dwi : r->table ? r->table : r->bvec);
@@ -118,15 +118,15 @@ static int run(command *cli, request *r)
         CLI_TRY(cli_tensor_page_maps(cli, made.tensor, mask, maps));
     mark = cli_seconds();
     if (made.scan)
-        CLI_TRY(cli_outputs_volume(&outputs, made.scan, r->denoised, ""));
-    CLI_TRY(cli_outputs_tensor(&outputs, made.tensor, (clvox_tensor_order)r->order, r->prefix,
-                               "_tensor.nii.gz"));
-    CLI_TRY(cli_outputs_volume(&outputs, made.s0, r->prefix, "_s0.nii.gz"));
-    CLI_TRY(cli_outputs_volume(&outputs, made.sigma, r->prefix, "_sigma.nii.gz"));
-    CLI_TRY(cli_outputs_volume(&outputs, made.noise, r->prefix, "_noise.nii.gz"));
+        CLI_TRY(clvox_results_volume(&outputs, made.scan, r->denoised, ""));
+    CLI_TRY(clvox_results_tensor(&outputs, made.tensor, (clvox_tensor_order)r->order, r->prefix,
+                                 "_tensor.nii.gz"));
+    CLI_TRY(clvox_results_volume(&outputs, made.s0, r->prefix, "_s0.nii.gz"));
+    CLI_TRY(clvox_results_volume(&outputs, made.sigma, r->prefix, "_sigma.nii.gz"));
+    CLI_TRY(clvox_results_volume(&outputs, made.noise, r->prefix, "_noise.nii.gz"));
     if (made.scan_noise)
-        CLI_TRY(cli_outputs_volume(&outputs, made.scan_noise, r->prefix, "_mppca_noise.nii.gz"));
-    CLI_TRY(cli_outputs_write(cli, &outputs, true));
+        CLI_TRY(clvox_results_volume(&outputs, made.scan_noise, r->prefix, "_mppca_noise.nii.gz"));
+    CLI_TRY(cli_results_write(cli, &outputs, true));
     end_stage(stages, "write", &mark);
     report(cli, r, &made);
     if (r->report) {
@@ -145,7 +145,7 @@ end:
         clvox_volume_destroy(&maps[m]);
     clvox_gradients_destroy(&gradients);
     clvox_tensor_fit_result_destroy(&made);
-    cli_outputs_free(&outputs);
+    clvox_results_free(&outputs);
     return status;
 }
 

@@ -9,14 +9,14 @@ static const char *const measure_ends[CLVOX_MEASURES] = {
     "_fa.nii.gz", "_md.nii.gz", "_ad.nii.gz", "_rd.nii.gz", "_mode.nii.gz", "_cl.nii.gz", "_cp.nii.gz",
     "_cs.nii.gz", "_l1.nii.gz", "_l2.nii.gz", "_l3.nii.gz", "_v1.nii.gz",   "_v2.nii.gz", "_v3.nii.gz"};
 
-void cli_measure_ends(unsigned wanted, cli_end ends[CLI_MEASURE_ENDS + 1])
+void cli_measure_ends(unsigned wanted, clvox_end ends[CLI_MEASURE_ENDS + 1])
 {
     const bool colours = (wanted >> CLVOX_MEASURE_FA & 1) && (wanted >> CLVOX_MEASURE_V1 & 1);
     for (int m = 0; m < CLVOX_MEASURES; m++)
-        ends[m] = (cli_end){measure_ends[m], wanted >> m & 1};
-    ends[CLVOX_MEASURES] = (cli_end){"_colour.nii.gz", colours};
-    ends[CLVOX_MEASURES + 1] = (cli_end){"_colour.png", colours};
-    ends[CLI_MEASURE_ENDS] = (cli_end){NULL, false};
+        ends[m] = (clvox_end){measure_ends[m], wanted >> m & 1};
+    ends[CLVOX_MEASURES] = (clvox_end){"_colour.nii.gz", colours};
+    ends[CLVOX_MEASURES + 1] = (clvox_end){"_colour.png", colours};
+    ends[CLI_MEASURE_ENDS] = (clvox_end){NULL, false};
 }
 
 int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask)
@@ -33,8 +33,8 @@ int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], 
         cli_note(cli, "%zu of %zu tensors are not positive: is --order right?", m.not_positive, m.voxels);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "measures");
     cJSON_AddNumberToObject(to, "voxels", (double)m.voxels);
-    cli_log_number(to, "fa_median", m.fa_median);
-    cli_log_number(to, "md_median", m.md_median);
+    clvox_record_number(to, "fa_median", m.fa_median);
+    clvox_record_number(to, "md_median", m.md_median);
     cJSON_AddNumberToObject(to, "not_positive", (double)m.not_positive);
     cJSON_AddNumberToObject(to, "not_finite", (double)m.not_finite);
     return CLVOX_OK;
@@ -52,7 +52,7 @@ static int write_colours(const void *what, int how, const char *path)
     return clvox_tensor_write_colours(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], path);
 }
 
-int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES],
+int cli_outputs_measures(clvox_results *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES],
                          bool fsl)
 {
     int status = CLVOX_OK;
@@ -61,13 +61,13 @@ int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const
         if (!maps[m])
             continue;
         if (m < CLVOX_MEASURE_V1)
-            CLI_TRY(cli_outputs_volume(o, maps[m], prefix, measure_ends[m]));
+            CLI_TRY(clvox_results_volume(o, maps[m], prefix, measure_ends[m]));
         else
-            CLI_TRY(cli_outputs_add(o, write_vectors, maps[m], fsl, prefix, measure_ends[m]));
+            CLI_TRY(clvox_results_add(o, write_vectors, maps[m], fsl, prefix, measure_ends[m]));
     }
     if (maps[CLVOX_MEASURE_FA] && maps[CLVOX_MEASURE_V1]) {
-        CLI_TRY(cli_outputs_add(o, write_colours, maps, 0, prefix, "_colour.nii.gz"));
-        CLI_TRY(cli_outputs_add(o, write_colours, maps, 0, prefix, "_colour.png"));
+        CLI_TRY(clvox_results_add(o, write_colours, maps, 0, prefix, "_colour.nii.gz"));
+        CLI_TRY(clvox_results_add(o, write_colours, maps, 0, prefix, "_colour.png"));
     }
 end:
     return status;
@@ -82,7 +82,7 @@ int cli_check_directions(command *cli, const char *path, clvox_volume *const map
         return status;
     cJSON *to = cJSON_AddObjectToObject(cli->log, "directions");
     cJSON_AddStringToObject(to, "most_coherent", c.axes);
-    cli_log_number(to, "gain", c.gain);
+    clvox_record_number(to, "gain", c.gain);
     if (100 * c.gain > 100 + PERCENT)
         cli_note(cli,
                  "%s: fibres are %.2f times as coherent if the gradient axes are read as %s; check "
@@ -126,8 +126,8 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
         .most = 1,
     };
     clvox_volume *tensor = NULL, *mask = NULL, *maps[CLVOX_MEASURES] = {NULL};
-    cli_outputs outputs = {.count = 0};
-    cli_end ends[CLI_MEASURE_ENDS + 2] = {{"_report.html", false}};
+    clvox_results outputs = {.count = 0};
+    clvox_end ends[CLI_MEASURE_ENDS + 2] = {{"_report.html", false}};
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
@@ -143,7 +143,7 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     CLI_TRY(cli_open(cli));
     CLI_TRY(clvox_tensor_measures(cli->ctx, tensor, mask, CLVOX_MEASURES_ALL, maps));
     CLI_TRY(cli_outputs_measures(&outputs, prefix, maps, frame == 1));
-    CLI_TRY(cli_outputs_write(cli, &outputs, true));
+    CLI_TRY(cli_results_write(cli, &outputs, true));
     CLI_TRY(cli_report_measures(cli, maps, mask));
     CLI_TRY(cli_check_directions(cli, words[0], maps));
     if (report) {
@@ -156,6 +156,6 @@ end:
     clvox_volume_destroy(&mask);
     for (int m = 0; m < CLVOX_MEASURES; m++)
         clvox_volume_destroy(&maps[m]);
-    cli_outputs_free(&outputs);
+    clvox_results_free(&outputs);
     return status;
 }

@@ -84,7 +84,7 @@ int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char 
     clvox_report_text(page, "Directions: red left-right, green front-back, blue up-down, as bright as FA.");
     clvox_report_section(page, "Figures");
     for (const char *const *figure = what->figures; *figure; figure++)
-        cli_page_facts(page, cJSON_GetObjectItem(cli->log, *figure), 16);
+        clvox_page_facts(page, cJSON_GetObjectItem(cli->log, *figure), 16);
     clvox_report_section(page, "Distributions");
     const struct {
         const char *name, *unit;
@@ -122,7 +122,7 @@ void cli_tensor_far(command *cli, const clvox_tensor_fit_result *fit)
 int cli_tensor_page_beside(command *cli, cli_tensor_page *what, const char *prefix)
 {
     char path[PATH_MAX];
-    what->name = cli_page_name(prefix);
+    what->name = clvox_page_name(prefix);
     snprintf(path, sizeof path, "%s_report.html", prefix);
     return cli_tensor_page_write(cli, what, path);
 }

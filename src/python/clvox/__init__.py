@@ -11,6 +11,7 @@ goes wrong is a clvox.Error with the library's sentence. clvox.ants has the name
 from . import filter, phantom, surface, tensor  # pylint: disable=redefined-builtin
 from ._abi import VERSION as __version__
 from ._library import Context, Contexts, Error, Step, devices, options, use
+from .batch import Pair, Plan, atlas_plan, register_list
 from .benchmark import bench
 from .registration import Registration, register
 from .report import Report
@@ -22,7 +23,7 @@ from .template import Atlas, Subjects, atlas, atlas_regression, subjects
 from .transform import apply, apply_points, compose, inverse, invert, jacobian, read_affine, write_affine
 from .volume import Volume, read
 
-__all__ = ["Atlas", "Cloud", "Context", "Contexts", "Curves", "Error", "Registration", "Report", "Step", "Subjects", "Surface", "Volume", "apply",
-           "apply_points", "atlas", "atlas_regression", "bench", "compare", "compare_labels", "compare_shapes", "compose", "devices",
+__all__ = ["Atlas", "Cloud", "Context", "Contexts", "Curves", "Error", "Pair", "Plan", "Registration", "Report", "Step", "Subjects", "Surface", "Volume", "apply",
+           "apply_points", "atlas", "atlas_plan", "atlas_regression", "bench", "compare", "compare_labels", "compare_shapes", "compose", "devices",
            "entropy", "filter", "inverse", "invert", "jacobian", "options", "phantom", "read", "read_affine", "read_curves",
-           "register", "register_series", "stats", "subjects", "surface", "tensor", "use", "write_affine"]
+           "register", "register_list", "register_series", "stats", "subjects", "surface", "tensor", "use", "write_affine"]

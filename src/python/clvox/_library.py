@@ -259,8 +259,8 @@ def options(verb: str) -> Dict[str, Any]:
 table_options = options  # for functions that have a parameter of that name
 
 
-def set_options(verb, given, struct, edge=0.0):
-    """Sets fields of an options struct by keyword. None and False: not given. edge: of a voxel, in mm."""
+def option_texts(verb, given):
+    """The options that are given, as the command takes them: names and texts. None and False: not given."""
     known = options(verb)
     names, texts = [], []
     for key, value in given.items():
@@ -279,6 +279,12 @@ def set_options(verb, given, struct, edge=0.0):
             raise Error(f"{verb}: {key} takes {row.argument}")
         names.append(row.name.encode())
         texts.append(str(value).encode())
+    return names, texts
+
+
+def set_options(verb, given, struct, edge=0.0):
+    """Sets fields of an options struct by keyword. edge: of a voxel, in mm."""
+    names, texts = option_texts(verb, given)
     count = len(names)
     call(lib.clvox_options_set, _table(verb), (ctypes.c_char_p * count)(*names), (ctypes.c_char_p * count)(*texts), count, edge,
          ctypes.byref(struct))

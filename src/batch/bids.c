@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/bids.h"
+#include "clvox/command/bids.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,24 +15,24 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool is_word(const cli_bids_word *w, const char *text)
+static bool is_word(const clvox_bids_word *w, const char *text)
 {
     return (size_t)w->length == strlen(text) && !memcmp(w->at, text, (size_t)w->length);
 }
 
-static bool same_word(const cli_bids_word *a, const cli_bids_word *b)
+static bool same_word(const clvox_bids_word *a, const clvox_bids_word *b)
 {
     return a == b || (a && b && a->length == b->length && !memcmp(a->at, b->at, (size_t)a->length));
 }
 
-static cli_bids_word take(const char **at, const char *of)
+static clvox_bids_word take(const char **at, const char *of)
 {
-    const cli_bids_word w = {*at, (int)strspn(*at, of)};
+    const clvox_bids_word w = {*at, (int)strspn(*at, of)};
     *at += w.length;
     return w;
 }
 
-const cli_bids_word *cli_bids_find(const cli_bids_name *name, const char *key)
+const clvox_bids_word *clvox_bids_find(const clvox_bids_name *name, const char *key)
 {
     for (int i = 0; i < name->count; i++)
         if (is_word(&name->key[i], key))
@@ -40,14 +40,14 @@ const cli_bids_word *cli_bids_find(const cli_bids_name *name, const char *key)
     return NULL;
 }
 
-bool cli_bids_read(const char *path, cli_bids_name *out)
+bool clvox_bids_read(const char *path, clvox_bids_name *out)
 {
     const char *at = last_part(path);
-    *out = (cli_bids_name){.count = 0};
+    *out = (clvox_bids_name){.count = 0};
     if (strlen(at) > NAME_MAX)
         return false;
     for (;;) {
-        const cli_bids_word word = take(&at, letters);
+        const clvox_bids_word word = take(&at, letters);
         if (!word.length)
             return false;
         if (*at != '-') {
@@ -55,8 +55,8 @@ bool cli_bids_read(const char *path, cli_bids_name *out)
             return out->count > 0 && *at == '.';
         }
         at++;
-        const cli_bids_word label = take(&at, label_letters);
-        if (!label.length || *at++ != '_' || out->count == CLI_BIDS_ENTITIES)
+        const clvox_bids_word label = take(&at, label_letters);
+        if (!label.length || *at++ != '_' || out->count == CLVOX_BIDS_ENTITIES)
             return false;
         for (int i = 0; i < out->count; i++)
             if (same_word(&out->key[i], &word))
@@ -66,7 +66,7 @@ bool cli_bids_read(const char *path, cli_bids_name *out)
     }
 }
 
-bool cli_bids_is_label(const char *text)
+bool clvox_bids_is_label(const char *text)
 {
     const size_t length = strlen(text);
     return length > 0 && length < 100 && strspn(text, letters) == length;
@@ -81,7 +81,7 @@ typedef struct text {
     bool whole;
 } text;
 
-static text begin(char out[CLI_BIDS_ROOM])
+static text begin(char out[CLVOX_BIDS_ROOM])
 {
     *out = 0;
     return (text){out, 0, true};
@@ -89,7 +89,7 @@ static text begin(char out[CLI_BIDS_ROOM])
 
 static void put(text *t, const char *at, size_t length)
 {
-    t->whole = t->whole && t->length + length < CLI_BIDS_ROOM;
+    t->whole = t->whole && t->length + length < CLVOX_BIDS_ROOM;
     if (!t->whole)
         return;
     memcpy(t->out + t->length, at, length);
@@ -101,7 +101,7 @@ static void put_text(text *t, const char *at)
     put(t, at, strlen(at));
 }
 
-static void put_word(text *t, const char *before, const cli_bids_word *w)
+static void put_word(text *t, const char *before, const clvox_bids_word *w)
 {
     if (!w)
         return;
@@ -110,7 +110,7 @@ static void put_word(text *t, const char *before, const cli_bids_word *w)
 }
 
 /* What stands for the image itself: the entities of space, grid and description are those of one file. */
-static bool is_of_file(const cli_bids_word *key)
+static bool is_of_file(const clvox_bids_word *key)
 {
     static const char *const those[] = {"space", "cohort", "res",  "den", "label", "seg",
                                         "desc",  "from",   "mode", "to",  "atlas", "scale"};
@@ -121,26 +121,26 @@ static bool is_of_file(const cli_bids_word *key)
 }
 
 /* A template with the number of its cohort, as in to-NAME+1. */
-static void put_space(text *t, const cli_bids_word *space, const cli_bids_word *cohort)
+static void put_space(text *t, const clvox_bids_word *space, const clvox_bids_word *cohort)
 {
     put_word(t, "", space);
     put_word(t, "+", cohort);
 }
 
-bool cli_bids_space(const char *fixed, const cli_bids_name *moving, char out[CLI_BIDS_ROOM])
+bool clvox_bids_space(const char *fixed, const clvox_bids_name *moving, char out[CLVOX_BIDS_ROOM])
 {
-    cli_bids_name name;
+    clvox_bids_name name;
     text t = begin(out);
-    const bool named = cli_bids_read(fixed, &name);
-    const cli_bids_word *subject = named ? cli_bids_find(&name, "sub") : NULL,
-                        *template = named ? cli_bids_find(&name, "tpl") : NULL,
-                        *space = named ? cli_bids_find(&name, "space") : NULL;
+    const bool named = clvox_bids_read(fixed, &name);
+    const clvox_bids_word *subject = named ? clvox_bids_find(&name, "sub") : NULL,
+                          *template = named ? clvox_bids_find(&name, "tpl") : NULL,
+                          *space = named ? clvox_bids_find(&name, "space") : NULL;
     if (template || space) {
-        put_space(&t, space ? space : template, cli_bids_find(&name, "cohort"));
+        put_space(&t, space ? space : template, clvox_bids_find(&name, "cohort"));
     } else if (subject) {
-        const cli_bids_word *session = cli_bids_find(&name, "ses");
-        const bool same = same_word(subject, cli_bids_find(moving, "sub")) &&
-                          same_word(session, cli_bids_find(moving, "ses"));
+        const clvox_bids_word *session = clvox_bids_find(&name, "ses");
+        const bool same = same_word(subject, clvox_bids_find(moving, "sub")) &&
+                          same_word(session, clvox_bids_find(moving, "ses"));
         if (same && !same_word(&name.suffix, &moving->suffix)) {
             put_word(&t, "", &name.suffix);
         } else { /* images of one session differ in more */
@@ -159,7 +159,7 @@ bool cli_bids_space(const char *fixed, const cli_bids_name *moving, char out[CLI
 }
 
 /* The folder that a file of this suffix lies in, where its own has another name. */
-static const char *folder_of(const char *path, const cli_bids_word *suffix)
+static const char *folder_of(const char *path, const clvox_bids_word *suffix)
 {
     static const char *const folders[] = {"anat", "func", "dwi", "perf", "pet", "fmap", "micr"};
     static const char *const others[][2] = {{"bold", "func"},  {"boldref", "func"}, {"sbref", "func"},
@@ -177,15 +177,15 @@ static const char *folder_of(const char *path, const cli_bids_word *suffix)
     return "anat";
 }
 
-bool cli_bids_subject(const char *image, const char *labels, const char *space, const cli_bids_word *res,
-                      cli_bids_target *out)
+bool clvox_bids_subject(const char *image, const char *labels, const char *space, const clvox_bids_word *res,
+                        clvox_bids_target *out)
 {
-    cli_bids_name name, of_labels;
-    const bool named = cli_bids_read(image, &name);
-    const cli_bids_word *subject = named ? cli_bids_find(&name, "sub") : NULL;
+    clvox_bids_name name, of_labels;
+    const bool named = clvox_bids_read(image, &name);
+    const clvox_bids_word *subject = named ? clvox_bids_find(&name, "sub") : NULL;
     if (!subject)
         return false;
-    const cli_bids_word *session = cli_bids_find(&name, "ses"), *in = cli_bids_find(&name, "space");
+    const clvox_bids_word *session = clvox_bids_find(&name, "ses"), *in = clvox_bids_find(&name, "space");
     text folder = begin(out->folder), own = begin(out->subject), stem = begin(out->stem),
          from = begin(out->from), to = begin(out->to), grid = begin(out->grid), of_image = begin(out->image),
          map = begin(out->labels);
@@ -200,25 +200,25 @@ bool cli_bids_subject(const char *image, const char *labels, const char *space, 
             put_word(&stem, stem.length ? "_" : "", &name.key[i]);
             put_word(&stem, "-", &name.label[i]);
         }
-    put_space(&from, in ? in : &name.suffix, in ? cli_bids_find(&name, "cohort") : NULL);
+    put_space(&from, in ? in : &name.suffix, in ? clvox_bids_find(&name, "cohort") : NULL);
     put_text(&to, space);
     put_text(&grid, "_space-");
     put_text(&grid, space);
     put_word(&grid, "_res-", res);
-    put_word(&of_image, "_desc-", cli_bids_find(&name, "desc"));
+    put_word(&of_image, "_desc-", clvox_bids_find(&name, "desc"));
     put_word(&of_image, "_", &name.suffix);
-    const bool both = labels && cli_bids_read(labels, &of_labels);
+    const bool both = labels && clvox_bids_read(labels, &of_labels);
     put_text(&map, "_space-");
     put_text(&map, space);
-    put_word(&map, "_seg-", both ? cli_bids_find(&of_labels, "seg") : NULL);
+    put_word(&map, "_seg-", both ? clvox_bids_find(&of_labels, "seg") : NULL);
     put_word(&map, "_res-", res);
-    put_word(&map, "_desc-", both ? cli_bids_find(&of_labels, "desc") : NULL);
+    put_word(&map, "_desc-", both ? clvox_bids_find(&of_labels, "desc") : NULL);
     put_text(&map, both && is_word(&of_labels.suffix, "mask") ? "_mask" : "_dseg");
     return folder.whole && own.whole && stem.whole && from.whole && to.whole && grid.whole &&
            of_image.whole && map.whole;
 }
 
-bool cli_bids_template(const char *space, int cohort, const cli_bids_word *suffix, cli_bids_target *out)
+bool clvox_bids_template(const char *space, int cohort, const clvox_bids_word *suffix, clvox_bids_target *out)
 {
     char number[32] = "";
     text folder = begin(out->folder), own = begin(out->subject), stem = begin(out->stem),
@@ -249,7 +249,7 @@ static bool fits(const char *path)
     return true;
 }
 
-bool cli_bids_expand(const char *pattern, const cli_bids_target *t, char out[PATH_MAX])
+bool clvox_bids_expand(const char *pattern, const clvox_bids_target *t, char out[PATH_MAX])
 {
     size_t length = 0;
     for (; *pattern; pattern++) {
@@ -288,7 +288,7 @@ bool cli_bids_expand(const char *pattern, const cli_bids_target *t, char out[PAT
     return fits(out);
 }
 
-bool cli_bids_ending(const char *path, const char *ending, char out[PATH_MAX])
+bool clvox_bids_ending(const char *path, const char *ending, char out[PATH_MAX])
 {
     const char *name = last_part(path);
     const int length = (int)(name - path) + (int)strcspn(name, ".");

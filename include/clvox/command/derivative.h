@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A folder of BIDS derivatives: its dataset_description.json, and the sidecars of its files. */
-#ifndef CLI_DERIVATIVE_H
-#define CLI_DERIVATIVE_H
+#ifndef CLVOX_COMMAND_DERIVATIVE_H
+#define CLVOX_COMMAND_DERIVATIVE_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -12,22 +12,22 @@
 
 /* Refuses what would get derivatives into a raw data set: a folder that is one, or lies in one elsewhere than
  * below its derivatives/, or has the image itself. */
-int cli_derivative_check(const char *folder, const char *image);
+CLVOX_API int clvox_derivative_check(const char *folder, const char *image);
 
 /* Writes dataset_description.json and .bidsignore, where there is no description. They belong to all
  * runs, and are no outputs of one. */
-int cli_derivative_describe(const char *folder);
+CLVOX_API int clvox_derivative_describe(const char *folder);
 
 /* A sidecar, for cJSON_Delete; `folder` is that of the derivatives. NULL without memory. */
-cJSON *cli_sidecar(const char *description);
+CLVOX_API cJSON *clvox_sidecar(const char *description);
 /* A file that it was made from. */
-void cli_sidecar_source(cJSON *sidecar, const char *folder, const char *path);
+CLVOX_API void clvox_sidecar_source(cJSON *sidecar, const char *folder, const char *path);
 /* The image on whose grid it lies, with res: that of the grid is in its name. */
-void cli_sidecar_grid(cJSON *sidecar, const char *folder, const char *reference, const clvox_grid *grid,
-                      bool res);
+CLVOX_API void clvox_sidecar_grid(cJSON *sidecar, const char *folder, const char *reference,
+                                  const clvox_grid *grid, bool res);
 /* Whether an image shows the brain alone: its own sidecar says so, or its name (desc-brain). */
-bool cli_sidecar_stripped(const char *image);
+CLVOX_API bool clvox_sidecar_stripped(const char *image);
 /* Writes it, for cli_outputs_add. */
-int cli_sidecar_write(const void *sidecar, int unused, const char *path);
+CLVOX_API int clvox_sidecar_write(const void *sidecar, int unused, const char *path);
 
 #endif

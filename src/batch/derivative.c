@@ -1,53 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/derivative.h"
+#include "clvox/command/derivative.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/bids.h"
+#include "base/place.h"
 #include "clvox/clvox.h"
+#include "clvox/command/bids.h"
+#include "clvox/command/record.h"
 
 static const char description_name[] = "dataset_description.json", ignored_name[] = ".bidsignore";
-
-static int out_of_memory(void)
-{
-    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-}
 
 /* ---- where a folder lies --------------------------------------------------- */
 
 /* The path without links and dots, also of what is not there yet. */
 static bool resolve(const char *path, char out[PATH_MAX])
 {
-    char head[PATH_MAX], tail[PATH_MAX] = "", more[PATH_MAX];
-    if (snprintf(head, sizeof head, "%s", *path ? path : ".") >= PATH_MAX)
-        return false;
-    while (!realpath(head, out)) {
-        if (errno != ENOENT)
-            return false;
-        size_t length = strlen(head);
-        while (length > 1 && head[length - 1] == '/')
-            head[--length] = 0;
-        char *slash = strrchr(head, '/');
-        const char *last = slash ? slash + 1 : head;
-        if (strcmp(last, ".") != 0 &&
-            (snprintf(more, sizeof more, "/%s%s", last, tail) >= PATH_MAX || !strcmp(last, "..")))
-            return false;
-        if (strcmp(last, ".") != 0)
-            strcpy(tail, more);
-        if (slash)
-            slash[slash == head] = 0;
-        else
-            strcpy(head, ".");
-    }
-    const size_t length = strcmp(out, "/") ? strlen(out) : 0;
-    if (length + strlen(tail) >= PATH_MAX)
-        return false;
-    strcpy(out + length, tail);
-    return true;
+    char *place = clv_place(*path ? path : ".");
+    const bool fits = place && strlen(place) < PATH_MAX;
+    if (fits)
+        strcpy(out, place);
+    free(place);
+    return fits;
 }
 
 /* The rest of a path below a folder; NULL: it lies elsewhere. Both are resolved. */
@@ -90,12 +66,11 @@ static kind kind_of(const char *folder)
     return is;
 }
 
-int cli_derivative_check(const char *folder, const char *image)
+int clvox_derivative_check(const char *folder, const char *image)
 {
     char place[PATH_MAX], of_image[PATH_MAX], at[PATH_MAX];
     if (!resolve(folder, place))
-        return clvox_fail(CLVOX_ERROR_FILE, "--bids-derivatives %s: is no place for a folder (%s)", folder,
-                          strerror(errno));
+        return clvox_fail(CLVOX_ERROR_FILE, "%s: is no place for a folder", folder);
     const kind own = kind_of(place);
     if (own == UNREADABLE)
         return clvox_fail(
@@ -135,18 +110,10 @@ int cli_derivative_check(const char *folder, const char *image)
 
 /* ---- files ----------------------------------------------------------------- */
 
-int cli_sidecar_write(const void *what, int unused, const char *path)
+int clvox_sidecar_write(const void *what, int unused, const char *path)
 {
     (void)unused;
-    char *printed = cJSON_Print(what), *utf8 = printed ? clvox_text_utf8(printed) : NULL;
-    cJSON_free(printed);
-    if (!utf8)
-        return out_of_memory();
-    const size_t length = strlen(utf8);
-    utf8[length] = '\n'; /* for the 0, which the file does not need */
-    const int status = clvox_file_write(path, utf8, length + 1);
-    free(utf8);
-    return status;
+    return clvox_record_write(what, path);
 }
 
 static int write_description(const char *path)
@@ -158,12 +125,12 @@ static int write_description(const char *path)
     cJSON_AddItemToArray(cJSON_AddArrayToObject(all, "GeneratedBy"), by);
     cJSON_AddStringToObject(by, "Name", "clvox");
     cJSON_AddStringToObject(by, "Version", clvox_version());
-    const int status = cli_sidecar_write(all, 0, path);
+    const int status = clvox_sidecar_write(all, 0, path);
     cJSON_Delete(all);
     return status;
 }
 
-int cli_derivative_describe(const char *folder)
+int clvox_derivative_describe(const char *folder)
 {
     /* What the standard has no name for yet. */
     static const char lines[] = "logs\nfigures\n*_xfm.*\n*_logjac.*\n*_surface.*\n*_curves.*\n*_cloud.*\n"
@@ -202,14 +169,14 @@ static cJSON *address_of(const char *folder, const char *path)
     return cJSON_CreateString(out);
 }
 
-cJSON *cli_sidecar(const char *description)
+cJSON *clvox_sidecar(const char *description)
 {
     cJSON *all = cJSON_CreateObject();
     cJSON_AddStringToObject(all, "Description", description);
     return all;
 }
 
-void cli_sidecar_source(cJSON *sidecar, const char *folder, const char *path)
+void clvox_sidecar_source(cJSON *sidecar, const char *folder, const char *path)
 {
     cJSON *sources = cJSON_GetObjectItem(sidecar, "Sources");
     if (!sources)
@@ -217,8 +184,8 @@ void cli_sidecar_source(cJSON *sidecar, const char *folder, const char *path)
     cJSON_AddItemToArray(sources, address_of(folder, path));
 }
 
-void cli_sidecar_grid(cJSON *sidecar, const char *folder, const char *reference, const clvox_grid *grid,
-                      bool res)
+void clvox_sidecar_grid(cJSON *sidecar, const char *folder, const char *reference, const clvox_grid *grid,
+                        bool res)
 {
     char resolution[128];
     double edge[3];
@@ -230,14 +197,14 @@ void cli_sidecar_grid(cJSON *sidecar, const char *folder, const char *reference,
     cJSON_AddStringToObject(sidecar, "Resolution", resolution);
 }
 
-bool cli_sidecar_stripped(const char *image)
+bool clvox_sidecar_stripped(const char *image)
 {
     enum { MOST = 1 << 24 };
     char path[PATH_MAX], *content = NULL;
-    cli_bids_name name;
-    const cli_bids_word *desc = cli_bids_read(image, &name) ? cli_bids_find(&name, "desc") : NULL;
+    clvox_bids_name name;
+    const clvox_bids_word *desc = clvox_bids_read(image, &name) ? clvox_bids_find(&name, "desc") : NULL;
     bool stripped = desc && desc->length == 5 && !strncmp(desc->at, "brain", 5);
-    if (!cli_bids_ending(image, ".json", path) || access(path, R_OK) ||
+    if (!clvox_bids_ending(image, ".json", path) || access(path, R_OK) ||
         clvox_file_read(path, MOST, &content, NULL) < 0)
         return stripped;
     cJSON *all = cJSON_Parse(content);

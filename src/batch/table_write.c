@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/table.h"
+#include "clvox/command/table.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "clvox/files.h"
 
-int cli_table_write(const char *path, void (*print)(FILE *to, const void *what), const void *what)
+int clvox_table_write(const char *path, void (*print)(FILE *to, const void *what), const void *what)
 {
     char *text = NULL;
     size_t size;
@@ -30,7 +30,7 @@ static void put_field(FILE *to, const char *text)
     }
 }
 
-void cli_table_fields(FILE *to, const char *const *text, int count)
+void clvox_table_fields(FILE *to, const char *const *text, int count)
 {
     for (int i = 0; i < count; i++) {
         if (i)
@@ -39,7 +39,7 @@ void cli_table_fields(FILE *to, const char *const *text, int count)
     }
 }
 
-void cli_table_number(FILE *to, const char *format, double value)
+void clvox_table_number(FILE *to, const char *format, double value)
 {
     fputc('\t', to);
     if (isfinite(value))

@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/cmd_register/page.h"
+#include "clvox/command/pair.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/page.h"
+#include "base/status.h"
+#include "clvox/command/page.h"
 
-static void put_images(clvox_report *page, const cli_pair *p)
+static void put_images(clvox_report *page, const clvox_pair_page *p)
 {
     clvox_report_layer layer[4];
     int count = 0;
-    layer[count++] = (clvox_report_layer){"fixed", p->shown.fixed, CLVOX_REPORT_GREY, 0};
-    layer[count++] = (clvox_report_layer){"moving, warped", p->shown.warped, CLVOX_REPORT_GREY, 0};
-    if (p->carried)
-        layer[count++] = (clvox_report_layer){"labels", p->carried, CLVOX_REPORT_OUTLINES, 0};
+    layer[count++] = (clvox_report_layer){"fixed", p->picture->fixed, CLVOX_REPORT_GREY, 0};
+    layer[count++] = (clvox_report_layer){"moving, warped", p->picture->warped, CLVOX_REPORT_GREY, 0};
+    if (p->picture->labels)
+        layer[count++] = (clvox_report_layer){"labels", p->picture->labels, CLVOX_REPORT_OUTLINES, 0};
     if (p->log_jacobian)
         layer[count++] = (clvox_report_layer){"log Jacobian", p->log_jacobian, CLVOX_REPORT_SIGNED, 1};
     clvox_report_section(page, "Images");
-    clvox_report_images(page, layer, count, p->fixed_mask);
+    clvox_report_images(page, layer, count, p->picture->mask);
     if (p->log_jacobian)
         clvox_report_text(page, "Log Jacobian: red where the moving image is larger than the fixed one, blue "
                                 "where it is smaller.");
 }
 
 /* The log's looks at the metric, a curve for each level over all iterations. */
-static int put_trace(clvox_report *page, const cli_pair *p)
+static int put_trace(clvox_report *page, const clvox_pair_page *p)
 {
     int status = CLVOX_OK, count = 0, curves = 0, before = 0, last = 0;
-    const cJSON *look, *trace = cJSON_GetObjectItem(p->cli->log, "trace");
+    const cJSON *look, *trace = cJSON_GetObjectItem(p->log, "trace");
     const int looks = cJSON_GetArraySize(trace);
     clvox_report_curve curve[CLVOX_MAX_LEVELS];
     char name[CLVOX_MAX_LEVELS][32], metric[32];
-    const cli_register_request *r = &p->request;
     double *x = calloc((size_t)looks + 1, 2 * sizeof *x), *y = x + looks + 1;
     if (!x)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -54,8 +53,8 @@ static int put_trace(clvox_report *page, const cli_pair *p)
     }
     if (curves > 0) {
         clvox_report_section(page, "Iterations");
-        clvox_metric_says(&p->options, p->result.metric, 0, metric);
-        if (r->alone)
+        clvox_metric_says(p->options, p->result->metric, 0, metric);
+        if (p->shapes)
             snprintf(metric, sizeof metric, "terms of shapes");
         clvox_report_curves(page, "What the deformation optimises, by iteration", "iteration", metric, curve,
                             curves);
@@ -64,40 +63,32 @@ static int put_trace(clvox_report *page, const cli_pair *p)
     return status;
 }
 
-static const char *first_of(const char *image, const char *posteriors, const char *shape, const char *points)
-{
-    return image ? image : posteriors ? posteriors : shape ? shape : points;
-}
-
-int cli_pair_page(cli_pair *p)
+int clvox_pair_page_write(const clvox_pair_page *p, const char *path)
 {
     int status = CLVOX_OK;
-    char title[512], path[PATH_MAX];
+    char title[512];
     clvox_report *page = NULL;
-    const clvox_volume *mask = p->fixed_mask;
-    const cli_register_request *r = &p->request;
+    const clvox_volume *mask = p->picture->mask;
+    const clvox_suspicion *doubt;
     char *thumbnail = NULL;
-    snprintf(title, sizeof title, "%s on %s",
-             cli_page_name(first_of(r->moving.count ? r->moving.item[0] : NULL, r->moving_posteriors,
-                                    r->shape[0].moving, r->moving_points)),
-             cli_page_name(first_of(r->fixed.count ? r->fixed.item[0] : NULL, r->fixed_posteriors,
-                                    r->shape[0].fixed, r->fixed_points)));
-    cli_pair_path(&p->names, CLI_PAIR_PAGE, path);
-    CLI_TRY(cli_page_begin(p->cli, title, &page));
-    cli_register_warn(page, p->result.suspicions);
-    CLI_TRY(clvox_report_thumbnail(p->shown.warped, p->shown.fixed, mask, &thumbnail));
+    snprintf(title, sizeof title, "%s on %s", clvox_page_name(p->moving), clvox_page_name(p->fixed));
+    CLV_TRY(clvox_page_begin(p->log, title, &page));
+    for (int i = 0; (doubt = clvox_suspicion_at(i)); i++)
+        if (p->result->suspicions & doubt->bit)
+            clvox_report_warn(page, doubt->sentence);
+    CLV_TRY(clvox_report_thumbnail(p->picture->warped, p->picture->fixed, mask, &thumbnail));
     clvox_report_icon(page, thumbnail);
     put_images(page, p);
     clvox_report_section(page, "Result");
-    cli_page_facts(page, cJSON_GetObjectItem(p->cli->log, "result"), 16);
+    clvox_page_facts(page, cJSON_GetObjectItem(p->log, "result"), 16);
     if (p->log_jacobian) {
         clvox_report_section(page, "Volume change");
         clvox_report_histogram(page, "Log Jacobian", p->log_jacobian,
                                mask && clvox_grid_equal(&mask->grid, &p->log_jacobian->grid) ? mask : NULL,
                                1);
     }
-    CLI_TRY(put_trace(page, p));
+    CLV_TRY(put_trace(page, p));
 end:
     free(thumbnail);
-    return cli_page_end(p->cli, &page, status, path);
+    return clvox_page_end(p->log, &page, status, path);
 }

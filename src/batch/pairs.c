@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of pairs: read, named, and without files that two of them would write. */
+#include "batch/pairs.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/place.h"
+#include "base/status.h"
+#include "batch/pair.h"
+#include "clvox/command/bids.h"
+#include "clvox/command/derivative.h"
+
+static int out_of_memory(void)
+{
+    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+}
+
+const char *clvox_pair_state_name(clvox_pair_state state)
+{
+    static const char *const names[] = {"waiting", "done", "present", "failed"};
+    return (unsigned)state < sizeof names / sizeof *names ? names[state] : "";
+}
+
+clvox_register_options clv_pairs_registration(const clvox_pairs_options *o)
+{
+    clvox_register_options out;
+    clvox_register_defaults(&out);
+    out.by_contrast = 1;
+    return o->registration ? *o->registration : out;
+}
+
+/* ---- rows -------------------------------------------------------------------- */
+
+/* A list that is being made. */
+typedef struct making {
+    clvox_pairs *pairs;
+    const clvox_pairs_options *options;
+    clvox_register_options registration;
+} making;
+
+static int copy(const char *from, char **out)
+{
+    *out = from ? strdup(from) : NULL;
+    return from && !*out ? out_of_memory() : CLVOX_OK;
+}
+
+/* A row's files begin with this, as -o is understood; messages begin with where. */
+static int name_prefix(const clvox_pairs_options *o, const char *where, const char *output, char **out)
+{
+    char prefix[PATH_MAX];
+    snprintf(prefix, sizeof prefix, *output == '/' ? "%.0s%s" : "%s/%s", o->folder, output);
+    size_t length = strlen(prefix);
+    if (prefix[length - 1] == '/' || length > PATH_MAX - 64)
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: %s cannot begin the names of files", where, output);
+    while (prefix[length - 1] == '_' && prefix[length - 2] != '/')
+        prefix[--length] = 0;
+    return copy(prefix, out);
+}
+
+/* The names of its files, and those that it writes. */
+static int name_files(const making *m, clvox_pair *one)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX], stem[PATH_MAX];
+    clvox_end ends[CLVOX_PAIR_ENDS];
+    const clvox_pair_inputs inputs = clv_pair_inputs(one, m->options);
+    one->names = calloc(1, sizeof *one->names);
+    one->file = calloc(CLVOX_PAIR_ENDS, sizeof *one->file);
+    if (!one->names || !one->file)
+        return out_of_memory();
+    CLV_TRY(clvox_pair_names_make(&inputs, one->names));
+    if (m->options->derivatives) {
+        free(one->output);
+        clvox_bids_ending(clvox_pair_path(one->names, CLVOX_PAIR_WARPED, path), "", stem);
+        CLV_TRY(copy(stem, &one->output));
+    }
+    clv_pair_ends(one, m->options, &m->registration, ends);
+    for (const clvox_end *e = ends; e->end; e++)
+        if (e->written) {
+            snprintf(path, sizeof path, "%s%s", one->names->prefix, e->end);
+            CLV_TRY(copy(path, &one->file[one->files]));
+            one->files++;
+        }
+end:
+    return status;
+}
+
+/* Appends a pair of these files; output as it is typed. */
+static int add(making *m, const char *where, const clvox_pair *from)
+{
+    int status;
+    clvox_pairs *l = m->pairs;
+    const clvox_pairs_options *o = m->options;
+    clvox_pair *longer = reallocarray(l->pair, (size_t)l->count + 1, sizeof *longer), *one;
+    if (!longer)
+        return out_of_memory();
+    l->pair = longer;
+    one = &l->pair[l->count++];
+    *one = (clvox_pair){.metric_before = NAN, .metric_after = NAN, .ncc = NAN, .folded = NAN, .seconds = NAN};
+    if (!from->fixed || !from->moving || (!o->derivatives && !from->output))
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: a pair needs a fixed and a moving image%s", where,
+                          o->derivatives ? "" : ", and an output");
+    if (!o->derivatives)
+        CLV_TRY(name_prefix(o, where, from->output, &one->output));
+    CLV_TRY(copy(from->fixed, &one->fixed));
+    CLV_TRY(copy(from->moving, &one->moving));
+    CLV_TRY(copy(from->fixed_mask ? from->fixed_mask : o->fixed_mask, &one->fixed_mask));
+    CLV_TRY(copy(from->moving_mask ? from->moving_mask : o->moving_mask, &one->moving_mask));
+    CLV_TRY(copy(from->labels ? from->labels : o->labels, &one->labels));
+    status = name_files(m, one);
+end:
+    return status;
+}
+
+enum { FIXED, MOVING, OUTPUT, FIXED_MASK, MOVING_MASK, LABELS, COLUMNS };
+
+static int read_row(void *user, int line, const char *const *field)
+{
+    making *m = user;
+    char where[PATH_MAX + 32], *file[COLUMNS] = {NULL};
+    int status = CLVOX_OK;
+    snprintf(where, sizeof where, "%s, line %d", m->pairs->list, line);
+    for (int k = 0; k < COLUMNS; k++)
+        if (k != OUTPUT && field[k] && *field[k] && strcmp(field[k], "n/a") != 0) {
+            file[k] = clvox_table_path(m->pairs->list, field[k]);
+            if (!file[k])
+                status = out_of_memory();
+        }
+    const clvox_pair one = {.fixed = file[FIXED],
+                            .moving = file[MOVING],
+                            .output = (char *)field[OUTPUT],
+                            .fixed_mask = file[FIXED_MASK],
+                            .moving_mask = file[MOVING_MASK],
+                            .labels = file[LABELS]};
+    if (status >= 0)
+        status = add(m, where, &one);
+    for (int k = 0; k < COLUMNS; k++)
+        free(file[k]);
+    return status;
+}
+
+/* ---- places ------------------------------------------------------------------ */
+
+/* A file that a pair will write, by its place, and what the list calls it. */
+typedef struct named {
+    char *place;
+    const char *output;
+} named;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const named *)a)->place, ((const named *)b)->place);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct stat *x = a, *y = b;
+    return x->st_dev != y->st_dev ? (x->st_dev > y->st_dev) - (x->st_dev < y->st_dev)
+                                  : (x->st_ino > y->st_ino) - (x->st_ino < y->st_ino);
+}
+
+/* No two pairs write the same files, and none writes what another reads. */
+static int check_places(const making *m)
+{
+    enum { INPUTS = 5 };
+    int status = CLVOX_OK, places = 0, files = 0;
+    const clvox_pairs *l = m->pairs;
+    named *file = calloc((size_t)l->count, CLVOX_PAIR_ENDS * sizeof *file);
+    struct stat *place = calloc((size_t)l->count, INPUTS * sizeof *place), info;
+    clvox_end ends[CLVOX_PAIR_ENDS];
+    char path[PATH_MAX];
+    if (!file || !place) {
+        status = out_of_memory();
+        goto end;
+    }
+    for (int i = 0; i < l->count; i++) {
+        const clvox_pair *one = &l->pair[i];
+        const char *const input[INPUTS] = {one->fixed, one->moving, one->fixed_mask, one->moving_mask,
+                                           one->labels};
+        for (int k = 0; k < INPUTS; k++)
+            if (input[k] && !stat(input[k], &place[places]))
+                places++;
+    }
+    qsort(place, (size_t)places, sizeof *place, by_place);
+    for (int i = 0; i < l->count; i++) {
+        clv_pair_ends(&l->pair[i], m->options, &m->registration, ends);
+        for (const clvox_end *e = ends; e->end; e++) {
+            snprintf(path, sizeof path, "%s%s", l->pair[i].names->prefix, e->end);
+            file[files] = (named){clv_place(path), l->pair[i].output};
+            if (!file[files++].place) {
+                status = out_of_memory();
+                goto end;
+            }
+            if (stat(path, &info) || !bsearch(&info, place, (size_t)places, sizeof *place, by_place))
+                continue;
+            status =
+                clvox_fail(CLVOX_ERROR_FILE, "%s: is an input of the list and would be overwritten", path);
+            goto end;
+        }
+    }
+    qsort(file, (size_t)files, sizeof *file, by_name);
+    for (int i = 1; i < files; i++)
+        if (!strcmp(file[i - 1].place, file[i].place)) {
+            const bool spelt = strcmp(file[i - 1].output, file[i].output) != 0;
+            status = clvox_fail(CLVOX_ERROR_DATA, "%s: two pairs have the output %s%s%s%s",
+                                l->list ? l->list : "the list", file[i].output, spelt ? " (also called " : "",
+                                spelt ? file[i - 1].output : "", spelt ? ")" : "");
+            goto end;
+        }
+end:
+    for (int i = 0; file && i < files; i++)
+        free(file[i].place);
+    free(file);
+    free(place);
+    return status;
+}
+
+/* ---- lists ------------------------------------------------------------------- */
+
+static int begin(making *m, const char *table)
+{
+    const clvox_pairs_options *o = m->options;
+    char path[PATH_MAX + 16], folder[PATH_MAX];
+    int status = CLVOX_OK;
+    if (!o || (!o->folder && !o->derivatives))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a list of pairs needs a folder for its outputs");
+    m->registration = clv_pairs_registration(o);
+    m->pairs = calloc(1, sizeof *m->pairs);
+    if (!m->pairs)
+        return out_of_memory();
+    CLV_TRY(copy(table, &m->pairs->list));
+    snprintf(folder, sizeof folder, o->derivatives ? "%s/logs" : "%s",
+             o->derivatives ? o->derivatives : o->folder);
+    snprintf(path, sizeof path, "%s/summary.tsv", folder);
+    CLV_TRY(copy(o->summary ? o->summary : path, &m->pairs->summary));
+    snprintf(path, sizeof path, "%s/summary.html", folder);
+    if (o->report)
+        CLV_TRY(copy(path, &m->pairs->page));
+end:
+    return status;
+}
+
+static int finish(making *m, int status, clvox_pairs **out)
+{
+    if (status >= 0 && !m->pairs->count)
+        status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no pair in it",
+                            m->pairs->list ? m->pairs->list : "the list");
+    if (status >= 0)
+        status = check_places(m);
+    for (int i = 0; status >= 0 && m->options->derivatives && i < m->pairs->count; i++)
+        status = clvox_derivative_check(m->options->derivatives, m->pairs->pair[i].moving);
+    if (status < 0)
+        clvox_pairs_destroy(&m->pairs);
+    *out = m->pairs;
+    return status;
+}
+
+int clvox_pairs_read(const char *table, const clvox_pairs_options *o, clvox_pairs **out)
+{
+    static const char *const names[] = {"fixed",       "moving", "output", "fixed_mask",
+                                        "moving_mask", "labels", NULL};
+    making m = {.options = o};
+    int status = begin(&m, table);
+    if (status >= 0)
+        status = clvox_table_read(
+            &(clvox_table){table, names, o->derivatives ? OUTPUT : OUTPUT + 1, read_row, &m});
+    return finish(&m, status, out);
+}
+
+int clvox_pairs_make(const clvox_pair *pairs, int count, const clvox_pairs_options *o, clvox_pairs **out)
+{
+    making m = {.options = o};
+    int status = begin(&m, NULL);
+    for (int i = 0; status >= 0 && i < count; i++) {
+        char where[32];
+        snprintf(where, sizeof where, "pair %d", i + 1);
+        status = add(&m, where, &pairs[i]);
+    }
+    return finish(&m, status, out);
+}
+
+void clvox_pairs_destroy(clvox_pairs **pairs)
+{
+    clvox_pairs *l = *pairs;
+    *pairs = NULL;
+    if (!l)
+        return;
+    for (int i = 0; i < l->count; i++) {
+        clvox_pair *one = &l->pair[i];
+        char *text[] = {one->fixed,  one->moving, one->fixed_mask, one->moving_mask,
+                        one->labels, one->output, one->message,    one->suspicions};
+        for (size_t k = 0; k < sizeof text / sizeof *text; k++)
+            free(text[k]);
+        for (int k = 0; one->file && k < one->files; k++)
+            free(one->file[k]);
+        free(one->file);
+        if (one->names)
+            clvox_pair_names_free(one->names);
+        free(one->names);
+    }
+    free(l->pair);
+    free(l->list);
+    free(l->summary);
+    free(l->page);
+    free(l);
+}

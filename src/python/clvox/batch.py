@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many images at once: lists of pairs, and what a template will take."""
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from . import _abi
+from ._library import (Context, Contexts, Error, Progress, Result, Watcher, call, context_or_own, lib, option_texts, set_options, values,
+                       with_options)
+from .registration import preset
+from .template import Subjects, _opened, _Run
+from .volume import ImageLike, optional
+
+Path = Union[str, os.PathLike[str]]
+_NOTHING = lib.clvox_atlas_measure.argtypes[5]  # the callback
+_FILES = ("fixed", "moving", "output", "fixed_mask", "moving_mask", "labels")
+
+
+class Pair(Result):
+    """A pair of register_list(): fixed, moving, fixed_mask, moving_mask, labels and output (what its files begin with); files
+    (those that it writes); state ("done", "present": an earlier run has made it, "failed", "waiting"); message (why it failed,
+    or None); suspicions (a word each); metric_before, metric_after, ncc, folded, seconds (NaN: not known)."""
+
+
+def _text(path: Optional[Path]) -> Optional[bytes]:
+    return None if path is None else os.fsencode(path)
+
+
+def _name(text: Optional[bytes]) -> Optional[str]:
+    return None if text is None else os.fsdecode(text)
+
+
+def _pair(row: Any) -> Pair:
+    found = {name: _name(getattr(row, name)) for name in _FILES}
+    numbers = {name: getattr(row, name) for name in ("metric_before", "metric_after", "ncc", "folded", "seconds")}
+    return Pair(**found, **numbers, files=[_name(row.file[i]) for i in range(row.files)], message=_name(row.message),
+                state=lib.clvox_pair_state_name(row.state).decode(), suspicions=(_name(row.suspicions) or "").split(",")
+                if row.suspicions else [])
+
+
+def _made(pairs: Any, struct: Any, found: Any) -> None:
+    """The list of a table, or of dictionaries and sequences."""
+    if isinstance(pairs, (str, os.PathLike)):
+        call(lib.clvox_pairs_read, os.fsencode(pairs), struct, found)
+        return
+    rows = (_abi.clvox_pair * max(len(pairs), 1))()
+    for row, pair in zip(rows, pairs):
+        pair = pair if isinstance(pair, dict) else dict(zip(_FILES, pair))
+        strange = [key for key in pair if key not in _FILES]
+        if strange:
+            raise Error(f"register_list: a pair has no {strange[0]}; it has {', '.join(_FILES)}")
+        for key, path in pair.items():
+            setattr(row, key, _text(path))
+    call(lib.clvox_pairs_make, rows, len(pairs), struct, found)
+
+
+def _contexts(context: Union[Context, Contexts, None]) -> Any:
+    """As many handles as there are, and their number."""
+    if isinstance(context, Contexts):
+        return context.all, len(context)
+    return (ctypes.c_void_p * 1)(context_or_own(context)._as_parameter_), 1  # pylint: disable=protected-access
+
+
+@with_options("register")
+def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Path]]]], folder: Optional[Path] = None, *,
+                  derivatives: Optional[Path] = None, space: Optional[str] = None, summary: Optional[Path] = None,
+                  fixed_mask: Optional[Path] = None, moving_mask: Optional[Path] = None, labels: Optional[Path] = None,
+                  linear_fixed_mask: Optional[Path] = None, linear_moving_mask: Optional[Path] = None,
+                  initial_warp: Optional[Path] = None, quick: bool = False, regular: bool = False, best: bool = False,
+                  picture: bool = True, report: bool = False, strict: bool = False, clobber: bool = True, jobs: int = 0,
+                  dry_run: bool = False, progress: Watcher = None, context: Union[Context, Contexts, None] = None,
+                  **options: Any) -> List[Pair]:
+    """Registers many pairs of files, and writes for each what `clvox register --list` writes: affine, warps, warped image, picture and
+    log. What an earlier run has made from the same inputs by the same options stays as it is.
+
+    pairs: a table with the columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; or a list of
+    dictionaries or sequences of these. folder: of the outputs. derivatives: instead of it, a folder of BIDS derivatives, in
+    which names are made from the moving images'; space: the name of the fixed images' space there. summary: the table of the
+    outcome (None: summary.tsv in the folder). fixed_mask, moving_mask, labels: of pairs that have none; linear_fixed_mask,
+    linear_moving_mask: for the linear part of all, or "none". initial_warp: of all; WARP or [WARP,1], its inverse.
+    picture, report: whether PNGs, and pages of HTML, are written. strict: suspicious results are failures. clobber: False: a
+    pair of which a file is there fails. jobs: pairs written at once beside each registration (0: the threads, at most 4).
+    dry_run: only finds what is there already. context: with Contexts several devices share the pairs. progress: called with a
+    Step; what it raises stops, and the same call then goes on. True: a bar on standard error.
+    Returns a Pair for each; of those that failed the message says why."""
+    registration, struct = _abi.clvox_register_options(), _abi.clvox_pairs_options()
+    preset(registration, options, quick, regular, best)
+    registration.by_contrast = 1
+    set_options("register", options, registration)
+    model = _abi.clvox_deform_text()
+    if lib.clvox_deform_describe(registration.deform, model) and model.gives_inverse:
+        registration.inverse = 1
+    given = (ctypes.c_char_p * _abi.CLVOX_MAX_OPTIONS)()
+    for name, text in zip(*option_texts("register", options)):
+        given[lib.clvox_option_find(lib.clvox_register_table(), name)] = text
+    callback = Progress(progress)
+    struct.registration, struct.given, struct.progress = ctypes.pointer(registration), given, callback.pointer
+    struct.preset = b"quick" if quick else b"regular" if regular else b"best" if best else b"default"
+    for name, path in (("folder", folder), ("derivatives", derivatives), ("space", space), ("summary", summary), ("fixed_mask", fixed_mask),
+                       ("moving_mask", moving_mask), ("labels", labels), ("linear_fixed_mask", linear_fixed_mask),
+                       ("linear_moving_mask", linear_moving_mask), ("initial_warp", initial_warp)):
+        setattr(struct, name, _text(path))
+    struct.no_picture, struct.report, struct.strict, struct.no_clobber = not picture, report, strict, not clobber
+    struct.jobs, struct.dry_run = jobs, dry_run
+    found = ctypes.POINTER(_abi.clvox_pairs)()
+    _made(pairs, struct, found)
+    try:
+        handles, count = _contexts(context)
+        try:
+            callback.call(lib.clvox_register_list, found, struct, handles, count)
+        except Error as error:
+            if error.status != _abi.CLVOX_ERROR_DATA:  # of pairs that failed, their rows say so
+                raise
+        return [_pair(found[0].pair[i]) for i in range(found[0].count)]
+    finally:
+        lib.clvox_pairs_destroy(found)
+
+
+class Plan(Result):
+    """What a template will take, as atlas_plan() predicts it: devices, processes, subjects; seconds of the parts, reading,
+    opening, once, linear, deformable, centring, averaging, waiting, writing, and of all; host_bytes and disk_bytes of a
+    process, state_bytes of a subject in `state`."""
+
+
+@with_options("atlas")
+def atlas_plan(images: Union[Sequence[ImageLike], Subjects, Path], *, devices: Sequence[int] = (), subjects: Optional[int] = None,
+               masks: Optional[Sequence[Optional[ImageLike]]] = None, labels: Optional[Sequence[Optional[ImageLike]]] = None,
+               further: Optional[Sequence[Sequence[ImageLike]]] = None, channel_weights: Optional[Sequence[float]] = None,
+               start: Optional[ImageLike] = None, quick: bool = False, regular: bool = False, best: bool = False,
+               device_memory: Optional[int] = None, progress: Watcher = None, context: Union[Context, Contexts, None] = None,
+               **options: Any) -> List[Plan]:
+    """Registers a few of the subjects and predicts what atlas() of all of them takes: a Plan for the devices of `context`, then one
+    for each number in devices, a process each. subjects: predict for so many (None: those given). The other parameters are
+    atlas()'s; files are not written, and their seconds not counted."""
+    mark = time.monotonic()
+    run = _Run(images, masks, labels, None, None, (quick, regular, best), None, progress, options, further, channel_weights)
+    costs = _abi.clvox_atlas_costs(at_once=1, reading=(time.monotonic() - mark) / max(run.count, 1))
+    first = _opened(context, device_memory, run.struct)
+    here = len(context) if isinstance(context, Contexts) else 1
+    run.callback.call(lib.clvox_atlas_measure, first, run.subjects, run.count, optional(start), run.struct, _NOTHING(), costs)
+    plans = []
+    for count, processes in [(here, 1)] + [(n, n) for n in devices]:
+        plan = _abi.clvox_atlas_plan(devices=count, processes=processes, subjects=subjects or run.count)
+        lib.clvox_atlas_predict(costs, run.struct, None, run.count, plan)
+        plans.append(values(plan, Plan))
+    return plans
