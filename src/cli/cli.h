@@ -79,6 +79,7 @@ int cmd_filter_tv(command *cli, int argc, char **argv);
 int cmd_filter_winsorize(command *cli, int argc, char **argv);
 int cmd_info(command *cli, int argc, char **argv);
 int cmd_invert(command *cli, int argc, char **argv);
+int cmd_labels(command *cli, int argc, char **argv);
 int cmd_measure(command *cli, int argc, char **argv);
 int cmd_jacobian(command *cli, int argc, char **argv);
 int cmd_phantom(command *cli, int argc, char **argv);

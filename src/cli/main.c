@@ -14,6 +14,7 @@ static const cli_verb verbs[] = {
     {"invert", "invert a warp or an affine", cmd_invert},
     {"jacobian", "Jacobian determinant of a warp", cmd_jacobian},
     {"compare", "compare two images, label maps, warps or surfaces", cmd_compare},
+    {"labels", "voxels, volume and centroid of each label", cmd_labels},
     {"filter", "smooth, sharpen, correct or match images", cmd_filter},
     {"surface", "distance, meshing, denoising and comparison of surfaces", cmd_surface},
     {"tensor", "fit, denoise and measure diffusion tensors", cmd_tensor},
