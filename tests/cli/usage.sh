@@ -53,6 +53,7 @@ for row in 'space r --bids-derivatives' 'frames ras --points, --surface, --curve
     exits 2 clvox register -f f.nii -m m.nii -o x --$name $given; silent
     says "^clvox register: --$name belongs to $*"
 done
+exits 2 clvox apply -i a.nii -r a.nii -o x.nii --inverse; says '--inverse belongs to --pair PREFIX$'
 exits 2 clvox atlas -o x a.nii --at 2; says '--at belongs to --regress COLUMN$'
 exits 2 clvox surface mesh a.nii -o x.ply --above; says '--above belongs to --level VALUE$'
 

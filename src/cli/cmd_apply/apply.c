@@ -14,6 +14,14 @@ int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out)
     CLI_TRY(cli_load(cli, inputs, 2, &a->transforms, &chain, true));
     if (named)
         CLI_TRY(cli_read_tensor(cli, a->image, a->order, &image));
+    cli_apply_check_order(cli, a, &image->grid, &reference->grid, &chain);
+    if (a->frame >= 0) {
+        clvox_volume *one = NULL;
+        status = clvox_volume_frame(image, a->frame, &one);
+        CLI_TRY(status < 0 ? clvox_fail_in(status, a->image) : status);
+        clvox_volume_destroy(&image);
+        image = one;
+    }
     if (!a->mass && a->how.interpolation == CLVOX_INTERPOLATE_AUTO && image->kind == CLVOX_KIND_SCALAR &&
         image->hint != CLVOX_LABELS_NONE) {
         cli_remark(cli, 0, "%s: treated as a label map (%s); to treat it as an image, give %s\n", a->image,
@@ -52,7 +60,10 @@ int cmd_apply(command *cli, int argc, char **argv)
     static const clvox_reorientation kinds[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
     const char *points = NULL, *shape[CLI_SHAPE_KINDS] = {NULL}, *list = NULL, *summary = NULL;
-    cli_apply a = {.image = NULL};
+    const char *pair = NULL;
+    char word[2][CLI_PAIR_ROOM];
+    bool inverse = false;
+    cli_apply a = {.frame = -1};
     int jobs = 0, interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO, output = CLVOX_OUTPUT_AUTO;
     double outside = 0;
     const cli_option options[] = {
@@ -62,6 +73,12 @@ int cmd_apply(command *cli, int argc, char **argv)
          CLVOX_GROUP_IMAGES, .basic = true},
         {"transform", 't', CLI_REPEAT, &a.transforms, "FILE[,-1]",
          "a transform, the last one applied first, as in ANTs; ,-1 inverts it",
+         CLVOX_GROUP_IMAGES, .basic = true},
+        {"pair", 0, CLI_TEXT, &pair, "PREFIX", "the chain of `clvox register -o PREFIX`, instead of -t",
+         CLVOX_GROUP_IMAGES, .basic = true},
+        {"inverse", 0, CLI_FLAG, &inverse, NULL, "its inverse, from FIXED to MOVING",
+         CLVOX_GROUP_IMAGES, .basic = true, .needs = "pair"},
+        {"frame", 0, CLI_INTEGER, &a.frame, "N", "only this volume of a 4-D IMAGE, counted from 0",
          CLVOX_GROUP_IMAGES, .basic = true},
         {"output", 'o', CLI_OUT, &a.out, "OUT", "the file to write",
          CLVOX_GROUP_IMAGES, .basic = true},
@@ -132,6 +149,10 @@ int cmd_apply(command *cli, int argc, char **argv)
     if (list && (a.image || a.out || places))
         return cli_misuse(
             "--list names the images and the outputs: leave out -i, -o, --points, --surface and --curves");
+    if (pair && a.transforms.count)
+        return cli_misuse("-t and --pair: one of them");
+    if (a.frame >= 0 && (list || places || order != CLVOX_TENSOR_AUTO))
+        return cli_misuse("--frame takes one volume of a series: leave out --list, --points, --surface, --curves and --order");
     if (jobs > CLI_MOST_JOBS)
         return cli_misuse("--jobs %d: at most %d", jobs, CLI_MOST_JOBS);
     if (!a.out && !list)
@@ -147,6 +168,8 @@ int cmd_apply(command *cli, int argc, char **argv)
     if (a.forward && (places || interp || reorient || order != CLVOX_TENSOR_AUTO))
         return cli_misuse(
             "--forward takes none of --points, --surface, --curves, --interp, --reorient and --order");
+    if (pair)
+        CLI_TRY(cli_apply_pair(cli, pair, inverse, word, &a.transforms));
     if (places) {
         CLI_TRY(cli_read_chain(cli, &a.transforms, &chain));
         status = points ? cli_apply_points(cli, &chain, points, frames == CLI_FRAME_RAS, a.out)
