@@ -73,7 +73,7 @@ exits 1 clvox series p_truth_tensor.nii.gz -o e; says 'not frames in time'
 exits 1 clvox series p_dwi.nii.gz -o e --reference p_dwi.nii.gz; says 'the reference has 13 volumes'
 exits 1 clvox series none.nii.gz -o e; says 'none.nii.gz'
 absent e_corrected.nii.gz; absent e_motion.tsv
-exits 1 clvox register -f p_dwi.nii.gz -m p_dwi.nii.gz -o e; says 'clvox series'
+exits 1 clvox register -f p_dwi.nii.gz -m p_dwi.nii.gz -o e; one_sentence; says 'p_dwi.nii.gz: has 13 volumes'; says '--frame 0'; says 'clvox series'
 exits 0 clvox series --help; prints 'PREFIX_motion.tsv'
 exits 0 clvox register --help all; prints 'corrected by `clvox series`'
 finish

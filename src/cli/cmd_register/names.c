@@ -46,6 +46,14 @@ static int too_long(const char *image)
     return clvox_fail(CLVOX_ERROR_FILE, "%s: the names of its derivatives are too long", image);
 }
 
+/* The affine's ending as --affine-format has it. */
+static void settle_affine(const cli_register_request *r, cli_pair_names *n)
+{
+    char *end = strrchr(n->end[CLI_PAIR_AFFINE], '.');
+    if (r->affine_mat)
+        memcpy(end, ".mat", strlen(".mat"));
+}
+
 /* %P%g_desc-1_surface.vtk of _surface_1.vtk */
 static int name_shape(const cli_shape_files *f, const cli_bids_target *target, char path[PATH_MAX])
 {
@@ -91,6 +99,7 @@ static int name_derivatives(const cli_register_request *r, cli_pair_names *n)
             return too_long(moving);
         CLI_TRY(keep(path, &n->sidecar[i]));
     }
+    settle_affine(r, n);
 end:
     return status;
 }
@@ -104,6 +113,7 @@ int cli_pair_names_make(const cli_register_request *r, cli_pair_names *n)
     CLI_TRY(keep(r->prefix, &n->prefix));
     for (int i = 0; i < CLI_PAIR_FILES + r->shape_count; i++)
         CLI_TRY(keep(i < CLI_PAIR_FILES ? rows[i].end : r->shape[i - CLI_PAIR_FILES].end, &n->end[i]));
+    settle_affine(r, n);
 end:
     return status;
 }

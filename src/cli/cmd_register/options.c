@@ -326,6 +326,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init "
          "FILE --linear none",
          CLVOX_GROUP_EXPERT},
+        {"affine-format", 0, CLI_CHOICE, &r->affine_mat, "txt|mat",
+         "the affine as ITK's text, or as ITK's binary PREFIX_affine.mat (ANTs, ANTsPy)", CLVOX_GROUP_RESULT},
         {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print plan, memory and output files, and stop",
          CLVOX_GROUP_RESULT, .basic = true},
         {"strict", 0, CLI_FLAG, &r->strict, NULL, "exit with 1 if the result is suspicious", CLVOX_GROUP_RESULT},

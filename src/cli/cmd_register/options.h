@@ -35,6 +35,7 @@ typedef struct cli_register_request {
     cli_shape_files shape[CLVOX_MAX_SHAPES];                                      /* the caller's to free */
     int shape_count;
     cli_frames frames;
+    int affine_mat; /* 1: PREFIX_affine.mat instead of .txt */
     int dof; /* -1: not given */
     bool init_points; /* --init points */
     cli_presets presets;

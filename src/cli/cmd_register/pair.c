@@ -241,6 +241,17 @@ int cli_pair_read(cli_pair *p, bool device)
     return cli_pair_load(p, device);
 }
 
+/* A series is no image: said before there is a plan. */
+static int refuse_series(const char *path, const clvox_volume *image)
+{
+    if (!image || image->frames == 1)
+        return CLVOX_OK;
+    return clvox_fail(CLVOX_ERROR_DATA,
+                      "%s: has %d volumes, and one is registered: take one by `clvox apply -i %s -r %s --frame 0 -o "
+                      "ONE.nii.gz`; motion between them is corrected by `clvox series`",
+                      path, image->frames, path, path);
+}
+
 /* What was read, as the library takes it. */
 static int gather(cli_pair *p, clvox_register_images *images)
 {
@@ -249,6 +260,8 @@ static int gather(cli_pair *p, clvox_register_images *images)
     clvox_register_options *o = &p->options;
     *images = (clvox_register_images){.channels = r->fixed.count};
     for (int i = 0; i < images->channels; i++) {
+        CLI_TRY(refuse_series(r->fixed.item[i], p->fixed[i]));
+        CLI_TRY(refuse_series(r->moving.item[i], p->moving[i]));
         images->fixed[i] = p->fixed[i];
         images->moving[i] = p->moving[i];
         images->weight[i] = r->weight[i];
