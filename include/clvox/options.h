@@ -49,7 +49,7 @@ typedef struct clvox_option_text {
     clvox_option_type type;
     clvox_option_group group;
     int basic;             /* 1: the short --help lists it */
-    const char *needs;     /* "surface|curves": the options, one of which it belongs to; static, NULL: it stands alone */
+    const char *needs;     /* "surface|curves": the options it belongs to, one of them; static, or NULL */
 } clvox_option_text;
 
 /* Describes the option at place `at`. Returns 1, or 0 from the first place on that there is none at; *out is
@@ -57,7 +57,8 @@ typedef struct clvox_option_text {
 CLVOX_API int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_text *out);
 
 /* The same as `standard` there, for defaults that are the values of an options struct: of a preset. */
-CLVOX_API void clvox_option_standard(const clvox_option_table *table, int at, const void *options, char out[192]);
+CLVOX_API void clvox_option_standard(const clvox_option_table *table, int at, const void *options,
+                                     char out[192]);
 
 /* The place of the option of this name; -1: there is none. */
 CLVOX_API int clvox_option_find(const clvox_option_table *table, const char *name);

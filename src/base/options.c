@@ -168,7 +168,8 @@ static void show(const clv_option *row, const void *values, char *out, size_t ro
         snprintf(out, room, "%s", row->automatic);
     else if (!row->unset || first >= 0)
         for (int i = 0; i < clv_option_count(row, values) && used < room; i++)
-            used += (size_t)snprintf(out + used, room - used, "%s%g", i ? "x" : "", clv_option_value(row, values, i));
+            used += (size_t)snprintf(out + used, room - used, "%s%g", i ? "x" : "",
+                                     clv_option_value(row, values, i));
     if (used && used < room)
         snprintf(out + used, room - used, "%s", suffix(row->unit));
 }

@@ -22,7 +22,7 @@ struct clv_option {
     char letter;      /* 0: none */
     clvox_option_group group;
     bool basic;        /* in the short --help */
-    const char *needs; /* "surface|curves": the command's options, one of which it belongs to; NULL: it stands alone */
+    const char *needs; /* "surface|curves": the command's options it belongs to, one of them; NULL: none */
     clvox_option_type type;
     size_t offset; /* of the field */
     /* Of INTEGERS and NUMBERS: the offset of the int that says how many there are (levels), which

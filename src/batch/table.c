@@ -32,7 +32,7 @@ static char *unescape(char *field)
     return field;
 }
 
-/* A field of a line with commas, in quotes where it has some itself; *line is then behind it, NULL at the end. */
+/* A field of a line with commas, in quotes where it has some itself; *line is then behind it, or NULL. */
 static char *next_quoted(char **line)
 {
     char *from = *line, *to = *line, *field = to;
@@ -73,9 +73,10 @@ static int read_header(const clvox_table *t, char *line, bool commas, int *colum
             if (!strcmp(field[i], t->names[k]))
                 column[k] = i;
         if (column[k] < 0 && k < t->needed)
-            return clvox_fail(CLVOX_ERROR_FORMAT,
-                              "%s: its first line names no column `%s`; columns are separated by tabs or commas",
-                              t->path, t->names[k]);
+            return clvox_fail(
+                CLVOX_ERROR_FORMAT,
+                "%s: its first line names no column `%s`; columns are separated by tabs or commas", t->path,
+                t->names[k]);
     }
     return CLVOX_OK;
 }

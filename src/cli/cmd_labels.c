@@ -24,12 +24,15 @@ static int take_name(void *user, int line, const char *const *field)
     const char *label = field[0] ? field[0] : field[1];
     char *end;
     if (!label || !*label || !field[2])
-        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no label and name; its columns are label (or index) and name",
-                          m->table, line);
+        return clvox_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s, line %d: there is no label and name; its columns are label (or index) and name", m->table,
+            line);
     errno = 0;
     const long long value = strtoll(label, &end, 10);
     if (*end || errno)
-        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: %s is no label: labels are whole numbers", m->table, line, label);
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: %s is no label: labels are whole numbers",
+                          m->table, line, label);
     for (int i = 0; i < m->count; i++)
         if (m->row[i].label == value && !m->name[i] && !(m->name[i] = strdup(field[2])))
             return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -100,7 +103,8 @@ int cmd_labels(command *cli, int argc, char **argv)
     measured m = {.row = NULL};
     const char *out = NULL;
     const cli_option options[] = {
-        {"names", 0, CLI_TEXT, &m.table, "TABLE", "names of the labels: columns label (or index) and name, .tsv or .csv"},
+        {"names", 0, CLI_TEXT, &m.table, "TABLE",
+         "names of the labels: columns label (or index) and name, .tsv or .csv"},
         {"output", 'o', CLI_OUT, &out, "TABLE", "write the table to this file instead of printing it"},
         {0},
     };

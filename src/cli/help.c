@@ -44,7 +44,10 @@ static int add_table(cli_help_row *rows, const clvox_option_table *table, const 
         if (!cli_takes(&text, without))
             continue;
         cli_help_row *row = &rows[count++];
-        *row = (cli_help_row){.letter = text.letter, .name = text.name, .help = text.help, .group = text.group,
+        *row = (cli_help_row){.letter = text.letter,
+                              .name = text.name,
+                              .help = text.help,
+                              .group = text.group,
                               .basic = text.basic};
         snprintf(row->argument, sizeof row->argument, "%s", text.argument);
         if (values)
@@ -104,7 +107,8 @@ static void print_row(const cli_help_row *row)
     print_words(text, COLUMN, COLUMN);
 }
 
-static void print_group(const cli_help_row *rows, int count, clvox_option_group group, bool all, const char *title)
+static void print_group(const cli_help_row *rows, int count, clvox_option_group group, bool all,
+                        const char *title)
 {
     bool begun = false;
     for (int i = 0; i < count; i++) {
@@ -119,8 +123,16 @@ static void print_group(const cli_help_row *rows, int count, clvox_option_group 
 
 void cli_help_print(const command *cli, const cli_usage *usage, const cli_option *everywhere, bool all)
 {
-    static const char *const titles[] = {"Options", "Images", "Quality", "Masks and labels",
-                                         "Landmarks, surfaces and tissues", "Result", "Many at once", "Expert"};
+    static const char *const titles[] = {
+        [CLVOX_GROUP_NONE] = "Options",
+        [CLVOX_GROUP_IMAGES] = "Images",
+        [CLVOX_GROUP_QUALITY] = "Quality",
+        [CLVOX_GROUP_MASKS] = "Masks and labels",
+        [CLVOX_GROUP_ANATOMY] = "Landmarks, surfaces and tissues",
+        [CLVOX_GROUP_RESULT] = "Result",
+        [CLVOX_GROUP_MANY] = "Many at once",
+        [CLVOX_GROUP_EXPERT] = "Expert",
+    };
     const cli_help *help = cli_help_of(cli->verb);
     cli_help_row rows[CLI_HELP_ROWS], every[32];
     int count = cli_help_rows(usage, rows), general = 0, basic = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --help prints: the texts of doc/help, and the options by group. */
+/* The answer to --help: the texts of doc/help, and the options by group. */
 #ifndef CLI_HELP_H
 #define CLI_HELP_H
 
@@ -12,7 +12,7 @@ typedef struct cli_help {
 
 extern const cli_help cli_helps[]; /* ends with name NULL; tools/embed-help writes it */
 
-/* Of the verb that runs, "surface mesh". */
+/* The text of the verb that runs, "surface mesh". */
 const cli_help *cli_help_of(const char *verb);
 
 /* One option, of the verb or of a pipeline's table. */
@@ -29,6 +29,7 @@ enum { CLI_HELP_ROWS = 40 + 2 * CLVOX_MAX_OPTIONS };
 int cli_help_rows(const cli_usage *usage, cli_help_row rows[CLI_HELP_ROWS]);
 
 /* all: also the options that are not basic. */
-void cli_help_print(const struct command *cli, const cli_usage *usage, const cli_option *everywhere, bool all);
+void cli_help_print(const struct command *cli, const cli_usage *usage, const cli_option *everywhere,
+                    bool all);
 
 #endif

@@ -350,11 +350,12 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
 {
     const cli_option everywhere[] = {
         {"device", 0, CLI_TEXT, &cli->device, "SEL",
-         usage->devices
-             ? "gpu, cpu, part of a name, 0,1 or gpu:all"
-             : "gpu, cpu, an index of `clvox devices`, or part of a name", .basic = true},
+         usage->devices ? "gpu, cpu, part of a name, 0,1 or gpu:all"
+                        : "gpu, cpu, an index of `clvox devices`, or part of a name",
+         .basic = true},
         {"threads", 0, CLI_INTEGER, &cli->threads, "N", "host threads (default: one per core)"},
-        {"json", 0, CLI_TEXT, &cli->json, "FILE", "machine-readable log; - for standard output", .basic = true},
+        {"json", 0, CLI_TEXT, &cli->json, "FILE", "machine-readable log; - for standard output",
+         .basic = true},
         {"no-clobber", 0, CLI_FLAG, &cli->no_clobber, NULL, "refuse to replace existing files"},
         {"profile", 0, CLI_FLAG, &cli->profile, NULL, "print time and bytes of each kernel"},
         {"quiet", 'q', CLI_FLAG, &cli->quiet, NULL, "no progress, no messages", .basic = true},
@@ -381,7 +382,9 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
             int takes = o->kind != CLI_FLAG && o->kind != CLI_COUNT && o->kind != CLI_MARK;
             rows[n] = o;
             known[n].name = o->name;
-            known[n].has_arg = takes ? required_argument : o->target || *o->name == 'v' ? no_argument : optional_argument;
+            known[n].has_arg = takes                          ? required_argument
+                               : o->target || *o->name == 'v' ? no_argument
+                                                              : optional_argument;
             known[n].val = o->target ? OPTION_FIRST + n : *o->name == 'h' ? OPTION_HELP : OPTION_VERSION;
             if (o->letter) {
                 letters[used++] = o->letter;

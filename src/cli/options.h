@@ -46,7 +46,7 @@ typedef struct cli_option {
     const char *needs; /* the options, "points|surface", one of which it belongs to; NULL: it stands alone */
 } cli_option;
 
-/* What a verb takes; doc/help says what it does. */
+/* The options of a verb and its arguments; doc/help says what it does. */
 typedef struct cli_usage {
     const cli_option *options; /* of the verb alone; ends with name NULL */
     /* Those of a pipeline of the library, and of one that it is built on, or NULL, and where what is typed for each row goes: zeroed,

@@ -31,7 +31,8 @@ static int find(table *t, int64_t label, clvox_label_measure **out)
     }
     if (low == t->count || t->row[low].label != label) {
         if (t->count == MOST_LABELS)
-            return clvox_fail(CLVOX_ERROR_DATA, "there are more than %d labels; is this a label map?", MOST_LABELS);
+            return clvox_fail(CLVOX_ERROR_DATA, "there are more than %d labels; is this a label map?",
+                              MOST_LABELS);
         if (t->count == t->room) {
             clvox_label_measure *grown = reallocarray(t->row, (size_t)t->room + 256, sizeof *grown);
             if (!grown)
@@ -57,12 +58,13 @@ static int label_of(const clvox_volume *v, size_t at, int64_t *out)
     if (fabs(value - whole) > 0.01)
         return clvox_fail(CLVOX_ERROR_DATA, "the value %g is no label: labels are whole numbers", value);
     if (!v->names && v->type != CLVOX_TYPE_FLOAT32 && fabs(whole) >= 0x1p24)
-        return clvox_fail(CLVOX_ERROR_DATA,
-                          v->hint || v->kind == CLVOX_KIND_LABEL
-                              ? "there are too many labels beyond %d for them to be told apart; renumber them"
-                              : "there are labels beyond %d, which are only exact where the name of the file says that "
-                                "it is a label map; rename it, as x_labels.nii.gz",
-                          1 << 24);
+        return clvox_fail(
+            CLVOX_ERROR_DATA,
+            v->hint || v->kind == CLVOX_KIND_LABEL
+                ? "there are too many labels beyond %d for them to be told apart; renumber them"
+                : "there are labels beyond %d, which are only exact where the name of the file says that "
+                  "it is a label map; rename it, as x_labels.nii.gz",
+            1 << 24);
     if (fabs(whole) >= 0x1p62)
         return clvox_fail(CLVOX_ERROR_DATA, "there is a label %g; renumber it", value);
     *out = v->names ? clv_label_name(v, v->data[at]) : (int64_t)whole;

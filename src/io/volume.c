@@ -132,9 +132,11 @@ int clvox_volume_frame(const clvox_volume *series, int at, clvox_volume **out)
     if (!series || !series->data)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no series");
     if (series->kind != CLVOX_KIND_SCALAR && series->kind != CLVOX_KIND_LABEL)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "its volumes are components of one image, not frames in time");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "its volumes are components of one image, not frames in time");
     if (at < 0 || at >= series->frames)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no frame %d: it has %d, counted from 0", at, series->frames);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no frame %d: it has %d, counted from 0", at,
+                          series->frames);
     const size_t voxels = clvox_grid_voxels(&series->grid);
     int status = clv_volume_room(&series->grid, 1, series->kind, out);
     if (status < 0)

@@ -333,7 +333,8 @@ static void show_metrics(const void *values, char *out, size_t room)
         const size_t field = i ? row->field : row->linear_field;
         used += (size_t)snprintf(out + used, room - used, "%s%s", i ? "," : "", row->name);
         if (row->parameter && used < room)
-            used += (size_t)snprintf(out + used, room - used, ":%d", *(const int *)(const void *)((const char *)o + field));
+            used += (size_t)snprintf(out + used, room - used, ":%d",
+                                     *(const int *)(const void *)((const char *)o + field));
     }
 }
 

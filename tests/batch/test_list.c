@@ -85,12 +85,14 @@ static void a_table(void **state)
     assert_non_null(strstr(clvox_message(), "there is a column `image3` and none `image2`"));
 }
 
-/* Quotes, a doubled one, an empty field, a backslash that stands for itself, a header with a mark of order. */
+/* Quotes, a doubled one, an empty field, a backslash that stands for itself, a header with a mark of order.
+ * */
 static void a_table_with_commas(void **state)
 {
     clvox_list *l = NULL;
     (void)state;
-    put("t/c.csv", "\xef\xbb\xbfweight,\"image\",site,note\r\n2,\"a, b.nii\",\"x \"\"y\"\" z\",c:\\t\r\n,d.nii,,\n");
+    put("t/c.csv",
+        "\xef\xbb\xbfweight,\"image\",site,note\r\n2,\"a, b.nii\",\"x \"\"y\"\" z\",c:\\t\r\n,d.nii,,\n");
     assert_int_equal(clvox_list_read(in("t/c.csv"), NULL, NULL, &l), CLVOX_OK);
     assert_true(l->count == 2 && l->columns == 2 && l->subject[0].weight == 2 && l->subject[1].weight == 1);
     assert_string_equal(l->subject[0].image, in("t/a, b.nii"));

@@ -29,8 +29,8 @@ static void lies_at(const clvox_volume *v, const clvox_label_measure *row, doubl
 {
     const double(*m)[4] = v->grid.to_ras;
     for (int a = 0; a < 3; a++)
-        assert_that(fabs(row->centroid[a] - (m[a][0] * x + m[a][1] * y + m[a][2] * z + m[a][3])) < 1e-9, "axis %d: %.12g", a,
-                    row->centroid[a]);
+        assert_that(fabs(row->centroid[a] - (m[a][0] * x + m[a][1] * y + m[a][2] * z + m[a][3])) < 1e-9,
+                    "axis %d: %.12g", a, row->centroid[a]);
 }
 
 static void rows_are_in_order_with_volume_and_centroid(void **state)

@@ -152,7 +152,8 @@ int cmd_apply(command *cli, int argc, char **argv)
     if (pair && a.transforms.count)
         return cli_misuse("-t and --pair: one of them");
     if (a.frame >= 0 && (list || places || order != CLVOX_TENSOR_AUTO))
-        return cli_misuse("--frame takes one volume of a series: leave out --list, --points, --surface, --curves and --order");
+        return cli_misuse("--frame takes one volume of a series: leave out --list, --points, --surface, "
+                          "--curves and --order");
     if (jobs > CLI_MOST_JOBS)
         return cli_misuse("--jobs %d: at most %d", jobs, CLI_MOST_JOBS);
     if (!a.out && !list)

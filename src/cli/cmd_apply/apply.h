@@ -26,12 +26,14 @@ int cli_apply_write(const cli_apply *a, const clvox_volume *out);
  * cli_default_jobs. A row that fails does not end the others; then CLVOX_ERROR_DATA. */
 int cli_apply_list(command *cli, const char *list, const char *summary, int jobs, const cli_apply *common);
 
-/* The chain of a registration by its prefix, in the words of -t, which stay in `word`. Fails where there is none. */
+/* The chain of a registration by its prefix, in the words of -t, which stay in `word`. Fails where there is
+ * none. */
 enum { CLI_PAIR_ROOM = PATH_MAX + 32 };
-int cli_apply_pair(command *cli, const char *prefix, bool inverse, char word[2][CLI_PAIR_ROOM], cli_texts *out);
+int cli_apply_pair(command *cli, const char *prefix, bool inverse, char word[2][CLI_PAIR_ROOM],
+                   cli_texts *out);
 /* Says so where the grids show that a warp and an affine stand in the wrong order. */
-void cli_apply_check_order(command *cli, const cli_apply *apply, const clvox_grid *image, const clvox_grid *reference,
-                           const cli_chain *chain);
+void cli_apply_check_order(command *cli, const cli_apply *apply, const clvox_grid *image,
+                           const clvox_grid *reference, const cli_chain *chain);
 
 /* Points through the chain, from one table to another. */
 int cli_apply_points(command *cli, const cli_chain *chain, const char *in, bool ras, const char *out);

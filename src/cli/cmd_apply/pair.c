@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apply --pair: the chain of a registration, found by the prefix of its files. And whether a warp stands where it
- * should beside an affine. */
+/* apply --pair: the chain of a registration, found by the prefix of its files. And whether a warp stands
+ * where it should beside an affine. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 
 #include "cli/cmd_apply/apply.h"
 
-/* What `clvox register -o` makes of a prefix: r_ is r, and a folder has the name of the verb in it. */
+/* The prefix as `clvox register -o` understands it: r_ is r, and a folder has the name of the verb in it. */
 static void settle_prefix(const char *typed, char prefix[PATH_MAX])
 {
     struct stat info;
@@ -28,16 +28,18 @@ static bool there(const char *prefix, const char *end, char path[CLI_PAIR_ROOM])
 
 int cli_apply_pair(command *cli, const char *typed, bool inverse, char word[2][CLI_PAIR_ROOM], cli_texts *out)
 {
-    char prefix[PATH_MAX], other[CLI_PAIR_ROOM], *affine = word[inverse ? 0 : 1], *warp = word[inverse ? 1 : 0];
+    char prefix[PATH_MAX], other[CLI_PAIR_ROOM], *affine = word[inverse ? 0 : 1],
+                                                 *warp = word[inverse ? 1 : 0];
     int status = CLVOX_OK;
     settle_prefix(typed, prefix);
     const bool text = there(prefix, "_affine.txt", affine), binary = there(prefix, "_affine.mat", other);
     if (text && binary)
-        return clvox_fail(CLVOX_ERROR_FILE, "%s and %s: --pair needs one of them; remove the other, or give -t", affine,
-                          other);
+        return clvox_fail(CLVOX_ERROR_FILE,
+                          "%s and %s: --pair needs one of them; remove the other, or give -t", affine, other);
     if (!text && !binary)
         return clvox_fail(CLVOX_ERROR_FILE,
-                          "%s: there is no such file; --pair takes the PREFIX of `clvox register -o PREFIX`", affine);
+                          "%s: there is no such file; --pair takes the PREFIX of `clvox register -o PREFIX`",
+                          affine);
     if (binary)
         strcpy(affine, other);
     bool warped = inverse && there(prefix, "_inverse_warp.nii.gz", warp), back = false;
@@ -59,21 +61,22 @@ end:
     return status;
 }
 
-void cli_apply_check_order(command *cli, const cli_apply *a, const clvox_grid *image, const clvox_grid *reference,
-                           const cli_chain *chain)
+void cli_apply_check_order(command *cli, const cli_apply *a, const clvox_grid *image,
+                           const clvox_grid *reference, const cli_chain *chain)
 {
     if (chain->count != 2 || chain->transform[0]->is_warp == chain->transform[1]->is_warp ||
         clvox_grid_equal(image, reference))
         return;
     const int warp = chain->transform[0]->is_warp ? 0 : 1;
     const clvox_grid *grid = &chain->transform[warp]->warp->grid;
-    /* Named first it leads away from the reference, on whose grid it then lies; named last, from a space that the
-     * affine leads to. */
+    /* Named first it leads away from the reference, on whose grid it then lies; named last, from a space
+     * that the affine leads to. */
     const bool wrong = clvox_grid_equal(grid, warp ? reference : image);
     if (wrong)
         cli_note(cli,
                  "%s lies on the grid of %s: it seems to belong %s; after a registration the chain is "
-                 "-t WARP -t AFFINE, and backwards -t AFFINE,-1 -t INVERSE_WARP (--pair PREFIX, --pair PREFIX --inverse)",
+                 "-t WARP -t AFFINE, and backwards -t AFFINE,-1 -t INVERSE_WARP (--pair PREFIX, --pair "
+                 "PREFIX --inverse)",
                  chain->word[warp], warp ? a->reference : a->image,
                  warp ? "first, before the affine" : "last, behind the affine's inverse");
 }

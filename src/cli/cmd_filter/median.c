@@ -26,7 +26,8 @@ int cmd_filter_median(command *cli, int argc, char **argv)
     int radius[3];
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the filtered image"},
-        {"radius", 0, CLI_NUMBERS, &given, "N|NxNxN", "voxels on either side, of all axes or each (default 1)"},
+        {"radius", 0, CLI_NUMBERS, &given, "N|NxNxN",
+         "voxels on either side, of all axes or each (default 1)"},
         {0},
     };
     const cli_usage usage = {

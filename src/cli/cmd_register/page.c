@@ -26,8 +26,10 @@ static void put_images(clvox_report *page, const cli_pair *p)
                                 "where it is smaller.");
 }
 
-/* The looks of one pass, a curve for each level over all iterations, of its last attempt; x and y: room for them all. */
-static void put_pass(clvox_report *page, const cJSON *look, int passes, const char *metric, double *x, double *y)
+/* The looks of one pass, a curve for each level over all iterations, of its last attempt; x and y: room for
+ * them all. */
+static void put_pass(clvox_report *page, const cJSON *look, int passes, const char *metric, double *x,
+                     double *y)
 {
     const int pass = cJSON_GetObjectItem(look, "pass")->valueint;
     int count = 0, curves = 0, before = 0, last = 0;

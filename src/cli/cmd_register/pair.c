@@ -246,10 +246,11 @@ static int refuse_series(const char *path, const clvox_volume *image)
 {
     if (!image || image->frames == 1)
         return CLVOX_OK;
-    return clvox_fail(CLVOX_ERROR_DATA,
-                      "%s: has %d volumes, and one is registered: take one by `clvox apply -i %s -r %s --frame 0 -o "
-                      "ONE.nii.gz`; motion between them is corrected by `clvox series`",
-                      path, image->frames, path, path);
+    return clvox_fail(
+        CLVOX_ERROR_DATA,
+        "%s: has %d volumes, and one is registered: take one by `clvox apply -i %s -r %s --frame 0 -o "
+        "ONE.nii.gz`; motion between them is corrected by `clvox series`",
+        path, image->frames, path, path);
 }
 
 /* What was read, as the library takes it. */

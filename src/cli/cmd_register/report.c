@@ -170,7 +170,8 @@ void cli_progress_begin(cli_progress *progress, command *cli, const clvox_regist
             }
     const bool nothing = images->grid != NULL, alone = images->channels == 0 && !nothing;
     const bool tissues = !alone && images->fixed_posteriors && weight_of_posteriors(options) > 0;
-    *progress = (cli_progress){.options = options, .pass = 1, .level = -1, .name = alone ? "posteriors" : NULL};
+    *progress =
+        (cli_progress){.options = options, .pass = 1, .level = -1, .name = alone ? "posteriors" : NULL};
     const char *with = points + kinds + tissues > 1 ? "anatomy"
                        : points                     ? "landmarks"
                        : tissues                    ? "posteriors"
@@ -206,11 +207,11 @@ int cli_register_progress(void *user, const clvox_step *step)
         if (p->pass > 1)
             snprintf(pass, sizeof pass, "pass %d, ", p->pass);
         if (p->bar.terminal)
-            snprintf(text, sizeof text, "%slevel %d/%d %4d/%d  %s%s %.6g", pass, level + 1, p->options->levels,
-                     iteration, iterations, name, p->more, step->metric);
+            snprintf(text, sizeof text, "%slevel %d/%d %4d/%d  %s%s %.6g", pass, level + 1,
+                     p->options->levels, iteration, iterations, name, p->more, step->metric);
         else
-            snprintf(text, sizeof text, "%slevel %d, iteration %d of %d: %s%s %.6g", pass, level + 1, iteration,
-                     iterations, name, p->more, step->metric);
+            snprintf(text, sizeof text, "%slevel %d, iteration %d of %d: %s%s %.6g", pass, level + 1,
+                     iteration, iterations, name, p->more, step->metric);
         cli_bar_show(&p->bar, step->fraction, text);
     }
     p->level = level;

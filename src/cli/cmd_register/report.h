@@ -14,7 +14,8 @@ typedef struct cli_progress {
     cli_bar bar;
     const clvox_register_options *options;
     cJSON *trace; /* of the log: what each look at the metric saw */
-    /* Of the last look. A pass goes through the levels once more, an attempt through one level, with shorter steps. */
+    /* As the last look was: a pass goes through the levels once more, an attempt through one level, with
+     * shorter steps. */
     int pass, attempt, level, iteration;
     const char *name; /* of the metric; NULL: that of the options */
     char more[48];    /* the terms beside the metric: " and landmarks" */

@@ -198,12 +198,14 @@ int cmd_stats(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
          "table of subjects with columns image, that of --test, and covariates", .basic = true},
-        {"image", 'i', CLI_TEXT, &r.image, "FILE", "the maps as one 4-D file, in the order of the table", .basic = true},
+        {"image", 'i', CLI_TEXT, &r.image, "FILE", "the maps as one 4-D file, in the order of the table",
+         .basic = true},
         {"test", 0, CLI_TEXT, &r.test, "COLUMN|mean",
          "tested column: two values are groups, numbers a regression", .basic = true},
         {"covariates", 0, CLI_TEXT, &covariates, "COLUMN,...",
          "columns of nuisance covariates: numbers, or two words", .basic = true},
-        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "test where this is above 0 (default: everywhere)", .basic = true},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "test where this is above 0 (default: everywhere)",
+         .basic = true},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files", .basic = true},
         {0},
     };
