@@ -167,31 +167,10 @@ int cmd_bench(command *cli, int argc, char **argv)
         {NULL, 0, 0, NULL, NULL, NULL},
     };
     static const cli_subcommand others[] = {
-        {"compare", "bench compare", NULL, cmd_bench_compare},
-        {NULL, NULL, NULL, NULL},
+        {"compare", "bench compare", cmd_bench_compare},
+        {0},
     };
     const cli_usage usage = {
-        .synopsis =
-            "[ceilings | [kernels] [NAME...] | pipelines | nlm | papers [PAPER] | compare FILE...] [options]",
-        .about =
-            "Measures the limits of the device (copies, local memory, multiply-adds, launches,\n"
-            "transfers, atomics), then every operation and pipeline against them. Only correct results\n"
-            "are timed: each is compared with a reference in double precision first, on a small volume\n"
-            "and with the same kernel; pipelines are compared with the truth of their phantoms.\n"
-            "`kernels NAME`, or NAME alone, times the operations whose name contains NAME (default: all).\n"
-            "Bytes are the minimum: each input read once, each output written once. The\n"
-            "share is that of the copy bandwidth or of the multiply-add rate, whichever limits the row.\n"
-            "Times are medians; the spread is the interquartile range over the median; sampling ends when\n"
-            "it is below 3%, or after --seconds. --json keeps every sample (doc/bench-schema.json).\n"
-            "`pipelines` times registration, tensors and surfaces on phantoms.\n"
-            "`nlm` times the search for similar patches in the narrow band around a surface.\n"
-            "`papers lee2012` prints the paper's tables for this device: variants of the force, memory\n"
-            "spaces of the patch search; `papers moazeni2009` tensor descent by synchronisation of blocks;\n"
-            "`papers ha2011` gradients, interpolation, Gaussians, fused arithmetic, solvers, scales and "
-            "streams;\n"
-            "`papers mueller2008` variants of convolution. `papers` alone prints all four.",
-        .example = "  clvox bench --json bench.json\n"
-                   "  clvox bench kernels force gaussian --size 192x224x192 --variants",
         .options = options,
         .words = others,
         .most = 32,

@@ -119,14 +119,6 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
         {NULL, 0, 0, NULL, NULL, NULL},
     };
     const cli_usage usage = {
-        .synopsis = "A.json B.json ... [-o PAGE.html]",
-        .about =
-            "Puts records that `clvox bench --json` wrote on any devices beside one another: each row's\n"
-            "time, how many times as fast as in the first record, and its share of the ceiling that was\n"
-            "measured on the same device. Two records of one device are before and after.\n"
-            "Where sizes differ, time for the same work is compared and marked. Needs python3.",
-        .example = "  clvox bench compare h200.json laptop.json -o devices.html\n"
-                   "  clvox bench compare before.json after.json",
         .options = options,
         .least = 1,
         .most = RECORDS,

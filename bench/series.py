@@ -118,7 +118,7 @@ def cpu(who):
 
 
 def clvox(series, reference, folder, args, *options):
-    command = [args.clvox, "register", "--series", series, "-o", os.path.join(folder, "out"), "-q",
+    command = [args.clvox, "series", series, "-o", os.path.join(folder, "out"), "-q",
                "--reference", str(reference), *options, *" ".join(args.option).split()]
     before, start = cpu(resource.RUSAGE_CHILDREN), time.time()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

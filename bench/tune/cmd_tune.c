@@ -54,21 +54,6 @@ int cmd_tune(command *cli, int argc, char **argv)
         {NULL, 0, 0, NULL, NULL, NULL},
     };
     const cli_usage usage = {
-        .synopsis = "[--kernel NAME] [options]",
-        .about = "Times the variants and tiles among which the planner chooses for this device, checks that\n"
-                 "their results agree, and keeps the fastest for each kernel as wisdom, which every verb then\n"
-                 "uses. Measurements are kept at once, so that Ctrl-C loses nothing; --no-wisdom measures\n"
-                 "and keeps nothing. The file is CLVOX_WISDOM, else ~/.cache/clvox-wisdom.txt. It is valid\n"
-                 "for this device, driver and version of the kernels, and ignored elsewhere. The best tile\n"
-                 "may depend on the volume: a further run with another --size adds to what is kept, for\n"
-                 "volumes to 2^20 voxels, to 2^23, and above; other sizes use the nearest one.\n"
-                 "shape_sums times sums over pairs of elements and over particle meshes, between which "
-                 "`register`\n"
-                 "and `surface compare` then choose; untimed, typical costs of a CPU or GPU are\n"
-                 "assumed.\n"
-                 "The table shows the loss of the planner's own choice: its time over that\n"
-                 "of the fastest. Tune on an idle machine.",
-        .example = "  clvox tune\n  clvox tune --kernel smooth --kernel lncc_terms --size 192x224x192 --json tune.json",
         .options = options,
     };
     char **rest;

@@ -15,8 +15,9 @@ extern "C" {
 
 /* ---- tables ---------------------------------------------------------------- */
 
-/* Tables separated by tabs, with a header: lists of what to do, and summaries of what was done. A tab, a line end
- * and a backslash in a field are written \t, \n, \r and \\, and read back. */
+/* Tables with a header, separated by tabs: lists of what to do, and summaries of what was done. A tab, a
+ * line end and a backslash in a field are written \t, \n, \r and \\, and read back. Tables separated by
+ * commas (the header has no tab) are read as well, a field with commas in double quotes. */
 enum { CLVOX_TABLE_COLUMNS = 64 };
 
 /* A line's fields in the order of the names, NULL: none. Below 0 ends the reading, which returns it. */

@@ -5,6 +5,7 @@
 #define CLVOX_COMPARE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "clvox/registration.h"
 #include "clvox/volume.h"
@@ -86,6 +87,23 @@ CLVOX_API int clvox_compare_labels(const clvox_volume *a, const clvox_volume *b,
 
 /* Releases the rows and sets *rows to NULL. NULL is legal. */
 CLVOX_API void clvox_label_comparison_destroy(clvox_label_comparison **rows);
+
+/* How large a label is, and where it lies. */
+typedef struct clvox_label_measure {
+    int64_t label;
+    size_t voxels;
+    double mm3;
+    double centroid[3]; /* the mean of its voxels' centres, RAS mm */
+} clvox_label_measure;
+
+/* One row for each label other than 0 (NaN and infinite values count as 0), in ascending order. Returns the
+ * number of rows, 0 for an empty map, and *out is the caller's, for clvox_label_measure_destroy; on failure
+ * *out is NULL. Labels above 2^24 are exact where clvox_labels_read read them. CLVOX_ERROR_ARGUMENT where
+ * the map has several values per voxel, _DATA for fractions and for more than 8192 labels, _MEMORY. */
+CLVOX_API int clvox_labels_measure(const clvox_volume *labels, clvox_label_measure **out);
+
+/* Releases the rows and sets *rows to NULL. NULL is legal. */
+CLVOX_API void clvox_label_measure_destroy(clvox_label_measure **rows);
 
 /* ---- warps --------------------------------------------------------------- */
 

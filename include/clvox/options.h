@@ -24,6 +24,19 @@ typedef enum clvox_option_type {
     CLVOX_OPTION_NUMBERS
 } clvox_option_type;
 
+/* Under which heading --help lists an option. */
+typedef enum clvox_option_group {
+    CLVOX_GROUP_NONE = 0,
+    CLVOX_GROUP_IMAGES,
+    CLVOX_GROUP_QUALITY,
+    CLVOX_GROUP_MASKS,   /* and labels */
+    CLVOX_GROUP_ANATOMY, /* landmarks, surfaces, tissues */
+    CLVOX_GROUP_RESULT,
+    CLVOX_GROUP_MANY, /* images or pairs at once */
+    CLVOX_GROUP_EXPERT,
+    CLVOX_OPTION_GROUPS /* how many there are */
+} clvox_option_group;
+
 /* One option in words. */
 typedef struct clvox_option_text {
     const char *name;      /* "update-sigma"; static. NULL: a field without an option, which others set */
@@ -34,11 +47,18 @@ typedef struct clvox_option_text {
     char key[64];          /* "update_sigma": the field's name in logs and messages */
     char letter;           /* of the short option; 0: none */
     clvox_option_type type;
+    clvox_option_group group;
+    int basic;             /* 1: the short --help lists it */
+    const char *needs;     /* "surface|curves": the options it belongs to, one of them; static, or NULL */
 } clvox_option_text;
 
 /* Describes the option at place `at`. Returns 1, or 0 from the first place on that there is none at; *out is
  * then untouched. */
 CLVOX_API int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_text *out);
+
+/* The same as `standard` there, for defaults that are the values of an options struct: of a preset. */
+CLVOX_API void clvox_option_standard(const clvox_option_table *table, int at, const void *options,
+                                     char out[192]);
 
 /* The place of the option of this name; -1: there is none. */
 CLVOX_API int clvox_option_find(const clvox_option_table *table, const char *name);

@@ -141,6 +141,11 @@ CLVOX_API int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind
 CLVOX_API int clvox_volume_wrap(float *data, const clvox_grid *grid, int frames, clvox_kind kind,
                                 clvox_volume **out);
 
+/* One volume of a series, counted from 0, as an image of its own. CLVOX_ERROR_ARGUMENT where there is no
+ * such frame, and for vectors, tensors and colours, whose frames are components. Ownership as
+ * clvox_volume_create. */
+CLVOX_API int clvox_volume_frame(const clvox_volume *series, int at, clvox_volume **out);
+
 /* Releases the volume and sets *volume to NULL. NULL is legal. */
 CLVOX_API void clvox_volume_destroy(clvox_volume **volume);
 

@@ -150,28 +150,47 @@ char *clv_option_argument(const clv_option *row, char *out, size_t room)
     return out;
 }
 
-char *clv_option_default(const clv_option_table *table, const clv_option *row, char *out, size_t room)
+/* The value as it would be typed; "": none. */
+static void show(const clv_option *row, const void *values, char *out, size_t room)
 {
-    char by[160];
+    size_t used = 0;
     *out = 0;
-    if (table->varies && table->varies(row, by, sizeof by)) {
-        snprintf(out, room, "default %s", by);
-        return out;
+    if (row->show) {
+        row->show(values, out, room);
+        return;
     }
-    if (row->type == CLVOX_OPTION_FLAG || is_list(row) || row->read)
-        return out;
-    char *values = calloc(1, table->size);
-    if (!values)
-        return out;
-    table->defaults(values);
-    double value = clv_option_value(row, values, 0);
-    if (row->type == CLVOX_OPTION_CHOICE && clv_option_word(row, (int)value))
-        snprintf(out, room, "default %s", clv_option_word(row, (int)value));
+    const double first = clv_option_value(row, values, 0);
+    if (row->type == CLVOX_OPTION_FLAG || row->read)
+        return;
+    if (row->type == CLVOX_OPTION_CHOICE)
+        snprintf(out, room, "%s", clv_option_word(row, (int)first) ? clv_option_word(row, (int)first) : "");
     else if (row->automatic)
-        snprintf(out, room, "default %s", row->automatic);
-    else if (row->type != CLVOX_OPTION_CHOICE)
-        snprintf(out, room, "default %g%s", value, suffix(row->unit));
-    free(values);
+        snprintf(out, room, "%s", row->automatic);
+    else if (!row->unset || first >= 0)
+        for (int i = 0; i < clv_option_count(row, values) && used < room; i++)
+            used += (size_t)snprintf(out + used, room - used, "%s%g", i ? "x" : "",
+                                     clv_option_value(row, values, i));
+    if (used && used < room)
+        snprintf(out + used, room - used, "%s", suffix(row->unit));
+}
+
+char *clv_option_default(const clv_option_table *table, const clv_option *row, const void *values, char *out,
+                         size_t room)
+{
+    char text[160] = "";
+    void *own = values ? NULL : calloc(1, table->size);
+    const bool felt = values && !(row->idle && row->idle(row, values, ""));
+    *out = 0;
+    if (own)
+        table->defaults(own);
+    if (felt || !table->varies || !table->varies(row, text, sizeof text)) {
+        *text = 0;
+        if (values || own)
+            show(row, values ? values : own, text, sizeof text);
+    }
+    if (*text)
+        snprintf(out, room, "default %s", text);
+    free(own);
     return out;
 }
 
@@ -338,12 +357,23 @@ int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_
     out->flag = row->type == CLVOX_OPTION_FLAG;
     out->letter = row->letter;
     out->type = row->type;
+    out->group = row->group;
+    out->basic = row->basic;
+    out->needs = row->needs;
     clv_option_key(row, out->key, sizeof out->key);
     if (row->name) {
         clv_option_argument(row, out->argument, sizeof out->argument);
-        clv_option_default(table, row, out->standard, sizeof out->standard);
+        clv_option_default(table, row, NULL, out->standard, sizeof out->standard);
     }
     return 1;
+}
+
+void clvox_option_standard(const clvox_option_table *table, int at, const void *options, char out[192])
+{
+    const clv_option *row = row_at(table, at);
+    *out = 0;
+    if (row && row->name)
+        clv_option_default(table, row, options, out, 192);
 }
 
 const char *clvox_option_word(const clvox_option_table *table, int at, int which)

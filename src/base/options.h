@@ -20,6 +20,9 @@ struct clv_option {
     const char *name; /* --name; NULL: a field that the command sets by other options */
     const char *key;  /* in the log and in the library's messages; NULL: the name, with _ for - */
     char letter;      /* 0: none */
+    clvox_option_group group;
+    bool basic;        /* in the short --help */
+    const char *needs; /* "surface|curves": the command's options it belongs to, one of them; NULL: none */
     clvox_option_type type;
     size_t offset; /* of the field */
     /* For INTEGERS and NUMBERS: the offset of the int that says how many there are (levels), which options with the
@@ -39,6 +42,8 @@ struct clv_option {
     const char *argument; /* as --help shows it; NULL: by type, words and unit, or as */
     char *(*explain)(char *out, size_t room); /* writes it */
     const char *help;
+    /* Writes the value as it would be typed, "" for none, where the type does not say how. */
+    void (*show)(const void *values, char *out, size_t room);
     /* Reads what the type does not say (NULL: by the type): a negative code with a message without the
      * option's name, or CLVOX_OK. */
     int (*read)(const clv_option *row, const char *text, void *values);
@@ -82,10 +87,11 @@ double clv_option_value(const clv_option *row, const void *values, int at);
 void clv_option_copy(const clv_option *row, const void *from, void *to);
 
 /* In buffers of room bytes, returned: the name in logs; "N", "Nvox", "a|b|c" as
- * --help shows it; and "default 0.5vox" ("" where that says nothing). */
+ * --help shows it; and "default 0.5vox" of these values, NULL: the table's ("" where that says nothing). */
 char *clv_option_key(const clv_option *row, char *out, size_t room);
 char *clv_option_argument(const clv_option *row, char *out, size_t room);
-char *clv_option_default(const clv_option_table *table, const clv_option *row, char *out, size_t room);
+char *clv_option_default(const clv_option_table *table, const clv_option *row, const void *values, char *out,
+                         size_t room);
 
 /* A field of an options struct, for a row. */
 #define CLV_FIELD(type, field) .offset = offsetof(type, field)

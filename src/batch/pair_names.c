@@ -48,6 +48,13 @@ static int too_long(const char *image)
     return clvox_fail(CLVOX_ERROR_FILE, "%s: the names of its derivatives are too long", image);
 }
 
+/* The affine's ending: .txt or .mat. */
+static void settle_affine(const clvox_pair_inputs *in, clvox_pair_names *n)
+{
+    if (in->mat)
+        memcpy(strrchr(n->end[CLVOX_PAIR_AFFINE], '.'), ".mat", strlen(".mat"));
+}
+
 /* %P%g_desc-1_surface.vtk of _surface_1.vtk */
 static int name_shape(const clvox_pair_shape *shape, const clvox_bids_target *target, char path[PATH_MAX])
 {
@@ -93,6 +100,7 @@ static int name_derivatives(const clvox_pair_inputs *in, clvox_pair_names *n)
             return too_long(moving);
         CLV_TRY(keep(path, &n->sidecar[i]));
     }
+    settle_affine(in, n);
 end:
     return status;
 }
@@ -106,6 +114,7 @@ int clvox_pair_names_make(const clvox_pair_inputs *in, clvox_pair_names *n)
     CLV_TRY(keep(in->prefix, &n->prefix));
     for (int i = 0; i < CLVOX_PAIR_FILES + in->shapes; i++)
         CLV_TRY(keep(i < CLVOX_PAIR_FILES ? rows[i].end : in->shape[i - CLVOX_PAIR_FILES].end, &n->end[i]));
+    settle_affine(in, n);
 end:
     return status;
 }

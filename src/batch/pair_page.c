@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "clvox/command/page.h"
@@ -25,42 +26,63 @@ static void put_images(clvox_report *page, const clvox_pair_page *p)
                                 "where it is smaller.");
 }
 
-/* The log's looks at the metric, a curve for each level over all iterations. */
-static int put_trace(clvox_report *page, const clvox_pair_page *p)
+/* The looks of one pass, a curve for each level over all iterations, of its last attempt; x and y: room for
+ * them all. */
+static void put_pass(clvox_report *page, const cJSON *look, int passes, const char *metric, double *x,
+                     double *y)
 {
-    int status = CLVOX_OK, count = 0, curves = 0, before = 0, last = 0;
-    const cJSON *look, *trace = cJSON_GetObjectItem(p->log, "trace");
-    const int looks = cJSON_GetArraySize(trace);
+    const int pass = cJSON_GetObjectItem(look, "pass")->valueint;
+    int count = 0, curves = 0, before = 0, last = 0;
     clvox_report_curve curve[CLVOX_MAX_LEVELS];
-    char name[CLVOX_MAX_LEVELS][32], metric[32];
-    double *x = calloc((size_t)looks + 1, 2 * sizeof *x), *y = x + looks + 1;
-    if (!x)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    cJSON_ArrayForEach(look, trace)
-    {
+    char name[CLVOX_MAX_LEVELS][32], title[80] = "What the deformation optimises, by iteration";
+    for (; look && cJSON_GetObjectItem(look, "pass")->valueint == pass; look = look->next) {
         const cJSON *value = cJSON_GetObjectItem(look, "metric");
         const int level = cJSON_GetObjectItem(look, "level")->valueint;
         const int iteration = cJSON_GetObjectItem(look, "iteration")->valueint;
-        if (level > curves && curves < CLVOX_MAX_LEVELS) {
+        if (curves < CLVOX_MAX_LEVELS && (!curves || level > atoi(name[curves - 1] + strlen("level ")))) {
             before += last;
             snprintf(name[curves], sizeof name[curves], "level %d", level);
             curve[curves] = (clvox_report_curve){name[curves], x + count, y + count, 0};
             curves++;
+        } else if (iteration < last) { /* the attempt before was taken back */
+            count -= curve[curves - 1].count;
+            curve[curves - 1].count = 0;
         }
         x[count] = before + (last = iteration);
         y[count++] = cJSON_IsNumber(value) ? value->valuedouble : NAN;
         curve[curves - 1].count++;
     }
-    if (curves > 0) {
-        clvox_report_section(page, "Iterations");
-        clvox_metric_says(p->options, p->result->metric, 0, metric);
-        if (p->shapes)
-            snprintf(metric, sizeof metric, "terms of shapes");
-        clvox_report_curves(page, "What the deformation optimises, by iteration", "iteration", metric, curve,
-                            curves);
+    if (passes > 1)
+        snprintf(title + strlen(title), sizeof title - strlen(title), ", pass %d of %d", pass, passes);
+    clvox_report_curves(page, title, "iteration", metric, curve, curves);
+}
+
+/* The log's looks at the metric, a plot for each pass through the levels. */
+static int put_trace(clvox_report *page, const clvox_pair_page *p)
+{
+    const cJSON *look, *trace = cJSON_GetObjectItem(p->log, "trace");
+    const int looks = cJSON_GetArraySize(trace);
+    char metric[32];
+    if (!looks)
+        return CLVOX_OK;
+    double *x = calloc((size_t)looks, 2 * sizeof *x);
+    if (!x)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    const int passes = cJSON_GetObjectItem(cJSON_GetArrayItem(trace, looks - 1), "pass")->valueint;
+    clvox_report_section(page, "Iterations");
+    clvox_metric_says(p->options, p->result->metric, 0, metric);
+    if (p->shapes)
+        snprintf(metric, sizeof metric, "terms of shapes");
+    int begun = 0;
+    cJSON_ArrayForEach(look, trace)
+    {
+        if (cJSON_GetObjectItem(look, "pass")->valueint == begun)
+            continue;
+        begun++;
+        put_pass(page, look, passes, metric, x, x + looks);
     }
     free(x);
-    return status;
+    return CLVOX_OK;
 }
 
 int clvox_pair_page_write(const clvox_pair_page *p, const char *path)

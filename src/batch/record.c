@@ -239,13 +239,26 @@ void clvox_record_memory(cJSON *plan, const clvox_context *ctx, size_t bytes)
         cJSON_AddNumberToObject(plan, "free_bytes", (double)limits->free_bytes);
 }
 
-void clvox_record_look(cJSON *trace, const clvox_step *step)
+int clvox_record_look(cJSON *trace, const clvox_step *step)
 {
+    const cJSON *last = trace->child ? trace->child->prev : NULL;
     cJSON *entry = cJSON_CreateObject();
-    cJSON_AddNumberToObject(entry, "level", step->level + 1);
+    const int level = step->level + 1;
+    int pass = 1, attempt = 1;
+    if (last) {
+        const int before = cJSON_GetObjectItem(last, "level")->valueint;
+        pass = cJSON_GetObjectItem(last, "pass")->valueint + (level < before);
+        if (level == before)
+            attempt = cJSON_GetObjectItem(last, "attempt")->valueint +
+                      (step->iteration < cJSON_GetObjectItem(last, "iteration")->valueint);
+    }
+    cJSON_AddNumberToObject(entry, "pass", pass);
+    cJSON_AddNumberToObject(entry, "attempt", attempt);
+    cJSON_AddNumberToObject(entry, "level", level);
     cJSON_AddNumberToObject(entry, "iteration", step->iteration);
     clvox_record_number(entry, "metric", step->metric);
     cJSON_AddItemToArray(trace, entry);
+    return pass;
 }
 
 static void log_parts(cJSON *to, const clvox_affine_parts *p)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,36 +32,60 @@ static char *unescape(char *field)
     return field;
 }
 
-static int split(char *line, char **field)
+/* A field of a line with commas, in quotes where it has some itself; *line is then behind it, or NULL. */
+static char *next_quoted(char **line)
+{
+    char *from = *line, *to = *line, *field = to;
+    bool quoted = false;
+    for (; *from && (quoted || *from != ','); from++) {
+        const bool mark = *from == '"', twice = mark && quoted && from[1] == '"';
+        if (!mark || twice)
+            *to++ = *from;
+        from += twice;
+        quoted = quoted != (mark && !twice);
+    }
+    *line = *from ? from + 1 : NULL;
+    *to = 0;
+    return field;
+}
+
+static int split(char *line, bool commas, char **field)
 {
     int count = 0;
-    for (char *at; (at = strsep(&line, "\t")) && count < MOST_FIELDS;)
-        field[count++] = unescape(at);
+    while (line && count < MOST_FIELDS)
+        field[count++] = commas ? next_quoted(&line) : unescape(strsep(&line, "\t"));
     return count;
 }
 
-static int read_header(const clvox_table *t, char *line, int *column)
+/* Whether commas separate the columns: as the first line says. */
+static bool has_commas(const char *header)
+{
+    return !header[strcspn(header, "\t")] && strchr(header, ',');
+}
+
+static int read_header(const clvox_table *t, char *line, bool commas, int *column)
 {
     char *field[MOST_FIELDS];
-    int count = split(line, field);
+    int count = split(line, commas, field);
     for (int k = 0; t->names[k]; k++) {
         column[k] = -1;
         for (int i = 0; i < count; i++)
             if (!strcmp(field[i], t->names[k]))
                 column[k] = i;
         if (column[k] < 0 && k < t->needed)
-            return clvox_fail(CLVOX_ERROR_FORMAT,
-                              "%s: its first line names no column `%s`; columns are separated by tabs",
-                              t->path, t->names[k]);
+            return clvox_fail(
+                CLVOX_ERROR_FORMAT,
+                "%s: its first line names no column `%s`; columns are separated by tabs or commas", t->path,
+                t->names[k]);
     }
     return CLVOX_OK;
 }
 
-static int read_row(const clvox_table *t, char *line, int number, const int *column)
+static int read_row(const clvox_table *t, char *line, bool commas, int number, const int *column)
 {
     char *field[MOST_FIELDS];
     const char *text[CLVOX_TABLE_COLUMNS];
-    int count = split(line, field);
+    int count = split(line, commas, field);
     for (int k = 0; t->names[k]; k++)
         text[k] = column[k] >= 0 && column[k] < count ? field[column[k]] : NULL;
     for (int k = 0; k < t->needed; k++)
@@ -102,7 +127,8 @@ int clvox_table_names(const char *path, char ***names, int *count)
     *names = NULL;
     *count = 0;
     CLV_TRY(read_text(path, &text, &rest));
-    const int found = split(next_line(&rest), field);
+    char *header = next_line(&rest);
+    const int found = split(header, has_commas(header), field);
     *names = calloc((size_t)found, sizeof **names);
     for (int i = 0; *names && i < found && ((*names)[i] = strdup(field[i])); i++)
         ++*count;
@@ -121,12 +147,13 @@ int clvox_table_read(const clvox_table *t)
 {
     int status = CLVOX_OK, column[CLVOX_TABLE_COLUMNS], number = 0;
     char *text = NULL, *rest;
+    bool commas = false;
     CLV_TRY(read_text(t->path, &text, &rest));
     for (char *line; (line = next_line(&rest));) {
         if (++number == 1)
-            CLV_TRY(read_header(t, line, column));
+            CLV_TRY(read_header(t, line, commas = has_commas(line), column));
         else if (*line)
-            CLV_TRY(read_row(t, line, number, column));
+            CLV_TRY(read_row(t, line, commas, number, column));
     }
 end:
     free(text);

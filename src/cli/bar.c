@@ -38,13 +38,16 @@ bool cli_bar_due(cli_bar *bar, double fraction)
     return bar->printed == 0 || now - bar->printed > (bar->terminal ? LOOK : LINE);
 }
 
-static void time_left(const cli_bar *bar, double fraction, char *out, size_t room)
+/* It never rises: an estimate that does is wrong, and the one before stands. */
+static void time_left(cli_bar *bar, double fraction, char *out, size_t room)
 {
     double gone = fraction - bar->first, seconds;
     *out = 0;
     if (gone < TOO_LITTLE)
         return;
     seconds = (cli_seconds() - bar->started) / gone * fmax(1 - fraction, 0);
+    seconds = bar->left > 0 ? fmin(seconds, bar->left) : seconds;
+    bar->left = seconds;
     if (seconds < 60)
         snprintf(out, room, "%.0f s left", ceil(seconds));
     else

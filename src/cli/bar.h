@@ -9,6 +9,7 @@
 typedef struct cli_bar {
     command *cli;
     double started, first, printed; /* seconds; first: the share done at the first look */
+    double left;                    /* seconds that were last shown as left; 0: none were */
     bool running, terminal, open;   /* open: a bar stands on the terminal */
 } cli_bar;
 

@@ -54,7 +54,7 @@ typedef struct cli_verb {
 
 /* The second word of a verb that has one. verb: both, as messages name them. */
 typedef struct cli_subcommand {
-    const char *name, *verb, *help;
+    const char *name, *verb;
     int (*run)(command *cli, int argc, char **argv);
 } cli_subcommand;
 
@@ -64,10 +64,8 @@ int cli_describe_verbs(const cli_verb *verbs);
 /* A program of these verbs (the rows end with name NULL); returns its exit code. */
 int cli_main(const cli_verb *verbs, int argc, char **argv);
 
-/* Runs the row that argv[1] names (rows end with name NULL), or explains them
- * below the sentence `intro`. */
-int cli_run_subcommand(command *cli, const cli_subcommand *rows, const char *intro, const char *example,
-                       int argc, char **argv);
+/* Runs the row that argv[1] names (rows end with name NULL), or prints the help of the verb. */
+int cli_run_subcommand(command *cli, const cli_subcommand *rows, int argc, char **argv);
 
 int cmd_apply(command *cli, int argc, char **argv);
 int cmd_atlas(command *cli, int argc, char **argv);
@@ -84,12 +82,12 @@ int cmd_filter_tv(command *cli, int argc, char **argv);
 int cmd_filter_winsorize(command *cli, int argc, char **argv);
 int cmd_info(command *cli, int argc, char **argv);
 int cmd_invert(command *cli, int argc, char **argv);
+int cmd_labels(command *cli, int argc, char **argv);
 int cmd_measure(command *cli, int argc, char **argv);
 int cmd_jacobian(command *cli, int argc, char **argv);
 int cmd_phantom(command *cli, int argc, char **argv);
 int cmd_register(command *cli, int argc, char **argv);
-/* The same with --series, which has options of its own. */
-int cmd_register_series(command *cli, int argc, char **argv);
+int cmd_series(command *cli, int argc, char **argv);
 int cmd_shoot(command *cli, int argc, char **argv);
 int cmd_stats(command *cli, int argc, char **argv);
 /* The same with --entropy. */

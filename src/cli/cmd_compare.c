@@ -209,20 +209,6 @@ int cmd_compare(command *cli, int argc, char **argv)
     for (int i = 0; i < p.count; i++)
         options[3 + i] = (cli_option){p.name[i], 0, CLI_INTEGER, &p.value[i], "N", p.help[i]};
     const cli_usage usage = {
-        .synopsis = "A B [--labels] [--mask FILE]",
-        .about =
-            "Compares two files on one grid, or two surfaces.\n"
-            "Images: sum of squared differences (SSD), its root mean (RMS), correlation (NCC), the mean\n"
-            "of the squared local correlation (LNCC, as the CC of ANTs), mutual information (MI, NMI),\n"
-            "and the largest difference. NaN and infinite values are ignored.\n"
-            "Label maps, with --labels: Dice, Jaccard, and the larger of the two directed 95th\n"
-            "percentiles of the distance between the surfaces (Hausdorff95), by label and on average.\n"
-            "Displacement fields: the length of the difference of the two vectors at each voxel.\n"
-            "Surfaces: distances in mm from evenly spaced points of each to the other, the mean angle\n"
-            "of the normals there, and volume, area, Euler characteristic and components of both.",
-        .example = "  clvox compare fixed.nii.gz result_warped.nii.gz --mask brain.nii.gz\n"
-                   "  clvox compare --labels fixed_labels.nii.gz result_labels.nii.gz\n"
-                   "  clvox compare lh.white smoothed.surf.gii",
         .options = options,
         .least = 2,
         .most = 2,

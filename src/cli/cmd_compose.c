@@ -59,19 +59,6 @@ int cmd_compose(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "[-r REFERENCE] -t T [-t T ...] -o OUT",
-        .about = "Composes the chain of transforms into one warp, in the order of\n"
-                 "`clvox apply`: an ITK displacement, or with --format\n"
-                 "  mrtrix  a deformation: mrtransform MOVING -warp OUT -interp linear result.mif\n"
-                 "  fsl     a relative field: applywarp -i MOVING -r REFERENCE -w OUT --rel -o result\n"
-                 "Where OUT ends in .txt or .mat, it writes one affine: ITK's (binary in .mat), for mrtrix\n"
-                 "rows of RAS millimetres (mrtransform -linear; greedy, NiftyReg), for fsl FLIRT's matrix.\n"
-                 "Where it ends in .h5, the parts of the chain as they are, as ITK's composite.",
-        .example = "  clvox compose -r fixed.nii.gz -t result_warp.nii.gz -t result_affine.txt \\\n"
-                   "      -o both_warp.nii.gz\n"
-                   "  clvox compose -r fixed.nii.gz -t result_warp.nii.gz -t result_affine.txt \\\n"
-                   "      --format fsl --moving moving.nii.gz -o fsl_warp.nii.gz\n"
-                 "  clvox compose -t result_affine.txt -o result_affine.mat",
         .options = options,
     };
     clvox_volume *reference = NULL, *moving = NULL, *out = NULL;

@@ -150,12 +150,6 @@ static int print_kernels(command *cli)
 int cmd_devices(command *cli, int argc, char **argv)
 {
     const cli_usage usage = {
-        .synopsis = "[-v]",
-        .about = "Lists the OpenCL devices, best first, the default marked with *, and those passed over\n"
-                 "with the reason. -v adds the limits of each and, for the default or --device, every\n"
-                 "variant of every kernel: tile, registers, spills, local memory, work-groups resident\n"
-                 "on a compute unit, occupancy and what limits it; and whether clFFT was found.",
-        .example = "  clvox devices\n  clvox devices -v --device gpu",
         .options = NULL,
     };
     char **rest;

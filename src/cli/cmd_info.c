@@ -371,14 +371,6 @@ end:
 int cmd_info(command *cli, int argc, char **argv)
 {
     const cli_usage usage = {
-        .synopsis = "FILE...",
-        .about = "Describes each file. Volumes: size, spacing, orientation of the axes\n"
-                 "(RAS: right, anterior, superior), type, kind, range of values; displacement fields also\n"
-                 "their longest vector. Affines: matrix, rotation, scale, shear, translation. Surfaces\n"
-                 "(GIFTI, VTK polydata, PLY, STL, OBJ, BYU, FreeSurfer): counts, bounds, area, whether they\n"
-                 "are closed, volume, Euler characteristic. Curves (the lines of VTK polydata, .tck, .trk):\n"
-                 "counts, bounds, length.",
-        .example = "  clvox info head.nii.gz result_affine.txt result_warp.nii.gz lh.white",
         .options = NULL,
         .least = 1,
         .most = 1 << 20,

@@ -20,12 +20,6 @@ int cmd_invert(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "-t WARP -o OUT",
-        .about = "Writes the inverse of a warp and prints the error that remains, |w(x) + x' - x| in\n"
-                 "voxels, largest and mean. Where the warp folds there is no inverse: the number of such\n"
-                 "voxels is printed. Fails if the result is off by more than a voxel on average. The inverse of\n"
-                 "an affine is exact and needs no device.",
-        .example = "  clvox invert -t result_warp.nii.gz -o result_inverse_warp.nii.gz",
         .options = options,
     };
     clvox_transform *transform = NULL;

@@ -33,11 +33,6 @@ int cmd_jacobian(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "-t WARP [-o OUT] [--log] [--mask FILE]",
-        .about = "Writes the Jacobian determinant of the map from the fixed to the moving space and prints\n"
-                 "its extremes, the voxels where the map folds (determinant not above 0), and the mean and\n"
-                 "standard deviation of its logarithm. Above 1 the structure is larger in the moving image.",
-        .example = "  clvox jacobian -t result_warp.nii.gz --log -o log_jacobian.nii.gz --mask brain.nii.gz",
         .options = options,
     };
     clvox_transform *transform = NULL;

@@ -40,15 +40,6 @@ int cmd_shoot(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "-p MOMENTUM -r REFERENCE -o PREFIX [--time T]",
-        .about =
-            "Shoots the geodesic of an initial momentum, from REFERENCE (time 0) through the moving\n"
-            "image of the registration (time 1) and beyond it, or backwards. Writes PREFIX_warp.nii.gz,\n"
-            "as `clvox register --deform shooting` does, and PREFIX_inverse_warp.nii.gz. Momenta of one\n"
-            "reference may be averaged and shot. The description in the header of MOMENTUM holds the\n"
-            "operator and time steps: give an average the header of one of its momenta.",
-        .example = "  clvox register -f template.nii.gz -m subject.nii.gz --deform shooting -o result\n"
-                   "  clvox shoot -p result_momentum.nii.gz -r template.nii.gz --time 1.5 -o beyond",
         .options = options,
     };
     const clvox_end ends[] = {{"_warp.nii.gz", true}, {"_inverse_warp.nii.gz", true}, {0}};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "cli/help.h"
 
 static int print(cJSON *page)
 {
@@ -16,48 +17,41 @@ static int print(cJSON *page)
     return CLI_DONE;
 }
 
-static void add_row(cJSON *to, char letter, const char *name, const char *argument, const char *help,
-                    const char *otherwise)
+static void add_row(cJSON *to, const cli_help_row *o)
 {
-    const char short_name[2] = {letter, 0};
+    const char short_name[2] = {o->letter, 0};
     cJSON *row = cJSON_CreateObject();
-    cJSON_AddStringToObject(row, "name", name);
+    cJSON_AddStringToObject(row, "name", o->name);
     cJSON_AddStringToObject(row, "letter", short_name);
-    cJSON_AddStringToObject(row, "argument", argument);
-    cJSON_AddStringToObject(row, "help", help);
-    cJSON_AddStringToObject(row, "default", otherwise);
+    cJSON_AddStringToObject(row, "argument", o->argument);
+    cJSON_AddStringToObject(row, "help", o->help);
+    cJSON_AddStringToObject(row, "default", o->standard);
     cJSON_AddItemToArray(to, row);
-}
-
-static void add_rows(cJSON *to, const cli_option *options)
-{
-    for (const cli_option *o = options; o && o->name; o++)
-        add_row(to, o->letter, o->name, o->argument ? o->argument : "", o->help, "");
-}
-
-static void add_table(cJSON *to, const clvox_option_table *table, const char *const *without)
-{
-    clvox_option_text row;
-    for (int i = 0; table && clvox_option_describe(table, i, &row); i++)
-        if (cli_takes(&row, without))
-            add_row(to, row.letter, row.name, row.argument, row.help, row.standard);
 }
 
 int cli_describe(const command *cli, const cli_usage *usage, const cli_option *everywhere)
 {
+    cli_help_row rows[CLI_HELP_ROWS];
+    const cli_help *help = cli_help_of(cli->verb);
     cJSON *page = cJSON_CreateObject();
     cJSON_AddStringToObject(page, "verb", cli->verb);
-    cJSON_AddStringToObject(page, "synopsis", usage->synopsis);
-    cJSON_AddStringToObject(page, "about", usage->about);
-    cJSON_AddStringToObject(page, "example", usage->example);
+    cJSON_AddStringToObject(page, "usage", help->usage);
+    cJSON_AddStringToObject(page, "about", help->about);
+    cJSON_AddStringToObject(page, "more", help->more);
+    cJSON_AddStringToObject(page, "example", help->example);
     cJSON *words = cJSON_AddArrayToObject(page, "words");
     for (const cli_subcommand *s = usage->words; s && s->name; s++)
         cJSON_AddItemToArray(words, cJSON_CreateString(s->name));
     cJSON *options = cJSON_AddArrayToObject(page, "options");
-    add_rows(options, usage->options);
-    add_table(options, usage->table, NULL);
-    add_table(options, usage->more, usage->without);
-    add_rows(cJSON_AddArrayToObject(page, "everywhere"), everywhere);
+    cli_usage plain = *usage; /* with the defaults of all models */
+    plain.values = plain.more_values = NULL;
+    int count = cli_help_rows(&plain, rows);
+    for (int i = 0; i < count; i++)
+        add_row(options, &rows[i]);
+    options = cJSON_AddArrayToObject(page, "everywhere");
+    count = cli_help_rows(&(cli_usage){.options = everywhere}, rows);
+    for (int i = 0; i < count; i++)
+        add_row(options, &rows[i]);
     return print(page);
 }
 

@@ -112,7 +112,7 @@ static void print_help(const cli_verb *verbs, FILE *to)
             clvox_version());
     for (int i = 0; verbs[i].name; i++)
         fprintf(to, "  %-10s  %s\n", verbs[i].name, verbs[i].help);
-    fprintf(to, "\n`clvox help VERB` or `clvox VERB --help` explains a verb, with an example.\n"
+    fprintf(to, "\n`clvox VERB --help` explains a verb, with an example, `--help all` every option.\n"
                 "Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.\n");
 }
 
@@ -237,8 +237,8 @@ static int begin(const cli_verb *verbs, int argc, char **argv)
     const cli_verb *verb = find_verb(verbs, help ? argv[2] : word);
     if (!verb)
         return 2;
-    char asked[] = "--help", *question[] = {argv[1 + help], asked, NULL};
-    return help ? run(verb, 2, question) : run(verb, argc - 1, argv + 1);
+    char asked[] = "--help", *question[] = {argv[1 + help], asked, help ? argv[3] : NULL, NULL};
+    return help ? run(verb, argc > 3 ? 3 : 2, question) : run(verb, argc - 1, argv + 1);
 }
 
 typedef struct arguments {

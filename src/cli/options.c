@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/help.h"
 #include "clvox/files.h"
 #include "clvox/threads.h"
 
@@ -160,28 +161,7 @@ static int read_value(const cli_option *option, const char *text)
     return CLVOX_OK;
 }
 
-/* ---- help --------------------------------------------------------------- */
-
-static void print_row(char letter, const char *name, const char *argument, const char *help,
-                      const char *otherwise)
-{
-    char left[160];
-    int n = 0;
-    if (letter)
-        n = snprintf(left, sizeof left, "-%c, ", letter);
-    snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", name, *argument ? " " : "", argument);
-    if (strlen(left) > 27)
-        printf("  %s\n%31s", left, "");
-    else
-        printf("  %-27s  ", left);
-    printf(*otherwise ? "%s (%s)\n" : "%s\n", help, otherwise);
-}
-
-static void print_rows(const cli_option *options)
-{
-    for (const cli_option *o = options; o->name; o++)
-        print_row(o->letter, o->name, o->argument ? o->argument : "", o->help, "");
-}
+/* ---- parsing ------------------------------------------------------------ */
 
 bool cli_takes(const clvox_option_text *row, const char *const *without)
 {
@@ -190,32 +170,6 @@ bool cli_takes(const clvox_option_text *row, const char *const *without)
             return false;
     return row->name != NULL;
 }
-
-static void print_table(const clvox_option_table *table, const char *const *without)
-{
-    clvox_option_text row;
-    for (int i = 0; clvox_option_describe(table, i, &row); i++)
-        if (cli_takes(&row, without))
-            print_row(row.letter, row.name, row.argument, row.help, row.standard);
-}
-
-static void print_help(const command *cli, const cli_usage *usage, const cli_option *everywhere)
-{
-    printf("Usage: clvox %s %s\n\n%s\n", cli->verb, usage->synopsis, usage->about);
-    if (usage->table || (usage->options && usage->options->name))
-        printf("\nOptions:\n");
-    if (usage->options)
-        print_rows(usage->options);
-    if (usage->table)
-        print_table(usage->table, NULL);
-    if (usage->more)
-        print_table(usage->more, usage->without);
-    printf("\nOptions of every verb:\n");
-    print_rows(everywhere);
-    printf("\nExample:\n%s\n", usage->example);
-}
-
-/* ---- parsing ------------------------------------------------------------ */
 
 #define START "it is --init FILE, or --init [FILE,1] for its inverse; [FIXED,MOVING,1] is --init moments"
 
@@ -247,6 +201,7 @@ static const struct {
     {"input-image-type", "interp", "series, vectors and tensors are told by their headers"},
     {"e", "interp", "series, vectors and tensors are told by their headers"},
     {"convergence", "iterations", "it is --iterations, and --tolerance for its threshold"},
+    {"series", "deform", "motion in a 4-D scan is corrected by clvox series SERIES -o PREFIX"},
     {"c", "iterations", "it is --iterations, and --tolerance for its threshold"},
     {"shrink-factors", "shrink", "it is --shrink"},
     {"smoothing-sigmas", "smooth", "it is --smooth"},
@@ -355,7 +310,8 @@ static void list_fields(const clvox_option_table *table, const char *const *with
     for (int i = 0; table && clvox_option_describe(table, i, &row); i++)
         if (cli_takes(&row, without))
             *fields++ = (cli_option){.name = row.name, .letter = row.letter,
-                                     .kind = row.flag ? CLI_MARK : CLI_TEXT, .target = (void *)&given[i]};
+                                     .kind = row.flag ? CLI_MARK : CLI_TEXT, .target = (void *)&given[i],
+                                     .needs = row.needs};
 }
 
 static bool is_output(const cli_option *row)
@@ -363,23 +319,51 @@ static bool is_output(const cli_option *row)
     return row->kind == CLI_OUT || (row->kind == CLI_TEXT && !strcmp(row->name, "output"));
 }
 
+/* Whether the options are given that others belong to. */
+static int check_needs(const cli_option *const *rows, const bool *given, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const char *needs = given[i] ? rows[i]->needs : NULL;
+        char list[256] = "";
+        bool there = !needs;
+        for (const char *word = needs; word && !there;) {
+            const size_t length = strcspn(word, "|"), used = strlen(list);
+            for (int k = 0; k < count; k++)
+                if (strlen(rows[k]->name) == length && !strncmp(rows[k]->name, word, length)) {
+                    there = there || given[k];
+                    const char *value = strchr(needs, '|') || !rows[k]->argument ? "" : rows[k]->argument;
+                    snprintf(list + used, sizeof list - used, "%s--%s%s%s",
+                             word == needs         ? ""
+                             : word[length] == '|' ? ", "
+                                                   : " and ",
+                             rows[k]->name, *value ? " " : "", value);
+                }
+            word = word[length] ? word + length + 1 : NULL;
+        }
+        if (!there)
+            return cli_misuse("--%s belongs to %s", rows[i]->name, list);
+    }
+    return CLVOX_OK;
+}
+
 int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count)
 {
     const cli_option everywhere[] = {
         {"device", 0, CLI_TEXT, &cli->device, "SEL",
-         usage->devices
-             ? "devices of `clvox devices`: 0, gpu, a part of a name, 0,1 or gpu:all (CLVOX_DEVICE)"
-             : "index of `clvox devices`, gpu, cpu, or a part of a name (CLVOX_DEVICE)"},
-        {"threads", 0, CLI_INTEGER, &cli->threads, "N", "host threads (default: one a core)"},
-        {"json", 0, CLI_TEXT, &cli->json, "FILE", "machine-readable log; - for standard output"},
+         usage->devices ? "gpu, cpu, part of a name, 0,1 or gpu:all"
+                        : "gpu, cpu, an index of `clvox devices`, or part of a name",
+         .basic = true},
+        {"threads", 0, CLI_INTEGER, &cli->threads, "N", "host threads (default: one per core)"},
+        {"json", 0, CLI_TEXT, &cli->json, "FILE", "machine-readable log; - for standard output",
+         .basic = true},
         {"no-clobber", 0, CLI_FLAG, &cli->no_clobber, NULL, "refuse to replace existing files"},
         {"profile", 0, CLI_FLAG, &cli->profile, NULL, "print time and bytes of each kernel"},
-        {"quiet", 'q', CLI_FLAG, &cli->quiet, NULL, "no progress, no messages"},
+        {"quiet", 'q', CLI_FLAG, &cli->quiet, NULL, "no progress, no messages", .basic = true},
         {"verbose", 'v', CLI_COUNT, &cli->verbose, NULL, "more messages; repeat for even more"},
         {"no-cache", 0, CLI_FLAG, &cli->no_cache, NULL, "neither read nor write the cache of built kernels"},
         {"no-wisdom", 0, CLI_FLAG, &cli->no_wisdom, NULL, "ignore what `clvox tune` measured (CLVOX_WISDOM)"},
         {"version", 0, CLI_FLAG, NULL, NULL, "print the version"},
-        {"help", 'h', CLI_FLAG, NULL, NULL, "print this"},
+        {"help", 'h', CLI_FLAG, NULL, NULL, "print this; --help all: every option, by group"},
         {0},
     };
     if (argc > 1 && !strcmp(argv[argc - 1], CLI_DESCRIBE))
@@ -388,6 +372,7 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
     const cli_option *rows[MAX_OPTIONS] = {0};
     struct option known[MAX_OPTIONS + 1] = {{0}};
     char letters[2 * MAX_OPTIONS + 2] = ":";
+    bool help = false, all = false, given[MAX_OPTIONS] = {false};
     int n = 0, used = 1, status;
     list_fields(usage->table, NULL, usage->given, fields);
     list_fields(usage->more, usage->without, usage->more_given, more);
@@ -397,7 +382,9 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
             int takes = o->kind != CLI_FLAG && o->kind != CLI_COUNT && o->kind != CLI_MARK;
             rows[n] = o;
             known[n].name = o->name;
-            known[n].has_arg = takes ? required_argument : no_argument;
+            known[n].has_arg = takes                          ? required_argument
+                               : o->target || *o->name == 'v' ? no_argument
+                                                              : optional_argument;
             known[n].val = o->target ? OPTION_FIRST + n : *o->name == 'h' ? OPTION_HELP : OPTION_VERSION;
             if (o->letter) {
                 letters[used++] = o->letter;
@@ -413,7 +400,7 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
     for (;;) {
         int got = getopt_long(argc, argv, letters, known, NULL);
         const cli_option *row = NULL;
-        if (got == -1)
+        if (got == -1 || (help && (got == '?' || got == ':')))
             break;
         if (got == '?' && optopt >= OPTION_HELP)
             return cli_misuse("%s: this option takes no value", argv[optind - 1]);
@@ -425,9 +412,10 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
             return cli_misuse("--%s: the value is missing", known[optopt - OPTION_FIRST].name);
         if (got == ':')
             return cli_misuse("-%c: the value is missing", optopt);
+        int row_at = 0;
         for (int i = 0; i < n && !row; i++)
             if (got == known[i].val || (got < OPTION_HELP && got == rows[i]->letter))
-                row = rows[i];
+                row = rows[row_at = i];
         if (row && row->target) {
             const bool input = (row->kind == CLI_TEXT && !is_output(row)) || row->kind == CLI_REPEAT;
             const bool own = row < everywhere || row >= everywhere + sizeof everywhere / sizeof *everywhere;
@@ -436,22 +424,32 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
                 status = cli_claim_input(cli, optarg);
             if (status < 0)
                 return status;
+            given[row_at] = true;
         } else if (row && *row->name == 'h') {
-            print_help(cli, usage, everywhere);
-            return CLI_DONE;
+            help = true;
+            all = all || !strcmp(optarg ? optarg : optind < argc ? argv[optind] : "", "all");
         } else {
             printf("clvox %s\n", clvox_version());
             return CLI_DONE;
         }
     }
+    if (help) {
+        status = usage->settle ? usage->settle(usage->user) : CLVOX_OK;
+        if (status < 0)
+            return status;
+        cli_help_print(cli, usage, everywhere, all);
+        return CLI_DONE;
+    }
     clvox_threads_set(cli->threads);
     *rest = argv + optind;
     *count = argc - optind;
     if (*count < usage->least)
-        return cli_misuse("%s is missing: clvox %s %s", *count ? "an argument" : "the argument", cli->verb,
-                          usage->synopsis);
+        return cli_misuse("%s is missing: %.*s", *count ? "an argument" : "the argument",
+                          (int)strcspn(cli_help_of(cli->verb)->usage, "\n"), cli_help_of(cli->verb)->usage);
     if (*count > usage->most)
         return cli_misuse("%s: not an option, and not expected here", (*rest)[usage->most]);
+    if ((status = check_needs(rows, given, n)) < 0)
+        return status;
     for (int i = 0; i < *count; i++)
         if ((status = cli_claim_input(cli, (*rest)[i])) < 0)
             return status;

@@ -41,13 +41,13 @@ typedef struct cli_option {
     void *target;
     const char *argument; /* as the help shows it; the words of a choice */
     const char *help;
+    clvox_option_group group;
+    bool basic;        /* in the short --help; where no option of a verb is, all are */
+    const char *needs; /* the options, "points|surface", one of which it belongs to; NULL: it stands alone */
 } cli_option;
 
-/* What a verb takes. */
+/* The options of a verb and its arguments; doc/help says what it does. */
 typedef struct cli_usage {
-    const char *synopsis; /* "-f FIXED -m MOVING -o PREFIX [options]" */
-    const char *about;    /* sentences, lines broken by hand */
-    const char *example;  /* complete commands */
     const cli_option *options; /* of the verb alone; ends with name NULL */
     /* Those of a pipeline of the library, and of one that it is built on, or NULL, and where what is typed for each row goes: zeroed,
      * CLVOX_MAX_OPTIONS long. The verb sets the fields by cli_read_fields. */
@@ -57,6 +57,11 @@ typedef struct cli_usage {
     const struct cli_subcommand *words; /* with options of their own, or NULL; ends with name NULL */
     int least, most;      /* arguments that are not options */
     bool devices;         /* --device may name several */
+    /* The options structs whose values --help shows as defaults (NULL: those of the tables), and a call that
+     * sets them by what was typed beside --help. */
+    const void *values, *more_values;
+    int (*settle)(void *user);
+    void *user;
 } cli_usage;
 
 struct command;
@@ -67,7 +72,7 @@ struct command;
  * cannot be written. */
 int cli_parse(struct command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count);
 
-/* Whether an option, "--series", stands among what was typed, with or without a value. */
+/* Whether an option, "--entropy", stands among what was typed, with or without a value. */
 bool cli_has_word(int argc, char **argv, const char *option);
 
 /* Whether a verb takes a row of a pipeline: it has a name, and is not among `without`. */

@@ -4,31 +4,19 @@
 
 #include "cli/cli.h"
 
-int cli_run_subcommand(command *cli, const cli_subcommand *rows, const char *intro, const char *example,
-                       int argc, char **argv)
+int cli_run_subcommand(command *cli, const cli_subcommand *rows, int argc, char **argv)
 {
-    char about[1024], names[256] = "";
-    int used = snprintf(about, sizeof about, "%s DO is:", intro);
+    char names[256] = "";
     for (const cli_subcommand *s = rows; s->name; s++) {
         if (argc > 1 && !strcmp(argv[1], s->name)) {
             cli->verb = s->verb;
             return s->run(cli, argc - 1, argv + 1);
         }
-        used += snprintf(about + used, sizeof about - (size_t)used, "\n  %-8s  %s", s->name, s->help);
         snprintf(names + strlen(names), sizeof names - strlen(names), " %s", s->name);
     }
-    snprintf(about + used, sizeof about - (size_t)used, "\n`clvox %s DO --help` explains its options.",
-             cli->verb);
     if (argc > 1 && *argv[1] != '-')
         return cli_misuse("%s: not known; the word after %s is one of:%s", argv[1], cli->verb, names);
-    const cli_usage usage = {
-        .synopsis = "DO IN -o OUT [options]",
-        .about = about,
-        .example = example,
-        .words = rows,
-        .least = 1,
-        .most = 1,
-    };
+    const cli_usage usage = {.words = rows, .least = 1, .most = 1};
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)

@@ -53,7 +53,7 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_INTEGERS,
      CLV_LEVELS(clvox_bias_options, iterations, levels),
      .most = 1e6,
-     .argument = "50x50x50x50",
+     .argument = "NxNxNxN",
      .resize = resize_iterations,
      .help = "maximum at each level; as many levels as numbers"},
     {.name = "spline",

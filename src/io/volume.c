@@ -9,6 +9,7 @@
 #include "base/matrix.h"
 #include "base/spares.h"
 #include "base/status.h"
+#include "io/labels.h"
 #include "io/store.h"
 #include "io/volume.h"
 
@@ -123,6 +124,31 @@ int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clv
 int clv_volume_room(const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
 {
     return create(grid, frames, kind, clv_large, out);
+}
+
+int clvox_volume_frame(const clvox_volume *series, int at, clvox_volume **out)
+{
+    *out = NULL;
+    if (!series || !series->data)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no series");
+    if (series->kind != CLVOX_KIND_SCALAR && series->kind != CLVOX_KIND_LABEL)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "its volumes are components of one image, not frames in time");
+    if (at < 0 || at >= series->frames)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no frame %d: it has %d, counted from 0", at,
+                          series->frames);
+    const size_t voxels = clvox_grid_voxels(&series->grid);
+    int status = clv_volume_room(&series->grid, 1, series->kind, out);
+    if (status < 0)
+        return status;
+    memcpy((*out)->data, series->data + (size_t)at * voxels, voxels * sizeof(float));
+    (*out)->type = series->type;
+    (*out)->stored = series->stored;
+    (*out)->hint = series->hint;
+    status = clv_labels_copy_names(series, NULL, *out);
+    if (status < 0)
+        clvox_volume_destroy(out);
+    return status;
 }
 
 void clvox_volume_destroy(clvox_volume **volume)

@@ -321,18 +321,58 @@ static void resize_iterations(const void *before, void *values)
     }
 }
 
+/* ---- values as they are typed ------------------------------------------- */
+
+static void show_metrics(const void *values, char *out, size_t room)
+{
+    const clvox_register_options *o = values;
+    const clvox_metric metric[] = {o->linear_metric, o->metric};
+    size_t used = 0;
+    for (int i = 0; i < 2 && used < room; i++) {
+        const clv_metric_row *row = clv_metric_find(metric[i]);
+        const size_t field = i ? row->field : row->linear_field;
+        used += (size_t)snprintf(out + used, room - used, "%s%s", i ? "," : "", row->name);
+        if (row->parameter && used < room)
+            used += (size_t)snprintf(out + used, room - used, ":%d",
+                                     *(const int *)(const void *)((const char *)o + field));
+    }
+}
+
+/* "0.9", or "0.9x0.8" where the second number is another than is meant by one alone. */
+static void show_two(double first, double second, double alone, const char *unit, char *out, size_t room)
+{
+    if (second == alone)
+        snprintf(out, room, "%g%s", first, unit);
+    else
+        snprintf(out, room, "%gx%g%s", first, second, unit);
+}
+
+static void show_step(const void *values, char *out, size_t room)
+{
+    const clvox_register_options *o = values;
+    show_two(o->step, o->finest_step, o->step, "vox", out, room);
+}
+
+static void show_damping(const void *values, char *out, size_t room)
+{
+    const clvox_register_options *o = values;
+    show_two(o->update_damping, o->finer_damping, 0, "", out, room);
+}
+
 /* ---- the table ---------------------------------------------------------- */
 
 static const clv_option rows[] = {
     {.name = "init",
+     .group = CLVOX_GROUP_QUALITY,
+     .basic = true,
      .type = CLVOX_OPTION_CHOICE,
      FIELD(init),
      .words = init_words,
      .argument = "auto|identity|header|centers|moments|points|FILE",
-     .help = "starting point; auto: the best of header, centres and rotations about them; points: the linear "
-             "map that "
-             "fits --points best; FILE: an affine, [FILE,1] or FILE,-1: its inverse"},
+     .help = "auto: best of header, centres and turns; points: of --points; FILE or FILE,-1: an affine"},
     {.name = "linear",
+     .group = CLVOX_GROUP_QUALITY,
+     .basic = true,
      .type = CLVOX_OPTION_CHOICE,
      FIELD(linear),
      .words = linear_words,
@@ -343,6 +383,8 @@ static const clv_option rows[] = {
     {.key = "linear_bins", .type = CLVOX_OPTION_INTEGER, FIELD(linear_bins), .least = 8, .most = 128},
     {.key = "linear_patch", .type = CLVOX_OPTION_INTEGER, FIELD(linear_patch), .most = CLV_MIND_MOST_RADIUS},
     {.name = "deform",
+     .group = CLVOX_GROUP_QUALITY,
+     .basic = true,
      .type = CLVOX_OPTION_CHOICE,
      FIELD(deform),
      .word = deform_word,
@@ -350,13 +392,16 @@ static const clv_option rows[] = {
                  "--update-sigma and --total-sigma, which are standard deviations and not variances",
      .help = "the deformation model"},
     {.name = "metric",
+     .group = CLVOX_GROUP_QUALITY,
+     .basic = true,
      .preset = true,
      .type = CLVOX_OPTION_CHOICE,
      FIELD(metric),
      .word = clv_metric_name,
      .read = read_metrics,
      .explain = metric_words,
-     .help = "for both stages, or LINEAR,DEFORM",
+     .show = show_metrics,
+     .help = "both stages, or LINEAR,DEFORM",
      .idle = of_metric},
     {.key = "radius", .preset = true, .type = CLVOX_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
     {.key = "bins", .preset = true, .type = CLVOX_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
@@ -368,6 +413,7 @@ static const clv_option rows[] = {
     {.key = "by_contrast", .type = CLVOX_OPTION_FLAG, FIELD(by_contrast)},
     {.key = "sides", .type = CLVOX_OPTION_FLAG, FIELD(sides)},
     {.name = "gradient",
+     .group = CLVOX_GROUP_EXPERT,
      .preset = true,
      .type = CLVOX_OPTION_CHOICE,
      FIELD(local_gradient),
@@ -375,6 +421,7 @@ static const clv_option rows[] = {
      .help = "of lncc: exact, or the usual local approximation",
      .idle = of_windows},
     {.name = "mind-weight",
+     .group = CLVOX_GROUP_EXPERT,
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(mind_weight),
@@ -382,20 +429,23 @@ static const clv_option rows[] = {
      .help = "of lncc: so many times the gradient of mind (patches of 3 voxels) is added; syn --best: 27",
      .idle = of_mind},
     {.name = "n4",
+     .group = CLVOX_GROUP_IMAGES,
      .key = "bias",
      .type = CLVOX_OPTION_FLAG,
      FIELD(bias),
      .help = "N4 bias correction of both images first, inside their masks"},
     {.name = "winsorize",
+     .group = CLVOX_GROUP_IMAGES,
      .key = "winsorize_low",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(winsorize_low),
      .most = 1,
-     .argument = "0.005,0.995",
+     .argument = "LOW,HIGH",
      .read = read_winsorize,
      .help = "first clip intensities at these quantiles"},
     {.key = "winsorize_high", .type = CLVOX_OPTION_NUMBER, FIELD(winsorize_high), .most = 1},
     {.name = "histogram-match",
+     .group = CLVOX_GROUP_IMAGES,
      .type = CLVOX_OPTION_FLAG,
      FIELD(histogram_match),
      .help = "first match the moving image's histogram to the fixed image's"},
@@ -406,24 +456,27 @@ static const clv_option rows[] = {
      .least = 1,
      .most = CLVOX_MAX_LEVELS},
     {.name = "shrink",
+     .group = CLVOX_GROUP_QUALITY,
      .preset = true,
      .type = CLVOX_OPTION_NUMBERS,
      LEVELS(shrink),
      .least = 1,
-     .argument = "4x2x1",
+     .argument = "NxNxN",
      .help = "shrink factor of each level",
      .resize = resize_shrink,
      .idle = of_deformation},
     {.name = "iterations",
+     .group = CLVOX_GROUP_QUALITY,
      .preset = true,
      .type = CLVOX_OPTION_INTEGERS,
      LEVELS(iterations),
-     .argument = "100x100x50",
+     .argument = "NxNxN",
      .most = 1e6,
      .help = "most iterations at each level",
      .resize = resize_iterations,
      .idle = of_deformation},
     {.name = "smooth",
+     .group = CLVOX_GROUP_QUALITY,
      .preset = true,
      .key = "smooth_voxels",
      .type = CLVOX_OPTION_NUMBERS,
@@ -431,10 +484,11 @@ static const clv_option rows[] = {
      .unit = CLVOX_UNIT_VOXELS,
      .either = true,
      .unset = true,
-     .argument = "2x1x0vox",
+     .argument = "NxNxNvox",
      .help = "smoothing before each level, mm or vox of FIXED (default: by --shrink)",
      .idle = of_deformation},
     {.name = "update-sigma",
+     .group = CLVOX_GROUP_QUALITY,
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(update_sigma),
@@ -442,12 +496,14 @@ static const clv_option rows[] = {
      .help = "sigma of the fluid regularisation",
      .idle = of_model},
     {.name = "update-damping",
+     .group = CLVOX_GROUP_EXPERT,
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(update_damping),
      .most = 1,
      .open = CLV_OPTION_BELOW,
      .read = read_damping,
+     .show = show_damping,
      .argument = "N[xM]",
      .help = "fraction of the updates' divergence that is removed, on waves of 11 and (without M: 0) of 5.5 "
              "voxels: more regular Jacobians",
@@ -459,6 +515,7 @@ static const clv_option rows[] = {
      .most = 1,
      .open = CLV_OPTION_BELOW},
     {.name = "total-sigma",
+     .group = CLVOX_GROUP_QUALITY,
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(total_sigma),
@@ -466,6 +523,7 @@ static const clv_option rows[] = {
      .help = "sigma of the elastic regularisation",
      .idle = of_model},
     {.name = "step",
+     .group = CLVOX_GROUP_EXPERT,
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(step),
@@ -473,6 +531,7 @@ static const clv_option rows[] = {
      .most = LONGEST_STEP,
      .unit = CLVOX_UNIT_VOXELS,
      .read = read_step,
+     .show = show_step,
      .argument = "N[xM]vox",
      .help = "longest step of an iteration, and on the last level",
      .idle = of_model},
@@ -484,6 +543,7 @@ static const clv_option rows[] = {
      .most = LONGEST_STEP,
      .unit = CLVOX_UNIT_VOXELS},
     {.name = "momentum",
+     .group = CLVOX_GROUP_EXPERT,
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(momentum),
@@ -492,12 +552,16 @@ static const clv_option rows[] = {
      .help = "fraction of the force carried to the next iteration",
      .idle = of_model},
     {.name = "points-weight",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "points",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(points_weight),
      .idle = of_model,
      .help = "weight of the landmarks: metric per voxel for 1 mm^2 of mean squared distance; 0: only report "
              "them"},
     {.name = "points-width",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "points|surface|curves|cloud",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(points_width),
      .unit = CLVOX_UNIT_MM,
@@ -506,43 +570,57 @@ static const clv_option rows[] = {
              "a voxel of the "
              "finest level"},
     {.name = "surface-weight",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "surface",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(surface_weight),
      .idle = of_model,
      .help = "weight of the surfaces: metric per voxel for |S - T|^2 / (|S|^2 + |T|^2); 0: only carry them"},
     {.name = "surface-kind",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "surface",
      .type = CLVOX_OPTION_CHOICE,
      FIELD(surface_kind),
      .words = surface_words,
      .idle = of_model,
      .help = "how surfaces are compared; varifolds need no consistent orientation"},
     {.name = "curves-weight",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "curves",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(curves_weight),
      .idle = of_model,
      .help = "weight of the curves, as --surface-weight; 0: only carry them"},
     {.name = "curves-kind",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "curves",
      .type = CLVOX_OPTION_CHOICE,
      FIELD(curves_kind),
      .words = surface_words,
      .idle = of_model,
      .help = "how curves are compared; currents depend on the direction of a curve, varifolds do not"},
     {.name = "cloud-weight",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "cloud",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(cloud_weight),
      .idle = of_model,
      .help = "weight of the clouds of points, as --surface-weight; 0: only carry them"},
     {.name = "width",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "surface|curves|cloud",
      .key = "surface_width",
      .type = CLVOX_OPTION_NUMBERS,
      CLV_LEVELS(clvox_register_options, surface_width, surface_widths),
      .unit = CLVOX_UNIT_MM,
      .idle = of_model,
-     .argument = "10x5x2.5mm",
+     .argument = "NxNmm",
      .help = "width of the kernel of surfaces, curves and clouds at each level (the last one repeats); 0: "
              "2.5 edges "
              "of the level's voxel"},
     {.name = "currents",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "surface|curves|cloud",
      .type = CLVOX_OPTION_CHOICE,
      FIELD(currents),
      .words = currents_words,
@@ -551,25 +629,30 @@ static const clv_option rows[] = {
              "at "
              "each level"},
     {.name = "posteriors-weight",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "posteriors",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(posteriors_weight),
      .idle = of_model,
      .help = "weight of the posteriors: metric per voxel for a squared Hellinger distance of 1; 0: only "
              "carry them"},
     {.name = "posteriors-weights",
+     .group = CLVOX_GROUP_ANATOMY,
+     .needs = "posteriors",
      .key = "tissue_weight",
      .type = CLVOX_OPTION_NUMBERS,
      CLV_LEVELS(clvox_register_options, tissue_weight, tissue_weights),
      .idle = of_model,
      .read = read_tissues,
-     .argument = "1,1,2",
+     .argument = "N,N",
      .help = "weight of each tissue in order, then of the rest; 0 ignores one, missing weights are 1"},
     {.name = "restrict",
+     .group = CLVOX_GROUP_QUALITY,
      .key = "restrict_x",
      .type = CLVOX_OPTION_NUMBER,
      FIELD(restrict_axes[0]),
      .most = 1,
-     .argument = "1x1x0",
+     .argument = "NxNxN",
      .read = read_restrict,
      .help = "weights of the deformation along left-right, posterior-anterior and inferior-superior (the "
              "axes of "
@@ -578,6 +661,7 @@ static const clv_option rows[] = {
     {.key = "restrict_y", .type = CLVOX_OPTION_NUMBER, FIELD(restrict_axes[1]), .most = 1},
     {.key = "restrict_z", .type = CLVOX_OPTION_NUMBER, FIELD(restrict_axes[2]), .most = 1},
     {.name = "lambda",
+     .group = CLVOX_GROUP_QUALITY,
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(lambda),
@@ -585,6 +669,7 @@ static const clv_option rows[] = {
              "0.003 / h^2, h the edge of a voxel)",
      .idle = of_model},
     {.name = "operator",
+     .group = CLVOX_GROUP_EXPERT,
      .key = "alpha",
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
@@ -597,6 +682,7 @@ static const clv_option rows[] = {
     {.key = "beta", .preset = true, .type = CLVOX_OPTION_NUMBER, FIELD(beta)},
     {.key = "gamma", .preset = true, .type = CLVOX_OPTION_NUMBER, FIELD(gamma)},
     {.name = "timesteps",
+     .group = CLVOX_GROUP_EXPERT,
      .preset = true,
      .type = CLVOX_OPTION_INTEGER,
      FIELD(timesteps),
@@ -605,17 +691,21 @@ static const clv_option rows[] = {
      .help = "time steps of a flow, each a velocity; coarser levels of shooting take fewer",
      .idle = of_model},
     {.name = "tolerance",
+     .group = CLVOX_GROUP_EXPERT,
      .preset = true,
      .type = CLVOX_OPTION_NUMBER,
      FIELD(tolerance),
      .help = "end a level when an iteration changes the metric by less than this fraction",
      .idle = of_deformation},
     {.name = "inverse",
+     .group = CLVOX_GROUP_RESULT,
+     .basic = true,
      .type = CLVOX_OPTION_FLAG,
      FIELD(inverse),
      .help = "also write the inverse warp",
      .idle = of_inverse},
     {.name = "output-type",
+     .group = CLVOX_GROUP_RESULT,
      .type = CLVOX_OPTION_CHOICE,
      FIELD(output),
      .words = output_words,
@@ -629,7 +719,7 @@ static void defaults(void *values)
     clvox_register_defaults(values);
 }
 
-/* "2.5 unbiased, 1.25 syn" of the models that take the option, or what they all have; "mi,lncc" of the two stages. */
+/* "2.5 unbiased, 1.25 syn" of the models that take the option, or what they all have. */
 static bool varies(const clv_option *row, char *out, size_t room)
 {
     size_t used = 0;
@@ -637,11 +727,6 @@ static bool varies(const clv_option *row, char *out, size_t room)
     bool same = true;
     clvox_register_options o;
     const clv_model *m;
-    if (row->read == read_metrics) {
-        clvox_register_defaults(&o);
-        snprintf(out, room, "%s,%s", clv_metric_name((int)o.linear_metric), clv_metric_name((int)o.metric));
-        return true;
-    }
     if ((row->idle != of_model && row->idle != of_updates) || row->type == CLVOX_OPTION_CHOICE)
         return false;
     *out = 0;

@@ -53,6 +53,7 @@ static const char *of_ringing(const clv_option *row, const void *values, const c
 
 static const clv_option rows[] = {
     {.name = "to",
+     .basic = true,
      .key = "target",
      .type = CLVOX_OPTION_CHOICE,
      FIELD(target),
@@ -60,6 +61,7 @@ static const clv_option rows[] = {
      .help = "register to the reference, or then once more to the mean of all frames"},
     {.key = "reference", .type = CLVOX_OPTION_INTEGER, FIELD(reference), .unset = true},
     {.name = "linear",
+     .basic = true,
      .type = CLVOX_OPTION_CHOICE,
      FIELD(linear),
      .words = linear_words,
@@ -67,6 +69,7 @@ static const clv_option rows[] = {
      .read = read_linear,
      .help = "degrees of freedom (default rigid)"},
     {.name = "metric",
+     .basic = true,
      .type = CLVOX_OPTION_CHOICE,
      FIELD(metric),
      .word = clv_metric_name,
@@ -85,6 +88,7 @@ static const clv_option rows[] = {
      .unit = CLVOX_UNIT_VOXELS,
      .help = "smoothing before comparison; mi uses half of it"},
     {.name = "interp",
+     .basic = true,
      .key = "interpolation",
      .type = CLVOX_OPTION_CHOICE,
      FIELD(interpolation),

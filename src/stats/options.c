@@ -23,6 +23,7 @@ static const char *of_one_side(const clv_option *row, const void *values, const 
 
 static const clv_option rows[] = {
     {.name = "permutations",
+     .basic = true,
      .type = CLVOX_OPTION_INTEGER,
      FIELD(permutations),
      .least = 1,
@@ -30,6 +31,7 @@ static const clv_option rows[] = {
      .help = "number of permutations; where no more than this exist, each is done once"},
     {.name = "seed", .type = CLVOX_OPTION_INTEGER, FIELD(seed), .help = "seed of the random permutations"},
     {.name = "two-sided",
+     .basic = true,
      .type = CLVOX_OPTION_FLAG,
      FIELD(two_sided),
      .help = "test both directions, by |t|"},
@@ -43,6 +45,7 @@ static const clv_option rows[] = {
      FIELD(one_minus_p),
      .help = "write 1 - p, as FSL does, instead of p"},
     {.name = "tfce",
+     .basic = true,
      .type = CLVOX_OPTION_FLAG,
      FIELD(tfce),
      .help = "also threshold-free cluster enhancement"},

@@ -205,9 +205,20 @@ static void options_names_forms_and_defaults_as_help(void **state)
     assert_string_equal(clv_option_argument(&rows[WIDTH], text, sizeof text), "Nvox");
     assert_string_equal(clv_option_argument(&rows[EDGES], text, sizeof text), "NxNmm");
     assert_true(!*clv_option_argument(&rows[FAST], text, sizeof text));
-    assert_string_equal(clv_option_default(&table, &rows[MODE], text, sizeof text), "default brisk");
-    assert_string_equal(clv_option_default(&table, &rows[COUNT], text, sizeof text), "default 3");
-    assert_true(!*clv_option_default(&table, &rows[FAST], text, sizeof text));
+    assert_string_equal(clv_option_default(&table, &rows[MODE], NULL, text, sizeof text), "default brisk");
+    assert_string_equal(clv_option_default(&table, &rows[COUNT], NULL, text, sizeof text), "default 3");
+    assert_true(!*clv_option_default(&table, &rows[FAST], NULL, text, sizeof text));
+    settings s;
+    defaults(&s);
+    s.mode = 0;
+    s.levels = 3;
+    s.edges[0] = 8, s.edges[1] = 4.5, s.edges[2] = 2;
+    assert_string_equal(clv_option_default(&table, &rows[MODE], &s, text, sizeof text), "default calm");
+    assert_string_equal(clv_option_default(&table, &rows[EDGES], &s, text, sizeof text), "default 8x4.5x2mm");
+    s.width = -1;
+    assert_true(!*clv_option_default(&table, &rows[WIDTH], &s, text, sizeof text));
+    s.width = 1.5;
+    assert_string_equal(clv_option_default(&table, &rows[WIDTH], &s, text, sizeof text), "default 1.5vox");
     assert_true(clvox_option_find(&table, "edges") == EDGES && clv_option_named(&table, "hidden") == NULL);
 }
 

@@ -85,6 +85,29 @@ static void a_table(void **state)
     assert_non_null(strstr(clvox_message(), "there is a column `image3` and none `image2`"));
 }
 
+/* Quotes, a doubled one, an empty field, a backslash that stands for itself, a header with a mark of order.
+ * */
+static void a_table_with_commas(void **state)
+{
+    clvox_list *l = NULL;
+    (void)state;
+    put("t/c.csv",
+        "\xef\xbb\xbfweight,\"image\",site,note\r\n2,\"a, b.nii\",\"x \"\"y\"\" z\",c:\\t\r\n,d.nii,,\n");
+    assert_int_equal(clvox_list_read(in("t/c.csv"), NULL, NULL, &l), CLVOX_OK);
+    assert_true(l->count == 2 && l->columns == 2 && l->subject[0].weight == 2 && l->subject[1].weight == 1);
+    assert_string_equal(l->subject[0].image, in("t/a, b.nii"));
+    assert_string_equal(l->column[0], "site");
+    assert_string_equal(l->subject[0].field[0], "x \"y\" z");
+    assert_string_equal(l->subject[0].field[1], "c:\\t");
+    assert_string_equal(l->subject[1].field[0], "n/a");
+    clvox_list_destroy(&l);
+    put("t/d.tsv", "image\tsite\na,b.nii\t\"q\"\n");
+    assert_int_equal(clvox_list_read(in("t/d.tsv"), NULL, NULL, &l), CLVOX_OK);
+    assert_string_equal(l->subject[0].image, in("t/a,b.nii"));
+    assert_string_equal(l->subject[0].field[0], "\"q\"");
+    clvox_list_destroy(&l);
+}
+
 static void images_alone(void **state)
 {
     static const char *const images[] = {"a/s.nii", "b/s.mha", "b/t.surf"};
@@ -114,6 +137,7 @@ int main(void)
         return 1;
     test_case(a_folder_of_sessions, "a BIDS folder: sessions, channels, participants.tsv");
     test_case(a_table, "a table: columns in any order, names that repeat, what is wrong by file and line");
+    test_case(a_table_with_commas, "a table with commas and quotes; commas beside tabs are names");
     test_case(images_alone, "images alone");
     return test_run("list", tear_down);
 }

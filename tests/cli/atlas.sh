@@ -235,7 +235,7 @@ sys.exit(status != 0 or abs(told / used.ru_maxrss - 1) > 1 / 3)
 P
 exits 0 python3 took.py dry.json "$program" atlas -q -o dried $fast s1.nii s2.nii s3.nii
 exits 2 clvox atlas -o dry s1.nii --at-once 17; says '--at-once 17: at most 16'
-exits 2 clvox atlas -o dry s1.nii --plan-devices 8; says 'belong to --dry-run'
+exits 2 clvox atlas -o dry s1.nii --plan-devices 8; says 'belongs to --dry-run'
 exits 2 clvox atlas -o dry s1.nii --dry-run --plan-devices 8,0; says '--plan-devices 8,0: '
 
 begin "labels beyond 2^24 are voted on by their names, whatever tables the subjects have"

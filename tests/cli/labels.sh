@@ -44,6 +44,28 @@ make aseg_numbers.nii aseg i16; mv aseg_numbers.nii brain.nii; make eight.nii at
 make sub-01_dseg.nii hippocampus f32; make t1_8.nii t1_8 u8; make t1_12.nii t1_12 i16; make t1_seg_input.nii t1_12 u16
 make mask.nii mask u8; make plain.nii hippocampus f32; make fs.nii aseg f64; make sub-01_probseg.nii mask f32
 
+begin "clvox labels measures voxels, volume and centroid, by the names of a table"
+exits 0 clvox labels hip.nii --json hip.json; quiet; prints '^label	voxels	mm3	x	y	z$'
+[ "$(wc -l < log/out)" = 3 ] || complain "not two labels"
+json hip.json 'sum(r["voxels"] for r in j["labels"]) == round(sum(r["mm3"] for r in j["labels"])) and [r["label"] for r in j["labels"]] == [1, 2]'
+printf 'name,index\n"Hippocampus, left",2\r\nunused,77\n' > names.csv; printf 'label\tcolour\tname\n1\tred\ta\\tb\n' > names.tsv
+exits 0 clvox labels hip.nii --names names.csv -o out.tsv; silent
+grep -q '^2	Hippocampus, left	' out.tsv && grep -q '^1	n/a	' out.tsv || complain "names of a table with commas"
+exits 0 clvox labels hip.nii --names names.tsv; prints '^1	a\\tb	'; prints '^2	n/a	'
+make high_labels.nii high i64; exits 0 clvox labels high_labels.nii; prints '^3000000001	'; mv high_labels.nii high.nii
+exits 1 clvox labels high.nii; silent; one_sentence; says 'high.nii: .* rename it, as x_labels.nii.gz'
+printf '1 0 0 900\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' > far.txt
+exits 0 clvox phantom ball -o b.nii --size 5x5x5 --labels zero.nii --affine far.txt -q
+exits 0 clvox labels zero.nii; says 'zero.nii: has no label'; [ "$(wc -l < log/out)" = 1 ] || complain "rows of an empty map"
+exits 0 clvox phantom tensor:steps -o t --size 5x5x5 -q
+exits 1 clvox labels t_dwi.nii.gz -o x.tsv; one_sentence; says 't_dwi.nii.gz: a label map has one value per voxel'; absent x.tsv
+exits 0 clvox phantom textured -o image.nii --size 9x9x9 -q
+exits 1 clvox labels image.nii -o x.tsv; one_sentence; says 'image.nii: the value .* is no label'; absent x.tsv
+printf 'label\tcolour\n1\tred\n' > bad.tsv
+exits 1 clvox labels hip.nii --names bad.tsv -o x.tsv; one_sentence; says 'bad.tsv, line 2: there is no label and name'; absent x.tsv
+printf 'label\tname\none\tred\n' > bad.tsv
+exits 1 clvox labels hip.nii --names bad.tsv -o x.tsv; one_sentence; says 'one is no label'; absent x.tsv
+
 begin "label maps are told from images by their values, FreeSurfer's table and their names"
 for f in brain eight hip sub-01_dseg fs; do
     exits 0 clvox info $f.nii; prints 'labels       looks like them'

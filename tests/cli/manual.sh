@@ -20,11 +20,11 @@ fi
 
 begin "every option of --help is in the page of its verb, with its letter"
 listed() { # WORDS OF THE VERB
-    sed -n '/^Options/,/^Example/s/^  \(-., \)\{0,1\}--\([a-z0-9-]*\).*/\1\2/p' log/out | sed 's/^-\(.\), \(.*\)/\1 \2/'
+    sed -n '/:$/,/^Example/s/^  \(-., \)\{0,1\}--\([a-z0-9-]*\).*/\1\2/p' log/out | sed 's/^-\(.\), \(.*\)/\1 \2/'
 }
 count=0
-for page in $verbs 'surface mesh' 'surface denoise' 'tensor fit' 'filter nlm' 'register --series' 'bench compare'; do
-    exits 0 clvox $page --help
+for page in $verbs 'surface mesh' 'surface denoise' 'tensor fit' 'filter nlm' 'series' 'bench compare'; do
+    exits 0 clvox $page --help all
     file=$pages/clvox-${page%% *}.1
     while read -r letter name; do
         row="\\fB\\-\\-${name//-/\\-}\\fR"
@@ -39,7 +39,7 @@ begin "a page shows the text of --help"
 if command -v groff > /dev/null; then
     shown "$pages/clvox-register.1" > log/out
     prints 'register \\- register one image\|register - register one image'
-    prints 'the fixed image, whose grid carries the warp'; prints 'PREFIX_warp.nii.gz ITK displacement'
+    prints 'the fixed image, whose grid has the warp'; prints 'PREFIX_warp.nii.gz ITK displacement'
     prints '.-t PREFIX_affine.txt,-1 -t PREFIX_inverse_warp.nii.gz'; prints 'default 0.8 greedy, 0.5 syn'; prints '(default 0.7)'
     shown "$pages/clvox-filter.1" > log/out; prints 'CLVOX FILTER N4'
 fi
@@ -62,7 +62,7 @@ complete_line register --total; offers --total-sigma
 complete_line register --deform gr; offers greedy
 complete_line register -f a.nii --deform = s; offers 'syn shooting'
 complete_line register --interp; offers ''
-complete_line register --series a.nii --ring; offers --ringing
+complete_line series a.nii --ring; offers --ringing
 complete_line tensor fit --method n; offers nlls
 complete_line tensor denoise --method n; offers ''
 complete_line apply --interp lan; offers lanczos
@@ -72,7 +72,7 @@ complete_line bench compare --mark; offers --markdown
 complete_line register --fixed-mask le; offers ''
 
 begin "zsh and fish know every option"
-for name in $(clvox register --help | sed -n 's/^  \(-., \)\{0,1\}--\([a-z0-9-]*\).*/\2/p'); do
+for name in $(clvox register --help all | sed -n 's/^  \(-., \)\{0,1\}--\([a-z0-9-]*\).*/\2/p'); do
     grep -q -- "\\*--$name[=[]" "$pages/_clvox" || complain "_clvox lacks --$name"
     grep -q -- " -l $name " "$pages/clvox.fish" || complain "clvox.fish lacks --$name"
 done

@@ -204,6 +204,45 @@ exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform lddmm 
     --linear none --mind-weight 20
 says '--mind-weight has no effect with --deform lddmm'
 
+begin "a run that goes through its levels again numbers its passes, and the page plots each"
+exits 0 clvox phantom pair -o c --size 40x36x32 --spacing 3mm --amplitude 6 -q
+python3 - <<'P'
+import gzip, struct
+data = bytearray(gzip.open("c_moving.nii.gz").read())
+offset = int(struct.unpack_from("<f", data, 108)[0])
+count = (len(data) - offset) // 4
+values = struct.unpack_from(f"<{count}f", data, offset)
+top = 1.1 * max(values)
+struct.pack_into(f"<{count}f", data, offset, *(min(5 * v, top - v) for v in values))
+open("c.nii", "wb").write(data)
+P
+exits 0 clvox register -f c_fixed.nii.gz -m c.nii -o c --linear rigid --iterations 2x2 --shrink 2x1 --report --no-picture -q
+json c.json 'sorted({t["pass"] for t in j["trace"]}) == [1, 2, 3]'
+json c.json 'all((b["pass"], b["level"], b["attempt"], b["iteration"]) >= (a["pass"], a["level"], a["attempt"], a["iteration"]) for a, b in zip(j["trace"], j["trace"][1:]))'
+python3 - <<'P' > log/out 2>&1 || complain "the plots are not one for each pass, from left to right"
+import re
+page = open("c_report.html").read()
+assert re.findall(r"by iteration, pass (\d) of 3</figcaption>", page) == ["1", "2", "3"]
+for curve in re.findall(r'<polyline class="curve[^>]*points="([^"]*)"', page):
+    x = [float(p.split(",")[0]) for p in curve.split()]
+    assert x == sorted(set(x)) and len(x) > 1, x
+P
+
+begin "--affine-format mat writes the affine in ITK's binary form"
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o bin --deform none --linear rigid --affine-format mat --no-picture -q
+absent bin_affine.txt; exists bin_affine.mat; exits 0 clvox info bin_affine.mat; prints 'affine'
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o text --deform none --linear rigid --no-picture -q; absent text_affine.mat
+json bin.json 'any(p.endswith("bin_affine.mat") for p in j["outputs"])'
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz --pair bin -o b.nii.gz; exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz --pair text -o t.nii.gz
+exits 0 clvox compare b.nii.gz t.nii.gz; below RMS 1e-3
+exits 2 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o bin --affine-format xfm; says 'txt|mat'
+
+begin "a series is refused before there is a plan"
+exits 0 clvox phantom tensor:steps -o s --size 9x8x7 --directions 6 -q
+exits 1 clvox register -f p_fixed.nii.gz -m s_dwi.nii.gz -o x --json x.json; one_sentence
+says 's_dwi.nii.gz: has 7 volumes, and one is registered: take one by `clvox apply -i s_dwi.nii.gz -r s_dwi.nii.gz --frame 0'
+absent x_affine.txt; rm -f x.json
+
 begin "an interrupted run ends with 130 and leaves nothing"
 exits 0 clvox phantom pair -o big --size 64x64x64
 mkdir stop

@@ -63,7 +63,7 @@ exits 0 clvox tensor fit t_dwi.nii.gz --bval t.bval --bvec t.bvec -o m -q
 exits 0 clvox tensor denoise m_tensor.nii.gz -o den.nii.gz --noise m_sigma.nii.gz -q
 exits 0 clvox tensor all t_dwi.nii.gz --grad t.b --few --plain -o all -q
 exits 0 clvox filter dwi t_dwi.nii.gz -o dwi.nii.gz --noise noise.nii.gz -q
-exits 0 clvox register --series t_dwi.nii.gz --bval t.bval --bvec t.bvec -o s -q
+exits 0 clvox series t_dwi.nii.gz --bval t.bval --bvec t.bvec -o s -q
 codes_are 4 2 m_*.nii.gz all_*.nii.gz den.nii.gz dwi.nii.gz noise.nii.gz s_*.nii.gz
 printf 'image\tage\n' > maps.tsv
 for k in 1 2 3 4 5 6; do

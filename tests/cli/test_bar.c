@@ -2,6 +2,8 @@
 /* Lines of progress in a log, by a clock that the test sets. */
 #include "check.h"
 
+#include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/bar.h"
@@ -78,6 +80,45 @@ static void a_line_at_the_start_and_every_30_s(void **state)
     assert_true(cli.quiet || !strncmp(text, "walking\nwalking, 1 min ", 23));
 }
 
+/* Seconds that a line says are left; -1: it says nothing of it. */
+static double left(const char *line)
+{
+    double minutes = 0, seconds = 0;
+    const char *comma = strrchr(line, ',');
+    if (!comma || !strstr(comma, " left"))
+        return -1;
+    if (sscanf(comma, ", %lf min %lf s left", &minutes, &seconds) == 2)
+        return 60 * minutes + seconds;
+    return sscanf(comma, ", %lf s left", &seconds) == 1 ? seconds : -1;
+}
+
+/* A stage that goes ten times as slowly as the one before makes every estimate rise. */
+static void the_time_left_never_rises(void **state)
+{
+    (void)state;
+    char text[4096], *rest = text;
+    command cli = {.quiet = false};
+    cli_bar bar;
+    double before = INFINITY;
+    int said = 0;
+    now = 1;
+    listen();
+    cli_bar_begin(&bar, &cli);
+    for (int i = 0; i <= 1000; i++, now += i < 400 ? .2 : 2) {
+        const clvox_step step = {.stage = "walking", .fraction = i / 1000.};
+        cli_bar_stage(&bar, &step);
+    }
+    cli_bar_end(&bar);
+    heard(text, sizeof text);
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        const double seconds = left(line);
+        assert_that(seconds <= before, "%s", line);
+        before = seconds >= 0 ? seconds : before;
+        said += seconds >= 0;
+    }
+    assert_that(said > 20, "%d", said);
+}
+
 /* Filters of half a second say nothing, one of 65 s twice, and the next one begins anew. */
 static void work_without_a_callback_is_heard_of_once_it_is_long(void **state)
 {
@@ -102,6 +143,7 @@ int main(void)
     setenv("TERM", "dumb", 1);
     test_case_at(a_line_at_the_start_and_every_30_s, TEST_AT(0), "a line at the start and every 30 s");
     test_case_at(a_line_at_the_start_and_every_30_s, TEST_AT(1), "nothing with -q");
+    test_case(the_time_left_never_rises, "the time left never rises");
     test_case(work_without_a_callback_is_heard_of_once_it_is_long,
               "work without a callback is heard of once it is long");
     return test_run("bar", NULL);

@@ -42,6 +42,55 @@ exits 0 clvox compare p_fixed.nii.gz same.nii.gz; below RMS 0.05
 exits 0 clvox apply -i p_fixed.nii.gz -r p_fixed.nii.gz -o same.nii.gz
 exits 0 clvox compare p_fixed.nii.gz same.nii.gz; near SSD 0 0
 
+begin "--pair finds the chain of a registration, and its inverse"
+cp p_truth_warp.nii.gz q_warp.nii.gz; cp p_truth_affine.txt q_affine.txt
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz --pair q -o found.nii.gz; quiet; cmp -s found.nii.gz warped.nii.gz || complain "another result"
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz --pair q_ -o found.nii.gz; cmp -s found.nii.gz warped.nii.gz || complain "another result"
+exits 0 clvox apply -i p_fixed.nii.gz -r p_moving.nii.gz --pair q --inverse -o found.nii.gz
+exits 0 clvox compare p_moving.nii.gz found.nii.gz; below RMS "$(awk -v s="$start" 'BEGIN { print 0.25 * s }')"
+cp p_truth_inverse_warp.nii.gz q_inverse_warp.nii.gz
+exits 0 clvox apply -i p_fixed.nii.gz -r p_moving.nii.gz --pair q --inverse -o found.nii.gz
+exits 0 clvox compare found.nii.gz back.nii.gz; near SSD 0 1e-3
+exits 0 clvox compose -t q_affine.txt -o m_affine.mat
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz --pair m -o affine.nii.gz
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t q_affine.txt -o same.nii.gz; cmp -s affine.nii.gz same.nii.gz || complain "another affine"
+mkdir folder; cp q_affine.txt folder/register_affine.txt
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz --pair folder -o affine.nii.gz; cmp -s affine.nii.gz same.nii.gz || complain "another affine"
+exits 1 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz --pair gone -o x.nii; one_sentence; says 'gone_affine.txt: there is no such file; --pair'
+cp q_affine.txt m_affine.txt
+exits 1 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz --pair m -o x.nii; one_sentence; says 'needs one of them'; absent x.nii
+exits 1 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz --pair q -o q_warp.nii.gz; one_sentence; says 'would be overwritten'
+exits 2 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz --pair q -t turn.txt -o x.nii; says 'one of them'
+printf 'x,y,z\n1,2,3\n' > one.csv
+exits 0 clvox apply --points one.csv --pair q -o there.csv; exits 0 clvox apply --points one.csv -t q_warp.nii.gz -t q_affine.txt -o same.csv
+cmp -s there.csv same.csv || complain "points go elsewhere"
+
+begin "a warp and an affine in the wrong order are known by their grids"
+exits 0 clvox phantom textured -o small.nii --size 21x19x17 --spacing 2mm
+chain="clvox apply -i small.nii -r p_fixed.nii.gz -o x.nii -t"
+exits 0 $chain q_warp.nii.gz -t q_affine.txt; quiet
+exits 0 $chain q_affine.txt -t q_warp.nii.gz --json order.json; one_sentence; says 'q_warp.nii.gz lies on the grid of p_fixed.nii.gz: it seems to belong first'
+json order.json '"belong first" in j["remarks"][0]'
+chain="clvox apply -i p_fixed.nii.gz -r small.nii -o x.nii -t"
+exits 0 $chain q_affine.txt,-1 -t q_inverse_warp.nii.gz; quiet
+exits 0 $chain q_inverse_warp.nii.gz -t q_affine.txt,-1; one_sentence; says 'it seems to belong last'
+exits 0 $chain q_warp.nii.gz -t q_affine.txt; one_sentence; says 'pair PREFIX --inverse'
+rm x.nii
+
+begin "--frame takes one volume of a series"
+exits 0 clvox phantom tensor:steps -o f --size 9x8x7 --directions 6 --snr 0
+exits 0 clvox apply -i f_dwi.nii.gz -r f_dwi.nii.gz --frame 3 -o one.nii.gz; quiet
+exits 0 clvox info one.nii.gz; prints '9 x 8 x 7'
+python3 - <<'P' || complain "not the fourth volume"
+import gzip
+a, b = (gzip.open(f).read()[352:] for f in ("f_dwi.nii.gz", "one.nii.gz"))
+n = 9 * 8 * 7 * 4
+assert len(b) == n and a[3 * n:4 * n] == b and a[:n] != b
+P
+exits 1 clvox apply -i f_dwi.nii.gz -r f_dwi.nii.gz --frame 7 -o x.nii; one_sentence; says 'f_dwi.nii.gz: there is no frame 7: it has 7, counted from 0'
+exits 1 clvox apply -i q_warp.nii.gz -r q_warp.nii.gz --frame 0 -o x.nii; one_sentence; says 'components'; absent x.nii
+exits 2 clvox apply --list t.tsv --frame 0; says 'leave out --list'
+
 begin "--forward carries the fixed image to the moving one without an inverse"
 exits 0 clvox apply --forward -i p_fixed.nii.gz -r p_moving.nii.gz -t p_truth_warp.nii.gz -t turn.txt -o carried.nii.gz
 exits 0 clvox compare p_moving.nii.gz carried.nii.gz; below RMS "$(awk -v s="$start" 'BEGIN { print 0.35 * s }')"

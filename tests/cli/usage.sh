@@ -22,9 +22,40 @@ for verb in $(clvox --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     exits 0 clvox "$verb" --help; quiet
     prints "^Usage: clvox $verb"; prints '^Example:'; prints "^  clvox $verb"; prints '  --device SEL'
     exits 0 clvox help "$verb"; prints '^Example:'
+    [ "$(wc -l < log/out)" -le 40 ] || complain "--help has $(wc -l < log/out) lines"
+    exits 0 clvox "$verb" --help all; quiet; prints '  --profile'
+    cp log/out long; exits 0 clvox help "$verb" all; cmp -s log/out long || complain "help VERB all is another text"
+    for page in $(clvox "$verb" --describe-options | python3 -c 'import json, sys; print(*json.load(sys.stdin)["words"])') ''; do
+        exits 0 clvox "$verb" $page --help all
+        grep -n '.\{81\}' log/out && complain "$verb $page: a line has more than 80 columns"
+        grep -e '^  \(-., \)\{0,1\}--[a-z0-9-]* [0-9][0-9.]*[x,m]' log/out && complain "$verb $page: a number stands for a value"
+    done
     exits 0 clvox "$verb" --version; prints '^clvox [0-9]'
     exits 2 clvox "$verb" --no-such-option; silent; says "^clvox $verb: "; says 'clvox .* --help'
 done
+
+begin "help shows the defaults of the preset and the model that are typed beside it, by group"
+exits 0 clvox register --help; prints '^Images:'; prints 'greedy|syn'; prints '(default syn)'; prints 'register --help all'
+grep -q -e --mind-weight -e --space log/out && complain "the short help has options of experts"
+exits 0 clvox register --help all; prints '^Expert:'; prints '^Masks and labels:'; prints '(default 60x50x11)'
+prints 'iterations NxNxN'; prints '(default mi:32,lncc:[0-9])'; cp log/out default
+exits 0 clvox register --best --help=all; prints '(default syn)'; cmp -s default log/out && complain "--best changes no default"
+exits 0 clvox register --help all --quick; prints '(default greedy)'; cp log/out quick
+exits 0 clvox register --quick -f gone.nii -h all --iterations; cmp -s quick log/out || complain "other words change the help"
+exits 2 clvox register --quick --best --help; silent; says 'contradict'
+exits 0 clvox atlas --quick --help all; prints '(default greedy)'; prints 'rounds N .*(default 4)'
+exits 0 clvox atlas --help all --deform lddmm; prints '(default lddmm)'
+
+begin "an option that belongs to others is refused without them"
+for row in 'space r --bids-derivatives' 'frames ras --points, --surface, --curves and --cloud' 'width 3mm --surface, --curves and --cloud' \
+    'posteriors-weights 1,2 --posteriors FIXED,MOVING$' 'surface-kind varifold --surface FIXED,MOVING$'; do
+    set -- $row; name=$1 given=$2; shift 2
+    exits 2 clvox register -f f.nii -m m.nii -o x --$name $given; silent
+    says "^clvox register: --$name belongs to $*"
+done
+exits 2 clvox apply -i a.nii -r a.nii -o x.nii --inverse; says '--inverse belongs to --pair PREFIX$'
+exits 2 clvox atlas -o x a.nii --at 2; says '--at belongs to --regress COLUMN$'
+exits 2 clvox surface mesh a.nii -o x.ply --above; says '--above belongs to --level VALUE$'
 
 begin "options: misspelt, shortened, without and with too many values"
 for name in a.nii a.NII.GZ a.mhd a.nrrd.gz a.gii a.lta.json; do exits 2 clvox register -f f.nii -m m.nii -o $name; says 'is the name of a file; give'; done
@@ -70,6 +101,7 @@ exits 2 clvox register --convergence 100x50; says '--iterations'
 exits 2 clvox apply -n Linear; says '-n: not known; it is --interp'
 exits 2 clvox filter gaussian --fwhm 5mm; says '--sigma, which is the full width at half maximum divided by 2.355'
 exits 2 clvox jacobian --fwhm 5mm; says '--fwhm: not known'
+exits 2 clvox register --series a.nii -o m; says 'clvox series SERIES -o PREFIX'
 exits 2 clvox register --mo; says '--moving, --moving-mask'
 
 begin "values as people write them, and the number of dimensions"

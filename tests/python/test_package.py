@@ -456,7 +456,7 @@ def scans():
     truth = clvox.read("p_fixed.nii.gz")
     moved = np.stack([np.roll(truth.data, k, 0) for k in (0, 0, 1, 0)], -1)
     clvox.Volume(moved, truth.affine).write("m.nii.gz")
-    command("register", "--series", "m.nii.gz", "-o", "n", "--reference", "0")
+    command("series", "m.nii.gz", "-o", "n", "--reference", "0")
     told = []
     found = clvox.register_series("m.nii.gz", 0, progress=told.append)
     assert equal(found.mean, "n_mean.nii.gz")

@@ -39,6 +39,7 @@ typedef struct clvox_pair_inputs {
         *posteriors; /* the last two NULL: none; posteriors: of the moving image */
     clvox_pair_shape shape[CLVOX_MAX_SHAPES];
     int shapes;
+    bool mat; /* the affine is ITK's binary .mat, not text */
 } clvox_pair_inputs;
 
 /* Files are prefix and end; sidecars are those of BIDS. NULL: there is none. */

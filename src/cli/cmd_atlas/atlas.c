@@ -435,46 +435,78 @@ static bool is_folder(const char *path)
     return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
+/* The presets and the model whose defaults --help shows. */
+typedef struct help_request {
+    const cli_atlas_request *request;
+    clvox_atlas_options *options;
+} help_request;
+
+static int settle_help(void *user)
+{
+    const help_request *h = user;
+    clvox_atlas_defaults(h->options);
+    return cli_register_preset(&h->request->presets, h->request->of_register, &h->options->registration);
+}
+
 int cmd_atlas(command *cli, int argc, char **argv)
 {
     cli_atlas_request r = {.folder = NULL, .channels = 1};
     clvox_atlas_options o;
+    help_request help = {&r, &o};
     const cli_option options[] = {
-        {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results"},
+        {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results",
+         CLVOX_GROUP_IMAGES},
         {"bids-derivatives", 0, CLI_FOLDER, &r.derivatives, "DIR",
-         "instead of -o: write into this folder of BIDS derivatives, under names made from the images'"},
+         "instead of -o: write into this folder of BIDS derivatives, under names made from the images'",
+         CLVOX_GROUP_RESULT},
         {"space", 0, CLI_TEXT, &r.space, "NAME",
-         "with --bids-derivatives: the name of the template and its space (default: study)"},
+         "the name of the template and its space (default: study)",
+         CLVOX_GROUP_RESULT, .needs = "bids-derivatives"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
-         "table of subjects: columns image, mask, labels, weight, image2 (second channel), covariates"},
+         "table of subjects: columns image, mask, labels, weight, image2 (second channel), covariates",
+         CLVOX_GROUP_IMAGES, .basic = true},
         {"suffix", 0, CLI_TEXT, &r.suffix, "SUFFIX",
-         "with a BIDS folder: use the images that end in _SUFFIX; T1w,T2w: two channels (default: T1w)"},
+         "with a BIDS folder: use the images that end in _SUFFIX; T1w,T2w: two channels (default: T1w)",
+         CLVOX_GROUP_IMAGES},
         {"channel-weights", 0, CLI_TEXT, &r.channel_weights, "W,W...",
-         "weights of the channels in registrations, in order (default: equal)"},
+         "weights of the channels in registrations, in order (default: equal)",
+         CLVOX_GROUP_IMAGES},
         {"template", 0, CLI_REPEAT, &r.templates, "FILE",
-         "start from this image and its grid (default: the mean); repeat for further channels"},
+         "start from this image and its grid (default: the mean); repeat for further channels",
+         CLVOX_GROUP_IMAGES, .basic = true},
         {"weights", 0, CLI_TEXT, &r.weights, "W,W...",
-         "weights of the images in the averages, in order (default: 1)"},
+         "weights of the images in the averages, in order (default: 1)",
+         CLVOX_GROUP_IMAGES},
         {"regress", 0, CLI_TEXT, &r.regress, "COLUMN",
-         "templates along this covariate of the list, by Gaussian weights"},
-        {"at", 0, CLI_TEXT, &r.at_list, "C,C...", "values of the covariate at which templates are made"},
-        {"bandwidth", 0, CLI_NUMBER, &r.bandwidth, "N", "sigma of the weights, in the covariate's unit"},
+         "templates along this covariate of the list, by Gaussian weights",
+         CLVOX_GROUP_RESULT},
+        {"at", 0, CLI_TEXT, &r.at_list, "C,C...", "values of the covariate at which templates are made",
+         CLVOX_GROUP_RESULT, .needs = "regress"},
+        {"bandwidth", 0, CLI_NUMBER, &r.bandwidth, "N", "sigma of the weights, in the covariate's unit",
+         CLVOX_GROUP_RESULT, .needs = "regress"},
         {"report", 0, CLI_FLAG, &r.report, NULL,
-         "also write DIR/report.html, one page to judge the template by in a browser"},
+         "DIR/report.html: one page to judge the template by",
+         CLVOX_GROUP_RESULT, .basic = true},
         {"memory", 0, CLI_TEXT, &r.memory, "BYTES",
          "keep at most this much of the images and warps in memory (8G, 500M) and the rest in temporary "
-         "files in DIR"},
+         "files in DIR",
+         CLVOX_GROUP_MANY},
         {"device-memory", 0, CLI_TEXT, &r.device_memory, "BYTES",
          "keep at most this much of the warps on each device and the rest in host memory (default: on GPUs "
          "half of "
-         "what the registrations leave free, on CPUs 0)"},
+         "what the registrations leave free, on CPUs 0)",
+         CLVOX_GROUP_MANY},
         {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL,
-         "register a few subjects, print the time and memory that the run would take, and stop"},
+         "register a few subjects, print the time and memory that the run would take, and stop",
+         CLVOX_GROUP_MANY, .basic = true},
         {"plan-devices", 0, CLI_TEXT, &r.plan_devices, "N,N...",
-         "with --dry-run: also predict runs on these numbers of devices, one process each"},
+         "also predict runs on these numbers of devices, one process each",
+         CLVOX_GROUP_MANY, .needs = "dry-run"},
         {"plan-subjects", 0, CLI_INTEGER, &r.plan_subjects, "N",
-         "with --dry-run: predict for this number of subjects (default: those given)"},
-        {"at-once", 0, CLI_INTEGER, &r.at_once, "N", CLI_AT_ONCE_HELP("2" CLI_AT_ONCE_GPU ", else 1")},
+         "predict for this number of subjects (default: those given)",
+         CLVOX_GROUP_MANY, .needs = "dry-run"},
+        {"at-once", 0, CLI_INTEGER, &r.at_once, "N", CLI_AT_ONCE_HELP("2" CLI_AT_ONCE_GPU ", else 1"),
+         CLVOX_GROUP_MANY},
         CLI_PRESET_OPTIONS(&r.presets),
         {0},
     };
@@ -495,38 +527,6 @@ int cmd_atlas(command *cli, int argc, char **argv)
                                           "posteriors-weights",
                                           NULL};
     const cli_usage usage = {
-        .synopsis = "-o DIR IMAGE... [options]\n"
-                    "       clvox atlas -o DIR --list FILE.tsv [options]\n"
-                    "       clvox atlas -o DIR BIDSDIR [--suffix T1w] [options]\n"
-                    "       clvox atlas --bids-derivatives DIR BIDSDIR [--suffix T1w] [options]",
-        .about = "Builds an unbiased template of a population: rounds of registering every subject to the template,\n"
-                 "removing the mean map, and averaging. The template does not depend on the order of subjects. Writes\n"
-                 "  DIR/template.nii.gz          the average\n"
-                 "  DIR/template_channel2.nii.gz with image2 in the list: that of the second channel\n"
-                 "  DIR/template_labels.nii.gz   with labels in the list: their vote\n"
-                 "  DIR/NAME_affine.txt, _warp.nii.gz, _inverse_warp.nii.gz\n"
-                 "                               of each image, from the template: applied as\n"
-                 "                               `-t NAME_warp.nii.gz -t NAME_affine.txt`\n"
-                 "  DIR/NAME_logjac.nii.gz       log Jacobian of its warp; above 0 the subject is larger\n"
-                 "  DIR/template_logjac.nii.gz   their mean\n"
-                 "  DIR/NAME_labels.nii.gz       with labels in the list: the template's on its grid\n"
-                 "  DIR/subjects.tsv             the list of these maps for `clvox stats`, with the list's columns\n"
-                 "  DIR/summary.tsv              one row per subject, the least similar to the template first\n"
-                 "  DIR/report.html              with --report: template, subjects on it, convergence\n"
-                 "  DIR/report.json              options, inputs, mean map, spread and sharpness by round\n"
-                 "With --bids-derivatives DIR they have the names of BIDS derivatives and JSON sidecars, as\n"
-                 "DIR/tpl-study/tpl-study_T1w.nii.gz, and below DIR/sub-01/anat the maps as\n"
-                 "sub-01_from-T1w_to-study_mode-image_desc-warp_xfm.nii.gz.\n"
-                 "With --regress, DIR/template_C.nii.gz, NAME_C_warp.nii.gz and so on for every value C of --at.\n"
-                 "In a BIDS folder the subjects are sub-*/[ses-*/]anat/*_T1w.nii.gz, and participants.tsv\n"
-                 "has the covariates. Paths in a list are relative to its folder. A run that was stopped or\n"
-                 "killed resumes when the same command is given again; DIR/state keeps what has been done.\n"
-                 "`--device gpu:all` shares the subjects among GPUs of one kind, `mpirun -n 4 clvox atlas`\n"
-                 "among processes, each on a device of its own; the result is the same bit for bit.",
-        .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
-                   "  clvox atlas -o template --list subjects.tsv --rounds 6 --average median\n"
-                   "  clvox atlas -o template bids --suffix T2w\n"
-                   "  clvox atlas -o growth --list subjects.tsv --regress age --at 2,4,6,8 --bandwidth 1.5",
         .options = options,
         .table = clvox_atlas_table(),
         .given = r.given,
@@ -535,6 +535,10 @@ int cmd_atlas(command *cli, int argc, char **argv)
         .without = without,
         .most = 1 << 20,
         .devices = true,
+        .values = &o,
+        .more_values = &o.registration,
+        .settle = settle_help,
+        .user = &help,
     };
     char **rest;
     int count, status = cli_parse(cli, &usage, argc, argv, &rest, &count);
@@ -544,8 +548,6 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("-o DIR is missing");
     if (r.folder && r.derivatives)
         return cli_misuse("-o and --bids-derivatives: one of them");
-    if (r.space && !r.derivatives)
-        return cli_misuse("--space belongs to --bids-derivatives");
     if (r.space && !clvox_bids_is_label(r.space))
         return cli_misuse("--space %s: the name of a space has letters and digits, nothing else", r.space);
     r.folder = r.derivatives ? r.derivatives : r.folder;
@@ -568,10 +570,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("--weights belongs to images");
     if (r.weights && r.list)
         return cli_misuse("--weights belongs to images; a list has a column `weight`");
-    if ((r.regress || r.at_list || r.bandwidth > 0) && !((r.list || bids) && r.regress && r.at_list && r.bandwidth > 0))
+    if (r.regress && !((r.list || bids) && r.at_list && r.bandwidth > 0))
         return cli_misuse("--regress needs --at, a --bandwidth above 0, and --list or a BIDS folder");
-    if ((r.plan_devices || r.plan_subjects) && !r.dry_run)
-        return cli_misuse("--plan-devices and --plan-subjects belong to --dry-run");
     CLI_TRY(read_options(&r, &o));
     if (r.report && o.template_only)
         return cli_misuse("--report shows the subjects through their maps, which --template-only leaves out");

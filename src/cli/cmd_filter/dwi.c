@@ -14,12 +14,6 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "DWI -o OUT [--noise FILE] [--mask FILE] [--window N]",
-        .about = "Denoises a scan of many volumes by Marchenko-Pastur PCA (Veraart et al. 2016), as MRtrix's\n"
-                 "dwidenoise does, and prints the noise level. The noise must be uncorrelated between voxels: run\n"
-                 "it first, before motion correction or any other interpolation. Data with values below 0\n"
-                 "keep their sign. `clvox tensor fit --denoise mppca` is the same in one step.",
-        .example = "  clvox filter dwi dwi.nii.gz -o dwi_clean.nii.gz --noise noise.nii.gz --mask brain.nii.gz",
         .options = options,
         .least = 1,
         .most = 1,

@@ -55,41 +55,23 @@ int cmd_filter(command *cli, int argc, char **argv)
     double amount = NAN;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
-        {"sigma", 0, CLI_NUMBERS, &sigma, "2mm|1.5vox|2x2x3mm",
+        {"sigma", 0, CLI_NUMBERS, &sigma, "Nmm|Nvox|NxNxNmm",
          "gaussian, unsharp: standard deviation, for all axes or each; mm by default"},
         {"amount", 0, CLI_NUMBER, &amount, "A", "unsharp: amount of detail added (default 1)"},
         {0},
     };
     /* Filters with options of their own. */
     static const cli_subcommand others[] = {
-        {"median", "filter median", NULL, cmd_filter_median},
-        {"nlm", "filter nlm", NULL, cmd_filter_nlm},
-        {"tv", "filter tv", NULL, cmd_filter_tv},
-        {"dwi", "filter dwi", NULL, cmd_filter_dwi},
-        {"n4", "filter n4", NULL, cmd_filter_n4},
-        {"winsorize", "filter winsorize", NULL, cmd_filter_winsorize},
-        {"match", "filter match", NULL, cmd_filter_match},
-        {NULL, NULL, NULL, NULL},
+        {"median", "filter median", cmd_filter_median},
+        {"nlm", "filter nlm", cmd_filter_nlm},
+        {"tv", "filter tv", cmd_filter_tv},
+        {"dwi", "filter dwi", cmd_filter_dwi},
+        {"n4", "filter n4", cmd_filter_n4},
+        {"winsorize", "filter winsorize", cmd_filter_winsorize},
+        {"match", "filter match", cmd_filter_match},
+        {0},
     };
     const cli_usage usage = {
-        .synopsis = "gaussian|sobel|unsharp IN -o OUT [--sigma S] [--amount A]",
-        .about =
-            "Filters a volume (4-D: frame by frame). Edge values are repeated beyond the border.\n"
-            "  gaussian   smooths by S; a full width at half maximum (FWHM) is 2.355 S\n"
-            "  sobel      edges: the length of the gradient, per millimetre\n"
-            "  unsharp    sharpens: IN + A (IN - IN smoothed by S)\n"
-            "  median     median of the values around each voxel\n"
-            "  nlm        denoises by non-local means\n"
-            "  tv         denoises by total variation\n"
-            "  dwi        denoises a diffusion-weighted scan (MP-PCA)\n"
-            "  n4         bias-field correction\n"
-            "  winsorize  clips the brightest and darkest values\n"
-            "  match      matches the histogram to that of another image\n"
-            "The filters from median on have their own options: `clvox filter median --help` and so on.\n"
-            "NaN and infinite values spread by the width of the filter. Label maps are refused.",
-        .example = "  clvox filter gaussian t1.nii.gz -o smooth.nii.gz --sigma 2mm\n"
-                   "  clvox filter sobel smooth.nii.gz -o edges.nii.gz\n"
-                   "  clvox filter unsharp t1.nii.gz -o sharp.nii.gz --sigma 1.5vox --amount 0.8",
         .options = options,
         .words = others,
         .least = 2,

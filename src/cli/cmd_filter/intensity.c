@@ -14,10 +14,6 @@ int cmd_filter_winsorize(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "IN -o OUT [--quantiles LOW,HIGH] [--mask FILE]",
-        .about = "Clips intensities at two quantiles, so that a few very bright or dark voxels do not\n"
-                 "determine the scale.",
-        .example = "  clvox filter winsorize t1.nii.gz -o t1_clipped.nii.gz --quantiles 0.005,0.995",
         .options = options,
         .least = 1,
         .most = 1,
@@ -60,10 +56,6 @@ int cmd_filter_match(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "IN -r REFERENCE -o OUT [--levels N] [--points N] [--whole]",
-        .about = "Matches the histogram to that of REFERENCE at corresponding quantiles, as ITK's histogram\n"
-                 "matching does: piecewise linear, foreground only (values above the mean).",
-        .example = "  clvox filter match moving.nii.gz -r fixed.nii.gz -o matched.nii.gz",
         .options = options,
         .least = 1,
         .most = 1,

@@ -26,18 +26,11 @@ int cmd_filter_median(command *cli, int argc, char **argv)
     int radius[3];
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the filtered image"},
-        {"radius", 0, CLI_NUMBERS, &given, "1|2x2x1", "voxels on either side, of all axes or each (default 1)"},
+        {"radius", 0, CLI_NUMBERS, &given, "N|NxNxN",
+         "voxels on either side, of all axes or each (default 1)"},
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "IN -o OUT [--radius N]",
-        .about = "Replaces every voxel by the median of a box of 2 N + 1 voxels along each axis, 4-D volumes "
-                 "frame by\n"
-                 "frame. Edge values are repeated beyond the border, so every box has an odd number of "
-                 "values.\n"
-                 "NaN counts as larger than every number, so that single NaNs vanish.",
-        .example = "  clvox filter median t1.nii.gz -o median.nii.gz\n"
-                   "  clvox filter median slices.nii.gz -o median.nii.gz --radius 2x2x0",
         .options = options,
         .least = 1,
         .most = 1,

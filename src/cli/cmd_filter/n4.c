@@ -30,12 +30,6 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "IN -o OUT [--mask FILE] [--field FILE] [options]",
-        .about = "N4 bias-field correction (Tustison et al. 2010): divides the image by the smooth\n"
-                 "field that sharpens its histogram. The field has a geometric mean of 1 over the voxels\n"
-                 "of the mask with values above 0.",
-        .example = "  clvox filter n4 t1.nii.gz -o t1_even.nii.gz --mask brain.nii.gz --field field.nii.gz\n"
-                   "  clvox filter n4 t1.nii.gz -o t1_even.nii.gz --shrink 2 --iterations 50x50x30x20",
         .options = options,
         .table = clvox_bias_table(),
         .given = given,

@@ -29,17 +29,6 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "IN -o OUT [--mask FILE] [options]",
-        .about =
-            "Denoises by non-local means: a voxel becomes the mean of those around it, weighted by their\n"
-            "similarity in a guide, the image without the small coefficients of its cosine transform, or\n"
-            "with --single by that of their patches. 4-D volumes are denoised frame by frame, or together\n"
-            "with --joint. The strength follows from the noise level, which is estimated from the image;\n"
-            "Rician bias is removed.",
-        .example = "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz\n"
-                   "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz --mask brain.nii.gz --local-noise "
-                   "--noise-kind rician\n"
-                   "  clvox filter nlm echoes.nii.gz -o echoes_denoised.nii.gz --joint",
         .options = options,
         .table = clvox_nlm_table(),
         .given = given,

@@ -40,16 +40,6 @@ int cmd_filter_tv(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "IN -o OUT [--mask FILE] [options]",
-        .about =
-            "Denoises by total variation (Rudin, Osher and Fatemi), which penalises the sum of gradients:\n"
-            "edges are kept, and regions between them become flat. 4-D volumes are denoised frame by frame,\n"
-            "or together with --joint. The strength follows from the noise level, which is estimated from "
-            "the image; Rician\n"
-            "bias is removed. Thick slices are smoothed less through the plane. NaN and infinite values are "
-            "kept.",
-        .example = "  clvox filter tv t1.nii.gz -o t1_denoised.nii.gz\n"
-                   "  clvox filter tv echoes.nii.gz -o echoes_denoised.nii.gz --joint --mask brain.nii.gz",
         .options = options,
         .table = clvox_tv_table(),
         .given = given,

@@ -216,59 +216,34 @@ int cmd_phantom(command *cli, int argc, char **argv)
     int direction = 0, seed = 1;
     const cli_option options[] = {
         {"output", 'o', CLI_PREFIX, &r.out, "OUT",
-         "the file to write; for pair, surface:... and tensor:... a PREFIX"},
-        {"size", 0, CLI_NUMBERS, &size, "XxYxZ", "voxels along each axis (default 64x64x64)"},
-        {"spacing", 0, CLI_NUMBERS, &spacing, "XxYxZmm", "edges of a voxel (default 1mm)"},
+         "the file to write; for pair, surface:... and tensor:... a PREFIX", .basic = true},
+        {"size", 0, CLI_NUMBERS, &size, "XxYxZ", "voxels along each axis (default 64x64x64)", .basic = true},
+        {"spacing", 0, CLI_NUMBERS, &spacing, "XxYxZmm", "edges of a voxel (default 1mm)", .basic = true},
         {"direction", 0, CLI_CHOICE, &direction, "axial|oblique|left|left-oblique",
-         "axes along R, A, S, or rotated by 28 degrees; left: the first axis reversed"},
-        {"like", 0, CLI_TEXT, &like, "FILE", "use the grid of this volume"},
-        {"seed", 0, CLI_INTEGER, &seed, "N", "seed of texture, warp and noise (default 1)"},
+         "axes along R, A, S, or rotated by 28 degrees; left: the first axis reversed", .basic = true},
+        {"like", 0, CLI_TEXT, &like, "FILE", "use the grid of this volume", .basic = true},
+        {"seed", 0, CLI_INTEGER, &seed, "N", "seed of texture, warp and noise (default 1)", .basic = true},
         {"noise", 0, CLI_NUMBERS, &r.noise, "SD",
-         "standard deviation of noise: added to images, or as 0.3vox or 0.3mm to surfaces (default 0)"},
+         "standard deviation of noise: added to images, or as 0.3vox or 0.3mm to surfaces (default 0)",
+         .basic = true},
         {"correlation", 0, CLI_NUMBER, &r.correlation, "VOXELS",
          "surfaces: Gaussian smoothing of the noise at the mask's edge (default 0: white noise)"},
         {"snr", 0, CLI_NUMBER, &r.scan.snr, "RATIO",
-         "tensors: b = 0 signal / noise (default 20; 0: no noise)"},
+         "tensors: b = 0 signal / noise (default 20; 0: no noise)", .basic = true},
         {"directions", 0, CLI_INTEGER, &r.scan.directions, "N",
          "tensors: gradient directions, evenly spread (default 30)"},
         {"b", 0, CLI_NUMBER, &r.scan.b, "S/MM2", "tensors: b-value (default 1000)"},
         {"noise-kind", 0, CLI_CHOICE, &r.scan.noise, "rician|gaussian",
          "tensors: rician as in magnitude images, or additive gaussian"},
         {"amplitude", 0, CLI_NUMBERS, &amplitude, "MM",
-         "longest displacement (default: 5, or less where that could fold)"},
-        {"affine", 0, CLI_TEXT, &affine, "FILE",
-         "apply this to the image too (pair: to the fixed image)"},
-        {"labels", 0, CLI_OUT, &r.labels, "FILE", "also write the label map"},
+         "longest displacement (default: 5, or less where that could fold)", .basic = true},
+        {"affine", 0, CLI_TEXT, &affine, "FILE", "apply this to the image too (pair: to the fixed image)",
+         .basic = true},
+        {"labels", 0, CLI_OUT, &r.labels, "FILE", "also write the label map", .basic = true},
         {"inverse", 0, CLI_OUT, &r.inverse, "FILE", "warp: also write the inverse"},
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "KIND -o OUT [options]",
-        .about =
-            "Makes images, warps, surfaces and scans with a known truth, the same on every machine for\n"
-            "one seed.\n"
-            "KIND:\n"
-            "  textured  a head: smooth random texture of three scales inside an ellipsoid\n"
-            "  ball      100 inside a ball, 0 outside\n"
-            "  shells    nested ellipsoids of 100, 200, 300, 400 (labels 1 to 4)\n"
-            "  constant  100 everywhere\n"
-            "  warp      a smooth displacement that never folds and is 0 at the border\n"
-            "  pair      OUT_fixed, OUT_moving and OUT_truth_warp with moving(truth(x)) = fixed(x) exactly,\n"
-            "            OUT_truth_inverse_warp, and labels OUT_fixed_labels and OUT_moving_labels; with\n"
-            "            --affine the truth is `-t OUT_truth_warp.nii.gz -t OUT_truth_affine.txt`\n"
-            "  surface:sphere, surface:torus, surface:cube (two boxes), surface:csg (a machined part),\n"
-            "  surface:gyroid  OUT_truth_distance (mm, negative inside; a true distance everywhere),\n"
-            "            OUT_truth.surf.gii, OUT_mask; with --noise OUT_noisy_mask, cut from the distance\n"
-            "            plus noise, and OUT_noisy.surf.gii, its vertices moved along their normals\n"
-            "  tensor:helix (a bundle in isotropic surroundings), tensor:rings (of three sizes, which\n"
-            "  cross), tensor:steps (blocks)  a scan OUT_dwi, OUT.bval and OUT.bvec (FSL), OUT.b (MRtrix),\n"
-            "            one b = 0 volume for every ten directions, these first;\n"
-            "            OUT_truth_tensor (RAS, mm^2/s), OUT_truth_fa, OUT_mask",
-        .example = "  clvox phantom pair -o pair --size 65x47x33 --spacing 1x1x2mm --seed 3\n"
-                   "  clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o result\n"
-                   "  clvox compare pair_truth_warp.nii.gz result_warp.nii.gz\n"
-                   "  clvox phantom surface:torus -o torus --noise 0.3vox\n"
-                   "  clvox phantom tensor:helix -o helix --snr 20 --directions 30",
         .options = options,
         .least = 1,
         .most = 1,

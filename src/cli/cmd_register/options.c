@@ -106,8 +106,6 @@ static int check_list(const cli_register_request *r)
 /* Names as in BIDS come from images. */
 static int check_derivatives(const cli_register_request *r)
 {
-    if (r->space && !r->derivatives)
-        return cli_misuse("--space belongs to --bids-derivatives");
     if (r->space && !clvox_bids_is_label(r->space))
         return cli_misuse("--space %s: the name of a space has letters and digits, nothing else", r->space);
     if (!r->derivatives)
@@ -197,28 +195,6 @@ end:
     return status;
 }
 
-/* Options of shapes that are not there. */
-static int check_shapes(cli_register_request *r)
-{
-    int count = 0;
-    for (int k = 0; k < CLI_SHAPE_KINDS; k++) {
-        const cli_shape_kind *kind = &cli_shape_kinds[k];
-        count += r->shapes[k].count;
-        for (int i = 0; i < 2 && kind->of[i] && !r->shapes[k].count; i++)
-            if (*given(r, kind->of[i]))
-                return cli_misuse("--%s belongs to --%s FIXED,MOVING", kind->of[i], kind->option);
-    }
-    if (*given(r, "points-width") && !r->points && !count)
-        return cli_misuse("--points-width belongs to --points, --surface, --curves and --cloud");
-    static const char *const of_all[] = {"width", "currents"};
-    for (int i = 0; i < 2; i++)
-        if (*given(r, of_all[i]) && !count)
-            return cli_misuse("--%s belongs to --surface, --curves and --cloud", of_all[i]);
-    if (r->frames && !r->points && !count)
-        return cli_misuse("--frames belongs to --points, --surface, --curves and --cloud");
-    return CLVOX_OK;
-}
-
 const char *cli_preset_name(const cli_presets *p)
 {
     return p->quick ? "quick" : p->regular ? "regular" : p->best ? "best" : "default";
@@ -261,135 +237,119 @@ end:
     return status;
 }
 
+/* The presets and the model whose defaults --help shows. */
+typedef struct help_request {
+    const cli_register_request *request;
+    clvox_register_options *options;
+} help_request;
+
+static int settle_help(void *user)
+{
+    const help_request *h = user;
+    return cli_register_preset(&h->request->presets, h->request->given, h->options);
+}
+
 /* ---- the table ---------------------------------------------------------- */
 
 int cli_register_parse(command *cli, int argc, char **argv, cli_register_request *r,
                        clvox_register_options *o)
 {
-    static const char about[] =
-        "Registers MOVING to FIXED: a linear transform, then a coarse-to-fine deformation without\n"
-        "folds. Writes\n"
-        "  PREFIX_affine.txt            ITK affine\n"
-        "  PREFIX_warp.nii.gz           ITK displacement, applied as\n"
-        "                               `-t PREFIX_warp.nii.gz -t PREFIX_affine.txt`\n"
-        "  PREFIX_momentum.nii.gz       with --deform shooting, for `clvox shoot`\n"
-        "  PREFIX_inverse_warp.nii.gz   with --inverse (syn and flows: always); from MOVING's side applied "
-        "as\n"
-        "                               `-t PREFIX_affine.txt,-1 -t PREFIX_inverse_warp.nii.gz`\n"
-        "  PREFIX_warped.nii.gz         MOVING on the grid of FIXED\n"
-        "  PREFIX_labels.nii.gz         with --labels\n"
-        "  PREFIX_posteriors.nii.gz     with --posteriors: MOVING's tissues on the grid of FIXED\n"
-        "  PREFIX_surface_1.EXT         with --surface: MOVING's surface carried to FIXED, one for each;\n"
-        "                               likewise PREFIX_curves_1.vtk with --curves, PREFIX_cloud_1.csv with "
-        "--cloud\n"
-        "  PREFIX.png                   three planes: fixed, warped, labels or edges, checkerboard, "
-        "log-Jacobian\n"
-        "  PREFIX_report.html           with --report: slices, swipe, flicker, plots, options\n"
-        "  PREFIX.json                  versions, options, inputs, timings, metric by iteration\n"
-        "With --bids-derivatives DIR instead of -o they have the names of BIDS derivatives and JSON "
-        "sidecars:\n"
-        "DIR/sub-01/anat/sub-01_space-NAME_T1w.nii.gz for MOVING sub-01_T1w.nii.gz, its transforms\n"
-        "sub-01_from-T1w_to-NAME_mode-image_desc-warp_xfm.nii.gz and desc-affine_xfm.txt, labels "
-        "_dseg.nii.gz;\n"
-        "picture and page lie in DIR/sub-01/figures, the log in DIR/logs.\n"
-        "Exchanging -f and -m gives the inverse of the linear transform, and with syn of the whole map\n"
-        "if both grids have similar numbers of voxels and voxel volumes (within a factor of 1.5;\n"
-        "otherwise syn works on the grid of FIXED, as the other models do).\n\n"
-        "Motion of 4-D scans (fMRI, DWI): clvox register --series SERIES -o PREFIX; its options:\n"
-        "`clvox register --series --help`.";
-    static const char *const of_posteriors[] = {"posteriors-weight", "posteriors-weights"};
     int frames = CLI_FRAME_OF_FILE;
     clvox_register_defaults(o);
     o->by_contrast = 1;
     *r = (cli_register_request){.dof = -1};
     const cli_option options[] = {
-        {"fixed", 'f', CLI_REPEAT, &r->fixed, "FILE",
-         "the fixed image, whose grid carries the warp; repeat for channels"},
-        {"moving", 'm', CLI_REPEAT, &r->moving, "FILE", "the moving image; as many as -f"},
-        {"weight", 0, CLI_REPEAT, &r->weights, "N", "one for each channel, in order (default: equal)"},
-        {"output", 'o', CLI_PREFIX, &r->prefix, "PREFIX", "prefix of the output files"},
+        {"fixed", 'f', CLI_REPEAT, &r->fixed, "FILE", "the fixed image, whose grid has the warp",
+         CLVOX_GROUP_IMAGES, .basic = true},
+        {"moving", 'm', CLI_REPEAT, &r->moving, "FILE", "the moving image; repeat both for channels",
+         CLVOX_GROUP_IMAGES, .basic = true},
+        {"weight", 0, CLI_REPEAT, &r->weights, "N", "one for each channel, in order (default: equal)",
+         CLVOX_GROUP_IMAGES},
+        {"output", 'o', CLI_PREFIX, &r->prefix, "PREFIX", "prefix of the output files", CLVOX_GROUP_IMAGES,
+         .basic = true},
         {"bids-derivatives", 0, CLI_FOLDER, &r->derivatives, "DIR",
-         "instead of -o: write into this folder of BIDS derivatives, under names made from that of MOVING"},
-        {"space", 0, CLI_TEXT, &r->space, "NAME",
-         "with --bids-derivatives: the name of FIXED's space (default: from its file name)"},
+         "instead of -o: write into this folder of BIDS derivatives, under names made from that of MOVING",
+         CLVOX_GROUP_RESULT},
+        {"space", 0, CLI_TEXT, &r->space, "NAME", "the name of FIXED's space (default: from its file name)",
+         CLVOX_GROUP_RESULT, .needs = "bids-derivatives"},
         {"list", 0, CLI_TEXT, &r->list, "PAIRS.tsv",
-         "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; "
-         "-o is the folder of the outputs, which one that begins with / or has .. in it leaves; \\t, \\n, "
-         "\\r "
-         "and \\\\ in a field are a tab, line ends and a backslash"},
+         "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels",
+         CLVOX_GROUP_MANY},
         {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv",
-         "with --list: one row per pair (default: summary.tsv there)"},
+         "one row per pair (default: summary.tsv in the folder of -o)", CLVOX_GROUP_MANY, .needs = "list"},
         {"jobs", 0, CLI_INTEGER, &r->jobs, "N",
-         "with --list: pairs written at once beside each registration, while the next ones are registered "
-         "and read (default: --threads, at most 4)"},
+         "pairs written at once beside each registration, while the next ones are registered "
+         "and read (default: --threads, up to 4)",
+         CLVOX_GROUP_MANY, .needs = "list"},
         {"at-once", 0, CLI_INTEGER, &r->at_once, "N",
-         "with --list: " CLI_AT_ONCE_HELP("4" CLI_AT_ONCE_GPU
-                                          "; on a CPU one for each core and 4 GB, at most 4; else 1")},
+         CLI_AT_ONCE_HELP("4" CLI_AT_ONCE_GPU "; on a CPU one for each core and 4 GB, up to 4; else 1"),
+         CLVOX_GROUP_MANY, .needs = "list"},
         CLI_PRESET_OPTIONS(&r->presets),
-        {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom"},
-        {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0"},
+        {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom",
+         CLVOX_GROUP_QUALITY},
+        {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0",
+         CLVOX_GROUP_MASKS, .basic = true},
         {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE",
-         "use the moving image only where this is above 0"},
+         "use the moving image only where this is above 0", CLVOX_GROUP_MASKS, .basic = true},
         {"linear-fixed-mask", 0, CLI_TEXT, &r->linear_fixed_mask, "FILE|none",
-         "mask for the linear transform; --fixed-mask then applies to the deformation and the report"},
+         "mask for the linear transform; --fixed-mask then applies to the deformation and the report",
+         CLVOX_GROUP_MASKS},
         {"linear-moving-mask", 0, CLI_TEXT, &r->linear_moving_mask, "FILE|none",
-         "the same for the moving image"},
-        {"labels", 0, CLI_TEXT, &r->labels, "FILE",
-         "label map of the moving image, resampled to the fixed grid"},
+         "the same for the moving image", CLVOX_GROUP_MASKS},
+        {"labels", 0, CLI_TEXT, &r->labels, "FILE", "label map of MOVING, resampled to the fixed grid",
+         CLVOX_GROUP_MASKS, .basic = true},
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
          "corresponding landmarks (tables as for apply --points): report their distances; --init points "
-         "starts from them, "
-         "--points-weight pulls them together"},
+         "starts from them, --points-weight pulls them together",
+         CLVOX_GROUP_ANATOMY},
         {"posteriors", 0, CLI_TEXT, &r->posteriors, "FIXED,MOVING",
          "tissue probabilities of each image (4-D; 0 to 1, percent or 0 to 255) or label maps: a term of the "
-         "deformation (--posteriors-weight); without -f and -m they alone are registered, linearly too"},
+         "deformation (--posteriors-weight); without -f and -m they alone are registered, linearly too",
+         CLVOX_GROUP_ANATOMY},
         {"surface", 0, CLI_REPEAT, &r->shapes[CLI_SURFACE], "FIXED,MOVING",
          "a surface of each image, any triangles: a term of the deformation (--surface-weight); repeat for "
-         "more"},
+         "more",
+         CLVOX_GROUP_ANATOMY},
         {"curves", 0, CLI_REPEAT, &r->shapes[CLI_CURVES], "FIXED,MOVING",
          "curves of each image, without correspondence (VTK polydata, .tck, .trk): a term (--curves-weight); "
-         "repeat "
-         "for more"},
+         "repeat for more",
+         CLVOX_GROUP_ANATOMY},
         {"cloud", 0, CLI_REPEAT, &r->shapes[CLI_CLOUD], "FIXED.csv,MOVING.csv",
          "points of each image, without correspondence (tables as for apply --points, with a column weight "
-         "if "
-         "wanted): a term (--cloud-weight); repeat for more"},
-        {"spacing", 0, CLI_NUMBERS, &r->spacing, "2mm",
+         "if wanted): a term (--cloud-weight); repeat for more",
+         CLVOX_GROUP_ANATOMY},
+        {"spacing", 0, CLI_NUMBERS, &r->spacing, "Nmm",
          "voxels of the grid around shapes or landmarks without images (default: 0.4 of the finest --width, "
-         "else "
-         "a 64th of their longest extent)"},
+         "else a 64th of their longest extent)",
+         CLVOX_GROUP_ANATOMY},
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
          "frame of tables of points, and of surfaces and curves in files that state none (auto: tables lps, "
-         "as "
-         "in ITK and ANTs; surfaces and curves ras)"},
+         "as in ITK and ANTs; surfaces and curves ras)",
+         CLVOX_GROUP_ANATOMY, .needs = "points|surface|curves|cloud"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
          "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init "
-         "FILE --linear none"},
-        {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print the plan, memory and output files, and stop"},
-        {"strict", 0, CLI_FLAG, &r->strict, NULL, "exit with 1 if the result is suspicious"},
-        {"no-picture", 0, CLI_FLAG, &r->no_picture, NULL, "do not draw PREFIX.png"},
-        {"report", 0, CLI_FLAG, &r->report, NULL,
-         "also write PREFIX_report.html, one page to judge the result by in a browser"},
+         "FILE --linear none",
+         CLVOX_GROUP_EXPERT},
+        {"affine-format", 0, CLI_CHOICE, &r->affine_mat, "txt|mat",
+         "the affine as ITK's text, or as ITK's binary PREFIX_affine.mat (ANTs, ANTsPy)", CLVOX_GROUP_RESULT},
+        {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print plan, memory and output files, and stop",
+         CLVOX_GROUP_RESULT, .basic = true},
+        {"strict", 0, CLI_FLAG, &r->strict, NULL, "exit with 1 if the result is suspicious",
+         CLVOX_GROUP_RESULT},
+        {"no-picture", 0, CLI_FLAG, &r->no_picture, NULL, "do not draw PREFIX.png", CLVOX_GROUP_RESULT},
+        {"report", 0, CLI_FLAG, &r->report, NULL, "PREFIX_report.html: a page to judge the result by",
+         CLVOX_GROUP_RESULT, .basic = true},
         {0},
     };
-    static const cli_subcommand series[] = {
-        {"--series", "register --series", NULL, cmd_register_series},
-        {NULL, NULL, NULL, NULL},
-    };
+    help_request help = {r, o};
     const cli_usage usage = {
-        .synopsis = "-f FIXED -m MOVING -o PREFIX [options]\n       clvox register -f FIXED -m MOVING "
-                    "--bids-derivatives DIR [options]\n       clvox register --posteriors FIXED,MOVING "
-                    "-o PREFIX [options]\n       clvox register --surface FIXED,MOVING -o PREFIX [options]\n "
-                    "      clvox register --list PAIRS.tsv -o DIR [options]",
-        .about = about,
-        .example = "  clvox register -f subject.nii.gz -m atlas.nii.gz -o result \\\n"
-                   "      --fixed-mask subject_brain.nii.gz --moving-mask atlas_brain.nii.gz \\\n"
-                   "      --labels atlas_labels.nii.gz",
         .options = options,
         .table = clvox_register_table(),
         .given = r->given,
-        .words = series,
         .devices = true,
+        .values = o,
+        .settle = settle_help,
+        .user = &help,
     };
     char **rest;
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
@@ -403,12 +363,6 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         CLI_TRY(check_list(r));
         goto options;
     }
-    if (r->summary)
-        return cli_misuse("--summary belongs to --list");
-    if (r->jobs)
-        return cli_misuse("--jobs belongs to --list");
-    if (r->at_once)
-        return cli_misuse("--at-once belongs to --list");
     r->alone = cli_alone_is(r);
     if (!r->fixed.count && !r->alone && (!r->posteriors || r->moving.count))
         return cli_misuse("-f FIXED is missing");
@@ -421,13 +375,6 @@ options:
     if (!r->prefix && !r->derivatives)
         return cli_misuse("-o PREFIX is missing");
     r->frames = (cli_frames)frames;
-    if ((status = check_shapes(r)))
-        return status;
-    for (int i = 0; i < 2 && !r->posteriors; i++)
-        if (*given(r, of_posteriors[i]))
-            return cli_misuse("--%s belongs to --posteriors FIXED,MOVING", of_posteriors[i]);
-    if (*given(r, "points-weight") && !r->points)
-        return cli_misuse("--points-weight belongs to --points FIXED.csv,MOVING.csv");
     CLI_TRY(read_options(cli, r, o));
     if ((status = cli_alone_check(r, o)))
         return status;

@@ -12,9 +12,12 @@ typedef struct cli_presets {
 } cli_presets;
 
 #define CLI_PRESET_OPTIONS(p) \
-    {"quick", 0, CLI_FLAG, &(p)->quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"}, \
-    {"regular", 0, CLI_FLAG, &(p)->regular, NULL, "more regular Jacobians, less overlap than the default (greedy, syn)"}, \
-    {"best", 0, CLI_FLAG, &(p)->best, NULL, "highest overlap; several times as long as the default"}
+    {"quick", 0, CLI_FLAG, &(p)->quick, NULL, "faster: greedy, unless --deform says otherwise", \
+     CLVOX_GROUP_QUALITY, .basic = true}, \
+    {"regular", 0, CLI_FLAG, &(p)->regular, NULL, "more regular Jacobians, less overlap (greedy, syn)", \
+     CLVOX_GROUP_QUALITY, .basic = true}, \
+    {"best", 0, CLI_FLAG, &(p)->best, NULL, "highest overlap; several times as long as default", \
+     CLVOX_GROUP_QUALITY, .basic = true}
 
 /* As typed. */
 typedef struct cli_register_request {
@@ -32,6 +35,7 @@ typedef struct cli_register_request {
     cli_shape_files shape[CLVOX_MAX_SHAPES];                                      /* the caller's to free */
     int shape_count;
     cli_frames frames;
+    int affine_mat; /* 1: PREFIX_affine.mat instead of .txt */
     int dof; /* -1: not given */
     bool init_points; /* --init points */
     cli_presets presets;

@@ -142,7 +142,8 @@ clvox_pair_inputs cli_pair_inputs(const cli_register_request *r)
                             .moving = r->moving.item[0],
                             .labels = r->labels,
                             .posteriors = r->moving_posteriors,
-                            .shapes = r->shape_count};
+                            .shapes = r->shape_count,
+                            .mat = r->affine_mat != 0};
     for (int i = 0; i < in.shapes; i++)
         in.shape[i] = (clvox_pair_shape){cli_shape_kinds[r->shape[i].kind].option, r->shape[i].end,
                                          r->shape[i].moving, r->shape[i].number};
@@ -218,6 +219,18 @@ int cli_pair_read(cli_pair *p, bool device)
     return cli_pair_load(p, device);
 }
 
+/* A series is no image: said before there is a plan. */
+static int refuse_series(const char *path, const clvox_volume *image)
+{
+    if (!image || image->frames == 1)
+        return CLVOX_OK;
+    return clvox_fail(
+        CLVOX_ERROR_DATA,
+        "%s: has %d volumes, and one is registered: take one by `clvox apply -i %s -r %s --frame 0 -o "
+        "ONE.nii.gz`; motion between them is corrected by `clvox series`",
+        path, image->frames, path, path);
+}
+
 /* What was read, as the library takes it. */
 static int gather(cli_pair *p, clvox_register_images *images)
 {
@@ -226,6 +239,8 @@ static int gather(cli_pair *p, clvox_register_images *images)
     clvox_register_options *o = &p->options;
     *images = (clvox_register_images){.channels = r->fixed.count};
     for (int i = 0; i < images->channels; i++) {
+        CLI_TRY(refuse_series(r->fixed.item[i], p->fixed[i]));
+        CLI_TRY(refuse_series(r->moving.item[i], p->moving[i]));
         images->fixed[i] = p->fixed[i];
         images->moving[i] = p->moving[i];
         images->weight[i] = r->weight[i];

@@ -23,8 +23,6 @@ int cmd_register(command *cli, int argc, char **argv)
 {
     cli_register_request r;
     clvox_register_options o;
-    if (cli_has_word(argc, argv, "--series"))
-        return cmd_register_series(cli, argc, argv);
     int status = cli_register_parse(cli, argc, argv, &r, &o);
     if (!status)
         status = r.list ? cli_register_list(cli, &r, &o) : run(cli, &r, &o);

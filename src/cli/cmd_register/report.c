@@ -131,7 +131,7 @@ void cli_progress_begin(cli_progress *progress, command *cli, const clvox_regist
             }
     const bool nothing = images->grid != NULL, alone = images->channels == 0 && !nothing;
     const bool tissues = !alone && images->fixed_posteriors && weight_of_posteriors(options) > 0;
-    *progress = (cli_progress){.options = options, .level = -1, .name = alone ? "posteriors" : NULL};
+    *progress = (cli_progress){.options = options, .name = alone ? "posteriors" : NULL};
     const char *with = points + kinds + tissues > 1 ? "anatomy"
                        : points                     ? "landmarks"
                        : tissues                    ? "posteriors"
@@ -149,22 +149,23 @@ int cli_register_progress(void *user, const clvox_step *step)
     cli_progress *p = user;
     const int level = step->level, iteration = step->iteration;
     int iterations = p->options->iterations[level];
-    clvox_record_look(p->trace, step);
+    const int passes = clvox_record_look(p->trace, step);
     const bool last = p->bar.terminal && iteration == iterations; /* of the level */
     if (cli_bar_due(&p->bar, step->fraction) || last) {
-        char text[120];
+        char text[120], pass[24] = "";
         const char *name = p->name                   ? p->name
                            : p->options->by_contrast ? "metric"
                                                      : metric_name(p->options->metric);
+        if (passes > 1)
+            snprintf(pass, sizeof pass, "pass %d, ", passes);
         if (p->bar.terminal)
-            snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels,
-                     iteration, iterations, name, p->more, step->metric);
+            snprintf(text, sizeof text, "%slevel %d/%d %4d/%d  %s%s %.6g", pass, level + 1,
+                     p->options->levels, iteration, iterations, name, p->more, step->metric);
         else
-            snprintf(text, sizeof text, "level %d, iteration %d of %d: %s%s %.6g", level + 1, iteration,
-                     iterations, name, p->more, step->metric);
+            snprintf(text, sizeof text, "%slevel %d, iteration %d of %d: %s%s %.6g", pass, level + 1,
+                     iteration, iterations, name, p->more, step->metric);
         cli_bar_show(&p->bar, step->fraction, text);
     }
-    p->level = level;
     return cli_interrupted();
 }
 

@@ -13,7 +13,6 @@ typedef struct cli_progress {
     cli_bar bar;
     const clvox_register_options *options;
     cJSON *trace; /* of the log: what each look at the metric saw */
-    int level;
     const char *name; /* of the metric; NULL: that of the options */
     char more[48];    /* the terms beside the metric: " and landmarks" */
 } cli_progress;

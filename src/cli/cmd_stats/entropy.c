@@ -93,21 +93,6 @@ int cmd_stats_entropy(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "--entropy --list FILE.tsv -o PREFIX [options]\n"
-                    "       clvox stats --entropy -i IMAGES -o PREFIX [options]",
-        .about = "How many subjects a template needs: the entropy of the template's intensities, in bits, "
-                 "for each\n"
-                 "number of subjects (Lorenzen et al. 2006; Ha 2011). The images must share a grid and an "
-                 "intensity\n"
-                 "scale, as after registration to a template. Each draw shuffles the images; the template of "
-                 "k\n"
-                 "subjects is the mean of the first k. A template has enough subjects once the entropy and "
-                 "its\n"
-                 "spread over the draws have levelled off. Writes\n"
-                 "  PREFIX.tsv   subjects, mean and sd of the entropy, and the mean's 95% interval by "
-                 "bootstrap of the draws\n"
-                 "  PREFIX.json  the same, with options and inputs",
-        .example = "  clvox stats --entropy --list warped.tsv --mask brain.nii.gz -o entropy",
         .options = options,
         .table = clvox_entropy_table(),
         .given = given,

@@ -197,41 +197,23 @@ int cmd_stats(command *cli, int argc, char **argv)
     const char *covariates = NULL, *given[CLVOX_MAX_OPTIONS] = {NULL};
     const cli_option options[] = {
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
-         "table of subjects with columns image, that of --test, and covariates"},
-        {"image", 'i', CLI_TEXT, &r.image, "FILE", "the maps as one 4-D file, in the order of the table"},
+         "table of subjects with columns image, that of --test, and covariates", .basic = true},
+        {"image", 'i', CLI_TEXT, &r.image, "FILE", "the maps as one 4-D file, in the order of the table",
+         .basic = true},
         {"test", 0, CLI_TEXT, &r.test, "COLUMN|mean",
-         "tested column: two values are groups, numbers a regression"},
+         "tested column: two values are groups, numbers a regression", .basic = true},
         {"covariates", 0, CLI_TEXT, &covariates, "COLUMN,...",
-         "columns of nuisance covariates: numbers, or two words"},
-        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "test where this is above 0 (default: everywhere)"},
-        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
+         "columns of nuisance covariates: numbers, or two words", .basic = true},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "test where this is above 0 (default: everywhere)",
+         .basic = true},
+        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files", .basic = true},
         {0},
     };
     static const cli_subcommand words[] = {
-        {"--entropy", "stats --entropy", NULL, cmd_stats_entropy},
-        {NULL, NULL, NULL, NULL},
+        {"--entropy", "stats --entropy", cmd_stats_entropy},
+        {0},
     };
     const cli_usage usage = {
-        .synopsis = "--list FILE.tsv --test COLUMN -o PREFIX [options]\n"
-                    "       clvox stats -i MAPS --test mean -o PREFIX [options]",
-        .about = "Permutation tests of maps (log Jacobian, FA, ...) on one grid, one per subject: between two\n"
-                 "groups, along a covariate, or of the mean against 0 (by sign flips), with nuisance covariates\n"
-                 "(Freedman and Lane). t is positive where the group whose value comes last is larger, or where the\n"
-                 "map rises with the covariate. Writes\n"
-                 "  PREFIX_t.nii.gz       t\n"
-                 "  PREFIX_p.nii.gz       uncorrected p\n"
-                 "  PREFIX_p_fwe.nii.gz   p corrected for all voxels, by the largest t of each permutation\n"
-                 "  PREFIX_tfce.nii.gz, _tfce_p.nii.gz, _tfce_p_fwe.nii.gz   with --tfce\n"
-                 "  PREFIX.json           degrees of freedom, permutations, smallest p, threshold at 0.05\n"
-                 "The maps hold p, with 1 in untested voxels; with --one-minus-p they hold 1 - p, as in "
-                 "FSL's\n"
-                 "randomise, with 0 there. Paths in the table are relative to its folder.\n\n"
-                 "How many subjects a template needs: clvox stats --entropy; its options:\n"
-                 "`clvox stats --entropy --help`.",
-        .example =
-            "  clvox stats --list subjects.tsv --test group --mask brain.nii.gz -o patients\n"
-            "  clvox stats --list subjects.tsv --test age --covariates sex,site --tfce --two-sided -o age\n"
-            "  clvox stats -i differences.nii.gz --test mean -o change",
         .options = options,
         .table = clvox_stats_table(),
         .given = given,

@@ -106,7 +106,7 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
     int frames = CLI_FRAME_OF_FILE;
     double error = 1e-5;
     const cli_option options[] = {
-        {"width", 0, CLI_NUMBERS, &width, "5mm",
+        {"width", 0, CLI_NUMBERS, &width, "Nmm",
          "width of the kernel exp(-|x - y|^2 / width^2); smaller details hardly count"},
         {"method", 0, CLI_CHOICE, &method, "exact|mesh|auto",
          "sums over all pairs, or by a particle mesh, for large surfaces; default auto: the faster one"},
@@ -118,24 +118,6 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "A B --width 5mm",
-        .about =
-            "How far two meshes, two files of curves or two clouds of points (CSV) are apart, without\n"
-            "correspondence between their points.\n"
-            "Prints the distance as currents (orientation counts) and as varifolds (it does not): the "
-            "squared\n"
-            "distance <A, A> + <B, B> - 2 <A, B>, where <A, B> sums exp(-|x - y|^2 / width^2) a b (n . m)^p\n"
-            "over all pairs of triangles with centroids x, y, unit normals n, m and areas a, b; p is 1 for\n"
-            "currents and 2 for varifolds. Then the mean and the largest (Hausdorff) distance between the\n"
-            "surfaces, both volumes, and the Dice overlap of what they enclose.\n"
-            "Curves have segments for triangles, with direction and length, and their distances and "
-            "lengths;\n"
-            "points have weights (a column weight, else all alike) that are divided by their sum, one "
-            "product\n"
-            "for both, and the distances from each point to the nearest of the others.\n"
-            "The time of a particle mesh (Ha 2011) grows with the numbers of triangles and of nodes,\n"
-            "not of pairs. Its error is estimated from exact sums at some triangles, and printed.",
-        .example = "  clvox surface compare lh.hippocampus.gii lh.hippocampus_warped.gii --width 5mm",
         .options = options,
         .least = 2,
         .most = 2,

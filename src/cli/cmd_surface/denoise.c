@@ -272,20 +272,12 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
          "also write OUT_report.html, one page to judge the result by in a browser"},
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
-        {"voxel", 0, CLI_NUMBERS, &voxel, "1mm",
+        {"voxel", 0, CLI_NUMBERS, &voxel, "Nmm",
          "IN is a mesh: voxel size of the working grid (default: 0.7 of its typical edge; the whole edge if "
          "it shows voxel steps; less if its triangles are large against its shape)"},
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "IN -o OUT [options]",
-        .about =
-            "Denoises a surface by non-local means of its signed distance: each patch becomes the mean of\n"
-            "similar patches anywhere on the surface, which preserves edges. IN is a mesh, a mask, a\n"
-            "label map with --label, an image with --iso, or a signed distance in mm, negative inside.\n"
-            "The noise is estimated from the surface and sets the strength.",
-        .example = "  clvox surface denoise labels.nii.gz --label 17 -o hippocampus.surf.gii\n"
-                   "  clvox surface denoise scan.ply -o smooth.ply --voxel 0.5mm --sdf smooth.nii.gz",
         .options = options,
         .table = clvox_denoise_table(),
         .given = r.given,

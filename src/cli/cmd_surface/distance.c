@@ -217,24 +217,14 @@ int cmd_surface_distance(command *cli, int argc, char **argv)
         {"output", 'o', CLI_OUT, &r.out, "SDF", "the distance to write (.nii, .nii.gz)"},
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.iso, "VALUE", "IN is an image: inside is above VALUE"},
-        {"voxel", 0, CLI_NUMBERS, &r.voxel, "1mm|1x1x2mm",
+        {"voxel", 0, CLI_NUMBERS, &r.voxel, "Nmm|NxNxNmm",
          "IN is a mesh: voxels of the grid around it (default: its mean edge, at most 1 mm)"},
         {"grid", 0, CLI_TEXT, &r.like, "REF", "IN is a mesh: the grid of this volume instead"},
-        {"band", 0, CLI_NUMBERS, &r.band, "5mm|8vox",
+        {"band", 0, CLI_NUMBERS, &r.band, "Nmm|Nvox",
          "IN is a mesh: exact within this distance (default 8vox), nearly exact beyond"},
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "IN -o SDF [--label N | --iso VALUE] [--voxel 1mm | --grid REF] [--band 5mm]",
-        .about =
-            "Signed distance in mm to a surface, negative inside. IN is a closed mesh (GIFTI, FreeSurfer,\n"
-            "VTK, PLY, STL, OBJ, BYU), or a mask, label map, probability (above 0.5) or image (--iso).\n"
-            "In a volume the surface is where the linearly interpolated values cross the level: half-way\n"
-            "between the voxels of a mask. The grid around a mesh is aligned with R, A and S. For a mesh\n"
-            "that is open, intersects itself or faces inward, the winding number decides what is inside,\n"
-            "and a message says so. The output is a float32 volume.",
-        .example = "  clvox surface distance lh.pial -o pial.nii.gz --voxel 0.8mm\n"
-                   "  clvox surface distance aparc+aseg.nii.gz --label 17 -o hippocampus.nii.gz",
         .options = options,
         .least = 1,
         .most = 1,

@@ -58,20 +58,10 @@ int cmd_surface_mesh(command *cli, int argc, char **argv)
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.iso, "VALUE", "IN is an image: inside is above VALUE"},
         {"level", 0, CLI_NUMBER, &r.level, "VALUE", "inside is below VALUE (of a distance: 0 by default)"},
-        {"above", 0, CLI_FLAG, &r.above, NULL, "with --level: inside is above it"},
+        {"above", 0, CLI_FLAG, &r.above, NULL, "inside is above it", .needs = "level"},
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "IN -o OUT [--level VALUE [--above] | --iso VALUE | --label N]",
-        .about =
-            "The surface of a signed distance (negative inside), mask, label map or image as triangles in\n"
-            "RAS mm, by marching cubes with the topology of trilinear interpolation: always closed,\n"
-            "without cracks or degenerate triangles, facing outward. Without options IN is a signed\n"
-            "distance when it has negative values, else a mask (all above 0), or a probability (above 0.5).\n"
-            "A value at the level, or NaN, is outside. Where the inside reaches the border of the grid a cap\n"
-            "closes the surface. Masks keep their staircase: `clvox surface denoise` removes it.",
-        .example = "  clvox surface mesh distance.nii.gz -o surface.surf.gii\n"
-                   "  clvox surface mesh aparc+aseg.nii.gz --label 17 -o hippocampus.ply",
         .options = options,
         .least = 1,
         .most = 1,
@@ -88,8 +78,6 @@ int cmd_surface_mesh(command *cli, int argc, char **argv)
         return cli_misuse("-o OUT is missing");
     if ((label != NULL) + !isnan(r.iso) + !isnan(r.level) > 1)
         return cli_misuse("--label, --iso and --level: one of them");
-    if (r.above && isnan(r.level))
-        return cli_misuse("--above belongs to --level");
     if ((status = cli_surface_label(label, &r.label)))
         return status;
     const cli_input inputs[] = {{words[0], &in, r.label >= 0 ? CLI_AS_LABELS : 0}};

@@ -168,12 +168,6 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "DWI (--bval FILE --bvec FILE | --grad FILE) -o PREFIX [--mask FILE]",
-        .about =
-            "From the scan to the maps in one command: `tensor fit`, `tensor denoise` with the noise of the fit's\n"
-            "residuals, `tensor measures`. Writes PREFIX_tensor.nii.gz (denoised; mm^2/s, RAS), PREFIX_s0,\n"
-            "PREFIX_noise (standard deviation of the signal) and the maps of `tensor measures`.",
-        .example = "  clvox tensor all dwi.nii.gz --bval dwi.bval --bvec dwi.bvec --mask brain.nii.gz -o sub",
         .options = options,
         .table = clvox_tensor_all_table(),
         .given = r.given,

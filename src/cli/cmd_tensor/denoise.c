@@ -141,14 +141,6 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "TENSOR -o OUT [--noise SIGMA] [--mask FILE] [options]",
-        .about = "Denoises diffusion tensors by total variation, preserving edges and keeping tensors\n"
-                 "positive definite. The strength follows from the noise that `clvox tensor fit` measured "
-                 "in\n"
-                 "its residuals, and from how much of the differences between neighbours is noise.\n"
-                 " Only neighbours inside the mask are used.",
-        .example = "  clvox tensor denoise dti_tensor.nii.gz --noise dti_sigma.nii.gz -o denoised.nii.gz\n"
-                   "  clvox tensor denoise tensor.nii.gz --model paper --bregman 1 --lambda 8 -o out.nii.gz",
         .options = options,
         .table = clvox_tensor_denoise_table(),
         .given = r.given,

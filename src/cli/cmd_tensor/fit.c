@@ -168,14 +168,6 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "DWI (--bval FILE --bvec FILE | --grad FILE) -o PREFIX",
-        .about =
-            "Diffusion tensors from a series of diffusion-weighted volumes: ln S = ln S0 - b g'Dg in every\n"
-            "voxel. b = 0 volumes count as measurements, too; there may be any number of shells. Writes\n"
-            "PREFIX_tensor.nii.gz (mm^2/s), PREFIX_s0, PREFIX_noise (standard deviation of the signal, from\n"
-            "the residuals) and PREFIX_sigma (the same of the tensor's components, which\n"
-            "`clvox tensor denoise --noise` takes), with --denoise mppca PREFIX_mppca_noise.",
-        .example = "  clvox tensor fit dwi.nii.gz --bval dwi.bval --bvec dwi.bvec -o subject",
         .options = options,
         .table = clvox_tensor_fit_table(),
         .given = r.given,

@@ -107,20 +107,6 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "TENSOR -o PREFIX [--mask FILE] [--order ORDER] [--frame ras|fsl]",
-        .about =
-            "Maps of a diffusion tensor: PREFIX_fa, _md, _ad, _rd (mm^2/s), _mode (-1 planar to 1 linear),\n"
-            "_cl, _cp, _cs (Westin: linear, planar, spherical, over l1), eigenvalues _l1 to _l3 and\n"
-            "eigenvectors _v1 to _v3 (.nii.gz), PREFIX_colour.nii.gz (RGB24: FA in the colours of v1, red\n"
-            "left-right, green front-back, blue up-down) and PREFIX_colour.png (one slice per plane).\n"
-            "Orders: fsl (dtifit, DIPY: Dxx Dxy Dxz Dyy Dyz Dzz in the axes of the bvecs), mrtrix (Dxx Dyy\n"
-            "Dzz Dxy Dxz Dyz in RAS), nifti (SYMMATRIX, lower triangle, in RAS, as clvox writes), dipy\n"
-            "(SYMMATRIX in the axes of the bvecs, as dipy_fit_dti writes).\n"
-            "Eigenvectors are in RAS, as MRtrix has them; --frame fsl writes them in the axes of the bvecs,\n"
-            "as dtifit does and FSLeyes expects. If fibres would be clearly more coherent with a gradient\n"
-            "axis flipped or swapped, a warning says so.",
-        .example = "  clvox tensor measures tensor.nii.gz -o subject --mask brain.nii.gz\n"
-                   "  clvox tensor measures dti_tensor.nii.gz --order fsl --frame fsl -o dti",
         .options = options,
         .least = 1,
         .most = 1,

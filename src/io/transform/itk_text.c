@@ -75,7 +75,7 @@ static int parse(const char *path, const char *text, clv_parts *parts)
                     clvox_fail(CLVOX_ERROR_FORMAT,
                                "%s: holds several transforms and does not say that they are one composite: "
                                "of the frames "
-                               "of a series name one by itself (`register --series --matrices` writes such "
+                               "of a series name one by itself (`clvox series --matrices` writes such "
                                "files), or take it apart with CompositeTransformUtil --disassemble",
                                path);
                 goto end;

@@ -17,7 +17,7 @@ from .volume import ImageLike, optional, volume
 def register_series(series: ImageLike, reference: Union[int, ImageLike, None] = None, *, mask: Optional[ImageLike] = None,
                     gradients: Optional[Table] = None, progress: Watcher = None,
                     context: Optional[Context] = None, **options: Any) -> Result:
-    """Corrects the motion of the head between the frames of a scan of 4 axes, as `clvox register --series`.
+    """Corrects the motion of the head between the frames of a scan of 4 axes, as `clvox series`.
 
     reference: the frame that stays (from 0; None: the middle one, or with gradients the first of the lowest b), or a 3-D
     image. mask: where the reference counts (above 0). gradients: of a DWI, as

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* register --series: motion in a 4-D scan. */
+/* Motion in a 4-D scan. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -342,64 +342,43 @@ static int read_reference(request *r)
     return CLVOX_OK;
 }
 
-int cmd_register_series(command *cli, int argc, char **argv)
+int cmd_series(command *cli, int argc, char **argv)
 {
     request r = {.series = NULL};
     const cli_option options[] = {
-        {"series", 0, CLI_TEXT, &r.series, "SERIES", "the 4-D scan: fMRI or DWI"},
-        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
+        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files", .basic = true},
         {"reference", 0, CLI_TEXT, &r.reference, "N|FILE",
          "reference frame, counted from 0 (default: the middle one; DWI: the first of the "
-         "lowest b), or an image"},
+         "lowest b), or an image",
+         .basic = true},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE",
-         "use the reference only where this is above 0; DWI: among frames of one weighting"},
-        {"bval", 0, CLI_TEXT, &r.bval, "FILE", "DWI: FSL's b-values, s/mm^2"},
-        {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "DWI: FSL's directions; rotated ones are written"},
+         "use the reference only where this is above 0; DWI: among frames of one weighting", .basic = true},
+        {"bval", 0, CLI_TEXT, &r.bval, "FILE", "DWI: FSL's b-values, s/mm^2", .basic = true},
+        {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "DWI: FSL's directions; rotated ones are written",
+         .basic = true},
         {"grad", 0, CLI_TEXT, &r.table, "FILE",
-         "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
+         "MRtrix's table x y z b, or a MIF image that holds it, instead of both", .basic = true},
         {"matrices", 0, CLI_TEXT, &r.matrices, "FOLDER",
          "also write each frame's matrix: 0000.txt (ITK), MAT_0000 (FLIRT, for applyxfm4D)"},
-        {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL, "print the plan, memory and output files, and stop"},
+        {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL, "print the plan, memory and output files, and stop",
+         .basic = true},
         {"strict", 0, CLI_FLAG, &r.strict, NULL, "exit with 1 if frames are empty or unlike the others"},
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "--series SERIES -o PREFIX [options]",
-        .about =
-            "Motion correction of a 4-D scan: every frame is registered to one reference and resampled once, from\n"
-            "the data as read. Writes\n"
-            "  PREFIX_corrected.nii.gz  the series on its own grid, with its time step\n"
-            "  PREFIX_mean.nii.gz       the mean of its frames\n"
-            "  PREFIX_motion.tsv        one row per frame: trans_x.. (mm), rot_x.. (radians) about the centre of the\n"
-            "                           grid, along RAS, from the reference to the frame; framewise_displacement\n"
-            "                           (mm, Power 2012), rmsd (mm, Jenkinson 1999), outlier\n"
-            "  PREFIX_transforms.txt    an ITK transform for each frame, in one file\n"
-            "  PREFIX_corrected.bval, .bvec  of a DWI, rotated with the head\n\n"
-            "DWI (with gradients): b = 0 frames are registered to each other, the weighted ones to\n"
-            "their mean by mutual information, then to the mean of their shell. --linear affine corrects\n"
-            "shears and scales by eddy currents; nonlinear and susceptibility distortions remain.",
-        .example =
-            "  clvox register --series bold.nii.gz --to mean -o sub\n"
-            "  clvox register --series dwi.nii.gz --bval dwi.bval --bvec dwi.bvec --linear affine -o sub",
         .options = options,
         .table = clvox_series_table(),
         .given = r.given,
+        .least = 1,
+        .most = 1,
     };
-    char **rest;
-    int unused, status;
+    char **words;
+    int count, status;
     clvox_series_defaults(&r.options);
-    /* `--series --help` asks for help, not for a series of that name. */
-    char *help[] = {argv[0], "--help", NULL};
-    for (int i = 1; i + 1 < argc; i++)
-        if (!strcmp(argv[i], "--series") && (!strcmp(argv[i + 1], "--help") || !strcmp(argv[i + 1], "-h"))) {
-            argc = 2;
-            argv = help;
-        }
-    status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
-    if (!r.series)
-        return cli_misuse("--series SERIES is missing");
+    r.series = words[0];
     if (!r.prefix)
         return cli_misuse("-o PREFIX is missing");
     if ((r.bval || r.bvec || r.table) && (status = cli_check_gradients(r.bval, r.bvec, r.table)))
