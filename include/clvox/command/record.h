@@ -29,7 +29,7 @@ CLVOX_API void clvox_record_wisdom(cJSON *log, const clvox_context *ctx);
 /* The plan of a registration: its grids and device memory. */
 CLVOX_API cJSON *clvox_record_plan(cJSON *log, const clvox_grid *fixed, const clvox_grid *moving);
 CLVOX_API void clvox_record_memory(cJSON *plan, const clvox_context *ctx, size_t bytes);
-/* Appends a step of a deformation, as clvox_progress tells it. */
+/* Appends a step of a deformation, with its pass through the levels and its attempt at the level; returns the pass. */
 CLVOX_API int clvox_record_look(cJSON *trace, const clvox_step *step);
 /* The result, and seconds by stage; read and write are those besides the result's. */
 CLVOX_API void clvox_record_result(cJSON *log, const clvox_register_options *options,
