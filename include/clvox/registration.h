@@ -280,6 +280,10 @@ typedef struct clvox_register_images {
      * preparation, the deformation and the report use those above. */
     int linear_masks;
     const clvox_volume *linear_fixed_mask, *linear_moving_mask;
+    /* level_masks 1: each level of the deformation, coarse to fine, uses these instead of fixed_mask and moving_mask
+     * (NULL: everything counts on that level). */
+    int level_masks;
+    const clvox_volume *level_fixed_mask[CLVOX_MAX_LEVELS], *level_moving_mask[CLVOX_MAX_LEVELS];
     /* NULL, or the displacement u that a deformation starts from, on any grid: in the map x -> A (x + u(x)),
      * A the linear part, which is found without it. unbiased, greedy and syn take one. */
     const clvox_volume *initial_warp;

@@ -80,6 +80,9 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
     run->inside[1] =
         inside_of(images->linear_masks ? images->linear_moving_mask : images->moving_mask, moving);
     clv_terms_describe(run, images);
+    run->by_level.given = images->level_masks;
+    memcpy(run->by_level.of[0], images->level_fixed_mask, sizeof run->by_level.of[0]);
+    memcpy(run->by_level.of[1], images->level_moving_mask, sizeof run->by_level.of[1]);
     run->n = (int)clvox_grid_voxels(&run->fixed_grid);
     run->m = (int)clvox_grid_voxels(&run->moving_grid);
 }
@@ -93,10 +96,14 @@ int clv_register_list(clv_registration *run, const clvox_register_images *masks,
     bool compares = false; /* the model, by a metric: then it asks for the scratch */
     list[count++] = clv_lease_request(&run->leases, &run->scratch_a, larger, "scratch for smoothing");
     list[count++] = clv_lease_request(&run->leases, &run->scratch_b, larger, "scratch for smoothing");
-    if (masks && masks->fixed_mask) {
+    if (masks && masks->fixed_mask)
         list[count++] = (clv_request){&run->fixed_mask, fixed, "fixed mask"};
-        list[count++] = (clv_request){&run->level_mask, fixed, "a level of the fixed mask"};
+    if (run->by_level.given) {
+        list[count++] = (clv_request){&run->by_level.mask[0], fixed, "fixed mask of a level"};
+        list[count++] = (clv_request){&run->by_level.mask[1], moving, "moving mask of a level"};
     }
+    if ((masks && masks->fixed_mask) || run->by_level.given)
+        list[count++] = (clv_request){&run->level_mask, fixed, "a level of the fixed mask"};
     if (masks && masks->moving_mask)
         list[count++] = (clv_request){&run->moving_mask, moving, "moving mask"};
     if (masks && masks->linear_masks && masks->linear_fixed_mask)

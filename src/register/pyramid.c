@@ -99,9 +99,9 @@ static int shrink_inside(clv_registration *run, const clv_channel *channel, cons
     int status = CLVOX_OK;
     clv_buffer *inside = run->level_mask, *image = channel->level_fixed;
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(inside, run->fixed_grid.size),
-                          channel->fixed, run->fixed_mask, NULL, (float[4]){1, 0, 0, 0}));
+                          channel->fixed, l->masks[0], NULL, (float[4]){1, 0, 0, 0}));
     CLV_TRY(shrink(run, inside, &run->fixed_grid, sigma, image, &l->fixed));
-    CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, sigma, inside, &l->fixed));
+    CLV_TRY(shrink(run, l->masks[0], &run->fixed_grid, sigma, inside, &l->fixed));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_DIVIDE, CLV_VOLUME(image, l->fixed.size), image, inside,
                           NULL, (float[4]){1, 0.01f, 0, 0}));
     if (channel->tissue >= 0)
@@ -129,13 +129,13 @@ static int shrink_channel(clv_registration *run, const clv_channel *channel, con
                           const float fixed_sigma[3], const float moving_sigma[3], const float mask_sigma[3])
 {
     int status = CLVOX_OK;
-    if (run->fixed_mask && l->holes)
+    if (l->masks[0] && l->holes)
         CLV_TRY(shrink_inside(run, channel, fixed_sigma, l));
     else
         CLV_TRY(shrink_whole(run, channel, false, fixed_sigma, l));
     CLV_TRY(shrink_whole(run, channel, true, moving_sigma, l));
-    if (run->moving_mask) {
-        CLV_TRY(shrink(run, run->moving_mask, &run->moving_grid, mask_sigma, run->scratch_a, &l->moving));
+    if (l->masks[1]) {
+        CLV_TRY(shrink(run, l->masks[1], &run->moving_grid, mask_sigma, run->scratch_a, &l->moving));
         CLV_TRY(cut(run, &l->moving, channel->level_moving, run->scratch_a));
     }
 end:
@@ -167,7 +167,24 @@ int clv_pyramid_images(clv_registration *run, const clv_pyramid_level *l)
         CLV_TRY(shrink_channel(run, &run->channels[c], l, fixed_sigma, moving_sigma, mask_sigma));
     if (l->mask) {
         level_sigma(&run->fixed_grid, factor, -1, mask_sigma);
-        CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, mask_sigma, run->level_mask, &l->fixed));
+        CLV_TRY(shrink(run, l->masks[0], &run->fixed_grid, mask_sigma, run->level_mask, &l->fixed));
+    }
+end:
+    return status;
+}
+
+/* The run's masks, or those of the level, which are sent to the device. */
+static int find_masks(clv_registration *run, int index, const clv_buffer *masks[2])
+{
+    int status = CLVOX_OK;
+    masks[0] = run->fixed_mask;
+    masks[1] = run->moving_mask;
+    for (int i = 0; i < 2 && run->by_level.given; i++) {
+        const clvox_volume *own = run->by_level.of[i][index];
+        const char *which = i != (int)run->exchanged ? "moving" : "fixed";
+        if (own)
+            CLV_TRY(clv_register_send_mask(run, own, which, run->by_level.mask[i]));
+        masks[i] = own ? run->by_level.mask[i] : NULL;
     }
 end:
     return status;
@@ -175,8 +192,11 @@ end:
 
 int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_level *l)
 {
+    int status = CLVOX_OK;
     double moving_factor[3], edge[3];
-    *l = (clv_pyramid_level){.index = index, .holes = holes, .mask = holes || !run->fixed_mask ? NULL : run->level_mask};
+    *l = (clv_pyramid_level){.index = index, .holes = holes};
+    CLV_TRY(find_masks(run, index, l->masks));
+    l->mask = holes || !l->masks[0] ? NULL : run->level_mask;
     clv_register_level(&run->domain, run->options->shrink[index], &l->fixed);
     clvox_grid_spacing(&l->fixed, edge);
     for (int i = 0; i < 3; i++)
@@ -185,7 +205,9 @@ int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_l
     clv_pyramid_grid(&run->moving_grid, moving_factor, &l->moving);
     l->n = (int)clvox_grid_voxels(&l->fixed);
     l->m = (int)clvox_grid_voxels(&l->moving);
-    return clv_terms_place(run, l);
+    CLV_TRY(clv_terms_place(run, l));
+end:
+    return status;
 }
 
 int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to)

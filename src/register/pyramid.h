@@ -12,7 +12,8 @@ typedef struct clv_pyramid_level {
     int n, m;              /* voxels of the two */
     float spacing[3];      /* of fixed, mm */
     bool holes;            /* outside of the fixed mask the fixed image is NaN, and there is no mask */
-    const clv_buffer *mask; /* of the fixed image, 0 to 1; NULL: none, or holes mark it */
+    const clv_buffer *masks[2]; /* of the fixed and of the moving image, on their grids, 0 or 1; NULL: none */
+    const clv_buffer *mask; /* of the fixed image, on the level, 0 to 1; NULL: none, or holes mark it */
 } clv_pyramid_level;
 
 /* The grids of a level, on which all terms are placed. They lie in the world; the moving one's resolution follows the

@@ -102,6 +102,12 @@ static int check_images(const clvox_register_images *images, const clvox_registe
         CLV_TRY(check_volume(images->linear_fixed_mask, "linear fixed mask"));
     if (images->linear_moving_mask)
         CLV_TRY(check_volume(images->linear_moving_mask, "linear moving mask"));
+    for (int i = 0; i < CLVOX_MAX_LEVELS && images->level_masks; i++) {
+        if (images->level_fixed_mask[i])
+            CLV_TRY(check_volume(images->level_fixed_mask[i], "fixed mask of a level"));
+        if (images->level_moving_mask[i])
+            CLV_TRY(check_volume(images->level_moving_mask[i], "moving mask of a level"));
+    }
     if (images->points < 0 || (images->points > 0 && (!images->fixed_points || !images->moving_points)))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d landmarks, which are missing in one image or both",
                           images->points);

@@ -111,6 +111,11 @@ typedef struct clv_registration {
     double
         inside[2]; /* by volume, what either image's mask in the linear part is of its grid; 1 without one */
     clv_buffer *level_mask;
+    struct {
+        const clvox_volume *of[2][CLVOX_MAX_LEVELS]; /* of the fixed and of the moving image */
+        clv_buffer *mask[2];                         /* of the present level, on their image's grid */
+        bool given;
+    } by_level; /* masks that levels of the deformation have for themselves */
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
     clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
@@ -172,12 +177,15 @@ int clv_register_match(clv_registration *run);
 
 /* ---- storage (canonical.c) -------------------------------------- */
 
+/* Volumes of clvox_register_images. */
+enum { CLV_MAX_VOLUMES = 2 * CLVOX_MAX_CHANNELS + 2 * CLVOX_MAX_LEVELS + 7 };
+
 /* Images as a run sees them: those given, or copies of them in the storage
  * nearest to RAS. */
 typedef struct clv_register_canonical {
     clvox_register_images images;
-    const clvox_volume *from[2 * CLVOX_MAX_CHANNELS + 7];
-    clvox_volume *own[2 * CLVOX_MAX_CHANNELS + 7], shell[2 * CLVOX_MAX_CHANNELS + 7];
+    const clvox_volume *from[CLV_MAX_VOLUMES];
+    clvox_volume *own[CLV_MAX_VOLUMES], shell[CLV_MAX_VOLUMES];
     int count;
 } clv_register_canonical;
 
@@ -349,7 +357,7 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
 /* Copies of images that lay on another grid; to be released by the caller,
  * also after a failure (images.c). */
 typedef struct clv_register_copies {
-    clvox_volume *own[6 * CLVOX_MAX_CHANNELS + 12];
+    clvox_volume *own[3 * CLV_MAX_VOLUMES];
     int count;
 } clv_register_copies;
 
@@ -368,6 +376,8 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
 /* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
  * its image's darkest value. */
 int clv_register_upload(clv_registration *run, const clvox_register_images *images);
+/* One mask; which: its name in messages. */
+int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, const char *which, clv_buffer *to);
 /* One image likewise. partial, state: as of a run. */
 int clv_register_send(clvox_context *ctx, const clvox_volume *volume, clv_buffer *to, clv_buffer *partial,
                       clv_buffer *state);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Terms of a deformation: several metrics on one pair, and the room that models and terms share. */
+/* Terms of a deformation: several metrics on one pair, masks of single levels, and the room that models and terms
+ * share. */
 #include <string.h>
 
 #include "mesh/meshes.h"
@@ -341,6 +342,70 @@ static void sums_of_metrics_as_text(void **state)
         assert_that(read(wrong[i], &o) == CLVOX_ERROR_ARGUMENT, "%s", wrong[i]);
 }
 
+/* ---- masks of levels --------------------------------------------------------- */
+
+/* The mask with its voxels stored from right to left. */
+static clvox_volume *flipped(const clvox_volume *v)
+{
+    const int *size = v->grid.size;
+    clvox_grid grid = v->grid;
+    clvox_volume *out;
+    for (int r = 0; r < 3; r++) {
+        grid.to_ras[r][3] += (size[0] - 1) * grid.to_ras[r][0];
+        grid.to_ras[r][0] = -grid.to_ras[r][0];
+    }
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
+    for (size_t i = 0; i < clvox_grid_voxels(&grid); i++) {
+        const size_t x = i % (size_t)size[0];
+        out->data[i - x + (size_t)size[0] - 1 - x] = v->data[i];
+    }
+    return out;
+}
+
+/* Bit k of `levels`: level k has the mask; the others have none. */
+static int run_masked(const clvox_register_options *o, const clvox_volume *mask, int levels, bool moving,
+                      clvox_register_result *r)
+{
+    clvox_register_images images = {
+        .fixed = {head.p.fixed}, .moving = {head.p.moving}, .channels = 1, .level_masks = 1};
+    for (int k = 0; k < 2; k++)
+        (moving ? images.level_moving_mask : images.level_fixed_mask)[k] = levels >> k & 1 ? mask : NULL;
+    return clvox_register(ctx, &images, o, r);
+}
+
+/* With iterations on one of two levels alone, the mask of the other changes nothing. */
+static void each_level_has_its_mask(void **state)
+{
+    const int *given = *state;
+    const int level = given[1], moving = given[2];
+    clvox_register_options o;
+    clvox_register_result none, r[4];
+    clvox_volume *half, *turned;
+    assert_ok(clvox_volume_create(&head.p.fixed_grid, 1, CLVOX_KIND_SCALAR, &half));
+    for (size_t i = 0; i < clvox_grid_voxels(&half->grid); i++)
+        half->data[i] = i % 23 > 8;
+    turned = flipped(half);
+    options_of(&o, models[given[0]].deform);
+    o.iterations[!level] = 0;
+    assert_ok(run(&o, false, &none));
+    for (int k = 0; k < 4; k++)
+        assert_ok(run_masked(&o, k == 3 ? turned : half, k, moving, &r[k]));
+    assert_true(pair_same(none.warp, r[0].warp));
+    assert_true(pair_same(r[0].warp, r[2 >> level].warp));
+    assert_true(pair_same(r[1 << level].warp, r[3].warp));
+    printf("# largest %g and %g mm\n", r[0].largest_mm, r[3].largest_mm);
+    assert_true(!pair_same(r[0].warp, r[3].warp) && r[0].largest_mm > 0 && r[3].largest_mm > 0);
+    clvox_register_result_destroy(&none);
+    for (int k = 0; k < 4; k++)
+        clvox_register_result_destroy(&r[k]);
+    for (size_t i = 0; i < clvox_grid_voxels(&half->grid); i++)
+        half->data[i] = 0;
+    assert_int_equal(run_masked(&o, half, 2, moving, &r[0]), CLVOX_ERROR_DATA);
+    assert_non_null(strstr(clvox_message(), moving ? "the moving mask" : "the fixed mask"));
+    clvox_volume_destroy(&half);
+    clvox_volume_destroy(&turned);
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -361,6 +426,8 @@ int main(void)
     for (int m = 1; m < 3; m++)
         test_case_at(a_metric_beside_itself_changes_little, TEST_AT(m), "a metric beside itself: %s",
                      models[m].name);
+    for (int m = 0; m < MODELS; m++)
+        test_case_at(each_level_has_its_mask, TEST_AT(m, m % 2, m / 2 % 2), "each level has its mask: %s", models[m].name);
     test_case(metrics_that_are_refused, "metrics that are refused");
     test_tear_down(tear_down);
     return test_run("terms", harness_close);
