@@ -252,7 +252,9 @@ int clv_register_check_metrics(const clvox_register_options *o)
                           m->name);
     for (int i = 0; i < o->besides; i++) {
         const clv_metric_row *metric = clv_metric_find(o->beside[i]);
-        const clv_option *range = metric->parameter ? row_of(metric->field) : NULL;
+        const clv_option *range = metric && metric->parameter ? row_of(metric->field) : NULL;
+        if (!metric)
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "beside: %d is no metric", (int)o->beside[i]);
         if (range && !(o->beside_parameter[i] >= range->least && o->beside_parameter[i] <= range->most))
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s:%s takes %g to %g, not %d", metric->name,
                               metric->parameter, range->least, range->most, o->beside_parameter[i]);
@@ -448,8 +450,7 @@ static const clv_option rows[] = {
      .preset = true,
      .type = CLVOX_OPTION_INTEGERS,
      CLV_LEVELS(clvox_register_options, beside, besides),
-     .none = true,
-     .most = CLVOX_METRIC_MIND},
+     .none = true},
     {.key = "beside_parameter",
      .preset = true,
      .type = CLVOX_OPTION_INTEGERS,
