@@ -444,7 +444,8 @@ int clv_flow_adjoint(const clv_flow_level *flow, float factor, clv_flow_each eac
     int status = CLVOX_OK;
     clv_registration *run = flow->run;
     clv_buffer *const room[] = {run->u, clv_flow_of(run)->u_fixed}, *gradient = NULL;
-    const clv_request wanted = {&gradient, 3 * (size_t)flow->level->n * sizeof(float), "gradient by a velocity field"};
+    const clv_request wanted = {&gradient, 3 * (size_t)flow->level->n * sizeof(float),
+                                "gradient by a velocity field"};
     if (each)
         CLV_TRY(clv_lease_take(&run->leases, &wanted, 1));
     factor *= (float)(flow->scale * clv_metric_find(run->options->metric)->strength);

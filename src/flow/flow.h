@@ -95,13 +95,13 @@ int clv_flow_integrate(const clv_flow_level *flow);
 /* The same, S and voxels of each comparison at CLV_FLOW_METRIC, and the forces dS/du of all terms. */
 int clv_flow_compare(const clv_flow_level *flow);
 
-/* The terms' mean metric a voxel, and their S times the metric's strength and flow->scale, which it settles, from what was
- * read of numbers at CLV_FLOW_METRIC. */
+/* The terms' mean metric a voxel, and their S times the metric's strength and flow->scale, which it settles,
+ * from what was read of numbers at CLV_FLOW_METRIC. */
 int clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, double *sum);
 
-/* factor dS/dv_k, of that S, from the forces, which it overwrites; v stays. Without `each`, into w_k.
- * `each` takes one after the other, and may use the spare field: no w is needed then, but positions are found again from
- * checkpoints in run->u and u_fixed. */
+/* factor dS/dv_k, of that S, from the forces, which it overwrites; v stays. Without `each`, into w_k. `each`
+ * takes one after the other, and may use the spare field: no w is needed then, but positions are found again
+ * from checkpoints in run->u and u_fixed. */
 typedef int (*clv_flow_each)(const clv_flow_level *flow, int k, const clv_buffer *gradient);
 int clv_flow_adjoint(const clv_flow_level *flow, float factor, clv_flow_each each);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images, and tissues as images of roots, as a term of a deformation: over channels c and the metrics k that each is
- * compared by, a model raises
+/* Images, and tissues as images of roots, as a term of a deformation: over channels c and the metrics k that
+ * each is compared by, a model raises
  *   sum_c weight_c sum_k factor_k S_ck / voxels_ck. */
 #include <math.h>
 
@@ -48,8 +48,8 @@ static int requests(clv_registration *run, clv_request *list)
     return n;
 }
 
-/* LNCC normalises by local variance, so that noise in flat tissue pulls as hard as an edge does; MIND beside it pulls
- * where edges are clear. */
+/* LNCC normalises by local variance, so that noise in flat tissue pulls as hard as an edge does; MIND beside
+ * it pulls where edges are clear. */
 static double mind_weight(const clv_registration *run, const clv_channel *channel)
 {
     const clv_model *model = clv_model_find(run->options->deform);
@@ -67,7 +67,8 @@ int clv_channel_metrics(const clv_registration *run, const clv_channel *channel,
     int n = 0;
     list[n++] = (clv_channel_metric){first, clv_metric_parameter(first, o, false), 1};
     if (mind > 0)
-        list[n++] = (clv_channel_metric){clv_metric_find(CLVOX_METRIC_MIND), run->recast ? o->patch : MIND_PATCH, mind};
+        list[n++] = (clv_channel_metric){clv_metric_find(CLVOX_METRIC_MIND),
+                                         run->recast ? o->patch : MIND_PATCH, mind};
     for (int i = 0; i < o->besides && channel->tissue < 0; i++) {
         const clv_metric_row *metric = clv_metric_find(o->beside[i]);
         if (o->beside_weight[i] > 0)
@@ -88,8 +89,8 @@ typedef struct workspace {
 } workspace;
 
 /* The forces of what the derivatives hold, factor times; *keep: of the sides' forces before. */
-static int pull_by(clv_registration *run, const clv_pull *pull, const clv_channel *channel, const workspace *b,
-                   double factor, float *keep)
+static int pull_by(clv_registration *run, const clv_pull *pull, const clv_channel *channel,
+                   const workspace *b, double factor, float *keep)
 {
     int status = CLVOX_OK;
     const clv_pyramid_level *l = pull->level;
@@ -114,8 +115,8 @@ end:
 }
 
 /* Metrics that can, add to the derivatives of the one before, so that one force serves both. */
-static int compare(clv_registration *run, const clv_pull *pull, const clv_channel *channel, const workspace *b, int *slot,
-                   float *keep)
+static int compare(clv_registration *run, const clv_pull *pull, const clv_channel *channel,
+                   const workspace *b, int *slot, float *keep)
 {
     int status = CLVOX_OK;
     const clv_pyramid_level *l = pull->level;
@@ -125,11 +126,12 @@ static int compare(clv_registration *run, const clv_pull *pull, const clv_channe
     for (int i = 0; i < pull->count; i++)
         CLV_TRY(clv_warp_within(run->ctx,
                                 CLV_VOLUME(image_of(channel, i), i ? l->fixed.size : l->moving.size),
-                                &pull->side[i].map, pull->side[i].u, CLV_LINEAR, channel->outside, pull->within,
-                                CLV_VOLUME(b->warped[i], l->fixed.size)));
+                                &pull->side[i].map, pull->side[i].u, CLV_LINEAR, channel->outside,
+                                pull->within, CLV_VOLUME(b->warped[i], l->fixed.size)));
     for (int k = 0; k < all; k++, *slot += 2) {
         const clv_metric_args args = {
-            .fixed = clv_image_of(pull->count > 1 ? b->warped[1] : channel->level_fixed, l->fixed.size, NULL, 1),
+            .fixed =
+                clv_image_of(pull->count > 1 ? b->warped[1] : channel->level_fixed, l->fixed.size, NULL, 1),
             .moving = b->warped[0],
             .parameter = by[k].parameter,
             .epsilon = CLV_DEFORM_EPSILON,

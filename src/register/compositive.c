@@ -86,7 +86,7 @@ typedef struct work {
     float part;        /* of the steps' length that is asked for */
     float length;      /* of the longest step, voxels */
     float axes[3];     /* weights of the components of steps */
-    clv_within stepped; /* where */
+    clv_within stepped; /* the part of the level that moves */
     bool hold;         /* the factor of steps does not grow from here on */
     float total_sigma; /* of the elastic smoothing, voxels */
 } work;
@@ -105,7 +105,8 @@ static void set_up(work *w, clv_registration *run, const clv_pyramid_level *leve
 {
     clv_compositive *own = clv_compositive_of(run);
     *w = (work){.run = run, .level = level, .part = 1};
-    w->pull = (clv_pull){.level = level, .count = own->u_fixed ? 2 : 1, .smooth = true, .numbers = run->state};
+    w->pull =
+        (clv_pull){.level = level, .count = own->u_fixed ? 2 : 1, .smooth = true, .numbers = run->state};
     w->pull.side[0] = (clv_pull_side){.u = run->u, .force = own->force};
     w->pull.side[1] = (clv_pull_side){.u = own->u_fixed, .force = own->force_fixed};
     clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &w->pull.side[0].map);
@@ -157,7 +158,8 @@ static int limit(work *w)
         goto end;
     w->pull.within = (clv_within){own->compared, compared * w->level->n};
     for (int i = 0; i < w->pull.count; i++)
-        CLV_TRY(clv_buffer_fill(w->run->ctx, w->pull.side[i].force, 0, 0, 3 * (size_t)w->level->n * sizeof(float)));
+        CLV_TRY(clv_buffer_fill(w->run->ctx, w->pull.side[i].force, 0, 0,
+                                3 * (size_t)w->level->n * sizeof(float)));
     if (o->gamma > 0)
         goto end;
     const double farther = SIGMAS * fmax(0, (double)o->update_sigma - USUAL_SIGMA);
@@ -195,8 +197,9 @@ static int damp(const work *w, clv_buffer *v, float sigma, double share)
     const clv_pyramid_level *l = w->level;
     const size_t n = (size_t)l->n * sizeof(float);
     clv_buffer *divergence, *smooth, *scratch;
-    const clv_request room[] = {
-        {&divergence, n, "divergence"}, {&smooth, n, "smoothed divergence"}, {&scratch, n, "scratch for smoothing"}};
+    const clv_request room[] = {{&divergence, n, "divergence"},
+                                {&smooth, n, "smoothed divergence"},
+                                {&scratch, n, "scratch for smoothing"}};
     const clv_image velocity = clv_image_of(v, l->fixed.size, l->spacing, 3);
     const float edge = fminf(l->spacing[0], fminf(l->spacing[1], l->spacing[2]));
     const float c = (float)(share * M_E / 2) * sigma * sigma * edge * edge;
@@ -277,8 +280,8 @@ static int slot_of(int iteration)
     return CLV_STATE_METRIC + CLV_STATE_EACH * (iteration % LOOK);
 }
 
-/* The mean metric a voxel at iterations *first to last, LOOK of them at most. Of terms that are read, the value is known
- * of the last one alone: with them, *first becomes last. Blocking. */
+/* The mean metric a voxel at iterations *first to last, LOOK of them at most. Of terms that are read, the
+ * value is known of the last one alone: with them, *first becomes last. Blocking. */
 static int read_metric(clv_registration *run, int *first, int last, double mean[LOOK])
 {
     int status = CLVOX_OK;

@@ -9,7 +9,7 @@
 /* run->u moves the moving image, u_fixed (NULL: it stays) the fixed one. */
 typedef struct clv_compositive {
     clv_buffer *u_fixed, *force, *force_fixed;
-    clv_buffer *velocity, *derivative, *derivative_fixed; /* that are lent */
+    clv_buffer *velocity, *derivative, *derivative_fixed; /* room, lent */
     clv_buffer *compared, *stepped;            /* parts of a level (op/within.h): of images and of steps */
     clv_buffer *kept[2];                       /* u and u_fixed as the level before left them */
     bool counts;                               /* what it left is better than the start of the run */

@@ -143,8 +143,8 @@ static int invert(clv_registration *run, clvox_register_result *result)
             CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
         }
         CLV_TRY(clv_lease_take(&run->leases, &room, 1));
-        CLV_TRY(clv_invert_residual(run->ctx, run->u, run->inverse, &run->fixed_grid, &run->fixed_grid, residual,
-                                    run->partial, &error));
+        CLV_TRY(clv_invert_residual(run->ctx, run->u, run->inverse, &run->fixed_grid, &run->fixed_grid,
+                                    residual, run->partial, &error));
         CLV_TRY(clv_lease_give(&run->leases, &room, 1));
     }
     memcpy(result->inverse_error_voxels, error.voxels, sizeof error.voxels);
@@ -200,7 +200,8 @@ static int give(clv_registration *run, const clv_buffer *field, int which, clvox
     return clv_buffer_read(run->ctx, field, 0, to->values[which], bytes);
 }
 
-int clv_register_finish(clv_registration *run, const clvox_register_images *full, clvox_register_result *result)
+int clv_register_finish(clv_registration *run, const clvox_register_images *full,
+                        clvox_register_result *result)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;

@@ -156,8 +156,8 @@ int clv_register_upload(clv_registration *run, const clvox_register_images *imag
                  {images->linear_moving_mask, "linear moving", "linear fixed", run->linear_moving_mask}};
     for (size_t i = 0; i < sizeof masks / sizeof *masks; i++)
         if (masks[i].to)
-            CLV_TRY(clv_register_send_mask(run, masks[i].mask,
-                                           run->exchanged ? masks[i].exchanged : masks[i].which, masks[i].to));
+            CLV_TRY(clv_register_send_mask(
+                run, masks[i].mask, run->exchanged ? masks[i].exchanged : masks[i].which, masks[i].to));
 end:
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scratch of a run, by name and size. A buffer that holds nothing is lent by its slot; a step takes room for what it
- * names, and gives it back when nothing reads it any more. Operations run in the order in which they are enqueued, so
- * that the next one may take a buffer at once. */
+/* Scratch of a run, by name and size. A buffer that holds nothing is lent by its slot; a step takes room for
+ * what it names, and gives it back when nothing reads it any more. Operations run in the order in which they
+ * are enqueued, so that the next one may take a buffer at once. */
 #ifndef CLV_REGISTER_LEASE_H
 #define CLV_REGISTER_LEASE_H
 

@@ -85,9 +85,15 @@ static int force(clv_registration *run, const clv_pull *pull)
     const clv_pyramid_level *l = pull->level;
     const clvox_register_options *o = run->options;
     const clv_landmark_args args = {
-        .points = run->points.at, .count = run->points.count, .u = clv_image_of(pull->side[0].u, l->fixed.size, l->spacing, 3),
-        .second = pull->side[1].u, .weight = (float)o->points_weight, .axes = pull->axes, .state = pull->numbers,
-        .slot = pull->slot + 1, .tracked = run->points.tracked,
+        .points = run->points.at,
+        .count = run->points.count,
+        .u = clv_image_of(pull->side[0].u, l->fixed.size, l->spacing, 3),
+        .second = pull->side[1].u,
+        .weight = (float)o->points_weight,
+        .axes = pull->axes,
+        .state = pull->numbers,
+        .slot = pull->slot + 1,
+        .tracked = run->points.tracked,
     };
     float sigma[3];
     clv_points_sigma(run, pull, sigma);

@@ -152,7 +152,8 @@ int clv_pyramid_images(clv_registration *run, const clv_pyramid_level *l)
     for (int i = 0; i < 3; i++)
         factor[i] = edge[i] / fixed_edge[i];
     moving_factors(run, &l->fixed, moving_factor);
-    double stated = run->options->smooth_voxels[l->index] * cbrt(fixed_edge[0] * fixed_edge[1] * fixed_edge[2]);
+    double stated =
+        run->options->smooth_voxels[l->index] * cbrt(fixed_edge[0] * fixed_edge[1] * fixed_edge[2]);
     level_sigma(&run->fixed_grid, factor, stated, fixed_sigma);
     /* A moving image of finer voxels is brought to the fixed one's resolution
      * first, whatever smoothing was stated. */
@@ -274,7 +275,8 @@ end:
     return status;
 }
 
-int clv_pyramid_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest, int *passes)
+int clv_pyramid_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
+                     int *passes)
 {
     int status = CLVOX_OK;
     const size_t n = clvox_grid_voxels(grid) * sizeof(float);

@@ -12,16 +12,16 @@ typedef struct clv_pyramid_level {
     int n, m;              /* voxels of the two */
     float spacing[3];      /* of fixed, mm */
     bool holes;            /* outside of the fixed mask the fixed image is NaN, and there is no mask */
-    const clv_buffer *masks[2]; /* of the fixed and of the moving image, on their grids, 0 or 1; NULL: none */
-    const clv_buffer *mask; /* of the fixed image, on the level, 0 to 1; NULL: none, or holes mark it */
+    const clv_buffer *masks[2]; /* fixed and moving, each on its image's grid, 0 or 1; NULL: none */
+    const clv_buffer *mask; /* the fixed one on the level, 0 to 1; NULL: none, or holes mark it */
 } clv_pyramid_level;
 
-/* The grids of a level, on which all terms are placed. They lie in the world; the moving one's resolution follows the
- * fixed one's through run->matrix. */
+/* The grids of a level, on which all terms are placed. They lie in the world; the moving one's resolution
+ * follows the fixed one's through run->matrix. */
 int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_level *level);
 
-/* Smooths and samples every channel of the run into its level_fixed and level_moving. Outside of the moving mask the
- * moving image is NaN: unknown. */
+/* Smooths and samples every channel of the run into its level_fixed and level_moving. Outside of the moving
+ * mask the moving image is NaN: unknown. */
 int clv_pyramid_images(clv_registration *run, const clv_pyramid_level *level);
 
 /* u on grid `to` from u on grid `from`: trilinear, the border's vectors go on
@@ -41,6 +41,7 @@ int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid,
                    const clv_mending *scratch, int *passes);
 
 /* The same in room that is lent. */
-int clv_pyramid_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest, int *passes);
+int clv_pyramid_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
+                     int *passes);
 
 #endif

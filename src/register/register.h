@@ -17,8 +17,8 @@
 /* The images' channels, and those of tissues and their rest. */
 enum { CLV_MAX_CHANNELS = CLVOX_MAX_CHANNELS + CLVOX_MAX_TISSUES + 1 };
 
-/* Metrics by which a channel of images is compared: the options', MIND beside it, and further ones; and numbers that the
- * comparisons of all channels leave, two each. */
+/* Metrics by which a channel of images is compared: the options', MIND beside it, and further ones; and
+ * numbers that the comparisons of all channels leave, two each. */
 enum {
     CLV_MAX_COMPARISONS = 2 + CLVOX_MAX_BESIDE,
     CLV_NUMBERS = 2 * (CLVOX_MAX_CHANNELS * CLV_MAX_COMPARISONS + CLVOX_MAX_TISSUES + 1)
@@ -112,14 +112,14 @@ typedef struct clv_registration {
         inside[2]; /* by volume, what either image's mask in the linear part is of its grid; 1 without one */
     clv_buffer *level_mask;
     struct {
-        const clvox_volume *of[2][CLVOX_MAX_LEVELS]; /* of the fixed and of the moving image */
-        clv_buffer *mask[2];                         /* of the present level, on their image's grid */
+        const clvox_volume *of[2][CLVOX_MAX_LEVELS]; /* fixed and moving */
+        clv_buffer *mask[2]; /* those of the present level, each on its image's grid */
         bool given;
     } by_level; /* masks that levels of the deformation have for themselves */
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
     clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
-    clv_buffer *spare[CLV_FINISH_FIELDS]; /* where the model holds too few fields to invert its result in */
+    clv_buffer *spare[CLV_FINISH_FIELDS]; /* lent, if the model holds too few fields to invert its result */
     clv_leases leases; /* buffers of the model, and scratch, that hold nothing at a time */
     /* Of metrics, while one is computed (between times of the model): where the report or the model compares
      * by one that needs it, or the model asks for it; else NULL. */
@@ -295,7 +295,8 @@ int clv_register_finish_fields(const clvox_register_options *options, bool given
  * results: then statistics of the full grid and warped image are left to clv_register_enlarge,
  * which brings the warps to the full grid, without folds, after the run's
  * memory has been given back (finish.c, enlarge.c). */
-int clv_register_finish(clv_registration *run, const clvox_register_images *full, clvox_register_result *result);
+int clv_register_finish(clv_registration *run, const clvox_register_images *full,
+                        clvox_register_result *result);
 
 int clv_register_enlarge(clv_registration *run, const clvox_register_images *full,
                          clvox_register_result *result);
@@ -377,7 +378,8 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
  * its image's darkest value. */
 int clv_register_upload(clv_registration *run, const clvox_register_images *images);
 /* One mask; which: its name in messages. */
-int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, const char *which, clv_buffer *to);
+int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, const char *which,
+                           clv_buffer *to);
 /* One image likewise. partial, state: as of a run. */
 int clv_register_send(clvox_context *ctx, const clvox_volume *volume, clv_buffer *to, clv_buffer *partial,
                       clv_buffer *state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Terms of a deformation. A model raises the sum of them: how alike the images and tissues are (channels.c,
- * posteriors.h), landmarks (points.h), surfaces, curves and clouds (shapes.h). A term is a file with a row of this
- * kind, clv_term_NAME, and a line in the list of terms.c; models know none of them. */
+ * posteriors.h), landmarks (points.h), surfaces, curves and clouds (shapes.h). A term is a file with a row of
+ * this kind, clv_term_NAME, and a line in the list of terms.c; models know none of them. */
 #ifndef CLV_REGISTER_TERMS_H
 #define CLV_REGISTER_TERMS_H
 
@@ -13,10 +13,10 @@
 typedef struct clv_pull_side {
     clv_buffer *u;
     clv_buffer *force; /* dS/du, per mm */
-    clv_map map;       /* of the level's grid to the image's */
+    clv_map map;       /* from the level's grid to the image's */
 } clv_pull_side;
 
-/* What terms look at and pull at: the moving image and, where the model moves it too, the fixed one. */
+/* The images that terms compare and pull: the moving one and, where the model moves it too, the fixed one. */
 typedef struct clv_pull {
     const clv_pyramid_level *level;
     clv_pull_side side[2];
@@ -26,7 +26,7 @@ typedef struct clv_pull {
     const float *axes; /* NULL, or what the components of forces are multiplied by */
     clv_within within; /* the part of the level that images are compared on */
     bool smooth;       /* points and vertices pull by options.points_width instead of the voxels around */
-    clv_buffer *numbers; /* S and voxels of each comparison of images, from `slot` on, in the order of channels */
+    clv_buffer *numbers; /* S and voxels of each comparison of images, by channels, from `slot` on */
     int slot;
 } clv_pull;
 
@@ -44,10 +44,10 @@ typedef struct clv_term_row {
     /* NULL of each: there is nothing to do. */
     int (*requests)(clv_registration *run, clv_request *list);
     int (*place)(clv_registration *run, const clv_pyramid_level *level); /* on a level, before forces there */
-    int (*force)(clv_registration *run, const clv_pull *pull);           /* sets or adds dS/du of both sides */
+    int (*force)(clv_registration *run, const clv_pull *pull); /* sets or adds dS/du of both sides */
     int (*value)(clv_registration *run, const float *numbers, clv_value *value); /* adds; numbers: as read */
     void (*report)(const clv_registration *run, clvox_register_result *result);
-    void (*release)(clv_registration *run); /* what it holds beside its requests */
+    void (*release)(clv_registration *run); /* frees what it holds beside its requests */
 } clv_term_row;
 
 void clv_terms_describe(clv_registration *run, const clvox_register_images *images);

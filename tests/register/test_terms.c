@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Terms of a deformation: several metrics on one pair, masks of single levels, and the room that models and terms
- * share. */
+/* Terms of a deformation: several metrics on one pair, masks of single levels, and the room that models and
+ * terms share. */
 #include <string.h>
 
 #include "mesh/meshes.h"
@@ -44,8 +44,11 @@ static void the_smallest_that_is_free(void **state)
     clv_buffer *b[5];
     room_make(&r);
     const size_t unit = r.buffer[1]->bytes / units[1]; /* the harness adds a guard to each */
-    const clv_request of[] = {{&b[0], unit, "one"}, {&b[1], units[1] * UNIT, "two"}, {&b[2], 3 * UNIT, "three"},
-                              {&b[3], UNIT, "four"}, {&b[4], UNIT, "five"}};
+    const clv_request of[] = {{&b[0], unit, "one"},
+                              {&b[1], units[1] * UNIT, "two"},
+                              {&b[2], 3 * UNIT, "three"},
+                              {&b[3], UNIT, "four"},
+                              {&b[4], UNIT, "five"}};
     assert_ok(clv_lease_take(&r.leases, of, 4));
     assert_ptr_equal(b[0], r.buffer[1]);
     assert_ptr_equal(b[1], r.buffer[3]);
@@ -183,7 +186,8 @@ static void options_of(clvox_register_options *o, clvox_deform deform)
 /* With all kinds of anatomy, where the model takes them. */
 static int run(const clvox_register_options *o, bool anatomy, clvox_register_result *r)
 {
-    static const double from[] = {-4, 3, 2, 5, -2.5, 1, .5, 4, -6}, to[] = {-2, 4.5, 1, 4, -4.5, 3, 1.5, 2, -7};
+    static const double from[] = {-4, 3, 2, 5, -2.5, 1, .5, 4, -6},
+                        to[] = {-2, 4.5, 1, 4, -4.5, 3, 1.5, 2, -7};
     const clvox_shape *fixed[KINDS], *moving[KINDS];
     for (int k = 0; k < KINDS; k++) {
         fixed[k] = &head.shape[0][k];
@@ -329,7 +333,8 @@ static void sums_of_metrics_as_text(void **state)
     assert_true(o.beside[1] == CLVOX_METRIC_MIND && o.beside_weight[1] == 2);
     assert_ok(read(".7ncc+.7cc", &o));
     assert_true(o.linear_metric == CLVOX_METRIC_NCC && o.metric == CLVOX_METRIC_NCC && o.besides == 1);
-    assert_true(o.beside[0] == CLVOX_METRIC_LNCC && o.beside_parameter[0] == o.radius && o.beside_weight[0] == 1);
+    assert_true(o.beside[0] == CLVOX_METRIC_LNCC && o.beside_parameter[0] == o.radius &&
+                o.beside_weight[0] == 1);
     clvox_register_preset(&o, CLVOX_PRESET_BEST);
     assert_int_equal(o.besides, 0);
     assert_ok(read("lncc", &o));
@@ -417,17 +422,19 @@ int main(void)
     for (int m = 0; m < MODELS; m++)
         for (int k = 0; k < 2; k++)
             test_case_at(no_room_is_read_that_was_given_back, TEST_AT(m, k, k, 0),
-                         "%s reads no room that was given back: %s", models[m].name, k ? "all terms" : "images");
+                         "%s reads no room that was given back: %s", models[m].name,
+                         k ? "all terms" : "images");
     test_case_at(no_room_is_read_that_was_given_back, TEST_AT(1, 1, 1, 1),
                  "greedy by an operator reads no room that was given back");
     for (int m = 1; m < 3; m++)
-        test_case_at(mind_beside_lncc_is_a_sum_of_metrics, TEST_AT(m), "MIND beside LNCC is a sum of metrics: %s",
-                     models[m].name);
+        test_case_at(mind_beside_lncc_is_a_sum_of_metrics, TEST_AT(m),
+                     "MIND beside LNCC is a sum of metrics: %s", models[m].name);
     for (int m = 1; m < 3; m++)
         test_case_at(a_metric_beside_itself_changes_little, TEST_AT(m), "a metric beside itself: %s",
                      models[m].name);
     for (int m = 0; m < MODELS; m++)
-        test_case_at(each_level_has_its_mask, TEST_AT(m, m % 2, m / 2 % 2), "each level has its mask: %s", models[m].name);
+        test_case_at(each_level_has_its_mask, TEST_AT(m, m % 2, m / 2 % 2), "each level has its mask: %s",
+                     models[m].name);
     test_case(metrics_that_are_refused, "metrics that are refused");
     test_tear_down(tear_down);
     return test_run("terms", harness_close);

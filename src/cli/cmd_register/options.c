@@ -258,9 +258,10 @@ static int check_level_masks(const cli_register_request *r, const clvox_register
         if (count && !r->fixed.count)
             return cli_misuse("--level-%s-mask belongs to images: give -f FIXED -m MOVING", which);
         if (count && count != levels)
-            return cli_misuse("--level-%s-mask is given %d times for %d levels; give a mask or none for each level, "
-                              "coarse to fine",
-                              which, count, levels);
+            return cli_misuse(
+                "--level-%s-mask is given %d times for %d levels; give a mask or none for each level, "
+                "coarse to fine",
+                which, count, levels);
     }
     return CLVOX_OK;
 }
@@ -353,7 +354,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "the same for the moving image"},
         {"level-fixed-mask", 0, CLI_REPEAT, &r->level_masks[0], "FILE|none",
          "mask for one level of the deformation; give one for each level, coarse to fine"},
-        {"level-moving-mask", 0, CLI_REPEAT, &r->level_masks[1], "FILE|none", "the same for the moving image"},
+        {"level-moving-mask", 0, CLI_REPEAT, &r->level_masks[1], "FILE|none",
+         "the same for the moving image"},
         {"labels", 0, CLI_TEXT, &r->labels, "FILE",
          "label map of the moving image, resampled to the fixed grid"},
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",

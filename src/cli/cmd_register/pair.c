@@ -224,7 +224,8 @@ int cli_pair_load(cli_pair *p, bool device)
     inputs[count++] = (cli_input){file_of(r->linear_moving_mask), &p->linear_moving_mask, CLI_AS_MASK};
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < r->level_masks[i].count; k++)
-            inputs[count++] = (cli_input){file_of(r->level_masks[i].item[k]), &p->level_mask[i][k], CLI_AS_MASK};
+            inputs[count++] =
+                (cli_input){file_of(r->level_masks[i].item[k]), &p->level_mask[i][k], CLI_AS_MASK};
     inputs[count++] = (cli_input){r->labels, &p->labels, CLI_AS_LABELS};
     inputs[count++] = (cli_input){r->fixed_posteriors, &p->fixed_posteriors, 0};
     inputs[count++] = (cli_input){r->moving_posteriors, &p->moving_posteriors, 0};
