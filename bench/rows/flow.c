@@ -125,16 +125,16 @@ end:
 /* ---- transports ---- */
 
 /* Times the adjoint without what LDDMM does with its gradients. */
-static int no_use(const clv_flow_level *flow, int k)
+static int no_use(const clv_flow_level *flow, int k, const clv_buffer *gradient)
 {
-    (void)flow, (void)k;
+    (void)flow, (void)k, (void)gradient;
     return CLVOX_OK;
 }
 
 /* Into p, where the forces lie until the adjoint has begun. */
-static int keep(const clv_flow_level *flow, int k)
+static int keep(const clv_flow_level *flow, int k, const clv_buffer *gradient)
 {
-    return clv_buffer_copy(flow->run->ctx, flow->run->inverse, 0, clv_lddmm_of(flow->run)->p[k], 0,
+    return clv_buffer_copy(flow->run->ctx, gradient, 0, clv_lddmm_of(flow->run)->p[k], 0,
                            3 * (size_t)flow->level->n * sizeof(float));
 }
 
@@ -156,7 +156,7 @@ static int row_forward(bench_data *d)
     return clv_flow_integrate(&d->flow->descent.base.flow);
 }
 
-static int adjoint(bench_data *d, int (*each)(const clv_flow_level *flow, int k))
+static int adjoint(bench_data *d, clv_flow_each each)
 {
     int status = CLVOX_OK;
     clv_registration *run = &d->flow->run;

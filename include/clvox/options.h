@@ -13,7 +13,7 @@ extern "C" {
  * table (clvox_register_table, clvox_denoise_table and so on), with one entry, numbered from 0, per field. */
 typedef struct clvox_option_table clvox_option_table;
 
-enum { CLVOX_MAX_OPTIONS = 56, CLVOX_MAX_NUMBERS = 40 }; /* of a table, and of one option */
+enum { CLVOX_MAX_OPTIONS = 64, CLVOX_MAX_NUMBERS = 40 }; /* of a table, and of one option */
 
 typedef enum clvox_option_type {
     CLVOX_OPTION_FLAG = 0, /* int: 1 where it is given */

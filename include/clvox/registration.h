@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8, CLVOX_MAX_SHAPES = 24 };
+enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8, CLVOX_MAX_SHAPES = 24, CLVOX_MAX_BESIDE = 3 };
 
 /* For shapes without images see clvox_shapes_start. */
 typedef enum clvox_init {
@@ -70,10 +70,18 @@ typedef struct clvox_register_options {
     int linear_radius, radius; /* of LNCC's window: 2 radius + 1 voxels along each axis, on every level */
     int linear_bins, bins;     /* of MI's histogram, 8 to 128 */
     int linear_patch, patch;   /* of MIND's patches: 2 patch + 1 voxels along each axis, 0 to 4 */
+    /* Further metrics that the deformation compares the same images by (not unbiased). beside_parameter is
+     * the radius, bins or patch of each, as above. beside_weight counts in weights of `metric`: metrics are
+     * scaled by what each usually changes by, so that with 1 both lead about alike. The report goes by
+     * `metric`. */
+    int besides; /* how many; 0: none */
+    clvox_metric beside[CLVOX_MAX_BESIDE];
+    int beside_parameter[CLVOX_MAX_BESIDE];
+    double beside_weight[CLVOX_MAX_BESIDE];
     int by_contrast;           /* 1: greedy and syn of one channel recast images of different contrasts as
                                   one another, and use MIND instead of LNCC (of heads, before it), if the
                                   device has the memory (CLVOX_SUSPECT_MEMORY: it has not);
-                                  `clvox register` sets it */
+                                  `clvox register` sets it; not with metrics beside one another */
     int sides;                 /* 1: the linear part also aligns the mirrored moving image, and says where
                                   that fits clearly better (CLVOX_SUSPECT_MIRRORED) */
     double mind_weight; /* of LNCC: so many times the derivative of MIND, of patches of 3 x 3 x 3 voxels, is
@@ -273,6 +281,10 @@ typedef struct clvox_register_images {
      * preparation, the deformation and the report use those above. */
     int linear_masks;
     const clvox_volume *linear_fixed_mask, *linear_moving_mask;
+    /* level_masks 1: each level of the deformation, coarse to fine, uses these instead of fixed_mask and
+     * moving_mask (NULL: everything counts on that level). */
+    int level_masks;
+    const clvox_volume *level_fixed_mask[CLVOX_MAX_LEVELS], *level_moving_mask[CLVOX_MAX_LEVELS];
     /* NULL, or the displacement u that a deformation starts from, on any grid: in the map x -> A (x + u(x)),
      * A the linear part, which is found without it. unbiased, greedy and syn take one. */
     const clvox_volume *initial_warp;

@@ -227,9 +227,9 @@ int clv_options_check(const clv_option_table *table, const void *values)
     for (int i = 0; i < table->count; i++) {
         const clv_option *row = &table->rows[i];
         int count = clv_option_count(row, values);
-        if (is_list(row) && (count < 1 || count > row->room))
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %d of them; 1 to %d are possible",
-                              clv_option_key(row, key, sizeof key), count, row->room);
+        if (is_list(row) && (count < !row->none || count > row->room))
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %d of them; %d to %d are possible",
+                              clv_option_key(row, key, sizeof key), count, !row->none, row->room);
     }
     for (int i = 0; i < table->count; i++) {
         const clv_option *row = &table->rows[i];

@@ -29,6 +29,7 @@ struct clv_option {
      * same one share, and how many there can be. */
     size_t count;
     int room;
+    bool none; /* there may be none */
     double least, most; /* the range; most 0: without an end, least -INFINITY: without a beginning */
     unsigned open;      /* CLV_OPTION_ABOVE: above least; CLV_OPTION_BELOW: below most */
     bool preset;        /* a preset decides it: clv_option_copy takes it over from one */

@@ -13,10 +13,9 @@
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
-#include "op/match/metric_force.h"
 #include "register/metric/metric.h"
 #include "register/options.h"
-#include "register/shapes.h"
+#include "register/terms.h"
 #include "transform/invert.h"
 
 /* Determinants of either half, and of the whole map, are kept above these. */
@@ -130,13 +129,14 @@ int clv_flow_requests(clv_registration *run, clv_request *list)
     list[count++] = (clv_request){&own->spare, 3 * n, "spare field"};
     list[count++] = (clv_request){&own->sums, 3 * n, "sums of the adjoint"};
     list[count++] = (clv_request){&own->window, 3 * n, "window at the border"};
-    list[count++] = (clv_request){&own->derivative[0], n, "derivative of the metric"};
-    list[count++] = (clv_request){&own->derivative[1], n, "derivative of the metric, fixed image"};
+    for (int i = 0; i < 2; i++)
+        list[count++] = clv_lease_request(&run->leases, &own->derivative[i], n, "derivative of the metric");
     size_t scratch = scratch_floats(run, other) * sizeof(float);
     size_t spectrum = clv_fft_bytes(run->fixed_grid.size);
     scratch = spectrum > scratch ? spectrum : scratch;
     list[count++] = (clv_request){&own->numbers, CLV_FLOW_NUMBERS * sizeof(float), "sums of a flow"};
-    list[count++] = (clv_request){&run->metric_scratch, scratch, "scratch of the metric and spectrum"};
+    list[count++] =
+        clv_lease_request(&run->leases, &run->metric_scratch, scratch, "scratch of the metric and spectrum");
     return count;
 }
 
@@ -217,10 +217,6 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     flow->rim = fmax(1, fmin(LONGEST_RIM, shortest / 8.));
     clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &flow->moving);
     clv_map_between(&level->fixed, &level->fixed, NULL, 1, &flow->fixed);
-    if (run->points.count)
-        CLV_TRY(clv_points_place(run, &level->fixed));
-    CLV_TRY(clv_shapes_place(run, &level->fixed, level->index));
-    flow->solver.spectrum = run->metric_scratch;
     CLV_TRY(clv_solver_create(run->ctx, &flow->op, &flow->solver));
     CLV_TRY(make_window(flow));
     CLV_TRY(clv_buffer_fill(run->ctx, own->sums, 0, 0, 3 * (size_t)level->n * sizeof(float)));
@@ -242,9 +238,13 @@ static int window(const clv_flow_level *flow, const clv_buffer *f, clv_buffer *o
 int clv_flow_smooth(const clv_flow_level *flow, int kind, const clv_buffer *f, clv_buffer *out)
 {
     int status = CLVOX_OK;
+    clv_solver solver = flow->solver;
+    const clv_request room = {&solver.spectrum, clv_fft_bytes(flow->op.size), "spectrum"};
+    CLV_TRY(clv_lease_take(&flow->run->leases, &room, 1));
     CLV_TRY(window(flow, f, out));
-    CLV_TRY(clv_solver_solve_twice(flow->run->ctx, &flow->solver, kind, out, out));
+    CLV_TRY(clv_solver_solve_twice(flow->run->ctx, &solver, kind, out, out));
     CLV_TRY(window(flow, out, out));
+    CLV_TRY(clv_lease_give(&flow->run->leases, &room, 1));
 end:
     return status;
 }
@@ -311,61 +311,21 @@ end:
     return status;
 }
 
-static int compare_channel(const clv_flow_level *flow, int index)
+int clv_flow_compare(const clv_flow_level *flow)
 {
     int status = CLVOX_OK;
     clv_registration *run = flow->run;
     clv_flow *own = clv_flow_of(run);
-    const clvox_register_options *o = run->options;
-    const clv_channel *c = &run->channels[index];
-    const clv_pyramid_level *l = flow->level;
-    const int *size = l->fixed.size;
-    const clv_metric_row *metric = clv_metric_find(c->metric);
-    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_moving, l->moving.size), &flow->moving, run->u, CLV_LINEAR,
-                     c->outside, CLV_VOLUME(run->scratch_a, size)));
-    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_fixed, size), &flow->fixed, own->u_fixed, CLV_LINEAR,
-                     c->outside, CLV_VOLUME(run->scratch_b, size)));
-    const clv_metric_args compared = {
-        .fixed = clv_image_of(run->scratch_b, size, NULL, 1), .moving = run->scratch_a,
-        .parameter = clv_metric_parameter(metric, o, false), .epsilon = CLV_DEFORM_EPSILON,
-        .local = o->local_gradient != 0,
-        .derivative_moving = own->derivative[0], .derivative_fixed = own->derivative[1],
-        .scratch = run->metric_scratch, .partial = run->partial,
-        .out = own->numbers, .slot = CLV_FLOW_METRIC + 2 * index,
+    const clv_pull pull = {
+        .level = flow->level,
+        .side = {{run->u, own->force[0], flow->moving}, {own->u_fixed, own->force[1], flow->fixed}},
+        .count = 2,
+        .forces = true,
+        .numbers = own->numbers,
+        .slot = CLV_FLOW_METRIC,
     };
-    CLV_TRY(metric->derivative(run->ctx, &compared));
-    for (int fixed = 0; fixed < 2; fixed++) {
-        half h = half_of(flow, fixed);
-        const clv_metric_force_args args = {
-            .moving = clv_image_of(fixed ? c->level_fixed : c->level_moving, fixed ? size : l->moving.size, NULL, 1),
-            .map = fixed ? &flow->fixed : &flow->moving, .u = h.u, .derivative = own->derivative[fixed],
-            .weight = (float)c->weight, .keep = index > 0,
-            .force = clv_image_of(h.force, size, NULL, 3),
-        };
-        CLV_TRY(clv_metric_force(run->ctx, &args));
-    }
-end:
-    return status;
-}
-
-int clv_flow_compare(const clv_flow_level *flow)
-{
-    int status = CLVOX_OK;
     CLV_TRY(clv_flow_integrate(flow));
-    for (int c = 0; c < flow->run->channel_count; c++)
-        CLV_TRY(compare_channel(flow, c));
-    if (flow->run->points.count || flow->run->shapes.count) {
-        clv_registration *run = flow->run;
-        clv_flow *own = clv_flow_of(run);
-        const clv_points_pull pull = {
-            .size = flow->level->fixed.size, .spacing = flow->level->spacing, .u = run->u, .u_fixed = own->u_fixed,
-            .force = own->force[0], .force_fixed = own->force[1], .state = own->numbers, .slot = CLV_FLOW_METRIC + 1,
-        };
-        if (run->points.count)
-            CLV_TRY(clv_points_force(run, &pull));
-        if (run->shapes.count)
-            CLV_TRY(clv_shapes_force(run, &pull));
-    }
+    CLV_TRY(clv_terms_force(run, &pull));
 end:
     return status;
 }
@@ -379,21 +339,10 @@ int clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, do
         flow->voxels = compared;
     flow->scale = compared > 0 ? flow->voxels / compared : 0;
     double strength = flow->scale * clv_metric_find(run->options->metric)->strength;
-    *mean = *sum = 0;
-    for (int c = 0; c < run->channel_count; c++) {
-        double s = (double)numbers[2 * c], voxels = (double)numbers[2 * c + 1], weight = run->channels[c].weight;
-        *sum += weight * strength * s;
-        if (voxels > 0)
-            *mean += weight * s / voxels;
-    }
-    if (run->points.count || run->shapes.count) {
-        double term = 0;
-        if (run->points.count)
-            CLV_TRY(clv_points_term(run, &term));
-        CLV_TRY(clv_shapes_term(run, &term));
-        *mean += term;
-        *sum += strength * compared * term;
-    }
+    clv_value value;
+    CLV_TRY(clv_terms_value(run, numbers, &value));
+    *mean = value.mean;
+    *sum = strength * value.sum;
 end:
     return status;
 }
@@ -403,7 +352,8 @@ typedef struct backward {
     const clv_flow_level *flow;
     half h;
     float factor;
-    int (*each)(const clv_flow_level *flow, int k);
+    clv_flow_each each;
+    clv_buffer *gradient; /* for each */
 } backward;
 
 /* out = factor dS/dv of the j-th step, whose positions before are d, which out may be; the force passes back
@@ -420,13 +370,16 @@ static int step_back(const backward *b, int j, clv_buffer *d, clv_buffer *out)
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(out, l->fixed.size), b->h.force,
                               NULL, NULL, (float[4]){b->factor * s, 0, 0, 0}));
     } else {
+        clv_buffer *rows;
+        const clv_request room = {&rows, clv_within_bytes(l->fixed.size), "rows of the adjoint"};
+        CLV_TRY(clv_lease_take(&run->leases, &room, 1));
         const clv_compose_adjoint_args args = {
             .d = clv_image_of(d, l->fixed.size, l->spacing, 3),
             .w = own->v[k],
             .s = s,
             .g = b->h.force,
             .sums = own->sums,
-            .rows = own->derivative[0],
+            .rows = rows,
             .state = own->numbers,
             .slot = CLV_FLOW_LONGEST,
         };
@@ -434,9 +387,10 @@ static int step_back(const backward *b, int j, clv_buffer *d, clv_buffer *out)
                                    own->numbers, CLV_FLOW_LONGEST));
         CLV_TRY(clv_compose_adjoint(run->ctx, &args));
         CLV_TRY(clv_compose_adjoint_total(run->ctx, &args, b->factor * s, out));
+        CLV_TRY(clv_lease_give(&run->leases, &room, 1));
     }
     if (b->each)
-        CLV_TRY(b->each(b->flow, k));
+        CLV_TRY(b->each(b->flow, k, out));
 end:
     return status;
 }
@@ -478,60 +432,62 @@ static int walk_back(const backward *b, int from, const clv_buffer *before, int 
             at = next;
         }
         CLV_TRY(walk_back(b, kept, room[0], to, room + 1, count - 1));
-        CLV_TRY(step_back(b, kept, room[0], b->flow->run->inverse));
+        CLV_TRY(step_back(b, kept, room[0], b->gradient));
         to = kept - 1;
     }
 end:
     return status;
 }
 
-int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const clv_flow_level *flow, int k))
+int clv_flow_adjoint(const clv_flow_level *flow, float factor, clv_flow_each each)
 {
     int status = CLVOX_OK;
     clv_registration *run = flow->run;
-    clv_buffer *const room[] = {run->u, clv_flow_of(run)->u_fixed};
+    clv_buffer *const room[] = {run->u, clv_flow_of(run)->u_fixed}, *gradient = NULL;
+    const clv_request wanted = {&gradient, 3 * (size_t)flow->level->n * sizeof(float),
+                                "gradient by a velocity field"};
+    if (each)
+        CLV_TRY(clv_lease_take(&run->leases, &wanted, 1));
     factor *= (float)(flow->scale * clv_metric_find(run->options->metric)->strength);
     for (int fixed = 0; fixed < 2; fixed++) {
-        const backward b = {flow, half_of(flow, fixed), factor, each};
+        const backward b = {flow, half_of(flow, fixed), factor, each, gradient};
         if (!each) {
             CLV_TRY(walk_back_in_place(&b));
         } else {
             CLV_TRY(walk_back(&b, 0, NULL, flow->steps / 2 - 1, room, 2));
-            CLV_TRY(step_back(&b, 0, NULL, run->inverse));
+            CLV_TRY(step_back(&b, 0, NULL, gradient));
         }
     }
+    CLV_TRY(clv_lease_give(&run->leases, &wanted, 1));
 end:
     return status;
 }
 
 /* ---- the end -------------------------------------------------------------- */
 
-static int mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest, int *passes)
-{
-    clv_flow *own = clv_flow_of(run);
-    const clv_mending scratch = {own->spare, run->metric_scratch, own->force[0], own->derivative[0]};
-    return clv_mend_folds(run, u, grid, smallest, &scratch, passes);
-}
-
 int clv_flow_finish(clv_registration *run, const clvox_grid *at)
 {
     int status = CLVOX_OK, passes = 0;
     clv_flow *own = clv_flow_of(run);
-    CLV_TRY(mend(run, run->u, at, SMALLEST_HALF, NULL));
-    CLV_TRY(mend(run, own->u_fixed, at, SMALLEST_HALF, NULL));
+    clv_buffer **const done[] = {&own->force[0], &own->force[1], &own->spare};
+    CLV_TRY(clv_lease_withdraw(&run->leases, &run->inverse));
+    for (int i = 0; i < 3; i++)
+        clv_lease_lend(&run->leases, done[i]);
+    CLV_TRY(clv_pyramid_mend(run, run->u, at, SMALLEST_HALF, NULL));
+    CLV_TRY(clv_pyramid_mend(run, own->u_fixed, at, SMALLEST_HALF, NULL));
     const clv_halves halves = {own->u_fixed, &own->force[0], &own->force[1], own->spare, run->metric_scratch};
     if (run->exchanged) {
         CLV_TRY(clv_register_exchange_back(run, at, SMALLEST, &halves));
         goto end;
     }
     CLV_TRY(clv_register_join(run, at, own->u_fixed, own->force[0], run->metric_scratch));
-    CLV_TRY(clv_pyramid_carry(run, run->u, at, &run->fixed_grid, own->spare));
-    CLV_TRY(mend(run, run->u, &run->fixed_grid, SMALLEST, &passes));
+    CLV_TRY(clv_pyramid_carry(run, run->u, at, &run->fixed_grid));
+    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, SMALLEST, &passes));
     /* What was mended has another inverse. */
     if (passes > 0)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
     else
-        CLV_TRY(clv_pyramid_carry(run, run->inverse, at, &run->fixed_grid, own->spare));
+        CLV_TRY(clv_pyramid_carry(run, run->inverse, at, &run->fixed_grid));
 end:
     return status;
 }

@@ -20,14 +20,14 @@
 #include "register/model.h"
 #include "register/pyramid.h"
 
-enum { CLV_FLOW_STEPS = 32, CLV_FLOW_NUMBERS = 192 };
+enum { CLV_FLOW_STEPS = 32, CLV_FLOW_NUMBERS = 256 };
 
 /* The private state of a run by flows. Fields are as large as run->u where nothing else is said. */
 typedef struct clv_flow {
     clv_buffer *v[CLV_FLOW_STEPS]; /* velocities, mm in unit time along the grid's axes */
     clv_buffer *w[CLV_FLOW_STEPS]; /* dS/dv, of shooting alone */
     clv_buffer *u_fixed, *force[2], *spare;
-    clv_buffer *derivative[2]; /* of the metric by the warped images */
+    clv_buffer *derivative[2]; /* room that is lent */
     clv_buffer *sums;          /* of the adjoint */
     clv_buffer *window;        /* R, three equal components */
     clv_buffer *numbers;
@@ -42,8 +42,8 @@ static inline clv_flow *clv_flow_of(clv_registration *run)
 /* Slots of clv_flow.numbers. */
 enum {
     CLV_FLOW_DOTS = 0,    /* three of each time step: what a model sums */
-    CLV_FLOW_METRIC = 96, /* S and voxels of each channel */
-    CLV_FLOW_LONGEST = CLV_FLOW_METRIC + 2 * CLV_MAX_CHANNELS, /* of the forces of the adjoint */
+    CLV_FLOW_METRIC = 96, /* S and voxels of each comparison */
+    CLV_FLOW_LONGEST = CLV_FLOW_METRIC + CLV_NUMBERS, /* of the forces of the adjoint */
     CLV_FLOW_STEP,                                             /* the longest vector of a step, voxels */
     CLV_FLOW_SLOPE,                                            /* <gradient, step>, of shooting */
     CLV_FLOW_END
@@ -92,17 +92,18 @@ int clv_flow_momentum(const clv_flow_level *flow, const clv_buffer *v, clv_buffe
 /* Positions at both ends of the flow: run->u and u_fixed. */
 int clv_flow_integrate(const clv_flow_level *flow);
 
-/* The same, S and voxels of each channel at CLV_FLOW_METRIC, and the forces dS/du. */
+/* The same, S and voxels of each comparison at CLV_FLOW_METRIC, and the forces dS/du of all terms. */
 int clv_flow_compare(const clv_flow_level *flow);
 
-/* The mean metric a voxel, and S times the metric's strength and flow->scale, which it settles, over the channels by
- * their weights, from what was read of numbers at CLV_FLOW_METRIC; both with the term of landmarks, where there is one. */
+/* The terms' mean metric a voxel, and their S times the metric's strength and flow->scale, which it settles,
+ * from what was read of numbers at CLV_FLOW_METRIC. */
 int clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, double *sum);
 
-/* factor dS/dv_k, of that S, from the forces, which it overwrites; v stays. Without `each`, into w_k.
- * `each` takes one after the other from run->inverse, and may use the spare field: no w is needed then, but
- * positions are found again from checkpoints in run->u and u_fixed. */
-int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const clv_flow_level *flow, int k));
+/* factor dS/dv_k, of that S, from the forces, which it overwrites; v stays. Without `each`, into w_k. `each`
+ * takes one after the other, and may use the spare field: no w is needed then, but positions are found again
+ * from checkpoints in run->u and u_fixed. */
+typedef int (*clv_flow_each)(const clv_flow_level *flow, int k, const clv_buffer *gradient);
+int clv_flow_adjoint(const clv_flow_level *flow, float factor, clv_flow_each each);
 
 /* After the last level, on its grid: run->u and run->inverse on the fixed grid, without folds. */
 int clv_flow_finish(clv_registration *run, const clvox_grid *at);

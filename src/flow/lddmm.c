@@ -37,7 +37,7 @@ static int dot(const clv_flow_level *flow, const clv_buffer *a, const clv_buffer
 }
 
 /* From F, p_k; what sums over F say of p_k and of the one before; and the longest vector so far. */
-static int each_step(const clv_flow_level *flow, int k)
+static int each_step(const clv_flow_level *flow, int k, const clv_buffer *force)
 {
     int status = CLVOX_OK, slot = CLV_FLOW_DOTS + 3 * k;
     clv_registration *run = flow->run;
@@ -45,7 +45,7 @@ static int each_step(const clv_flow_level *flow, int k)
     const int *size = flow->level->fixed.size;
     const float *spacing = flow->level->spacing, keep = (float)clv_lddmm_of(run)->keep;
     const float per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
-    clv_buffer *force = run->inverse, *smooth = own->spare, *p = clv_lddmm_of(run)->p[k];
+    clv_buffer *smooth = own->spare, *p = clv_lddmm_of(run)->p[k];
     CLV_TRY(dot(flow, force, own->v[k], slot));
     CLV_TRY(dot(flow, force, p, slot + 2));
     CLV_TRY(clv_flow_smooth(flow, k, force, smooth));
@@ -257,7 +257,7 @@ static int arrive(clv_lddmm_descent *d, const clvox_grid *from)
             CLV_TRY(clv_buffer_fill(run->ctx, own->v[k], 0, 0, n * sizeof(float)));
             continue;
         }
-        CLV_TRY(clv_pyramid_carry(run, p[k], from, &d->base.flow.level->fixed, own->spare));
+        CLV_TRY(clv_pyramid_carry(run, p[k], from, &d->base.flow.level->fixed));
         CLV_TRY(clv_flow_smooth(&d->base.flow, k, p[k], own->v[k]));
         CLV_TRY(dot(&d->base.flow, p[k], own->v[k], CLV_FLOW_DOTS + k));
     }
@@ -273,6 +273,7 @@ end:
 static int requests(clv_registration *run, clv_request *list)
 {
     int count = clv_flow_requests(run, list);
+    clv_lease_lend(&run->leases, &run->inverse); /* until the end */
     for (int k = 0; k < run->options->timesteps; k++)
         list[count++] = (clv_request){&clv_lddmm_of(run)->p[k], 3 * (size_t)run->n * sizeof(float), "step of a velocity"};
     return count;

@@ -194,7 +194,7 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
     d.lambda = d.flow.lambda;
     d.flow.steps = level_steps(run->options, index);
     if (index) {
-        CLV_TRY(clv_pyramid_carry(run, own->momentum, at, &level.fixed, own->flow.spare));
+        CLV_TRY(clv_pyramid_carry(run, own->momentum, at, &level.fixed));
         CLV_TRY(shorten(&d.flow));
     } else {
         CLV_TRY(clv_buffer_fill(run->ctx, own->momentum, 0, 0, 3 * (size_t)level.n * sizeof(float)));

@@ -209,7 +209,7 @@ int clv_register_alone_make(const clvox_register_images *given, const clvox_regi
         return CLVOX_OK;
     if (given->shapes <= 0 && given->points <= 0)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "there are no images, posteriors, shapes or landmarks");
-    if (given->fixed_mask || given->moving_mask || given->linear_masks)
+    if (given->fixed_mask || given->moving_mask || given->linear_masks || given->level_masks)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "masks are of images, and there are none");
     if (o->linear != CLVOX_LINEAR_NONE)
         return clvox_fail(

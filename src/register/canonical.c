@@ -47,6 +47,10 @@ int clv_register_canonical_make(const clvox_register_images *given, bool data, c
     CLV_TRY(bring(&c->images.moving_mask, data, c));
     CLV_TRY(bring(&c->images.linear_fixed_mask, data, c));
     CLV_TRY(bring(&c->images.linear_moving_mask, data, c));
+    for (int i = 0; i < CLVOX_MAX_LEVELS; i++) {
+        CLV_TRY(bring(&c->images.level_fixed_mask[i], data, c));
+        CLV_TRY(bring(&c->images.level_moving_mask[i], data, c));
+    }
     CLV_TRY(bring(&c->images.initial_warp, data, c));
     CLV_TRY(bring(&c->images.fixed_posteriors, data, c));
     CLV_TRY(bring(&c->images.moving_posteriors, data, c));

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Greedy and symmetric registration by compositive steps, coarse to fine. With
  * S the metric of the two warped images, each iteration and each side does
- *   f = momentum f + dS/du        op/match/lncc.h or op/match/metric.h, then op/match/metric_force.h
- *                                 (to LNCC's --mind-weight times that of MIND is added, op/match/mind.h)
- *                                 and the pull of landmarks and shapes, register/points.h, shapes.h
+ *   f = momentum f + dS/du        register/terms.h
  *   v = G_update * f              fluid regularisation, its divergence damped, or v = K f of op/fluid/solve.h
  *   u = s v + u o (id + s v)      op/field/compositive_step.h: s = --step / the longest v of the level
  *   u = G_total * u               elastic regularisation
@@ -27,15 +25,12 @@
 #include "op/field/divergence.h"
 #include "op/field/inverse.h"
 #include "op/image/gaussian.h"
-#include "op/match/metric_force.h"
-#include "op/match/mind.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/compositive.h"
-#include "register/metric/metric.h"
 #include "register/pyramid.h"
 #include "register/recast/recast.h"
-#include "register/shapes.h"
+#include "register/terms.h"
 #include "transform/invert.h"
 
 /* Iterations from one look of the host at the metric to the next. */
@@ -69,13 +64,6 @@ static const double GAIN = 1e-6;
  * again by steps half as long. Images that have nothing to gain lose each time. */
 enum { SHORTER = 2 };
 
-/* Radius of the patches of MIND beside LNCC: by single voxels maps are as irregular as without it. */
-enum { MIND_PATCH = 1 };
-
-/* Recast heads, which MIND has led so far, have it beside LNCC, too, by the patches that it had: recast
- * values are less sure than where edges lie. 5 does as well. */
-static const float RECAST_MIND = 10;
-
 /* The border stays where it is, so that the map has an inverse on the whole grid. */
 static const float LONGEST_RIM = 4;
 
@@ -90,33 +78,18 @@ enum { COMPARED_VOXELS = 4 };
  * sigma beyond the default's three more. */
 static const double STEPPED_MM = 12, STEPPED_VOXELS = 6, USUAL_SIGMA = 1.25, SIGMAS = 3;
 
-/* One image and the displacement that moves it. */
-typedef struct side {
-    clv_buffer *u, *force, *derivative, *warped;
-    clv_map map; /* of the level's grid to the image's */
-    const int *size;
-    bool fixed;  /* which of a channel's images */
-} side;
-
 typedef struct work {
     clv_registration *run;
     const clv_pyramid_level *level;
-    side sides[2];
-    int count;
+    clv_pull pull;
     float rim;         /* voxels over which steps fall to 0 towards the border */
     float part;        /* of the steps' length that is asked for */
     float length;      /* of the longest step, voxels */
     float axes[3];     /* weights of the components of steps */
-    bool restricted;   /* not all of them are 1 */
-    clv_within compared, stepped; /* where */
+    clv_within stepped; /* the part of the level that moves */
     bool hold;         /* the factor of steps does not grow from here on */
     float total_sigma; /* of the elastic smoothing, voxels */
 } work;
-
-static clv_buffer *image_of(const clv_channel *channel, const side *s)
-{
-    return s->fixed ? channel->level_fixed : channel->level_moving;
-}
 
 /* Which weight goes with which axis of the grid: the order of axes in which they
  * lie nearest to the world's. */
@@ -131,23 +104,20 @@ static void weigh_axes(const clvox_grid *grid, const double weights[3], float ax
 static void set_up(work *w, clv_registration *run, const clv_pyramid_level *level)
 {
     clv_compositive *own = clv_compositive_of(run);
-    bool symmetric = own->u_fixed != NULL;
-    *w = (work){.run = run, .level = level, .count = symmetric ? 2 : 1, .part = 1};
-    w->sides[0] = (side){.u = run->u, .force = own->force, .derivative = own->derivative, .warped = run->scratch_a,
-                         .size = level->moving.size, .fixed = false};
-    clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &w->sides[0].map);
+    *w = (work){.run = run, .level = level, .part = 1};
+    w->pull =
+        (clv_pull){.level = level, .count = own->u_fixed ? 2 : 1, .smooth = true, .numbers = run->state};
+    w->pull.side[0] = (clv_pull_side){.u = run->u, .force = own->force};
+    w->pull.side[1] = (clv_pull_side){.u = own->u_fixed, .force = own->force_fixed};
+    clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &w->pull.side[0].map);
+    clv_map_between(&level->fixed, &level->fixed, NULL, 1, &w->pull.side[1].map);
     int shortest = INT_MAX;
     for (int i = 0; i < 3; i++)
         if (level->fixed.size[i] > 1 && level->fixed.size[i] < shortest)
             shortest = level->fixed.size[i];
     weigh_axes(&level->fixed, run->options->restrict_axes, w->axes);
-    w->restricted = w->axes[0] < 1 || w->axes[1] < 1 || w->axes[2] < 1;
+    w->pull.axes = w->axes[0] < 1 || w->axes[1] < 1 || w->axes[2] < 1 ? w->axes : NULL;
     w->rim = fmaxf(1, fminf(LONGEST_RIM, (float)shortest / 8));
-    if (symmetric) {
-        w->sides[1] = (side){.u = own->u_fixed, .force = own->force_fixed, .derivative = own->derivative_fixed,
-                             .warped = run->scratch_b, .size = level->fixed.size, .fixed = true};
-        clv_map_between(&level->fixed, &level->fixed, NULL, 1, &w->sides[1].map);
-    }
 }
 
 /* The rows of a level around the content, on the device, how much of the level they are, and which share of
@@ -181,78 +151,20 @@ static int limit(work *w)
     clv_compositive *own = clv_compositive_of(w->run);
     const clvox_register_options *o = w->run->options;
     double compared, stepped, missed;
-    if (!w->run->content.holds || w->run->points.count || w->run->shapes.count || w->run->recast ||
-        w->run->channel_count > w->run->image_count)
+    if (!w->run->content.holds || w->run->recast || clv_terms_beside_images(w->run))
         goto end;
     CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &compared, &missed));
     if (!(compared > 0 && compared < CLV_CONTENT_WORTH && missed <= MISSED))
         goto end;
-    w->compared = (clv_within){own->compared, compared * w->level->n};
-    for (int i = 0; i < w->count; i++)
-        CLV_TRY(
-            clv_buffer_fill(w->run->ctx, w->sides[i].force, 0, 0, 3 * (size_t)w->level->n * sizeof(float)));
+    w->pull.within = (clv_within){own->compared, compared * w->level->n};
+    for (int i = 0; i < w->pull.count; i++)
+        CLV_TRY(clv_buffer_fill(w->run->ctx, w->pull.side[i].force, 0, 0,
+                                3 * (size_t)w->level->n * sizeof(float)));
     if (o->gamma > 0)
         goto end;
     const double farther = SIGMAS * fmax(0, (double)o->update_sigma - USUAL_SIGMA);
     CLV_TRY(find_part(w, STEPPED_MM, STEPPED_VOXELS + farther, own->stepped, &stepped, NULL));
     w->stepped = (clv_within){own->stepped, stepped * w->level->n};
-end:
-    return status;
-}
-
-bool clv_compositive_with_mind(const clvox_register_options *o)
-{
-    const clv_model *model = clv_model_find(o->deform);
-    return o->mind_weight > 0 && o->metric == CLVOX_METRIC_LNCC && model &&
-           clv_model_takes(model, "mind-weight");
-}
-
-/* Times what MIND is added to a channel's metric: LNCC normalises by local variance, so that noise in flat
- * tissue pulls as hard as an edge does, and MIND pulls where edges are clear. */
-static float mind_weight(const clv_registration *run, const clv_channel *channel)
-{
-    const float weight = run->recast ? RECAST_MIND : (float)run->options->mind_weight;
-    return channel->metric == CLVOX_METRIC_LNCC ? weight : 0;
-}
-
-/* The derivatives of channel c's metric at the present displacements, those of MIND beside it added, and S
- * and the number of voxels of either in the state. */
-static int compare(const work *w, const clv_channel *channel, int slot)
-{
-    clv_registration *run = w->run;
-    const clvox_register_options *o = run->options;
-    const clv_pyramid_level *l = w->level;
-    int status = CLVOX_OK;
-    for (int i = 0; i < w->count; i++) {
-        const side *s = &w->sides[i];
-        CLV_TRY(clv_warp_within(run->ctx, CLV_VOLUME(image_of(channel, s), s->size), &s->map, s->u,
-                                CLV_LINEAR, channel->outside, w->compared,
-                                CLV_VOLUME(s->warped, l->fixed.size)));
-    }
-    const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
-    clv_buffer *derivative_fixed = w->count > 1 ? w->sides[1].derivative : NULL;
-    const clv_metric_row *metric = clv_metric_find(channel->metric);
-    clv_metric_args args = {
-        .fixed = clv_image_of(fixed, l->fixed.size, NULL, 1),
-        .moving = w->sides[0].warped,
-        .parameter = clv_metric_parameter(metric, o, false),
-        .epsilon = CLV_DEFORM_EPSILON,
-        .local = o->local_gradient != 0,
-        .within = w->compared,
-        .derivative_moving = w->sides[0].derivative,
-        .derivative_fixed = derivative_fixed,
-        .scratch = run->metric_scratch,
-        .partial = run->partial,
-        .out = run->state,
-        .slot = slot,
-    };
-    CLV_TRY(metric->derivative(run->ctx, &args));
-    const float mind = mind_weight(run, channel);
-    if (mind > 0) {
-        args.parameter = run->recast ? o->patch : MIND_PATCH;
-        args.slot = slot + CLV_STATE_BESIDE;
-        CLV_TRY(clv_mind_add(run->ctx, &args, mind));
-    }
 end:
     return status;
 }
@@ -277,24 +189,29 @@ static int invert(clv_registration *run, const clvox_grid *grid)
 /* v += c grad G div v. Of a wave of wave vector k, what is along k, which expands and compresses, keeps the
  * part 1 - c |k|^2 G(k), which is least, 1 - share, where |k| sigma is the root of 2: a wave 4.4 sigma long.
  * What is across k, which slides, stays. The operator is symmetric and positive definite, so that v still
- * leads up, and so is that of one sigma after the other: they commute. The images and the metric's derivative
- * have been used by now: the divergence lies in their place. */
-static int damp(const work *w, clv_buffer *v, float sigma, double share, clv_buffer *scratch)
+ * leads up, and so is that of one sigma after the other: they commute. */
+static int damp(const work *w, clv_buffer *v, float sigma, double share)
 {
     int status = CLVOX_OK;
     clv_registration *run = w->run;
     const clv_pyramid_level *l = w->level;
-    clv_buffer *divergence = run->scratch_a, *smooth = clv_compositive_of(run)->derivative;
+    const size_t n = (size_t)l->n * sizeof(float);
+    clv_buffer *divergence, *smooth, *scratch;
+    const clv_request room[] = {{&divergence, n, "divergence"},
+                                {&smooth, n, "smoothed divergence"},
+                                {&scratch, n, "scratch for smoothing"}};
     const clv_image velocity = clv_image_of(v, l->fixed.size, l->spacing, 3);
     const float edge = fminf(l->spacing[0], fminf(l->spacing[1], l->spacing[2]));
     const float c = (float)(share * M_E / 2) * sigma * sigma * edge * edge;
     if (!(share > 0))
         return CLVOX_OK;
+    CLV_TRY(clv_lease_take(&run->leases, room, 3));
     CLV_TRY(clv_divergence(run->ctx, &velocity, divergence));
     CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(divergence, l->fixed.size),
                          (const float[3]){sigma, sigma, sigma}, CLV_GAUSSIAN_AUTO, scratch, smooth));
     CLV_TRY(clv_add_gradient(run->ctx, smooth,
                              (const float[3]){c * w->axes[0], c * w->axes[1], c * w->axes[2]}, &velocity));
+    CLV_TRY(clv_lease_give(&run->leases, room, 3));
 end:
     return status;
 }
@@ -309,7 +226,7 @@ static bool by_operator(const clvox_register_options *o)
  * steps that kept their length while forces fall would, in the end, go too far
  * wherever the force changes most, and back in the next one, and what rounding
  * changes would grow tenfold every few iterations. */
-static int step(const work *w, const side *s)
+static int step(const work *w, int side)
 {
     clv_compositive *own = clv_compositive_of(w->run);
     clv_registration *run = w->run;
@@ -318,82 +235,41 @@ static int step(const work *w, const side *s)
     const float update[3] = {(float)o->update_sigma, (float)o->update_sigma, (float)o->update_sigma};
     const float total[3] = {w->total_sigma, w->total_sigma, w->total_sigma};
     const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
-    clv_buffer *v = own->velocity, *next = run->metric_scratch;
-    int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
+    const clv_pull_side *s = &w->pull.side[side];
+    const size_t bytes = 3 * (size_t)l->n * sizeof(float);
+    clv_buffer *v, *next;
+    const clv_request room[] = {{&v, bytes, "velocity field"}, {&next, bytes, "next displacement field"}};
+    int status = CLVOX_OK, slot = CLV_STATE_LONGEST + side;
+    CLV_TRY(clv_lease_take(&run->leases, room, 2));
     if (by_operator(o)) {
         CLV_TRY(clv_solver_solve(run->ctx, &own->solver, 0, s->force, v));
     } else {
         CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(s->force, l->fixed.size), update, CLV_GAUSSIAN_AUTO, next,
                              v));
-        CLV_TRY(damp(w, v, DAMPED, o->update_damping, next));
-        CLV_TRY(damp(w, v, DAMPED_FINER, o->finer_damping, next));
+        CLV_TRY(damp(w, v, DAMPED, o->update_damping));
+        CLV_TRY(damp(w, v, DAMPED_FINER, o->finer_damping));
     }
     CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(v, l->fixed.size), per_mm, w->hold, run->partial,
                                run->state, slot));
     CLV_TRY(clv_compositive_step(run->ctx, CLV_VECTORS_MM(s->u, l->fixed.size, l->spacing), v,
                                  &(clv_step_length){w->length, w->rim, run->state, slot}, w->stepped, next));
-    CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(next, l->fixed.size), total, CLV_GAUSSIAN_AUTO, own->velocity,
-                         s->u));
+    CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(next, l->fixed.size), total, CLV_GAUSSIAN_AUTO, v, s->u));
+    CLV_TRY(clv_lease_give(&run->leases, room, 2));
 end:
     return status;
 }
 
-/* Where landmarks and shapes lie at the present displacements, and pull: their forces are added. */
-static int pull(const work *w, bool pull, int slot)
+/* One iteration; S and voxels of each comparison are left from state[slot] on. */
+static int iterate(work *w, float momentum, int slot)
 {
-    const clv_pyramid_level *l = w->level;
-    const side *fixed = w->count > 1 ? &w->sides[1] : NULL;
-    const clv_points_pull args = {
-        .size = l->fixed.size,
-        .spacing = l->spacing,
-        .u = w->sides[0].u,
-        .u_fixed = fixed ? fixed->u : NULL,
-        .force = pull ? w->sides[0].force : NULL,
-        .force_fixed = pull && fixed ? fixed->force : NULL,
-        .axes = w->restricted ? w->axes : NULL,
-        .state = w->run->state,
-        .slot = slot + 1,
-        .smooth = true,
-        .scratch = {clv_compositive_of(w->run)->velocity, w->run->metric_scratch},
-    };
     int status = CLVOX_OK;
-    if (w->run->points.count)
-        CLV_TRY(clv_points_force(w->run, &args));
-    if (w->run->shapes.count)
-        CLV_TRY(clv_shapes_force(w->run, &args));
-end:
-    return status;
-}
-
-/* One iteration; S and voxels of channel c are left at state[slot + 2 c]. */
-static int iterate(const work *w, float momentum, int slot)
-{
-    clv_registration *run = w->run;
-    int status = CLVOX_OK;
-    for (int c = 0; c < run->channel_count; c++) {
-        const clv_channel *channel = &run->channels[c];
-        CLV_TRY(compare(w, channel, slot + 2 * c));
-        for (int i = 0; i < w->count; i++) {
-            const side *s = &w->sides[i];
-            const int *size = w->level->fixed.size;
-            const clv_metric_force_args args = {
-                .moving = {.buffer = image_of(channel, s), .size = {s->size[0], s->size[1], s->size[2]}},
-                .map = &s->map,
-                .u = s->u,
-                .derivative = s->derivative,
-                .weight = (float)channel->weight,
-                .keep = c > 0 ? 1 : momentum,
-                .axes = w->restricted ? w->axes : NULL,
-                .within = w->compared,
-                .force = {.buffer = s->force, .size = {size[0], size[1], size[2]}, .components = 3},
-            };
-            CLV_TRY(clv_metric_force(run->ctx, &args));
-        }
-    }
-    CLV_TRY(pull(w, true, slot));
-    for (int i = 0; i < w->count; i++)
-        CLV_TRY(step(w, &w->sides[i]));
-    CLV_TRY(follow(run, &w->level->fixed, LOOKS));
+    w->pull.forces = true;
+    w->pull.keep = momentum;
+    w->pull.slot = slot;
+    CLV_TRY(clv_terms_force(w->run, &w->pull));
+    for (int i = 0; i < w->pull.count; i++)
+        CLV_TRY(step(w, i));
+    CLV_TRY(follow(w->run, &w->level->fixed, LOOKS));
 end:
     return status;
 }
@@ -404,33 +280,19 @@ static int slot_of(int iteration)
     return CLV_STATE_METRIC + CLV_STATE_EACH * (iteration % LOOK);
 }
 
-/* The channels' mean metric a voxel, with MIND beside it, by weight, at iterations *first to last, LOOK of
- * them at most. The terms of landmarks and shapes are known of the last one alone: with them, *first
- * becomes last. Blocking. */
+/* The mean metric a voxel at iterations *first to last, LOOK of them at most. Of terms that are read, the
+ * value is known of the last one alone: with them, *first becomes last. Blocking. */
 static int read_metric(clv_registration *run, int *first, int last, double mean[LOOK])
 {
     int status = CLVOX_OK;
-    double terms = 0;
     float sums[LOOK][CLV_STATE_EACH];
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_METRIC * sizeof(float), sums, sizeof sums));
-    if (run->points.count)
-        CLV_TRY(clv_points_term(run, &terms));
-    CLV_TRY(clv_shapes_term(run, &terms));
-    if (run->points.count || run->shapes.count)
+    if (clv_terms_read(run))
         *first = last;
     for (int i = *first; i <= last; i++) {
-        const float *s = sums[i % LOOK];
-        double *sum = &mean[i - *first];
-        *sum = terms;
-        for (int c = 0; c < run->channel_count; c++) {
-            const clv_channel *channel = &run->channels[c];
-            const double mind = (double)mind_weight(run, channel);
-            const float *beside = s + CLV_STATE_BESIDE;
-            if (s[2 * c + 1] > 0)
-                *sum += channel->weight * (double)s[2 * c] / (double)s[2 * c + 1];
-            if (mind > 0 && beside[2 * c + 1] > 0)
-                *sum += channel->weight * mind * (double)beside[2 * c] / (double)beside[2 * c + 1];
-        }
+        clv_value value;
+        CLV_TRY(clv_terms_value(run, sums[i % LOOK], &value));
+        mean[i - *first] = value.mean;
     }
 end:
     return status;
@@ -447,14 +309,6 @@ static int tell(const clv_registration *run, int index, double share, int first,
             return clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
     }
     return CLVOX_OK;
-}
-
-int clv_compositive_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
-                         int *passes)
-{
-    clv_compositive *own = clv_compositive_of(run);
-    const clv_mending scratch = {own->velocity, run->metric_scratch, own->force, own->derivative};
-    return clv_mend_folds(run, u, grid, smallest, &scratch, passes);
 }
 
 /* The longest vector of a step keeps its length even where nothing is left to
@@ -492,28 +346,27 @@ static int go_back(const work *w, const clvox_grid *from)
     clv_compositive *own = clv_compositive_of(w->run);
     clv_registration *run = w->run;
     int status = CLVOX_OK;
-    for (int i = 0; i < w->count; i++) {
-        clv_buffer *u = w->sides[i].u;
+    for (int i = 0; i < w->pull.count; i++) {
+        clv_buffer *u = w->pull.side[i].u;
         if (!own->counts) {
             CLV_TRY(begin_side(run, &w->level->fixed, i, u));
             continue;
         }
         CLV_TRY(clv_buffer_copy(run->ctx, own->kept[i], 0, u, 0, 3 * clvox_grid_voxels(from) * sizeof(float)));
-        CLV_TRY(clv_pyramid_carry(run, u, from, &w->level->fixed, own->velocity));
+        CLV_TRY(clv_pyramid_carry(run, u, from, &w->level->fixed));
     }
 end:
     return status;
 }
 
 /* The metric of iterations *first to last, of which the last one is compared here and does not step. */
-static int look(const work *w, int *first, int last, double mean[LOOK])
+static int look(work *w, int *first, int last, double mean[LOOK])
 {
     int status = CLVOX_OK;
-    clv_registration *run = w->run;
-    for (int c = 0; c < run->channel_count; c++)
-        CLV_TRY(compare(w, &run->channels[c], slot_of(last) + 2 * c));
-    CLV_TRY(pull(w, false, slot_of(last)));
-    CLV_TRY(read_metric(run, first, last, mean));
+    w->pull.forces = false;
+    w->pull.slot = slot_of(last);
+    CLV_TRY(clv_terms_force(w->run, &w->pull));
+    CLV_TRY(read_metric(w->run, first, last, mean));
 end:
     return status;
 }
@@ -521,7 +374,7 @@ end:
 /* The coarsest images may not show what keeps structures apart: without the gap between a ring and its core,
  * the level presses one onto the other, and finer ones do not get them apart again. So it counts only if the
  * second level finds the images more alike by it than at the start. */
-static int confirm(const work *w, const clvox_grid *from)
+static int confirm(work *w, const clvox_grid *from)
 {
     int status = CLVOX_OK, first = 0;
     clv_compositive *own = clv_compositive_of(w->run);
@@ -582,9 +435,6 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     work w;
     set_up(&w, run, l);
     CLV_TRY(limit(&w));
-    if (run->points.count)
-        CLV_TRY(clv_points_place(run, &l->fixed));
-    CLV_TRY(clv_shapes_place(run, &l->fixed, l->index));
     clv_compositive_of(run)->counts = index > 1;
     if (index == 1)
         CLV_TRY(confirm(&w, before_level));
@@ -602,9 +452,9 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
         share = 0; /* progress never falls */
     }
     *removed = (ends[1] - ends[0]) / fmax(fabs(ends[0]), 1e-12);
-    for (int i = 0; i < w.count; i++) {
+    for (int i = 0; i < w.pull.count; i++) {
         int passes;
-        CLV_TRY(clv_compositive_mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, &passes));
+        CLV_TRY(clv_pyramid_mend(run, w.pull.side[i].u, &l->fixed, SMALLEST_HALF, &passes));
         lost = lost || passes > 0;
     }
     CLV_TRY(lost ? invert(run, &l->fixed) : follow(run, &l->fixed, LAST_LOOKS));
@@ -622,8 +472,6 @@ static size_t scratch_floats(const clv_registration *run, bool symmetric, int ex
     const clvox_register_options *o = run->options;
     const size_t needed[] = {
         clv_register_scratch_floats(run, symmetric),
-        clv_compositive_with_mind(o) ? clv_mind_scratch(run->fixed_grid.size, MIND_PATCH, false, symmetric)
-                                     : 0,
         clv_register_measure_floats(o, run->exchanged ? &run->moving_grid : &run->fixed_grid),
         run->exchanged ? 3 * (size_t)exchanged : 0,
     };
@@ -648,21 +496,24 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
 {
     clv_compositive *own = clv_compositive_of(run);
     const clvox_register_options *o = run->options;
+    clv_leases *lent = &run->leases;
     int count = 0, other = run->exchanged && run->m > run->n ? run->m : run->n;
     size_t n = (size_t)run->n * sizeof(float), exchanged = (size_t)other * sizeof(float);
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
     list[count++] = (clv_request){&own->force, 3 * exchanged, "force field"};
-    list[count++] = (clv_request){&own->velocity, 3 * n, "velocity field"};
-    list[count++] = (clv_request){&run->metric_scratch, scratch_floats(run, symmetric, other) * sizeof(float),
-                                  "scratch of the metric"};
-    list[count++] = (clv_request){&own->derivative, n, "derivative of the metric"};
+    list[count++] = clv_lease_request(lent, &own->velocity, 3 * n, "velocity field");
+    list[count++] =
+        clv_lease_request(lent, &run->metric_scratch, scratch_floats(run, symmetric, other) * sizeof(float),
+                          "scratch of the metric");
+    list[count++] = clv_lease_request(lent, &own->derivative, n, "derivative of the metric");
     list[count++] =
         (clv_request){&own->compared, clv_within_bytes(run->fixed_grid.size), "rows that are compared"};
     list[count++] = (clv_request){&own->stepped, clv_within_bytes(run->fixed_grid.size), "rows that move"};
     if (symmetric) {
         list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
         list[count++] = (clv_request){&own->force_fixed, 3 * exchanged, "force field of the fixed image"};
-        list[count++] = (clv_request){&own->derivative_fixed, n, "derivative of the metric, fixed image"};
+        list[count++] =
+            clv_lease_request(lent, &own->derivative_fixed, n, "derivative of the metric, fixed image");
         if (o->inverse)
             list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
     }
@@ -696,6 +547,8 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
     const clv_channel *channel = &run->channels[0];
     const size_t n = (size_t)l->n;
     float *values = NULL;
+    clv_buffer *warped;
+    const clv_request room = {&warped, n * sizeof *values, "image in the middle"};
     double correlation;
     work w;
     if (run->contrasts_differ || !clv_recast_looks(run) || !clv_recast_heads(run))
@@ -704,14 +557,18 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
     values = malloc(2 * n * sizeof *values);
     if (!values)
         return clv_register_without(run, CLVOX_ERROR_MEMORY);
-    for (int i = 0; i < w.count; i++) {
-        const side *s = &w.sides[i];
-        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(image_of(channel, s), s->size), &s->map, s->u, CLV_LINEAR, NAN,
-                         CLV_VOLUME(s->warped, l->fixed.size)));
-        CLV_TRY(clv_buffer_read(run->ctx, s->warped, 0, values + (s->fixed ? 0 : n), n * sizeof *values));
+    CLV_TRY(clv_lease_take(&run->leases, &room, 1));
+    for (int i = 0; i < w.pull.count; i++) {
+        const clv_pull_side *s = &w.pull.side[i];
+        CLV_TRY(clv_warp(run->ctx,
+                         CLV_VOLUME(i ? channel->level_fixed : channel->level_moving,
+                                    i ? l->fixed.size : l->moving.size),
+                         &s->map, s->u, CLV_LINEAR, NAN, CLV_VOLUME(warped, l->fixed.size)));
+        CLV_TRY(clv_buffer_read(run->ctx, warped, 0, values + (i ? 0 : n), n * sizeof *values));
     }
-    if (w.count == 1)
+    if (w.pull.count == 1)
         CLV_TRY(clv_buffer_read(run->ctx, channel->level_fixed, 0, values, n * sizeof *values));
+    CLV_TRY(clv_lease_give(&run->leases, &room, 1));
     CLV_TRY(clv_recast_tissues(&l->fixed, values, values + n, &correlation));
     run->tissues_differ = correlation < LEAST;
 end:
@@ -747,10 +604,10 @@ static int run_levels(clv_registration *run, double part, clvox_register_result 
             }
             CLV_TRY(clv_buffer_copy(run->ctx, halves[k], 0, own->kept[k], 0,
                                     3 * clvox_grid_voxels(&at) * sizeof(float)));
-            CLV_TRY(clv_pyramid_carry(run, halves[k], &at, &l.fixed, own->velocity));
+            CLV_TRY(clv_pyramid_carry(run, halves[k], &at, &l.fixed));
         }
         if (own->follows && i > 0)
-            CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &l.fixed, own->velocity));
+            CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &l.fixed));
         else
             CLV_TRY(invert(run, &l.fixed));
         clvox_grid before_level = at;
@@ -788,7 +645,7 @@ static int recast_again(clv_registration *run, const clvox_grid *from)
         factor[i] = fmax(1, APART / edge[i]);
     clv_pyramid_grid(&run->domain, factor, &at);
     for (int k = 0; k < 2 && halves[k]; k++)
-        CLV_TRY(clv_pyramid_carry(run, halves[k], from, &at, own->velocity));
+        CLV_TRY(clv_pyramid_carry(run, halves[k], from, &at));
     CLV_TRY(clv_recast_again(run, NEARBY, true, &at, run->u, own->u_fixed));
 end:
     return status;
@@ -831,4 +688,12 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
         compare_by(run, metric);
 end:
     return status;
+}
+
+void clv_compositive_lend(clv_registration *run)
+{
+    clv_compositive *own = clv_compositive_of(run);
+    clv_buffer **const done[] = {&own->force, &own->force_fixed, &own->u_fixed};
+    for (int i = 0; i < 3; i++)
+        clv_lease_lend(&run->leases, done[i]);
 }

@@ -8,8 +8,8 @@
 
 /* run->u moves the moving image, u_fixed (NULL: it stays) the fixed one. */
 typedef struct clv_compositive {
-    clv_buffer *u_fixed, *force, *force_fixed, *velocity;
-    clv_buffer *derivative, *derivative_fixed; /* of the metric by the warped images */
+    clv_buffer *u_fixed, *force, *force_fixed;
+    clv_buffer *velocity, *derivative, *derivative_fixed; /* room, lent */
     clv_buffer *compared, *stepped;            /* parts of a level (op/within.h): of images and of steps */
     clv_buffer *kept[2];                       /* u and u_fixed as the level before left them */
     bool counts;                               /* what it left is better than the start of the run */
@@ -32,9 +32,6 @@ extern const char *const clv_compositive_takes[];
 /* The whole map is kept above this determinant. */
 #define CLV_COMPOSITIVE_SMALLEST 0.04f
 
-/* Whether the derivative of MIND is added to that of LNCC. */
-bool clv_compositive_with_mind(const clvox_register_options *o);
-
 int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request *list);
 
 /* Runs all levels; u, u_fixed and, where it follows, the inverse are left on *at, the grid of the last one. */
@@ -42,8 +39,7 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
 /* Whether the levels ended early, as the contrasts differ: the model has to run again, by recast images. */
 bool clv_compositive_begins_again(const clv_registration *run);
 
-/* Keeps determinants above smallest; *passes (may be NULL): how many it took. Overwrites the forces. */
-int clv_compositive_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
-                         int *passes);
+/* Lends what only the levels need, once the run's map is there. */
+void clv_compositive_lend(clv_registration *run);
 
 #endif

@@ -211,18 +211,20 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
     int first[3], last[3];
     double edge[3], share = 1;
     clvox_grid domain = *grid;
+    /* Masks of single levels may leave in what the other one leaves out. */
+    const bool masked = images->fixed_mask && !images->level_masks;
     run->domain = *grid;
     CLV_TRY(clv_content_begin(grid, &run->content));
     for (int i = 0; i < 3; i++) {
         first[i] = grid->size[i];
         last[i] = -1;
     }
-    if (images->fixed_mask)
+    if (masked)
         CLV_TRY(widen(&run->content, images->fixed_mask, true, first, last));
-    for (int i = 0; i < images->channels && !images->fixed_mask; i++)
+    for (int i = 0; i < images->channels && !masked; i++)
         if (run->channels[i].weight > 0)
             CLV_TRY(widen(&run->content, images->fixed[i], false, first, last));
-    for (int c = run->image_count; c < run->channel_count && !images->fixed_mask; c++)
+    for (int c = run->image_count; c < run->channel_count && !masked; c++)
         if (run->channels[c].tissue != CLV_REST) {
             const clvox_volume frame =
                 clv_posteriors_frame(images->fixed_posteriors, run->channels[c].tissue);

@@ -147,6 +147,8 @@ void clv_register_exchange_images(clvox_register_images *images, clvox_register_
     images->moving_mask = given.fixed_mask;
     images->linear_fixed_mask = given.linear_moving_mask;
     images->linear_moving_mask = given.linear_fixed_mask;
+    memcpy(images->level_fixed_mask, given.level_moving_mask, sizeof given.level_moving_mask);
+    memcpy(images->level_moving_mask, given.level_fixed_mask, sizeof given.level_fixed_mask);
     /* Widths stay what they are in mm. */
     edges[0] = cbrt(fabs(clv_matrix_determinant(clv_register_first(&given, false)->grid.to_ras)));
     edges[1] = cbrt(fabs(clv_matrix_determinant(clv_register_first(&given, true)->grid.to_ras)));

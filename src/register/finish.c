@@ -94,66 +94,58 @@ int clv_register_state(const clv_field_survey *survey, const clvox_grid *fixed, 
     return CLVOX_OK;
 }
 
-/* The fields that the run holds and needs no more: those of held as large as
- * u that are neither u nor the inverse, nor the partial sums, which are as large
- * as a field of few voxels. */
-static int spare_fields(const clv_registration *run, const clv_request *held, int count, clv_buffer **fields,
-                        int wanted)
-{
-    size_t bytes = 3 * (size_t)run->n * sizeof(float);
-    int found = 0;
-    for (int i = 0; i < count && found < wanted; i++) {
-        clv_buffer *b = *held[i].slot;
-        if (b && b->bytes >= bytes && b != run->u && b != run->inverse && b != run->partial)
-            fields[found++] = b;
-    }
-    return found;
-}
-
 /* How well the map is inverted where nobody asked for its inverse: u and what inverts it at every other voxel
  * along each axis, which is as smooth as that. */
-static int look_coarsely(clv_registration *run, const clvox_grid *grid,
-                         clv_buffer *const fields[CLV_FINISH_FIELDS], clv_inverse_error *error)
+static int look_coarsely(clv_registration *run, const clvox_grid *grid, clv_inverse_error *error)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     int status = CLVOX_OK;
+    const size_t bytes = 3 * clvox_grid_voxels(grid) * sizeof(float);
+    clv_buffer *coarse, *inverse, *residual;
+    const clv_request room[] = {
+        {&coarse, bytes, "coarse field"}, {&inverse, bytes, "its inverse"}, {&residual, bytes, "residual"}};
     clv_map map;
     clv_map_between(grid, &run->fixed_grid, NULL, 0, &map);
+    CLV_TRY(clv_lease_take(&run->leases, room, 3));
     CLV_TRY(clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(run->u, run->fixed_grid.size),
                                                       .map = &map,
                                                       .reorient = one,
                                                       .extend = true,
-                                                      .out = *CLV_VECTORS(fields[0], grid->size)}));
-    CLV_TRY(clv_invert_field(run->ctx, fields[0], grid, fields[1]));
-    CLV_TRY(clv_invert_residual(run->ctx, fields[0], fields[1], grid, &run->fixed_grid, run->scratch_b,
-                                run->partial, error));
+                                                      .out = *CLV_VECTORS(coarse, grid->size)}));
+    CLV_TRY(clv_invert_field(run->ctx, coarse, grid, inverse));
+    CLV_TRY(clv_invert_residual(run->ctx, coarse, inverse, grid, &run->fixed_grid, residual, run->partial,
+                                error));
+    CLV_TRY(clv_lease_give(&run->leases, room, 3));
 end:
     return status;
 }
 
 /* Makes run->inverse, where it is wanted and the model did not, and measures how well u is inverted; not for
  * a caller who goes on with fields, and reads no report. */
-static int invert(clv_registration *run, const clv_request *held, int count, clvox_register_result *result)
+static int invert(clv_registration *run, clvox_register_result *result)
 {
     enum { COARSE = 2 };
-    int status = CLVOX_OK, wanted = run->inverse ? 1 : CLV_FINISH_FIELDS;
-    clv_buffer *fields[CLV_FINISH_FIELDS] = {NULL};
+    int status = CLVOX_OK;
+    const size_t bytes = 3 * (size_t)run->n * sizeof(float);
+    clv_buffer *residual;
+    const clv_request wanted = {&run->inverse, bytes, "inverse displacement field"},
+                      room = {&residual, bytes, "residual of the inverse"};
     clv_inverse_error error;
     clvox_grid coarse;
     if (run->fields && run->inverse)
         return CLVOX_OK;
-    if (spare_fields(run, held, count, fields, wanted) < wanted)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "the run holds too few fields to invert its result");
     clv_register_level(&run->fixed_grid, COARSE, &coarse);
     if (!run->inverse && !run->options->inverse && 3 * clvox_grid_voxels(&coarse) <= (size_t)run->n) {
-        CLV_TRY(look_coarsely(run, &coarse, fields, &error));
+        CLV_TRY(look_coarsely(run, &coarse, &error));
     } else {
         if (!run->inverse) {
-            CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, fields[1]));
-            run->inverse = fields[1];
+            CLV_TRY(clv_lease_take(&run->leases, &wanted, 1));
+            CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
         }
+        CLV_TRY(clv_lease_take(&run->leases, &room, 1));
         CLV_TRY(clv_invert_residual(run->ctx, run->u, run->inverse, &run->fixed_grid, &run->fixed_grid,
-                                    fields[0], run->partial, &error));
+                                    residual, run->partial, &error));
+        CLV_TRY(clv_lease_give(&run->leases, &room, 1));
     }
     memcpy(result->inverse_error_voxels, error.voxels, sizeof error.voxels);
     memcpy(result->inverse_error_mm, error.mm, sizeof error.mm);
@@ -208,8 +200,8 @@ static int give(clv_registration *run, const clv_buffer *field, int which, clvox
     return clv_buffer_read(run->ctx, field, 0, to->values[which], bytes);
 }
 
-int clv_register_finish(clv_registration *run, const clv_request *held, int count,
-                        const clvox_register_images *full, clvox_register_result *result)
+int clv_register_finish(clv_registration *run, const clvox_register_images *full,
+                        clvox_register_result *result)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
@@ -220,7 +212,7 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
     if (o->deform != CLVOX_DEFORM_NONE) {
         CLV_TRY(give(run, run->u, 0, &result->warp));
         if (o->inverse || o->consistency)
-            CLV_TRY(invert(run, held, count, result));
+            CLV_TRY(invert(run, result));
         if (o->inverse) {
             CLV_TRY(lengths_of(run, run->inverse, &run->fixed_grid, NULL, &lengths));
             CLV_TRY(clv_register_credible(&lengths, &run->fixed_grid, &run->moving_grid));

@@ -13,17 +13,18 @@ static int run_greedy(clv_registration *run, clvox_register_result *result)
 {
     int status = CLVOX_OK, passes = 0;
     clvox_grid at;
-    clv_compositive *own = clv_compositive_of(run);
+    const bool follows = clv_compositive_of(run)->follows;
     CLV_TRY(clv_compositive_levels(run, result, &at));
     if (clv_compositive_begins_again(run))
         goto end;
-    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, own->velocity));
-    CLV_TRY(clv_compositive_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
+    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid));
+    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
     /* What was mended has another inverse. */
-    if (own->follows && passes > 0)
+    if (follows && passes > 0)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
-    else if (own->follows)
-        CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &run->fixed_grid, own->velocity));
+    else if (follows)
+        CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &run->fixed_grid));
+    clv_compositive_lend(run);
 end:
     return status;
 }

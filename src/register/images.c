@@ -19,6 +19,23 @@ static int place(clvox_context *ctx, const clvox_grid *grid, clvox_interpolation
     return status;
 }
 
+static int place_masks(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
+                       clvox_register_images *images, clv_register_copies *copies)
+{
+    int status = CLVOX_OK;
+    const clvox_interpolation nearest = CLVOX_INTERPOLATE_NEAREST;
+    CLV_TRY(place(ctx, fixed, nearest, 0, &images->fixed_mask, copies));
+    CLV_TRY(place(ctx, moving, nearest, 0, &images->moving_mask, copies));
+    CLV_TRY(place(ctx, fixed, nearest, 0, &images->linear_fixed_mask, copies));
+    CLV_TRY(place(ctx, moving, nearest, 0, &images->linear_moving_mask, copies));
+    for (int i = 0; i < CLVOX_MAX_LEVELS; i++) {
+        CLV_TRY(place(ctx, fixed, nearest, 0, &images->level_fixed_mask[i], copies));
+        CLV_TRY(place(ctx, moving, nearest, 0, &images->level_moving_mask[i], copies));
+    }
+end:
+    return status;
+}
+
 int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_register_copies *copies)
 {
     int status = CLVOX_OK;
@@ -30,10 +47,7 @@ int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_re
         CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_AUTO, NAN, &images->fixed[i], copies));
         CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_AUTO, NAN, &images->moving[i], copies));
     }
-    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->fixed_mask, copies));
-    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->moving_mask, copies));
-    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_fixed_mask, copies));
-    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_moving_mask, copies));
+    CLV_TRY(place_masks(ctx, fixed, moving, images, copies));
 end:
     return status;
 }
@@ -99,16 +113,12 @@ int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvo
     }
     CLV_TRY(coarsen(ctx, fixed, &images->fixed_posteriors, copies));
     CLV_TRY(coarsen(ctx, moving, &images->moving_posteriors, copies));
-    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->fixed_mask, copies));
-    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->moving_mask, copies));
-    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_fixed_mask, copies));
-    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_moving_mask, copies));
+    CLV_TRY(place_masks(ctx, fixed, moving, images, copies));
 end:
     return status;
 }
 
-/* Sends a mask on its image's grid as 0 and 1. */
-static int send_mask(clv_registration *run, const clvox_volume *mask, const char *which, clv_buffer *to)
+int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, const char *which, clv_buffer *to)
 {
     int status = CLVOX_OK;
     int n = (int)clvox_grid_voxels(&mask->grid);
@@ -136,16 +146,18 @@ int clv_register_upload(clv_registration *run, const clvox_register_images *imag
         CLV_TRY(clv_register_send(run->ctx, images->moving[i], c->moving, run->partial, run->state));
     }
     CLV_TRY(clv_posteriors_upload(run, images));
-    if (images->fixed_mask)
-        CLV_TRY(send_mask(run, images->fixed_mask, run->exchanged ? "moving" : "fixed", run->fixed_mask));
-    if (images->moving_mask)
-        CLV_TRY(send_mask(run, images->moving_mask, run->exchanged ? "fixed" : "moving", run->moving_mask));
-    if (run->linear_fixed_mask)
-        CLV_TRY(send_mask(run, images->linear_fixed_mask, run->exchanged ? "linear moving" : "linear fixed",
-                          run->linear_fixed_mask));
-    if (run->linear_moving_mask)
-        CLV_TRY(send_mask(run, images->linear_moving_mask, run->exchanged ? "linear fixed" : "linear moving",
-                          run->linear_moving_mask));
+    const struct {
+        const clvox_volume *mask;
+        const char *which, *exchanged;
+        clv_buffer *to;
+    } masks[] = {{images->fixed_mask, "fixed", "moving", run->fixed_mask},
+                 {images->moving_mask, "moving", "fixed", run->moving_mask},
+                 {images->linear_fixed_mask, "linear fixed", "linear moving", run->linear_fixed_mask},
+                 {images->linear_moving_mask, "linear moving", "linear fixed", run->linear_moving_mask}};
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++)
+        if (masks[i].to)
+            CLV_TRY(clv_register_send_mask(
+                run, masks[i].mask, run->exchanged ? masks[i].exchanged : masks[i].which, masks[i].to));
 end:
     return status;
 }

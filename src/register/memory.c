@@ -6,15 +6,14 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "op/anatomy/landmark_force.h"
 #include "op/match/metric.h"
-#include "op/match/lncc.h"
 #include "op/image/resample.h"
 #include "register/alone.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/posteriors.h"
 #include "register/shapes.h"
+#include "register/terms.h"
 
 enum { SMALL_BYTES = 1 << 16 };
 
@@ -75,43 +74,17 @@ static double inside_of(const clvox_volume *mask, const clvox_grid *grid)
 void clv_register_describe(clv_registration *run, const clvox_register_images *images,
                            const clvox_grid *fixed, const clvox_grid *moving)
 {
-    double sum = 0;
-    run->channel_count = run->shown_count = run->image_count = images->channels;
-    for (int i = 0; i < images->channels; i++)
-        sum += images->weight[i];
-    for (int i = 0; i < images->channels; i++) {
-        const double weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
-        run->channels[i] = (clv_channel){
-            .weight = weight, .share = weight, .metric = run->options->metric, .tissue = -1, .outside = NAN};
-    }
     run->fixed_grid = run->domain = *fixed;
     run->moving_grid = *moving;
     run->inside[0] = inside_of(images->linear_masks ? images->linear_fixed_mask : images->fixed_mask, fixed);
     run->inside[1] =
         inside_of(images->linear_masks ? images->linear_moving_mask : images->moving_mask, moving);
-    const clv_model *model = clv_model_find(run->options->deform);
-    if (run->options->points_weight > 0 && model && clv_model_takes(model, "points-weight")) {
-        run->points.fixed = images->fixed_points;
-        run->points.moving = images->moving_points;
-        run->points.count = images->points;
-    }
-    clv_shapes_describe(run, images);
-    clv_posteriors_describe(run, images);
+    clv_terms_describe(run, images);
+    run->by_level.given = images->level_masks;
+    memcpy(run->by_level.of[0], images->level_fixed_mask, sizeof run->by_level.of[0]);
+    memcpy(run->by_level.of[1], images->level_moving_mask, sizeof run->by_level.of[1]);
     run->n = (int)clvox_grid_voxels(&run->fixed_grid);
     run->m = (int)clvox_grid_voxels(&run->moving_grid);
-}
-
-size_t clv_register_scratch_floats(const clv_registration *run, bool both)
-{
-    const clvox_register_options *o = run->options;
-    size_t most = 0;
-    for (int i = 0; i < run->channel_count; i++) {
-        const clv_metric_row *metric = clv_metric_find(run->channels[i].metric);
-        size_t floats = metric->scratch(run->fixed_grid.size, clv_metric_parameter(metric, o, false),
-                                        o->local_gradient != 0, both);
-        most = floats > most ? floats : most;
-    }
-    return most;
 }
 
 int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list)
@@ -119,34 +92,24 @@ int clv_register_list(clv_registration *run, const clvox_register_images *masks,
     const clv_model *m = clv_model_find(run->options->deform);
     size_t fixed = (size_t)run->n * sizeof(float), moving = (size_t)run->m * sizeof(float);
     size_t larger = fixed > moving ? fixed : moving;
-    int count = 0;
+    int count = clv_terms_requests(run, list);
     bool compares = false; /* the model, by a metric: then it asks for the scratch */
-    for (int i = 0; i < run->channel_count; i++) {
-        clv_channel *c = &run->channels[i];
-        list[count++] = (clv_request){&c->fixed, fixed, "fixed image"};
-        list[count++] = (clv_request){&c->moving, moving, "moving image"};
-        list[count++] = (clv_request){&c->level_fixed, fixed, "a level of the fixed image"};
-        list[count++] = (clv_request){&c->level_moving, moving, "a level of the moving image"};
-    }
-    list[count++] = (clv_request){&run->scratch_a, larger, "scratch for smoothing"};
-    list[count++] = (clv_request){&run->scratch_b, larger, "scratch for smoothing"};
-    if (masks && masks->fixed_mask) {
+    list[count++] = clv_lease_request(&run->leases, &run->scratch_a, larger, "scratch for smoothing");
+    list[count++] = clv_lease_request(&run->leases, &run->scratch_b, larger, "scratch for smoothing");
+    if (masks && masks->fixed_mask)
         list[count++] = (clv_request){&run->fixed_mask, fixed, "fixed mask"};
-        list[count++] = (clv_request){&run->level_mask, fixed, "a level of the fixed mask"};
+    if (run->by_level.given) {
+        list[count++] = (clv_request){&run->by_level.mask[0], fixed, "fixed mask of a level"};
+        list[count++] = (clv_request){&run->by_level.mask[1], moving, "moving mask of a level"};
     }
+    if ((masks && masks->fixed_mask) || run->by_level.given)
+        list[count++] = (clv_request){&run->level_mask, fixed, "a level of the fixed mask"};
     if (masks && masks->moving_mask)
         list[count++] = (clv_request){&run->moving_mask, moving, "moving mask"};
     if (masks && masks->linear_masks && masks->linear_fixed_mask)
         list[count++] = (clv_request){&run->linear_fixed_mask, fixed, "linear fixed mask"};
     if (masks && masks->linear_masks && masks->linear_moving_mask)
         list[count++] = (clv_request){&run->linear_moving_mask, moving, "linear moving mask"};
-    if (run->points.count > 0) {
-        const size_t bytes = (size_t)run->points.count * 2 * sizeof(float);
-        list[count++] = (clv_request){&run->points.at, bytes * CLV_LANDMARK_POINT, "landmarks"};
-        list[count++] =
-            (clv_request){&run->points.tracked, bytes * CLV_LANDMARK_TRACKED, "landmarks in the middle"};
-    }
-    count += clv_shapes_requests(run, list + count);
     list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
     if (m) {
@@ -159,11 +122,13 @@ int clv_register_list(clv_registration *run, const clvox_register_images *masks,
             fields += list[i].slot != &run->u && list[i].slot != &run->inverse && list[i].bytes >= 3 * fixed;
         }
         for (int i = 0; fields < clv_register_finish_fields(run->options, given); i++, fields++)
-            list[count++] = (clv_request){&run->spare[i], 3 * fixed, "scratch for the inverse"};
+            list[count++] =
+                clv_lease_request(&run->leases, &run->spare[i], 3 * fixed, "scratch for the inverse");
     }
     size_t scratch = clv_register_measure_floats(run->options, &run->fixed_grid) * sizeof(float);
     if (scratch > 0 && !compares)
-        list[count++] = (clv_request){&run->metric_scratch, scratch, "scratch of the metric"};
+        list[count++] =
+            clv_lease_request(&run->leases, &run->metric_scratch, scratch, "scratch of the metric");
     return count;
 }
 

@@ -125,8 +125,8 @@ static const clv_option *row_of(size_t field)
     return NULL;
 }
 
-/* One metric, "lncc" or "lncc:4"; what is not given stays. */
-static int read_metric(const char *text, bool linear, clvox_register_options *o)
+/* "lncc" or "lncc:4": the metric, and its number where one is given, else *number stays. */
+static int read_metric(const char *text, bool linear, const clv_metric_row **metric, int *number)
 {
     size_t length = strcspn(text, ":");
     const clv_metric_row *row = NULL;
@@ -145,33 +145,92 @@ static int read_metric(const char *text, bool linear, clvox_register_options *o)
     if (!row || (text[length] && !row->parameter))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are %s",
                           metric_words(words, sizeof words));
-    *(linear ? &o->linear_metric : &o->metric) = row->metric;
+    *metric = row;
     if (!text[length])
         return CLVOX_OK;
-    size_t field = linear ? row->linear_field : row->field;
-    const clv_option *range = row_of(field);
+    const clv_option *range = row_of(linear ? row->linear_field : row->field);
     long value = strtol(text + length + 1, &end, 10);
     if (!text[length + 1] || *end || value < range->least || value > range->most)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s:%s takes %g to %g", row->name, row->parameter,
                           range->least, range->most);
-    *(int *)(void *)((char *)o + field) = (int)value;
+    *number = (int)value;
     return CLVOX_OK;
 }
 
-/* One for both stages, or LINEAR,DEFORM. */
+/* A metric of either stage with the number that the options give it, which may be given anew. */
+static int read_stage(const char *text, bool linear, clvox_register_options *o)
+{
+    const clv_metric_row *row = NULL;
+    int number = -1, status = read_metric(text, linear, &row, &number);
+    if (status < 0)
+        return status;
+    *(linear ? &o->linear_metric : &o->metric) = row->metric;
+    if (number >= 0)
+        *(int *)(void *)((char *)o + (linear ? row->linear_field : row->field)) = number;
+    return CLVOX_OK;
+}
+
+/* The weight before a metric's name, 1 where there is none; *text moves on to the name. */
+static double read_weight(const char **text)
+{
+    const size_t digits = strspn(*text, "0123456789.");
+    const double weight = digits ? strtod(*text, NULL) : 1;
+    *text += digits;
+    return weight;
+}
+
+/* "0.7lncc:4+0.3mi" of the deformation. */
+static int read_sum(const char *text, clvox_register_options *o)
+{
+    int status = CLVOX_OK;
+    double first = 1;
+    o->besides = 0;
+    for (int k = -1; text; k++) {
+        const clv_metric_row *row = NULL;
+        const char *plus = strchr(text, '+'), *name;
+        char one[64];
+        int number = -1;
+        if (k == CLVOX_MAX_BESIDE)
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "more than %d metrics", CLVOX_MAX_BESIDE + 1);
+        snprintf(one, sizeof one, "%.*s", plus ? (int)(plus - text) : 60, text);
+        text = plus ? plus + 1 : NULL;
+        name = one;
+        const double weight = read_weight(&name);
+        if (!(weight > 0))
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "weights of metrics are above 0, as in 0.7lncc+0.3mi");
+        if (k < 0) {
+            first = weight;
+            CLV_TRY(read_stage(name, false, o));
+            continue;
+        }
+        CLV_TRY(read_metric(name, false, &row, &number));
+        o->beside[k] = row->metric;
+        o->beside_parameter[k] = number < 0 ? clv_metric_parameter(row, o, false) : number;
+        o->beside_weight[k] = weight / first;
+        o->besides = k + 1;
+    }
+end:
+    return status;
+}
+
+/* One for both stages, or LINEAR,DEFORM. Of a sum for both, the linear stage takes the first. */
 static int read_metrics(const clv_option *row, const char *text, void *values)
 {
     clvox_register_options *o = values;
     char first[64], takes[64] = "";
-    const char *comma = strchr(text, ','), *second = comma ? comma + 1 : text;
+    const char *comma = strchr(text, ','), *second = comma ? comma + 1 : text, *linear = text;
     int status = CLVOX_OK;
     (void)row;
     o->by_contrast = 0; /* what is asked for stays */
-    snprintf(first, sizeof first, "%.*s", comma ? (int)(comma - text) : 60, text);
-    CLV_TRY(read_metric(first, true, o));
-    CLV_TRY(read_metric(second, false, o));
+    if (!comma)
+        read_weight(&linear);
+    if (comma && memchr(text, '+', (size_t)(comma - text)))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the linear stage compares by one metric, as in mi,lncc+mi");
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(linear, comma ? "," : "+"), linear);
+    CLV_TRY(read_stage(first, true, o));
+    CLV_TRY(read_sum(second, o));
     if (clv_model_compares(o->deform, o->metric))
-        goto end;
+        return clv_register_check_metrics(o);
     for (int i = 0; clv_metric_name(i); i++)
         if (clv_model_compares(o->deform, (clvox_metric)i))
             snprintf(takes + strlen(takes), sizeof takes - strlen(takes), "%s%s", *takes ? " or " : "",
@@ -180,6 +239,27 @@ static int read_metrics(const clv_option *row, const char *text, void *values)
                         takes);
 end:
     return status;
+}
+
+int clv_register_check_metrics(const clvox_register_options *o)
+{
+    const clv_model *m = clv_model_find(o->deform);
+    if (!clv_model_compares(o->deform, o->metric))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
+                          clv_model_name(o->deform));
+    if (m && m->one_channel && o->besides > 0)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s model compares by one metric; choose another model",
+                          m->name);
+    for (int i = 0; i < o->besides; i++) {
+        const clv_metric_row *metric = clv_metric_find(o->beside[i]);
+        const clv_option *range = metric && metric->parameter ? row_of(metric->field) : NULL;
+        if (!metric)
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "beside: %d is no metric", (int)o->beside[i]);
+        if (range && !(o->beside_parameter[i] >= range->least && o->beside_parameter[i] <= range->most))
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s:%s takes %g to %g, not %d", metric->name,
+                              metric->parameter, range->least, range->most, o->beside_parameter[i]);
+    }
+    return CLVOX_OK;
 }
 
 static int read_winsorize(const clv_option *row, const char *text, void *values)
@@ -401,7 +481,7 @@ static const clv_option rows[] = {
      .read = read_metrics,
      .explain = metric_words,
      .show = show_metrics,
-     .help = "both stages, or LINEAR,DEFORM",
+     .help = "both stages, or LINEAR,DEFORM; several of the deformation: 0.7lncc+0.3mi",
      .idle = of_metric},
     {.key = "radius", .preset = true, .type = CLVOX_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
     {.key = "bins", .preset = true, .type = CLVOX_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
@@ -410,6 +490,28 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_INTEGER,
      FIELD(patch),
      .most = CLV_MIND_MOST_RADIUS},
+    {.key = "besides",
+     .preset = true,
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(besides),
+     .most = CLVOX_MAX_BESIDE},
+    {.key = "beside",
+     .preset = true,
+     .type = CLVOX_OPTION_INTEGERS,
+     CLV_LEVELS(clvox_register_options, beside, besides),
+     .none = true},
+    {.key = "beside_parameter",
+     .preset = true,
+     .type = CLVOX_OPTION_INTEGERS,
+     CLV_LEVELS(clvox_register_options, beside_parameter, besides),
+     .none = true,
+     .most = 128},
+    {.key = "beside_weight",
+     .preset = true,
+     .type = CLVOX_OPTION_NUMBERS,
+     CLV_LEVELS(clvox_register_options, beside_weight, besides),
+     .none = true,
+     .most = 1e6},
     {.key = "by_contrast", .type = CLVOX_OPTION_FLAG, FIELD(by_contrast)},
     {.key = "sides", .type = CLVOX_OPTION_FLAG, FIELD(sides)},
     {.name = "gradient",

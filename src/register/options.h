@@ -14,4 +14,8 @@ extern const clv_option_table clv_register_table;
  * of a positive definite operator whose inverse has a square of 32 bits. */
 int clv_register_check_operator(const clvox_register_options *options);
 
+/* CLVOX_ERROR_ARGUMENT where the model does not compare by the metrics, or one beside has a number out of its
+ * range. */
+int clv_register_check_metrics(const clvox_register_options *options);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/matrix.h"
 #include "op/anatomy/landmark_force.h"
+#include "register/model.h"
 
 /* Width of their pull where none is given, in edges of a voxel of the finest level. */
 static const double WIDTH = 3;
@@ -30,9 +31,33 @@ end:
     return status;
 }
 
-int clv_points_place(clv_registration *run, const clvox_grid *grid)
+static void describe(clv_registration *run, const clvox_register_images *images)
+{
+    const clv_model *model = clv_model_find(run->options->deform);
+    if (!(run->options->points_weight > 0) || !model || !clv_model_takes(model, "points-weight"))
+        return;
+    run->points.fixed = images->fixed_points;
+    run->points.moving = images->moving_points;
+    run->points.count = images->points;
+}
+
+static int count(const clv_registration *run)
+{
+    return run->points.count;
+}
+
+static int requests(clv_registration *run, clv_request *list)
+{
+    const size_t bytes = (size_t)run->points.count * 2 * sizeof(float);
+    list[0] = (clv_request){&run->points.at, bytes * CLV_LANDMARK_POINT, "landmarks"};
+    list[1] = (clv_request){&run->points.tracked, bytes * CLV_LANDMARK_TRACKED, "landmarks in the middle"};
+    return 2;
+}
+
+static int place(clv_registration *run, const clv_pyramid_level *level)
 {
     int status = CLVOX_OK, n = run->points.count;
+    const clvox_grid *grid = &level->fixed;
     float *at = malloc((size_t)n * 2 * CLV_LANDMARK_POINT * sizeof *at);
     if (!at)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for landmarks");
@@ -44,50 +69,66 @@ end:
     return status;
 }
 
-void clv_points_sigma(const clv_registration *run, const clv_points_pull *pull, float sigma[3])
+void clv_points_sigma(const clv_registration *run, const clv_pull *pull, float sigma[3])
 {
     double edge[3], width = run->options->points_width;
     clvox_grid_spacing(&run->fixed_grid, edge);
     if (!(width > 0))
         width = WIDTH * cbrt(edge[0] * edge[1] * edge[2]);
     for (int i = 0; i < 3; i++)
-        sigma[i] = (float)width / pull->spacing[i];
+        sigma[i] = (float)width / pull->level->spacing[i];
 }
 
-int clv_points_force(clv_registration *run, const clv_points_pull *pull)
+static int force(clv_registration *run, const clv_pull *pull)
 {
     int status = CLVOX_OK;
+    const clv_pyramid_level *l = pull->level;
     const clvox_register_options *o = run->options;
     const clv_landmark_args args = {
-        .points = run->points.at, .count = run->points.count, .u = clv_image_of(pull->u, pull->size, pull->spacing, 3),
-        .second = pull->u_fixed, .weight = (float)o->points_weight, .axes = pull->axes, .state = pull->state,
-        .slot = pull->slot, .tracked = run->points.tracked,
+        .points = run->points.at,
+        .count = run->points.count,
+        .u = clv_image_of(pull->side[0].u, l->fixed.size, l->spacing, 3),
+        .second = pull->side[1].u,
+        .weight = (float)o->points_weight,
+        .axes = pull->axes,
+        .state = pull->numbers,
+        .slot = pull->slot + 1,
+        .tracked = run->points.tracked,
     };
     float sigma[3];
     clv_points_sigma(run, pull, sigma);
     CLV_TRY(clv_landmark_track(run->ctx, &args));
-    if (pull->force)
-        CLV_TRY(clv_landmark_force(run->ctx, &args, false, pull->smooth ? sigma : NULL,
-                                   CLV_VECTORS(pull->force, pull->size)));
-    if (pull->force_fixed)
-        CLV_TRY(clv_landmark_force(run->ctx, &args, true, pull->smooth ? sigma : NULL,
-                                   CLV_VECTORS(pull->force_fixed, pull->size)));
+    for (int i = 0; i < pull->count && pull->forces; i++)
+        CLV_TRY(clv_landmark_force(run->ctx, &args, i, pull->smooth ? sigma : NULL,
+                                   CLV_VECTORS(pull->side[i].force, l->fixed.size)));
 end:
     return status;
 }
 
-int clv_points_term(clv_registration *run, double *term)
+static int value(clv_registration *run, const float *numbers, clv_value *v)
 {
     int status = CLVOX_OK, n = run->points.count;
     const size_t bytes = (size_t)n * CLV_LANDMARK_TRACKED * sizeof(float);
+    double term = 0;
     float *tracked = malloc(bytes);
-    *term = 0;
     if (!tracked)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for landmarks");
     CLV_TRY(clv_buffer_read(run->ctx, run->points.tracked, 0, tracked, bytes));
     for (int k = 0; k < n; k++)
-        *term -= run->options->points_weight * (double)tracked[CLV_LANDMARK_TRACKED * k + 3] / n;
+        term -= run->options->points_weight * (double)tracked[CLV_LANDMARK_TRACKED * k + 3] / n;
+    v->mean += term;
+    v->sum += (double)numbers[1] * term;
 end:
     free(tracked);
     return status;
 }
+
+const clv_term_row clv_term_points = {
+    .describe = describe,
+    .count = count,
+    .reads = true,
+    .requests = requests,
+    .place = place,
+    .force = force,
+    .value = value,
+};

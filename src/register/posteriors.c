@@ -6,6 +6,7 @@
 #include "clvox/threads.h"
 #include "op/image/pointwise.h"
 #include "register/model.h"
+#include "register/terms.h"
 
 /* Sums may be rounded. */
 static const double ROUNDING = 1e-4;
@@ -92,7 +93,8 @@ end:
 
 /* ---- channels -------------------------------------------------------------- */
 
-void clv_posteriors_describe(clv_registration *run, const clvox_register_images *images)
+/* Adds the channels of tissues after those of images; a tissue of weight 0 has none. */
+static void describe(clv_registration *run, const clvox_register_images *images)
 {
     const clvox_register_options *o = run->options;
     const clvox_volume *p = images->fixed_posteriors;
@@ -159,3 +161,11 @@ int clv_posteriors_root(clv_registration *run, const clvox_grid *grid, clv_buffe
     return clv_pointwise(run->ctx, CLV_POINTWISE_ROOT, CLV_VOLUME(image, grid->size), image, NULL, NULL,
                          (const float[4]){0});
 }
+
+static int count(const clv_registration *run)
+{
+    return run->channel_count - run->image_count;
+}
+
+/* Their channels are compared with those of images. */
+const clv_term_row clv_term_posteriors = {.describe = describe, .count = count};

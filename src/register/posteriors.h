@@ -16,9 +16,6 @@ enum { CLV_REST = CLVOX_MAX_TISSUES };
 /* CLVOX_ERROR_ARGUMENT where they are no distributions, or nothing takes them. */
 int clv_posteriors_check(const clvox_register_images *images, const clvox_register_options *options);
 
-/* Adds the channels of the run's images, after those of images; a tissue of weight 0 has none. */
-void clv_posteriors_describe(clv_registration *run, const clvox_register_images *images);
-
 /* Fills the channels. */
 int clv_posteriors_upload(clv_registration *run, const clvox_register_images *images);
 

@@ -12,6 +12,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/posteriors.h"
+#include "register/terms.h"
 
 enum { MOST_PASSES = 100 };
 
@@ -98,9 +99,9 @@ static int shrink_inside(clv_registration *run, const clv_channel *channel, cons
     int status = CLVOX_OK;
     clv_buffer *inside = run->level_mask, *image = channel->level_fixed;
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(inside, run->fixed_grid.size),
-                          channel->fixed, run->fixed_mask, NULL, (float[4]){1, 0, 0, 0}));
+                          channel->fixed, l->masks[0], NULL, (float[4]){1, 0, 0, 0}));
     CLV_TRY(shrink(run, inside, &run->fixed_grid, sigma, image, &l->fixed));
-    CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, sigma, inside, &l->fixed));
+    CLV_TRY(shrink(run, l->masks[0], &run->fixed_grid, sigma, inside, &l->fixed));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_DIVIDE, CLV_VOLUME(image, l->fixed.size), image, inside,
                           NULL, (float[4]){1, 0.01f, 0, 0}));
     if (channel->tissue >= 0)
@@ -124,27 +125,35 @@ end:
     return status;
 }
 
-int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_level *l)
+static int shrink_channel(clv_registration *run, const clv_channel *channel, const clv_pyramid_level *l,
+                          const float fixed_sigma[3], const float moving_sigma[3], const float mask_sigma[3])
 {
     int status = CLVOX_OK;
-    const clvox_register_options *o = run->options;
+    if (l->masks[0] && l->holes)
+        CLV_TRY(shrink_inside(run, channel, fixed_sigma, l));
+    else
+        CLV_TRY(shrink_whole(run, channel, false, fixed_sigma, l));
+    CLV_TRY(shrink_whole(run, channel, true, moving_sigma, l));
+    if (l->masks[1]) {
+        CLV_TRY(shrink(run, l->masks[1], &run->moving_grid, mask_sigma, run->scratch_a, &l->moving));
+        CLV_TRY(cut(run, &l->moving, channel->level_moving, run->scratch_a));
+    }
+end:
+    return status;
+}
+
+int clv_pyramid_images(clv_registration *run, const clv_pyramid_level *l)
+{
+    int status = CLVOX_OK;
     double factor[3], moving_factor[3], fixed_edge[3], edge[3], finer[3];
     float fixed_sigma[3], moving_sigma[3], least[3], mask_sigma[3];
-    l->index = index;
-    clv_register_level(&run->domain, o->shrink[index], &l->fixed);
     clvox_grid_spacing(&run->fixed_grid, fixed_edge);
     clvox_grid_spacing(&l->fixed, edge);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         factor[i] = edge[i] / fixed_edge[i];
-        l->spacing[i] = (float)edge[i];
-    }
     moving_factors(run, &l->fixed, moving_factor);
-    clv_pyramid_grid(&run->moving_grid, moving_factor, &l->moving);
-    l->n = (int)clvox_grid_voxels(&l->fixed);
-    l->m = (int)clvox_grid_voxels(&l->moving);
-    l->mask = NULL;
-
-    double stated = o->smooth_voxels[index] * cbrt(fixed_edge[0] * fixed_edge[1] * fixed_edge[2]);
+    double stated =
+        run->options->smooth_voxels[l->index] * cbrt(fixed_edge[0] * fixed_edge[1] * fixed_edge[2]);
     level_sigma(&run->fixed_grid, factor, stated, fixed_sigma);
     /* A moving image of finer voxels is brought to the fixed one's resolution
      * first, whatever smoothing was stated. */
@@ -152,43 +161,73 @@ int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_l
         finer[i] = moving_factor[i] / cbrt(factor[0] * factor[1] * factor[2]);
     level_sigma(&run->moving_grid, finer, -1, least);
     level_sigma(&run->moving_grid, moving_factor, stated, moving_sigma);
+    level_sigma(&run->moving_grid, moving_factor, -1, mask_sigma);
     for (int i = 0; i < 3; i++)
         moving_sigma[i] = fmaxf(moving_sigma[i], least[i]);
-    for (int c = 0; c < run->channel_count; c++) {
-        const clv_channel *channel = &run->channels[c];
-        if (run->fixed_mask && holes)
-            CLV_TRY(shrink_inside(run, channel, fixed_sigma, l));
-        else
-            CLV_TRY(shrink_whole(run, channel, false, fixed_sigma, l));
-        CLV_TRY(shrink_whole(run, channel, true, moving_sigma, l));
-        if (run->moving_mask) {
-            level_sigma(&run->moving_grid, moving_factor, -1, mask_sigma);
-            CLV_TRY(shrink(run, run->moving_mask, &run->moving_grid, mask_sigma, run->scratch_a, &l->moving));
-            CLV_TRY(cut(run, &l->moving, channel->level_moving, run->scratch_a));
-        }
-        if (run->fixed_mask && !holes) {
-            level_sigma(&run->fixed_grid, factor, -1, mask_sigma);
-            CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, mask_sigma, run->level_mask, &l->fixed));
-            l->mask = run->level_mask;
-        }
+    for (int c = 0; c < run->channel_count; c++)
+        CLV_TRY(shrink_channel(run, &run->channels[c], l, fixed_sigma, moving_sigma, mask_sigma));
+    if (l->mask) {
+        level_sigma(&run->fixed_grid, factor, -1, mask_sigma);
+        CLV_TRY(shrink(run, l->masks[0], &run->fixed_grid, mask_sigma, run->level_mask, &l->fixed));
     }
 end:
     return status;
 }
 
-int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to,
-                    clv_buffer *scratch)
+/* The run's masks, or those of the level, which are sent to the device. */
+static int find_masks(clv_registration *run, int index, const clv_buffer *masks[2])
+{
+    int status = CLVOX_OK;
+    masks[0] = run->fixed_mask;
+    masks[1] = run->moving_mask;
+    for (int i = 0; i < 2 && run->by_level.given; i++) {
+        const clvox_volume *own = run->by_level.of[i][index];
+        const char *which = i != (int)run->exchanged ? "moving" : "fixed";
+        if (own)
+            CLV_TRY(clv_register_send_mask(run, own, which, run->by_level.mask[i]));
+        masks[i] = own ? run->by_level.mask[i] : NULL;
+    }
+end:
+    return status;
+}
+
+int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_level *l)
+{
+    int status = CLVOX_OK;
+    double moving_factor[3], edge[3];
+    *l = (clv_pyramid_level){.index = index, .holes = holes};
+    CLV_TRY(find_masks(run, index, l->masks));
+    l->mask = holes || !l->masks[0] ? NULL : run->level_mask;
+    clv_register_level(&run->domain, run->options->shrink[index], &l->fixed);
+    clvox_grid_spacing(&l->fixed, edge);
+    for (int i = 0; i < 3; i++)
+        l->spacing[i] = (float)edge[i];
+    moving_factors(run, &l->fixed, moving_factor);
+    clv_pyramid_grid(&run->moving_grid, moving_factor, &l->moving);
+    l->n = (int)clvox_grid_voxels(&l->fixed);
+    l->m = (int)clvox_grid_voxels(&l->moving);
+    CLV_TRY(clv_terms_place(run, l));
+end:
+    return status;
+}
+
+int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     int status = CLVOX_OK;
+    const size_t bytes = 3 * clvox_grid_voxels(to) * sizeof(float);
+    clv_buffer *carried;
+    const clv_request room = {&carried, bytes, "field on the next level"};
     clv_map map;
     if (clvox_grid_equal(from, to))
         return CLVOX_OK;
     clv_map_between(to, from, NULL, 0, &map);
+    CLV_TRY(clv_lease_take(&run->leases, &room, 1));
     CLV_TRY(clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(u, from->size), .map = &map,
                                                       .reorient = one, .extend = true,
-                                                      .out = *CLV_VECTORS(scratch, to->size)}));
-    CLV_TRY(clv_buffer_copy(run->ctx, scratch, 0, u, 0, 3 * clvox_grid_voxels(to) * sizeof(float)));
+                                                      .out = *CLV_VECTORS(carried, to->size)}));
+    CLV_TRY(clv_buffer_copy(run->ctx, carried, 0, u, 0, bytes));
+    CLV_TRY(clv_lease_give(&run->leases, &room, 1));
 end:
     return status;
 }
@@ -232,6 +271,23 @@ int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid,
     }
     if (passes)
         *passes = pass;
+end:
+    return status;
+}
+
+int clv_pyramid_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
+                     int *passes)
+{
+    int status = CLVOX_OK;
+    const size_t n = clvox_grid_voxels(grid) * sizeof(float);
+    clv_mending scratch;
+    const clv_request room[] = {{&scratch.a, 3 * n, "determinants"},
+                                {&scratch.b, 3 * n, "smoothed field"},
+                                {&scratch.c, n, "weights around folds"},
+                                {&scratch.weight, n, "weights"}};
+    CLV_TRY(clv_lease_take(&run->leases, room, 4));
+    CLV_TRY(clv_mend_folds(run, u, grid, smallest, &scratch, passes));
+    CLV_TRY(clv_lease_give(&run->leases, room, 4));
 end:
     return status;
 }

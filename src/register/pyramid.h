@@ -11,20 +11,22 @@ typedef struct clv_pyramid_level {
     clvox_grid fixed, moving;
     int n, m;              /* voxels of the two */
     float spacing[3];      /* of fixed, mm */
-    const clv_buffer *mask; /* of the fixed image, 0 to 1; NULL: none, or NaN marks it */
+    bool holes;            /* outside of the fixed mask the fixed image is NaN, and there is no mask */
+    const clv_buffer *masks[2]; /* fixed and moving, each on its image's grid, 0 or 1; NULL: none */
+    const clv_buffer *mask; /* the fixed one on the level, 0 to 1; NULL: none, or holes mark it */
 } clv_pyramid_level;
 
-/* Smooths and samples every channel of the run into its level_fixed and
- * level_moving. Outside of the moving mask the moving image is NaN: unknown.
- * holes: the fixed image likewise, and mask stays NULL. The grids lie in the
- * world; the moving one's resolution follows the fixed one's through
- * run->matrix. */
+/* The grids of a level, on which all terms are placed. They lie in the world; the moving one's resolution
+ * follows the fixed one's through run->matrix. */
 int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_level *level);
 
+/* Smooths and samples every channel of the run into its level_fixed and level_moving. Outside of the moving
+ * mask the moving image is NaN: unknown. */
+int clv_pyramid_images(clv_registration *run, const clv_pyramid_level *level);
+
 /* u on grid `to` from u on grid `from`: trilinear, the border's vectors go on
- * beyond it. scratch: as large as u. */
-int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to,
-                    clv_buffer *scratch);
+ * beyond it. */
+int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to);
 
 /* Fields as large as u, and a float a voxel, that mending overwrites. */
 typedef struct clv_mending {
@@ -37,5 +39,9 @@ typedef struct clv_mending {
  * are none. *passes (may be NULL): how many it took. Blocking. */
 int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
                    const clv_mending *scratch, int *passes);
+
+/* The same in room that is lent. */
+int clv_pyramid_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
+                     int *passes);
 
 #endif

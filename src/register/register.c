@@ -15,6 +15,7 @@
 #include "register/posteriors.h"
 #include "register/recast/recast.h"
 #include "register/shapes.h"
+#include "register/terms.h"
 #include "runtime/device/gate.h"
 #include "runtime/device/host.h"
 #include "transform/field.h"
@@ -101,6 +102,12 @@ static int check_images(const clvox_register_images *images, const clvox_registe
         CLV_TRY(check_volume(images->linear_fixed_mask, "linear fixed mask"));
     if (images->linear_moving_mask)
         CLV_TRY(check_volume(images->linear_moving_mask, "linear moving mask"));
+    for (int i = 0; i < CLVOX_MAX_LEVELS && images->level_masks; i++) {
+        if (images->level_fixed_mask[i])
+            CLV_TRY(check_volume(images->level_fixed_mask[i], "fixed mask of a level"));
+        if (images->level_moving_mask[i])
+            CLV_TRY(check_volume(images->level_moving_mask[i], "moving mask of a level"));
+    }
     if (images->points < 0 || (images->points > 0 && (!images->fixed_points || !images->moving_points)))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d landmarks, which are missing in one image or both",
                           images->points);
@@ -131,9 +138,9 @@ static int check(const clvox_register_images *images, const clvox_register_optio
     status = clv_options_check(&clv_register_table, o);
     if (status < 0)
         return status;
-    if (!clv_model_compares(o->deform, o->metric))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
-                          clv_model_name(o->deform));
+    status = clv_register_check_metrics(o);
+    if (status < 0)
+        return status;
     if (model && clv_model_takes(model, "operator"))
         status = clv_register_check_operator(o);
     if (status < 0)
@@ -181,7 +188,7 @@ static bool too_small(const clvox_grid *grid)
  * stage where another one has failed. */
 static void release(clv_registration *run, const clv_request *requests, int count)
 {
-    clv_shapes_release(run);
+    clv_terms_release(run);
     clv_recast_release(run);
     clv_content_free(&run->content);
     clv_pool_release(requests, count);
@@ -288,7 +295,7 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work,
     int status = CLVOX_OK;
     const clv_model *model = clv_model_find(work->deform);
     if (!work->by_contrast || !model || !model->by_contrast || run->image_count != 1 ||
-        work->metric != CLVOX_METRIC_LNCC)
+        work->metric != CLVOX_METRIC_LNCC || work->besides)
         return CLVOX_OK;
     if (clv_recast_looks(run))
         CLV_TRY(clv_register_without(run, clv_recast_differ(run, NEARBY, &run->contrasts_differ)));
@@ -361,9 +368,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     if (coarse)
         CLV_TRY(clv_register_coarsen(context, &fixed_grid, &moving_grid, &images, &copies));
     clv_register_describe(&run, &images, &fixed_grid, &moving_grid);
-    run.shown = !coarse && !run.points.count && !run.shapes.count && run.image_count == run.channel_count
-                    ? shown
-                    : NULL;
+    run.shown = !coarse && !clv_terms_beside_images(&run) ? shown : NULL;
     const clv_model *deform = clv_model_find(options->deform);
     count = clv_register_list(&run, &images, requests);
     status = clv_pool_take(context, requests, count);
@@ -402,7 +407,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
             CLV_TRY(clv_register_match(&run));
             CLV_TRY(deform->run(&run, result));
         }
-        clv_shapes_report(&run, result);
+        clv_terms_report(&run, result);
         if (run.recast) { /* as they were recast last */
             CLV_TRY(clv_register_measure(&run, false, NULL, &before));
             CLV_TRY(clv_register_measure(&run, true, NULL, &linear));
@@ -419,7 +424,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     result->seconds_deform = clv_seconds() - mark;
 
     mark = clv_seconds();
-    CLV_TRY(clv_register_finish(&run, requests, count, coarse ? NULL : &full, result));
+    CLV_TRY(clv_register_finish(&run, coarse ? NULL : &full, result));
     release(&run, requests, count);
     if (coarse)
         CLV_TRY(clv_register_enlarge(&run, &full, result));
@@ -440,7 +445,7 @@ static bool chooses(const clvox_register_images *images, const clvox_register_op
 {
     const clv_model *model = clv_model_find(options->deform);
     return options->by_contrast && model && model->by_contrast && images->channels == 1 &&
-           options->linear != CLVOX_LINEAR_NONE && options->metric == CLVOX_METRIC_LNCC;
+           options->linear != CLVOX_LINEAR_NONE && options->metric == CLVOX_METRIC_LNCC && !options->besides;
 }
 
 /* Bytes that a registration may hold, also where contrasts turn out to differ: whether MIND has room is not

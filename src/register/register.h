@@ -11,10 +11,18 @@
 #include "op/image/statistics.h"
 #include "op/field/warp.h"
 #include "register/content.h"
+#include "register/lease.h"
 
 /* Slots of the state buffer: the fluid operations own the first CLV_FLUID_SLOTS. */
 /* The images' channels, and those of tissues and their rest. */
 enum { CLV_MAX_CHANNELS = CLVOX_MAX_CHANNELS + CLVOX_MAX_TISSUES + 1 };
+
+/* Metrics by which a channel of images is compared: the options', MIND beside it, and further ones; and
+ * numbers that the comparisons of all channels leave, two each. */
+enum {
+    CLV_MAX_COMPARISONS = 2 + CLVOX_MAX_BESIDE,
+    CLV_NUMBERS = 2 * (CLVOX_MAX_CHANNELS * CLV_MAX_COMPARISONS + CLVOX_MAX_TISSUES + 1)
+};
 
 /* Iterations whose metric stays on the device until the host reads them all at once. */
 enum { CLV_TRACED = 10 };
@@ -22,9 +30,8 @@ enum { CLV_TRACED = 10 };
 enum {
     CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
     CLV_STATE_SUMS = 24,   /* sums of clv_register_metrics */
-    CLV_STATE_METRIC = 40, /* CLV_STATE_EACH for CLV_TRACED iterations: S and voxels of each channel, */
-    CLV_STATE_BESIDE = 2 * CLV_MAX_CHANNELS, /* and of MIND beside it */
-    CLV_STATE_EACH = 4 * CLV_MAX_CHANNELS,
+    CLV_STATE_METRIC = 40, /* CLV_STATE_EACH for CLV_TRACED iterations */
+    CLV_STATE_EACH = CLV_NUMBERS,
     CLV_STATE_LONGEST = CLV_STATE_METRIC + CLV_TRACED * CLV_STATE_EACH, /* of either side's velocities */
     CLV_STATE_SLOTS = CLV_STATE_LONGEST + 8
 };
@@ -34,6 +41,9 @@ enum {
     CLV_MODEL_REQUESTS = 256,     /* buffers that a model may ask for */
     CLV_MODEL_BYTES = 2048        /* of its private state */
 };
+
+/* Fields that inverting a result takes. */
+enum { CLV_FINISH_FIELDS = 2 };
 
 /* Added to the variances of LNCC's windows, of images scaled to about [0, 1]:
  * for the report and the linear part, and for deformations, which noise below
@@ -101,10 +111,16 @@ typedef struct clv_registration {
     double
         inside[2]; /* by volume, what either image's mask in the linear part is of its grid; 1 without one */
     clv_buffer *level_mask;
+    struct {
+        const clvox_volume *of[2][CLVOX_MAX_LEVELS]; /* fixed and moving */
+        clv_buffer *mask[2]; /* those of the present level, each on its image's grid */
+        bool given;
+    } by_level; /* masks that levels of the deformation have for themselves */
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
     clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
-    clv_buffer *spare[2]; /* of clv_register_finish, where the model holds too few fields */
+    clv_buffer *spare[CLV_FINISH_FIELDS]; /* lent, if the model holds too few fields to invert its result */
+    clv_leases leases; /* buffers of the model, and scratch, that hold nothing at a time */
     /* Of metrics, while one is computed (between times of the model): where the report or the model compares
      * by one that needs it, or the model asks for it; else NULL. */
     clv_buffer *metric_scratch;
@@ -161,12 +177,15 @@ int clv_register_match(clv_registration *run);
 
 /* ---- storage (canonical.c) -------------------------------------- */
 
+/* Volumes of clvox_register_images. */
+enum { CLV_MAX_VOLUMES = 2 * CLVOX_MAX_CHANNELS + 2 * CLVOX_MAX_LEVELS + 7 };
+
 /* Images as a run sees them: those given, or copies of them in the storage
  * nearest to RAS. */
 typedef struct clv_register_canonical {
     clvox_register_images images;
-    const clvox_volume *from[2 * CLVOX_MAX_CHANNELS + 7];
-    clvox_volume *own[2 * CLVOX_MAX_CHANNELS + 7], shell[2 * CLVOX_MAX_CHANNELS + 7];
+    const clvox_volume *from[CLV_MAX_VOLUMES];
+    clvox_volume *own[CLV_MAX_VOLUMES], shell[CLV_MAX_VOLUMES];
     int count;
 } clv_register_canonical;
 
@@ -267,19 +286,17 @@ int clv_register_metrics(clv_registration *run, const clv_buffer *a, const clv_b
 /* The grid of a level: shrunk, but no axis to fewer than about four voxels. */
 void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out);
 
-/* Fields as large as u that clv_register_finish needs beside u: none, one, or
+/* Fields as large as u that clv_register_finish takes beside u: none, one, or
  * CLV_FINISH_FIELDS; given: the model leaves run->inverse. */
-enum { CLV_FINISH_FIELDS = 2 };
 int clv_register_finish_fields(const clvox_register_options *options, bool given);
 
 /* Inverse, warp and warped image into result, from run->u (and
- * run->inverse). held: the requests of the run, of which those not needed any
- * more are overwritten. full: the images as given; NULL on a grid that is not that of the
+ * run->inverse), in room that is lent. full: the images as given; NULL on a grid that is not that of the
  * results: then statistics of the full grid and warped image are left to clv_register_enlarge,
  * which brings the warps to the full grid, without folds, after the run's
  * memory has been given back (finish.c, enlarge.c). */
-int clv_register_finish(clv_registration *run, const clv_request *held, int count,
-                        const clvox_register_images *full, clvox_register_result *result);
+int clv_register_finish(clv_registration *run, const clvox_register_images *full,
+                        clvox_register_result *result);
 
 int clv_register_enlarge(clv_registration *run, const clvox_register_images *full,
                          clvox_register_result *result);
@@ -325,7 +342,7 @@ enum {
 };
 int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list);
 
-/* The floats of scratch that a deformation's metrics need, of the channel that needs most.
+/* The floats of scratch that a deformation's metrics need, of the channel that needs most (channels.c).
  * both: derivatives by both images. */
 size_t clv_register_scratch_floats(const clv_registration *run, bool both);
 
@@ -341,7 +358,7 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
 /* Copies of images that lay on another grid; to be released by the caller,
  * also after a failure (images.c). */
 typedef struct clv_register_copies {
-    clvox_volume *own[6 * CLVOX_MAX_CHANNELS + 12];
+    clvox_volume *own[3 * CLV_MAX_VOLUMES];
     int count;
 } clv_register_copies;
 
@@ -360,6 +377,9 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
 /* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
  * its image's darkest value. */
 int clv_register_upload(clv_registration *run, const clvox_register_images *images);
+/* One mask; which: its name in messages. */
+int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, const char *which,
+                           clv_buffer *to);
 /* One image likewise. partial, state: as of a run. */
 int clv_register_send(clvox_context *ctx, const clvox_volume *volume, clv_buffer *to, clv_buffer *partial,
                       clv_buffer *state);

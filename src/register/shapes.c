@@ -142,8 +142,8 @@ int clv_shapes_requests(clv_registration *run, clv_request *list)
             list[count++] = (clv_request){&term->partial[k], partial[k], "products of shapes"};
     }
     if (run->shapes.count > 0 && clv_model_takes(clv_model_find(run->options->deform), "points-width"))
-        list[count++] =
-            (clv_request){&run->shapes.pull, 3 * (size_t)run->n * sizeof(float), "pull of a shape"};
+        list[count++] = clv_lease_request(&run->leases, &run->shapes.pull, 3 * (size_t)run->n * sizeof(float),
+                                          "pull of a shape");
     count += clv_shape_mesh_requests(run, list + count);
     return count;
 }
@@ -303,14 +303,13 @@ static int sort_many(clv_registration *run, const clvox_grid *grid)
     return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
 }
 
-int clv_shapes_place(clv_registration *run, const clvox_grid *grid, int index)
+/* CLVOX_ERROR_DATA where both have no size. Blocking. */
+static int place(clv_registration *run, const clv_pyramid_level *level)
 {
     int status = CLVOX_OK;
-    double edge[3];
-    clvox_grid_spacing(grid, edge);
-    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
-    const clv_image on = clv_image_of(NULL, grid->size, spacing, 3);
-    run->shapes.width = clv_shapes_width(run->options, grid, index);
+    const clvox_grid *grid = &level->fixed;
+    const clv_image on = clv_image_of(NULL, grid->size, level->spacing, 3);
+    run->shapes.width = clv_shapes_width(run->options, grid, level->index);
     CLV_TRY(sort_many(run, grid));
     for (int i = 0; i < run->shapes.count; i++) {
         clv_shape_term *term = &run->shapes.term[i];
@@ -343,31 +342,39 @@ static int pull_trilinear(clv_registration *run, const clv_landmark_args *args, 
 }
 
 /* Adds what the vertices pull. A Gaussian over what many of them pull takes less time than many Gaussians. */
-static int spread(clv_registration *run, const clv_moving_mesh *mesh, const clv_points_pull *pull,
-                  clv_buffer *force)
+static int spread(clv_registration *run, const clv_moving_mesh *mesh, const clv_pull *pull, clv_buffer *force)
 {
     int status = CLVOX_OK;
+    const int *size = pull->level->fixed.size;
+    const size_t bytes = 3 * (size_t)pull->level->n * sizeof(float);
+    clv_buffer *scratch, *smooth, *single;
+    const clv_request room[] = {{&single, bytes, "pull of a shape"},
+                                {&scratch, bytes, "scratch for smoothing"},
+                                {&smooth, bytes, "smooth pull of a shape"}};
     const clv_landmark_args args = {.count = mesh->vertices, .tracked = mesh->tracked};
-    const clv_image field = clv_image_of(pull->smooth ? run->shapes.pull : force, pull->size, NULL, 3);
     float sigma[3];
     if (!pull->smooth)
-        return pull_trilinear(run, &args, &field);
+        return pull_trilinear(run, &args, CLV_VECTORS(force, size));
+    CLV_TRY(clv_lease_take(&run->leases, room, 3));
     clv_points_sigma(run, pull, sigma);
-    CLV_TRY(clv_buffer_fill(run->ctx, field.buffer, 0, 0, 3 * clv_image_voxels(&field) * sizeof(float)));
-    CLV_TRY(pull_trilinear(run, &args, &field));
-    CLV_TRY(clv_gaussian(run->ctx, &field, sigma, CLV_GAUSSIAN_AUTO, pull->scratch[0], pull->scratch[1]));
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(force, pull->size), force,
-                          pull->scratch[1], NULL, (const float[4]){1, 1, 0, 0}));
+    CLV_TRY(clv_buffer_fill(run->ctx, single, 0, 0, bytes));
+    CLV_TRY(pull_trilinear(run, &args, CLV_VECTORS(single, size)));
+    CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(single, size), sigma, CLV_GAUSSIAN_AUTO, scratch, smooth));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(force, size), force, smooth, NULL,
+                          (const float[4]){1, 1, 0, 0}));
+    CLV_TRY(clv_lease_give(&run->leases, room, 3));
 end:
     return status;
 }
 
-int clv_shapes_force(clv_registration *run, const clv_points_pull *pull)
+static int force(clv_registration *run, const clv_pull *pull)
 {
     int status = CLVOX_OK;
-    const clv_image grid = clv_image_of(NULL, pull->size, pull->spacing, 3);
-    const clv_buffer *u[2] = {[MOVING] = pull->u, [FIXED] = pull->u_fixed};
-    clv_buffer *force[2] = {[MOVING] = pull->force, [FIXED] = pull->force_fixed};
+    const clv_image grid = clv_image_of(NULL, pull->level->fixed.size, pull->level->spacing, 3);
+    const clv_buffer *u[2] = {[MOVING] = pull->side[0].u, [FIXED] = pull->side[1].u};
+    clv_buffer *force[2] = {NULL, NULL};
+    for (int i = 0; i < pull->count && pull->forces; i++)
+        force[i] = pull->side[i].force;
     for (int i = 0; i < run->shapes.count; i++) {
         clv_shape_term *term = &run->shapes.term[i];
         for (int s = 0; s < 2; s++)
@@ -390,8 +397,8 @@ int clv_shapes_force(clv_registration *run, const clv_points_pull *pull)
                 .grid = grid,
                 .factor = (float)(term->weight / term->norm),
                 .axes = pull->axes,
-                .state = pull->state,
-                .slot = pull->slot,
+                .state = pull->numbers,
+                .slot = pull->slot + 1,
             };
             if (!term->by_mesh) {
                 CLV_TRY(clv_shape_derive(run, term, s));
@@ -417,7 +424,7 @@ end:
     return status;
 }
 
-int clv_shapes_term(clv_registration *run, double *out)
+static int value(clv_registration *run, const float *numbers, clv_value *v)
 {
     int status = CLVOX_OK;
     for (int i = 0; i < run->shapes.count; i++) {
@@ -429,7 +436,8 @@ int clv_shapes_term(clv_registration *run, double *out)
         if (left)
             CLV_TRY(clv_shape_multiply_all(run, term));
         CLV_TRY(clv_shape_energy(run, term, &energy));
-        *out -= term->weight * energy / term->norm;
+        v->mean -= term->weight * energy / term->norm;
+        v->sum -= (double)numbers[1] * term->weight * energy / term->norm;
     }
 end:
     return status;
@@ -442,7 +450,7 @@ void clv_shapes_release(clv_registration *run)
     clv_landmark_scratch_destroy(&run->shapes.sorted);
 }
 
-void clv_shapes_report(const clv_registration *run, clvox_register_result *result)
+static void report(const clv_registration *run, clvox_register_result *result)
 {
     for (int i = 0; i < run->shapes.count; i++) {
         clvox_shape_sums *sums = &result->shape_sums[run->shapes.term[i].shape];
@@ -450,3 +458,20 @@ void clv_shapes_report(const clv_registration *run, clvox_register_result *resul
         sums->no_room |= run->shapes.no_room;
     }
 }
+
+static int count(const clv_registration *run)
+{
+    return run->shapes.count;
+}
+
+const clv_term_row clv_term_shapes = {
+    .describe = clv_shapes_describe,
+    .count = count,
+    .reads = true,
+    .requests = clv_shapes_requests,
+    .place = place,
+    .force = force,
+    .value = value,
+    .report = report,
+    .release = clv_shapes_release,
+};

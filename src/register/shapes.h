@@ -4,7 +4,7 @@
  * S_i and T_i the shapes of one kind in the moving and in the fixed image as currents or varifolds, where
  * the maps lead to them in the middle (of one-sided models the fixed image), after the linear part. The
  * norms below are those of the shapes before the deformation, so that they do not change on the way.
- * clv_registration.shapes.count is 0 where there is no such term. */
+ * They are the term clv_term_shapes. */
 #ifndef CLV_REGISTER_SHAPES_H
 #define CLV_REGISTER_SHAPES_H
 
@@ -32,16 +32,6 @@ size_t clv_shapes_own_bytes(const clv_registration *run);
 /* Of the kernel on that grid, mm. */
 double clv_shapes_width(const clvox_register_options *options, const clvox_grid *grid, int index);
 
-/* The shapes in voxels of the grid of level `index`, whose width counts from here on; once run->matrix is
- * settled. CLVOX_ERROR_DATA where both have no size. Blocking. */
-int clv_shapes_place(clv_registration *run, const clvox_grid *grid, int index);
-
-/* Finds the shapes and adds their pull, as clv_points_force does. */
-int clv_shapes_force(clv_registration *run, const clv_points_pull *pull);
-
-/* Adds the terms a voxel, 0 or below, as the last pull found them. Blocking. */
-int clv_shapes_term(clv_registration *run, double *term);
-
 /* What by_element of one side becomes: the derivative of -2 <S, T> by all pairs; and what is added to
  * it: that of the side's own product, which makes it the energy's. */
 int clv_shape_derive(clv_registration *run, clv_shape_term *term, int side);
@@ -52,9 +42,6 @@ int clv_shape_multiply_all(clv_registration *run, clv_shape_term *term);
 
 /* |S - T|^2 as the last sums found it. Blocking. */
 int clv_shape_energy(clv_registration *run, const clv_shape_term *term, double *energy);
-
-/* How the sums were found. */
-void clv_shapes_report(const clv_registration *run, clvox_register_result *result);
 
 /* What the terms hold beside the run's buffers. */
 void clv_shapes_release(clv_registration *run);

@@ -23,18 +23,20 @@ static int run_syn(clv_registration *run, clvox_register_result *result)
     if (run->exchanged) {
         const clv_halves halves = {c->u_fixed, &c->force, &c->force_fixed, c->velocity, run->metric_scratch};
         CLV_TRY(clv_register_exchange_back(run, &at, CLV_COMPOSITIVE_SMALLEST, &halves));
+        clv_compositive_lend(run);
         goto end;
     }
     CLV_TRY(clv_register_join(run, &at, c->u_fixed, c->force, run->metric_scratch));
-    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, c->velocity));
-    CLV_TRY(clv_compositive_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
+    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid));
+    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
+    clv_compositive_lend(run);
     if (!run->inverse)
         goto end;
     /* What was mended has another inverse. */
     if (passes > 0)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
     else
-        CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &run->fixed_grid, c->velocity));
+        CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &run->fixed_grid));
 end:
     return status;
 }

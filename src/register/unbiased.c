@@ -34,8 +34,7 @@ static const double SAME_IMAGE = 1e-10;
 
 typedef struct state {
     clv_buffer *best; /* u at the last look that was better than all before */
-    clv_buffer *field_a, *field_b, *field_c;
-    clv_buffer *weight; /* of mending, one a voxel */
+    clv_buffer *room[3]; /* fields that are lent */
 } state;
 _Static_assert(sizeof(state) <= CLV_MODEL_BYTES, "more state than a run has room for");
 
@@ -46,17 +45,14 @@ static state *state_of(clv_registration *run)
 
 static int mend(clv_registration *run, const clvox_grid *grid)
 {
-    state *own = state_of(run);
-    const clv_mending scratch = {own->field_a, own->field_b, own->field_c, own->weight};
-    return clv_mend_folds(run, run->u, grid, SMALLEST_JACOBIAN, &scratch, NULL);
+    return clv_pyramid_mend(run, run->u, grid, SMALLEST_JACOBIAN, NULL);
 }
 
 /* Carries u to a finer grid. */
 static int carry(clv_registration *run, const clvox_grid *from, const clvox_grid *to)
 {
-    state *own = state_of(run);
     int status = CLVOX_OK;
-    CLV_TRY(clv_pyramid_carry(run, run->u, from, to, own->field_a));
+    CLV_TRY(clv_pyramid_carry(run, run->u, from, to));
     CLV_TRY(mend(run, to));
 end:
     return status;
@@ -67,11 +63,13 @@ end:
  * squared difference is parallel to that of the correlation. */
 static int refit(clv_registration *run, const clv_pyramid_level *l)
 {
-    state *own = state_of(run);
     int status = CLVOX_OK;
+    const size_t n = (size_t)l->n * sizeof(float);
     float s[5];
-    clv_buffer *warped = own->field_a, *weight = own->field_b;
+    clv_buffer *warped, *weight;
+    const clv_request room[] = {{&warped, n, "warped image"}, {&weight, n, "weights"}};
     clv_map map;
+    CLV_TRY(clv_lease_take(&run->leases, room, 2));
     clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), 1, &map);
     CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->channels[0].level_moving, l->moving.size), &map, run->u,
                      CLV_LINEAR, NAN, CLV_VOLUME(warped, l->fixed.size)));
@@ -97,6 +95,7 @@ static int refit(clv_registration *run, const clv_pyramid_level *l)
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){warped, fixed, weight, 0, l->n}, run->partial,
                        run->state, CLV_STATE_SUMS + 4));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
+    CLV_TRY(clv_lease_give(&run->leases, room, 2));
     double variance = s[3] - (double)s[1] * s[1] / s[0], covariance = s[4] - (double)s[1] * s[2] / s[0];
     if (!(s[0] > 0) || !(variance > 1e-6 * s[3]) || !(covariance > 0))
         goto end;
@@ -120,13 +119,35 @@ end:
     return status;
 }
 
+/* One step along the force, which moves no voxel by more than `largest`. */
+static int step(clv_registration *run, const clv_pyramid_level *l, const clv_force_args *args, float largest)
+{
+    int status = CLVOX_OK;
+    const float by = (float)run->options->update_sigma, sigma[3] = {by, by, by};
+    const size_t bytes = 3 * (size_t)l->n * sizeof(float);
+    clv_force_args of = *args;
+    clv_buffer *scratch, *velocity;
+    const clv_request room[] = {{&of.force, bytes, "force field"},
+                                {&scratch, bytes, "scratch for the velocity field"},
+                                {&velocity, bytes, "velocity field"}};
+    CLV_TRY(clv_lease_take(&run->leases, room, 3));
+    CLV_TRY(clv_force(run->ctx, &of));
+    CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(of.force, l->fixed.size), sigma, CLV_GAUSSIAN_AUTO, scratch,
+                         velocity));
+    CLV_TRY(clv_fluid_rate(run->ctx, CLV_VECTORS_MM(run->u, l->fixed.size, l->spacing), velocity, of.force,
+                           run->partial, run->state));
+    CLV_TRY(clv_fluid_update(run->ctx, CLV_VECTORS(run->u, l->fixed.size), of.force, largest, run->state));
+    CLV_TRY(clv_lease_give(&run->leases, room, 3));
+end:
+    return status;
+}
+
 static int iterate(clv_registration *run, int index, const clv_pyramid_level *l, double share, int *done)
 {
     state *own = state_of(run);
     int status = CLVOX_OK;
     clv_map map;
     const clvox_register_options *o = run->options;
-    const float sigma[3] = {(float)o->update_sigma, (float)o->update_sigma, (float)o->update_sigma};
     float largest = (float)o->step;
     double start = 0, before = 0, energy = 0, image = 0;
     int rises = 0, iteration = 0;
@@ -134,7 +155,7 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
     const clv_force_args args = {
         .moving = clv_image_of(run->channels[0].level_moving, l->moving.size, NULL, 1),
         .fixed = clv_image_of(run->channels[0].level_fixed, l->fixed.size, l->spacing, 1), .mask = l->mask,
-        .u = run->u, .map = map, .lambda = (float)o->lambda, .force = own->field_a,
+        .u = run->u, .map = map, .lambda = (float)o->lambda,
     };
     for (;; iteration++) {
         if (iteration % LOOK == 0 || iteration == o->iterations[index]) {
@@ -168,13 +189,7 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
         }
         if (iteration == o->iterations[index])
             break;
-        CLV_TRY(clv_force(run->ctx, &args));
-        CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(own->field_a, l->fixed.size), sigma, CLV_GAUSSIAN_AUTO,
-                             own->field_b, own->field_c));
-        CLV_TRY(clv_fluid_rate(run->ctx, CLV_VECTORS_MM(run->u, l->fixed.size, l->spacing), own->field_c,
-                               own->field_a, run->partial, run->state));
-        CLV_TRY(clv_fluid_update(run->ctx, CLV_VECTORS(run->u, l->fixed.size), own->field_a, largest,
-                                 run->state));
+        CLV_TRY(step(run, l, &args, largest));
     }
     *done = iteration;
 end:
@@ -188,10 +203,8 @@ static int requests(clv_registration *run, clv_request *list)
     int count = 0;
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
     list[count++] = (clv_request){&own->best, 3 * n, "best displacement so far"};
-    list[count++] = (clv_request){&own->field_a, 3 * n, "force field"};
-    list[count++] = (clv_request){&own->field_b, 3 * n, "scratch for the velocity field"};
-    list[count++] = (clv_request){&own->field_c, 3 * n, "velocity field"};
-    list[count++] = (clv_request){&own->weight, n, "weights"};
+    for (int i = 0; i < 3; i++)
+        list[count++] = clv_lease_request(&run->leases, &own->room[i], 3 * n, "room for the velocity field");
     return count;
 }
 

@@ -61,6 +61,15 @@ exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none -
     --init header --no-picture
 says 'linear-fixed-mask has no effect'
 exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --linear-fixed-mask missing.nii.gz; says 'missing.nii.gz'
+# Nothing moves on the finer level, whose mask then says nothing.
+levels="-f p_fixed.nii.gz -m p_moving.nii.gz --linear none --deform greedy --shrink 4x2 --iterations 6x0 --no-picture -q"
+exits 0 clvox register $levels -o k --level-fixed-mask p_fixed_labels.nii.gz --level-fixed-mask none
+exits 0 clvox register $levels -o l --level-fixed-mask p_fixed_labels.nii.gz --level-fixed-mask p_fixed_labels.nii.gz
+cmp k_warp.nii.gz l_warp.nii.gz || complain 'the mask of a level that does nothing counts'
+exits 0 clvox register $levels -o l --level-fixed-mask none --level-fixed-mask p_fixed_labels.nii.gz
+cmp -s k_warp.nii.gz l_warp.nii.gz && complain 'the mask of the first level does not count'
+exits 2 clvox register $levels -o l --level-moving-mask none; says 'given 1 times for 2 levels'
+exits 1 clvox register $levels -o l --level-moving-mask none --level-moving-mask gone.nii; says 'gone.nii'
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --shrink 4 --iterations 1 --smooth 2mm --json -
 json log/out 'j["result"]["iterations"][0] <= 1'
 
@@ -242,6 +251,13 @@ exits 0 clvox phantom tensor:steps -o s --size 9x8x7 --directions 6 -q
 exits 1 clvox register -f p_fixed.nii.gz -m s_dwi.nii.gz -o x --json x.json; one_sentence
 says 's_dwi.nii.gz: has 7 volumes, and one is registered: take one by `clvox apply -i s_dwi.nii.gz -r s_dwi.nii.gz --frame 0'
 absent x_affine.txt; rm -f x.json
+
+begin "several metrics on one pair"
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --linear none --shrink 4x2 --iterations 6x2 --no-picture \
+    --metric mi,lncc:3+0.5mi:16
+says 'iterations of lncc (radius 3) + mi$'
+json k.json '[j["options"]["beside" + x] for x in ("", "_parameter", "_weight")] == [[3], [16], [0.5]]'
+json k.json 'j["options"]["metric"] == "lncc" and j["options"]["bins"] == 32'
 
 begin "an interrupted run ends with 130 and leaves nothing"
 exits 0 clvox phantom pair -o big --size 64x64x64

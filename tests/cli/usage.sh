@@ -187,6 +187,12 @@ for damping in 1 0.9x1 0.9x 0.9x0.8x0.7 0.9vox; do
 done
 exits 2 clvox register -f a.nii -m a.nii -o r --metric mi:4,ssd; says '8 to 128'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric ncc:3; says 'RADIUS'
+exits 2 clvox register -f a.nii -m a.nii -o r --metric mi+ncc,lncc; says 'linear stage compares by one metric'
+exits 2 clvox register -f a.nii -m a.nii -o r --metric lncc+0mi; says 'weights of metrics are above 0'
+exits 2 clvox register -f a.nii -m a.nii -o r --metric mi+mi+mi+mi+mi; says 'more than 4 metrics'
+exits 2 clvox register -f a.nii -m a.nii -o r --metric lncc+tweed; says 'the choices are'
+exits 2 clvox register -f a.nii -m a.nii -o r --deform unbiased --metric ssd+ncc; says 'compares by one metric'
+exits 2 clvox register --surface a.gii,b.gii -o r --level-fixed-mask a.nii; says 'belongs to images'
 exits 2 clvox register -f a.nii -m a.nii -o r --gradient half; says 'true|local'
 exits 2 clvox register -f a.nii -m a.nii -o r --mind-weight -1; says 'not from 0'
 exits 2 clvox register -f a.nii -m a.nii -o r --total-sigma 1mm; says 'voxels'

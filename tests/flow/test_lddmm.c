@@ -83,9 +83,9 @@ static const struct {
                {CLVOX_METRIC_MI, "mi"}, {CLVOX_METRIC_MIND, "mind"}};
 
 /* Of each gradient a copy in p. */
-static int keep_gradient(const clv_flow_level *flow, int k)
+static int keep_gradient(const clv_flow_level *flow, int k, const clv_buffer *gradient)
 {
-    return clv_buffer_copy(flow->run->ctx, flow->run->inverse, 0, clv_lddmm_of(flow->run)->p[k], 0,
+    return clv_buffer_copy(flow->run->ctx, gradient, 0, clv_lddmm_of(flow->run)->p[k], 0,
                            3 * (size_t)flow->level->n * sizeof(float));
 }
 
@@ -100,6 +100,14 @@ static void the_gradient_against_finite_differences(void **state)
     if (given[1] == 2) {
         memcpy(o.tissue_weight, (const double[]){1, 2, .5, .7}, 4 * sizeof(double));
         o.tissue_weights = 4;
+    }
+    if (given[1] == 3) {
+        o.besides = 2;
+        o.beside[0] = CLVOX_METRIC_NCC;
+        o.beside[1] = CLVOX_METRIC_MIND;
+        o.beside_parameter[1] = 1;
+        o.beside_weight[0] = .5;
+        o.beside_weight[1] = 2;
     }
     o.timesteps = given[2];
     o.levels = 1;
@@ -357,6 +365,8 @@ int main(void)
                  "the gradient against finite differences: ssd and landmarks");
     test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 2, 4),
                  "the gradient against finite differences: ssd and posteriors");
+    test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 3, 4),
+                 "the gradient against finite differences: ssd, ncc and mind");
     test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 0, 14),
                  "the gradient against finite differences: ssd, 14 steps");
     test_case(a_step_that_leads_nowhere_is_found_anew, "a step that leads nowhere is found anew");

@@ -91,6 +91,22 @@ static clv_image image_of(const clvox_grid *grid)
     return clv_image_of(NULL, grid->size, spacing, 3);
 }
 
+static int place(scene *s)
+{
+    const clv_image on = image_of(&s->grid);
+    const clv_pyramid_level level = {
+        .fixed = s->grid, .n = s->run.n, .spacing = {on.spacing[0], on.spacing[1], on.spacing[2]}};
+    return clv_terms_place(&s->run, &level);
+}
+
+static double value_of(scene *s)
+{
+    const float numbers[2] = {0};
+    clv_value value;
+    assert_ok(clv_terms_value(&s->run, numbers, &value));
+    return value.mean;
+}
+
 /* The mesh's energy with the vertices of a side where `points` has them. */
 static double energy_at(scene *s, int side, const float *points)
 {
@@ -115,7 +131,7 @@ static void derivatives_are_those_of_the_mesh(void **state)
         for (int varifold = 0; varifold < (kind > 1 ? 2 : 1); varifold++) {
             scene s;
             begin(&s, (clvox_shape_kind)kind, 5, varifold, CLVOX_CURRENTS_MESH, .3);
-            assert_ok(clv_shapes_place(&s.run, &s.grid, 0));
+            assert_ok(place(&s));
             clv_shape_term *term = &s.run.shapes.term[0];
             const clv_image on = image_of(&s.grid);
             assert_true(term->by_mesh);
@@ -176,7 +192,7 @@ static void the_error_asked_for_is_kept(void **state)
                 for (int e = 0; e < 3; e++) {
                     scene s;
                     begin(&s, (clvox_shape_kind)kind, width, varifold, CLVOX_CURRENTS_MESH, errors[e]);
-                    assert_ok(clv_shapes_place(&s.run, &s.grid, 0));
+                    assert_ok(place(&s));
                     const clvox_shape_sums *sums = &s.run.shapes.term[0].sums;
                     printf("# kind %d, varifold %d, width %d, error %g: spacing / width %.3f, %d x %d x %d "
                            "nodes, energy %.1e, "
@@ -205,17 +221,17 @@ static void auto_gives_up_a_mesh_that_does_not_agree(void **state)
                  asked);
         if (i == 1)
             s.run.shapes.room_nodes = ROOM;
-        assert_ok(clv_shapes_place(&s.run, &s.grid, 0));
+        assert_ok(place(&s));
         clv_shape_term *shape = &s.run.shapes.term[0];
         assert_true(shape->by_mesh == (i == 2) && shape->sums.by_mesh == (i == 2) && shape->sums.levels == 1);
         assert_true(shape->sums.size[0] * shape->sums.size[1] * shape->sums.size[2] > ROOM || i < 2);
         if (i == 0) /* which a mesh that is given up puts back */
             assert_ok(clv_shape_multiply_all(&s.run, shape));
         if (i < 2)
-            assert_ok(clv_shapes_term(&s.run, &term[i]));
+            term[i] = value_of(&s);
         if (i == 1) {
             s.options.currents = CLVOX_CURRENTS_MESH;
-            assert_int_equal(clv_shapes_place(&s.run, &s.grid, 0), CLVOX_ERROR_DATA);
+            assert_int_equal(place(&s), CLVOX_ERROR_DATA);
             assert_non_null(
                 strstr(clvox_message(), "cloud 1: no particle mesh is within 0.001 of all pairs"));
         }
@@ -232,18 +248,18 @@ static void what_leaves_the_grid_goes_by_all_pairs(void **state)
     scene s;
     double far = 0, near = 0;
     begin(&s, CLVOX_SHAPE_SURFACE, 5, false, CLVOX_CURRENTS_MESH, 1e-2);
-    assert_ok(clv_shapes_place(&s.run, &s.grid, 0));
+    assert_ok(place(&s));
     clv_shape_term *term = &s.run.shapes.term[0];
     const clv_moving_mesh *m = &term->side[0].mesh;
     const double norm = term->norm;
     assert_ok(clv_shape_mesh_sums(&s.run, term, (const bool[2]){false}));
-    assert_ok(clv_shapes_term(&s.run, &near));
+    near = value_of(&s);
     assert_true(term->by_mesh && term->sums.left == 0 && near < 0 && near > -.9);
     assert_ok(clv_buffer_read(ctx, m->points, 0, points, 16 * (size_t)m->vertices));
     for (int i = 0; i < m->vertices; i++)
         points[4 * i] += 500;
     energy_at(&s, 0, points);
-    assert_ok(clv_shapes_term(&s.run, &far));
+    far = value_of(&s);
     /* Nothing of one is near the other. */
     assert_true(!term->by_mesh && term->sums.left == 1 && term->norm == norm);
     assert_that(fabs(far + 1) < 1e-4, "%g", far);

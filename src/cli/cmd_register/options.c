@@ -224,6 +224,23 @@ end:
     return status;
 }
 
+/* None, or one for each level. */
+static int check_level_masks(const cli_register_request *r, const clvox_register_options *o)
+{
+    for (int i = 0; i < 2; i++) {
+        const char *which = i ? "moving" : "fixed";
+        const int count = r->level_masks[i].count, levels = o->deform == CLVOX_DEFORM_NONE ? 0 : o->levels;
+        if (count && !r->fixed.count)
+            return cli_misuse("--level-%s-mask belongs to images: give -f FIXED -m MOVING", which);
+        if (count && count != levels)
+            return cli_misuse(
+                "--level-%s-mask is given %d times for %d levels; give a mask or none for each level, "
+                "coarse to fine",
+                which, count, levels);
+    }
+    return CLVOX_OK;
+}
+
 static int read_options(command *cli, cli_register_request *r, clvox_register_options *o)
 {
     int status = CLVOX_OK;
@@ -295,6 +312,10 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "mask for the linear transform; --fixed-mask then applies to the deformation and the report",
          CLVOX_GROUP_MASKS},
         {"linear-moving-mask", 0, CLI_TEXT, &r->linear_moving_mask, "FILE|none",
+         "the same for the moving image", CLVOX_GROUP_MASKS},
+        {"level-fixed-mask", 0, CLI_REPEAT, &r->level_masks[0], "FILE|none",
+         "mask for one level of the deformation; give one for each level, coarse to fine", CLVOX_GROUP_MASKS},
+        {"level-moving-mask", 0, CLI_REPEAT, &r->level_masks[1], "FILE|none",
          "the same for the moving image", CLVOX_GROUP_MASKS},
         {"labels", 0, CLI_TEXT, &r->labels, "FILE", "label map of MOVING, resampled to the fixed grid",
          CLVOX_GROUP_MASKS, .basic = true},
@@ -376,6 +397,7 @@ options:
         return cli_misuse("-o PREFIX is missing");
     r->frames = (cli_frames)frames;
     CLI_TRY(read_options(cli, r, o));
+    CLI_TRY(check_level_masks(r, o));
     if ((status = cli_alone_check(r, o)))
         return status;
     if ((status = read_two("points", r->points, &r->fixed_points, &r->moving_points)))

@@ -22,6 +22,7 @@ typedef struct cli_presets {
 /* As typed. */
 typedef struct cli_register_request {
     cli_texts fixed, moving, weights, shapes[CLI_SHAPE_KINDS];
+    cli_texts level_masks[2]; /* fixed and moving: none, or one for each level */
     double weight[CLVOX_MAX_CHANNELS];
     const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels,
         *initial_warp, *points, *posteriors;

@@ -191,7 +191,7 @@ int cli_pair_load(cli_pair *p, bool device)
     int status = CLVOX_OK, count = 0;
     const double mark = cli_seconds();
     cli_register_request *r = &p->request;
-    cli_input inputs[2 * CLVOX_MAX_CHANNELS + 7];
+    cli_input inputs[2 * CLVOX_MAX_CHANNELS + 2 * CLVOX_MAX_LEVELS + 7];
     for (int i = 0; i < r->fixed.count; i++) {
         inputs[count++] = (cli_input){r->fixed.item[i], &p->fixed[i], 0};
         inputs[count++] = (cli_input){r->moving.item[i], &p->moving[i], 0};
@@ -200,6 +200,10 @@ int cli_pair_load(cli_pair *p, bool device)
     inputs[count++] = (cli_input){r->moving_mask, &p->moving_mask, CLI_AS_MASK};
     inputs[count++] = (cli_input){file_of(r->linear_fixed_mask), &p->linear_fixed_mask, CLI_AS_MASK};
     inputs[count++] = (cli_input){file_of(r->linear_moving_mask), &p->linear_moving_mask, CLI_AS_MASK};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < r->level_masks[i].count; k++)
+            inputs[count++] =
+                (cli_input){file_of(r->level_masks[i].item[k]), &p->level_mask[i][k], CLI_AS_MASK};
     inputs[count++] = (cli_input){r->labels, &p->labels, CLI_AS_LABELS};
     inputs[count++] = (cli_input){r->fixed_posteriors, &p->fixed_posteriors, 0};
     inputs[count++] = (cli_input){r->moving_posteriors, &p->moving_posteriors, 0};
@@ -251,6 +255,11 @@ static int gather(cli_pair *p, clvox_register_images *images)
     if (images->linear_masks) {
         images->linear_fixed_mask = r->linear_fixed_mask ? p->linear_fixed_mask : p->fixed_mask;
         images->linear_moving_mask = r->linear_moving_mask ? p->linear_moving_mask : p->moving_mask;
+    }
+    images->level_masks = r->level_masks[0].count || r->level_masks[1].count;
+    for (int k = 0; k < o->levels && images->level_masks; k++) {
+        images->level_fixed_mask[k] = r->level_masks[0].count ? p->level_mask[0][k] : p->fixed_mask;
+        images->level_moving_mask[k] = r->level_masks[1].count ? p->level_mask[1][k] : p->moving_mask;
     }
     const first_volumes first = first_of(p);
     if (r->posteriors) {
@@ -407,6 +416,8 @@ void cli_pair_free(cli_pair *p)
     clvox_volume_destroy(&p->moving_mask);
     clvox_volume_destroy(&p->linear_fixed_mask);
     clvox_volume_destroy(&p->linear_moving_mask);
+    for (int i = 0; i < 2 * CLVOX_MAX_LEVELS; i++)
+        clvox_volume_destroy(&p->level_mask[i / CLVOX_MAX_LEVELS][i % CLVOX_MAX_LEVELS]);
     clvox_volume_destroy(&p->labels);
     clvox_volume_destroy(&p->carried);
     clvox_volume_destroy(&p->log_jacobian);

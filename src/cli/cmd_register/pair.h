@@ -22,6 +22,7 @@ typedef struct cli_pair {
     clvox_pair_names names;
     clvox_volume *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
     clvox_volume *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels;
+    clvox_volume *level_mask[2][CLVOX_MAX_LEVELS]; /* fixed and moving */
     clvox_volume *carried, *log_jacobian;
     clvox_volume *fixed_posteriors, *moving_posteriors; /* as read */
     clvox_posteriors posteriors;

@@ -55,6 +55,8 @@ static int rehearse(command *cli, int number, const void *user)
                                      &p.moving_posteriors};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         CLI_TRY(thin(others[i]));
+    for (int i = 0; i < 2 * CLVOX_MAX_LEVELS; i++)
+        CLI_TRY(thin(&p.level_mask[i / CLVOX_MAX_LEVELS][i % CLVOX_MAX_LEVELS]));
     if (number % 2 == 0 && o->deform != CLVOX_DEFORM_NONE) /* the parent begins with it */
         o->linear = CLVOX_LINEAR_NONE;
     for (int i = 0; i < o->levels; i++)

@@ -43,6 +43,8 @@ typedef struct clv_metric_row {
     /* ---- deformation and report ---- */
     size_t (*scratch)(const int size[3], int parameter, bool local, bool both); /* floats; both: derivatives */
     int (*derivative)(clvox_context *ctx, const clv_metric_args *args);
+    /* The same times weight, added to what the derivatives hold; NULL: it cannot. */
+    int (*derivative_add)(clvox_context *ctx, const clv_metric_args *args, float weight);
     bool compares_values; /* images are matched in intensity, as equal tissue must have equal values */
     bool approximates;    /* its derivative has a usual local approximation */
     double strength;      /* times its S a flow weighs against its energy, so that one lambda suits all metrics */

@@ -20,6 +20,7 @@ const clv_metric_row clv_metric_mind = {
      * contrasts that end well. */
     .yield = .1,
     .derivative = clv_mind,
+    .derivative_add = clv_mind_add,
     .strength = 100,
     .content = true,
     .search = CLVOX_METRIC_MI, /* neighbours see too little far from the goal */

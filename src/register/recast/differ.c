@@ -90,7 +90,7 @@ bool clv_recast_looks(const clv_registration *run)
 {
     const clvox_register_options *o = run->options;
     return o->by_contrast && o->linear != CLVOX_LINEAR_NONE && o->metric == CLVOX_METRIC_LNCC &&
-           run->channel_count == 1 && run->image_count == 1;
+           !o->besides && run->channel_count == 1 && run->image_count == 1;
 }
 
 int clv_recast_differ(clv_registration *run, double sigma, bool *differ)
