@@ -181,7 +181,7 @@ static int limit(work *w)
     clv_compositive *own = clv_compositive_of(w->run);
     const clvox_register_options *o = w->run->options;
     double compared, stepped, missed;
-    if (!w->run->content.holds || w->run->points.count || w->run->shapes.count || w->run->recast ||
+    if (!w->run->content.holds || w->run->points.count || w->run->shapes.count || clv_recast_made(w->run) ||
         w->run->channel_count > w->run->image_count)
         goto end;
     CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &compared, &missed));
@@ -211,7 +211,7 @@ bool clv_compositive_with_mind(const clvox_register_options *o)
  * tissue pulls as hard as an edge does, and MIND pulls where edges are clear. */
 static float mind_weight(const clv_registration *run, const clv_channel *channel)
 {
-    const float weight = run->recast ? RECAST_MIND : (float)run->options->mind_weight;
+    const float weight = clv_recast_made(run) ? RECAST_MIND : (float)run->options->mind_weight;
     return channel->metric == CLVOX_METRIC_LNCC ? weight : 0;
 }
 
@@ -249,7 +249,7 @@ static int compare(const work *w, const clv_channel *channel, int slot)
     CLV_TRY(metric->derivative(run->ctx, &args));
     const float mind = mind_weight(run, channel);
     if (mind > 0) {
-        args.parameter = run->recast ? o->patch : MIND_PATCH;
+        args.parameter = clv_recast_made(run) ? o->patch : MIND_PATCH;
         args.slot = slot + CLV_STATE_BESIDE;
         CLV_TRY(clv_mind_add(run->ctx, &args, mind));
     }
@@ -616,16 +616,16 @@ end:
 }
 
 /* Of the steps, which keep a field there too, and of the report, which looks at
- * local derivatives: on the other grid where what is found is exchanged back. */
-static size_t scratch_floats(const clv_registration *run, bool symmetric, int exchanged)
+ * local derivatives, both on the grid of the maps, too. */
+static size_t scratch_floats(const clv_registration *run, bool symmetric)
 {
     const clvox_register_options *o = run->options;
     const size_t needed[] = {
         clv_register_scratch_floats(run, symmetric),
         clv_compositive_with_mind(o) ? clv_mind_scratch(run->fixed_grid.size, MIND_PATCH, false, symmetric)
                                      : 0,
-        clv_register_measure_floats(o, run->exchanged ? &run->moving_grid : &run->fixed_grid),
-        run->exchanged ? 3 * (size_t)exchanged : 0,
+        clv_register_measure_floats(o, clv_map_grid(run)),
+        3 * clvox_grid_voxels(clv_map_grid(run)),
     };
     size_t most = 3 * (size_t)run->n;
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
@@ -648,12 +648,13 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
 {
     clv_compositive *own = clv_compositive_of(run);
     const clvox_register_options *o = run->options;
-    int count = 0, other = run->exchanged && run->m > run->n ? run->m : run->n;
-    size_t n = (size_t)run->n * sizeof(float), exchanged = (size_t)other * sizeof(float);
+    int count = 0;
+    size_t n = (size_t)run->n * sizeof(float), maps = clvox_grid_voxels(clv_map_grid(run)) * sizeof(float);
+    size_t larger = maps > n ? maps : n;
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
-    list[count++] = (clv_request){&own->force, 3 * exchanged, "force field"};
+    list[count++] = (clv_request){&own->force, 3 * larger, "force field"};
     list[count++] = (clv_request){&own->velocity, 3 * n, "velocity field"};
-    list[count++] = (clv_request){&run->metric_scratch, scratch_floats(run, symmetric, other) * sizeof(float),
+    list[count++] = (clv_request){&run->metric_scratch, scratch_floats(run, symmetric) * sizeof(float),
                                   "scratch of the metric"};
     list[count++] = (clv_request){&own->derivative, n, "derivative of the metric"};
     list[count++] =
@@ -661,7 +662,7 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     list[count++] = (clv_request){&own->stepped, clv_within_bytes(run->fixed_grid.size), "rows that move"};
     if (symmetric) {
         list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
-        list[count++] = (clv_request){&own->force_fixed, 3 * exchanged, "force field of the fixed image"};
+        list[count++] = (clv_request){&own->force_fixed, 3 * larger, "force field of the fixed image"};
         list[count++] = (clv_request){&own->derivative_fixed, n, "derivative of the metric, fixed image"};
         if (o->inverse)
             list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
@@ -812,12 +813,13 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
      * .72 there, of that of altered T1 heads .45 to .55. */
     static const double RANDOM = .58;
     int status = CLVOX_OK;
-    const int runs = !run->recast || !clv_recast_heads(run) ? 1 : run->tissues_differ ? RUNS - 1 : RUNS;
+    const bool made = clv_recast_made(run);
+    const int runs = !made || !clv_recast_heads(run) ? 1 : run->tissues_differ ? RUNS - 1 : RUNS;
     const double part = (1 - run->fraction_done) / runs;
     const clvox_metric metric = run->channels[0].metric;
     double removed = 0;
     /* Images whose other edges agree have led LNCC already. */
-    if (run->recast && run->tissues_differ)
+    if (made && run->tissues_differ)
         compare_by(run, CLVOX_METRIC_LNCC);
     CLV_TRY(run_levels(run, part, result, last, &removed));
     if (runs > 1 && removed < RANDOM)
@@ -827,7 +829,7 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
         CLV_TRY(recast_again(run, last));
         CLV_TRY(run_levels(run, part, result, last, &again));
     }
-    if (run->recast)
+    if (made)
         compare_by(run, metric);
 end:
     return status;

@@ -7,6 +7,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/posteriors.h"
+#include "register/problem.h"
 
 static int place(clvox_context *ctx, const clvox_grid *grid, clvox_interpolation interpolation, float outside,
                  const clvox_volume **volume, clv_register_copies *copies)
@@ -37,6 +38,14 @@ int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_re
 end:
     return status;
 }
+
+static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+{
+    (void)from;
+    return clv_register_place(ctx, &to->images, &to->own);
+}
+
+const clv_step clv_step_one_grid = {.name = "one grid", .enter = enter};
 
 int clv_register_send(clvox_context *ctx, const clvox_volume *volume, clv_buffer *to, clv_buffer *partial,
                       clv_buffer *state)
@@ -107,12 +116,14 @@ end:
     return status;
 }
 
-/* Sends a mask on its image's grid as 0 and 1. */
-static int send_mask(clv_registration *run, const clvox_volume *mask, const char *which, clv_buffer *to)
+/* Sends a mask on its image's grid as 0 and 1; to NULL: it is not asked for. */
+static int send_mask(clv_registration *run, const clvox_volume *mask, const char *kind, bool moving, clv_buffer *to)
 {
     int status = CLVOX_OK;
-    int n = (int)clvox_grid_voxels(&mask->grid);
     float sum;
+    if (!to)
+        return CLVOX_OK;
+    int n = (int)clvox_grid_voxels(&mask->grid);
     CLV_TRY(clv_buffer_write(run->ctx, to, 0, mask->data, (size_t)n * sizeof(float)));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(to, mask->grid.size), to, NULL, NULL,
                           (float[4]){0, 1, 0, 0}));
@@ -122,7 +133,8 @@ static int send_mask(clv_registration *run, const clvox_volume *mask, const char
     if (!(sum > 0))
         status = clvox_fail(
             CLVOX_ERROR_DATA,
-            "the %s mask has no voxel above 0 on its image's grid; check that it belongs to it", which);
+            "the %s%s mask has no voxel above 0 on its image's grid; check that it belongs to it", kind,
+            clv_side_name(run, moving));
 end:
     return status;
 }
@@ -136,16 +148,10 @@ int clv_register_upload(clv_registration *run, const clvox_register_images *imag
         CLV_TRY(clv_register_send(run->ctx, images->moving[i], c->moving, run->partial, run->state));
     }
     CLV_TRY(clv_posteriors_upload(run, images));
-    if (images->fixed_mask)
-        CLV_TRY(send_mask(run, images->fixed_mask, run->exchanged ? "moving" : "fixed", run->fixed_mask));
-    if (images->moving_mask)
-        CLV_TRY(send_mask(run, images->moving_mask, run->exchanged ? "fixed" : "moving", run->moving_mask));
-    if (run->linear_fixed_mask)
-        CLV_TRY(send_mask(run, images->linear_fixed_mask, run->exchanged ? "linear moving" : "linear fixed",
-                          run->linear_fixed_mask));
-    if (run->linear_moving_mask)
-        CLV_TRY(send_mask(run, images->linear_moving_mask, run->exchanged ? "linear fixed" : "linear moving",
-                          run->linear_moving_mask));
+    CLV_TRY(send_mask(run, images->fixed_mask, "", false, run->fixed_mask));
+    CLV_TRY(send_mask(run, images->moving_mask, "", true, run->moving_mask));
+    CLV_TRY(send_mask(run, images->linear_fixed_mask, "linear ", false, run->linear_fixed_mask));
+    CLV_TRY(send_mask(run, images->linear_moving_mask, "linear ", true, run->linear_moving_mask));
 end:
     return status;
 }

@@ -5,7 +5,7 @@
 
 #include "base/matrix.h"
 #include "register/metric/metric.h"
-#include "register/register.h"
+#include "register/problem.h"
 
 int clvox_affine_take_apart(const double m[4][4], const clvox_grid *fixed, clvox_affine_parts *parts)
 {
@@ -146,7 +146,7 @@ bool clv_register_coarse_counts(const clv_registration *run, double content, con
     /* A coarse run states the variance of the full grid, which differs a little, later. */
     static const double ROOM = 1.2;
     const clv_metric_row *metric = clv_metric_find(run->options->metric);
-    return run->recast || (metric->hides && gains_less(metric->yield, ROOM * changed(content, r), r));
+    return clv_recast_made(run) || (metric->hides && gains_less(metric->yield, ROOM * changed(content, r), r));
 }
 
 /* By measures that were not optimised: the correlation over the whole image, and what a deformation costs. */
@@ -199,3 +199,29 @@ void clv_register_judge(const clv_registration *run, const clv_register_evidence
     if (run->options->deform != CLVOX_DEFORM_NONE && r->jacobian.folded > 0)
         r->suspicions |= CLVOX_SUSPECT_FOLDS;
 }
+
+/* ---- the step ------------------------------------------------------------ */
+
+static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+{
+    (void)ctx;
+    (void)from;
+    *to->evidence = (clv_register_evidence){.coarse.linear = NAN};
+    return CLVOX_OK;
+}
+
+static int leave(clvox_context *ctx, const clv_problem *from, const clv_problem *to, clvox_register_result *r)
+{
+    clvox_register_options o = from->options;
+    clv_registration run = {.ctx = ctx,
+                            .options = &o,
+                            .fixed_grid = clv_register_first(&from->images, false)->grid,
+                            .moving_grid = clv_register_first(&from->images, true)->grid,
+                            .suspicions = to->evidence->suspicions};
+    o.metric = o.linear_metric = r->metric;
+    clv_matrix_copy(CLV_MATRIX(r->matrix), run.matrix);
+    clv_register_judge(&run, to->evidence, r);
+    return CLVOX_OK;
+}
+
+const clv_step clv_step_quality_control = {.name = "quality control", .enter = enter, .leave = leave};
