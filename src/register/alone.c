@@ -215,50 +215,44 @@ static int check(const clvox_register_images *given, const clvox_register_option
 }
 
 /* The image of a side. */
-static int stand_in(clv_problem *to, const clvox_grid *grid, const clvox_volume **image)
+static int stand_in(clv_problem *p, const clvox_grid *grid, const clvox_volume **image)
 {
-    int status = CLVOX_OK;
-    if (to->planned)
-        CLV_TRY(clv_problem_shell(to, grid, NULL));
-    else
-        CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &to->own.own[to->own.count++]));
-    *image = to->own.own[to->own.count - 1];
-end:
+    const int at = p->own.count;
+    const int status = p->planned ? clv_problem_shell(p, grid, NULL)
+                                  : clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &p->own.own[p->own.count++]);
+    *image = p->own.own[at];
     return status;
 }
 
-static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+static int enter(clv_problem *p)
 {
     int status = CLVOX_OK;
-    const clvox_register_images *given = &from->images;
-    const clvox_register_options *o = &from->options;
-    clvox_register_options *own = &to->options;
-    (void)ctx;
-    if (given->channels != 0 || given->fixed_posteriors || given->moving_posteriors || !given->grid)
+    clvox_register_images *images = &p->images;
+    clvox_register_options *o = &p->options;
+    if (images->channels != 0 || images->fixed_posteriors || images->moving_posteriors || !images->grid)
         return CLVOX_OK;
-    CLV_TRY(check(given, o));
-    CLV_TRY(clvox_shapes_start(given, o, own->matrix));
-    const bool stays = o->init != CLVOX_INIT_MATRIX && !memcmp(own->matrix, one, sizeof one);
-    own->init = stays ? CLVOX_INIT_HEADER : CLVOX_INIT_MATRIX;
-    clvox_grid moving = *given->grid;
-    clv_matrix_multiply(CLV_MATRIX(own->matrix), CLV_MATRIX(given->grid->to_ras), moving.to_ras);
-    to->images.channels = 1;
-    to->images.weight[0] = 1;
-    CLV_TRY(stand_in(to, given->grid, &to->images.fixed[0]));
-    CLV_TRY(stand_in(to, &moving, &to->images.moving[0]));
-    own->metric = own->linear_metric = CLVOX_METRIC_SSD;
-    own->by_contrast = own->bias = own->histogram_match = 0;
-    own->winsorize_low = 0;
-    own->winsorize_high = 1;
+    CLV_TRY(check(images, o));
+    CLV_TRY(clvox_shapes_start(images, &p->outer->options, o->matrix));
+    const bool stays = o->init != CLVOX_INIT_MATRIX && !memcmp(o->matrix, one, sizeof one);
+    o->init = stays ? CLVOX_INIT_HEADER : CLVOX_INIT_MATRIX;
+    clvox_grid moving = *images->grid;
+    clv_matrix_multiply(CLV_MATRIX(o->matrix), CLV_MATRIX(images->grid->to_ras), moving.to_ras);
+    images->channels = 1;
+    images->weight[0] = 1;
+    CLV_TRY(stand_in(p, images->grid, &images->fixed[0]));
+    CLV_TRY(stand_in(p, &moving, &images->moving[0]));
+    o->metric = o->linear_metric = CLVOX_METRIC_SSD;
+    o->by_contrast = o->bias = o->histogram_match = 0;
+    o->winsorize_low = 0;
+    o->winsorize_high = 1;
 end:
     return status;
 }
 
 /* Nothing is said of images that there are not. */
-static int leave(clvox_context *ctx, const clv_problem *from, const clv_problem *to, clvox_register_result *r)
+static int leave(const clv_problem *p, clvox_register_result *r)
 {
-    (void)ctx;
-    if (to->images.channels == from->images.channels)
+    if (p->own.count == 0)
         return CLVOX_OK;
     clvox_volume_destroy(&r->warped);
     r->metric_before = r->metric_linear = r->metric_after = NAN;

@@ -8,36 +8,16 @@
 #include "register/problem.h"
 #include "runtime/device/host.h"
 
-enum { MOST = 2 * CLVOX_MAX_CHANNELS + 7 };
-
-/* The volumes of images, as places to put others. */
-static int list(clvox_register_images *images, const clvox_volume **at[MOST])
-{
-    int count = 0;
-    for (int i = 0; i < images->channels; i++) {
-        at[count++] = &images->fixed[i];
-        at[count++] = &images->moving[i];
-    }
-    at[count++] = &images->fixed_mask;
-    at[count++] = &images->moving_mask;
-    at[count++] = &images->linear_fixed_mask;
-    at[count++] = &images->linear_moving_mask;
-    at[count++] = &images->initial_warp;
-    at[count++] = &images->fixed_posteriors;
-    at[count++] = &images->moving_posteriors;
-    return count;
-}
-
-static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+static int enter(clv_problem *p)
 {
     int status = CLVOX_OK;
-    const clvox_volume **at[MOST], *given[MOST];
-    const int count = list(&to->images, at);
-    clv_register_copies *own = &to->own;
-    (void)ctx;
-    to->shown = &clv_register_first(&from->images, false)->grid;
+    const clvox_volume **at[CLV_PROBLEM_VOLUMES], *given[CLV_PROBLEM_VOLUMES];
+    const int count = clv_problem_volumes(&p->images, at);
+    clv_register_copies *own = &p->own;
+    p->shown = &clv_register_first(&p->images, false)->grid;
     for (int i = 0; i < count; i++) {
         clv_orientation o;
+        clvox_grid grid;
         int brought = 0;
         if (!*at[i])
             continue;
@@ -48,13 +28,9 @@ static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
             brought++;
         if (brought == own->count) {
             given[brought] = *at[i];
-            if (to->planned) {
-                clvox_grid grid;
-                clv_orientation_grid(&(*at[i])->grid, &o, &grid);
-                CLV_TRY(clv_problem_shell(to, &grid, *at[i]));
-            } else {
-                CLV_TRY(clv_orientation_volume(*at[i], &o, NULL, &own->own[own->count++]));
-            }
+            clv_orientation_grid(&(*at[i])->grid, &o, &grid);
+            CLV_TRY(p->planned ? clv_problem_shell(p, &grid, *at[i])
+                               : clv_orientation_volume(*at[i], &o, NULL, &own->own[own->count++]));
         }
         *at[i] = own->own[brought];
     }
@@ -62,13 +38,12 @@ end:
     return status;
 }
 
-static int leave(clvox_context *ctx, const clv_problem *from, const clv_problem *to, clvox_register_result *result)
+static int leave(const clv_problem *p, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clv_orientation o, back;
     const clvox_grid *fixed = &result->grid;
-    (void)ctx;
-    result->grid = *to->shown;
+    result->grid = *p->shown;
     clv_orientation_of(fixed, &o);
     clv_orientation_inverse(&o, &back);
     if (result->warp && !clvox_grid_equal(&result->warp->grid, fixed)) /* else it came so from the device */
@@ -78,7 +53,7 @@ static int leave(clvox_context *ctx, const clv_problem *from, const clv_problem 
     CLV_TRY(clv_orientation_replace(&back, fixed, &result->warped));
     CLV_TRY(clv_orientation_replace(&back, NULL, &result->momentum)); /* lies on a part of the grid */
     if (result->warped)
-        CLV_TRY(clvox_volume_store_as(result->warped, from->images.moving[0], 0, from->options.output));
+        CLV_TRY(clvox_volume_store_as(result->warped, p->outer->images.moving[0], 0, p->options.output));
 end:
     return status;
 }

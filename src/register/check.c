@@ -112,12 +112,10 @@ end:
     return status;
 }
 
-static int check(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+static int check(clv_problem *p)
 {
-    const clvox_register_options *o = &from->options;
-    int status = check_images(&from->images, o);
-    (void)ctx;
-    (void)to;
+    const clvox_register_options *o = &p->options;
+    int status = check_images(&p->images, o);
     if (status < 0)
         return status;
     const clv_model *model = clv_model_find(o->deform);

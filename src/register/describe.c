@@ -44,10 +44,10 @@ int clvox_register_plan_make(const clvox_register_images *images, const clvox_re
                              clvox_register_plan *plan)
 {
     int status = CLVOX_OK;
-    clv_problem asked = clv_problem_of(images, options), problem;
+    clv_problem asked = clv_problem_of(NULL, images, options), problem;
     const clvox_register_options *o = &problem.options;
     asked.planned = true;
-    CLV_TRY(clv_problem_enter(&clv_step_shape_only, NULL, &asked, &problem));
+    CLV_TRY(clv_problem_enter(&clv_step_shape_only, &asked, &problem));
     images = &problem.images;
     *plan = (clvox_register_plan){.bytes = clvox_register_bytes(images, o)};
     if (!plan->bytes) {

@@ -281,36 +281,35 @@ end:
     return status;
 }
 
-static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+static int enter(clv_problem *p)
 {
-    int status = CLVOX_OK;
-    clvox_grid fixed, moving;
-    const clvox_grid *whole[2] = {&clv_register_first(&from->images, false)->grid,
-                                  &clv_register_first(&from->images, true)->grid};
-    const bool coarse = clv_register_work(&from->images, &from->options, &fixed, &moving, &to->options);
-    if ((coarse && (too_coarse(whole[0], &fixed) || too_coarse(whole[1], &moving))) || too_small(whole[0]) ||
-        too_small(whole[1]))
-        to->suspicions |= CLVOX_SUSPECT_COARSE;
+    clvox_grid coarser[2];
+    const clvox_grid *const grid[2] = {&coarser[0], &coarser[1]};
+    const bool coarse =
+        clv_register_work(&p->images, &p->outer->options, &coarser[0], &coarser[1], &p->options);
+    for (int side = 0; side < 2; side++) {
+        const clvox_grid *whole = &clv_register_first(&p->images, side == 1)->grid;
+        if ((coarse && too_coarse(whole, grid[side])) || too_small(whole))
+            p->suspicions |= CLVOX_SUSPECT_COARSE;
+    }
     if (!coarse)
         return CLVOX_OK;
-    to->originals = NULL;
-    to->fields = NULL;
-    to->shown = NULL;
-    CLV_TRY(clv_register_coarsen(ctx, &fixed, &moving, &to->images, &to->own));
-end:
-    return status;
+    p->originals = NULL;
+    p->fields = NULL;
+    p->shown = NULL;
+    return clv_problem_coarsen(p, grid);
 }
 
 /* The full grids are those of the originals: the images may have changed places since. */
-static int leave(clvox_context *ctx, const clv_problem *from, const clv_problem *to, clvox_register_result *result)
+static int leave(const clv_problem *p, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     const double mark = clv_seconds();
-    const clvox_register_images *full = from->originals;
+    const clvox_register_images *full = p->outer->originals;
     const clvox_volume *moving = full->channels > 0 ? full->moving[0] : NULL;
     const clvox_grid *grid = &clv_register_first(full, false)->grid;
-    clv_registration run = {.ctx = ctx, .moving_grid = clv_register_first(full, true)->grid};
-    if (to->originals)
+    clv_registration run = {.ctx = p->ctx, .moving_grid = clv_register_first(full, true)->grid};
+    if (p->originals)
         return CLVOX_OK;
     clv_matrix_copy(CLV_MATRIX(result->matrix), run.matrix);
     run.m = (int)clvox_grid_voxels(&run.moving_grid);
@@ -322,8 +321,8 @@ static int leave(clvox_context *ctx, const clv_problem *from, const clv_problem 
     CLV_TRY(refine(&run, grid, moving, &result->warp, &result->warped));
     if (result->inverse_warp)
         CLV_TRY(refine(&run, grid, NULL, &result->inverse_warp, NULL));
-    if (from->fields)
-        CLV_TRY(pass_on(ctx, from->fields, result));
+    if (p->outer->fields)
+        CLV_TRY(pass_on(p->ctx, p->outer->fields, result));
     result->seconds_finish += clv_seconds() - mark;
 end:
     return status;

@@ -132,28 +132,25 @@ static bool exchanges(const clvox_register_images *images, const clvox_register_
     return m && m->exchangeable && fabs(log(voxels)) <= most && fabs(log(volume)) <= most;
 }
 
-/* Moving for fixed and the other way round; widths in voxels of the fixed grid follow. */
+/* Moving for fixed and the other way round; widths in voxels of the fixed grid, which stay what they are in mm,
+ * follow. */
 static void exchange_images(clvox_register_images *images, clvox_register_options *o)
 {
     const clvox_register_images given = *images;
-    double edges[2] = {1, 1};
-    for (int i = 0; i < images->channels; i++) {
-        images->fixed[i] = given.moving[i];
-        images->moving[i] = given.fixed[i];
+    const clvox_volume **at[CLV_PROBLEM_VOLUMES];
+    const int count = clv_problem_volumes(images, at);
+    double edges[2];
+    for (int side = 0; side < 2; side++)
+        edges[side] = cbrt(fabs(clv_matrix_determinant(clv_register_first(&given, side == 1)->grid.to_ras)));
+    for (int i = 0; i + 1 < count; i += 2) {
+        const clvox_volume *fixed = *at[i];
+        *at[i] = *at[i + 1];
+        *at[i + 1] = fixed;
     }
     images->fixed_points = given.moving_points;
     images->moving_points = given.fixed_points;
     images->fixed_shapes = given.moving_shapes;
     images->moving_shapes = given.fixed_shapes;
-    images->fixed_posteriors = given.moving_posteriors;
-    images->moving_posteriors = given.fixed_posteriors;
-    images->fixed_mask = given.moving_mask;
-    images->moving_mask = given.fixed_mask;
-    images->linear_fixed_mask = given.linear_moving_mask;
-    images->linear_moving_mask = given.linear_fixed_mask;
-    /* Widths stay what they are in mm. */
-    edges[0] = cbrt(fabs(clv_matrix_determinant(clv_register_first(&given, false)->grid.to_ras)));
-    edges[1] = cbrt(fabs(clv_matrix_determinant(clv_register_first(&given, true)->grid.to_ras)));
     for (int i = 0; i < o->levels; i++)
         o->smooth_voxels[i] *= edges[0] / edges[1];
 }
@@ -176,18 +173,15 @@ void clv_problem_order(clv_problem *p, bool moving_first)
         exchange_images(&p->images, &p->options);
 }
 
-static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+static int enter(clv_problem *p)
 {
-    (void)ctx;
-    clv_problem_order(to, clv_register_order(from->originals, true) > 0);
+    clv_problem_order(p, clv_register_order(p->originals, true) > 0);
     return CLVOX_OK;
 }
 
-static int leave(clvox_context *ctx, const clv_problem *from, const clv_problem *to, clvox_register_result *result)
+static int leave(const clv_problem *p, clvox_register_result *result)
 {
-    (void)ctx;
-    (void)from;
-    result->exchanged = to->order == CLV_ORDER_EXCHANGED;
+    result->exchanged = p->order == CLV_ORDER_EXCHANGED;
     return CLVOX_OK;
 }
 
@@ -264,7 +258,14 @@ static bool turns_linear(const clv_registration *run)
     return run->order == CLV_ORDER_LINEAR && run->options->linear != CLVOX_LINEAR_SCALES;
 }
 
-int clv_symmetric_linear(clv_registration *run)
+/* The masks of the linear part into the place of the others, and back. */
+static void swap_masks(clv_registration *run)
+{
+    swap(&run->fixed_mask, &run->linear_fixed_mask);
+    swap(&run->moving_mask, &run->linear_moving_mask);
+}
+
+int clv_symmetric_linear(clv_registration *run, bool own_masks)
 {
     int status = CLVOX_OK;
     const clvox_grid domain = run->domain;
@@ -275,13 +276,17 @@ int clv_symmetric_linear(clv_registration *run)
         clv_matrix_copy(run->options->matrix, run->matrix);
     if (order == CLV_ORDER_EXCHANGED)
         CLV_TRY(clv_matrix_invert(CLV_MATRIX(run->matrix), run->matrix));
+    if (own_masks)
+        swap_masks(run);
     if (turns)
-        CLV_TRY(turn(run));
-    status = clv_register_linear(run);
+        status = turn(run);
+    status = status < 0 ? status : clv_register_linear(run);
     if (turns) { /* after a failure, too: some runs go on without */
         const int back = turn(run);
         status = status < 0 ? status : back;
     }
+    if (own_masks)
+        swap_masks(run);
     run->domain = domain;
     run->order = order;
 end:

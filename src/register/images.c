@@ -9,40 +9,45 @@
 #include "register/posteriors.h"
 #include "register/problem.h"
 
-static int place(clvox_context *ctx, const clvox_grid *grid, clvox_interpolation interpolation, float outside,
-                 const clvox_volume **volume, clv_register_copies *copies)
+/* Brings a volume of a problem onto a grid. */
+static int place(clv_problem *p, const clvox_grid *grid, clvox_interpolation interpolation, float outside,
+                 const clvox_volume **volume)
 {
     if (!*volume || clvox_grid_equal(&(*volume)->grid, grid))
         return CLVOX_OK;
-    clvox_volume **own = &copies->own[copies->count++];
-    int status = clvox_apply(ctx, *volume, grid, NULL, 0, interpolation, outside, own);
+    clvox_volume **own = &p->own.own[p->own.count++];
+    int status = clvox_apply(p->ctx, *volume, grid, NULL, 0, interpolation, outside, own);
     *volume = *own;
     return status;
 }
 
-int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_register_copies *copies)
+/* Where posteriors begin among the volumes of a problem, and masks. */
+static int posteriors_of(const clv_problem *p)
 {
-    int status = CLVOX_OK;
-    const clvox_grid *fixed = &clv_register_first(images, false)->grid,
-                     *moving = &clv_register_first(images, true)->grid;
-    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_LINEAR, 0, &images->fixed_posteriors, copies));
-    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_LINEAR, 0, &images->moving_posteriors, copies));
-    for (int i = 1; i < images->channels; i++) {
-        CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_AUTO, NAN, &images->fixed[i], copies));
-        CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_AUTO, NAN, &images->moving[i], copies));
-    }
-    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->fixed_mask, copies));
-    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->moving_mask, copies));
-    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_fixed_mask, copies));
-    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_moving_mask, copies));
-end:
-    return status;
+    return 2 * p->images.channels;
 }
 
-static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+static int masks_of(const clv_problem *p)
 {
-    (void)from;
-    return clv_register_place(ctx, &to->images, &to->own);
+    return posteriors_of(p) + 2;
+}
+
+/* What a channel does not cover is NaN. */
+static int enter(clv_problem *p)
+{
+    int status = CLVOX_OK;
+    const clvox_volume **at[CLV_PROBLEM_VOLUMES];
+    const clvox_grid *const grid[2] = {&clv_register_first(&p->images, false)->grid,
+                                       &clv_register_first(&p->images, true)->grid};
+    const int count = clv_problem_volumes(&p->images, at);
+    for (int i = 0; i + 1 < count; i++) {
+        const clvox_interpolation by = i < posteriors_of(p) ? CLVOX_INTERPOLATE_AUTO
+                                       : i < masks_of(p)    ? CLVOX_INTERPOLATE_LINEAR
+                                                            : CLVOX_INTERPOLATE_NEAREST;
+        CLV_TRY(place(p, grid[i % 2], by, i < posteriors_of(p) ? NAN : 0, at[i]));
+    }
+end:
+    return status;
 }
 
 const clv_step clv_step_one_grid = {.name = "one grid", .enter = enter};
@@ -66,10 +71,10 @@ end:
 }
 
 /* Each frame of a volume on a coarser grid: smoothed as the sampling asks for. */
-static int coarsen(clvox_context *ctx, const clvox_grid *grid, const clvox_volume **volume,
-                   clv_register_copies *copies)
+static int coarsen(clv_problem *p, const clvox_grid *grid, const clvox_volume **volume)
 {
     int status = CLVOX_OK;
+    clvox_context *ctx = p->ctx;
     clv_buffer *in = NULL, *tmp = NULL, *tmp2 = NULL, *out = NULL, *partial = NULL, *state = NULL;
     clvox_volume *made = NULL;
     size_t n = *volume ? sizeof(float) * clvox_grid_voxels(&(*volume)->grid) : 0,
@@ -90,7 +95,7 @@ static int coarsen(clvox_context *ctx, const clvox_grid *grid, const clvox_volum
         CLV_TRY(clv_downsample(ctx, in, &from.grid, (clv_buffer *[2]){tmp, tmp2}, out, grid));
         CLV_TRY(clv_buffer_read(ctx, out, 0, to.data, m));
     }
-    *volume = copies->own[copies->count++] = made;
+    *volume = p->own.own[p->own.count++] = made;
     made = NULL;
 end:
     clv_pool_release(requests, count);
@@ -98,20 +103,14 @@ end:
     return status;
 }
 
-int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
-                         clvox_register_images *images, clv_register_copies *copies)
+int clv_problem_coarsen(clv_problem *p, const clvox_grid *const grid[2])
 {
     int status = CLVOX_OK;
-    for (int i = 0; i < images->channels; i++) {
-        CLV_TRY(coarsen(ctx, fixed, &images->fixed[i], copies));
-        CLV_TRY(coarsen(ctx, moving, &images->moving[i], copies));
-    }
-    CLV_TRY(coarsen(ctx, fixed, &images->fixed_posteriors, copies));
-    CLV_TRY(coarsen(ctx, moving, &images->moving_posteriors, copies));
-    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->fixed_mask, copies));
-    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->moving_mask, copies));
-    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_fixed_mask, copies));
-    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_moving_mask, copies));
+    const clvox_volume **at[CLV_PROBLEM_VOLUMES];
+    const int count = clv_problem_volumes(&p->images, at);
+    for (int i = 0; i + 1 < count; i++)
+        CLV_TRY(i < masks_of(p) ? coarsen(p, grid[i % 2], at[i])
+                                : place(p, grid[i % 2], CLVOX_INTERPOLATE_NEAREST, 0, at[i]));
 end:
     return status;
 }

@@ -202,25 +202,22 @@ void clv_register_judge(const clv_registration *run, const clv_register_evidence
 
 /* ---- the step ------------------------------------------------------------ */
 
-static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+static int enter(clv_problem *p)
 {
-    (void)ctx;
-    (void)from;
-    *to->evidence = (clv_register_evidence){.coarse.linear = NAN};
+    *p->evidence = (clv_register_evidence){.coarse.linear = NAN};
     return CLVOX_OK;
 }
 
-static int leave(clvox_context *ctx, const clv_problem *from, const clv_problem *to, clvox_register_result *r)
+static int leave(const clv_problem *p, clvox_register_result *r)
 {
-    clvox_register_options o = from->options;
-    clv_registration run = {.ctx = ctx,
-                            .options = &o,
-                            .fixed_grid = clv_register_first(&from->images, false)->grid,
-                            .moving_grid = clv_register_first(&from->images, true)->grid,
-                            .suspicions = to->evidence->suspicions};
+    clvox_register_options o = p->options;
+    clv_registration run = {.options = &o,
+                            .fixed_grid = clv_register_first(&p->images, false)->grid,
+                            .moving_grid = clv_register_first(&p->images, true)->grid,
+                            .suspicions = p->evidence->suspicions};
     o.metric = o.linear_metric = r->metric;
     clv_matrix_copy(CLV_MATRIX(r->matrix), run.matrix);
-    clv_register_judge(&run, to->evidence, r);
+    clv_register_judge(&run, p->evidence, r);
     return CLVOX_OK;
 }
 

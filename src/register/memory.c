@@ -228,13 +228,13 @@ static size_t predict(clvox_context *ctx, const clvox_register_images *images,
 size_t clvox_register_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
     size_t largest, bytes = 0;
-    clv_problem asked = clv_problem_of(images, options), with_images, stored = {.own.count = 0};
+    clv_problem asked = clv_problem_of(NULL, images, options), with_images, stored = {.own.count = 0};
     const clvox_register_images *made = &with_images.images;
     asked.planned = true;
-    if (clv_problem_enter(&clv_step_shape_only, NULL, &asked, &with_images) >= 0 &&
+    if (clv_problem_enter(&clv_step_shape_only, &asked, &with_images) >= 0 &&
         made->channels >= !made->fixed_posteriors && made->channels <= CLVOX_MAX_CHANNELS &&
         asked.options.levels <= CLVOX_MAX_LEVELS &&
-        clv_problem_enter(&clv_step_ras_order, NULL, &with_images, &stored) >= 0)
+        clv_problem_enter(&clv_step_ras_order, &with_images, &stored) >= 0)
         bytes = predict(NULL, &stored.images, &stored.options, &largest);
     clv_problem_free(&stored);
     clv_problem_free(&with_images);
@@ -399,27 +399,26 @@ static size_t most_bytes(const clvox_register_images *images, const clvox_regist
            clv_recast_bytes(&images->fixed[0]->grid, &images->moving[0]->grid);
 }
 
-static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+static int enter(clv_problem *p)
 {
     const double waits = clv_seconds();
-    to->bytes = most_bytes(&from->images, &from->options);
-    clv_gate_enter(clv_context_gate(ctx), to->bytes);
-    to->since += clv_seconds() - waits;
-    to->held = clv_peak_start(ctx);
-    to->no_room = leaves_out_meshes(ctx, &from->images, &to->options);
-    return clv_register_refuse(ctx, &to->images, &to->options);
+    p->bytes = most_bytes(&p->images, &p->options);
+    clv_gate_enter(clv_context_gate(p->ctx), p->bytes);
+    p->since += clv_seconds() - waits;
+    p->held = clv_peak_start(p->ctx);
+    p->no_room = leaves_out_meshes(p->ctx, &p->images, &p->options);
+    return clv_register_refuse(p->ctx, &p->images, &p->options);
 }
 
-static int leave(clvox_context *ctx, const clv_problem *from, const clv_problem *to, clvox_register_result *result)
+static int leave(const clv_problem *p, clvox_register_result *result)
 {
-    (void)from;
-    result->device_bytes = clv_peak_bytes(ctx) - to->held;
+    result->device_bytes = clv_peak_bytes(p->ctx) - p->held;
     return CLVOX_OK;
 }
 
-static void go(clvox_context *ctx, const clv_problem *to)
+static void release(const clv_problem *p)
 {
-    clv_gate_leave(clv_context_gate(ctx), to->bytes);
+    clv_gate_leave(clv_context_gate(p->ctx), p->bytes);
 }
 
-const clv_step clv_step_memory = {.name = "memory", .enter = enter, .leave = leave, .release = go};
+const clv_step clv_step_memory = {.name = "memory", .enter = enter, .leave = leave, .release = release};

@@ -33,18 +33,18 @@ end:
     return status;
 }
 
-static int enter(clvox_context *ctx, const clv_problem *from, clv_problem *to)
+static int enter(clv_problem *p)
 {
     int status = CLVOX_OK;
-    clvox_register_images *images = &to->images;
-    clv_register_copies *own = &to->own;
+    clvox_register_images *images = &p->images;
+    clv_register_copies *own = &p->own;
     clvox_volume *made = NULL;
-    to->originals = &from->images;
+    p->originals = &p->outer->images;
     for (int i = 0; i < images->channels; i++) {
         clvox_volume **fixed = &own->own[own->count++], **moving = &own->own[own->count++];
-        CLV_TRY(prepare(ctx, &to->options, &images->fixed[i], images->fixed_mask, fixed));
-        CLV_TRY(prepare(ctx, &to->options, &images->moving[i], images->moving_mask, moving));
-        if (to->options.histogram_match) {
+        CLV_TRY(prepare(p->ctx, &p->options, &images->fixed[i], images->fixed_mask, fixed));
+        CLV_TRY(prepare(p->ctx, &p->options, &images->moving[i], images->moving_mask, moving));
+        if (p->options.histogram_match) {
             CLV_TRY(clvox_filter_match(images->moving[i], images->fixed[i], NULL, &made));
             replace(&images->moving[i], moving, &made);
         }

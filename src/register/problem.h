@@ -7,6 +7,8 @@
 #include "register/register.h"
 
 typedef struct clv_problem {
+    clvox_context *ctx;
+    const struct clv_problem *outer; /* the one before; NULL: what was asked for */
     clvox_register_images images;
     clvox_register_options options;
     clv_order order;
@@ -26,12 +28,12 @@ typedef struct clv_problem {
 
 typedef struct clv_step {
     const char *name;
-    /* to: a copy of `from` that the step changes; it owns nothing yet. */
-    int (*enter)(clvox_context *ctx, const clv_problem *from, clv_problem *to);
-    /* Turns the result of `to` into that of `from`; NULL: it is the same. */
-    int (*leave)(clvox_context *ctx, const clv_problem *from, const clv_problem *to, clvox_register_result *result);
+    /* Changes a problem that is a copy of its outer one, and owns nothing yet. */
+    int (*enter)(clv_problem *problem);
+    /* Turns the result of a problem into that of its outer one; NULL: it is the same. */
+    int (*leave)(const clv_problem *problem, clvox_register_result *result);
     /* Gives back what entering took beside volumes, also after a failure; NULL: nothing. */
-    void (*release)(clvox_context *ctx, const clv_problem *to);
+    void (*release)(const clv_problem *problem);
 } clv_step;
 
 /* In the order in which they are entered. */
@@ -46,14 +48,23 @@ extern const clv_step clv_step_shape_only, /* shapes and landmarks without image
     clv_step_coarser_grids;                /* as coarse as the finest level (enlarge.c) */
 
 /* options NULL: the defaults. */
-clv_problem clv_problem_of(const clvox_register_images *images, const clvox_register_options *options);
+clv_problem clv_problem_of(clvox_context *ctx, const clvox_register_images *images,
+                           const clvox_register_options *options);
+
+/* The volumes of images, as places to put others: of the fixed and of the moving side in turn, channels first, then
+ * posteriors and four masks, and at last the initial warp. Returns their number. */
+enum { CLV_PROBLEM_VOLUMES = 2 * CLVOX_MAX_CHANNELS + 7 };
+int clv_problem_volumes(clvox_register_images *images, const clvox_volume **at[CLV_PROBLEM_VOLUMES]);
 
 /* A volume of the problem's own on a grid, which borrows the data, frames and kind of another one (NULL: no data). */
 int clv_problem_shell(clv_problem *problem, const clvox_grid *grid, const clvox_volume *of);
 
 /* Enters a step; to be freed also after a failure. */
-int clv_problem_enter(const clv_step *step, clvox_context *ctx, const clv_problem *from, clv_problem *to);
+int clv_problem_enter(const clv_step *step, const clv_problem *outer, clv_problem *problem);
 void clv_problem_free(clv_problem *problem);
+
+/* Brings the problem's images onto coarser grids, and masks by the nearest voxel (images.c). */
+int clv_problem_coarsen(clv_problem *problem, const clvox_grid *const grid[2]);
 
 /* The order in which a problem is solved whose moving image comes first, or not (exchange.c). */
 void clv_problem_order(clv_problem *problem, bool moving_first);

@@ -23,9 +23,10 @@ static const clv_step *const steps[] = {
     &clv_step_coarser_grids,  NULL,
 };
 
-clv_problem clv_problem_of(const clvox_register_images *images, const clvox_register_options *options)
+clv_problem clv_problem_of(clvox_context *ctx, const clvox_register_images *images,
+                           const clvox_register_options *options)
 {
-    clv_problem p = {.images = *images};
+    clv_problem p = {.ctx = ctx, .images = *images, .since = clv_seconds()};
     if (options)
         p.options = *options;
     else
@@ -48,11 +49,29 @@ int clv_problem_shell(clv_problem *p, const clvox_grid *grid, const clvox_volume
     return CLVOX_OK;
 }
 
-int clv_problem_enter(const clv_step *step, clvox_context *ctx, const clv_problem *from, clv_problem *to)
+int clv_problem_volumes(clvox_register_images *images, const clvox_volume **at[CLV_PROBLEM_VOLUMES])
 {
-    *to = *from;
-    to->own = (clv_register_copies){.count = 0};
-    return step->enter(ctx, from, to);
+    int count = 0;
+    for (int i = 0; i < images->channels; i++) {
+        at[count++] = &images->fixed[i];
+        at[count++] = &images->moving[i];
+    }
+    at[count++] = &images->fixed_posteriors;
+    at[count++] = &images->moving_posteriors;
+    at[count++] = &images->fixed_mask;
+    at[count++] = &images->moving_mask;
+    at[count++] = &images->linear_fixed_mask;
+    at[count++] = &images->linear_moving_mask;
+    at[count++] = &images->initial_warp;
+    return count;
+}
+
+int clv_problem_enter(const clv_step *step, const clv_problem *outer, clv_problem *p)
+{
+    *p = *outer;
+    p->outer = outer;
+    p->own = (clv_register_copies){.count = 0};
+    return step->enter(p);
 }
 
 void clv_problem_free(clv_problem *problem)
@@ -76,44 +95,12 @@ static void release(clv_registration *run, const clv_request *requests, int coun
     clv_buffer_destroy(&run->linear_moving_mask);
 }
 
-/* The masks of the linear part into the place of the others, and back. */
-static void exchange_masks(clv_registration *run)
-{
-    clv_buffer *fixed = run->fixed_mask, *moving = run->moving_mask;
-    run->fixed_mask = run->linear_fixed_mask;
-    run->moving_mask = run->linear_moving_mask;
-    run->linear_fixed_mask = fixed;
-    run->linear_moving_mask = moving;
-}
-
-int clv_register_align(clv_registration *run, bool own_masks)
-{
-    if (own_masks)
-        exchange_masks(run);
-    int status = clv_symmetric_linear(run);
-    if (own_masks)
-        exchange_masks(run);
-    return status;
-}
-
 int clv_register_without(clv_registration *run, int status)
 {
     if (status != CLVOX_ERROR_MEMORY)
         return status;
     run->suspicions |= CLVOX_SUSPECT_MEMORY;
     return CLVOX_OK;
-}
-
-static void state_metric(const clv_metric_report *before, const clv_metric_report *linear,
-                         const clv_metric_report *after, clvox_register_result *result)
-{
-    result->metric_before = before->metric;
-    result->metric_linear = linear->metric;
-    result->metric_after = after->metric;
-    result->ncc_before = before->ncc;
-    result->ncc_linear = linear->ncc;
-    result->ncc_after = after->ncc;
-    result->mismatch = linear->mean_square > 0 ? after->mean_square / linear->mean_square : 1;
 }
 
 /* Statistics of the deformation, on the grid of the run, and by them whether coarse images have to tell. */
@@ -138,9 +125,16 @@ static int compare(clv_registration *run, clvox_register_result *result, double 
     CLV_TRY(clv_register_measure(run, false, NULL, &before));
     CLV_TRY(clv_register_measure(run, true, NULL, &linear));
     after = linear;
-    if (run->options->deform != CLVOX_DEFORM_NONE)
+    if (run->u)
         CLV_TRY(clv_register_measure(run, true, run->u, &after));
-    state_metric(&before, &linear, &after, result);
+    result->metric = clv_register_metric(run->options);
+    result->metric_before = before.metric;
+    result->metric_linear = linear.metric;
+    result->metric_after = after.metric;
+    result->ncc_before = before.ncc;
+    result->ncc_linear = linear.ncc;
+    result->ncc_after = after.ncc;
+    result->mismatch = linear.mean_square > 0 ? after.mean_square / linear.mean_square : 1;
     *content = after.content;
 end:
     return status;
@@ -161,14 +155,14 @@ static int take(clv_registration *run, const clvox_register_images *images, clvo
 }
 
 /* The problem on the device. */
-static int solve(clvox_context *ctx, const clv_problem *p, clvox_register_result *result)
+static int solve(const clv_problem *p, clvox_register_result *result)
 {
     int status = CLVOX_OK, count = 0;
     const clvox_register_images *images = &p->images;
     clvox_register_options work = p->options;
     const clv_model *model = clv_model_find(work.deform);
     clv_request requests[CLV_REGISTER_REQUESTS];
-    clv_registration run = {.ctx = ctx,
+    clv_registration run = {.ctx = p->ctx,
                             .options = &work,
                             .order = p->order,
                             .fields = p->fields,
@@ -186,7 +180,7 @@ static int solve(clvox_context *ctx, const clv_problem *p, clvox_register_result
     double mark = clv_seconds();
     result->seconds_prepare = mark - p->since;
 
-    CLV_TRY(clv_register_align(&run, images->linear_masks));
+    CLV_TRY(clv_symmetric_linear(&run, images->linear_masks));
     CLV_TRY(clv_contrast_enter(&run, p, &work));
     CLV_TRY(clv_register_match(&run));
     result->seconds_linear = clv_seconds() - mark;
@@ -201,7 +195,6 @@ static int solve(clvox_context *ctx, const clv_problem *p, clvox_register_result
     }
     if (model)
         clv_shapes_report(&run, result);
-    result->metric = clv_register_metric(&work);
     CLV_TRY(compare(&run, result, &p->evidence->content));
     p->evidence->recast = clv_recast_made(&run);
     if (model)
@@ -218,21 +211,20 @@ end:
 }
 
 /* Solves a problem by the steps that are left. */
-static int walk(clvox_context *ctx, const clv_step *const *step, const clv_problem *from,
-                clvox_register_result *result)
+static int walk(const clv_step *const *step, const clv_problem *outer, clvox_register_result *result)
 {
     int status = CLVOX_OK;
-    clv_problem to;
+    clv_problem p;
     if (!*step)
-        return solve(ctx, from, result);
-    CLV_TRY(clv_problem_enter(*step, ctx, from, &to));
-    CLV_TRY(walk(ctx, step + 1, &to, result));
+        return solve(outer, result);
+    CLV_TRY(clv_problem_enter(*step, outer, &p));
+    CLV_TRY(walk(step + 1, &p, result));
     if ((*step)->leave)
-        CLV_TRY((*step)->leave(ctx, from, &to, result));
+        CLV_TRY((*step)->leave(&p, result));
 end:
     if ((*step)->release)
-        (*step)->release(ctx, &to);
-    clv_problem_free(&to);
+        (*step)->release(&p);
+    clv_problem_free(&p);
     return status;
 }
 
@@ -241,12 +233,11 @@ int clv_register_to(clvox_context *context, const clvox_register_images *images,
                     clvox_register_result *result)
 {
     clv_register_evidence evidence;
-    clv_problem asked = clv_problem_of(images, options);
+    clv_problem asked = clv_problem_of(context, images, options);
     asked.fields = fields;
     asked.evidence = &evidence;
-    asked.since = clv_seconds();
     memset(result, 0, sizeof *result);
-    const int status = walk(context, steps, &asked, result);
+    const int status = walk(steps, &asked, result);
     if (status < 0)
         clvox_register_result_destroy(result);
     return status;

@@ -166,9 +166,6 @@ int clv_register_start(clv_registration *run, const clvox_grid *grid, clv_buffer
 int clv_register_linear(clv_registration *run);
 size_t clv_register_linear_bytes(clv_registration *run, bool fixed_mask, bool moving_mask);
 
-/* The linear part, by masks of its own or by those of the run: run->matrix by options. */
-int clv_register_align(clv_registration *run, bool own_masks);
-
 /* Maps both images of each channel to [0, 1.2]; for metrics that compare values
  * the moving one to the fixed one's quantiles (match.c). */
 int clv_register_match(clv_registration *run);
@@ -190,9 +187,9 @@ const clvox_grid *clv_map_grid(const clv_registration *run);
 /* "fixed" or "moving", as the one who asked calls that image of the run. */
 const char *clv_side_name(const clv_registration *run, bool moving);
 
-/* clv_register_linear from the start that options say, seen from the image that comes first; and what it takes. The second
- * may leave the run turned. */
-int clv_symmetric_linear(clv_registration *run);
+/* clv_register_linear from the start that options say, seen from the image that comes first, by masks of its own or those of
+ * the run; and what it takes. The second may leave the run turned. */
+int clv_symmetric_linear(clv_registration *run, bool own_masks);
 size_t clv_symmetric_linear_bytes(clv_registration *run, const clvox_register_images *images);
 
 /* A model that moves both images leaves halves on grid `at`: run->u moves the moving image to the middle, u_fixed
@@ -318,19 +315,12 @@ size_t clv_register_scratch_floats(const clv_registration *run, bool both);
 int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
                         const clvox_register_options *options);
 
-/* Copies of images that lay on another grid; to be released by the caller,
- * also after a failure (images.c). */
+/* Volumes that a step has made. */
 typedef struct clv_register_copies {
     clvox_volume *own[6 * CLVOX_MAX_CHANNELS + 12];
     int count;
 } clv_register_copies;
 
-/* Brings further channels and the masks onto the grids of the first images.
- * What a channel does not cover is NaN. */
-int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_register_copies *copies);
-/* Brings all images onto coarser grids, and masks by the nearest voxel. */
-int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
-                         clvox_register_images *images, clv_register_copies *copies);
 /* Sets run->content, and run->domain to the part of the fixed grid where the fixed images have
  * content, with room around it, where that is clearly smaller (domain.c). */
 int clv_register_domain(clv_registration *run, const clvox_register_images *images);

@@ -195,9 +195,9 @@ static int target_open(const series_run *s, const clvox_volume *image, clvox_met
     memset(t, 0, sizeof *t);
     t->smooth_mm = smooth_of(s, metric);
     target_options(s->o, metric, &t->options);
-    const clv_problem asked = clv_problem_of(&given, &t->options);
-    CLV_TRY(clv_problem_enter(&clv_step_ras_order, s->ctx, &asked, &t->stored));
-    CLV_TRY(clv_problem_enter(&clv_step_one_grid, s->ctx, &t->stored, &t->problem));
+    const clv_problem asked = clv_problem_of(s->ctx, &given, &t->options);
+    CLV_TRY(clv_problem_enter(&clv_step_ras_order, &asked, &t->stored));
+    CLV_TRY(clv_problem_enter(&clv_step_one_grid, &t->stored, &t->problem));
     clvox_register_images images = t->problem.images;
     t->mask = images.fixed_mask;
     CLV_TRY(clvox_volume_create(&images.fixed[0]->grid, 1, CLVOX_KIND_SCALAR, &t->known[0]));

@@ -23,7 +23,7 @@ static int recast(clv_registration *run, const clv_problem *p)
     if (!made)
         return CLVOX_OK;
     run->suspicions = p->suspicions;
-    CLV_TRY(clv_register_align(run, p->images.linear_masks));
+    CLV_TRY(clv_symmetric_linear(run, p->images.linear_masks));
     run->contrasts_differ = true;
     CLV_TRY(clv_recast_run(run, NEARBY, &made));
 end:
