@@ -99,8 +99,8 @@ void clv_flow_domain(clv_registration *run)
 
 /* ---- memory --------------------------------------------------------------- */
 
-/* The metric has it, and on the grid of the maps the report, which looks at local derivatives, and joining the
- * halves, which keeps a field on either grid. */
+/* The metric has it, and on the grid of the maps the report, which looks at local derivatives, and joining
+ * the halves, which keeps a field on either grid. */
 static size_t scratch_floats(const clv_registration *run)
 {
     const clvox_register_options *o = run->options;

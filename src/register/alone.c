@@ -218,8 +218,9 @@ static int check(const clvox_register_images *given, const clvox_register_option
 static int stand_in(clv_problem *p, const clvox_grid *grid, const clvox_volume **image)
 {
     const int at = p->own.count;
-    const int status = p->planned ? clv_problem_shell(p, grid, NULL)
-                                  : clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &p->own.own[p->own.count++]);
+    const int status = p->planned
+                           ? clv_problem_shell(p, grid, NULL)
+                           : clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &p->own.own[p->own.count++]);
     *image = p->own.own[at];
     return status;
 }

@@ -114,8 +114,8 @@ int clv_register_order(const clvox_register_images *images, bool contents)
     return order ? order : compare_places(fixed, moving);
 }
 
-/* Whether a run may begin with the image that comes first: syn, which moves both, where the grids are comparable.
- * Others keep the fixed grid. */
+/* Whether a run may begin with the image that comes first: syn, which moves both, where the grids are
+ * comparable. Others keep the fixed grid. */
 static bool exchanges(const clvox_register_images *images, const clvox_register_options *o)
 {
     const clvox_grid *fixed = &clv_register_first(images, false)->grid,
@@ -132,8 +132,8 @@ static bool exchanges(const clvox_register_images *images, const clvox_register_
     return m && m->exchangeable && fabs(log(voxels)) <= most && fabs(log(volume)) <= most;
 }
 
-/* Moving for fixed and the other way round; widths in voxels of the fixed grid, which stay what they are in mm,
- * follow. */
+/* Moving for fixed and the other way round; widths in voxels of the fixed grid, which stay what they are in
+ * mm, follow. */
 static void exchange_images(clvox_register_images *images, clvox_register_options *o)
 {
     const clvox_register_images given = *images;
@@ -354,8 +354,8 @@ end:
     return status;
 }
 
-/* On the grid of the maps, where the run was exchanged: the run turned back, and the joined halves its u and, if there
- * is one, its inverse. */
+/* On the grid of the maps, where the run was exchanged: the run turned back, and the joined halves its u and,
+ * if there is one, its inverse. */
 static int join_back(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *h)
 {
     int status = CLVOX_OK, passes = 0;

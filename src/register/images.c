@@ -21,17 +21,6 @@ static int place(clv_problem *p, const clvox_grid *grid, clvox_interpolation int
     return status;
 }
 
-/* Where posteriors begin among the volumes of a problem, and masks. */
-static int posteriors_of(const clv_problem *p)
-{
-    return 2 * p->images.channels;
-}
-
-static int masks_of(const clv_problem *p)
-{
-    return posteriors_of(p) + 2;
-}
-
 /* What a channel does not cover is NaN. */
 static int enter(clv_problem *p)
 {
@@ -39,12 +28,12 @@ static int enter(clv_problem *p)
     const clvox_volume **at[CLV_PROBLEM_VOLUMES];
     const clvox_grid *const grid[2] = {&clv_register_first(&p->images, false)->grid,
                                        &clv_register_first(&p->images, true)->grid};
-    const int count = clv_problem_volumes(&p->images, at);
+    const int count = clv_problem_volumes(&p->images, at), channels = 2 * p->images.channels;
     for (int i = 0; i + 1 < count; i++) {
-        const clvox_interpolation by = i < posteriors_of(p) ? CLVOX_INTERPOLATE_AUTO
-                                       : i < masks_of(p)    ? CLVOX_INTERPOLATE_LINEAR
-                                                            : CLVOX_INTERPOLATE_NEAREST;
-        CLV_TRY(place(p, grid[i % 2], by, i < posteriors_of(p) ? NAN : 0, at[i]));
+        const clvox_interpolation by = i < channels       ? CLVOX_INTERPOLATE_AUTO
+                                       : i < channels + 2 ? CLVOX_INTERPOLATE_LINEAR /* posteriors */
+                                                          : CLVOX_INTERPOLATE_NEAREST;
+        CLV_TRY(place(p, grid[i % 2], by, i < channels ? NAN : 0, at[i]));
     }
 end:
     return status;
@@ -107,16 +96,17 @@ int clv_problem_coarsen(clv_problem *p, const clvox_grid *const grid[2])
 {
     int status = CLVOX_OK;
     const clvox_volume **at[CLV_PROBLEM_VOLUMES];
-    const int count = clv_problem_volumes(&p->images, at);
+    const int count = clv_problem_volumes(&p->images, at), masks = 2 * p->images.channels + 2;
     for (int i = 0; i + 1 < count; i++)
-        CLV_TRY(i < masks_of(p) ? coarsen(p, grid[i % 2], at[i])
-                                : place(p, grid[i % 2], CLVOX_INTERPOLATE_NEAREST, 0, at[i]));
+        CLV_TRY(i < masks ? coarsen(p, grid[i % 2], at[i])
+                          : place(p, grid[i % 2], CLVOX_INTERPOLATE_NEAREST, 0, at[i]));
 end:
     return status;
 }
 
 /* Sends a mask on its image's grid as 0 and 1; to NULL: it is not asked for. */
-static int send_mask(clv_registration *run, const clvox_volume *mask, const char *kind, bool moving, clv_buffer *to)
+static int send_mask(clv_registration *run, const clvox_volume *mask, const char *kind, bool moving,
+                     clv_buffer *to)
 {
     int status = CLVOX_OK;
     float sum;

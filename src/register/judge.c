@@ -146,7 +146,8 @@ bool clv_register_coarse_counts(const clv_registration *run, double content, con
     /* A coarse run states the variance of the full grid, which differs a little, later. */
     static const double ROOM = 1.2;
     const clv_metric_row *metric = clv_metric_find(run->options->metric);
-    return clv_recast_made(run) || (metric->hides && gains_less(metric->yield, ROOM * changed(content, r), r));
+    return clv_recast_made(run) ||
+           (metric->hides && gains_less(metric->yield, ROOM * changed(content, r), r));
 }
 
 /* By measures that were not optimised: the correlation over the whole image, and what a deformation costs. */

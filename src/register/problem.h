@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A registration as a sequence of steps. Each makes a simpler problem of the one it is given, and of the result
- * of that one the result that was asked for; the last problem is solved on the device (register.c). */
+/* A registration as a sequence of steps. Each makes a simpler problem of the one it is given, and of the
+ * result of that one the result that was asked for; the last problem is solved on the device (register.c). */
 #ifndef CLV_REGISTER_PROBLEM_H
 #define CLV_REGISTER_PROBLEM_H
 
@@ -41,22 +41,23 @@ extern const clv_step clv_step_shape_only, /* shapes and landmarks without image
     clv_step_checks,                       /* nothing is wrong with images and options (check.c) */
     clv_step_ras_order,                    /* however voxels are stored, one computation (canonical.c) */
     clv_step_memory,                       /* the device has room (memory.c) */
-    clv_step_one_grid,                     /* channels and masks on the grid of their side's first image (images.c) */
-    clv_step_preprocessing,                /* intensities (prepare.c) */
-    clv_step_quality_control,              /* what speaks against the result (judge.c) */
-    clv_step_symmetric_order,              /* either order of the images is one computation (exchange.c) */
-    clv_step_coarser_grids;                /* as coarse as the finest level (enlarge.c) */
+    clv_step_one_grid,        /* channels and masks on the grid of their side's first image (images.c) */
+    clv_step_preprocessing,   /* intensities (prepare.c) */
+    clv_step_quality_control, /* what speaks against the result (judge.c) */
+    clv_step_symmetric_order, /* either order of the images is one computation (exchange.c) */
+    clv_step_coarser_grids;   /* as coarse as the finest level (enlarge.c) */
 
 /* options NULL: the defaults. */
 clv_problem clv_problem_of(clvox_context *ctx, const clvox_register_images *images,
                            const clvox_register_options *options);
 
-/* The volumes of images, as places to put others: of the fixed and of the moving side in turn, channels first, then
- * posteriors and four masks, and at last the initial warp. Returns their number. */
+/* The volumes of images, as places to put others: of the fixed and of the moving side in turn, channels
+ * first, then posteriors and four masks, and at last the initial warp. Returns their number. */
 enum { CLV_PROBLEM_VOLUMES = 2 * CLVOX_MAX_CHANNELS + 7 };
 int clv_problem_volumes(clvox_register_images *images, const clvox_volume **at[CLV_PROBLEM_VOLUMES]);
 
-/* A volume of the problem's own on a grid, which borrows the data, frames and kind of another one (NULL: no data). */
+/* A volume of the problem's own on a grid, which borrows the data, frames and kind of another one (NULL: no
+ * data). */
 int clv_problem_shell(clv_problem *problem, const clvox_grid *grid, const clvox_volume *of);
 
 /* Enters a step; to be freed also after a failure. */

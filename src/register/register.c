@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A registration from two volumes to transforms: the steps that lead to a problem for the device, and how that
- * is solved. */
+/* A registration from two volumes to transforms: the steps that lead to a problem for the device, and how
+ * that is solved. */
 #include "register/register.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -16,70 +15,17 @@
 #include "runtime/device/host.h"
 
 static const clv_step *const steps[] = {
-    &clv_step_shape_only,     &clv_step_checks,
-    &clv_step_ras_order,      &clv_step_memory,
-    &clv_step_one_grid,       &clv_step_preprocessing,
-    &clv_step_quality_control, &clv_step_symmetric_order,
-    &clv_step_coarser_grids,  NULL,
+    &clv_step_shape_only,
+    &clv_step_checks,
+    &clv_step_ras_order,
+    &clv_step_memory,
+    &clv_step_one_grid,
+    &clv_step_preprocessing,
+    &clv_step_quality_control,
+    &clv_step_symmetric_order,
+    &clv_step_coarser_grids,
+    NULL,
 };
-
-clv_problem clv_problem_of(clvox_context *ctx, const clvox_register_images *images,
-                           const clvox_register_options *options)
-{
-    clv_problem p = {.ctx = ctx, .images = *images, .since = clv_seconds()};
-    if (options)
-        p.options = *options;
-    else
-        clvox_register_defaults(&p.options);
-    return p;
-}
-
-int clv_problem_shell(clv_problem *p, const clvox_grid *grid, const clvox_volume *of)
-{
-    clvox_volume *shell = calloc(1, sizeof *shell);
-    if (!shell)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    *shell = (clvox_volume){.grid = *grid, .frames = 1, .borrowed = 1};
-    if (of) {
-        shell->frames = of->frames;
-        shell->kind = of->kind;
-        shell->data = of->data;
-    }
-    p->own.own[p->own.count++] = shell;
-    return CLVOX_OK;
-}
-
-int clv_problem_volumes(clvox_register_images *images, const clvox_volume **at[CLV_PROBLEM_VOLUMES])
-{
-    int count = 0;
-    for (int i = 0; i < images->channels; i++) {
-        at[count++] = &images->fixed[i];
-        at[count++] = &images->moving[i];
-    }
-    at[count++] = &images->fixed_posteriors;
-    at[count++] = &images->moving_posteriors;
-    at[count++] = &images->fixed_mask;
-    at[count++] = &images->moving_mask;
-    at[count++] = &images->linear_fixed_mask;
-    at[count++] = &images->linear_moving_mask;
-    at[count++] = &images->initial_warp;
-    return count;
-}
-
-int clv_problem_enter(const clv_step *step, const clv_problem *outer, clv_problem *p)
-{
-    *p = *outer;
-    p->outer = outer;
-    p->own = (clv_register_copies){.count = 0};
-    return step->enter(p);
-}
-
-void clv_problem_free(clv_problem *problem)
-{
-    for (int i = 0; i < problem->own.count; i++)
-        clvox_volume_destroy(&problem->own.own[i]);
-    problem->own.count = 0;
-}
 
 /* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one
  * stage where another one has failed. */

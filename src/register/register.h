@@ -44,8 +44,8 @@ enum {
 /* The side of a channel whose image is made of the other one's (recast/recast.h). */
 typedef enum clv_made { CLV_AS_READ, CLV_MADE_FIXED, CLV_MADE_MOVING } clv_made;
 
-/* The order of the images in which a run works: as asked for; the linear part from the moving image; or all of it so
- * (exchange.c). */
+/* The order of the images in which a run works: as asked for; the linear part from the moving image; or all
+ * of it so (exchange.c). */
 typedef enum clv_order { CLV_ORDER_ASKED, CLV_ORDER_LINEAR, CLV_ORDER_EXCHANGED } clv_order;
 
 /* One image of each side, on the grid of the first; or one tissue of both (posteriors.h). */
@@ -138,7 +138,7 @@ typedef struct clv_registration {
     double fraction_done;
     clv_order order;
     bool contrasts_differ; /* found by the linear part, where that looks for it */
-    bool tissues_differ;   /* found by the deformation, which ended there: it has to begin again, by recast images */
+    bool tissues_differ; /* found by the deformation, which ended there, to begin again by recast images */
     unsigned suspicions; /* what stages have found to speak against the result: CLVOX_SUSPECT_... */
     _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */
 } clv_registration;
@@ -161,8 +161,8 @@ int clv_register_check_origin(const clvox_grid *grid, const char *which);
 /* Fills u, on that grid, with what a deformation starts from: the initial warp or 0 (start.c). */
 int clv_register_start(clv_registration *run, const clvox_grid *grid, clv_buffer *u);
 
-/* From run->matrix on, the best map of the kind that options ask for (linear.c). What it takes for itself meanwhile, of
- * a run that clv_register_describe has filled in (linear/levels.c). */
+/* From run->matrix on, the best map of the kind that options ask for (linear.c). What it takes for itself
+ * meanwhile, of a run that clv_register_describe has filled in (linear/levels.c). */
 int clv_register_linear(clv_registration *run);
 size_t clv_register_linear_bytes(clv_registration *run, bool fixed_mask, bool moving_mask);
 
@@ -187,18 +187,18 @@ const clvox_grid *clv_map_grid(const clv_registration *run);
 /* "fixed" or "moving", as the one who asked calls that image of the run. */
 const char *clv_side_name(const clv_registration *run, bool moving);
 
-/* clv_register_linear from the start that options say, seen from the image that comes first, by masks of its own or those of
- * the run; and what it takes. The second may leave the run turned. */
+/* clv_register_linear from the start that options say, seen from the image that comes first, by masks of its
+ * own or those of the run; and what it takes. The second may leave the run turned. */
 int clv_symmetric_linear(clv_registration *run, bool own_masks);
 size_t clv_symmetric_linear_bytes(clv_registration *run, const clvox_register_images *images);
 
-/* A model that moves both images leaves halves on grid `at`: run->u moves the moving image to the middle, u_fixed
- * the fixed one. They are joined to u and, where the run has run->inverse, the inverse, on the fixed grid of the one
- * who asked, its determinants above smallest there. */
+/* A model that moves both images leaves halves on grid `at`: run->u moves the moving image to the middle,
+ * u_fixed the fixed one. They are joined to u and, where the run has run->inverse, the inverse, on the fixed
+ * grid of the one who asked, its determinants above smallest there. */
 typedef struct clv_halves {
     clv_buffer *u_fixed;
-    /* As large as fields of that grid: overwritten, or they become run->u and, if there is one, run->inverse, which
-     * take their place. */
+    /* As large as fields of that grid: overwritten, or they become run->u and, if there is one, run->inverse,
+     * which take their place. */
     clv_buffer **u, **inverse;
     clv_buffer *velocity, *scratch; /* on grid `at`; on either: overwritten */
 } clv_halves;
@@ -212,8 +212,8 @@ typedef struct clv_metric_report {
     double content; /* of windows: the share of the fixed grid where any channel has content; else 1 */
 } clv_metric_report;
 
-/* How alike the images are on the full fixed grid, under the linear part (or as they lie) and u (NULL: 0), the
- * channels by their weights (measure.c). */
+/* How alike the images are on the full fixed grid, under the linear part (or as they lie) and u (NULL: 0),
+ * the channels by their weights (measure.c). */
 int clv_register_measure(clv_registration *run, bool linear, const clv_buffer *u, clv_metric_report *report);
 
 /* Floats of run->metric_scratch that it needs, on a grid. */

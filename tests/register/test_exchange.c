@@ -366,13 +366,14 @@ static void one_grid(void)
     test_tear_down(one_grid_tear_down);
 }
 
-/* Volumes, landmarks and shapes change places together, and back, and widths keep their mm; models that move one image
- * keep the fixed one. */
+/* Volumes, landmarks and shapes change places together, and back, and widths keep their mm; models that move
+ * one image keep the fixed one. */
 static void problems_change_places(void **state)
 {
     (void)state;
-    static const clvox_grid grid[2] = {{{6, 7, 8}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}},
-                                       {{7, 7, 6}, {{1.1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}}};
+    static const clvox_grid grid[2] = {
+        {{6, 7, 8}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}},
+        {{7, 7, 6}, {{1.1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}}};
     const clvox_volume a = {.grid = grid[0]}, b = {.grid = grid[1]}, c = a, d = b, e = a, f = b, g = a, h = b;
     static const double at[3] = {1, 2, 3}, to[3] = {4, 5, 6};
     const clvox_shape *const shapes[2] = {NULL, NULL};
@@ -386,11 +387,12 @@ static void problems_change_places(void **state)
     assert_true(p.order == CLV_ORDER_ASKED && !memcmp(&p.images, &images, sizeof images));
     clv_problem_order(&p, true);
     const clvox_register_images *i = &p.images;
-    assert_true(p.order == CLV_ORDER_EXCHANGED && i->fixed[0] == &b && i->moving[0] == &a && i->fixed[1] == &d &&
-                i->moving[1] == &c && i->fixed_mask == &f && i->moving_mask == &e && i->linear_fixed_mask == &h &&
-                i->linear_moving_mask == &g && i->fixed_points == to && i->moving_points == at &&
-                i->fixed_shapes == &shapes[1] && i->moving_shapes == &shapes[0]);
-    assert_that(fabs(p.options.smooth_voxels[0] * cbrt(1.1) - width) < 1e-12, "%g", p.options.smooth_voxels[0]);
+    assert_true(p.order == CLV_ORDER_EXCHANGED && i->fixed[0] == &b && i->moving[0] == &a &&
+                i->fixed[1] == &d && i->moving[1] == &c && i->fixed_mask == &f && i->moving_mask == &e &&
+                i->linear_fixed_mask == &h && i->linear_moving_mask == &g && i->fixed_points == to &&
+                i->moving_points == at && i->fixed_shapes == &shapes[1] && i->moving_shapes == &shapes[0]);
+    assert_that(fabs(p.options.smooth_voxels[0] * cbrt(1.1) - width) < 1e-12, "%g",
+                p.options.smooth_voxels[0]);
     clv_problem_order(&p, true);
     assert_true(!memcmp(&p.images, &images, sizeof images));
     p.options.deform = CLVOX_DEFORM_GREEDY;

@@ -262,8 +262,8 @@ static void order_does_not_hang_on_storage(void **state)
     clvox_volume_destroy(&b);
 }
 
-/* A plan sees the grids that a registration sees, and the voxels as they are given; a volume that is in several places
- * is brought once, into all of them. */
+/* A plan sees the grids that a registration sees, and the voxels as they are given; a volume that is in
+ * several places is brought once, into all of them. */
 static void plans_see_the_same_grids(void **state)
 {
     (void)state;
@@ -309,7 +309,8 @@ int main(void)
     test_case(rounding_decides_nothing, "rounded headers do not decide between storages that are as near");
     test_case(values_move_with_their_places, "values move with their places, and back");
     test_case(order_does_not_hang_on_storage, "which image comes first does not hang on storage");
-    test_case(plans_see_the_same_grids, "a plan sees the grids that a registration sees, and copies no voxel");
+    test_case(plans_see_the_same_grids,
+              "a plan sees the grids that a registration sees, and copies no voxel");
     test_set_up(pair_set_up);
     for (int k = 0; k < (int)(sizeof settings / sizeof *settings); k++)
         test_case_at(registers_alike, TEST_AT(k), "all storages register alike, bit for bit: %s",

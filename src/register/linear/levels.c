@@ -371,7 +371,8 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
 size_t clv_register_linear_bytes(clv_registration *run, bool fixed_mask, bool moving_mask)
 {
     const double inside[2] = {run->inside[0], run->inside[1]};
-    linear_stage stage = {.run = run, .metric = run->options->linear_metric, .bins = run->options->linear_bins};
+    linear_stage stage = {
+        .run = run, .metric = run->options->linear_metric, .bins = run->options->linear_bins};
     if (run->options->linear == CLVOX_LINEAR_NONE)
         return 0;
     /* Masks on other grids than their images' show slightly less of them than here. */

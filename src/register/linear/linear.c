@@ -317,8 +317,8 @@ static void restore(const found *f, clv_registration *run)
     run->contrasts_differ = f->contrasts_differ;
 }
 
-/* The headers are also taken to be in other units: of a grid that is far smaller than the other one it is asked whether
- * it shows a part, or the whole in centimetres, say. */
+/* The headers are also taken to be in other units: of a grid that is far smaller than the other one it is
+ * asked whether it shows a part, or the whole in centimetres, say. */
 int clv_register_linear(clv_registration *run)
 {
     static const double MARGIN = 1.1;

@@ -55,9 +55,9 @@ int clv_recast_differ(clv_registration *run, double sigma, bool *differ);
  * as in T1 and FLAIR, whose other edges agree. NaN where there is little. */
 int clv_recast_tissues(const clvox_grid *grid, const float *fixed, const float *moving, double *correlation);
 
-/* Images of other contrasts become images of one, by which the run is solved from then on, under its linear part,
- * which is found anew; work, the run's options, then say MIND. Where contrasts do not differ, options do not
- * ask for it or the device has no room, the run stays as it is (step.c). */
+/* Images of other contrasts become images of one, by which the run is solved from then on, under its linear
+ * part, which is found anew; work, the run's options, then say MIND. Where contrasts do not differ, options
+ * do not ask for it or the device has no room, the run stays as it is (step.c). */
 int clv_contrast_enter(clv_registration *run, const clv_problem *problem, clvox_register_options *work);
 
 /* Bytes of the second channel, on the device. */

@@ -10,8 +10,9 @@
 /* So many mm around a place tell what a value there means. */
 static const double NEARBY = 20;
 
-/* Images of different contrasts are recast, each as the other, so that the linear part finds where
- * they lie, and recast again under that, of what is nearby. Where either is constant or the device has no room they stay as they are. */
+/* Images of different contrasts are recast, each as the other, so that the linear part finds where they lie,
+ * and recast again under that, of what is nearby. Where either is constant or the device has no room they
+ * stay as they are. */
 static int recast(clv_registration *run, const clv_problem *p)
 {
     int status = CLVOX_OK;
@@ -37,7 +38,8 @@ end:
     return status;
 }
 
-/* Recasts the images and goes from LNCC to MIND, if the device has the room that this takes beyond the plan. */
+/* Recasts the images and goes from LNCC to MIND, if the device has the room that this takes beyond the
+ * plan. */
 static int go_on_recast(clv_registration *run, const clv_problem *p, clvox_register_options *work)
 {
     int status = CLVOX_OK;
