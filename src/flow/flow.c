@@ -98,17 +98,17 @@ void clv_flow_domain(clv_registration *run)
 
 /* ---- memory --------------------------------------------------------------- */
 
-/* Of the metric; the report looks at local derivatives, on the other grid where what is found is exchanged
- * back, and joining the halves keeps a field there. */
-static size_t scratch_floats(const clv_registration *run, int exchanged)
+/* The metric has it, and on the grid of the maps the report, which looks at local derivatives, and joining
+ * the halves, which keeps a field on either grid. */
+static size_t scratch_floats(const clv_registration *run)
 {
     const clvox_register_options *o = run->options;
     const size_t needed[] = {
         clv_register_scratch_floats(run, true),
-        clv_register_measure_floats(o, run->exchanged ? &run->moving_grid : &run->fixed_grid),
-        3 * (size_t)(run->exchanged ? exchanged : run->n),
+        clv_register_measure_floats(o, clv_map_grid(run)),
+        3 * clvox_grid_voxels(clv_map_grid(run)),
     };
-    size_t most = 0;
+    size_t most = 3 * (size_t)run->n;
     for (int i = 0; i < 3; i++)
         most = needed[i] > most ? needed[i] : most;
     return most;
@@ -117,21 +117,22 @@ static size_t scratch_floats(const clv_registration *run, int exchanged)
 int clv_flow_requests(clv_registration *run, clv_request *list)
 {
     clv_flow *own = clv_flow_of(run);
-    int count = 0, other = run->exchanged && run->m > run->n ? run->m : run->n;
-    size_t n = (size_t)run->n * sizeof(float), exchanged = (size_t)other * sizeof(float);
+    int count = 0;
+    size_t n = (size_t)run->n * sizeof(float), maps = clvox_grid_voxels(clv_map_grid(run)) * sizeof(float);
+    size_t larger = maps > n ? maps : n;
     for (int k = 0; k < run->options->timesteps; k++)
         list[count++] = (clv_request){&own->v[k], 3 * n, "velocity field"};
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
     list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
     list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
-    list[count++] = (clv_request){&own->force[0], 3 * exchanged, "force field"};
-    list[count++] = (clv_request){&own->force[1], 3 * exchanged, "force field of the fixed image"};
+    list[count++] = (clv_request){&own->force[0], 3 * larger, "force field"};
+    list[count++] = (clv_request){&own->force[1], 3 * larger, "force field of the fixed image"};
     list[count++] = (clv_request){&own->spare, 3 * n, "spare field"};
     list[count++] = (clv_request){&own->sums, 3 * n, "sums of the adjoint"};
     list[count++] = (clv_request){&own->window, 3 * n, "window at the border"};
     for (int i = 0; i < 2; i++)
         list[count++] = clv_lease_request(&run->leases, &own->derivative[i], n, "derivative of the metric");
-    size_t scratch = scratch_floats(run, other) * sizeof(float);
+    size_t scratch = scratch_floats(run) * sizeof(float);
     size_t spectrum = clv_fft_bytes(run->fixed_grid.size);
     scratch = spectrum > scratch ? spectrum : scratch;
     list[count++] = (clv_request){&own->numbers, CLV_FLOW_NUMBERS * sizeof(float), "sums of a flow"};
@@ -467,7 +468,7 @@ end:
 
 int clv_flow_finish(clv_registration *run, const clvox_grid *at)
 {
-    int status = CLVOX_OK, passes = 0;
+    int status = CLVOX_OK;
     clv_flow *own = clv_flow_of(run);
     clv_buffer **const done[] = {&own->force[0], &own->force[1], &own->spare};
     CLV_TRY(clv_lease_withdraw(&run->leases, &run->inverse));
@@ -476,18 +477,7 @@ int clv_flow_finish(clv_registration *run, const clvox_grid *at)
     CLV_TRY(clv_pyramid_mend(run, run->u, at, SMALLEST_HALF, NULL));
     CLV_TRY(clv_pyramid_mend(run, own->u_fixed, at, SMALLEST_HALF, NULL));
     const clv_halves halves = {own->u_fixed, &own->force[0], &own->force[1], own->spare, run->metric_scratch};
-    if (run->exchanged) {
-        CLV_TRY(clv_register_exchange_back(run, at, SMALLEST, &halves));
-        goto end;
-    }
-    CLV_TRY(clv_register_join(run, at, own->u_fixed, own->force[0], run->metric_scratch));
-    CLV_TRY(clv_pyramid_carry(run, run->u, at, &run->fixed_grid));
-    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, SMALLEST, &passes));
-    /* What was mended has another inverse. */
-    if (passes > 0)
-        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
-    else
-        CLV_TRY(clv_pyramid_carry(run, run->inverse, at, &run->fixed_grid));
+    CLV_TRY(clv_register_join(run, at, SMALLEST, &halves));
 end:
     return status;
 }

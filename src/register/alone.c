@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/alone.h"
-
+/* Shapes and landmarks without images: two images without content stand in for them, the moving one where
+ * the linear part leads the fixed grid, so that every voxel is compared and none says anything. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/matrix.h"
 #include "mesh/shape.h"
 #include "register/model.h"
+#include "register/problem.h"
 #include "register/shapes.h"
 
 static const double one[4][4] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}};
@@ -195,18 +195,10 @@ end:
 
 /* ---- images without content ---------------------------------------------- */
 
-int clv_register_alone_make(const clvox_register_images *given, const clvox_register_options *o, bool data,
-                            clv_register_alone *out)
+/* CLVOX_ERROR_ARGUMENT where shapes without images cannot be registered so. */
+static int check(const clvox_register_images *given, const clvox_register_options *o)
 {
-    int status = CLVOX_OK;
-    *out = (clv_register_alone){.images = *given};
-    if (o)
-        out->options = *o;
-    else
-        clvox_register_defaults(&out->options);
-    o = &out->options;
-    if (given->channels != 0 || given->fixed_posteriors || given->moving_posteriors || !given->grid)
-        return CLVOX_OK;
+    const clv_model *model = clv_model_find(o->deform);
     if (given->shapes <= 0 && given->points <= 0)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "there are no images, posteriors, shapes or landmarks");
     if (given->fixed_mask || given->moving_mask || given->linear_masks || given->level_masks)
@@ -215,54 +207,59 @@ int clv_register_alone_make(const clvox_register_images *given, const clvox_regi
         return clvox_fail(
             CLVOX_ERROR_ARGUMENT,
             "without images nothing gives a linear part: take none, and a matrix to start from");
-    const clv_model *model = clv_model_find(o->deform);
     if (model && !clv_model_takes(model, "surface-weight"))
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "the %s model has no term of shapes; greedy, syn, lddmm and shooting have",
                           model->name);
-    CLV_TRY(clvox_shapes_start(given, o, out->options.matrix));
-    out->alone = true;
-    for (int s = 0; s < 2; s++) {
-        out->image[s].grid = *given->grid;
-        out->image[s].frames = 1;
-    }
-    clvox_register_options *to = &out->options;
-    const bool stays = o->init != CLVOX_INIT_MATRIX && !memcmp(to->matrix, one, sizeof one);
-    to->init = stays ? CLVOX_INIT_HEADER : CLVOX_INIT_MATRIX;
-    clv_matrix_multiply(CLV_MATRIX(to->matrix), CLV_MATRIX(given->grid->to_ras), out->image[1].grid.to_ras);
-    for (int s = 0; s < 2 && data; s++) {
-        out->image[s].data = calloc(clvox_grid_voxels(given->grid), sizeof(float));
-        if (!out->image[s].data) {
-            status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the grid of the shapes");
-            goto end;
-        }
-    }
-    out->images.channels = 1;
-    out->images.fixed[0] = &out->image[0];
-    out->images.moving[0] = &out->image[1];
-    out->images.weight[0] = 1;
-    to->metric = to->linear_metric = CLVOX_METRIC_SSD;
-    to->by_contrast = to->bias = to->histogram_match = 0;
-    to->winsorize_low = 0;
-    to->winsorize_high = 1;
+    return CLVOX_OK;
+}
+
+/* The image of a side. */
+static int stand_in(clv_problem *p, const clvox_grid *grid, const clvox_volume **image)
+{
+    const int at = p->own.count;
+    const int status = p->planned
+                           ? clv_problem_shell(p, grid, NULL)
+                           : clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &p->own.own[p->own.count++]);
+    *image = p->own.own[at];
+    return status;
+}
+
+static int enter(clv_problem *p)
+{
+    int status = CLVOX_OK;
+    clvox_register_images *images = &p->images;
+    clvox_register_options *o = &p->options;
+    if (images->channels != 0 || images->fixed_posteriors || images->moving_posteriors || !images->grid)
+        return CLVOX_OK;
+    CLV_TRY(check(images, o));
+    CLV_TRY(clvox_shapes_start(images, &p->outer->options, o->matrix));
+    const bool stays = o->init != CLVOX_INIT_MATRIX && !memcmp(o->matrix, one, sizeof one);
+    o->init = stays ? CLVOX_INIT_HEADER : CLVOX_INIT_MATRIX;
+    clvox_grid moving = *images->grid;
+    clv_matrix_multiply(CLV_MATRIX(o->matrix), CLV_MATRIX(images->grid->to_ras), moving.to_ras);
+    images->channels = 1;
+    images->weight[0] = 1;
+    CLV_TRY(stand_in(p, images->grid, &images->fixed[0]));
+    CLV_TRY(stand_in(p, &moving, &images->moving[0]));
+    o->metric = o->linear_metric = CLVOX_METRIC_SSD;
+    o->by_contrast = o->bias = o->histogram_match = 0;
+    o->winsorize_low = 0;
+    o->winsorize_high = 1;
 end:
     return status;
 }
 
-void clv_register_alone_free(clv_register_alone *alone)
+/* Nothing is said of images that there are not. */
+static int leave(const clv_problem *p, clvox_register_result *r)
 {
-    for (int s = 0; s < 2; s++) {
-        free(alone->image[s].data);
-        alone->image[s].data = NULL;
-    }
-}
-
-void clv_register_alone_result(const clv_register_alone *alone, clvox_register_result *r)
-{
-    if (!alone->alone)
-        return;
+    if (p->own.count == 0)
+        return CLVOX_OK;
     clvox_volume_destroy(&r->warped);
     r->metric_before = r->metric_linear = r->metric_after = NAN;
     r->ncc_before = r->ncc_linear = r->ncc_after = r->mismatch = NAN;
     r->suspicions &= CLVOX_SUSPECT_FOLDS | CLVOX_SUSPECT_SCALE | CLVOX_SUSPECT_COARSE | CLVOX_SUSPECT_MEMORY;
+    return CLVOX_OK;
 }
+
+const clv_step clv_step_shape_only = {.name = "shape-only grid", .enter = enter, .leave = leave};

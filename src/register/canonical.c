@@ -5,70 +5,45 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "register/register.h"
+#include "register/problem.h"
 #include "runtime/device/host.h"
 
-static int bring(const clvox_volume **volume, bool data, clv_register_canonical *c)
-{
-    clv_orientation o;
-    if (!*volume)
-        return CLVOX_OK;
-    clv_orientation_of(&(*volume)->grid, &o);
-    if (clv_orientation_same(&o))
-        return CLVOX_OK;
-    /* The same volume in several channels is brought once. */
-    for (int i = 0; i < c->count; i++)
-        if (c->from[i] == *volume) {
-            *volume = data ? c->own[i] : &c->shell[i];
-            return CLVOX_OK;
-        }
-    c->from[c->count] = *volume;
-    c->shell[c->count] = **volume;
-    clv_orientation_grid(&(*volume)->grid, &o, &c->shell[c->count].grid);
-    if (data) {
-        int status = clv_orientation_volume(*volume, &o, NULL, &c->own[c->count]);
-        if (status < 0)
-            return status;
-    }
-    *volume = data ? c->own[c->count] : &c->shell[c->count];
-    c->count++;
-    return CLVOX_OK;
-}
-
-int clv_register_canonical_make(const clvox_register_images *given, bool data, clv_register_canonical *c)
+static int enter(clv_problem *p)
 {
     int status = CLVOX_OK;
-    *c = (clv_register_canonical){.images = *given};
-    for (int i = 0; i < given->channels; i++) {
-        CLV_TRY(bring(&c->images.fixed[i], data, c));
-        CLV_TRY(bring(&c->images.moving[i], data, c));
+    const clvox_volume **at[CLV_PROBLEM_VOLUMES], *given[CLV_PROBLEM_VOLUMES];
+    const int count = clv_problem_volumes(&p->images, at);
+    clv_register_copies *own = &p->own;
+    p->shown = &clv_register_first(&p->images, false)->grid;
+    for (int i = 0; i < count; i++) {
+        clv_orientation o;
+        clvox_grid grid;
+        int brought = 0;
+        if (!*at[i])
+            continue;
+        clv_orientation_of(&(*at[i])->grid, &o);
+        if (clv_orientation_same(&o))
+            continue;
+        while (brought < own->count && given[brought] != *at[i]) /* the same volume in several channels */
+            brought++;
+        if (brought == own->count) {
+            given[brought] = *at[i];
+            clv_orientation_grid(&(*at[i])->grid, &o, &grid);
+            CLV_TRY(p->planned ? clv_problem_shell(p, &grid, *at[i])
+                               : clv_orientation_volume(*at[i], &o, NULL, &own->own[own->count++]));
+        }
+        *at[i] = own->own[brought];
     }
-    CLV_TRY(bring(&c->images.fixed_mask, data, c));
-    CLV_TRY(bring(&c->images.moving_mask, data, c));
-    CLV_TRY(bring(&c->images.linear_fixed_mask, data, c));
-    CLV_TRY(bring(&c->images.linear_moving_mask, data, c));
-    for (int i = 0; i < CLVOX_MAX_LEVELS; i++) {
-        CLV_TRY(bring(&c->images.level_fixed_mask[i], data, c));
-        CLV_TRY(bring(&c->images.level_moving_mask[i], data, c));
-    }
-    CLV_TRY(bring(&c->images.initial_warp, data, c));
-    CLV_TRY(bring(&c->images.fixed_posteriors, data, c));
-    CLV_TRY(bring(&c->images.moving_posteriors, data, c));
 end:
     return status;
 }
 
-void clv_register_canonical_free(clv_register_canonical *c)
-{
-    for (int i = 0; i < c->count; i++)
-        clvox_volume_destroy(&c->own[i]);
-    c->count = 0;
-}
-
-int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result *result)
+static int leave(const clv_problem *p, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clv_orientation o, back;
+    const clvox_grid *fixed = &result->grid;
+    result->grid = *p->shown;
     clv_orientation_of(fixed, &o);
     clv_orientation_inverse(&o, &back);
     if (result->warp && !clvox_grid_equal(&result->warp->grid, fixed)) /* else it came so from the device */
@@ -77,9 +52,13 @@ int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result
         CLV_TRY(clv_orientation_replace(&back, fixed, &result->inverse_warp));
     CLV_TRY(clv_orientation_replace(&back, fixed, &result->warped));
     CLV_TRY(clv_orientation_replace(&back, NULL, &result->momentum)); /* lies on a part of the grid */
+    if (result->warped)
+        CLV_TRY(clvox_volume_store_as(result->warped, p->outer->images.moving[0], 0, p->options.output));
 end:
     return status;
 }
+
+const clv_step clv_step_ras_order = {.name = "RAS order", .enter = enter, .leave = leave};
 
 int clvox_register_labels(clvox_context *ctx, const clvox_volume *labels, const clvox_grid *fixed,
                           const clvox_register_result *result, clvox_volume **out)

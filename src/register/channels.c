@@ -55,7 +55,7 @@ static double mind_weight(const clv_registration *run, const clv_channel *channe
     const clv_model *model = clv_model_find(run->options->deform);
     if (channel->metric != CLVOX_METRIC_LNCC || !model || !clv_model_takes(model, "mind-weight"))
         return 0;
-    return run->recast ? RECAST_MIND : run->options->mind_weight;
+    return clv_recast_made(run) ? RECAST_MIND : run->options->mind_weight;
 }
 
 int clv_channel_metrics(const clv_registration *run, const clv_channel *channel,
@@ -68,7 +68,7 @@ int clv_channel_metrics(const clv_registration *run, const clv_channel *channel,
     list[n++] = (clv_channel_metric){first, clv_metric_parameter(first, o, false), 1};
     if (mind > 0)
         list[n++] = (clv_channel_metric){clv_metric_find(CLVOX_METRIC_MIND),
-                                         run->recast ? o->patch : MIND_PATCH, mind};
+                                         clv_recast_made(run) ? o->patch : MIND_PATCH, mind};
     for (int i = 0; i < o->besides && channel->tissue < 0; i++) {
         const clv_metric_row *metric = clv_metric_find(o->beside[i]);
         if (o->beside_weight[i] > 0)

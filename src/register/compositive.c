@@ -151,7 +151,7 @@ static int limit(work *w)
     clv_compositive *own = clv_compositive_of(w->run);
     const clvox_register_options *o = w->run->options;
     double compared, stepped, missed;
-    if (!w->run->content.holds || w->run->recast || clv_terms_beside_images(w->run))
+    if (!w->run->content.holds || clv_recast_made(w->run) || clv_terms_beside_images(w->run))
         goto end;
     CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &compared, &missed));
     if (!(compared > 0 && compared < CLV_CONTENT_WORTH && missed <= MISSED))
@@ -466,14 +466,14 @@ end:
 }
 
 /* Of the steps, which keep a field there too, and of the report, which looks at
- * local derivatives: on the other grid where what is found is exchanged back. */
-static size_t scratch_floats(const clv_registration *run, bool symmetric, int exchanged)
+ * local derivatives, both on the grid of the maps, too. */
+static size_t scratch_floats(const clv_registration *run, bool symmetric)
 {
     const clvox_register_options *o = run->options;
     const size_t needed[] = {
         clv_register_scratch_floats(run, symmetric),
-        clv_register_measure_floats(o, run->exchanged ? &run->moving_grid : &run->fixed_grid),
-        run->exchanged ? 3 * (size_t)exchanged : 0,
+        clv_register_measure_floats(o, clv_map_grid(run)),
+        3 * clvox_grid_voxels(clv_map_grid(run)),
     };
     size_t most = 3 * (size_t)run->n;
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
@@ -497,13 +497,14 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     clv_compositive *own = clv_compositive_of(run);
     const clvox_register_options *o = run->options;
     clv_leases *lent = &run->leases;
-    int count = 0, other = run->exchanged && run->m > run->n ? run->m : run->n;
-    size_t n = (size_t)run->n * sizeof(float), exchanged = (size_t)other * sizeof(float);
+    int count = 0;
+    size_t n = (size_t)run->n * sizeof(float), maps = clvox_grid_voxels(clv_map_grid(run)) * sizeof(float);
+    size_t larger = maps > n ? maps : n;
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
-    list[count++] = (clv_request){&own->force, 3 * exchanged, "force field"};
+    list[count++] = (clv_request){&own->force, 3 * larger, "force field"};
     list[count++] = clv_lease_request(lent, &own->velocity, 3 * n, "velocity field");
     list[count++] =
-        clv_lease_request(lent, &run->metric_scratch, scratch_floats(run, symmetric, other) * sizeof(float),
+        clv_lease_request(lent, &run->metric_scratch, scratch_floats(run, symmetric) * sizeof(float),
                           "scratch of the metric");
     list[count++] = clv_lease_request(lent, &own->derivative, n, "derivative of the metric");
     list[count++] =
@@ -511,7 +512,7 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     list[count++] = (clv_request){&own->stepped, clv_within_bytes(run->fixed_grid.size), "rows that move"};
     if (symmetric) {
         list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
-        list[count++] = (clv_request){&own->force_fixed, 3 * exchanged, "force field of the fixed image"};
+        list[count++] = (clv_request){&own->force_fixed, 3 * larger, "force field of the fixed image"};
         list[count++] =
             clv_lease_request(lent, &own->derivative_fixed, n, "derivative of the metric, fixed image");
         if (o->inverse)
@@ -669,12 +670,13 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
      * .72 there, of that of altered T1 heads .45 to .55. */
     static const double RANDOM = .58;
     int status = CLVOX_OK;
-    const int runs = !run->recast || !clv_recast_heads(run) ? 1 : run->tissues_differ ? RUNS - 1 : RUNS;
+    const bool made = clv_recast_made(run);
+    const int runs = !made || !clv_recast_heads(run) ? 1 : run->tissues_differ ? RUNS - 1 : RUNS;
     const double part = (1 - run->fraction_done) / runs;
     const clvox_metric metric = run->channels[0].metric;
     double removed = 0;
     /* Images whose other edges agree have led LNCC already. */
-    if (run->recast && run->tissues_differ)
+    if (made && run->tissues_differ)
         compare_by(run, CLVOX_METRIC_LNCC);
     CLV_TRY(run_levels(run, part, result, last, &removed));
     if (runs > 1 && removed < RANDOM)
@@ -684,7 +686,7 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
         CLV_TRY(recast_again(run, last));
         CLV_TRY(run_levels(run, part, result, last, &again));
     }
-    if (run->recast)
+    if (made)
         compare_by(run, metric);
 end:
     return status;

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "clvox/compare.h"
-#include "register/alone.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
+#include "register/problem.h"
 
 int clvox_deform_describe(int at, clvox_deform_text *out)
 {
@@ -43,25 +43,29 @@ int clvox_metric_says(const clvox_register_options *options, clvox_metric metric
 int clvox_register_plan_make(const clvox_register_images *images, const clvox_register_options *options,
                              clvox_register_plan *plan)
 {
-    clv_register_alone alone;
-    int status = clv_register_alone_make(images, options, false, &alone);
-    if (status < 0)
-        return status;
-    *plan = (clvox_register_plan){.bytes = clvox_register_bytes(images, options)};
-    images = &alone.images;
-    options = &alone.options;
-    if (!plan->bytes)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels and %d levels: 1 to %d and %d are possible",
-                          images->channels, options->levels, CLVOX_MAX_CHANNELS, CLVOX_MAX_LEVELS);
-    plan->exchanged =
-        !alone.alone && clv_register_exchanges(images, options) && clv_register_order(images, true) > 0;
-    plan->levels = options->deform == CLVOX_DEFORM_NONE ? 0 : options->levels;
+    int status = CLVOX_OK;
+    clv_problem asked = clv_problem_of(NULL, images, options), problem;
+    const clvox_register_options *o = &problem.options;
+    asked.planned = true;
+    CLV_TRY(clv_problem_enter(&clv_step_shape_only, &asked, &problem));
+    images = &problem.images;
+    *plan = (clvox_register_plan){.bytes = clvox_register_bytes(images, o)};
+    if (!plan->bytes) {
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%d channels and %d levels: 1 to %d and %d are possible",
+                            images->channels, o->levels, CLVOX_MAX_CHANNELS, CLVOX_MAX_LEVELS);
+        goto end;
+    }
+    /* Those that stand in have no contents to compare. */
+    const bool exchanged =
+        images->channels == asked.images.channels && clv_register_plan_order(images, o, plan);
+    plan->levels = o->deform == CLVOX_DEFORM_NONE ? 0 : o->levels;
     for (int i = 0; i < plan->levels; i++) {
-        const clvox_volume *first = clv_register_first(images, plan->exchanged);
         clvox_grid level;
-        clv_register_level(&first->grid, options->shrink[i], &level);
+        clv_register_level(&clv_register_first(images, exchanged)->grid, o->shrink[i], &level);
         for (int a = 0; a < 3; a++)
             plan->size[i][a] = level.size[a];
     }
-    return CLVOX_OK;
+end:
+    clv_problem_free(&problem);
+    return status;
 }

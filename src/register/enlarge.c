@@ -5,11 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/matrix.h"
 #include "op/image/gaussian.h"
 #include "transform/chain.h"
 #include "transform/field.h"
-#include "register/register.h"
+#include "register/problem.h"
 
 /* What a map on the full grid keeps above when it comes from a coarser one. */
 static const double SMALLEST_JACOBIAN = 0.02;
@@ -246,24 +247,85 @@ end:
     return status;
 }
 
-int clv_register_enlarge(clv_registration *run, const clvox_register_images *full,
-                         clvox_register_result *result)
+/* Whether so few voxels are left along an axis that neither a turn nor a deformation shows. */
+static bool too_coarse(const clvox_grid *from, const clvox_grid *to)
+{
+    enum { LEAST = 6 };
+    bool few = false;
+    for (int i = 0; i < 3; i++)
+        few = few || (to->size[i] < LEAST && to->size[i] < from->size[i]);
+    return few;
+}
+
+/* Whether an image has so few voxels along each axis that nothing can be found. */
+static bool too_small(const clvox_grid *grid)
+{
+    enum { LEAST = 8 };
+    return grid->size[0] < LEAST && grid->size[1] < LEAST && grid->size[2] < LEAST;
+}
+
+/* The maps of a run on coarser grids, which are volumes of the full ones, as fields. */
+static int pass_on(clvox_context *context, const clv_register_fields *to, clvox_register_result *result)
 {
     int status = CLVOX_OK;
-    const clvox_grid *grid = &clv_register_first(full, false)->grid;
+    clvox_volume **volumes[2] = {&result->warp, &result->inverse_warp};
+    for (int i = 0; i < 2; i++) {
+        if (to->buffer[i])
+            CLV_TRY(clv_field_upload(context, *volumes[i], 1, to->buffer[i]));
+        else
+            CLV_TRY(clv_field_pack(context, *volumes[i], to->values[i]));
+        clvox_volume_destroy(volumes[i]);
+    }
+    clvox_volume_destroy(&result->warped);
+end:
+    return status;
+}
+
+static int enter(clv_problem *p)
+{
+    clvox_grid coarser[2];
+    const clvox_grid *const grid[2] = {&coarser[0], &coarser[1]};
+    const bool coarse =
+        clv_register_work(&p->images, &p->outer->options, &coarser[0], &coarser[1], &p->options);
+    for (int side = 0; side < 2; side++) {
+        const clvox_grid *whole = &clv_register_first(&p->images, side == 1)->grid;
+        if ((coarse && too_coarse(whole, grid[side])) || too_small(whole))
+            p->suspicions |= CLVOX_SUSPECT_COARSE;
+    }
+    if (!coarse)
+        return CLVOX_OK;
+    p->originals = NULL;
+    p->fields = NULL;
+    p->shown = NULL;
+    return clv_problem_coarsen(p, grid);
+}
+
+/* The full grids are those of the originals: the images may have changed places since. */
+static int leave(const clv_problem *p, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    const double mark = clv_seconds();
+    const clvox_register_images *full = p->outer->originals;
     const clvox_volume *moving = full->channels > 0 ? full->moving[0] : NULL;
-    CLV_TRY(unfold(run, full, result));
-    run->fixed_grid = *grid;
-    run->moving_grid = clv_register_first(full, true)->grid;
-    run->n = (int)clvox_grid_voxels(&run->fixed_grid);
-    run->m = (int)clvox_grid_voxels(&run->moving_grid);
+    const clvox_grid *grid = &clv_register_first(full, false)->grid;
+    clv_registration run = {.ctx = p->ctx, .moving_grid = clv_register_first(full, true)->grid};
+    if (p->originals)
+        return CLVOX_OK;
+    clv_matrix_copy(CLV_MATRIX(result->matrix), run.matrix);
+    run.m = (int)clvox_grid_voxels(&run.moving_grid);
+    CLV_TRY(unfold(&run, full, result));
     if (moving) {
         CLV_TRY(clvox_volume_create(grid, 1, moving->kind, &result->warped));
         result->warped->type = moving->type;
     }
-    CLV_TRY(refine(run, grid, moving, &result->warp, &result->warped));
+    CLV_TRY(refine(&run, grid, moving, &result->warp, &result->warped));
     if (result->inverse_warp)
-        CLV_TRY(refine(run, grid, NULL, &result->inverse_warp, NULL));
+        CLV_TRY(refine(&run, grid, NULL, &result->inverse_warp, NULL));
+    if (p->outer->fields)
+        CLV_TRY(pass_on(p->ctx, p->outer->fields, result));
+    result->seconds_finish += clv_seconds() - mark;
 end:
     return status;
 }
+
+const clv_step clv_step_coarser_grids = {.name = "coarser grids", .enter = enter, .leave = leave};

@@ -19,6 +19,7 @@
 #include "transform/invert.h"
 #include "register/model.h"
 #include "register/posteriors.h"
+#include "register/problem.h"
 #include "register/pyramid.h"
 
 /* Grids differ by less than this factor in their number of voxels and in the
@@ -113,7 +114,9 @@ int clv_register_order(const clvox_register_images *images, bool contents)
     return order ? order : compare_places(fixed, moving);
 }
 
-bool clv_register_exchanges(const clvox_register_images *images, const clvox_register_options *o)
+/* Whether a run may begin with the image that comes first: syn, which moves both, where the grids are
+ * comparable. Others keep the fixed grid. */
+static bool exchanges(const clvox_register_images *images, const clvox_register_options *o)
 {
     const clvox_grid *fixed = &clv_register_first(images, false)->grid,
                      *moving = &clv_register_first(images, true)->grid;
@@ -129,29 +132,25 @@ bool clv_register_exchanges(const clvox_register_images *images, const clvox_reg
     return m && m->exchangeable && fabs(log(voxels)) <= most && fabs(log(volume)) <= most;
 }
 
-void clv_register_exchange_images(clvox_register_images *images, clvox_register_options *o)
+/* Moving for fixed and the other way round; widths in voxels of the fixed grid, which stay what they are in
+ * mm, follow. */
+static void exchange_images(clvox_register_images *images, clvox_register_options *o)
 {
     const clvox_register_images given = *images;
-    double edges[2] = {1, 1};
-    for (int i = 0; i < images->channels; i++) {
-        images->fixed[i] = given.moving[i];
-        images->moving[i] = given.fixed[i];
+    const clvox_volume **at[CLV_PROBLEM_VOLUMES];
+    const int count = clv_problem_volumes(images, at);
+    double edges[2];
+    for (int side = 0; side < 2; side++)
+        edges[side] = cbrt(fabs(clv_matrix_determinant(clv_register_first(&given, side == 1)->grid.to_ras)));
+    for (int i = 0; i + 1 < count; i += 2) {
+        const clvox_volume *fixed = *at[i];
+        *at[i] = *at[i + 1];
+        *at[i + 1] = fixed;
     }
     images->fixed_points = given.moving_points;
     images->moving_points = given.fixed_points;
     images->fixed_shapes = given.moving_shapes;
     images->moving_shapes = given.fixed_shapes;
-    images->fixed_posteriors = given.moving_posteriors;
-    images->moving_posteriors = given.fixed_posteriors;
-    images->fixed_mask = given.moving_mask;
-    images->moving_mask = given.fixed_mask;
-    images->linear_fixed_mask = given.linear_moving_mask;
-    images->linear_moving_mask = given.linear_fixed_mask;
-    memcpy(images->level_fixed_mask, given.level_moving_mask, sizeof given.level_moving_mask);
-    memcpy(images->level_moving_mask, given.level_fixed_mask, sizeof given.level_fixed_mask);
-    /* Widths stay what they are in mm. */
-    edges[0] = cbrt(fabs(clv_matrix_determinant(clv_register_first(&given, false)->grid.to_ras)));
-    edges[1] = cbrt(fabs(clv_matrix_determinant(clv_register_first(&given, true)->grid.to_ras)));
     for (int i = 0; i < o->levels; i++)
         o->smooth_voxels[i] *= edges[0] / edges[1];
 }
@@ -163,12 +162,57 @@ static void swap(clv_buffer **a, clv_buffer **b)
     *b = c;
 }
 
-int clv_register_exchange(clv_registration *run)
+/* ---- the step ------------------------------------------------------------ */
+
+void clv_problem_order(clv_problem *p, bool moving_first)
 {
-    int status = CLVOX_OK;
+    p->order = !moving_first                          ? CLV_ORDER_ASKED
+               : exchanges(&p->images, &p->options) ? CLV_ORDER_EXCHANGED
+                                                      : CLV_ORDER_LINEAR;
+    if (p->order == CLV_ORDER_EXCHANGED)
+        exchange_images(&p->images, &p->options);
+}
+
+static int enter(clv_problem *p)
+{
+    clv_problem_order(p, clv_register_order(p->originals, true) > 0);
+    return CLVOX_OK;
+}
+
+static int leave(const clv_problem *p, clvox_register_result *result)
+{
+    result->exchanged = p->order == CLV_ORDER_EXCHANGED;
+    return CLVOX_OK;
+}
+
+const clv_step clv_step_symmetric_order = {.name = "symmetric order", .enter = enter, .leave = leave};
+
+bool clv_register_plan_order(const clvox_register_images *images, const clvox_register_options *options,
+                             clvox_register_plan *plan)
+{
+    plan->exchanged = exchanges(images, options) && clv_register_order(images, true) > 0;
+    return plan->exchanged;
+}
+
+/* ---- on the device ------------------------------------------------------- */
+
+const clvox_grid *clv_map_grid(const clv_registration *run)
+{
+    return run->order == CLV_ORDER_EXCHANGED ? &run->moving_grid : &run->fixed_grid;
+}
+
+const char *clv_side_name(const clv_registration *run, bool moving)
+{
+    return moving == (run->order == CLV_ORDER_EXCHANGED) ? "fixed" : "moving";
+}
+
+/* The run seen from the other image, but for its matrix. */
+static void turn_sides(clv_registration *run)
+{
     const clvox_grid grid = run->fixed_grid;
-    int n = run->n;
-    run->exchanged = !run->exchanged;
+    const int n = run->n;
+    const double *points = run->points.fixed, inside = run->inside[0];
+    run->order = run->order == CLV_ORDER_EXCHANGED ? CLV_ORDER_ASKED : CLV_ORDER_EXCHANGED;
     run->fixed_grid = run->domain = run->moving_grid;
     run->moving_grid = grid;
     run->n = run->m;
@@ -177,8 +221,8 @@ int clv_register_exchange(clv_registration *run)
         clv_channel *c = &run->channels[i];
         swap(&c->fixed, &c->moving);
         swap(&c->level_fixed, &c->level_moving);
+        c->made = c->made ? CLV_MADE_FIXED + CLV_MADE_MOVING - c->made : 0;
     }
-    const double *points = run->points.fixed;
     run->points.fixed = run->points.moving;
     run->points.moving = points;
     for (int i = 0; i < run->shapes.count; i++) {
@@ -189,18 +233,74 @@ int clv_register_exchange(clv_registration *run)
         swap(&term->partial[0], &term->partial[1]);
     }
     swap(&run->fixed_mask, &run->moving_mask);
-    const double inside = run->inside[0];
     run->inside[0] = run->inside[1];
     run->inside[1] = inside;
+}
+
+static int turn(clv_registration *run)
+{
+    int status = CLVOX_OK;
+    turn_sides(run);
     CLV_TRY(clv_matrix_invert(CLV_MATRIX(run->matrix), run->matrix));
     for (int i = 0; i < 12; i++)
         run->matrix[i / 4][i % 4] += 0.; /* no -0 */
     /* What was given and stays is not the inverse of an inverse. */
-    if (!run->exchanged && run->options->linear == CLVOX_LINEAR_NONE &&
+    if (run->order == CLV_ORDER_ASKED && run->options->linear == CLVOX_LINEAR_NONE &&
         run->options->init == CLVOX_INIT_MATRIX)
         clv_matrix_copy(run->options->matrix, run->matrix);
 end:
     return status;
+}
+
+/* Whether the linear part, and that alone, has to be turned. Scales are along the fixed image's axes. */
+static bool turns_linear(const clv_registration *run)
+{
+    return run->order == CLV_ORDER_LINEAR && run->options->linear != CLVOX_LINEAR_SCALES;
+}
+
+/* The masks of the linear part into the place of the others, and back. */
+static void swap_masks(clv_registration *run)
+{
+    swap(&run->fixed_mask, &run->linear_fixed_mask);
+    swap(&run->moving_mask, &run->linear_moving_mask);
+}
+
+int clv_symmetric_linear(clv_registration *run, bool own_masks)
+{
+    int status = CLVOX_OK;
+    const clvox_grid domain = run->domain;
+    const bool turns = turns_linear(run);
+    const clv_order order = run->order;
+    clv_matrix_identity(run->matrix);
+    if (run->options->init == CLVOX_INIT_MATRIX)
+        clv_matrix_copy(run->options->matrix, run->matrix);
+    if (order == CLV_ORDER_EXCHANGED)
+        CLV_TRY(clv_matrix_invert(CLV_MATRIX(run->matrix), run->matrix));
+    if (own_masks)
+        swap_masks(run);
+    if (turns)
+        status = turn(run);
+    status = status < 0 ? status : clv_register_linear(run);
+    if (turns) { /* after a failure, too: some runs go on without */
+        const int back = turn(run);
+        status = status < 0 ? status : back;
+    }
+    if (own_masks)
+        swap_masks(run);
+    run->domain = domain;
+    run->order = order;
+end:
+    return status;
+}
+
+size_t clv_symmetric_linear_bytes(clv_registration *run, const clvox_register_images *images)
+{
+    const bool own = images->linear_masks, turns = turns_linear(run);
+    const bool mask[2] = {own ? images->linear_fixed_mask : images->fixed_mask,
+                          own ? images->linear_moving_mask : images->moving_mask};
+    if (turns)
+        turn_sides(run);
+    return clv_register_linear_bytes(run, mask[turns], mask[!turns]);
 }
 
 /* outer o inner^-1 - id of two halves on grid `at`, at the places A x of the
@@ -230,8 +330,10 @@ end:
     return status;
 }
 
-int clv_register_join(clv_registration *run, const clvox_grid *at, clv_buffer *u_fixed, clv_buffer *between,
-                      clv_buffer *out)
+/* On grid `at`, where the run works on it as asked: u = phi2 o phi1^-1 and, where the run has run->inverse,
+ * inverse = phi1 o phi2^-1, with phi1 = x + u_fixed and phi2 = x + u. between, out: fields, overwritten. */
+static int join_here(clv_registration *run, const clvox_grid *at, clv_buffer *u_fixed, clv_buffer *between,
+                     clv_buffer *out)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     int status = CLVOX_OK;
@@ -252,11 +354,12 @@ end:
     return status;
 }
 
-int clv_register_exchange_back(clv_registration *run, const clvox_grid *at, float smallest,
-                               const clv_halves *h)
+/* On the grid of the maps, where the run was exchanged: the run turned back, and the joined halves its u and,
+ * if there is one, its inverse. */
+static int join_back(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *h)
 {
     int status = CLVOX_OK, passes = 0;
-    CLV_TRY(clv_register_exchange(run));
+    CLV_TRY(turn(run));
     CLV_TRY(clv_invert_field(run->ctx, run->u, at, h->velocity));
     CLV_TRY(join(run, at, run->u, h->velocity, h->u_fixed, h->scratch, *h->u));
     if (run->inverse) {
@@ -270,6 +373,23 @@ int clv_register_exchange_back(clv_registration *run, const clvox_grid *at, floa
     CLV_TRY(clv_mend_folds(run, run->u, &run->fixed_grid, smallest, &scratch, &passes));
     if (passes > 0 && run->inverse)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
+end:
+    return status;
+}
+
+int clv_register_join(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *h)
+{
+    int status = CLVOX_OK, passes = 0;
+    if (run->order == CLV_ORDER_EXCHANGED)
+        return join_back(run, at, smallest, h);
+    CLV_TRY(join_here(run, at, h->u_fixed, *h->u, h->scratch));
+    CLV_TRY(clv_pyramid_carry(run, run->u, at, &run->fixed_grid));
+    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, smallest, &passes));
+    /* What was mended has another inverse. */
+    if (run->inverse && passes > 0)
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
+    else if (run->inverse)
+        CLV_TRY(clv_pyramid_carry(run, run->inverse, at, &run->fixed_grid));
 end:
     return status;
 }

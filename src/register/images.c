@@ -7,50 +7,39 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/posteriors.h"
+#include "register/problem.h"
 
-static int place(clvox_context *ctx, const clvox_grid *grid, clvox_interpolation interpolation, float outside,
-                 const clvox_volume **volume, clv_register_copies *copies)
+/* Brings a volume of a problem onto a grid. */
+static int place(clv_problem *p, const clvox_grid *grid, clvox_interpolation interpolation, float outside,
+                 const clvox_volume **volume)
 {
     if (!*volume || clvox_grid_equal(&(*volume)->grid, grid))
         return CLVOX_OK;
-    clvox_volume **own = &copies->own[copies->count++];
-    int status = clvox_apply(ctx, *volume, grid, NULL, 0, interpolation, outside, own);
+    clvox_volume **own = &p->own.own[p->own.count++];
+    int status = clvox_apply(p->ctx, *volume, grid, NULL, 0, interpolation, outside, own);
     *volume = *own;
     return status;
 }
 
-static int place_masks(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
-                       clvox_register_images *images, clv_register_copies *copies)
+/* What a channel does not cover is NaN. */
+static int enter(clv_problem *p)
 {
     int status = CLVOX_OK;
-    const clvox_interpolation nearest = CLVOX_INTERPOLATE_NEAREST;
-    CLV_TRY(place(ctx, fixed, nearest, 0, &images->fixed_mask, copies));
-    CLV_TRY(place(ctx, moving, nearest, 0, &images->moving_mask, copies));
-    CLV_TRY(place(ctx, fixed, nearest, 0, &images->linear_fixed_mask, copies));
-    CLV_TRY(place(ctx, moving, nearest, 0, &images->linear_moving_mask, copies));
-    for (int i = 0; i < CLVOX_MAX_LEVELS; i++) {
-        CLV_TRY(place(ctx, fixed, nearest, 0, &images->level_fixed_mask[i], copies));
-        CLV_TRY(place(ctx, moving, nearest, 0, &images->level_moving_mask[i], copies));
+    const clvox_volume **at[CLV_PROBLEM_VOLUMES];
+    const clvox_grid *const grid[2] = {&clv_register_first(&p->images, false)->grid,
+                                       &clv_register_first(&p->images, true)->grid};
+    const int count = clv_problem_volumes(&p->images, at), channels = 2 * p->images.channels;
+    for (int i = 0; i + 1 < count; i++) {
+        const clvox_interpolation by = i < channels       ? CLVOX_INTERPOLATE_AUTO
+                                       : i < channels + 2 ? CLVOX_INTERPOLATE_LINEAR /* posteriors */
+                                                          : CLVOX_INTERPOLATE_NEAREST;
+        CLV_TRY(place(p, grid[i % 2], by, i < channels ? NAN : 0, at[i]));
     }
 end:
     return status;
 }
 
-int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_register_copies *copies)
-{
-    int status = CLVOX_OK;
-    const clvox_grid *fixed = &clv_register_first(images, false)->grid,
-                     *moving = &clv_register_first(images, true)->grid;
-    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_LINEAR, 0, &images->fixed_posteriors, copies));
-    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_LINEAR, 0, &images->moving_posteriors, copies));
-    for (int i = 1; i < images->channels; i++) {
-        CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_AUTO, NAN, &images->fixed[i], copies));
-        CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_AUTO, NAN, &images->moving[i], copies));
-    }
-    CLV_TRY(place_masks(ctx, fixed, moving, images, copies));
-end:
-    return status;
-}
+const clv_step clv_step_one_grid = {.name = "one grid", .enter = enter};
 
 int clv_register_send(clvox_context *ctx, const clvox_volume *volume, clv_buffer *to, clv_buffer *partial,
                       clv_buffer *state)
@@ -71,10 +60,10 @@ end:
 }
 
 /* Each frame of a volume on a coarser grid: smoothed as the sampling asks for. */
-static int coarsen(clvox_context *ctx, const clvox_grid *grid, const clvox_volume **volume,
-                   clv_register_copies *copies)
+static int coarsen(clv_problem *p, const clvox_grid *grid, const clvox_volume **volume)
 {
     int status = CLVOX_OK;
+    clvox_context *ctx = p->ctx;
     clv_buffer *in = NULL, *tmp = NULL, *tmp2 = NULL, *out = NULL, *partial = NULL, *state = NULL;
     clvox_volume *made = NULL;
     size_t n = *volume ? sizeof(float) * clvox_grid_voxels(&(*volume)->grid) : 0,
@@ -95,7 +84,7 @@ static int coarsen(clvox_context *ctx, const clvox_grid *grid, const clvox_volum
         CLV_TRY(clv_downsample(ctx, in, &from.grid, (clv_buffer *[2]){tmp, tmp2}, out, grid));
         CLV_TRY(clv_buffer_read(ctx, out, 0, to.data, m));
     }
-    *volume = copies->own[copies->count++] = made;
+    *volume = p->own.own[p->own.count++] = made;
     made = NULL;
 end:
     clv_pool_release(requests, count);
@@ -103,26 +92,26 @@ end:
     return status;
 }
 
-int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
-                         clvox_register_images *images, clv_register_copies *copies)
+int clv_problem_coarsen(clv_problem *p, const clvox_grid *const grid[2])
 {
     int status = CLVOX_OK;
-    for (int i = 0; i < images->channels; i++) {
-        CLV_TRY(coarsen(ctx, fixed, &images->fixed[i], copies));
-        CLV_TRY(coarsen(ctx, moving, &images->moving[i], copies));
-    }
-    CLV_TRY(coarsen(ctx, fixed, &images->fixed_posteriors, copies));
-    CLV_TRY(coarsen(ctx, moving, &images->moving_posteriors, copies));
-    CLV_TRY(place_masks(ctx, fixed, moving, images, copies));
+    const clvox_volume **at[CLV_PROBLEM_VOLUMES];
+    const int count = clv_problem_volumes(&p->images, at), masks = 2 * p->images.channels + 2;
+    for (int i = 0; i + 1 < count; i++)
+        CLV_TRY(i < masks ? coarsen(p, grid[i % 2], at[i])
+                          : place(p, grid[i % 2], CLVOX_INTERPOLATE_NEAREST, 0, at[i]));
 end:
     return status;
 }
 
-int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, const char *which, clv_buffer *to)
+int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, const char *kind, bool moving,
+                           clv_buffer *to)
 {
     int status = CLVOX_OK;
-    int n = (int)clvox_grid_voxels(&mask->grid);
     float sum;
+    if (!to)
+        return CLVOX_OK;
+    int n = (int)clvox_grid_voxels(&mask->grid);
     CLV_TRY(clv_buffer_write(run->ctx, to, 0, mask->data, (size_t)n * sizeof(float)));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(to, mask->grid.size), to, NULL, NULL,
                           (float[4]){0, 1, 0, 0}));
@@ -132,7 +121,8 @@ int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, cons
     if (!(sum > 0))
         status = clvox_fail(
             CLVOX_ERROR_DATA,
-            "the %s mask has no voxel above 0 on its image's grid; check that it belongs to it", which);
+            "the %s%s mask has no voxel above 0 on its image's grid; check that it belongs to it", kind,
+            clv_side_name(run, moving));
 end:
     return status;
 }
@@ -146,18 +136,10 @@ int clv_register_upload(clv_registration *run, const clvox_register_images *imag
         CLV_TRY(clv_register_send(run->ctx, images->moving[i], c->moving, run->partial, run->state));
     }
     CLV_TRY(clv_posteriors_upload(run, images));
-    const struct {
-        const clvox_volume *mask;
-        const char *which, *exchanged;
-        clv_buffer *to;
-    } masks[] = {{images->fixed_mask, "fixed", "moving", run->fixed_mask},
-                 {images->moving_mask, "moving", "fixed", run->moving_mask},
-                 {images->linear_fixed_mask, "linear fixed", "linear moving", run->linear_fixed_mask},
-                 {images->linear_moving_mask, "linear moving", "linear fixed", run->linear_moving_mask}};
-    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++)
-        if (masks[i].to)
-            CLV_TRY(clv_register_send_mask(
-                run, masks[i].mask, run->exchanged ? masks[i].exchanged : masks[i].which, masks[i].to));
+    CLV_TRY(clv_register_send_mask(run, images->fixed_mask, "", false, run->fixed_mask));
+    CLV_TRY(clv_register_send_mask(run, images->moving_mask, "", true, run->moving_mask));
+    CLV_TRY(clv_register_send_mask(run, images->linear_fixed_mask, "linear ", false, run->linear_fixed_mask));
+    CLV_TRY(clv_register_send_mask(run, images->linear_moving_mask, "linear ", true, run->linear_moving_mask));
 end:
     return status;
 }

@@ -5,7 +5,7 @@
 
 #include "base/matrix.h"
 #include "register/metric/metric.h"
-#include "register/register.h"
+#include "register/problem.h"
 
 int clvox_affine_take_apart(const double m[4][4], const clvox_grid *fixed, clvox_affine_parts *parts)
 {
@@ -146,7 +146,8 @@ bool clv_register_coarse_counts(const clv_registration *run, double content, con
     /* A coarse run states the variance of the full grid, which differs a little, later. */
     static const double ROOM = 1.2;
     const clv_metric_row *metric = clv_metric_find(run->options->metric);
-    return run->recast || (metric->hides && gains_less(metric->yield, ROOM * changed(content, r), r));
+    return clv_recast_made(run) ||
+           (metric->hides && gains_less(metric->yield, ROOM * changed(content, r), r));
 }
 
 /* By measures that were not optimised: the correlation over the whole image, and what a deformation costs. */
@@ -199,3 +200,26 @@ void clv_register_judge(const clv_registration *run, const clv_register_evidence
     if (run->options->deform != CLVOX_DEFORM_NONE && r->jacobian.folded > 0)
         r->suspicions |= CLVOX_SUSPECT_FOLDS;
 }
+
+/* ---- the step ------------------------------------------------------------ */
+
+static int enter(clv_problem *p)
+{
+    *p->evidence = (clv_register_evidence){.coarse.linear = NAN};
+    return CLVOX_OK;
+}
+
+static int leave(const clv_problem *p, clvox_register_result *r)
+{
+    clvox_register_options o = p->options;
+    clv_registration run = {.options = &o,
+                            .fixed_grid = clv_register_first(&p->images, false)->grid,
+                            .moving_grid = clv_register_first(&p->images, true)->grid,
+                            .suspicions = p->evidence->suspicions};
+    o.metric = o.linear_metric = r->metric;
+    clv_matrix_copy(CLV_MATRIX(r->matrix), run.matrix);
+    clv_register_judge(&run, p->evidence, r);
+    return CLVOX_OK;
+}
+
+const clv_step clv_step_quality_control = {.name = "quality control", .enter = enter, .leave = leave};

@@ -98,7 +98,7 @@ size_t clv_register_measure_floats(const clvox_register_options *o, const clvox_
     return metric->report ? 0 : metric->scratch(grid->size, parameter, true, false);
 }
 
-static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_metric_report *report)
+int clv_register_measure(clv_registration *run, bool linear, const clv_buffer *u, clv_metric_report *report)
 {
     int status = CLVOX_OK;
     const clv_metric_row *metric = clv_metric_find(clv_register_metric(run->options));
@@ -127,23 +127,11 @@ static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_
         else
             CLV_TRY(mean_metric(run, c, metric, &value, &content));
         report->metric += c->share * value;
-        if (!run->recast || i == clv_recast_own(run)) /* noise of the other image has no air */
+        if (c->made != CLV_MADE_FIXED) /* noise of the other image has no air */
             report->content = content;
     }
-    if (run->shown_count > 1 && !run->recast && metric->content && !run->fixed_mask)
+    if (run->shown_count > 1 && !clv_recast_made(run) && metric->content && !run->fixed_mask)
         CLV_TRY(content_of_channels(run, &report->content));
-end:
-    return status;
-}
-
-int clv_register_measure(const clv_registration *run, bool linear, const clv_buffer *u,
-                         clv_metric_report *report)
-{
-    int status = CLVOX_OK;
-    clv_registration view = *run;
-    if (run->exchanged)
-        CLV_TRY(clv_register_exchange(&view));
-    CLV_TRY(measure(&view, linear, u, report));
 end:
     return status;
 }

@@ -5,15 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/matrix.h"
 #include "op/match/metric.h"
 #include "op/image/resample.h"
-#include "register/alone.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/posteriors.h"
+#include "register/problem.h"
+#include "register/recast/recast.h"
 #include "register/shapes.h"
 #include "register/terms.h"
+#include "runtime/device/gate.h"
 
 enum { SMALL_BYTES = 1 << 16 };
 
@@ -142,30 +145,27 @@ static size_t most(size_t a, size_t b)
 static size_t predict_from(clvox_context *ctx, const clvox_register_images *given,
                            const clvox_register_options *asked, bool moving_first, size_t *largest)
 {
-    clvox_register_images from = *given, *images = &from;
-    clvox_register_options first = *asked, *options = &first, work;
+    clv_problem p = {.images = *given, .options = *asked};
+    const clvox_register_images *images = &p.images;
+    clvox_register_options work;
     clvox_grid fixed, moving;
-    clv_registration run = {.ctx = ctx, .options = &work, .moving_first = moving_first};
-    run.exchanged = moving_first && clv_register_exchanges(given, asked);
-    if (run.exchanged)
-        clv_register_exchange_images(images, options);
+    clv_problem_order(&p, moving_first);
+    clv_registration run = {.ctx = ctx, .options = &work, .order = p.order};
     clv_request list[CLV_REGISTER_REQUESTS];
-    bool coarse = clv_register_work(images, options, &fixed, &moving, &work);
+    bool coarse = clv_register_work(images, &p.options, &fixed, &moving, &work);
     clv_register_describe(&run, images, &fixed, &moving);
     int count = clv_register_list(&run, images, list);
-    /* What operations take for themselves while the pool is held: histograms and tables. */
-    const bool own = images->linear_masks;
-    size_t linear = clv_register_linear_bytes(&run, own ? images->linear_fixed_mask : images->fixed_mask,
-                                              own ? images->linear_moving_mask : images->moving_mask);
-    size_t held = clv_pool_bytes(list, count) + linear + clv_shapes_own_bytes(&run) + SMALL_BYTES;
+    const size_t small = sizeof(float) * clvox_grid_voxels(clv_map_grid(&run));
+    size_t held = clv_pool_bytes(list, count) + clv_shapes_own_bytes(&run) + SMALL_BYTES;
+    /* Operations take histograms and tables for themselves while the pool is held. */
+    held += clv_symmetric_linear_bytes(&run, images);
     if (given->initial_warp)
         held += 3 * sizeof(float) * clvox_grid_voxels(&given->initial_warp->grid);
     *largest = 0;
     for (int i = 0; i < count; i++)
         *largest = most(*largest, list[i].bytes);
     if (coarse) {
-        size_t n = sizeof(float) * clvox_grid_voxels(&clv_register_first(given, false)->grid),
-               small = sizeof(float) * (size_t)(run.exchanged ? run.m : run.n);
+        size_t n = sizeof(float) * clvox_grid_voxels(&clv_register_first(given, false)->grid);
         size_t m = sizeof(float) * clvox_grid_voxels(&clv_register_first(given, true)->grid);
         /* Making the images coarser, and bringing the result to the full grid. */
         held = most(held, 3 * most(n, m) + sizeof(float) * most((size_t)run.n, (size_t)run.m) + SMALL_BYTES);
@@ -192,17 +192,18 @@ static size_t predict(clvox_context *ctx, const clvox_register_images *images,
 
 size_t clvox_register_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
-    size_t largest;
-    clv_register_canonical canonical;
-    clv_register_alone alone;
-    if (clv_register_alone_make(images, options, false, &alone) < 0)
-        return 0;
-    images = &alone.images;
-    options = &alone.options;
-    if (images->channels < !images->fixed_posteriors || images->channels > CLVOX_MAX_CHANNELS ||
-        options->levels > CLVOX_MAX_LEVELS || clv_register_canonical_make(images, false, &canonical) < 0)
-        return 0;
-    return predict(NULL, &canonical.images, options, &largest);
+    size_t largest, bytes = 0;
+    clv_problem asked = clv_problem_of(NULL, images, options), with_images, stored = {.own.count = 0};
+    const clvox_register_images *made = &with_images.images;
+    asked.planned = true;
+    if (clv_problem_enter(&clv_step_shape_only, &asked, &with_images) >= 0 &&
+        made->channels >= !made->fixed_posteriors && made->channels <= CLVOX_MAX_CHANNELS &&
+        asked.options.levels <= CLVOX_MAX_LEVELS &&
+        clv_problem_enter(&clv_step_ras_order, &with_images, &stored) >= 0)
+        bytes = predict(NULL, &stored.images, &stored.options, &largest);
+    clv_problem_free(&stored);
+    clv_problem_free(&with_images);
+    return bytes;
 }
 
 static bool fits(clvox_context *ctx, const clvox_register_images *images, const clvox_register_options *o,
@@ -258,8 +259,10 @@ static size_t available_of(const clvox_device_limits *l)
     return l->free_bytes && l->free_bytes < l->global_bytes ? l->free_bytes : l->global_bytes;
 }
 
-bool clv_register_without_mesh(clvox_context *ctx, const clvox_register_images *images,
-                               clvox_register_options *o)
+/* Where the room of AUTO's particle meshes is all that does not fit, *o then takes all pairs, and true comes
+ * back. */
+static bool leaves_out_meshes(clvox_context *ctx, const clvox_register_images *images,
+                              clvox_register_options *o)
 {
     const clvox_device_limits *l = clvox_context_limits(ctx);
     clvox_register_options less = *o;
@@ -277,7 +280,7 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
 {
     const clvox_device_limits *l = clvox_context_limits(ctx);
     clvox_register_options least = *asked, *o = &least;
-    if (o->currents == CLVOX_CURRENTS_AUTO) /* as clv_register_without_mesh has it */
+    if (o->currents == CLVOX_CURRENTS_AUTO) /* as leaves_out_meshes has it */
         o->currents = CLVOX_CURRENTS_EXACT;
     size_t piece = l->max_allocation, largest, available = available_of(l);
     if (fits(ctx, images, asked, available, piece))
@@ -336,3 +339,51 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
     }
     return clvox_fail(CLVOX_ERROR_MEMORY, "%s; %s would fit", what, advice);
 }
+
+/* ---- the step ------------------------------------------------------------ */
+
+/* Whether these options compare by LNCC, but by MIND where contrasts differ. */
+static bool chooses(const clvox_register_images *images, const clvox_register_options *options)
+{
+    const clv_model *model = clv_model_find(options->deform);
+    return options->by_contrast && model && model->by_contrast && images->channels == 1 &&
+           options->linear != CLVOX_LINEAR_NONE && options->metric == CLVOX_METRIC_LNCC && !options->besides;
+}
+
+/* Bytes that a registration may hold, also where contrasts turn out to differ: whether MIND has room is not
+ * to depend on what else the device does. */
+static size_t most_bytes(const clvox_register_images *images, const clvox_register_options *options)
+{
+    const size_t planned = clvox_register_bytes(images, options);
+    if (!chooses(images, options))
+        return planned;
+    clvox_register_options by_mind = *options;
+    by_mind.metric = CLVOX_METRIC_MIND;
+    const size_t other = clvox_register_bytes(images, &by_mind);
+    return (other > planned ? other : planned) +
+           clv_recast_bytes(&images->fixed[0]->grid, &images->moving[0]->grid);
+}
+
+static int enter(clv_problem *p)
+{
+    const double waits = clv_seconds();
+    p->bytes = most_bytes(&p->images, &p->options);
+    clv_gate_enter(clv_context_gate(p->ctx), p->bytes);
+    p->since += clv_seconds() - waits;
+    p->held = clv_peak_start(p->ctx);
+    p->no_room = leaves_out_meshes(p->ctx, &p->images, &p->options);
+    return clv_register_refuse(p->ctx, &p->images, &p->options);
+}
+
+static int leave(const clv_problem *p, clvox_register_result *result)
+{
+    result->device_bytes = clv_peak_bytes(p->ctx) - p->held;
+    return CLVOX_OK;
+}
+
+static void release(const clv_problem *p)
+{
+    clv_gate_leave(clv_context_gate(p->ctx), p->bytes);
+}
+
+const clv_step clv_step_memory = {.name = "memory", .enter = enter, .leave = leave, .release = release};

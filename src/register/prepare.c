@@ -2,7 +2,7 @@
 /* Intensities of images as they come, before anything is compared. */
 #include "clvox/filter.h"
 #include "image/outliers.h"
-#include "register/register.h"
+#include "register/problem.h"
 
 /* One step: its result takes the image's place. */
 static void replace(const clvox_volume **image, clvox_volume **own, clvox_volume **made)
@@ -33,16 +33,18 @@ end:
     return status;
 }
 
-int clv_register_prepare(clvox_context *ctx, const clvox_register_options *o, clvox_register_images *images,
-                         clv_register_copies *copies)
+static int enter(clv_problem *p)
 {
     int status = CLVOX_OK;
+    clvox_register_images *images = &p->images;
+    clv_register_copies *own = &p->own;
     clvox_volume *made = NULL;
+    p->originals = &p->outer->images;
     for (int i = 0; i < images->channels; i++) {
-        clvox_volume **fixed = &copies->own[copies->count++], **moving = &copies->own[copies->count++];
-        CLV_TRY(prepare(ctx, o, &images->fixed[i], images->fixed_mask, fixed));
-        CLV_TRY(prepare(ctx, o, &images->moving[i], images->moving_mask, moving));
-        if (o->histogram_match) {
+        clvox_volume **fixed = &own->own[own->count++], **moving = &own->own[own->count++];
+        CLV_TRY(prepare(p->ctx, &p->options, &images->fixed[i], images->fixed_mask, fixed));
+        CLV_TRY(prepare(p->ctx, &p->options, &images->moving[i], images->moving_mask, moving));
+        if (p->options.histogram_match) {
             CLV_TRY(clvox_filter_match(images->moving[i], images->fixed[i], NULL, &made));
             replace(&images->moving[i], moving, &made);
         }
@@ -50,3 +52,5 @@ int clv_register_prepare(clvox_context *ctx, const clvox_register_options *o, cl
 end:
     return status;
 }
+
+const clv_step clv_step_preprocessing = {.name = "preprocessing", .enter = enter};

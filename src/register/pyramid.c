@@ -182,9 +182,8 @@ static int find_masks(clv_registration *run, int index, const clv_buffer *masks[
     masks[1] = run->moving_mask;
     for (int i = 0; i < 2 && run->by_level.given; i++) {
         const clvox_volume *own = run->by_level.of[i][index];
-        const char *which = i != (int)run->exchanged ? "moving" : "fixed";
         if (own)
-            CLV_TRY(clv_register_send_mask(run, own, which, run->by_level.mask[i]));
+            CLV_TRY(clv_register_send_mask(run, own, "", i == 1, run->by_level.mask[i]));
         masks[i] = own ? run->by_level.mask[i] : NULL;
     }
 end:

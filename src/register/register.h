@@ -51,6 +51,13 @@ enum { CLV_FINISH_FIELDS = 2 };
 #define CLV_REGISTER_EPSILON 1e-5f
 #define CLV_DEFORM_EPSILON 1e-4f
 
+/* The side of a channel whose image is made of the other one's (recast/recast.h). */
+typedef enum clv_made { CLV_AS_READ, CLV_MADE_FIXED, CLV_MADE_MOVING } clv_made;
+
+/* The order of the images in which a run works: as asked for; the linear part from the moving image; or all
+ * of it so (exchange.c). */
+typedef enum clv_order { CLV_ORDER_ASKED, CLV_ORDER_LINEAR, CLV_ORDER_EXCHANGED } clv_order;
+
 /* One image of each side, on the grid of the first; or one tissue of both (posteriors.h). */
 typedef struct clv_channel {
     double weight;       /* in the deformation: those of images add up to 1 */
@@ -58,6 +65,7 @@ typedef struct clv_channel {
     int tissue;          /* of posteriors; CLV_REST; -1 of an image */
     float outside;       /* what lies outside of it */
     clvox_metric metric; /* that the deformation compares it by */
+    clv_made made;
     clv_buffer *fixed, *moving; /* as read; matched in intensity later */
     clv_buffer *level_fixed, *level_moving;
 } clv_channel;
@@ -144,14 +152,18 @@ typedef struct clv_registration {
         clv_buffer *pull;  /* of a shape, where the model spreads it by a Gaussian; else NULL */
     } shapes;
     double fraction_done;
-    bool exchanged;    /* fixed and moving here are the moving and the fixed image of the one who asked */
-    bool moving_first; /* of his images the moving one comes first (clv_register_order) */
+    clv_order order;
     bool contrasts_differ; /* found by the linear part, where that looks for it */
-    bool tissues_differ;   /* found by the deformation, which ended there: it has to begin again, by recast images */
-    bool recast;           /* there are two channels of one image of each side (recast.h) */
+    bool tissues_differ; /* found by the deformation, which ended there, to begin again by recast images */
     unsigned suspicions; /* what stages have found to speak against the result: CLVOX_SUSPECT_... */
     _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */
 } clv_registration;
+
+/* Whether there are two channels of one image of each side (recast/recast.h). */
+static inline bool clv_recast_made(const clv_registration *run)
+{
+    return run->channels[0].made != CLV_AS_READ;
+}
 
 /* As clvox_register for a fixed image that is stored as near to RAS as may be, and options that ask for a
  * deformation and its inverse, which go to *fields, or for neither; nothing is warped: of volumes the result
@@ -165,36 +177,14 @@ int clv_register_check_origin(const clvox_grid *grid, const char *which);
 /* Fills u, on that grid, with what a deformation starts from: the initial warp or 0 (start.c). */
 int clv_register_start(clv_registration *run, const clvox_grid *grid, clv_buffer *u);
 
-/* Sets run->matrix by options: a start, and from it the best map of the kind
- * asked for, seen from the image that comes first (linear.c). What it
- * takes for itself meanwhile, of a run that clv_register_describe has filled in (linear/levels.c). */
+/* From run->matrix on, the best map of the kind that options ask for (linear.c). What it takes for itself
+ * meanwhile, of a run that clv_register_describe has filled in (linear/levels.c). */
 int clv_register_linear(clv_registration *run);
-size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, bool moving_mask);
+size_t clv_register_linear_bytes(clv_registration *run, bool fixed_mask, bool moving_mask);
 
 /* Maps both images of each channel to [0, 1.2]; for metrics that compare values
  * the moving one to the fixed one's quantiles (match.c). */
 int clv_register_match(clv_registration *run);
-
-/* ---- storage (canonical.c) -------------------------------------- */
-
-/* Volumes of clvox_register_images. */
-enum { CLV_MAX_VOLUMES = 2 * CLVOX_MAX_CHANNELS + 2 * CLVOX_MAX_LEVELS + 7 };
-
-/* Images as a run sees them: those given, or copies of them in the storage
- * nearest to RAS. */
-typedef struct clv_register_canonical {
-    clvox_register_images images;
-    const clvox_volume *from[CLV_MAX_VOLUMES];
-    clvox_volume *own[CLV_MAX_VOLUMES], shell[CLV_MAX_VOLUMES];
-    int count;
-} clv_register_canonical;
-
-/* data false: grids alone, the volumes' data stay in the given storage. To be
- * freed also after a failure; c->images points into c. */
-int clv_register_canonical_make(const clvox_register_images *given, bool data, clv_register_canonical *c);
-void clv_register_canonical_free(clv_register_canonical *c);
-/* The result's volumes in the axes of the fixed image that was given. */
-int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result *result);
 
 /* ---- exchanged images (exchange.c) ----------------------------- */
 
@@ -204,36 +194,31 @@ int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result
  * their voxels are stored does not count. */
 int clv_register_order(const clvox_register_images *images, bool contents);
 
-/* Whether such a run begins with the image that comes first: syn, which moves
- * both, where the grids are comparable. Others keep the fixed grid. */
-bool clv_register_exchanges(const clvox_register_images *images, const clvox_register_options *options);
+/* Says in the plan, and returns, whether the images change places. */
+bool clv_register_plan_order(const clvox_register_images *images, const clvox_register_options *options,
+                             clvox_register_plan *plan);
 
-/* Moving for fixed and the other way round; widths in voxels of the fixed grid
- * follow. */
-void clv_register_exchange_images(clvox_register_images *images, clvox_register_options *options);
+/* The grid of the maps that the run is asked for. */
+const clvox_grid *clv_map_grid(const clv_registration *run);
+/* "fixed" or "moving", as the one who asked calls that image of the run. */
+const char *clv_side_name(const clv_registration *run, bool moving);
 
-/* The run seen from the other image: grids, buffers of images and masks, matrix. */
-int clv_register_exchange(clv_registration *run);
+/* clv_register_linear from the start that options say, seen from the image that comes first, by masks of its
+ * own or those of the run; and what it takes. The second may leave the run turned. */
+int clv_symmetric_linear(clv_registration *run, bool own_masks);
+size_t clv_symmetric_linear_bytes(clv_registration *run, const clvox_register_images *images);
 
-/* The same of a run whose halves on grid `at` are found, as an exchangeable model
- * leaves them: run->u moves the moving image to the middle, u_fixed the fixed
- * one. They are joined to u and, where the run has run->inverse, the inverse on the full grid of the one who
- * asked, its determinants above smallest there. */
+/* A model that moves both images leaves halves on grid `at`: run->u moves the moving image to the middle,
+ * u_fixed the fixed one. They are joined to u and, where the run has run->inverse, the inverse, on the fixed
+ * grid of the one who asked, its determinants above smallest there. */
 typedef struct clv_halves {
     clv_buffer *u_fixed;
-    /* As large as fields of that grid: become run->u and, if there is one, run->inverse, which take their
-     * place. */
+    /* As large as fields of that grid: overwritten, or they become run->u and, if there is one, run->inverse,
+     * which take their place. */
     clv_buffer **u, **inverse;
     clv_buffer *velocity, *scratch; /* on grid `at`; on either: overwritten */
 } clv_halves;
-int clv_register_exchange_back(clv_registration *run, const clvox_grid *at, float smallest,
-                               const clv_halves *halves);
-
-/* The halves of a run that was not exchanged, on grid at: u = phi2 o phi1^-1 and, where the run has
- * run->inverse, inverse = phi1 o phi2^-1, with phi1 = x + u_fixed and phi2 = x + u. between, out: fields,
- * overwritten. */
-int clv_register_join(clv_registration *run, const clvox_grid *at, clv_buffer *u_fixed, clv_buffer *between,
-                      clv_buffer *out);
+int clv_register_join(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *halves);
 
 /* The metric that the report states: the deformation's, else the linear part's. */
 clvox_metric clv_register_metric(const clvox_register_options *options);
@@ -243,11 +228,9 @@ typedef struct clv_metric_report {
     double content; /* of windows: the share of the fixed grid where any channel has content; else 1 */
 } clv_metric_report;
 
-/* How alike the images are on the full fixed grid of the one who asked, under
- * the linear part (or as they lie) and u (NULL: 0; else run is not turned), the
- * channels by their weights (measure.c). */
-int clv_register_measure(const clv_registration *run, bool linear, const clv_buffer *u,
-                         clv_metric_report *report);
+/* How alike the images are on the full fixed grid, under the linear part (or as they lie) and u (NULL: 0),
+ * the channels by their weights (measure.c). */
+int clv_register_measure(clv_registration *run, bool linear, const clv_buffer *u, clv_metric_report *report);
 
 /* Floats of run->metric_scratch that it needs, on a grid. */
 size_t clv_register_measure_floats(const clvox_register_options *options, const clvox_grid *grid);
@@ -264,6 +247,7 @@ typedef struct clv_register_evidence {
     double content;             /* of the report */
     clv_register_coarse coarse; /* linear NAN: not measured */
     bool recast;
+    unsigned suspicions;        /* of the stages before */
 } clv_register_evidence;
 
 /* Whether the judgement of a result whose numbers are known goes by the coarse images, too (judge.c). */
@@ -291,15 +275,9 @@ void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out)
 int clv_register_finish_fields(const clvox_register_options *options, bool given);
 
 /* Inverse, warp and warped image into result, from run->u (and
- * run->inverse), in room that is lent. full: the images as given; NULL on a grid that is not that of the
- * results: then statistics of the full grid and warped image are left to clv_register_enlarge,
- * which brings the warps to the full grid, without folds, after the run's
- * memory has been given back (finish.c, enlarge.c). */
+ * run->inverse), in room that is lent. full: the images as given; NULL: no image is warped (finish.c). */
 int clv_register_finish(clv_registration *run, const clvox_register_images *full,
                         clvox_register_result *result);
-
-int clv_register_enlarge(clv_registration *run, const clvox_register_images *full,
-                         clvox_register_result *result);
 
 /* Its parts: what the determinant and the length of u say over mask and inside
  * (NULL: all voxels; scratch holds a float a voxel), into a result, and the
@@ -318,7 +296,8 @@ int clv_register_credible(const clv_statistics *lengths, const clvox_grid *fixed
 int clv_register_warp_moving(clv_registration *run, const clvox_grid *grid, const clv_buffer *u,
                              clvox_kind kind, clv_buffer *out);
 
-/* Voxels of the full grid that clv_register_enlarge has on the device at once. */
+/* Voxels of the full grid that are on the device at once when a coarser grid's result becomes the full one's
+ * (enlarge.c). */
 size_t clv_register_slab(const clvox_grid *grid);
 
 /* The grids that a run works on, which are as coarse as its finest level, and
@@ -346,39 +325,27 @@ int clv_register_list(clv_registration *run, const clvox_register_images *masks,
  * both: derivatives by both images. */
 size_t clv_register_scratch_floats(const clv_registration *run, bool both);
 
-/* Where the room of AUTO's particle meshes is all that does not fit: *options then takes all pairs, and
- * true comes back. */
-bool clv_register_without_mesh(clvox_context *ctx, const clvox_register_images *images,
-                               clvox_register_options *options);
-
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */
 int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
                         const clvox_register_options *options);
 
-/* Copies of images that lay on another grid; to be released by the caller,
- * also after a failure (images.c). */
+/* Volumes of clvox_register_images. */
+enum { CLV_MAX_VOLUMES = 2 * CLVOX_MAX_CHANNELS + 2 * CLVOX_MAX_LEVELS + 7 };
+
+/* Volumes that a step has made. */
 typedef struct clv_register_copies {
     clvox_volume *own[3 * CLV_MAX_VOLUMES];
     int count;
 } clv_register_copies;
 
-/* Brings further channels and the masks onto the grids of the first images.
- * What a channel does not cover is NaN. */
-int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_register_copies *copies);
-/* Puts prepared copies in the place of images whose intensities are to be prepared by options (prepare.c). */
-int clv_register_prepare(clvox_context *ctx, const clvox_register_options *options, clvox_register_images *images,
-                         clv_register_copies *copies);
-/* Brings all images onto coarser grids, and masks by the nearest voxel. */
-int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
-                         clvox_register_images *images, clv_register_copies *copies);
 /* Sets run->content, and run->domain to the part of the fixed grid where the fixed images have
  * content, with room around it, where that is clearly smaller (domain.c). */
 int clv_register_domain(clv_registration *run, const clvox_register_images *images);
 /* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
  * its image's darkest value. */
 int clv_register_upload(clv_registration *run, const clvox_register_images *images);
-/* One mask; which: its name in messages. */
-int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, const char *which,
+/* Sends one mask on its image's grid, as 0 and 1. kind: "linear " or "" in messages; to NULL: it is not asked for. */
+int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, const char *kind, bool moving,
                            clv_buffer *to);
 /* One image likewise. partial, state: as of a run. */
 int clv_register_send(clvox_context *ctx, const clvox_volume *volume, clv_buffer *to, clv_buffer *partial,

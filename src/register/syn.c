@@ -4,8 +4,6 @@
  * from the middle to the fixed image, phi2 = x + u2 to the moving one, and what
  * the run leaves is h = phi2 o phi1^-1 with its inverse phi1 o phi2^-1. */
 #include "register/compositive.h"
-#include "register/pyramid.h"
-#include "transform/invert.h"
 
 static int requests(clv_registration *run, clv_request *list)
 {
@@ -14,29 +12,15 @@ static int requests(clv_registration *run, clv_request *list)
 
 static int run_syn(clv_registration *run, clvox_register_result *result)
 {
-    int status = CLVOX_OK, passes = 0;
+    int status = CLVOX_OK;
     clv_compositive *c = clv_compositive_of(run);
     clvox_grid at;
     CLV_TRY(clv_compositive_levels(run, result, &at));
     if (clv_compositive_begins_again(run))
         goto end;
-    if (run->exchanged) {
-        const clv_halves halves = {c->u_fixed, &c->force, &c->force_fixed, c->velocity, run->metric_scratch};
-        CLV_TRY(clv_register_exchange_back(run, &at, CLV_COMPOSITIVE_SMALLEST, &halves));
-        clv_compositive_lend(run);
-        goto end;
-    }
-    CLV_TRY(clv_register_join(run, &at, c->u_fixed, c->force, run->metric_scratch));
-    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid));
-    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
+    const clv_halves halves = {c->u_fixed, &c->force, &c->force_fixed, c->velocity, run->metric_scratch};
+    CLV_TRY(clv_register_join(run, &at, CLV_COMPOSITIVE_SMALLEST, &halves));
     clv_compositive_lend(run);
-    if (!run->inverse)
-        goto end;
-    /* What was mended has another inverse. */
-    if (passes > 0)
-        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
-    else
-        CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &run->fixed_grid));
 end:
     return status;
 }

@@ -13,6 +13,7 @@
 #include "op/image/pointwise.h"
 #include "register/linear/linear.h"
 #include "register/options.h"
+#include "register/problem.h"
 #include "runtime/device/host.h"
 #include "series/series.h"
 
@@ -39,8 +40,7 @@ typedef struct target {
     clv_registration run;
     linear_stage stage;
     double smooth_mm; /* of both images, alike in all directions: so it does not rotate with the head */
-    clv_register_canonical canonical;
-    clv_register_copies copies;
+    clv_problem stored, problem; /* in RAS order; and on one grid */
     const clvox_volume *mask; /* of the fixed image, on its grid; NULL: none */
     clvox_volume *known[2];   /* voxels that count: of the fixed image, of the frame that is shown */
     clv_request requests[CLV_REGISTER_REQUESTS];
@@ -149,12 +149,11 @@ static void target_close(target *t)
 {
     linear_levels_free(&t->stage);
     clv_pool_release(t->requests, t->count);
-    for (int i = 0; i < t->copies.count; i++)
-        clvox_volume_destroy(&t->copies.own[i]);
     clvox_volume_destroy(&t->known[0]);
     clvox_volume_destroy(&t->known[1]);
-    clv_register_canonical_free(&t->canonical);
-    t->count = t->copies.count = 0;
+    clv_problem_free(&t->problem);
+    clv_problem_free(&t->stored);
+    t->count = 0;
 }
 
 /* By the edge of cubes as large as the series' voxels. Joint histograms smooth by themselves, and mixed
@@ -196,9 +195,10 @@ static int target_open(const series_run *s, const clvox_volume *image, clvox_met
     memset(t, 0, sizeof *t);
     t->smooth_mm = smooth_of(s, metric);
     target_options(s->o, metric, &t->options);
-    CLV_TRY(clv_register_canonical_make(&given, true, &t->canonical));
-    clvox_register_images images = t->canonical.images;
-    CLV_TRY(clv_register_place(s->ctx, &images, &t->copies));
+    const clv_problem asked = clv_problem_of(s->ctx, &given, &t->options);
+    CLV_TRY(clv_problem_enter(&clv_step_ras_order, &asked, &t->stored));
+    CLV_TRY(clv_problem_enter(&clv_step_one_grid, &t->stored, &t->problem));
+    clvox_register_images images = t->problem.images;
     t->mask = images.fixed_mask;
     CLV_TRY(clvox_volume_create(&images.fixed[0]->grid, 1, CLVOX_KIND_SCALAR, &t->known[0]));
     CLV_TRY(clvox_volume_create(&images.moving[0]->grid, 1, CLVOX_KIND_SCALAR, &t->known[1]));

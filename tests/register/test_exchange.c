@@ -7,7 +7,7 @@
 #include "clvox/registration.h"
 #include "op/harness.h"
 #include "register/pair.h"
-#include "register/register.h"
+#include "register/problem.h"
 #include "transform/field.h"
 
 static clvox_context *ctx;
@@ -366,9 +366,44 @@ static void one_grid(void)
     test_tear_down(one_grid_tear_down);
 }
 
+/* Volumes, landmarks and shapes change places together, and back, and widths keep their mm; models that move
+ * one image keep the fixed one. */
+static void problems_change_places(void **state)
+{
+    (void)state;
+    static const clvox_grid grid[2] = {
+        {{6, 7, 8}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}},
+        {{7, 7, 6}, {{1.1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}}};
+    const clvox_volume a = {.grid = grid[0]}, b = {.grid = grid[1]}, c = a, d = b, e = a, f = b, g = a, h = b;
+    static const double at[3] = {1, 2, 3}, to[3] = {4, 5, 6};
+    const clvox_shape *const shapes[2] = {NULL, NULL};
+    const clvox_register_images images = {.fixed = {&a, &c}, .moving = {&b, &d}, .channels = 2,
+                                          .fixed_mask = &e, .moving_mask = &f, .linear_fixed_mask = &g,
+                                          .linear_moving_mask = &h, .fixed_points = at, .moving_points = to,
+                                          .fixed_shapes = &shapes[0], .moving_shapes = &shapes[1]};
+    clv_problem p = clv_problem_of(ctx, &images, NULL);
+    const double width = p.options.smooth_voxels[0] = 2;
+    clv_problem_order(&p, false);
+    assert_true(p.order == CLV_ORDER_ASKED && !memcmp(&p.images, &images, sizeof images));
+    clv_problem_order(&p, true);
+    const clvox_register_images *i = &p.images;
+    assert_true(p.order == CLV_ORDER_EXCHANGED && i->fixed[0] == &b && i->moving[0] == &a &&
+                i->fixed[1] == &d && i->moving[1] == &c && i->fixed_mask == &f && i->moving_mask == &e &&
+                i->linear_fixed_mask == &h && i->linear_moving_mask == &g && i->fixed_points == to &&
+                i->moving_points == at && i->fixed_shapes == &shapes[1] && i->moving_shapes == &shapes[0]);
+    assert_that(fabs(p.options.smooth_voxels[0] * cbrt(1.1) - width) < 1e-12, "%g",
+                p.options.smooth_voxels[0]);
+    clv_problem_order(&p, true);
+    assert_true(!memcmp(&p.images, &images, sizeof images));
+    p.options.deform = CLVOX_DEFORM_GREEDY;
+    clv_problem_order(&p, true);
+    assert_true(p.order == CLV_ORDER_LINEAR && !memcmp(&p.images, &images, sizeof images));
+}
+
 int main(void)
 {
     ctx = harness_open();
+    test_case(problems_change_places, "all of a problem's images change places, or none");
     both_orders();
     own_numbers();
     test_case(other_grids,

@@ -212,8 +212,8 @@ static void make_shifted(shifted *s, float to_moving, float to_fixed)
                            .domain = grid,
                            .n = N,
                            .m = N,
-                           .channel_count = 2,
-                           .recast = true}};
+                           .channels = {{.made = CLV_MADE_MOVING}, {.made = CLV_MADE_FIXED}},
+                           .channel_count = 2}};
     clv_matrix_identity(s->run.matrix);
     s->run.channels[0].fixed = harness_upload(ctx, image, bytes);
     s->run.channels[0].moving = harness_output(ctx, bytes);
@@ -417,7 +417,10 @@ static void content_is_the_fixed_images(void **state)
 {
     shifted s;
     make_shifted(&s, 0, 0);
-    s.run.moving_first = *(const int *)*state;
+    if (*(const int *)*state) {
+        s.run.channels[0].made = CLV_MADE_FIXED;
+        s.run.channels[1].made = CLV_MADE_MOVING;
+    }
     for (int i = 0; i < N; i++) {
         out[i] = .5f + .4f * image[i];
         image[i] = i / X % Y < Y / 3 ? out[i] : 0;
@@ -437,7 +440,7 @@ static void content_is_that_of_all_channels(void **state)
     double share[2] = {weightless ? 1 : .7, weightless ? 0 : .3};
     shifted s;
     make_shifted(&s, 0, 0);
-    s.run.recast = false;
+    s.run.channels[0].made = s.run.channels[1].made = CLV_AS_READ;
     for (int i = 0; i < N; i++) { /* the first half of the rows, and a third of which half is in that */
         const float value = .5f + .4f * image[i];
         inward[i] = i / X % Y >= Y / 3 && i / X % Y < 2 * Y / 3 ? value : 0;

@@ -7,7 +7,7 @@
 #include "io/orientation.h"
 #include "op/harness.h"
 #include "register/pair.h"
-#include "register/register.h"
+#include "register/problem.h"
 
 static clvox_context *ctx;
 
@@ -262,6 +262,38 @@ static void order_does_not_hang_on_storage(void **state)
     clvox_volume_destroy(&b);
 }
 
+/* A plan sees the grids that a registration sees, and the voxels as they are given; a volume that is in
+ * several places is brought once, into all of them. */
+static void plans_see_the_same_grids(void **state)
+{
+    (void)state;
+    const clvox_grid grid = {{5, 3, 4}, {{0, 0, 2, 1}, {-3, 0, 0, 0}, {0, 1.5, 0, 0}, {0, 0, 0, 1}}};
+    clvox_volume *a, *b;
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &a));
+    assert_ok(clvox_volume_create(&grid, 2, CLVOX_KIND_SCALAR, &b));
+    const clvox_register_images images = {
+        .fixed = {a, a}, .moving = {a, a}, .channels = 2, .fixed_mask = a, .moving_posteriors = b};
+    clv_problem asked = clv_problem_of(ctx, &images, NULL), brought[2];
+    const clvox_volume **at[2][CLV_PROBLEM_VOLUMES];
+    for (int planned = 0; planned < 2; planned++) {
+        asked.planned = planned;
+        assert_ok(clv_problem_enter(&clv_step_ras_order, &asked, &brought[planned]));
+        assert_int_equal(clv_problem_volumes(&brought[planned].images, at[planned]), 4 + 7);
+        assert_int_equal(brought[planned].own.count, 2);
+    }
+    for (int i = 0; i < 4 + 7; i++) {
+        const clvox_volume *run = *at[0][i], *plan = *at[1][i];
+        assert_true(!run == !plan);
+        if (run)
+            assert_true(clvox_grid_equal(&run->grid, &plan->grid) && !clvox_grid_equal(&run->grid, &grid) &&
+                        run->frames == plan->frames && plan->data == (plan->frames == 1 ? a : b)->data);
+    }
+    clv_problem_free(&brought[0]);
+    clv_problem_free(&brought[1]);
+    clvox_volume_destroy(&a);
+    clvox_volume_destroy(&b);
+}
+
 static int pair_tear_down(void **state)
 {
     (void)state;
@@ -277,6 +309,8 @@ int main(void)
     test_case(rounding_decides_nothing, "rounded headers do not decide between storages that are as near");
     test_case(values_move_with_their_places, "values move with their places, and back");
     test_case(order_does_not_hang_on_storage, "which image comes first does not hang on storage");
+    test_case(plans_see_the_same_grids,
+              "a plan sees the grids that a registration sees, and copies no voxel");
     test_set_up(pair_set_up);
     for (int k = 0; k < (int)(sizeof settings / sizeof *settings); k++)
         test_case_at(registers_alike, TEST_AT(k), "all storages register alike, bit for bit: %s",

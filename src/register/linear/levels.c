@@ -215,7 +215,7 @@ static int look_at(linear_stage *stage, bool is_moving, int channel, double *low
         status = clvox_fail(CLVOX_ERROR_DATA,
                             "the %s mask is nowhere as thick as voxels of %.3g mm, too thin to "
                             "align images by: give a thicker one, or --linear none",
-                            is_moving != run->exchanged ? "moving" : "fixed", level->mm);
+                            clv_side_name(run, is_moving), level->mm);
         goto end;
     }
     if (channel == 0)
@@ -368,22 +368,18 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
     }
 }
 
-size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, bool moving_mask)
+size_t clv_register_linear_bytes(clv_registration *run, bool fixed_mask, bool moving_mask)
 {
-    clv_registration described = *run;
-    bool exchanged = run->exchanged != run->moving_first;
-    if (exchanged) {
-        described.fixed_grid = run->moving_grid;
-        described.moving_grid = run->fixed_grid;
-    }
-    linear_stage stage = {.run = &described, .metric = run->options->linear_metric,
-                          .bins = run->options->linear_bins};
+    const double inside[2] = {run->inside[0], run->inside[1]};
+    linear_stage stage = {
+        .run = run, .metric = run->options->linear_metric, .bins = run->options->linear_bins};
     if (run->options->linear == CLVOX_LINEAR_NONE)
         return 0;
     /* Masks on other grids than their images' show slightly less of them than here. */
     for (int k = 0; k < 2; k++)
-        described.inside[k] = .95 * run->inside[k != exchanged];
-    plan(&stage, exchanged ? moving_mask : fixed_mask, exchanged ? fixed_mask : moving_mask);
+        run->inside[k] = .95 * inside[k];
+    plan(&stage, fixed_mask, moving_mask);
+    memcpy(run->inside, inside, sizeof run->inside);
     return clv_pool_bytes(stage.own, stage.own_count);
 }
 

@@ -207,24 +207,13 @@ end:
     return status;
 }
 
-/* The run seen from the image that comes first: from either side the linear part
- * is found by one computation. */
-static int first_view(const clv_registration *run, clv_registration *view)
-{
-    *view = *run;
-    clv_matrix_identity(view->matrix);
-    if (run->options->linear == CLVOX_LINEAR_SCALES) /* along the fixed image's axes */
-        return CLVOX_OK;
-    return run->exchanged == run->moving_first ? CLVOX_OK : clv_register_exchange(view);
-}
-
 /* Whether starts are looked for. */
 static bool searches(const clvox_register_options *o)
 {
     return o->linear != CLVOX_LINEAR_NONE && (o->init == CLVOX_INIT_MOMENTS || o->init == CLVOX_INIT_AUTO);
 }
 
-/* run->matrix, of a run that begins with the image that comes first. value: of look_at; NULL: not wanted. */
+/* From run->matrix on. value: of look_at; NULL: not wanted. */
 static int find(clv_registration *run, double *value)
 {
     int status = CLVOX_OK;
@@ -233,10 +222,6 @@ static int find(clv_registration *run, double *value)
     linear_state start, states[ROOM], given[4];
     int count = 0;
     bool mirrored = false;
-    if (o->init == CLVOX_INIT_MATRIX && run->exchanged)
-        CLV_TRY(clv_matrix_invert(o->matrix, run->matrix));
-    else if (o->init == CLVOX_INIT_MATRIX)
-        clv_matrix_copy(o->matrix, run->matrix);
     if (o->init == CLVOX_INIT_CENTERS) {
         double a[3], b[3];
         grid_center(&run->fixed_grid, a);
@@ -311,40 +296,49 @@ static void scale_rows(double matrix[4][4], double factor)
             matrix[i][j] *= factor;
 }
 
-/* The same, with headers in other units: of a grid that is far smaller than the other one it is asked whether it shows
- * a part, or the whole in centimetres, say. */
-static int find_in_units(clv_registration *run)
+/* All that finding changes in a run. */
+typedef struct found {
+    double matrix[4][4];
+    unsigned suspicions;
+    bool contrasts_differ;
+} found;
+
+static void keep(const clv_registration *run, found *f)
+{
+    clv_matrix_copy(CLV_MATRIX(run->matrix), f->matrix);
+    f->suspicions = run->suspicions;
+    f->contrasts_differ = run->contrasts_differ;
+}
+
+static void restore(const found *f, clv_registration *run)
+{
+    clv_matrix_copy(CLV_MATRIX(f->matrix), run->matrix);
+    run->suspicions = f->suspicions;
+    run->contrasts_differ = f->contrasts_differ;
+}
+
+/* The headers are also taken to be in other units: of a grid that is far smaller than the other one it is
+ * asked whether it shows a part, or the whole in centimetres, say. */
+int clv_register_linear(clv_registration *run)
 {
     static const double MARGIN = 1.1;
     int status = CLVOX_OK;
-    double units = units_apart(run), as_is = -INFINITY, other = -INFINITY;
-    clv_registration scaled = *run;
+    double units = units_apart(run), value = -INFINITY, other = -INFINITY;
+    const clvox_grid grid = run->moving_grid;
+    found start, as_is;
     if (units == 1 || !searches(run->options) || run->options->linear < CLVOX_LINEAR_SIMILARITY)
         return find(run, NULL);
-    CLV_TRY(find(run, &as_is));
-    scale_rows(scaled.moving_grid.to_ras, units);
-    CLV_TRY(find(&scaled, &other));
-    if (other > MARGIN * as_is) {
-        scale_rows(scaled.matrix, 1 / units);
-        clv_matrix_copy(CLV_MATRIX(scaled.matrix), run->matrix);
-        run->suspicions = scaled.suspicions;
-        run->contrasts_differ = scaled.contrasts_differ;
-    }
+    keep(run, &start);
+    CLV_TRY(find(run, &value));
+    keep(run, &as_is);
+    restore(&start, run);
+    scale_rows(run->moving_grid.to_ras, units);
+    CLV_TRY(find(run, &other));
+    if (other > MARGIN * value)
+        scale_rows(run->matrix, 1 / units);
+    else
+        restore(&as_is, run);
 end:
-    return status;
-}
-
-int clv_register_linear(clv_registration *run)
-{
-    int status = CLVOX_OK;
-    clv_registration view;
-    CLV_TRY(first_view(run, &view));
-    CLV_TRY(find_in_units(&view));
-    if (view.exchanged != run->exchanged)
-        CLV_TRY(clv_register_exchange(&view));
-    clv_matrix_copy(CLV_MATRIX(view.matrix), run->matrix);
-    run->suspicions |= view.suspicions;
-    run->contrasts_differ = view.contrasts_differ;
-end:
+    run->moving_grid = grid;
     return status;
 }

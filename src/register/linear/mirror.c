@@ -286,7 +286,7 @@ int linear_mirrored(linear_stage *stage, const linear_state *state, bool *mirror
     for (int i = 0; i < 3; i++)
         reach[i] = (int)fmax(1, round(REACH * level->mm / edge[i]));
     CLV_TRY(compare(&w, &better, &seen));
-    const bool contrasts = stage->run->recast || stage->run->contrasts_differ;
+    const bool contrasts = clv_recast_made(stage->run) || stage->run->contrasts_differ;
     const double margin = contrasts ? MARGIN_OF_CONTRASTS : MARGIN;
     *mirrored = seen >= LEAST_WINDOWS && better > margin;
 end:

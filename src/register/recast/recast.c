@@ -99,10 +99,9 @@ size_t clv_recast_bytes(const clvox_grid *fixed, const clvox_grid *moving)
     return 2 * sizeof(float) * (clvox_grid_voxels(fixed) + clvox_grid_voxels(moving));
 }
 
-/* The first, where that image comes first in either order of the two. */
 int clv_recast_own(const clv_registration *run)
 {
-    return run->moving_first && !run->exchanged;
+    return run->channels[0].made == CLV_MADE_FIXED;
 }
 
 static int add_channel(clv_registration *run, bool *made)
@@ -125,10 +124,13 @@ static int add_channel(clv_registration *run, bool *made)
     c->weight *= .5;
     c->share *= .5;
     run->channel_count = run->shown_count = run->image_count = 2;
-    run->recast = true;
-    clv_buffer *lone = clv_recast_own(run) ? run->channels[0].fixed : run->channels[0].moving;
-    clv_buffer *copy = clv_recast_own(run) ? c->fixed : c->moving;
-    CLV_TRY(clv_buffer_copy(run->ctx, lone, 0, copy, 0, clv_recast_own(run) ? fixed : moving));
+    /* The first channel has the image that comes first as it is, in either order of the two. */
+    const bool own = run->order == CLV_ORDER_LINEAR;
+    run->channels[own].made = CLV_MADE_MOVING;
+    run->channels[!own].made = CLV_MADE_FIXED;
+    clv_buffer *lone = own ? run->channels[0].fixed : run->channels[0].moving;
+    clv_buffer *copy = own ? c->fixed : c->moving;
+    CLV_TRY(clv_buffer_copy(run->ctx, lone, 0, copy, 0, own ? fixed : moving));
 end:
     return status;
 }
@@ -148,15 +150,15 @@ bool clv_recast_heads(const clv_registration *run)
 int clv_recast_run(clv_registration *run, double sigma, bool *made)
 {
     int status = CLVOX_OK;
-    const int own = clv_recast_own(run);
     bool fixed = false, moving = false;
     clv_own_units units;
     clv_recast_enter(run, &units);
     *made = true;
-    if (!run->recast)
+    if (!clv_recast_made(run))
         CLV_TRY(add_channel(run, made));
     if (!*made)
         goto end;
+    const int own = clv_recast_own(run);
     clv_channel *with_fixed = &run->channels[own], *with_moving = &run->channels[!own];
     const clv_meeting m = {{&run->fixed_grid, &run->moving_grid}, {with_fixed->fixed, with_moving->moving}};
     CLV_TRY(side(run, &m, true, sigma, with_fixed->moving, &moving));
@@ -237,7 +239,7 @@ int clv_recast_undo(clv_registration *run)
 {
     int status = CLVOX_OK;
     const int own = clv_recast_own(run);
-    if (!run->recast)
+    if (!clv_recast_made(run))
         return CLVOX_OK;
     clv_channel *c = run->channels;
     if (own == 0)
@@ -254,12 +256,12 @@ end:
 void clv_recast_release(clv_registration *run)
 {
     clv_channel *c = &run->channels[1];
-    if (!run->recast)
+    if (!clv_recast_made(run))
         return;
     clv_buffer_destroy(&c->fixed);
     clv_buffer_destroy(&c->moving);
     clv_buffer_destroy(&c->level_fixed);
     clv_buffer_destroy(&c->level_moving);
     run->channel_count = run->shown_count = run->image_count = 1;
-    run->recast = false;
+    run->channels[0].made = run->channels[1].made = CLV_AS_READ;
 }

@@ -6,7 +6,7 @@
 #ifndef CLV_REGISTER_RECAST_RECAST_H
 #define CLV_REGISTER_RECAST_RECAST_H
 
-#include "register/register.h"
+#include "register/problem.h"
 
 /* All mm are those of the fixed image: where the linear part scales by less than 1/2 or more than 2, the
  * moving image's header is in other units. */
@@ -54,6 +54,11 @@ int clv_recast_differ(clv_registration *run, double sigma, bool *differ);
  * windows of 20 mm: high for one contrast, lower where white matter is the brighter of two tissues in one image alone,
  * as in T1 and FLAIR, whose other edges agree. NaN where there is little. */
 int clv_recast_tissues(const clvox_grid *grid, const float *fixed, const float *moving, double *correlation);
+
+/* Images of other contrasts become images of one, by which the run is solved from then on, under its linear
+ * part, which is found anew; work, the run's options, then say MIND. Where contrasts do not differ, options
+ * do not ask for it or the device has no room, the run stays as it is (step.c). */
+int clv_contrast_enter(clv_registration *run, const clv_problem *problem, clvox_register_options *work);
 
 /* Bytes of the second channel, on the device. */
 size_t clv_recast_bytes(const clvox_grid *fixed, const clvox_grid *moving);

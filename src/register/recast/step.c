@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images of other contrasts become images of one: the problem of a run has two channels from then on, and is
+ * solved by MIND. */
+#include <math.h>
+
+#include "base/matrix.h"
+#include "register/model.h"
+#include "register/recast/recast.h"
+
+/* So many mm around a place tell what a value there means. */
+static const double NEARBY = 20;
+
+/* Images of different contrasts are recast, each as the other, so that the linear part finds where they lie,
+ * and recast again under that, of what is nearby. Where either is constant or the device has no room they
+ * stay as they are. */
+static int recast(clv_registration *run, const clv_problem *p)
+{
+    int status = CLVOX_OK;
+    const unsigned said = run->suspicions;
+    double matrix[4][4];
+    bool made;
+    clv_matrix_copy(CLV_MATRIX(run->matrix), matrix);
+    CLV_TRY(clv_recast_run(run, INFINITY, &made));
+    if (!made)
+        return CLVOX_OK;
+    run->suspicions = p->suspicions;
+    CLV_TRY(clv_symmetric_linear(run, p->images.linear_masks));
+    run->contrasts_differ = true;
+    CLV_TRY(clv_recast_run(run, NEARBY, &made));
+end:
+    if (status == CLVOX_ERROR_MEMORY) {
+        run->contrasts_differ = true;
+        clv_matrix_copy(CLV_MATRIX(matrix), run->matrix);
+        run->suspicions = said;
+        clv_register_without(run, status);
+        return clv_recast_undo(run);
+    }
+    return status;
+}
+
+/* Recasts the images and goes from LNCC to MIND, if the device has the room that this takes beyond the
+ * plan. */
+static int go_on_recast(clv_registration *run, const clv_problem *p, clvox_register_options *work)
+{
+    int status = CLVOX_OK;
+    clvox_register_options by_mind = *work;
+    clv_buffer *larger = NULL;
+    by_mind.metric = CLVOX_METRIC_MIND;
+    run->contrasts_differ = true;
+    size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);
+    size_t there = clv_register_measure_floats(&by_mind, clv_map_grid(run));
+    size_t bytes = (there > here ? there : here) * sizeof(float);
+    if (run->metric_scratch->bytes < bytes) {
+        const clv_request request = {&larger, bytes, "scratch of the metric"};
+        status = clv_pool_take(run->ctx, &request, 1);
+        if (status < 0)
+            return clv_register_without(run, status);
+        clv_buffer_destroy(&run->metric_scratch);
+        run->metric_scratch = larger;
+    }
+    if (run->channel_count == 1)
+        CLV_TRY(recast(run, p));
+    work->metric = CLVOX_METRIC_MIND;
+    for (int i = 0; i < run->image_count; i++)
+        run->channels[i].metric = CLVOX_METRIC_MIND;
+end:
+    return status;
+}
+
+int clv_contrast_enter(clv_registration *run, const clv_problem *p, clvox_register_options *work)
+{
+    int status = CLVOX_OK;
+    const clv_model *model = clv_model_find(work->deform);
+    if (!work->by_contrast || !model || !model->by_contrast || run->image_count != 1 ||
+        work->metric != CLVOX_METRIC_LNCC || work->besides)
+        return CLVOX_OK;
+    if (clv_recast_looks(run) && !run->tissues_differ)
+        CLV_TRY(clv_register_without(run, clv_recast_differ(run, NEARBY, &run->contrasts_differ)));
+    if (run->contrasts_differ || run->tissues_differ)
+        CLV_TRY(go_on_recast(run, p, work));
+end:
+    return status;
+}
