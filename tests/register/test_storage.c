@@ -278,10 +278,10 @@ static void plans_see_the_same_grids(void **state)
     for (int planned = 0; planned < 2; planned++) {
         asked.planned = planned;
         assert_ok(clv_problem_enter(&clv_step_ras_order, &asked, &brought[planned]));
-        assert_int_equal(clv_problem_volumes(&brought[planned].images, at[planned]), 4 + 7);
+        assert_int_equal(clv_problem_volumes(&brought[planned].images, at[planned]), 4 + 2 * CLVOX_MAX_LEVELS + 7);
         assert_int_equal(brought[planned].own.count, 2);
     }
-    for (int i = 0; i < 4 + 7; i++) {
+    for (int i = 0; i < 4 + 2 * CLVOX_MAX_LEVELS + 7; i++) {
         const clvox_volume *run = *at[0][i], *plan = *at[1][i];
         assert_true(!run == !plan);
         if (run)

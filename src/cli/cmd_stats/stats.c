@@ -220,8 +220,10 @@ int cmd_stats(command *cli, int argc, char **argv)
         .words = words,
     };
     char **rest;
-    if (cli_has_word(argc, argv, "--entropy"))
+    if (cli_has_word(argc, argv, "--entropy")) {
+        cli->verb = words[0].verb;
         return cmd_stats_entropy(cli, argc, argv);
+    }
     clvox_stats_defaults(&o);
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
