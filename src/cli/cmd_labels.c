@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/table.h"
+#include "clvox/command/table.h"
 #include "clvox/compare.h"
 #include "clvox/files.h"
 
