@@ -47,6 +47,9 @@ CLVOX_API int clvox_fail(clvox_status code, const char *format, ...) CLVOX_PRINT
 /* Puts "context: " before the last failure's sentence and returns code. */
 CLVOX_API int clvox_fail_in(int code, const char *context);
 
+/* Releases bytes or text that the library made and sets *text to NULL. NULL is legal. */
+CLVOX_API void clvox_text_destroy(char **text);
+
 /* The version of the library, "major.minor.patch". Static storage. */
 CLVOX_API const char *clvox_version(void);
 

@@ -118,7 +118,7 @@ const clvox_option_table *clvox_atlas_table(void)
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {
-    *options =
-        (clvox_atlas_options){.channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
+    *options = (clvox_atlas_options){
+        .size = sizeof *options, .channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
     clvox_register_defaults(&options->registration);
 }

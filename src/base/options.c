@@ -201,9 +201,24 @@ static const char *wrong(const clv_option *row, double value, char *out, size_t 
     return out;
 }
 
+int clv_options_sized(const void *values, size_t size)
+{
+    size_t own;
+    memcpy(&own, values, sizeof own);
+    if (own == size)
+        return CLVOX_OK;
+    return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                      "options: their size is given as %zu bytes, and libclvox %s has %zu; set them with the "
+                      "function that ends in _defaults, and build the program with the headers of this version",
+                      own, clvox_version(), size);
+}
+
 int clv_options_check(const clv_option_table *table, const void *values)
 {
     char key[64], text[80];
+    int status = clv_options_sized(values, table->size);
+    if (status < 0)
+        return status;
     /* How many there are comes before what they are. */
     for (int i = 0; i < table->count; i++) {
         const clv_option *row = &table->rows[i];
@@ -390,7 +405,9 @@ int clvox_options_set(const clvox_option_table *table, const char *const *names,
 
 int clvox_options_read(const clv_option_table *table, const char *const *given, double mm, void *values)
 {
-    int status = CLVOX_OK;
+    int status = clv_options_sized(values, table->size);
+    if (status < 0)
+        return status;
     void *before = malloc(table->size);
     if (!before)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");

@@ -9,6 +9,7 @@
 
 #include "cli/bids.h"
 #include "clvox/clvox.h"
+#include "clvox/files.h"
 
 static const char description_name[] = "dataset_description.json", ignored_name[] = ".bidsignore";
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "base/options.h"
 #include "flow/shooting.h"
 #include "io/orientation.h"
 #include "runtime/device/host.h"
@@ -12,7 +13,7 @@
 
 void clvox_shoot_defaults(clvox_shoot_options *options)
 {
-    *options = (clvox_shoot_options){.time = 1};
+    *options = (clvox_shoot_options){.size = sizeof *options, .time = 1};
 }
 
 static bool same(double a, double b)
@@ -25,6 +26,9 @@ int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_options *s)
     const clvox_flow *made = &momentum->flow;
     clvox_register_options o;
     double edge[3];
+    int status = clv_options_sized(s, sizeof *s);
+    if (status < 0)
+        return status;
     if (!isfinite(s->time))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "time is not a finite number");
     clvox_register_defaults(&o);
@@ -34,7 +38,7 @@ int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_options *s)
     o.alpha = s->alpha;
     o.beta = s->beta;
     o.gamma = s->gamma;
-    int status = clv_flow_check(&o);
+    status = clv_flow_check(&o);
     if (status < 0)
         return status;
     if (made->gamma > 0 && s->gamma > 0 &&

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/select.h"
 #include "base/status.h"
 #include "clvox/filter.h"
@@ -160,7 +161,7 @@ static double map(const table *a, const table *b, int last, double v)
 
 void clvox_match_defaults(clvox_match_options *o)
 {
-    *o = (clvox_match_options){.levels = 256, .points = 64};
+    *o = (clvox_match_options){.size = sizeof *o, .levels = 256, .points = 64};
 }
 
 int clvox_filter_match(const clvox_volume *volume, const clvox_volume *reference,
@@ -173,6 +174,7 @@ int clvox_filter_match(const clvox_volume *volume, const clvox_volume *reference
     clvox_match_defaults(&standard);
     const clvox_match_options *o = options ? options : &standard;
     *out = NULL;
+    CLV_TRY(clv_options_sized(o, sizeof *o));
     if (o->levels < 2 || o->levels > 65536 || o->points < 1 || o->points > CLVOX_MATCH_POINTS)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "%d levels and %d points; 2 to 65536 and 1 to %d are possible", o->levels,

@@ -68,7 +68,8 @@ static const clv_option rows[] = {
 
 void clvox_nlm_defaults(clvox_nlm_options *o)
 {
-    *o = (clvox_nlm_options){.noise = CLVOX_NOISE_AUTO, .sigma = -1, .strength = 1, .patch = 1, .search = 3};
+    *o = (clvox_nlm_options){
+        .size = sizeof *o, .noise = CLVOX_NOISE_AUTO, .sigma = -1, .strength = 1, .patch = 1, .search = 3};
 }
 
 static void defaults(void *values)

@@ -55,7 +55,8 @@ static const clv_option rows[] = {
 
 void clvox_tv_defaults(clvox_tv_options *o)
 {
-    *o = (clvox_tv_options){.noise = CLVOX_NOISE_AUTO,
+    *o = (clvox_tv_options){.size = sizeof *o,
+                            .noise = CLVOX_NOISE_AUTO,
                             .sigma = -1,
                             .strength = 1,
                             .weight = -1,

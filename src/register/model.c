@@ -61,6 +61,7 @@ void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
 void clvox_register_defaults(clvox_register_options *options)
 {
     *options = (clvox_register_options){
+        .size = sizeof *options,
         .linear = CLVOX_LINEAR_AFFINE,
         .linear_metric = CLVOX_METRIC_MI,
         .linear_radius = 2,

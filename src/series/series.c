@@ -591,7 +591,7 @@ static int resample(series_run *s, clvox_series_result *r)
     const clvox_grid *grid = &s->series->grid;
     size_t n = clvox_grid_voxels(grid);
     clvox_volume *moved = NULL;
-    const clvox_apply_options how = {.interpolation = s->o->interpolation,
+    const clvox_apply_options how = {.size = sizeof how, .interpolation = s->o->interpolation,
                                      .reorientation = CLVOX_REORIENT_NONE,
                                      .output = CLVOX_OUTPUT_FLOAT};
     double *sum = calloc(n, sizeof *sum);
@@ -672,7 +672,8 @@ end:
 
 void clvox_series_defaults(clvox_series_options *o)
 {
-    *o = (clvox_series_options){.reference = -1,
+    *o = (clvox_series_options){.size = sizeof *o,
+                                .reference = -1,
                                 .linear = CLVOX_LINEAR_RIGID,
                                 .metric = CLVOX_METRIC_NCC,
                                 .bins = 32,

@@ -75,7 +75,7 @@ static const clv_option rows[] = {
 
 void clvox_stats_defaults(clvox_stats_options *o)
 {
-    *o = (clvox_stats_options){.permutations = 5000, .tfce_height = 2, .tfce_extent = .5};
+    *o = (clvox_stats_options){.size = sizeof *o, .permutations = 5000, .tfce_height = 2, .tfce_extent = .5};
 }
 
 static void defaults(void *values)
@@ -114,7 +114,7 @@ static const clv_option entropy_rows[] = {
 
 void clvox_entropy_defaults(clvox_entropy_options *o)
 {
-    *o = (clvox_entropy_options){.draws = 100, .bins = 256};
+    *o = (clvox_entropy_options){.size = sizeof *o, .draws = 100, .bins = 256};
 }
 
 static void entropy_defaults(void *values)

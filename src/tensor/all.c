@@ -21,7 +21,7 @@ typedef struct chain {
 
 void clvox_tensor_all_defaults(clvox_tensor_all_options *options)
 {
-    *options = (clvox_tensor_all_options){.measures = CLVOX_MEASURES_ALL};
+    *options = (clvox_tensor_all_options){.size = sizeof *options, .measures = CLVOX_MEASURES_ALL};
     clvox_tensor_fit_defaults(&options->fit);
     clvox_tensor_denoise_defaults(&options->denoise);
 }

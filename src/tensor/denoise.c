@@ -37,7 +37,8 @@ typedef struct denoise {
 void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options)
 {
     *options = (clvox_tensor_denoise_options){
-        .reweight = -1, .bregman = -1, .lambda = -1, .iterations = -1, .tolerance = 2e-3, .eps = 1e-4};
+        .size = sizeof *options, .reweight = -1, .bregman = -1, .lambda = -1, .iterations = -1,
+        .tolerance = 2e-3, .eps = 1e-4};
 }
 
 /* ---- what is asked for -------------------------------------------------- */

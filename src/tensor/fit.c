@@ -34,7 +34,7 @@ typedef struct fit {
 
 void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options)
 {
-    *options = (clvox_tensor_fit_options){.method = CLVOX_TENSOR_WLS};
+    *options = (clvox_tensor_fit_options){.size = sizeof *options, .method = CLVOX_TENSOR_WLS};
 }
 
 void clvox_tensor_fit_result_destroy(clvox_tensor_fit_result *result)

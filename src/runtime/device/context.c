@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "clvox/threads.h"
 #include "runtime/device/context.h"
 #include "runtime/device/host.h"
@@ -166,11 +167,17 @@ static void keep_spares(clvox_context *ctx, int beside)
         clv_pool_spare_share(ctx, beside);
 }
 
+void clvox_context_defaults(clvox_context_options *options)
+{
+    *options = (clvox_context_options){.size = sizeof *options};
+}
+
 int clvox_context_create(const clvox_context_options *options, clvox_context **out)
 {
     int status = CLVOX_OK;
     clvox_device *devices = NULL;
     *out = NULL;
+    CLV_TRY(options ? clv_options_sized(options, sizeof *options) : CLVOX_OK);
     int count = clvox_devices_list(&devices);
     CLV_TRY(count);
     int chosen = clv_device_select(devices, count, options ? options->device : NULL);
@@ -277,7 +284,9 @@ int clvox_contexts_create(const clvox_context_options *options, clvox_context **
     clvox_device *devices = NULL;
     opening o = {.options = options};
     *out = NULL;
-    int count = clvox_devices_list(&devices), wanted = 0, most = 1;
+    int count = options ? clv_options_sized(options, sizeof *options) : CLVOX_OK, wanted = 0, most = 1;
+    CLV_TRY(count);
+    count = clvox_devices_list(&devices);
     CLV_TRY(count);
     wanted = clv_devices_select(devices, count, options ? options->device : NULL, chosen);
     CLV_TRY(wanted);
@@ -338,6 +347,7 @@ int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox
     *out = NULL;
     if (!queue)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a context is to be opened on a queue, and there is none");
+    CLV_TRY(options ? clv_options_sized(options, sizeof *options) : CLVOX_OK);
     CLV_TRY(begin(options, &ctx));
     CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL),
            "clGetCommandQueueInfo", "queue");
