@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files and folders, as the command and the Python package handle them. The library exports these functions for
- * these two; the header is not installed, and they may change with any version. */
+/* Files and folders, as the command and the Python package handle them. The library exports these functions
+ * for these two; the header is not installed, and they may change with any version. */
 #ifndef CLVOX_FILES_H
 #define CLVOX_FILES_H
 

@@ -22,7 +22,8 @@ extern "C" {
 /* Every function that can fail returns one of these as an int: 0 or a positive
  * count on success, a negative code on failure. After a failure
  * clvox_message() holds one sentence for the person at the desk: which file or
- * argument, what is wrong with it, and what to do. */
+ * argument, what is wrong with it, and what to do. NULL where a pointer is needed is a CLVOX_ERROR_ARGUMENT;
+ * functions that return something else then return 0, NULL or nothing. */
 typedef enum clvox_status {
     CLVOX_OK = 0,
     CLVOX_ERROR_ARGUMENT = -1, /* an argument or option is not usable */

@@ -4,6 +4,7 @@
 
 #include "anatomy/mesh_products.h"
 #include "base/options.h"
+#include "base/status.h"
 #include "mesh/shape.h"
 #include "runtime/device/host.h"
 
@@ -150,6 +151,7 @@ int clvox_shape_currents(clvox_context *ctx, const clvox_shape *a, const clvox_s
                          const clvox_currents_options *options, clvox_surface_products *out,
                          clvox_currents_report *report)
 {
+    CLV_GIVEN(out);
     CLV_HOST_THREADS(ctx);
     int status = CLVOX_OK;
     clv_element_set sets[2] = {{.count = 0}, {.count = 0}};
@@ -195,6 +197,7 @@ int clvox_surface_currents_by(clvox_context *ctx, const clvox_surface *a, const 
 
 void clvox_currents_defaults(clvox_currents_options *options)
 {
+    CLV_GIVEN_OR(, options);
     *options = (clvox_currents_options){
         .size = sizeof *options, .method = CLVOX_CURRENTS_AUTO, .error = 1e-5};
 }

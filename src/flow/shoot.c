@@ -5,6 +5,7 @@
 
 #include "base/matrix.h"
 #include "base/options.h"
+#include "base/status.h"
 #include "flow/shooting.h"
 #include "io/orientation.h"
 #include "runtime/device/host.h"
@@ -13,6 +14,7 @@
 
 void clvox_shoot_defaults(clvox_shoot_options *options)
 {
+    CLV_GIVEN_OR(, options);
     *options = (clvox_shoot_options){.size = sizeof *options, .time = 1};
 }
 
@@ -23,6 +25,7 @@ static bool same(double a, double b)
 
 int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_options *s)
 {
+    CLV_GIVEN(momentum, s);
     const clvox_flow *made = &momentum->flow;
     clvox_register_options o;
     double edge[3];
@@ -158,6 +161,7 @@ static int keep_what_leads_forward(clv_registration *run, clv_request *list, int
 int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_grid *reference,
                 const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp)
 {
+    CLV_GIVEN(ctx, momentum, reference, warp);
     CLV_HOST_THREADS(ctx);
     CLV_WATCH(ctx, "geodesic");
     clvox_shoot_options standard;

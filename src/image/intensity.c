@@ -41,6 +41,7 @@ static int check_quantiles(double low, double high)
 
 int clvox_quantiles_read(const char *text, double *low, double *high)
 {
+    CLV_GIVEN(text, low, high);
     char *end = NULL;
     const char *at = text + (*text == '[');
     *low = strtod(at, &end);
@@ -56,6 +57,7 @@ int clvox_quantiles_read(const char *text, double *low, double *high)
 int clvox_filter_winsorize(const clvox_volume *volume, const clvox_volume *mask, double low, double high,
                            clvox_volume **out)
 {
+    CLV_GIVEN(volume, out);
     int status = CLVOX_OK;
     size_t n = clvox_grid_voxels(&volume->grid), count = 0;
     clvox_volume *made = NULL;
@@ -161,12 +163,14 @@ static double map(const table *a, const table *b, int last, double v)
 
 void clvox_match_defaults(clvox_match_options *o)
 {
+    CLV_GIVEN_OR(, o);
     *o = (clvox_match_options){.size = sizeof *o, .levels = 256, .points = 64};
 }
 
 int clvox_filter_match(const clvox_volume *volume, const clvox_volume *reference,
                        const clvox_match_options *options, clvox_volume **out)
 {
+    CLV_GIVEN(volume, reference, out);
     int status = CLVOX_OK;
     clvox_match_options standard;
     clvox_volume *made = NULL;

@@ -34,6 +34,7 @@ int clvox_register_shape(clvox_context *context, const clvox_register_result *re
                          const clvox_register_options *o, const clvox_shape *fixed, const clvox_shape *moving,
                          clvox_shape_errors *out)
 {
+    CLV_GIVEN(context, result, fixed, moving, out);
     CLV_HOST_THREADS(context);
     clvox_register_options standard;
     clvox_register_defaults(&standard);

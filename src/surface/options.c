@@ -13,6 +13,7 @@ static const char *const topology_words[] = {"auto", "keep", "free", NULL};
 
 void clvox_denoise_defaults(clvox_denoise_options *o)
 {
+    CLV_GIVEN_OR(, o);
     *o = (clvox_denoise_options){.size = sizeof *o, .patch = 5, .neighbours = 96, .band = 2, .planes = 1,
                                  .radius = 12, .steps = 20, .interval = 5};
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/select.h"
+#include "base/status.h"
 #include "clvox/tensor.h"
 #include "op/tensor/fit.h"
 #include "runtime/device/host.h"
@@ -34,6 +35,7 @@ typedef struct fit {
 
 void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options)
 {
+    CLV_GIVEN_OR(, options);
     *options = (clvox_tensor_fit_options){.size = sizeof *options, .method = CLVOX_TENSOR_WLS};
 }
 
@@ -323,6 +325,7 @@ int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi, const clvo
                      const clvox_volume *mask, const clvox_tensor_fit_options *options,
                      clvox_tensor_fit_result *out)
 {
+    CLV_GIVEN(context, dwi, gradients, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "tensors");
     return clv_tensor_fit_resident(context, dwi, gradients, mask, options, NULL, out);

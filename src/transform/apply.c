@@ -5,6 +5,7 @@
 
 #include "base/matrix.h"
 #include "base/options.h"
+#include "base/status.h"
 #include "image/spline.h"
 #include "io/labels.h"
 #include "io/volume.h"
@@ -87,6 +88,7 @@ end:
 
 void clvox_apply_defaults(clvox_apply_options *options)
 {
+    CLV_GIVEN_OR(, options);
     *options = (clvox_apply_options){.size = sizeof *options};
 }
 
@@ -94,6 +96,7 @@ int clvox_apply(clvox_context *context, const clvox_volume *image, const clvox_g
                 const clvox_link *links, int count, clvox_interpolation interpolation, float outside,
                 clvox_volume **out)
 {
+    CLV_GIVEN(context, image, grid, out);
     CLV_HOST_THREADS(context);
     const clvox_apply_options options = {
         .size = sizeof options, .interpolation = interpolation, .outside = outside};
@@ -156,6 +159,7 @@ int clvox_apply_with(clvox_context *context, const clvox_volume *image, const cl
                      const clvox_link *links, int count, const clvox_apply_options *options,
                      clvox_volume **out)
 {
+    CLV_GIVEN(context, image, grid, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "resampling");
     clvox_interpolation interpolation;
@@ -191,6 +195,9 @@ end:
 
 int clvox_compose_affine(const clvox_link *links, int count, double matrix[4][4])
 {
+    CLV_GIVEN(matrix);
+    if (count > 0)
+        CLV_GIVEN(links);
     int status = CLVOX_OK;
     clv_chain chain = {0};
     for (int i = 0; i < count; i++)
@@ -207,6 +214,7 @@ end:
 int clvox_compose(clvox_context *context, const clvox_grid *grid, const clvox_link *links, int count,
                   clvox_volume **out)
 {
+    CLV_GIVEN(context, grid, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "composition");
     int status = CLVOX_OK;

@@ -223,7 +223,8 @@ static void a_particle_mesh_is_off_by_what_it_says(void **state)
     clvox_surface_destroy(&b);
     /* In closed form, and from itself. */
     clvox_surface *ball = mesh_sphere(NOWHERE, 20, 4);
-    const clvox_currents_options o = {.size = sizeof o, .width = 14, .method = CLVOX_CURRENTS_MESH, .error = 1e-4};
+    const clvox_currents_options o = {
+        .size = sizeof o, .width = 14, .method = CLVOX_CURRENTS_MESH, .error = 1e-4};
     clvox_surface_products p;
     assert_ok(clvox_surface_currents_by(ctx, ball, ball, &o, &p, NULL));
     assert_that(fabs(p.aa / norm_of_sphere(20, 14) - 1) < .002, "%g, not %g", p.aa, norm_of_sphere(20, 14));
@@ -257,7 +258,8 @@ static void auto_takes_the_faster_one_that_is_exact_enough(void **state)
     assert_true(report.method == CLVOX_CURRENTS_EXACT);
     o = (clvox_currents_options){.size = sizeof o, .width = 5, .method = CLVOX_CURRENTS_MESH, .error = 0};
     assert_int_equal(clvox_surface_currents_by(ctx, few, few, &o, &p, &report), CLVOX_ERROR_ARGUMENT);
-    o = (clvox_currents_options){.size = sizeof o, .width = 5, .method = (clvox_currents_method)7, .error = .1};
+    o = (clvox_currents_options){
+        .size = sizeof o, .width = 5, .method = (clvox_currents_method)7, .error = .1};
     assert_int_equal(clvox_surface_currents_by(ctx, few, few, &o, &p, &report), CLVOX_ERROR_ARGUMENT);
     /* Nothing to splat. */
     clvox_surface *nothing;

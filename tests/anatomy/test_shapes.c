@@ -124,7 +124,8 @@ static void clouds_are_measures(void **state)
     three->weights[2] = 6;
     p = products(two, three, width, true);
     assert_that(fabs(p.ab - (.25 + .25 * near + .25 * exp(-1) + .25 * exp(-25 / 16.))) < 1e-6, "%g", p.ab);
-    const clvox_currents_options o = {.size = sizeof o, .width = width, .method = CLVOX_CURRENTS_MESH, .error = 1e-3};
+    const clvox_currents_options o = {
+        .size = sizeof o, .width = width, .method = CLVOX_CURRENTS_MESH, .error = 1e-3};
     clvox_surface_products meshed;
     assert_ok(clvox_shape_currents(ctx, two, three, &o, &meshed, NULL));
     assert_that(fabs(meshed.ab - p.ab) < 1e-3, "%g, not %g", meshed.ab, p.ab);

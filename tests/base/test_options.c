@@ -81,8 +81,8 @@ enum { FAST, COUNT, MODE, SHARE, WIDTH, PASSES, EDGES, HIDDEN, PAIR, ROWS };
 
 static void defaults(void *values)
 {
-    *(settings *)values = (settings){.size = sizeof(settings), .count = 3, .mode = 1, .share = .5, .levels = 2, .passes = {4, 5},
-                                     .edges = {8, 9}, .width = -1};
+    *(settings *)values = (settings){.size = sizeof(settings), .count = 3, .mode = 1, .share = .5,
+                                     .levels = 2, .passes = {4, 5}, .edges = {8, 9}, .width = -1};
 }
 
 static const clv_option_table table = {
@@ -297,7 +297,7 @@ static void options_by_place_are_read_and_told(void **state)
     assert_true(!clvox_numbers_read("2x", &numbers) && numbers.count == 2);
 }
 
-/* As a program gives them that was built with the headers of another version, or has left out the defaults. */
+/* As a program gives them that was built with other headers, or has left out the defaults. */
 static void options_of_another_size_are_refused(void **state)
 {
     (void)state;
@@ -316,7 +316,7 @@ static void options_of_another_size_are_refused(void **state)
 static void words(void)
 {
     test_case(options_by_place_are_read_and_told, "options: read, told and checked by place");
-    test_case(options_of_another_size_are_refused, "options: of another size, as of another version, are refused");
+    test_case(options_of_another_size_are_refused, "options: of another size are refused");
     test_case(options_by_name_reach_their_fields, "options: given and described by name, without the table");
     test_case(options_names_forms_and_defaults_as_help,
               "options: names, forms and defaults as help and logs say them");

@@ -307,7 +307,8 @@ static int watch(void *user, const clvox_step *step)
 static void a_number_of_threads_of_its_own(void **state)
 {
     (void)state;
-    const clvox_context_options alone = {.size = sizeof alone, .threads = 1}, three = {.size = sizeof three, .threads = 3};
+    const clvox_context_options alone = {.size = sizeof alone, .threads = 1},
+                                three = {.size = sizeof three, .threads = 3};
     const clvox_context_options *options[2] = {&alone, &three};
     const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
     clvox_register_result r[2];
@@ -389,7 +390,8 @@ static void the_log_goes_where_it_is_told(void **state)
     (void)state;
     for (int verbosity = 0; verbosity <= 2; verbosity += 2) {
         noted n = {.lines = 0};
-        const clvox_context_options o = {.size = sizeof o, .verbosity = verbosity, .log = note, .log_user = &n};
+        const clvox_context_options o = {
+            .size = sizeof o, .verbosity = verbosity, .log = note, .log_user = &n};
         clvox_context *ctx = NULL;
         clvox_volume *smooth = NULL;
         const double sigma[3] = {2, 2, 2};

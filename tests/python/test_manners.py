@@ -361,5 +361,38 @@ def shim():
         assert all(np.allclose(list(mine[name]), list(known[name])) for name in known if name != "Label"), (mine, known)
 
 
+NULLS = """
+import ctypes, os, signal
+from clvox import _abi, _library
+POINTER = type(ctypes.POINTER(ctypes.c_int))
+LEFT = {"clvox_parallel", "clvox_fail_in"}  # they call, and read, what the program has just written down
+
+def is_pointer(kind):
+    return kind in (ctypes.c_void_p, ctypes.c_char_p) or isinstance(kind, POINTER)
+
+def empty(kind):
+    return None if is_pointer(kind) else kind() if issubclass(kind, (ctypes.Structure, ctypes._CFuncPtr)) else kind(1)
+
+for name, (result, kinds) in sorted(_abi.FUNCTIONS.items()):
+    if name in LEFT or not any(map(is_pointer, kinds)):
+        continue
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        value = getattr(_library.lib, name)(*map(empty, kinds))
+        said = _library.lib.clvox_message()
+        os._exit(2 if result is ctypes.c_int and value < 0 and not said else 0)
+    state = os.waitpid(child, 0)[1]
+    if state:
+        print(name, state)
+"""
+
+
+@case("functions of the library refuse NULL where they need something, and do not crash")
+def nulls():
+    run = python(NULLS)
+    assert run.returncode == 0 and not run.stdout, run.stdout + run.stderr[-500:]
+
+
 if __name__ == "__main__":
     sys.exit(main("pair --size 22x19x17 -o p"))

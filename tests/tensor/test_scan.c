@@ -81,7 +81,8 @@ static void exact(const int size[3])
     clvox_volume *dwi = make_dwi(size, &s);
     for (int method = CLVOX_TENSOR_OLS; method <= CLVOX_TENSOR_NLLS; method++)
         for (int robust = 0; robust < 2; robust++) {
-            clvox_tensor_fit_options options = {.size = sizeof options, .method = (clvox_tensor_method)method, .robust = robust};
+            clvox_tensor_fit_options options = {
+                .size = sizeof options, .method = (clvox_tensor_method)method, .robust = robust};
             clvox_tensor_fit_result r;
             assert_that(clvox_tensor_fit(ctx, dwi, &s.table, NULL, &options, &r) == CLVOX_OK, "%s",
                         clvox_message());

@@ -10,6 +10,7 @@
 
 int clvox_metric_describe(int at, clvox_metric_text *out)
 {
+    CLV_GIVEN_OR(0, out);
     const clv_metric_row *row = at < 0 ? NULL : clv_metric_find((clvox_metric)at);
     if (!row)
         return 0;
@@ -31,6 +32,7 @@ int clvox_metric_describe(int at, clvox_metric_text *out)
 
 void clvox_compare_defaults(clvox_compare_options *options)
 {
+    CLV_GIVEN_OR(, options);
     *options = (clvox_compare_options){.size = sizeof *options};
     for (int i = 0; i < CLVOX_MAX_METRICS && clv_metric_name(i); i++)
         options->parameter[i] = clv_metric_find((clvox_metric)i)->compared[1];
@@ -39,6 +41,7 @@ void clvox_compare_defaults(clvox_compare_options *options)
 int clvox_compare_images(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                          const clvox_compare_options *options, clvox_image_comparison *out)
 {
+    CLV_GIVEN(a, b, out);
     int status = CLVOX_OK;
     clv_comparison c;
     clvox_compare_options standard;

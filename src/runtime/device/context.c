@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/status.h"
 #include "clvox/threads.h"
 #include "runtime/device/context.h"
 #include "runtime/device/host.h"
@@ -30,6 +31,7 @@ static void choose_folders(clvox_context *ctx)
 
 const char *clvox_context_remark(const clvox_context *context)
 {
+    CLV_GIVEN_OR("", context);
     return context->remark;
 }
 
@@ -169,11 +171,13 @@ static void keep_spares(clvox_context *ctx, int beside)
 
 void clvox_context_defaults(clvox_context_options *options)
 {
+    CLV_GIVEN_OR(, options);
     *options = (clvox_context_options){.size = sizeof *options};
 }
 
 int clvox_context_create(const clvox_context_options *options, clvox_context **out)
 {
+    CLV_GIVEN(out);
     int status = CLVOX_OK;
     clvox_device *devices = NULL;
     *out = NULL;
@@ -231,6 +235,7 @@ static int paying(const clvox_device_limits *limits)
 
 int clvox_at_once(const clvox_context_options *options, const clvox_device_limits *limits)
 {
+    CLV_GIVEN_OR(1, limits);
     const int wish = options ? options->at_once : 0;
     if (wish >= 0)
         return wish > 1 ? wish : 1;
@@ -280,6 +285,7 @@ end:
 
 int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out)
 {
+    CLV_GIVEN(out);
     int status = CLVOX_OK, chosen[CLV_MOST_SELECTED];
     clvox_device *devices = NULL;
     opening o = {.options = options};
@@ -338,6 +344,7 @@ void clvox_contexts_destroy(clvox_context ***contexts, int count)
 
 int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox_context **out)
 {
+    CLV_GIVEN(out);
     int status = CLVOX_OK;
     clvox_device *devices = NULL;
     clvox_context *ctx = NULL;
