@@ -33,7 +33,8 @@ void clvox_bias_defaults(clvox_bias_options *o)
 {
     CLV_GIVEN_OR(, o);
     *o = (clvox_bias_options){.size = sizeof *o, .levels = 4, .iterations = {50, 50, 50, 50},
-                              .spline_mm = 200, .shrink = 4, .tolerance = 1e-7, .fwhm = 0.15, .noise = 0.01, .bins = 200};
+                              .spline_mm = 200, .shrink = 4, .tolerance = 1e-7, .fwhm = 0.15, .noise = 0.01,
+                              .bins = 200};
 }
 
 static void defaults(void *values)

@@ -151,9 +151,9 @@ static void check_contexts(void **state)
     const clvox_device_limits own = *clvox_context_limits(contexts[0]);
     clvox_contexts_destroy(&contexts, 1);
     static const clvox_context_options wishes[] = {
-        {.at_once = CLVOX_AT_ONCE_GPUS},
-        {.at_once = CLVOX_AT_ONCE_ALL},
-        {.at_once = CLVOX_AT_ONCE_ALL, .most_at_once = 2},
+        {.size = sizeof *wishes, .at_once = CLVOX_AT_ONCE_GPUS},
+        {.size = sizeof *wishes, .at_once = CLVOX_AT_ONCE_ALL},
+        {.size = sizeof *wishes, .at_once = CLVOX_AT_ONCE_ALL, .most_at_once = 2},
     };
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
         const int count = clvox_contexts_create(&wishes[i], &contexts);
