@@ -62,6 +62,7 @@ typedef enum clvox_metric {
 typedef enum clvox_surface_kind { CLVOX_SURFACE_CURRENTS, CLVOX_SURFACE_VARIFOLD } clvox_surface_kind;
 
 typedef struct clvox_register_options {
+    size_t size; /* of this struct, as clvox_register_defaults sets it */
     clvox_init init;
     double matrix[4][4];
     clvox_linear linear;
@@ -436,6 +437,7 @@ CLVOX_API void clvox_register_result_destroy(clvox_register_result *result);
 
 /* Options of clvox_shoot. */
 typedef struct clvox_shoot_options {
+    size_t size; /* of this struct, as clvox_shoot_defaults sets it */
     double time;               /* end time: 1 is the moving image; it may be larger, or negative */
     double alpha, beta, gamma; /* gamma 0: those stored with the momentum (momentum->flow), or if there are
                                   none, the registration's defaults */

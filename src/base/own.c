@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/own.h"
+#include "base/status.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -299,6 +300,7 @@ static bool was_own(const char *path)
 
 int clvox_folder_own(const char *path, bool make, bool inside, char *why, size_t size)
 {
+    CLV_GIVEN_OR(0, path);
     char is[CLV_WHY] = "";
     bool own = inside && path[0] == '/' && was_own(path);
     if (!own)

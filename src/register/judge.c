@@ -4,11 +4,13 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "register/metric/metric.h"
 #include "register/register.h"
 
 int clvox_affine_take_apart(const double m[4][4], const clvox_grid *fixed, clvox_affine_parts *parts)
 {
+    CLV_GIVEN_OR(0, m, fixed, parts);
     double q[3][3], s[3][3] = {{0}}, center[3], moved[3], middle[3];
     if (!clv_matrix_regular(m) || !(clv_matrix_determinant(m) > 0))
         return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "op/match/metric.h"
 #include "op/image/resample.h"
 #include "register/alone.h"
@@ -192,6 +193,7 @@ static size_t predict(clvox_context *ctx, const clvox_register_images *images,
 
 size_t clvox_register_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
+    CLV_GIVEN_OR(0, images);
     size_t largest;
     clv_register_canonical canonical;
     clv_register_alone alone;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/status.h"
 #include "register/alone.h"
 #include "register/model.h"
 #include "register/options.h"
@@ -502,6 +503,7 @@ end:
 int clvox_register(clvox_context *context, const clvox_register_images *images,
                    const clvox_register_options *options, clvox_register_result *result)
 {
+    CLV_GIVEN(context, images, result);
     CLV_HOST_THREADS(context);
     return clv_register_to(context, images, options, NULL, result);
 }

@@ -330,7 +330,7 @@ static void a_context_on_a_device_that_does_not_exist(void **state)
 {
     (void)state;
     clvox_context *ctx;
-    assert_int_equal(clvox_context_create(&(clvox_context_options){.device = "no such device"}, &ctx),
+    assert_int_equal(clvox_context_create(CONTEXT_OPTIONS(.device = "no such device"), &ctx),
                      CLVOX_ERROR_DEVICE);
     assert_true(ctx == NULL);
 }
