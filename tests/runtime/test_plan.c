@@ -192,12 +192,33 @@ static void on_a_gpu_the_tables_order_where_all_fill(void **state)
                 c[0].tile.x == 256);
 }
 
+static const clv_variant image_variants[] = {
+    {.name = "image", .function = "f", .devices = CLV_ON_GPU, .image = true, .tiles = {{64, 1, 1, 1}}},
+    {.name = "buffer", .function = "g", .devices = CLV_ON_ANY, .tiles = {{64, 1, 1, 1}}}};
+static const clv_entry images = CLV_ENTRY("f", "images", image_variants, NULL);
+
+/* AMD's MI300 is such a GPU. */
+static void no_variant_reads_images_where_there_are_none(void **state)
+{
+    (void)state;
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    clvox_device_limits gpu = *named("H200");
+    gpu.images = true;
+    assert_true(plan(&gpu, &images, c) == 2 && c[0].variant->image);
+    gpu.images = false;
+    assert_true(plan(&gpu, &images, c) == 1 && !c[0].variant->image);
+    gpu.images = true;
+    gpu.type = CLVOX_DEVICE_CPU;
+    assert_true(plan(&gpu, &images, c) == 1 && !c[0].variant->image);
+}
+
 static void check_groups_on_cpu(void)
 {
     test_case(
         on_a_cpu_an_item_alone_then_the_largest,
         "on a CPU an item alone, then the largest group that shares local memory, else the table's order");
     test_case(on_a_gpu_the_tables_order_where_all_fill, "on a GPU the table's order where all fill it");
+    test_case(no_variant_reads_images_where_there_are_none, "no variant reads images where a device has none");
 }
 
 /* Every entry of every operation on every made-up device. */

@@ -99,6 +99,7 @@ void clv_limits_query(void *platform, void *device, clvox_device_limits *l)
     cl_ulong doubles;
     clv_query(id, CL_DEVICE_DOUBLE_FP_CONFIG, &doubles, sizeof doubles);
     l->fp64 = doubles != 0;
+    l->images = clv_query_uint(id, CL_DEVICE_IMAGE_SUPPORT);
     l->shares_host_memory = l->type == CLVOX_DEVICE_CPU || clv_query_uint(id, CL_DEVICE_HOST_UNIFIED_MEMORY);
 
     char extensions[16384];
