@@ -108,7 +108,8 @@ void clv_limits_query(void *platform, void *device, clvox_device_limits *l)
     extensions[sizeof extensions - 1] = 0;
     const clv_driver *driver;
     for (size_t i = 0; (driver = clv_driver_at(i)); i++)
-        if (driver->extension && has(extensions, driver->extension))
+        if (driver->limits && (driver->extension ? has(extensions, driver->extension)
+                                                 : driver == clv_driver_of(l->platform)))
             driver->limits(id, l);
     cl_uint pci[4];
     if (has(extensions, "cl_khr_pci_bus_info") && clv_query(id, KHR_PCI, pci, sizeof pci))
