@@ -3,6 +3,7 @@
 #include "check.h"
 #include "probe.h"
 #include "runtime/kernel/registry.h"
+#include "runtime/program/source.h"
 #include "runtime/runtime.h"
 
 static const clvox_device_limits devices[] = {
@@ -238,8 +239,34 @@ static void every_kernel_has_a_plan(void **state)
     }
 }
 
+/* Drivers may run no more than a few items of a kernel whose work-group they do not know (Mesa: 32). */
+static void every_kernel_says_its_work_group(void **state)
+{
+    (void)state;
+    const clv_entry *entry;
+    for (int e = 0; (entry = clv_entry_at(e)); e++)
+        for (int v = 0; v < entry->count; v++) {
+            const char *name = entry->variants[v].function;
+            char *text, word[96];
+            bool found = false;
+            assert_ok(clv_source_assemble(entry->file, name, &text));
+            snprintf(word, sizeof word, "%s(", name);
+            for (char *at = text; (at = strstr(at, word)); at++) {
+                char *start = at, first = *at;
+                while (start > text && at - start < 300 && strncmp(start, "__kernel", 8) != 0)
+                    start--;
+                *at = 0;
+                found = found || (!strncmp(start, "__kernel", 8) && strstr(start, "reqd_work_group_size"));
+                *at = first;
+            }
+            free(text);
+            assert_that(found, "cl/%s.cl: %s", entry->file, name);
+        }
+}
+
 static void check_entries(void)
 {
+    test_case(every_kernel_says_its_work_group, "every kernel tells the compiler its work-group");
     for (int i = 0; i < DEVICES; i++)
         test_case_at(every_kernel_has_a_plan, TEST_AT(i), "every kernel has a plan: %.60s", devices[i].name);
 }
