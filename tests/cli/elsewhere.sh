@@ -10,10 +10,11 @@ exits 0 clvox compare r_warp.nii.gz p_truth_warp.nii.gz --mask p_fixed_labels.ni
 
 begin "a surface"
 exits 0 clvox phantom surface:sphere -o b --size 13x12x11 -q
-exits 0 clvox surface denoise b_mask.nii.gz -o b.ply -q
-exits 0 clvox surface mesh b.ply; near Euler 2 0
+exits 0 clvox surface denoise b_mask.nii.gz -o d.nii.gz -q
+exits 0 clvox surface mesh d.nii.gz -o d.ply; near Euler 2 0
 
 begin "tensors"
 exits 0 clvox phantom tensor:rings --snr 0 -o t --size 9x8x7 --directions 12 -q
-exits 0 clvox tensor all t_dwi.nii.gz --grad t.b -o t -q
+exits 0 clvox tensor all t_dwi.nii.gz --grad t.b --few --plain -o t -q
+exits 0 clvox compare t_tensor.nii.gz t_truth_tensor.nii.gz --mask t_mask.nii.gz; below RMS 1e-7
 finish
