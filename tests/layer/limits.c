@@ -44,7 +44,8 @@ static void without(char *extensions, const char *name)
 static cl_int extensions(cl_device_id device, size_t room, void *out, size_t *returned)
 {
     char text[16384] = "", architecture[32] = "";
-    const cl_int error = layer_next->clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof text - 64, text, NULL);
+    const cl_int error =
+        layer_next->clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof text - 64, text, NULL);
     if (error != CL_SUCCESS)
         return error;
     if (lacks("doubles"))
@@ -56,7 +57,8 @@ static cl_int extensions(cl_device_id device, size_t room, void *out, size_t *re
     if (lacks("images"))
         without(text, "cl_khr_3d_image_writes");
     if (text_of("architecture", architecture, sizeof architecture))
-        strcat(text, is_amd(architecture) ? " cl_amd_device_attribute_query" : " cl_nv_device_attribute_query");
+        strcat(text, is_amd(architecture) ? " cl_amd_device_attribute_query"
+                                          : " cl_nv_device_attribute_query");
     return layer_answer(text, strlen(text) + 1, room, out, returned);
 }
 
@@ -205,8 +207,8 @@ cl_int limits_build(const char *options, cl_int refusal)
                : CL_SUCCESS;
 }
 
-/* In front of the last text alone, where it has such words: those before it are the driver's own declarations, or take their
- * place. */
+/* In front of the last text alone, where it has such words: those before it are the driver's own
+ * declarations, or take their place. */
 cl_program limits_program(cl_context context, cl_uint count, const char **texts, const size_t *lengths,
                           cl_int *error)
 {

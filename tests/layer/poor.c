@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An OpenCL layer that makes any device another one, or a poor one, for tests of what the program does there:
  *   OPENCL_LAYERS=libpoor.so POOR_DEVICE=profiling,memory:64 clvox ...
- * POOR_DEVICE, a list with commas. Limits, which the device states and keeps (devices.tsv has those of some that
- * people own, and tools/as sets them):
+ * POOR_DEVICE, a list with commas. Limits, which the device states and keeps (devices.tsv has those of some
+ * that people own, and tools/as sets them):
  *   gpu            a device that says it is a GPU: other kernels, fields planar
  *   name:TEXT opencl:1.2 units:N clock:MHZ simd:N simds:N architecture:gfx803|6.1 unified:yes|no
  *   memory:MIB     its memory, a quarter of it in one piece, or largest:MIB
  *   group:N items:XxYxZ  work-items of a work-group, in all and along each axis
  *   local:BYTES    local memory; kind:local|global: it is memory of its own, or lies in ordinary memory
- *   doubles:no atomics:no images:no  no type double, no atomics of 64 bits, no images; pixels:N: of a buffer's image
+ *   doubles:no atomics:no images:no  no type double, no atomics of 64 bits, no images
+ *   pixels:N       of a buffer that is read as an image
  * What it lacks and refuses:
  *   profiling    no queue with timers
  *   times        queues with timers, which tell no time
@@ -192,7 +193,8 @@ static cl_program CL_API_CALL program(cl_context ctx, cl_uint count, const char 
 static cl_int CL_API_CALL build(cl_program p, cl_uint count, const cl_device_id *devices, const char *options,
                                 void(CL_CALLBACK *notify)(cl_program, void *), void *user)
 {
-    const cl_int refused = fails() ? CL_BUILD_PROGRAM_FAILURE : limits_build(options, CL_INVALID_BUILD_OPTIONS);
+    const cl_int refused = fails() ? CL_BUILD_PROGRAM_FAILURE
+                                   : limits_build(options, CL_INVALID_BUILD_OPTIONS);
     return refused != CL_SUCCESS ? refused
                                  : layer_next->clBuildProgram(p, count, devices, options, notify, user);
 }
@@ -204,8 +206,8 @@ static cl_int CL_API_CALL compile(cl_program p, cl_uint count, const cl_device_i
     const cl_int refused = fails() ? CL_COMPILE_PROGRAM_FAILURE
                                    : limits_build(options, CL_INVALID_COMPILER_OPTIONS);
     return refused != CL_SUCCESS ? refused
-                                 : layer_next->clCompileProgram(p, count, devices, options, headers, texts, names,
-                                                                notify, user);
+                                 : layer_next->clCompileProgram(p, count, devices, options, headers, texts,
+                                                                names, notify, user);
 }
 
 static cl_program CL_API_CALL link(cl_context ctx, cl_uint count, const cl_device_id *devices,

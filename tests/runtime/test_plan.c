@@ -219,7 +219,8 @@ static void check_groups_on_cpu(void)
         on_a_cpu_an_item_alone_then_the_largest,
         "on a CPU an item alone, then the largest group that shares local memory, else the table's order");
     test_case(on_a_gpu_the_tables_order_where_all_fill, "on a GPU the table's order where all fill it");
-    test_case(no_variant_reads_images_where_there_are_none, "no variant reads images where a device has none");
+    test_case(no_variant_reads_images_where_there_are_none,
+              "no variant reads images where a device has none");
 }
 
 /* Every entry of every operation on every made-up device. */

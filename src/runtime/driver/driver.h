@@ -28,8 +28,8 @@ typedef struct clv_driver {
     const char *platforms[3]; /* parts of the names of its platforms */
     bool of_others; /* it drives devices whose vendors may have a driver of their own, which is preferred */
 
-    /* A device with this extension (NULL: any of its own) answers more, or is to be seen in another way; limits
-     * writes that. */
+    /* A device with this extension (NULL: any of its own) answers more, or is to be seen in another way;
+     * limits writes that. */
     const char *extension;
     void (*limits)(cl_device_id device, clvox_device_limits *limits);
 

@@ -9,8 +9,9 @@ static bool is_llvmpipe(const clvox_device_limits *limits)
     return !strncmp(limits->name, "llvmpipe", strlen("llvmpipe"));
 }
 
-/* Its compiler makes vectors of the work-items of a group, as GPUs do. It builds the forms for GPUs in a second; those for
- * CPU devices, whose items hold vectors already, keep LLVM's pass over coroutines busy for minutes each. */
+/* Its compiler makes vectors of the work-items of a group, as GPUs do. It builds the forms for GPUs in a
+ * second; those for CPU devices, whose items hold vectors already, keep LLVM's pass over coroutines busy
+ * for many seconds to minutes each. */
 static void limits(cl_device_id id, clvox_device_limits *l)
 {
     (void)id;
