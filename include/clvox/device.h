@@ -46,6 +46,7 @@ typedef struct clvox_device_limits {
     int capability_minor;
     int amd_simds;          /* SIMDs per compute unit */
     bool fp64;
+    bool images;            /* kernels can read images */
     bool shares_host_memory;
 } clvox_device_limits;
 
