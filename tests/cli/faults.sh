@@ -5,13 +5,7 @@
 # one sentence and leaves nothing behind.
 #   faults.sh PROGRAM LAYER      LAYER: the OpenCL layer of tests/layer
 . "$(dirname "$0")/lib.sh"
-layer=$2
 PATH=$(dirname "$program"):$PATH # for env, which knows no functions
-poor() { # poor WHAT COMMAND...
-    wanting=$1
-    shift
-    env OPENCL_LAYERS="$layer" POOR_DEVICE="$wanting" POOR_CALLS="$work/log/calls" "$@"
-}
 export CLVOX_CACHE_DIR="${CLVOX_CACHE_DIR:-$work/cache}" # kernels are built once
 clvox phantom pair -o pair --size 15x14x13 --amplitude 1 -q > log/out 2>&1
 clvox phantom surface:sphere -o ball --size 15x15x15 -q > log/out 2>&1

@@ -4,13 +4,7 @@
 # one sentence why not and leaves nothing behind.
 #   poor.sh PROGRAM LAYER      LAYER: the OpenCL layer of tests/layer
 . "$(dirname "$0")/lib.sh"
-layer=$2
 PATH=$(dirname "$program"):$PATH # for env, which knows no functions
-poor() { # poor WHAT COMMAND...
-    wanting=$1
-    shift
-    env OPENCL_LAYERS="$layer" POOR_DEVICE="$wanting" POOR_CALLS="$work/log/calls" "$@"
-}
 one_remark() { [ "$(grep -c "$1" log/err)" = 1 ] || complain "not said once: $1"; }
 export CLVOX_CACHE_DIR="${CLVOX_CACHE_DIR:-$work/cache}" # kernels are built once
 clvox phantom pair -o pair --size 21x19x17 --amplitude 1 -q > log/out 2>&1
