@@ -217,8 +217,7 @@ enum {
     CLVOX_SUSPECT_TURNED = 64,    /* with a rotation far from the header the images may fit better */
     CLVOX_SUSPECT_COARSE = 128,   /* the finest level, or an image, has too few voxels */
     CLVOX_SUSPECT_STILL = 256,    /* the deformation moved nothing of images that differ */
-    CLVOX_SUSPECT_UNLIKE = 512,   /* measures that were not optimised say that the linear part, or the
-                                    deformation, has made the images less alike */
+    CLVOX_SUSPECT_UNLIKE = 512,   /* the deformation changes volumes more than it makes the images alike */
     CLVOX_SUSPECT_MIRRORED = 1024, /* the moving image, mirrored, fits clearly better */
     CLVOX_SUSPECT_MEMORY = 2048    /* memory was too short for what by_contrast does with images of different
                                       contrasts: with more the result would be another one */
