@@ -388,6 +388,7 @@ int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_
 
 void clvox_option_standard(const clvox_option_table *table, int at, const void *options, char out[192])
 {
+    CLV_GIVEN_OR(, table, out);
     const clv_option *row = row_at(table, at);
     *out = 0;
     if (row && row->name)

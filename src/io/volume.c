@@ -131,8 +131,9 @@ int clv_volume_room(const clvox_grid *grid, int frames, clvox_kind kind, clvox_v
 
 int clvox_volume_frame(const clvox_volume *series, int at, clvox_volume **out)
 {
+    CLV_GIVEN(series, out);
     *out = NULL;
-    if (!series || !series->data)
+    if (!series->data)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no series");
     if (series->kind != CLVOX_KIND_SCALAR && series->kind != CLVOX_KIND_LABEL)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,

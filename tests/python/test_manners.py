@@ -154,6 +154,8 @@ def signatures():
         for key, row in rows.items():
             hint = str(typed.get(key))
             assert key == "init" or ("bool" in hint) == (row.type == "flag"), (verb, key, hint)
+    for verb, function in (("register", clvox.register_list), ("atlas", clvox.atlas_regression), ("atlas", clvox.atlas_plan)):
+        assert set(_options.OF[verb].__annotations__) <= set(inspect.signature(function).parameters), function
     v = ball()
     for wrong in ({"metric": 2}, {"deform": 2}, {"linear": True}, {"metric": ("mi", 2)}):
         refused([next(iter(wrong))], clvox.register, v, v, **wrong)
@@ -171,11 +173,13 @@ t = clvox.apply(f, f, r.inverse_transforms)
 a = clvox.atlas([f, f], rounds=1, metric="ncc").maps[0].warp.shape
 m = clvox.ants.get_mask(f).numpy()
 d = clvox.devices()[0].global_bytes
+pairs = clvox.register_list([("f.nii.gz", "f.nii.gz", "a")], "out", shrink=(2, 1), init="centers")[0].files[0].split("/")
+plan: float = clvox.atlas_plan([f, f], devices=(4,), rounds=1)[0].all
 with_bar = clvox.filter.nlm(f, progress=True, search=2)
 """
 WRONG = ("clvox.register(f, f, quikc=True)", "r.nonsense", "clvox.register(f, f, deform=2)", "clvox.register(f, f, linear='afine')",
          "clvox.atlas([f], averige='mean')", "r.jacobian.foldet", "clvox.filter.nlm(f, serch=2)", "clvox.stats([f], seed='one')",
-         "clvox.devices()[0].nmae")
+         "clvox.devices()[0].nmae", "clvox.register_list('p.tsv', 'out', itrations=3)", "clvox.register_list('p.tsv', 'out')[0].stat")
 
 
 @case("mypy --strict takes a right program, and refuses each wrong line")
