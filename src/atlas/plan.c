@@ -80,7 +80,7 @@ static double bytes_of_subjects(const clvox_atlas_options *o, const clvox_atlas_
 void clvox_atlas_predict(const clvox_atlas_costs *m, const clvox_atlas_options *o,
                          const clvox_atlas_regression *along, int count, clvox_atlas_plan *e)
 {
-    CLV_GIVEN_OR(, m, along, e);
+    CLV_GIVEN_OR(, m, o, e);
     const bool moves = o->registration.linear != CLVOX_LINEAR_NONE,
                deforms = o->registration.deform != CLVOX_DEFORM_NONE;
     const int linear = moves ? o->linear_rounds : 0, templates = along ? along->count : 1,
