@@ -34,6 +34,9 @@ void test_case_at(CMUnitTestFunction function, const void *data, size_t bytes, c
 /* The same of a struct of what a case works on. */
 #define TEST_OF(object) &(object), sizeof(object)
 
+/* Options of a context. */
+#define CONTEXT_OPTIONS(...) &(clvox_context_options){.size = sizeof(clvox_context_options), __VA_ARGS__}
+
 /* What runs at the start of the case that was named last, with data of its own (copied). */
 void test_before(CMUnitTestFunction before, const void *data, size_t bytes);
 

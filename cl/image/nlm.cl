@@ -276,9 +276,10 @@ static inline float finished(float num, float den, float own, float sigma, float
 #if SHARED
 /* weights: sums so far; with the last frame, weights. */
 #define KERNEL                                                                                       \
-    __kernel void nlm_distances(__global const float *guide, __global const float *mean,             \
-                                __global const float *sigma, __global float *weights, int4 size,     \
-                                padded p, int4 search, float4 weight, batch part)
+    __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void                     \
+    nlm_distances(__global const float *guide, __global const float *mean,                           \
+                  __global const float *sigma, __global float *weights, int4 size,                   \
+                  padded p, int4 search, float4 weight, batch part)
 #define FIRST_Z part.begin.x
 #define END_Z part.row.w
 #define FIRST_C part.begin.y
@@ -287,9 +288,10 @@ static inline float finished(float num, float den, float own, float sigma, float
 #define LAST_B (part.begin.z + part.begin.w - 1)
 #else
 #define KERNEL                                                                                       \
-    __kernel void nlm_means(__global const float *value, __global const float *guide,                \
-                            __global const float *mean, __global const float *sigma,                 \
-                            __global float *out, int4 size, padded p, int4 search, float4 weight)
+    __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void                     \
+    nlm_means(__global const float *value, __global const float *guide,                              \
+              __global const float *mean, __global const float *sigma,                               \
+              __global float *out, int4 size, padded p, int4 search, float4 weight)
 #define FIRST_Z 0
 #define END_Z size.z
 #define FIRST_C (-search.z)

@@ -48,13 +48,17 @@ typedef enum clvox_reorientation {
 } clvox_reorientation;
 
 typedef struct clvox_apply_options {
+    size_t size; /* of this struct, as clvox_apply_defaults sets it */
     clvox_interpolation interpolation;
     float outside;
     clvox_reorientation reorientation;
     clvox_output output; /* type of the resampled image; labels keep theirs */
 } clvox_apply_options;
 
-/* As clvox_apply, with all options; options NULL: zeros. */
+/* The size, and 0 for the rest. */
+CLVOX_API void clvox_apply_defaults(clvox_apply_options *options);
+
+/* As clvox_apply, with all options; options NULL: the defaults. */
 CLVOX_API int clvox_apply_with(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
                                const clvox_link *links, int count, const clvox_apply_options *options,
                                clvox_volume **out);

@@ -84,6 +84,7 @@ typedef struct clvox_atlas_map {
 } clvox_atlas_map;
 
 typedef struct clvox_atlas_options {
+    size_t size; /* of this struct, as clvox_atlas_defaults sets it */
     /* How subjects are registered to the template. init is ignored: the first linear round begins with AUTO,
      * each other one where the one before ended. */
     clvox_register_options registration;

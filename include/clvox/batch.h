@@ -116,6 +116,7 @@ typedef struct clvox_pairs {
 
 /* How pairs are registered, and where their files go. Zero is a default of all but the folder. */
 typedef struct clvox_pairs_options {
+    size_t size; /* of this struct, as clvox_pairs_defaults sets it */
     const clvox_register_options *registration; /* without progress; NULL: the defaults, by_contrast 1 */
     /* Texts by the places of clvox_register_table, from which registration was set (clvox_options_read):
      * lengths are read again by each pair's voxels, and an earlier result is known by them. NULL: none. */
@@ -143,6 +144,9 @@ typedef struct clvox_pairs_options {
     clvox_progress progress;
     void *user;
 } clvox_pairs_options;
+
+/* The size, and 0 for the rest. */
+CLVOX_API void clvox_pairs_defaults(clvox_pairs_options *options);
 
 /* The pairs of a table: columns fixed, moving and, unless options name derivatives, output; if wanted
  * fixed_mask, moving_mask and labels. Images are not opened. Fails where two pairs would write the same

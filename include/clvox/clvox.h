@@ -8,7 +8,6 @@
 #include "clvox/batch.h"
 #include "clvox/compare.h"
 #include "clvox/device.h"
-#include "clvox/files.h"
 #include "clvox/figure.h"
 #include "clvox/filter.h"
 #include "clvox/kernels.h"

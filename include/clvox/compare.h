@@ -38,6 +38,7 @@ CLVOX_API int clvox_metric_describe(int at, clvox_metric_text *out);
 /* ---- images -------------------------------------------------------------- */
 
 typedef struct clvox_compare_options {
+    size_t size; /* of this struct, as clvox_compare_defaults sets it */
     /* By clvox_metric: the radius of LNCC's cubes, the bins of MI and NMI. */
     int parameter[CLVOX_MAX_METRICS];
 } clvox_compare_options;

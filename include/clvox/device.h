@@ -46,6 +46,7 @@ typedef struct clvox_device_limits {
     int capability_minor;
     int amd_simds;          /* SIMDs per compute unit */
     bool fp64;
+    bool images;            /* kernels can read images */
     bool shares_host_memory;
 } clvox_device_limits;
 
@@ -83,6 +84,7 @@ typedef void (*clvox_log)(void *user, int level, const char *line);
 enum { CLVOX_AT_ONCE_GPUS = -1, CLVOX_AT_ONCE_ALL = -2 };
 
 typedef struct clvox_context_options {
+    size_t size; /* of this struct, as clvox_context_defaults sets it */
     const char *device; /* index of clvox_devices_list, "gpu", "cpu" or part of a name;
                            NULL: the environment's CLVOX_DEVICE, else the best */
     bool profile;       /* keep a timer for every kernel */
@@ -106,6 +108,9 @@ typedef struct clvox_context_options {
      * device, or another where that one does not take a volume. */
     const char *fourier;
 } clvox_context_options;
+
+/* The size, and 0 for the rest. */
+CLVOX_API void clvox_context_defaults(clvox_context_options *options);
 
 /* Opens a device. options may be NULL. On success *out is the caller's, to be
  * released with clvox_context_destroy; on failure *out is NULL. A context on a GPU keeps buffers for its

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Files and folders, as the command and the Python package handle them. The library exports these functions
+ * for these two; the header is not installed, and they may change with any version. */
 #ifndef CLVOX_FILES_H
 #define CLVOX_FILES_H
 
@@ -33,9 +35,6 @@ CLVOX_API int clvox_file_same(const char *a, const char *b);
  * released with clvox_text_destroy, and *size (size may be NULL) its length without that 0. CLVOX_ERROR_FILE;
  * CLVOX_ERROR_FORMAT: it is longer; CLVOX_ERROR_MEMORY. */
 CLVOX_API int clvox_file_read(const char *path, size_t limit, char **out, size_t *size);
-
-/* Releases bytes or text that the library made and sets *text to NULL. NULL is legal. */
-CLVOX_API void clvox_text_destroy(char **text);
 
 /* Writes a file as clvox_volume_write does: under a temporary name beside path, renamed at the end, so that
  * path is whole or untouched. An existing file keeps its permissions, a link its target's place.

@@ -69,6 +69,7 @@ typedef enum clvox_noise {
 } clvox_noise;
 
 typedef struct clvox_nlm_options {
+    size_t size; /* of this struct, as clvox_nlm_defaults sets it */
     clvox_noise noise;
     double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
     double strength; /* 1: as the noise requires */
@@ -113,6 +114,7 @@ CLVOX_API int clvox_filter_nlm(clvox_context *context, const clvox_volume *volum
                                const clvox_nlm_options *options, clvox_volume **out, clvox_nlm_report *report);
 
 typedef struct clvox_tv_options {
+    size_t size; /* of this struct, as clvox_tv_defaults sets it */
     clvox_noise noise;
     double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
     double strength; /* 1: as the noise requires */
@@ -159,6 +161,7 @@ enum { CLVOX_BIAS_LEVELS = 8 };
 
 /* As N4 (Tustison et al. 2010) names them. */
 typedef struct clvox_bias_options {
+    size_t size; /* of this struct, as clvox_bias_defaults sets it */
     int levels;                        /* each with splines of half the spacing of the one before */
     int iterations[CLVOX_BIAS_LEVELS]; /* at most, at each */
     double spline_mm;                  /* spacing of the first level's splines */
@@ -214,6 +217,7 @@ CLVOX_API int clvox_quantiles_read(const char *text, double *low, double *high);
 enum { CLVOX_MATCH_POINTS = 1024 };
 
 typedef struct clvox_match_options {
+    size_t size; /* of this struct, as clvox_match_defaults sets it */
     int levels; /* bins of either histogram */
     int points; /* quantiles that are matched, besides the ends */
     int whole;  /* match all values; 0: those from the mean on, as foreground */

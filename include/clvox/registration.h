@@ -62,6 +62,7 @@ typedef enum clvox_metric {
 typedef enum clvox_surface_kind { CLVOX_SURFACE_CURRENTS, CLVOX_SURFACE_VARIFOLD } clvox_surface_kind;
 
 typedef struct clvox_register_options {
+    size_t size; /* of this struct, as clvox_register_defaults sets it */
     clvox_init init;
     double matrix[4][4];
     clvox_linear linear;
@@ -216,8 +217,7 @@ enum {
     CLVOX_SUSPECT_TURNED = 64,    /* with a rotation far from the header the images may fit better */
     CLVOX_SUSPECT_COARSE = 128,   /* the finest level, or an image, has too few voxels */
     CLVOX_SUSPECT_STILL = 256,    /* the deformation moved nothing of images that differ */
-    CLVOX_SUSPECT_UNLIKE = 512,   /* measures that were not optimised say that the linear part, or the
-                                    deformation, has made the images less alike */
+    CLVOX_SUSPECT_UNLIKE = 512,   /* the deformation changes volumes more than it makes the images alike */
     CLVOX_SUSPECT_MIRRORED = 1024, /* the moving image, mirrored, fits clearly better */
     CLVOX_SUSPECT_MEMORY = 2048    /* memory was too short for what by_contrast does with images of different
                                       contrasts: with more the result would be another one */
@@ -436,6 +436,7 @@ CLVOX_API void clvox_register_result_destroy(clvox_register_result *result);
 
 /* Options of clvox_shoot. */
 typedef struct clvox_shoot_options {
+    size_t size; /* of this struct, as clvox_shoot_defaults sets it */
     double time;               /* end time: 1 is the moving image; it may be larger, or negative */
     double alpha, beta, gamma; /* gamma 0: those stored with the momentum (momentum->flow), or if there are
                                   none, the registration's defaults */

@@ -20,6 +20,7 @@ typedef enum clvox_series_target {
 } clvox_series_target;
 
 typedef struct clvox_series_options {
+    size_t size; /* of this struct, as clvox_series_defaults sets it */
     clvox_series_target target;
     int reference;        /* frame, from 0; -1: the middle one, with gradients the first of the lowest b */
     clvox_linear linear;  /* RIGID; also TRANSLATION, SIMILARITY, AFFINE */

@@ -31,6 +31,7 @@ typedef enum clvox_connectivity {
 } clvox_connectivity;
 
 typedef struct clvox_stats_options {
+    size_t size; /* of this struct, as clvox_stats_defaults sets it */
     int permutations; /* 5000; if no more than this exist, each is done once */
     int seed;
     int two_sided;                   /* |t| instead of t */
@@ -108,6 +109,7 @@ CLVOX_API void clvox_stats_result_destroy(clvox_stats_result *result);
 /* ---- entropy of a template ------------------------------------------------ */
 
 typedef struct clvox_entropy_options {
+    size_t size; /* of this struct, as clvox_entropy_defaults sets it */
     int draws; /* 100 */
     int bins;  /* 256 */
     int seed;

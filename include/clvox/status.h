@@ -22,7 +22,8 @@ extern "C" {
 /* Every function that can fail returns one of these as an int: 0 or a positive
  * count on success, a negative code on failure. After a failure
  * clvox_message() holds one sentence for the person at the desk: which file or
- * argument, what is wrong with it, and what to do. */
+ * argument, what is wrong with it, and what to do. NULL where a pointer is needed is a CLVOX_ERROR_ARGUMENT;
+ * functions that return something else then return 0, NULL or nothing. */
 typedef enum clvox_status {
     CLVOX_OK = 0,
     CLVOX_ERROR_ARGUMENT = -1, /* an argument or option is not usable */
@@ -46,6 +47,9 @@ CLVOX_API int clvox_fail(clvox_status code, const char *format, ...) CLVOX_PRINT
 
 /* Puts "context: " before the last failure's sentence and returns code. */
 CLVOX_API int clvox_fail_in(int code, const char *context);
+
+/* Releases bytes or text that the library made and sets *text to NULL. NULL is legal. */
+CLVOX_API void clvox_text_destroy(char **text);
 
 /* The version of the library, "major.minor.patch". Static storage. */
 CLVOX_API const char *clvox_version(void);

@@ -142,12 +142,16 @@ typedef enum clvox_currents_method {
 } clvox_currents_method;
 
 typedef struct clvox_currents_options {
+    size_t size; /* of this struct, as clvox_currents_defaults sets it */
     double width; /* mm */
     int varifold;
     clvox_currents_method method;
     double error; /* of MESH and AUTO, above 0: the largest of aa, bb, ab and squared_distance, each over
                      (aa + bb) / 2 */
 } clvox_currents_options;
+
+/* AUTO with an error of 1e-5, currents; width is left to be set. */
+CLVOX_API void clvox_currents_defaults(clvox_currents_options *options);
 
 /* What was done. error is estimated: the exact sums at 1024 triangles of each surface, or all, are compared
  * with those of the mesh; it is two standard deviations of what they say, over (aa + bb) / 2. */
@@ -321,6 +325,7 @@ enum { CLVOX_DENOISE_MOST_ROUNDS = 100 };
 
 /* Lengths are in voxels of the smallest edge. */
 typedef struct clvox_denoise_options {
+    size_t size; /* of this struct, as clvox_denoise_defaults sets it */
     clvox_denoise_update update;
     clvox_denoise_topology topology;
     int patch;       /* samples along an edge of a patch: 3, 5 or 7 */

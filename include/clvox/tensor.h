@@ -166,6 +166,7 @@ typedef enum clvox_tensor_solver {
 } clvox_tensor_solver;
 
 typedef struct clvox_tensor_denoise_options {
+    size_t size; /* of this struct, as clvox_tensor_denoise_defaults sets it */
     clvox_tensor_model model;
     clvox_tensor_solver solver;
     int reweight;      /* rounds after plain total variation that smooth less where the round before
@@ -258,6 +259,7 @@ typedef enum clvox_scan_denoise {
 } clvox_scan_denoise;
 
 typedef struct clvox_tensor_fit_options {
+    size_t size; /* of this struct, as clvox_tensor_fit_defaults sets it */
     clvox_tensor_method method;
     int robust;  /* 1: in each voxel, volumes more than 3 noise levels off are rejected, no shell whole */
     double bmax; /* s/mm^2: volumes of more (and 5% for what scanners round) are left out; 0: none */

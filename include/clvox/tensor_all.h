@@ -10,6 +10,7 @@ extern "C" {
 #endif
 
 typedef struct clvox_tensor_all_options {
+    size_t size; /* of this struct, as clvox_tensor_all_defaults sets it */
     int everywhere;    /* 1: without a mask all voxels; 0: those of clvox_dwi_mask */
     clvox_tensor_fit_options fit;
     int plain;         /* 1: tensors are not denoised */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "anatomy/mesh_products.h"
+#include "base/options.h"
+#include "base/status.h"
 #include "mesh/shape.h"
 #include "runtime/device/host.h"
 
@@ -118,6 +120,8 @@ end:
 static int check(const clvox_context *ctx, const clvox_shape *a, const clvox_shape *b,
                  const clvox_currents_options *o)
 {
+    if (o && clv_options_sized(o, sizeof *o) < 0)
+        return CLVOX_ERROR_ARGUMENT;
     if (!ctx || !a || !b || !o || !(o->width > 0) || !isfinite(o->width))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "currents want two shapes and a width above 0 mm");
     if (a->kind != b->kind)
@@ -147,6 +151,7 @@ int clvox_shape_currents(clvox_context *ctx, const clvox_shape *a, const clvox_s
                          const clvox_currents_options *options, clvox_surface_products *out,
                          clvox_currents_report *report)
 {
+    CLV_GIVEN(out);
     CLV_HOST_THREADS(ctx);
     int status = CLVOX_OK;
     clv_element_set sets[2] = {{.count = 0}, {.count = 0}};
@@ -190,11 +195,18 @@ int clvox_surface_currents_by(clvox_context *ctx, const clvox_surface *a, const 
     return clvox_shape_currents(ctx, &s, &t, options, out, report);
 }
 
+void clvox_currents_defaults(clvox_currents_options *options)
+{
+    CLV_GIVEN_OR(, options);
+    *options = (clvox_currents_options){
+        .size = sizeof *options, .method = CLVOX_CURRENTS_AUTO, .error = 1e-5};
+}
+
 int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b, double width,
                            int varifold, clvox_surface_products *out)
 {
     CLV_HOST_THREADS(ctx);
     const clvox_currents_options options = {
-        .width = width, .varifold = varifold, .method = CLVOX_CURRENTS_EXACT};
+        .size = sizeof options, .width = width, .varifold = varifold, .method = CLVOX_CURRENTS_EXACT};
     return clvox_surface_currents_by(ctx, a, b, &options, out, NULL);
 }

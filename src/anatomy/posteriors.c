@@ -224,6 +224,7 @@ static int match(const source s[2], clvox_posteriors *p)
 
 int clvox_posteriors_make(const clvox_volume *fixed, const clvox_volume *moving, clvox_posteriors *out)
 {
+    CLV_GIVEN(fixed, moving, out);
     int status = CLVOX_OK;
     source *s = malloc(2 * sizeof *s);
     *out = (clvox_posteriors){.tissues = 0};

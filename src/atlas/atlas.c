@@ -15,6 +15,7 @@
 #include "atlas/steps.h"
 #include "atlas/subjects.h"
 #include "atlas/vote.h"
+#include "base/status.h"
 #include "io/orientation.h"
 #include "runtime/device/host.h"
 
@@ -305,6 +306,7 @@ end:
 int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
                 const clvox_volume *start, const clvox_atlas_options *options, clvox_atlas_result *result)
 {
+    CLV_GIVEN(context, subjects, result);
     CLV_HOST_THREADS(context);
     clvox_atlas_options standard;
     clvox_atlas_defaults(&standard);
@@ -337,6 +339,7 @@ int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subje
                         const clvox_volume *start, const clvox_atlas_options *options,
                         const clvox_atlas_regression *regression)
 {
+    CLV_GIVEN(context, subjects, regression);
     CLV_HOST_THREADS(context);
     clvox_atlas_options standard;
     clvox_atlas_defaults(&standard);

@@ -76,7 +76,7 @@ int clv_atlas_pull(clv_atlas_run *a, int device, const clv_atlas_member *s, cons
 {
     int status = CLVOX_OK;
     clv_loan loan;
-    const clvox_apply_options options = {.interpolation = interpolation,
+    const clvox_apply_options options = {.size = sizeof options, .interpolation = interpolation,
                                          .outside = interpolation == CLVOX_INTERPOLATE_LABEL ? 0 : NAN};
     CLV_TRY(clv_maps_lend(a->maps, (int)(s - a->s), device, 1, &loan));
     status = clv_apply_field(a->ctx[device], volume, &a->grid, loan.field[0], CLV_MATRIX(s->map.matrix),

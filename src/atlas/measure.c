@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "clvox/atlas.h"
 #include "clvox/threads.h"
@@ -177,12 +178,15 @@ int clvox_atlas_measure(clvox_context *ctx, const clvox_atlas_subject *subjects,
                         const clvox_volume *start, const clvox_atlas_options *asked,
                         int (*settle)(void *user), clvox_atlas_costs *costs)
 {
+    CLV_GIVEN(ctx, subjects, asked, costs);
     CLV_HOST_THREADS(ctx);
-    int status = CLVOX_OK;
+    int status = clv_options_sized(asked, sizeof *asked);
     clvox_atlas_subject few[MOST_SAMPLES];
     clvox_atlas_result result = {.average = NULL};
     double cold = 0, seconds;
-    if (!ctx || !subjects || count < 1 || !asked || !costs || costs->at_once < 1)
+    if (status < 0)
+        return status;
+    if (count < 1 || costs->at_once < 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "measuring a template needs a context, subjects, options and costs.at_once");
     clvox_atlas_options o = *asked;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "atlas/options.h"
+#include "base/status.h"
 
 #include "clvox/filter.h"
 
@@ -131,7 +132,9 @@ const clvox_option_table *clvox_atlas_table(void)
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {
-    *options =
-        (clvox_atlas_options){.channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1, .margin = -1};
+    CLV_GIVEN_OR(, options);
+    *options = (clvox_atlas_options){
+        .size = sizeof *options, .channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1,
+        .margin = -1};
     clvox_register_defaults(&options->registration);
 }

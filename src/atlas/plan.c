@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "atlas/run.h"
+#include "base/status.h"
 #include "clvox/threads.h"
 
 /* STEPS: moves of maps in a round, as they mostly are. OF_MAPS: bytes a voxel of a subject's two warps. */
@@ -79,6 +80,7 @@ static double bytes_of_subjects(const clvox_atlas_options *o, const clvox_atlas_
 void clvox_atlas_predict(const clvox_atlas_costs *m, const clvox_atlas_options *o,
                          const clvox_atlas_regression *along, int count, clvox_atlas_plan *e)
 {
+    CLV_GIVEN_OR(, m, o, e);
     const bool moves = o->registration.linear != CLVOX_LINEAR_NONE,
                deforms = o->registration.deform != CLVOX_DEFORM_NONE;
     const int linear = moves ? o->linear_rounds : 0, templates = along ? along->count : 1,

@@ -446,6 +446,7 @@ int clv_atlas_check_images(const clvox_atlas_subject *s, const clvox_atlas_optio
 int clvox_atlas_scale(const clvox_atlas_subject *subject, const clvox_atlas_options *options,
                       clvox_atlas_scaled **out)
 {
+    CLV_GIVEN(subject, out);
     int status = CLVOX_OK;
     clvox_atlas_options standard;
     clvox_atlas_defaults(&standard);

@@ -26,6 +26,7 @@
 #include "base/matrix.h"
 #include "base/place.h"
 #include "base/spares.h"
+#include "base/status.h"
 #include "clvox/threads.h"
 #include "io/plain.h"
 #include "register/options.h"
@@ -799,6 +800,7 @@ static bool is_ours(const char *name)
 
 void clvox_atlas_forget(const char *state)
 {
+    CLV_GIVEN_OR(, state);
     char path[PATH_MAX];
     DIR *folder = opendir(state);
     if (!folder)

@@ -81,6 +81,7 @@ void clvox_text_destroy(char **text)
 
 int clvox_file_read(const char *path, size_t limit, char **out, size_t *size)
 {
+    CLV_GIVEN(path, out);
     int status, fd = -1;
     uint64_t bytes = 0;
     char *text = NULL;
@@ -154,6 +155,7 @@ static int name_temporary(char *name, size_t size, int folder, const char *path,
 
 int clvox_file_scratch(const char *folder, const char *ending, char *path, size_t size)
 {
+    CLV_GIVEN(folder, ending, path);
     char in[PATH_MAX];
     const int length = snprintf(in, sizeof in, "%s/", folder);
     if (length >= (int)sizeof in || name_temporary(path, size, length, in, ending) >= (int)size)
@@ -296,6 +298,7 @@ void clv_file_discard(clv_file_writer **writer)
 
 int clvox_file_write(const char *path, const void *bytes, size_t size)
 {
+    CLV_GIVEN(path);
     int status;
     clv_file_writer *writer = NULL;
     CLV_TRY(clv_file_create(path, &writer));
@@ -315,6 +318,7 @@ void clvox_files_abandon(void)
 
 void clvox_files_sweep(const char *path)
 {
+    CLV_GIVEN_OR(, path);
     char *name = clv_place_folder(path);
     DIR *folder = name ? opendir(name) : NULL;
     for (const struct dirent *one; folder && (one = readdir(folder));) {
@@ -333,6 +337,7 @@ void clvox_files_sweep(const char *path)
 
 int clvox_file_probe(const char *path)
 {
+    CLV_GIVEN(path);
     clv_file_writer *writer = NULL;
     int status = clv_file_create(path, &writer);
     clv_file_discard(&writer);

@@ -13,6 +13,7 @@
 
 int clvox_numbers_read(const char *text, clvox_numbers *out)
 {
+    CLV_GIVEN_OR(0, text, out);
     clvox_numbers numbers = {.unit = CLVOX_UNIT_NONE};
     for (;;) {
         char *end;
@@ -111,6 +112,7 @@ const clv_option *clv_option_named(const clv_option_table *table, const char *na
 
 int clvox_option_find(const clv_option_table *table, const char *name)
 {
+    CLV_GIVEN_OR(-1, table, name);
     for (int i = 0; i < table->count; i++)
         if (table->rows[i].name && !strcmp(table->rows[i].name, name))
             return i;
@@ -220,9 +222,24 @@ static const char *wrong(const clv_option *row, double value, char *out, size_t 
     return out;
 }
 
+int clv_options_sized(const void *values, size_t size)
+{
+    size_t own;
+    memcpy(&own, values, sizeof own);
+    if (own == size)
+        return CLVOX_OK;
+    return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                      "options: their size is given as %zu bytes, and libclvox %s has %zu; set them with the "
+                      "function that ends in _defaults, and build the program with this version's headers",
+                      own, clvox_version(), size);
+}
+
 int clv_options_check(const clv_option_table *table, const void *values)
 {
     char key[64], text[80];
+    int status = clv_options_sized(values, table->size);
+    if (status < 0)
+        return status;
     /* How many there are comes before what they are. */
     for (int i = 0; i < table->count; i++) {
         const clv_option *row = &table->rows[i];
@@ -348,6 +365,7 @@ static const clv_option *row_at(const clvox_option_table *table, int at)
 
 int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_text *out)
 {
+    CLV_GIVEN_OR(0, table, out);
     const clv_option *row = row_at(table, at);
     if (!row)
         return 0;
@@ -370,6 +388,7 @@ int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_
 
 void clvox_option_standard(const clvox_option_table *table, int at, const void *options, char out[192])
 {
+    CLV_GIVEN_OR(, table, out);
     const clv_option *row = row_at(table, at);
     *out = 0;
     if (row && row->name)
@@ -378,6 +397,7 @@ void clvox_option_standard(const clvox_option_table *table, int at, const void *
 
 const char *clvox_option_word(const clvox_option_table *table, int at, int which)
 {
+    CLV_GIVEN_OR(NULL, table);
     const clv_option *row = row_at(table, at);
     return row && row->type == CLVOX_OPTION_CHOICE ? clv_option_word(row, which) : NULL;
 }
@@ -385,6 +405,7 @@ const char *clvox_option_word(const clvox_option_table *table, int at, int which
 int clvox_option_numbers(const clvox_option_table *table, int at, const void *options,
                          double values[CLVOX_MAX_NUMBERS])
 {
+    CLV_GIVEN_OR(0, table, options, values);
     const clv_option *row = row_at(table, at);
     int count = row ? clv_option_count(row, options) : 0;
     if (count > CLVOX_MAX_NUMBERS)
@@ -396,18 +417,21 @@ int clvox_option_numbers(const clvox_option_table *table, int at, const void *op
 
 const char *clvox_option_idle(const clvox_option_table *table, int at, const void *options, const char *text)
 {
+    CLV_GIVEN_OR(NULL, table, options);
     const clv_option *row = row_at(table, at);
     return row && row->idle && text ? row->idle(row, options, text) : NULL;
 }
 
 int clvox_options_check(const clvox_option_table *table, const void *options)
 {
+    CLV_GIVEN(table, options);
     return table->check ? table->check(options) : clv_options_check(table, options);
 }
 
 int clvox_options_set(const clvox_option_table *table, const char *const *names, const char *const *texts, int count,
                       double mm, void *options)
 {
+    CLV_GIVEN(table, options);
     const char *given[CLVOX_MAX_OPTIONS] = {NULL};
     for (int i = 0; i < count; i++) {
         int at = clvox_option_find(table, names[i]);
@@ -420,7 +444,10 @@ int clvox_options_set(const clvox_option_table *table, const char *const *names,
 
 int clvox_options_read(const clv_option_table *table, const char *const *given, double mm, void *values)
 {
-    int status = CLVOX_OK;
+    CLV_GIVEN(table, given, values);
+    int status = clv_options_sized(values, table->size);
+    if (status < 0)
+        return status;
     void *before = malloc(table->size);
     if (!before)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");

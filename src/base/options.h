@@ -74,8 +74,10 @@ const clv_option *clv_option_named(const clv_option_table *table, const char *na
  * checked and not set: read again once it is). */
 int clv_option_read(const clv_option *row, const char *text, double mm, void *values);
 
-/* Whether all values are in the range of their row: CLVOX_ERROR_ARGUMENT and a
- * message, or CLVOX_OK. */
+/* Whether a struct of options, whose first member is its size, is this library's: CLVOX_ERROR_ARGUMENT and a
+ * message where it is not set, or is that of a program built against another version. */
+int clv_options_sized(const void *values, size_t size);
+/* That, and whether all values are in the range of their row. */
 int clv_options_check(const clv_option_table *table, const void *values);
 
 /* The word of a choice; NULL: there is none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/own.h"
+#include "base/status.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,11 +9,13 @@
 #include <limits.h>
 #include <pthread.h>
 #include <pwd.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clvox/files.h"
@@ -222,9 +225,53 @@ static bool others_enter(const struct stat *info)
     return info->st_mode & S_IXOTH || (info->st_mode & S_IXGRP && !own_group(info->st_gid));
 }
 
+/* Looking through the thousands of folders that a driver makes takes longer than many a command. Others reach
+ * into a folder that they cannot enter only after its mode has changed, and with that its ctime, which nobody
+ * can set: while a mark in it tells the same ctime, it holds what it held when it was looked through. */
+static const char MARK[] = ".clvox-own";
+enum { MARK_ROOM = 128 };
+
+static int tell(const struct stat *folder, char text[MARK_ROOM])
+{
+    return snprintf(text, MARK_ROOM, "%ju %ju %jd.%09ld\n", (uintmax_t)folder->st_dev,
+                    (uintmax_t)folder->st_ino, (intmax_t)folder->st_ctim.tv_sec,
+                    folder->st_ctim.tv_nsec);
+}
+
+static bool is_marked(int at, const struct stat *folder)
+{
+    char want[MARK_ROOM], text[MARK_ROOM];
+    struct stat info;
+    if (folder->st_mode & (S_IXGRP | S_IXOTH))
+        return false;
+    const int length = tell(folder, want);
+    const int fd = openat(at, MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool marked = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && owned(&info) &&
+                        read(fd, text, sizeof text) == length && memcmp(text, want, (size_t)length) == 0;
+    if (fd >= 0)
+        close(fd);
+    return marked;
+}
+
+/* A new mark changes the folder's ctime: another program looks once more, and its mark holds. While another
+ * change could have the same time, a mark tells none. */
+static void mark(int at, const struct stat *folder)
+{
+    char text[MARK_ROOM];
+    const size_t length = time(NULL) - folder->st_ctim.tv_sec > 2 ? (size_t)tell(folder, text) : 0;
+    if (folder->st_mode & (S_IXGRP | S_IXOTH))
+        return;
+    const int fd = openat(at, MARK, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd >= 0 && write(fd, text, length) != (ssize_t)length)
+        unlinkat(at, MARK, 0);
+    if (fd >= 0)
+        close(fd);
+}
+
 typedef struct place {
     char path[PATH_MAX];
-    bool closed; /* nobody else gets here */
+    bool closed;  /* nobody else gets here */
+    long entries; /* that have been looked at */
 } place;
 
 static bool check_entry(const place *p, const struct stat *info, char why[CLV_WHY])
@@ -241,21 +288,25 @@ static bool check_entry(const place *p, const struct stat *info, char why[CLV_WH
 /* Takes over the descriptor. Entries go while others of this user's programs work. */
 static bool check_below(int at, place *p, char why[CLV_WHY])
 {
+    enum { FEW = 64 }; /* entries, which take no longer than the mark */
     bool own = true;
-    struct stat info;
+    struct stat here, info;
     const size_t length = strlen(p->path);
     const bool closed = p->closed;
-    DIR *folder = fdopendir(at);
+    const long before = p->entries;
+    DIR *folder = fstat(at, &here) == 0 ? fdopendir(at) : NULL;
     if (!folder) {
         close(at);
         return false;
     }
-    p->closed = closed || (fstat(at, &info) == 0 && !others_enter(&info));
-    for (const struct dirent *entry; own && (entry = readdir(folder));) {
+    p->closed = closed || !others_enter(&here);
+    const bool known = is_marked(at, &here);
+    for (const struct dirent *entry; !known && own && (entry = readdir(folder));) {
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || fstatat(at, name, &info, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         snprintf(p->path + length, sizeof p->path - length, "/%s", name);
+        p->entries++;
         own = check_entry(p, &info, why);
         if (own && S_ISDIR(info.st_mode)) {
             const int below = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -263,6 +314,8 @@ static bool check_below(int at, place *p, char why[CLV_WHY])
         }
         p->path[length] = 0;
     }
+    if (own && p->entries - before > FEW)
+        mark(at, &here);
     p->closed = closed;
     closedir(folder);
     return own;
@@ -299,6 +352,7 @@ static bool was_own(const char *path)
 
 int clvox_folder_own(const char *path, bool make, bool inside, char *why, size_t size)
 {
+    CLV_GIVEN_OR(0, path);
     char is[CLV_WHY] = "";
     bool own = inside && path[0] == '/' && was_own(path);
     if (!own)

@@ -17,7 +17,8 @@ enum { CLV_WHY = 400 };
 bool clv_own_folder(const char *path, bool make, char why[CLV_WHY]);
 
 /* The same of all that lies in it, too: files and folders, no links. Where nobody else can enter, what lies
- * there may be writable by groups. */
+ * there may be writable by groups; and a folder of many entries is looked through once, which a file
+ * .clvox-own in it says, until its mode or the names in it change. */
 bool clv_own_tree(const char *path, char why[CLV_WHY]);
 
 /* Opens a file that is the user's own; its folder has to be. flags and mode as of open. -1: there is none,

@@ -107,6 +107,7 @@ static bool is_same(const place *x, const place *y)
 
 int clvox_file_same(const char *a, const char *b)
 {
+    CLV_GIVEN_OR(0, a, b);
     const place x = place_of(a), y = place_of(b);
     return is_same(&x, &y);
 }
@@ -150,6 +151,10 @@ static place *places_of(const char *const *paths, int count)
 int clvox_outputs_check(const char *const *inputs, int input_count, const char *const *outputs,
                         int output_count)
 {
+    if (input_count > 0)
+        CLV_GIVEN(inputs);
+    if (output_count > 0)
+        CLV_GIVEN(outputs);
     int status = CLVOX_OK;
     place *in = places_of(inputs, input_count), *out = places_of(outputs, output_count);
     if (!in || !out) {
@@ -215,6 +220,7 @@ static int make_folder(const char *path, const char *folder)
 
 int clvox_folders_make(const char *path)
 {
+    CLV_GIVEN(path);
     int status = CLVOX_OK;
     char *at = strdup(path);
     if (!at)

@@ -24,6 +24,17 @@ int clvox_fail_in(int code, const char *context)
     return code;
 }
 
+int clv_missing(const char *function, const char *names, const void *const *given, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = strcspn(names, ",");
+        if (!given[i])
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %.*s is NULL", function, (int)length, names);
+        names += length + strspn(names + length, ", ");
+    }
+    return CLVOX_OK;
+}
+
 const char *clvox_message(void)
 {
     return message;

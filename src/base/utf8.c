@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/status.h"
 #include "clvox/files.h"
 
 /* Bytes of a character in UTF-8 at text; 0: none begins there. */
@@ -20,6 +21,7 @@ static int utf8_bytes(const unsigned char *text)
 
 char *clvox_text_utf8(const char *text)
 {
+    CLV_GIVEN_OR(NULL, text);
     char *out = clv_array(strlen(text) + 1, 2), *to = out; /* and a line feed */
     const unsigned char *from = (const unsigned char *)text;
     while (out && *from) {

@@ -10,6 +10,7 @@
 #include "clvox/clvox.h"
 #include "clvox/command/bids.h"
 #include "clvox/command/record.h"
+#include "clvox/files.h"
 
 static const char description_name[] = "dataset_description.json", ignored_name[] = ".bidsignore";
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/options.h"
 #include "base/place.h"
 #include "base/status.h"
 #include "batch/pair.h"
@@ -24,6 +25,12 @@ const char *clvox_pair_state_name(clvox_pair_state state)
 {
     static const char *const names[] = {"waiting", "done", "present", "failed"};
     return (unsigned)state < sizeof names / sizeof *names ? names[state] : "";
+}
+
+void clvox_pairs_defaults(clvox_pairs_options *options)
+{
+    CLV_GIVEN_OR(, options);
+    *options = (clvox_pairs_options){.size = sizeof *options};
 }
 
 clvox_register_options clv_pairs_registration(const clvox_pairs_options *o)
@@ -226,8 +233,10 @@ static int begin(making *m, const char *table)
 {
     const clvox_pairs_options *o = m->options;
     char path[PATH_MAX + 16], folder[PATH_MAX];
-    int status = CLVOX_OK;
-    if (!o || (!o->folder && !o->derivatives))
+    int status = clv_options_sized(o, sizeof *o);
+    if (status < 0)
+        return status;
+    if (!o->folder && !o->derivatives)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a list of pairs needs a folder for its outputs");
     m->registration = clv_pairs_registration(o);
     m->pairs = calloc(1, sizeof *m->pairs);
@@ -260,21 +269,26 @@ static int finish(making *m, int status, clvox_pairs **out)
     return status;
 }
 
-int clvox_pairs_read(const char *table, const clvox_pairs_options *o, clvox_pairs **out)
+int clvox_pairs_read(const char *table, const clvox_pairs_options *options, clvox_pairs **out)
 {
     static const char *const names[] = {"fixed",       "moving", "output", "fixed_mask",
                                         "moving_mask", "labels", NULL};
-    making m = {.options = o};
+    CLV_GIVEN(table, options, out);
+    making m = {.options = options};
     int status = begin(&m, table);
     if (status >= 0)
         status = clvox_table_read(
-            &(clvox_table){table, names, o->derivatives ? OUTPUT : OUTPUT + 1, read_row, &m});
+            &(clvox_table){table, names, options->derivatives ? OUTPUT : OUTPUT + 1, read_row, &m});
     return finish(&m, status, out);
 }
 
-int clvox_pairs_make(const clvox_pair *pairs, int count, const clvox_pairs_options *o, clvox_pairs **out)
+int clvox_pairs_make(const clvox_pair *pairs, int count, const clvox_pairs_options *options,
+                     clvox_pairs **out)
 {
-    making m = {.options = o};
+    if (count > 0)
+        CLV_GIVEN(pairs);
+    CLV_GIVEN(options, out);
+    making m = {.options = options};
     int status = begin(&m, NULL);
     for (int i = 0; status >= 0 && i < count; i++) {
         char where[32];
@@ -286,10 +300,10 @@ int clvox_pairs_make(const clvox_pair *pairs, int count, const clvox_pairs_optio
 
 void clvox_pairs_destroy(clvox_pairs **pairs)
 {
-    clvox_pairs *l = *pairs;
-    *pairs = NULL;
+    clvox_pairs *l = pairs ? *pairs : NULL;
     if (!l)
         return;
+    *pairs = NULL;
     for (int i = 0; i < l->count; i++) {
         clvox_pair *one = &l->pair[i];
         char *text[] = {one->fixed,  one->moving, one->fixed_mask, one->moving_mask,

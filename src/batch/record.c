@@ -209,7 +209,7 @@ static const clvox_suspicion suspicions[] = {
      "smaller last --shrink"},
     {CLVOX_SUSPECT_STILL, "still", "the deformation moved nothing: its steps made the images less alike"},
     {CLVOX_SUSPECT_UNLIKE, "unlike",
-     "measures that were not optimised say that the images became less alike; look at the picture"},
+     "the deformation changes volumes more than it makes the images alike; look at the picture"},
     {CLVOX_SUSPECT_MIRRORED, "mirrored",
      "the mirrored moving image fits better: are left and right exchanged in a header, or in the voxels?"},
     {CLVOX_SUSPECT_MEMORY, "memory",

@@ -15,11 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "base/status.h"
 #include "batch/pair.h"
 #include "batch/pairs.h"
 #include "clvox/clvox.h"
 #include "clvox/command/table.h"
+#include "clvox/files.h"
 
 enum { MOST_JOBS = 64, ENOUGH_JOBS = 4 }; /* compressing takes longer than a device needs for small images */
 
@@ -505,10 +507,13 @@ static void find_present(work *w)
 int clvox_register_list(clvox_pairs *l, const clvox_pairs_options *o, clvox_context *const *contexts,
                         int count)
 {
-    int status = CLVOX_OK, failed = 0;
+    CLV_GIVEN(l, o, contexts);
+    int status = clv_options_sized(o, sizeof *o), failed = 0;
     cJSON *head = NULL;
     work w = {.pairs = l, .options = o, .contexts = count, .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (!contexts || count < 1 || !l || !o || o->jobs > MOST_JOBS)
+    if (status < 0)
+        return status;
+    if (count < 1 || !contexts[0] || o->jobs > MOST_JOBS)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a list needs pairs and a context, and at most %d jobs",
                           MOST_JOBS);
     w.first = contexts[0];

@@ -25,10 +25,10 @@ static void free_subject(clvox_listed *s, int columns)
 
 void clvox_list_destroy(clvox_list **list)
 {
-    clvox_list *l = *list;
-    *list = NULL;
+    clvox_list *l = list ? *list : NULL;
     if (!l)
         return;
+    *list = NULL;
     for (int i = 0; i < l->count; i++)
         free_subject(&l->subject[i], l->columns);
     free(l->subject);
@@ -187,6 +187,7 @@ end:
 
 int clvox_list_read(const char *path, const char *suffix, const char *covariate, clvox_list **out)
 {
+    CLV_GIVEN(path, out);
     struct stat info;
     clvox_list *l = *out = calloc(1, sizeof *l);
     if (!l)
@@ -202,6 +203,7 @@ int clvox_list_read(const char *path, const char *suffix, const char *covariate,
 
 int clvox_list_images(const char *const *images, int count, clvox_list **out)
 {
+    CLV_GIVEN(images, out);
     int status = CLVOX_OK;
     clvox_list *l = *out = calloc(1, sizeof *l);
     if (!l)

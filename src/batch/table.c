@@ -122,6 +122,7 @@ void clvox_table_names_destroy(char **names, int count)
 
 int clvox_table_names(const char *path, char ***names, int *count)
 {
+    CLV_GIVEN(path, names, count);
     int status = CLVOX_OK;
     char *text = NULL, *rest, *field[MOST_FIELDS];
     *names = NULL;
@@ -145,6 +146,7 @@ end:
 
 int clvox_table_read(const clvox_table *t)
 {
+    CLV_GIVEN(t);
     int status = CLVOX_OK, column[CLVOX_TABLE_COLUMNS], number = 0;
     char *text = NULL, *rest;
     bool commas = false;

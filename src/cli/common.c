@@ -149,6 +149,7 @@ static clvox_context_options options_of(command *cli)
 {
     const char *fourier = getenv("CLVOX_FOURIER");
     return (clvox_context_options){
+        .size = sizeof(clvox_context_options),
         .device = cli->device,
         .profile = cli->profile,
         .no_cache = cli->no_cache,

@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "base/options.h"
+#include "base/status.h"
 #include "flow/shooting.h"
 #include "io/orientation.h"
 #include "runtime/device/host.h"
@@ -12,7 +14,8 @@
 
 void clvox_shoot_defaults(clvox_shoot_options *options)
 {
-    *options = (clvox_shoot_options){.time = 1};
+    CLV_GIVEN_OR(, options);
+    *options = (clvox_shoot_options){.size = sizeof *options, .time = 1};
 }
 
 static bool same(double a, double b)
@@ -22,9 +25,13 @@ static bool same(double a, double b)
 
 int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_options *s)
 {
+    CLV_GIVEN(momentum, s);
     const clvox_flow *made = &momentum->flow;
     clvox_register_options o;
     double edge[3];
+    int status = clv_options_sized(s, sizeof *s);
+    if (status < 0)
+        return status;
     if (!isfinite(s->time))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "time is not a finite number");
     clvox_register_defaults(&o);
@@ -34,7 +41,7 @@ int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_options *s)
     o.alpha = s->alpha;
     o.beta = s->beta;
     o.gamma = s->gamma;
-    int status = clv_flow_check(&o);
+    status = clv_flow_check(&o);
     if (status < 0)
         return status;
     if (made->gamma > 0 && s->gamma > 0 &&
@@ -154,6 +161,7 @@ static int keep_what_leads_forward(clv_registration *run, clv_request *list, int
 int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_grid *reference,
                 const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp)
 {
+    CLV_GIVEN(ctx, momentum, reference, warp);
     CLV_HOST_THREADS(ctx);
     CLV_WATCH(ctx, "geodesic");
     clvox_shoot_options standard;

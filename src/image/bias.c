@@ -3,6 +3,7 @@
  * the u so far is sharpened, what voxels lie above what it expects of them is
  * fitted by B-splines, and the fit is added to f. */
 #include "image/bias.h"
+#include "base/status.h"
 
 #include <complex.h>
 #include <math.h>
@@ -30,8 +31,10 @@
 
 void clvox_bias_defaults(clvox_bias_options *o)
 {
-    *o = (clvox_bias_options){.levels = 4, .iterations = {50, 50, 50, 50}, .spline_mm = 200, .shrink = 4,
-                              .tolerance = 1e-7, .fwhm = 0.15, .noise = 0.01, .bins = 200};
+    CLV_GIVEN_OR(, o);
+    *o = (clvox_bias_options){.size = sizeof *o, .levels = 4, .iterations = {50, 50, 50, 50},
+                              .spline_mm = 200, .shrink = 4, .tolerance = 1e-7, .fwhm = 0.15, .noise = 0.01,
+                              .bins = 200};
 }
 
 static void defaults(void *values)
@@ -442,6 +445,7 @@ int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const 
                       const clvox_bias_options *options, clvox_volume **out, clvox_volume **field,
                       clvox_bias_report *report)
 {
+    CLV_GIVEN(context, volume, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "bias field");
     int status = CLVOX_OK, count = 0, finest[3];

@@ -289,6 +289,7 @@ int clv_compare_nmi(const clv_comparison *c, int bins, double *value)
 int clvox_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                         clvox_warp_comparison *out)
 {
+    CLV_GIVEN(a, b, out);
     int status = CLVOX_OK;
     double *errors = NULL;
     memset(out, 0, sizeof *out);

@@ -259,6 +259,7 @@ void clvox_label_comparison_destroy(clvox_label_comparison **rows)
 int clvox_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                          clvox_label_comparison **out)
 {
+    CLV_GIVEN(a, b, out);
     int status = CLVOX_OK;
     table t = {0};
     *out = NULL;

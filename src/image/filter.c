@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clvox/filter.h"
+
+#include "base/status.h"
 #include "io/labels.h"
 
 #include <float.h>
@@ -91,6 +93,7 @@ static int set_sigma(filter *f, const clvox_grid *grid, const double sigma[3], i
 int clvox_filter_gaussian(clvox_context *context, const clvox_volume *volume, const double sigma[3],
                           int in_voxels, clvox_volume **out)
 {
+    CLV_GIVEN(context, volume, sigma, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "filtering");
     int status = CLVOX_OK;
@@ -105,6 +108,7 @@ end:
 
 int clvox_filter_sobel(clvox_context *context, const clvox_volume *volume, clvox_volume **out)
 {
+    CLV_GIVEN(context, volume, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "filtering");
     int status = CLVOX_OK;
@@ -124,6 +128,7 @@ end:
 int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume, const double sigma[3],
                          int in_voxels, double amount, clvox_volume **out)
 {
+    CLV_GIVEN(context, volume, sigma, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "filtering");
     int status = CLVOX_OK;
@@ -145,6 +150,7 @@ end:
 int clvox_filter_median(clvox_context *context, const clvox_volume *volume, const int radius[3],
                         clvox_volume **out)
 {
+    CLV_GIVEN(context, volume, radius, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "filtering");
     int status = CLVOX_OK;

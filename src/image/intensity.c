@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/select.h"
 #include "base/status.h"
 #include "clvox/filter.h"
@@ -40,6 +41,7 @@ static int check_quantiles(double low, double high)
 
 int clvox_quantiles_read(const char *text, double *low, double *high)
 {
+    CLV_GIVEN(text, low, high);
     char *end = NULL;
     const char *at = text + (*text == '[');
     *low = strtod(at, &end);
@@ -55,6 +57,7 @@ int clvox_quantiles_read(const char *text, double *low, double *high)
 int clvox_filter_winsorize(const clvox_volume *volume, const clvox_volume *mask, double low, double high,
                            clvox_volume **out)
 {
+    CLV_GIVEN(volume, out);
     int status = CLVOX_OK;
     size_t n = clvox_grid_voxels(&volume->grid), count = 0;
     clvox_volume *made = NULL;
@@ -160,12 +163,14 @@ static double map(const table *a, const table *b, int last, double v)
 
 void clvox_match_defaults(clvox_match_options *o)
 {
-    *o = (clvox_match_options){.levels = 256, .points = 64};
+    CLV_GIVEN_OR(, o);
+    *o = (clvox_match_options){.size = sizeof *o, .levels = 256, .points = 64};
 }
 
 int clvox_filter_match(const clvox_volume *volume, const clvox_volume *reference,
                        const clvox_match_options *options, clvox_volume **out)
 {
+    CLV_GIVEN(volume, reference, out);
     int status = CLVOX_OK;
     clvox_match_options standard;
     clvox_volume *made = NULL;
@@ -173,6 +178,7 @@ int clvox_filter_match(const clvox_volume *volume, const clvox_volume *reference
     clvox_match_defaults(&standard);
     const clvox_match_options *o = options ? options : &standard;
     *out = NULL;
+    CLV_TRY(clv_options_sized(o, sizeof *o));
     if (o->levels < 2 || o->levels > 65536 || o->points < 1 || o->points > CLVOX_MATCH_POINTS)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "%d levels and %d points; 2 to 65536 and 1 to %d are possible", o->levels,

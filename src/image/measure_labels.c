@@ -105,10 +105,11 @@ void clvox_label_measure_destroy(clvox_label_measure **rows)
 
 int clvox_labels_measure(const clvox_volume *labels, clvox_label_measure **out)
 {
+    CLV_GIVEN(labels, out);
     int status;
     table t = {.row = NULL};
     *out = NULL;
-    if (!labels || !labels->data)
+    if (!labels->data)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no label map");
     if (labels->frames != 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,

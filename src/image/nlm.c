@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image/nlm.h"
+#include "base/status.h"
 
 #include <float.h>
 #include <math.h>
@@ -68,7 +69,9 @@ static const clv_option rows[] = {
 
 void clvox_nlm_defaults(clvox_nlm_options *o)
 {
-    *o = (clvox_nlm_options){.noise = CLVOX_NOISE_AUTO, .sigma = -1, .strength = 1, .patch = 1, .search = 3};
+    CLV_GIVEN_OR(, o);
+    *o = (clvox_nlm_options){
+        .size = sizeof *o, .noise = CLVOX_NOISE_AUTO, .sigma = -1, .strength = 1, .patch = 1, .search = 3};
 }
 
 static void defaults(void *values)
@@ -448,6 +451,7 @@ static int create(nlm *r, const clvox_volume *volume)
 int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
                      const clvox_nlm_options *options, clvox_volume **out, clvox_nlm_report *report)
 {
+    CLV_GIVEN(context, volume, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "denoising");
     int status = CLVOX_OK, taken = 0;

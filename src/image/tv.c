@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "image/noise.h"
+#include "base/status.h"
 #include "op/image/tv.h"
 #include "op/tensor/links.h"
 #include "runtime/device/host.h"
@@ -54,7 +55,9 @@ static const clv_option rows[] = {
 
 void clvox_tv_defaults(clvox_tv_options *o)
 {
-    *o = (clvox_tv_options){.noise = CLVOX_NOISE_AUTO,
+    CLV_GIVEN_OR(, o);
+    *o = (clvox_tv_options){.size = sizeof *o,
+                            .noise = CLVOX_NOISE_AUTO,
                             .sigma = -1,
                             .strength = 1,
                             .weight = -1,
@@ -294,6 +297,7 @@ static int prepare(variation *r, const clvox_volume *volume)
 int clvox_filter_tv(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
                     const clvox_tv_options *options, clvox_volume **out, clvox_tv_report *report)
 {
+    CLV_GIVEN(context, volume, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "denoising");
     int status = CLVOX_OK, taken = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/ending.h"
+#include "base/status.h"
 
 #include <string.h>
 #include <strings.h>
@@ -29,6 +30,7 @@ const char *clv_ending(const char *path, const char *const *ends, int most)
 
 const char *clvox_file_ending(const char *path)
 {
+    CLV_GIVEN_OR(NULL, path);
     static const char *const others[] = {".json", ".png", ".html", ".tsv", ".csv"};
     const char *const of[] = {clv_volume_ending(path), clv_surface_ending(path), clv_transform_ending(path),
                               clv_ending(path, others, sizeof others / sizeof *others)};
@@ -41,5 +43,6 @@ const char *clvox_file_ending(const char *path)
 
 bool clvox_file_ends(const char *path, const char *ending)
 {
+    CLV_GIVEN_OR(false, path, ending);
     return clv_ends_in(path, ending);
 }

@@ -273,6 +273,7 @@ int clv_bvec_to_ras(const clvox_grid *grid, double out[3][3])
 int clvox_gradients_read_fsl(const char *bval, const char *bvec, const clvox_grid *grid, int volumes,
                              clvox_gradients **out)
 {
+    CLV_GIVEN(bval, bvec, grid, out);
     int status;
     table values = {.path = bval}, vectors = {.path = bvec};
     clvox_gradients *g = NULL;
@@ -297,6 +298,7 @@ end:
 
 int clvox_gradients_read_mrtrix(const char *path, int volumes, clvox_gradients **out)
 {
+    CLV_GIVEN(path, out);
     int status;
     table t = {.path = path};
     clvox_gradients *g = NULL;
@@ -333,6 +335,7 @@ end:
 
 int clvox_gradients_shells(const clvox_gradients *gradients, clvox_shell *out, int room)
 {
+    CLV_GIVEN(gradients);
     int shells = 0;
     size_t count = (size_t)gradients->count;
     double *sorted = clv_array(count + 1, sizeof *sorted);

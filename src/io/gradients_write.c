@@ -54,6 +54,7 @@ static int write_fsl(const clvox_gradients *g, const double to_ras[3][3], const 
 int clvox_gradients_write_fsl(const clvox_gradients *gradients, const clvox_grid *grid, const char *bval,
                               const char *bvec)
 {
+    CLV_GIVEN(gradients, grid, bval, bvec);
     double to_ras[3][3];
     int status = clv_bvec_to_ras(grid, to_ras);
     if (status < 0)
@@ -66,6 +67,7 @@ int clvox_gradients_write_fsl(const clvox_gradients *gradients, const clvox_grid
 
 int clvox_gradients_write_mrtrix(const clvox_gradients *gradients, const char *path)
 {
+    CLV_GIVEN(gradients, path);
     char *text;
     size_t size;
     clv_plain plain = clv_plain_begin();

@@ -186,6 +186,7 @@ int clv_orientation_show(const clvox_grid *shown, clvox_volume **volume)
 
 void clvox_grid_canonical(const clvox_grid *grid, clvox_grid *out)
 {
+    CLV_GIVEN_OR(, grid, out);
     clv_orientation ras;
     clv_orientation_of(grid, &ras);
     clv_orientation_grid(grid, &ras, out);

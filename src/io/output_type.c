@@ -20,6 +20,7 @@ static bool integers(clvox_type type, double *least, double *most)
 
 int clvox_volume_store_as(clvox_volume *volume, const clvox_volume *source, double outside, clvox_output output)
 {
+    CLV_GIVEN(volume, source);
     static const clvox_type types[] = {CLVOX_TYPE_FLOAT32, CLVOX_TYPE_FLOAT32, CLVOX_TYPE_FLOAT32,
                                        CLVOX_TYPE_FLOAT64, CLVOX_TYPE_INT16,   CLVOX_TYPE_UINT16,
                                        CLVOX_TYPE_UINT8,   CLVOX_TYPE_INT32};

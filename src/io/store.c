@@ -46,6 +46,7 @@ struct clvox_store {
 
 int clvox_store_create(const char *folder, size_t limit, clvox_store **out)
 {
+    CLV_GIVEN(out);
     clvox_store *store = *out = NULL;
     if (!folder)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a store of volumes has no folder");
@@ -366,6 +367,7 @@ static int to_disk(clvox_store *store, clvox_volume *v, size_t bytes)
 
 int clvox_store_keep(clvox_store *store, clvox_volume *volume)
 {
+    CLV_GIVEN(volume);
     int status = CLVOX_OK;
     if (!store || volume->store)
         return volume->on_disk ? settle(volume) : CLVOX_OK;
@@ -440,6 +442,7 @@ void clvox_store_rest(const clvox_volume *volume)
 
 clvox_store_bytes clvox_store_measure(clvox_store *store)
 {
+    CLV_GIVEN_OR((clvox_store_bytes){0}, store);
     pthread_mutex_lock(&store->lock);
     const clvox_store_bytes bytes = store->bytes;
     pthread_mutex_unlock(&store->lock);

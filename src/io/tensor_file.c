@@ -102,6 +102,7 @@ static int choose_turn(const clvox_grid *grid, bool bvecs, bool out_of, double t
 
 int clvox_tensor_read(const char *path, clvox_tensor_order order_, clvox_volume **out)
 {
+    CLV_GIVEN(path, out);
     int status;
     clv_volume_header header;
     clvox_volume *v = NULL;
@@ -149,6 +150,7 @@ end:
 
 int clvox_tensor_write(const clvox_volume *tensor, clvox_tensor_order order_, const char *path)
 {
+    CLV_GIVEN(tensor, path);
     int status;
     const order *o = find_order(order_, path);
     clvox_volume *v = NULL;
@@ -173,6 +175,7 @@ end:
 
 int clvox_vectors_write(const clvox_volume *vectors, int fsl, const char *path)
 {
+    CLV_GIVEN(vectors, path);
     int status;
     clvox_volume *v = NULL;
     if (vectors->frames != 3)

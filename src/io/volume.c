@@ -15,11 +15,13 @@
 
 size_t clvox_grid_voxels(const clvox_grid *grid)
 {
+    CLV_GIVEN_OR(0, grid);
     return (size_t)grid->size[0] * (size_t)grid->size[1] * (size_t)grid->size[2];
 }
 
 void clvox_grid_spacing(const clvox_grid *grid, double spacing[3])
 {
+    CLV_GIVEN_OR(, grid, spacing);
     for (int j = 0; j < 3; j++) {
         double sum = 0;
         for (int i = 0; i < 3; i++)
@@ -30,6 +32,7 @@ void clvox_grid_spacing(const clvox_grid *grid, double spacing[3])
 
 int clvox_grid_equal(const clvox_grid *a, const clvox_grid *b)
 {
+    CLV_GIVEN_OR(0, a, b);
     double to_a[4][4], step[4][4];
     if (memcmp(a->size, b->size, sizeof a->size))
         return 0;
@@ -72,10 +75,9 @@ static int count_values(const clvox_grid *grid, int frames, size_t *values)
 
 int clvox_volume_wrap(float *data, const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
 {
+    CLV_GIVEN(data, grid, out);
     size_t values = 0;
     *out = NULL;
-    if (!data)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a volume is to be made of values that are not there");
     const int status = count_values(grid, frames, &values);
     if (status < 0)
         return status;
@@ -118,6 +120,7 @@ static int create(const clvox_grid *grid, int frames, clvox_kind kind, void *(*t
 
 int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
 {
+    CLV_GIVEN(grid, out);
     return create(grid, frames, kind, clv_large_zeros, out);
 }
 
@@ -128,8 +131,9 @@ int clv_volume_room(const clvox_grid *grid, int frames, clvox_kind kind, clvox_v
 
 int clvox_volume_frame(const clvox_volume *series, int at, clvox_volume **out)
 {
+    CLV_GIVEN(series, out);
     *out = NULL;
-    if (!series || !series->data)
+    if (!series->data)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no series");
     if (series->kind != CLVOX_KIND_SCALAR && series->kind != CLVOX_KIND_LABEL)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,

@@ -47,6 +47,7 @@ const char *clv_volume_ending(const char *path)
 
 const char *clvox_volume_ending(const char *path)
 {
+    CLV_GIVEN_OR(NULL, path);
     return clv_volume_ending(path);
 }
 
@@ -60,6 +61,7 @@ static const clv_volume_format *by_content(const uint8_t *head, size_t size)
 
 int clvox_volume_is_file(const char *path)
 {
+    CLV_GIVEN_OR(0, path);
     clv_source source = {.fd = -1};
     uint8_t head[LOOK];
     size_t got = 0;
@@ -351,6 +353,7 @@ end:
 
 int clvox_volume_pixdim(const char *path, double pixdim[3], double spacing[3])
 {
+    CLV_GIVEN_OR(0, path, pixdim, spacing);
     opened o;
     clv_volume_header header;
     const bool odd = open_header(path, &o, &header) >= 0 && header.odd_pixdim;
@@ -436,6 +439,7 @@ static bool is_whole(const clv_volume_header *h)
 
 int clvox_volume_read(const char *path, clvox_volume **out)
 {
+    CLV_GIVEN(path, out);
     clv_volume_header header;
     int status = clv_volume_read(path, &header, out);
     if (status >= 0)
@@ -471,6 +475,7 @@ static int fill_exact(void *user, const uint8_t *bytes, size_t size, size_t at)
 
 int clvox_labels_read(const char *path, clvox_volume **out)
 {
+    CLV_GIVEN(path, out);
     opened o;
     clv_volume_header header;
     size_t total;
@@ -659,12 +664,14 @@ static int check_frames(const clvox_volume *v, const char *path)
 
 int clvox_volume_check_name(const char *path)
 {
+    CLV_GIVEN(path);
     const clv_volume_format *format;
     return format_to_write(path, &format);
 }
 
 int clvox_volume_write(const clvox_volume *volume, const char *path)
 {
+    CLV_GIVEN(volume, path);
     return clv_volume_write(volume, 0, path);
 }
 
@@ -727,11 +734,13 @@ end:
 
 int clvox_grid_read(const char *path, clvox_grid *out)
 {
+    CLV_GIVEN(path, out);
     return clv_volume_grid(path, out);
 }
 
 double clvox_volume_forms_gap(const char *path, int *unplaced)
 {
+    CLV_GIVEN_OR(0, path);
     bool neither = false;
     double gap = clv_volume_forms_gap(path, &neither);
     if (unplaced)

@@ -134,6 +134,7 @@ static void summarise(double *distance, size_t n, int way, clvox_surface_differe
 int clvox_surface_compare(const clvox_surface *a, const clvox_surface *b, int samples,
                           clvox_surface_difference *out)
 {
+    CLV_GIVEN(a, b, out);
     if (samples < 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "surfaces are compared at 1 point or more, not at %d",
                           samples);

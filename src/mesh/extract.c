@@ -347,6 +347,7 @@ static int not_reached(const job *j)
 
 int clvox_surface_extract(const clvox_volume *values, double level, int above, clvox_surface **out)
 {
+    CLV_GIVEN(values, out);
     job j = {.volume = values, .level = level, .sign = above ? -1 : 1};
     size_t vertices = 0, triangles = 0, slabs;
     int status = CLVOX_OK;

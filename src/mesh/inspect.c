@@ -51,6 +51,7 @@ static void measure(const clvox_surface *s, clvox_surface_facts *facts)
 
 int clvox_surface_inspect(const clvox_surface *surface, clvox_surface_facts *facts)
 {
+    CLV_GIVEN(surface, facts);
     int status = CLVOX_OK;
     clv_side *sides = NULL;
     size_t count = 0, edges = 0, used = 0, whole = 0, joined = 0;

@@ -28,6 +28,7 @@ static void grid_around(const clvox_surface_facts facts[2], clvox_grid *grid)
 
 int clvox_surface_overlap(const clvox_surface *a, const clvox_surface *b, double *dice)
 {
+    CLV_GIVEN(a, b, dice);
     int status = CLVOX_OK;
     clvox_surface_facts facts[2];
     clvox_grid grid;

@@ -21,6 +21,7 @@ const clv_shape_words *clv_shape_words_of(clvox_shape_kind kind)
 
 int clvox_shape_create(clvox_shape_kind kind, size_t vertices, size_t elements, clvox_shape **out)
 {
+    CLV_GIVEN(out);
     const clv_shape_words *is = clv_shape_words_of(kind);
     *out = NULL;
     if (!is)
@@ -59,6 +60,7 @@ void clvox_shape_destroy(clvox_shape **shape)
 
 void clvox_shape_of_surface(const clvox_surface *surface, clvox_shape *out)
 {
+    CLV_GIVEN_OR(, surface, out);
     *out = (clvox_shape){CLVOX_SHAPE_SURFACE, surface->vertices, surface->triangles,
                          surface->points,     surface->corners,  NULL};
 }
@@ -118,6 +120,7 @@ double clv_shape_scale(const clvox_shape *s, double size)
 
 int clvox_shape_size(const clvox_shape *s, double *size)
 {
+    CLV_GIVEN(s, size);
     const clv_shape_words *is = clv_shape_words_of(s->kind);
     double centre[3], unit[3];
     *size = 0;

@@ -89,6 +89,7 @@ static int compare_surfaces(const clvox_shape *a, const clvox_shape *b, int samp
 int clvox_shape_compare(const clvox_shape *a, const clvox_shape *b, int samples, double mean[3],
                         double largest[3])
 {
+    CLV_GIVEN(a, b, mean, largest);
     int status = CLVOX_OK;
     const clvox_shape *shape[2] = {a, b};
     clv_tree *trees[2] = {NULL, NULL};

@@ -8,6 +8,7 @@
 
 int clvox_surface_create(size_t vertices, size_t triangles, clvox_surface **out)
 {
+    CLV_GIVEN(out);
     *out = NULL;
     if (vertices > INT32_MAX || triangles > INT32_MAX)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a surface has at most %d vertices and triangles", INT32_MAX);

@@ -32,6 +32,7 @@ double clv_phantom_normal(uint64_t seed, uint64_t counter)
 
 void clvox_phantom_grid(const int size[3], const double spacing[3], int oblique, clvox_grid *out)
 {
+    CLV_GIVEN_OR(, size, spacing, out);
     /* A rotation by whole-number quaternion (10, 1, 2, 1): exact everywhere. */
     static const double turned[3][3] = {{96 / 106.0, -16 / 106.0, 42 / 106.0},
                                         {24 / 106.0, 102 / 106.0, -16 / 106.0},
@@ -450,6 +451,7 @@ int clv_phantom_labels(const clv_phantom *phantom, const clvox_grid *grid,
 
 void clvox_phantom_defaults(clvox_phantom *phantom)
 {
+    CLV_GIVEN_OR(, phantom);
     *phantom = (clvox_phantom){.kind = CLVOX_PHANTOM_TEXTURED, .seed = 1, .noise_seed = 1};
     clvox_phantom_grid((int[3]){64, 64, 64}, (double[3]){1, 1, 1}, false, &phantom->grid);
     clv_matrix_identity(phantom->matrix);
@@ -503,17 +505,20 @@ end:
 
 int clvox_phantom_image(const clvox_phantom *phantom, clvox_volume **out)
 {
+    CLV_GIVEN(phantom, out);
     return sample(phantom, false, out);
 }
 
 int clvox_phantom_labels(const clvox_phantom *phantom, clvox_volume **out)
 {
+    CLV_GIVEN(phantom, out);
     return sample(phantom, true, out);
 }
 
 int clvox_phantom_warp(const clvox_grid *grid, double amplitude, uint64_t seed, int inverse,
                        clvox_volume **out)
 {
+    CLV_GIVEN(grid, out);
     clv_phantom_warp warp;
     int status = CLVOX_OK;
     *out = NULL;
@@ -528,6 +533,7 @@ end:
 
 int clvox_phantom_amplitude(const clvox_grid *grid, uint64_t seed, double *amplitude)
 {
+    CLV_GIVEN(grid, amplitude);
     clv_phantom_warp warp;
     double spacing[3];
     *amplitude = 0;

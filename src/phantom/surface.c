@@ -412,6 +412,7 @@ static int make(clvox_solid kind, const clvox_grid *grid, clv_solid *out)
 
 int clvox_phantom_distance(clvox_solid kind, const clvox_grid *grid, clvox_volume **out)
 {
+    CLV_GIVEN(grid, out);
     clv_solid solid = {0};
     int status = CLVOX_OK;
     *out = NULL;
@@ -426,6 +427,7 @@ end:
 
 int clvox_phantom_mesh(clvox_solid kind, const clvox_grid *grid, int refined, clvox_surface **out)
 {
+    CLV_GIVEN(grid, out);
     clv_solid solid = {0};
     int status = CLVOX_OK;
     *out = NULL;
@@ -441,10 +443,12 @@ end:
 int clvox_phantom_mask(const clvox_volume *distance, double sigma, double width, uint64_t seed,
                        clvox_volume **out)
 {
+    CLV_GIVEN(distance, out);
     return clv_solid_mask(distance, sigma, width, seed, out);
 }
 
 int clvox_phantom_shake(clvox_surface *surface, double sigma, uint64_t seed)
 {
+    CLV_GIVEN(surface);
     return clv_surface_shake(surface, sigma, seed);
 }

@@ -384,6 +384,7 @@ static int make(clvox_tensor_phantom kind, const clvox_grid *grid, uint64_t seed
 int clvox_phantom_tensor(clvox_tensor_phantom kind, const clvox_grid *grid, uint64_t seed,
                          clvox_volume **tensor, clvox_volume **fa, clvox_volume **mask)
 {
+    CLV_GIVEN(grid);
     clv_tensor_phantom phantom;
     *tensor = *fa = *mask = NULL;
     int status = make(kind, grid, seed, &phantom);
@@ -392,6 +393,7 @@ int clvox_phantom_tensor(clvox_tensor_phantom kind, const clvox_grid *grid, uint
 
 int clvox_phantom_gradients(int directions, double b, uint64_t seed, clvox_gradients **out)
 {
+    CLV_GIVEN(out);
     *out = NULL;
     if (directions < 6)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d directions: a tensor takes 6 or more", directions);
@@ -403,6 +405,7 @@ int clvox_phantom_gradients(int directions, double b, uint64_t seed, clvox_gradi
 int clvox_phantom_dwi(clvox_tensor_phantom kind, const clvox_grid *grid, const clvox_gradients *gradients,
                       double snr, int rician, uint64_t seed, clvox_volume **out)
 {
+    CLV_GIVEN(grid, gradients, out);
     clv_tensor_phantom phantom;
     *out = NULL;
     int status = make(kind, grid, seed, &phantom);

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the module clvox._abi: what the public headers declare, for ctypes.
-    declarations.py VERSION INCLUDE OUT
+"""Writes the modules clvox._abi, what the public headers declare, for ctypes, and clvox._results, a class for each struct,
+with the types of its fields.
+    declarations.py VERSION INCLUDE ABI RESULTS
 INCLUDE: the folder that clvox/clvox.h is in. Reads the C that these headers are written in, and fails at anything else."""
+import keyword
 import os
 import re
 import sys
@@ -15,8 +17,9 @@ DIMENSION = re.compile(r"\[([^]]*)\]")
 
 class Declarations:
     def __init__(self):
-        self.constants, self.enums, self.callbacks = {}, set(), {}
+        self.constants, self.enums, self.callbacks = {}, {}, {}
         self.structs, self.opaque, self.functions = {}, set(), {}
+        self.words = {}  # of structs the fields that are one of an enumeration
 
     # ---- types --------------------------------------------------------------
 
@@ -90,21 +93,26 @@ class Declarations:
     # ---- statements ---------------------------------------------------------
 
     def enumerate(self, body):
-        value = -1
+        """The words of its values: what their names do not have in common."""
+        value, names = -1, {}
         for entry in filter(None, (e.strip() for e in body.split(","))):
             name, _, said = (part.strip() for part in entry.partition("="))
             value = self.value(said) if said else value + 1
-            self.constants[name] = value
+            self.constants[name] = names[name] = value
+        common = os.path.commonprefix(list(names)).rpartition("_")[0] if len(names) > 1 else ""
+        return {number: name[len(common):].lstrip("_").lower() for name, number in names.items()}
 
     def statement(self, text):
         text = " ".join(text.split())
         if match := re.fullmatch(r"(?:typedef )?enum ?\w* ?\{(.*)\} ?(\w*)", text):
-            self.enumerate(match[1])
-            self.enums.add(match[2])
+            self.enums[match[2]] = self.enumerate(match[1])
         elif match := re.fullmatch(r"typedef struct (\w+) ?\{(.*)\} ?(\w+)", text):
             self.structs[match[3]] = None
             fields = [f for part in match[2].split(";") if part.strip() for f in self.declared(part.strip())]
             self.structs[match[3]] = fields
+            kinds = (re.match(r"(?:enum )?(\w+) (\w+(?:, ?\w+)*)$", part.strip()) for part in match[2].split(";"))
+            self.words[match[3]] = {name.strip(): self.enums[kind[1]] for kind in kinds if kind and kind[1] in self.enums
+                                    for name in kind[2].split(",")}
         elif match := re.fullmatch(r"typedef struct \w+ (\w+)", text):
             self.opaque.add(match[1])
         elif match := re.fullmatch(r"typedef (.*)\( ?\* ?(\w+) ?\) ?\((.*)\)", text):
@@ -138,7 +146,45 @@ class Declarations:
             out += [f"{name}._fields_ = ["] + [f"    ({field!r}, {kind})," for field, kind in fields] + ["]"]
         out += ["FUNCTIONS = {"]
         out += [f"    {name!r}: ({result}, [{', '.join(kinds)}])," for name, (result, kinds) in self.functions.items()]
+        out += ["}", f"WORDS = { {name: fields for name, fields in self.words.items() if fields} }"]
+        return "\n".join(out) + "\n"
+
+    # ---- classes -------------------------------------------------------------
+
+    def hint(self, struct, field, kind):
+        """The type of a field in Python."""
+        one = re.sub(r" \* \d+$", "", kind)
+        several = one != kind
+        if field in self.words[struct]:
+            return "str"
+        made = {"POINTER(clvox_volume)": "Volume", "POINTER(clvox_surface)": "Surface",
+                "POINTER(clvox_shape)": "Union[Surface, Curves, Cloud]"}.get(one)
+        if one in self.structs:
+            made = python_name(one)
+        if made:
+            return f"List[{made}]" if several else made
+        if kind == "c_char_p" or one == "c_char":
+            return "str"
+        if several:
+            return "np.ndarray"
+        return {"c_bool": "bool", "c_double": "float", "c_float": "float"}.get(
+            kind, "int" if kind in PLAIN.values() else "Any")
+
+    def classes(self):
+        out = ["# Made by src/python/declarations.py from the headers of the library.", "from __future__ import annotations", "",
+               "from typing import TYPE_CHECKING, Any, Dict, List, Type, Union", "", "from ._result import Result", "",
+               "if TYPE_CHECKING:", "    import numpy as np", "    from .shape import Cloud, Curves", "    from .surface import Surface",
+               "    from .volume import Volume"]
+        for name, fields in self.structs.items():
+            out += ["", "", f"class {python_name(name)}(Result):"]
+            out += [f"    {field + '_' * keyword.iskeyword(field)}: {self.hint(name, field, kind)}" for field, kind in fields]
+        out += ["", "", "OF: Dict[str, Type[Result]] = {"] + [f"    {name!r}: {python_name(name)}," for name in self.structs]
         return "\n".join(out + ["}"]) + "\n"
+
+
+def python_name(struct):
+    """clvox_register_result is RegisterResult."""
+    return "".join(word.capitalize() for word in struct.split("_")[1:]) or struct.capitalize()
 
 
 def in_order(include, name, seen):
@@ -154,12 +200,15 @@ def in_order(include, name, seen):
 
 
 def main():
-    version, include, out = sys.argv[1:]
+    version, include, abi, results = sys.argv[1:]
     declarations = Declarations()
-    for text in in_order(include, "clvox/clvox.h", set()):
-        declarations.header(text)
-    with open(out, "w", encoding="utf-8") as file:
-        file.write(declarations.written(version))
+    seen = set()
+    for header in ("clvox/clvox.h", "clvox/files.h"):  # the second one is for the command and this package
+        for text in in_order(include, header, seen):
+            declarations.header(text)
+    for path, text in ((abi, declarations.written(version)), (results, declarations.classes())):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "mesh/shape.h"
 #include "register/model.h"
 #include "register/problem.h"
@@ -46,6 +47,7 @@ static double rounded(double x)
 int clvox_shapes_grid(const clvox_register_images *images, const double matrix[4][4], double spacing,
                       double margin, clvox_grid *grid)
 {
+    CLV_GIVEN(images, matrix, grid);
     int status = CLVOX_OK;
     enum { LEAST = 8, MOST = 1024 };
     double back[4][4], extent[3], longest = 0, needed = 0, room;
@@ -170,6 +172,7 @@ static bool apart(const box *a, const box *b)
 int clvox_shapes_start(const clvox_register_images *images, const clvox_register_options *o,
                        double matrix[4][4])
 {
+    CLV_GIVEN(images, matrix);
     int status = CLVOX_OK;
     clvox_register_options standard;
     clvox_register_defaults(&standard);

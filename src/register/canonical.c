@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "register/problem.h"
 #include "runtime/device/host.h"
 
@@ -63,6 +64,7 @@ const clv_step clv_step_ras_order = {.name = "RAS order", .enter = enter, .leave
 int clvox_register_labels(clvox_context *ctx, const clvox_volume *labels, const clvox_grid *fixed,
                           const clvox_register_result *result, clvox_volume **out)
 {
+    CLV_GIVEN(ctx, labels, fixed, result, out);
     CLV_HOST_THREADS(ctx);
     int status = CLVOX_OK, count = 0;
     clv_orientation to, from, back;

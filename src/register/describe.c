@@ -3,12 +3,15 @@
 #include <stdio.h>
 
 #include "clvox/compare.h"
+
+#include "base/status.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/problem.h"
 
 int clvox_deform_describe(int at, clvox_deform_text *out)
 {
+    CLV_GIVEN_OR(0, out);
     const clv_model *m = clv_model_find((clvox_deform)at);
     if (at != CLVOX_DEFORM_NONE && !m)
         return 0;
@@ -22,12 +25,14 @@ int clvox_deform_describe(int at, clvox_deform_text *out)
 
 int clvox_deform_takes(clvox_deform deform, const char *option)
 {
+    CLV_GIVEN_OR(0, option);
     const clv_model *m = clv_model_find(deform);
     return m && clv_model_takes(m, option);
 }
 
 int clvox_metric_says(const clvox_register_options *options, clvox_metric metric, int linear, char out[32])
 {
+    CLV_GIVEN_OR(0, out);
     clvox_register_options standard;
     clvox_register_defaults(&standard);
     options = options ? options : &standard;
@@ -43,6 +48,7 @@ int clvox_metric_says(const clvox_register_options *options, clvox_metric metric
 int clvox_register_plan_make(const clvox_register_images *images, const clvox_register_options *options,
                              clvox_register_plan *plan)
 {
+    CLV_GIVEN(images, plan);
     int status = CLVOX_OK;
     clv_problem asked = clv_problem_of(NULL, images, options), problem;
     const clvox_register_options *o = &problem.options;

@@ -4,11 +4,42 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "register/metric/metric.h"
 #include "register/problem.h"
 
+/* ---- thresholds: what each of them separates, the images that it was chosen on (as in linear/thresholds.h),
+ * and when; metrics have their yield in their rows ---- */
+
+/* The share of the smaller grid that has to lie in the other one (2026-11-21). */
+static const double LEAST_OVERLAP = .1;
+/* By how much heads differ in size, and one axis more than another: what one image lacks is made up for by
+ * stretching it. Of adults right results have at most 1.12, halves of heads 1.2 to 1.8 (2026-11-23). */
+static const double MOST_SCALE = 2, MOST_UNEVEN = 1.28;
+/* Fall of the metric, as a share, that interpolation alone may cost (2026-11-21). */
+static const double WORSE = .03;
+/* Variance of log J where there is content that is large enough to show anything (adults, 2026-11-24). */
+static const double SHOWS = .035;
+/* LNCC of coarse images after the affine, and what a deformation has to gain of what they lack for the
+ * variance (adults with noise, heads in wrong places, 2026-11-26); a coarse run states the variance of the
+ * full grid, which differs a little, later. */
+static const double COARSE_LINEAR = .27, COARSE_YIELD = 1.6, ROOM = 1.2;
+/* What MIND gains for the variance where there is content: recast heads with strong bias fields .084 or more,
+ * unrelated images .05 at most. For that of the whole grid, which tells where there is no air, of images that
+ * hardly correlate: heads with bias or of another contrast .31 or more (less if that is not monotonic), heads
+ * in wrong places .24 at most, unrelated images .21 (adults, 2026-11-28). By --quick unrelated images gain
+ * .09 and .29, and are missed. */
+static const double RECAST_YIELD = .078, RECAST_WHOLE = .27, RECAST_ALIKE = .875;
+/* Noisy heads that were recast: coarse images end more alike (.75 and more) than those with wrong affines
+ * (.70 at most), and gain 8 times the variance of what they lacked, unrelated ones 3 to 5 times (adults,
+ * 2026-11-28). */
+static const double RECAST_COARSE = .72, RECAST_COARSE_YIELD = 6.5;
+/* Correlation of images that need not move, and mm that count as no movement (2026-11-23). */
+static const double SAME = .9999, MOVED = 1e-6;
+
 int clvox_affine_take_apart(const double m[4][4], const clvox_grid *fixed, clvox_affine_parts *parts)
 {
+    CLV_GIVEN_OR(0, m, fixed, parts);
     double q[3][3], s[3][3] = {{0}}, center[3], moved[3], middle[3];
     if (!clv_matrix_regular(m) || !(clv_matrix_determinant(m) > 0))
         return 0;
@@ -70,13 +101,11 @@ static double overlap(const clvox_grid *fixed, const clvox_grid *moving, const d
     return fmin(1, share * fmax(1, ratio));
 }
 
-/* Whether no two heads differ so much in size, or so unevenly: what is missing in one image is made up for by
- * stretching it. */
+/* Whether no two heads differ so much in size, or so unevenly. */
 static bool squeezes(const double scale[3])
 {
-    static const double MOST = 2, UNEVEN = 1.28;
     double least = fmin(scale[0], fmin(scale[1], scale[2])), most = fmax(scale[0], fmax(scale[1], scale[2]));
-    return !(least >= 1 / MOST && most <= MOST && most <= UNEVEN * least);
+    return !(least >= 1 / MOST_SCALE && most <= MOST_SCALE && most <= MOST_UNEVEN * least);
 }
 
 /* Whether the images are less alike at the end than a metric and a correlation
@@ -85,13 +114,12 @@ static bool less_alike(const clv_metric_row *metric, double before, double ncc, 
 {
     if (metric->worse)
         return metric->worse(before, ncc, r->metric_after, r->ncc_after);
-    return before - r->metric_after > .03 * fabs(before) + 1e-12;
+    return before - r->metric_after > WORSE * fabs(before) + 1e-12;
 }
 
 /* The variance of log J where there is content; 0 where it is too small to show anything. */
 static double changed(double content, const clvox_register_result *r)
 {
-    static const double SHOWS = .035;
     const double variance = r->jacobian.sd_log * r->jacobian.sd_log / fmax(content, 1e-3);
     return variance > SHOWS ? variance : 0;
 }
@@ -112,8 +140,7 @@ static bool coarse_gain(const clv_register_coarse *coarse, double yield, double 
  * not where that is wrong, and by a deformation that is worth its changes. */
 static bool alike_coarsely(const clv_register_coarse *coarse, double variance)
 {
-    static const double LINEAR = .27, YIELD = 1.6;
-    return coarse->linear >= LINEAR && coarse_gain(coarse, YIELD, variance);
+    return coarse->linear >= COARSE_LINEAR && coarse_gain(coarse, COARSE_YIELD, variance);
 }
 
 /* Whether the deformation costs more than it brings: noise and other contrasts are matched at the price of
@@ -125,48 +152,37 @@ static bool dear(const clv_metric_row *metric, const clv_register_evidence *e, c
 }
 
 /* The same of images that were recast, which makes whatever lies one over the other alike, by MIND after
- * runs by LNCC. Of the variance where there is content heads of one contrast with strong bias fields gain
- * .084 or more, unrelated images .05 at most. Of that of the whole grid, which tells where there is no air,
- * images that hardly correlate gain .31 or more if they are heads with bias or of another contrast (less if
- * that is not monotonic), .24 at most if they lie in the wrong place, and .21 if they are unrelated. They may
- * also be noisy: then coarse ones tell, which end more alike (.75 and more) than those with wrong affines
- * (.70 at most), and gain 8 times the variance and more of what they lacked, unrelated ones 3 to 5 times. */
+ * runs by LNCC; where they are noisy, coarse ones tell. */
 static bool recast_in_vain(const clv_register_evidence *e, const clvox_register_result *r)
 {
-    static const double YIELD = .078, WHOLE = .27, ALIKE = .875, COARSE = .72, COARSE_YIELD = 6.5;
     const double whole = changed(1, r);
-    const bool apart = fabs(r->ncc_after) < ALIKE, little = gains_less(YIELD, changed(e->content, r), r),
-               unrelated = apart && gains_less(WHOLE, whole, r),
-               noisy = apart && e->coarse.after >= COARSE && coarse_gain(&e->coarse, COARSE_YIELD, whole);
+    const bool apart = fabs(r->ncc_after) < RECAST_ALIKE,
+               little = gains_less(RECAST_YIELD, changed(e->content, r), r),
+               unrelated = apart && gains_less(RECAST_WHOLE, whole, r),
+               noisy = apart && e->coarse.after >= RECAST_COARSE &&
+                       coarse_gain(&e->coarse, RECAST_COARSE_YIELD, whole);
     return (little || unrelated) && !noisy;
 }
 
 bool clv_register_coarse_counts(const clv_registration *run, double content, const clvox_register_result *r)
 {
-    /* A coarse run states the variance of the full grid, which differs a little, later. */
-    static const double ROOM = 1.2;
     const clv_metric_row *metric = clv_metric_find(run->options->metric);
     return clv_recast_made(run) ||
            (metric->hides && gains_less(metric->yield, ROOM * changed(content, r), r));
 }
 
-/* By measures that were not optimised: the correlation over the whole image, and what a deformation costs. */
+/* By what a deformation costs. */
 static bool unlike(const clv_registration *run, const clv_register_evidence *e,
                    const clvox_register_result *r)
 {
-    static const double FALL = .05;
     const clvox_register_options *o = run->options;
-    bool linear = o->linear != CLVOX_LINEAR_NONE && fabs(r->ncc_linear) < fabs(r->ncc_before) - FALL;
-    bool deform = o->deform != CLVOX_DEFORM_NONE &&
-                  (fabs(r->ncc_after) < fabs(r->ncc_linear) - FALL ||
-                   (e->recast ? recast_in_vain(e, r) : dear(clv_metric_find(o->metric), e, r)));
-    return linear || deform;
+    return o->deform != CLVOX_DEFORM_NONE &&
+           (e->recast ? recast_in_vain(e, r) : dear(clv_metric_find(o->metric), e, r));
 }
 
 /* Whether a deformation was asked for, and images that differ stayed where they were. */
 static bool still(const clv_registration *run, const clvox_register_result *r)
 {
-    static const double SAME = .9999, MOVED = 1e-6; /* correlation, mm */
     const clvox_register_options *o = run->options;
     int iterations = 0;
     for (int i = 0; i < o->levels; i++)
@@ -179,7 +195,7 @@ void clv_register_judge(const clv_registration *run, const clv_register_evidence
 {
     r->suspicions = run->suspicions;
     r->overlap = overlap(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix));
-    if (r->overlap < .1)
+    if (r->overlap < LEAST_OVERLAP)
         r->suspicions |= CLVOX_SUSPECT_OVERLAP;
     if (clvox_affine_take_apart(CLV_MATRIX(run->matrix), &run->fixed_grid, &r->parts)) {
         if (squeezes(r->parts.scale))

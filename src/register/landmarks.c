@@ -23,6 +23,7 @@ static void distances(const double *a, const double *b, int n, double *mean, dou
 int clvox_register_landmarks(const clvox_register_result *result, const double *fixed, const double *moving,
                              int n, clvox_landmark_errors *out)
 {
+    CLV_GIVEN(result, fixed, moving, out);
     int status = CLVOX_OK;
     clvox_transform warp = {.is_warp = 1, .warp = result->warp}, affine = {.is_warp = 0};
     const clvox_link links[] = {{&warp, 0}, {&affine, 0}};
@@ -115,6 +116,7 @@ static int fit_affine(const double *fixed, int n, const double moving_by_fixed[3
 int clvox_landmarks_fit(const double *fixed, const double *moving, int n, clvox_linear kind,
                         double matrix[4][4])
 {
+    CLV_GIVEN(fixed, moving, matrix);
     int status = CLVOX_OK;
     double mean[2][3], product[3][3], linear[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     const int least = kind == CLVOX_LINEAR_TRANSLATION ? 1 : kind == CLVOX_LINEAR_AFFINE ? 4 : 3;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/status.h"
 #include "op/match/metric.h"
 #include "op/image/resample.h"
 #include "register/metric/metric.h"
@@ -192,6 +193,7 @@ static size_t predict(clvox_context *ctx, const clvox_register_images *images,
 
 size_t clvox_register_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
+    CLV_GIVEN_OR(0, images);
     size_t largest, bytes = 0;
     clv_problem asked = clv_problem_of(NULL, images, options), with_images, stored = {.own.count = 0};
     const clvox_register_images *made = &with_images.images;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of models, and what they take by themselves. */
 #include "register/model.h"
+#include "base/status.h"
 
 #include <string.h>
 
@@ -50,6 +51,7 @@ bool clv_model_has(const clv_model *m, clvox_preset preset)
 
 void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
 {
+    CLV_GIVEN_OR(, o);
     const clv_model *m = clv_model_find(o->deform);
     if (m && (unsigned)preset < CLV_PRESETS && !clv_model_has(m, preset))
         preset = CLVOX_PRESET_DEFAULT;
@@ -60,7 +62,9 @@ void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
 
 void clvox_register_defaults(clvox_register_options *options)
 {
+    CLV_GIVEN_OR(, options);
     *options = (clvox_register_options){
+        .size = sizeof *options,
         .linear = CLVOX_LINEAR_AFFINE,
         .linear_metric = CLVOX_METRIC_MI,
         .linear_radius = 2,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "register/posteriors.h"
 #include "runtime/device/host.h"
 
@@ -45,6 +46,7 @@ int clvox_register_posteriors(clvox_context *context, const clvox_register_resul
                               const clvox_volume *moving, const clvox_volume *mask,
                               clvox_posteriors_errors *out)
 {
+    CLV_GIVEN(context, result, fixed, moving, out);
     CLV_HOST_THREADS(context);
     clvox_register_options standard;
     clvox_register_defaults(&standard);

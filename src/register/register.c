@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/status.h"
 #include "register/model.h"
 #include "register/problem.h"
 #include "register/recast/recast.h"
@@ -191,6 +192,7 @@ int clv_register_to(clvox_context *context, const clvox_register_images *images,
 int clvox_register(clvox_context *context, const clvox_register_images *images,
                    const clvox_register_options *options, clvox_register_result *result)
 {
+    CLV_GIVEN(context, images, result);
     CLV_HOST_THREADS(context);
     return clv_register_to(context, images, options, NULL, result);
 }

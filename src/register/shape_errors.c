@@ -34,6 +34,7 @@ int clvox_register_shape(clvox_context *context, const clvox_register_result *re
                          const clvox_register_options *o, const clvox_shape *fixed, const clvox_shape *moving,
                          clvox_shape_errors *out)
 {
+    CLV_GIVEN(context, result, fixed, moving, out);
     CLV_HOST_THREADS(context);
     clvox_register_options standard;
     clvox_register_defaults(&standard);
@@ -41,9 +42,10 @@ int clvox_register_shape(clvox_context *context, const clvox_register_result *re
     int status = CLVOX_OK;
     clvox_transform warp = {.is_warp = 1, .warp = result->warp}, affine = {.is_warp = 0};
     const clvox_link links[] = {{&affine, 1}, {&warp, 1}};
-    clvox_currents_options by = {.method = o->currents == CLVOX_CURRENTS_EXACT ? CLVOX_CURRENTS_EXACT
-                                                                               : CLVOX_CURRENTS_AUTO,
-                                 .error = ERROR};
+    clvox_currents_options by;
+    clvox_currents_defaults(&by);
+    by.method = o->currents == CLVOX_CURRENTS_EXACT ? CLVOX_CURRENTS_EXACT : CLVOX_CURRENTS_AUTO;
+    by.error = ERROR;
     clvox_shape *carried = NULL;
     clvox_grid finest;
     errors before, linear, after;

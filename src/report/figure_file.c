@@ -23,6 +23,7 @@ static int upright(const clvox_volume **volume, clvox_volume **own)
 
 int clvox_figure_planes(const clvox_volume *fixed, const clvox_volume *mask, int at[3])
 {
+    CLV_GIVEN(fixed, at);
     int status = CLVOX_OK, cut[3] = {0};
     const clvox_volume *shown[2] = {fixed, mask};
     clvox_volume *own[2] = {NULL};
@@ -43,6 +44,7 @@ int clvox_figure_registration(const clvox_volume *fixed, const clvox_volume *war
                               const clvox_volume *labels, const clvox_volume *log_jacobian,
                               const clvox_volume *mask, const char *path)
 {
+    CLV_GIVEN(fixed, warped, path);
     int status = CLVOX_OK;
     const clvox_volume *shown[5] = {fixed, warped, labels, log_jacobian, mask};
     clvox_volume *own[5] = {NULL};

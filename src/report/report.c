@@ -59,6 +59,7 @@ clv_text *clv_report_plots(clvox_report *report)
 
 int clvox_report_create(const char *title, clvox_report **out)
 {
+    CLV_GIVEN(title, out);
     *out = calloc(1, sizeof **out);
     if (!*out)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the page");
@@ -85,6 +86,7 @@ void clvox_report_destroy(clvox_report **report)
 
 void clvox_report_warn(clvox_report *report, const char *sentence)
 {
+    CLV_GIVEN_OR(, report, sentence);
     clv_text_put(&report->warnings, "<li>");
     clv_report_put(&report->warnings, sentence);
     clv_text_put(&report->warnings, "</li>\n");
@@ -92,6 +94,7 @@ void clvox_report_warn(clvox_report *report, const char *sentence)
 
 void clvox_report_section(clvox_report *report, const char *heading)
 {
+    CLV_GIVEN_OR(, report, heading);
     clv_text *to = clv_report_body(report);
     if (!to)
         return;
@@ -106,6 +109,7 @@ void clvox_report_section(clvox_report *report, const char *heading)
 
 void clvox_report_text(clvox_report *report, const char *text)
 {
+    CLV_GIVEN_OR(, report, text);
     clv_text *to = clv_report_body(report);
     if (!to)
         return;
@@ -116,6 +120,7 @@ void clvox_report_text(clvox_report *report, const char *text)
 
 void clvox_report_fact(clvox_report *report, const char *name, const char *value)
 {
+    CLV_GIVEN_OR(, report, name, value);
     if (report->open != CLV_OPEN_FACTS && clv_report_body(report)) {
         clv_text_put(&report->body, "<dl class=\"facts\">\n");
         report->open = CLV_OPEN_FACTS;
@@ -131,6 +136,7 @@ void clvox_report_fact(clvox_report *report, const char *name, const char *value
 
 void clvox_report_table(clvox_report *report, const char *caption, const char *const *columns, int count)
 {
+    CLV_GIVEN_OR(, report, caption);
     clv_text *to = clv_report_body(report);
     if (!to)
         return;
@@ -163,6 +169,7 @@ static bool is_number(const char *text)
 
 void clvox_report_row(clvox_report *report, const clvox_report_cell *cells)
 {
+    CLV_GIVEN_OR(, report, cells);
     clv_text *to = &report->body;
     if (report->open != CLV_OPEN_TABLE) {
         clv_report_fail(report, CLVOX_ERROR_ARGUMENT, "a row belongs to a table");
@@ -208,6 +215,7 @@ static const char *wrong_layers(const clvox_report_layer *layers, int count)
 void clvox_report_images(clvox_report *report, const clvox_report_layer *layers, int count,
                          const clvox_volume *mask)
 {
+    CLV_GIVEN_OR(, report, layers);
     clv_text *to = clv_report_body(report);
     const char *wrong = wrong_layers(layers, count);
     if (!to)
@@ -231,6 +239,7 @@ void clvox_report_images(clvox_report *report, const clvox_report_layer *layers,
 
 void clvox_report_icon(clvox_report *report, const char *thumbnail)
 {
+    CLV_GIVEN_OR(, report, thumbnail);
     free(report->icon);
     report->icon = strdup(thumbnail);
     if (!report->icon)
@@ -241,6 +250,7 @@ static const char icon_begins[] = "<link rel=\"icon\" href=\"";
 
 int clvox_report_icon_of(const char *path, char **out)
 {
+    CLV_GIVEN(path, out);
     enum { HEAD = 1 << 18 }; /* the icon stands before anything that may be long */
     int status = CLVOX_OK;
     char *head = calloc(HEAD + 1, 1);
@@ -304,6 +314,7 @@ static void put_part(clv_text *to, const clv_text *body, size_t from, size_t unt
 
 int clvox_report_write(const clvox_report *report, const char *path)
 {
+    CLV_GIVEN(report, path);
     int status =
         report->status < 0 ? clvox_fail((clvox_status)report->status, "%s", report->message) : CLVOX_OK;
     clv_text page = {.data = NULL};

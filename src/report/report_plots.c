@@ -120,6 +120,7 @@ static void look_over(counted *c)
 void clvox_report_histogram(clvox_report *report, const char *title, const clvox_volume *volume,
                             const clvox_volume *mask, int log_scale)
 {
+    CLV_GIVEN_OR(, report, title, volume);
     clv_text *to = clv_report_plots(report);
     counted c = {.volume = volume, .mask = mask};
     size_t bin[BINS] = {0}, most = 0;
@@ -207,6 +208,7 @@ static void put_curve(clv_text *to, const clvox_report_curve *c, int number, con
 void clvox_report_curves(clvox_report *report, const char *title, const char *x_name, const char *y_name,
                          const clvox_report_curve *curves, int count)
 {
+    CLV_GIVEN_OR(, report, title, curves);
     clv_text *to = clv_report_plots(report);
     clv_page_axis x = {INFINITY, -INFINITY, LEFT, WIDTH - RIGHT},
                   y = {INFINITY, -INFINITY, HEIGHT - BOTTOM, TOP};

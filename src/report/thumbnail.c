@@ -75,6 +75,7 @@ end:
 int clvox_report_thumbnail(const clvox_volume *shown, const clvox_volume *edges, const clvox_volume *mask,
                            char **out)
 {
+    CLV_GIVEN(shown, out);
     int status = CLVOX_OK, width = 0, height = 0;
     parts p = {.own = {NULL}};
     clv_panel panel[3];

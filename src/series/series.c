@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/matrix.h"
 #include "base/progress.h"
+#include "base/status.h"
 #include "image/outliers.h"
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
@@ -591,7 +592,7 @@ static int resample(series_run *s, clvox_series_result *r)
     const clvox_grid *grid = &s->series->grid;
     size_t n = clvox_grid_voxels(grid);
     clvox_volume *moved = NULL;
-    const clvox_apply_options how = {.interpolation = s->o->interpolation,
+    const clvox_apply_options how = {.size = sizeof how, .interpolation = s->o->interpolation,
                                      .reorientation = CLVOX_REORIENT_NONE,
                                      .output = CLVOX_OUTPUT_FLOAT};
     double *sum = calloc(n, sizeof *sum);
@@ -672,7 +673,9 @@ end:
 
 void clvox_series_defaults(clvox_series_options *o)
 {
-    *o = (clvox_series_options){.reference = -1,
+    CLV_GIVEN_OR(, o);
+    *o = (clvox_series_options){.size = sizeof *o,
+                                .reference = -1,
                                 .linear = CLVOX_LINEAR_RIGID,
                                 .metric = CLVOX_METRIC_NCC,
                                 .bins = 32,
@@ -739,6 +742,7 @@ int clvox_register_series_plan(const clvox_volume *series, const clvox_volume *r
                                const clvox_gradients *gradients, const clvox_series_options *options,
                                clvox_series_plan *plan)
 {
+    CLV_GIVEN(series, plan);
     clvox_series_options standard;
     clvox_series_defaults(&standard);
     options = options ? options : &standard;
@@ -761,6 +765,7 @@ int clvox_register_series(clvox_context *context, const clvox_volume *series, co
                           const clvox_volume *mask, const clvox_gradients *gradients,
                           const clvox_series_options *options, clvox_series_result *result)
 {
+    CLV_GIVEN(context, series, result);
     CLV_HOST_THREADS(context);
     clvox_series_options standard;
     clvox_series_defaults(&standard);

@@ -173,6 +173,7 @@ static void summarise(const run *r, int k, clvox_entropy_row *out)
 int clvox_entropy(const clvox_volume *const *maps, int count, const clvox_volume *mask,
                   const clvox_entropy_options *options, clvox_entropy_result *result)
 {
+    CLV_GIVEN(maps, result);
     int status = CLVOX_OK;
     clvox_entropy_options standard;
     clvox_entropy_defaults(&standard);

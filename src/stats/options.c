@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/options.h"
+#include "base/status.h"
 
 #define FIELD(field) CLV_FIELD(clvox_stats_options, field)
 
@@ -78,7 +79,8 @@ static const clv_option rows[] = {
 
 void clvox_stats_defaults(clvox_stats_options *o)
 {
-    *o = (clvox_stats_options){.permutations = 5000, .tfce_height = 2, .tfce_extent = .5};
+    CLV_GIVEN_OR(, o);
+    *o = (clvox_stats_options){.size = sizeof *o, .permutations = 5000, .tfce_height = 2, .tfce_extent = .5};
 }
 
 static void defaults(void *values)
@@ -117,7 +119,8 @@ static const clv_option entropy_rows[] = {
 
 void clvox_entropy_defaults(clvox_entropy_options *o)
 {
-    *o = (clvox_entropy_options){.draws = 100, .bins = 256};
+    CLV_GIVEN_OR(, o);
+    *o = (clvox_entropy_options){.size = sizeof *o, .draws = 100, .bins = 256};
 }
 
 static void entropy_defaults(void *values)

@@ -8,6 +8,7 @@
 #include "clvox/threads.h"
 #include "base/progress.h"
 #include "base/select.h"
+#include "base/status.h"
 #include "op/stats/glm_t.h"
 #include "runtime/device/host.h"
 #include "stats/options.h"
@@ -465,6 +466,7 @@ int clvox_stats(clvox_context *context, const clvox_volume *const *maps, int cou
                 const clvox_stats_design *design, const clvox_volume *mask,
                 const clvox_stats_options *options, clvox_stats_result *result)
 {
+    CLV_GIVEN(context, maps, result);
     CLV_HOST_THREADS(context);
     int status;
     clvox_stats_options standard;

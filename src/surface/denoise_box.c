@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "op/surface/redistance.h"
 #include "op/image/reduce.h"
 #include "runtime/device/host.h"
@@ -278,6 +279,7 @@ static double search_rate(const clvox_device_limits *l)
 int clvox_denoise_plan_make(clvox_context *ctx, const clvox_level_set *level_set,
                             const clvox_denoise_options *o, clvox_denoise_plan *plan)
 {
+    CLV_GIVEN(ctx, level_set, plan);
     CLV_HOST_THREADS(ctx);
     clvox_denoise_options standard;
     clvox_denoise_defaults(&standard);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/progress.h"
+#include "base/status.h"
 #include "runtime/device/host.h"
 #include "surface/denoise.h"
 
@@ -212,6 +213,7 @@ end:
 int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_set,
                           const clvox_denoise_options *options, clvox_denoise_result *result)
 {
+    CLV_GIVEN(context, level_set, result);
     CLV_HOST_THREADS(context);
     clvox_denoise_options standard;
     clvox_denoise_defaults(&standard);

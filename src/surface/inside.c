@@ -84,6 +84,7 @@ static int check_sides(const clvox_volume *v, const clvox_inside *inside)
 
 int clvox_inside_of(const clvox_volume *v, int label, double iso, clvox_inside *out)
 {
+    CLV_GIVEN(v, out);
     *out = (clvox_inside){.kind = CLVOX_INSIDE_IMAGE, .label = label, .level = iso, .above = 1};
     if (v->frames != 1)
         return clvox_fail(CLVOX_ERROR_DATA, "has %d volumes; extract one first", v->frames);
@@ -121,6 +122,7 @@ int clvox_inside_of(const clvox_volume *v, int label, double iso, clvox_inside *
 
 int clvox_inside_mask(const clvox_volume *values, const clvox_inside *inside, clvox_volume **out)
 {
+    CLV_GIVEN(values, inside, out);
     *out = NULL;
     if (!needs_mask(inside))
         return CLVOX_OK;

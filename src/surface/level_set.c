@@ -27,6 +27,7 @@ static const double MOST_CUT = 0.0075, FINER_FROM = 0.05, CUT_BY_VOXELS = 0.02;
 
 void clvox_level_set_source_defaults(clvox_level_set_source *source)
 {
+    CLV_GIVEN_OR(, source);
     *source = (clvox_level_set_source){.label = -1, .iso = (double)NAN};
 }
 
@@ -280,6 +281,7 @@ end:
 
 int clvox_level_set_make(clvox_context *context, const clvox_level_set_source *source, clvox_level_set *out)
 {
+    CLV_GIVEN(context, source, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "distance");
     *out = (clvox_level_set){.distance = NULL};

@@ -128,6 +128,7 @@ end:
 int clvox_distance_from_surface(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
                                 double band, clvox_surface_notes *notes, clvox_volume **out)
 {
+    CLV_GIVEN(ctx, surface, grid, out);
     CLV_HOST_THREADS(ctx);
     CLV_WATCH(ctx, "distance");
     int status = CLVOX_OK;

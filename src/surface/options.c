@@ -13,8 +13,9 @@ static const char *const topology_words[] = {"auto", "keep", "free", NULL};
 
 void clvox_denoise_defaults(clvox_denoise_options *o)
 {
-    *o = (clvox_denoise_options){.patch = 5, .neighbours = 96, .band = 2, .planes = 1, .radius = 12,
-                                 .steps = 20, .interval = 5};
+    CLV_GIVEN_OR(, o);
+    *o = (clvox_denoise_options){.size = sizeof *o, .patch = 5, .neighbours = 96, .band = 2, .planes = 1,
+                                 .radius = 12, .steps = 20, .interval = 5};
 }
 
 static void defaults(void *values)

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "op/surface/level_distance.h"
+#include "base/status.h"
 #include "op/surface/redistance.h"
 #include "runtime/device/host.h"
 #include "runtime/device/watch.h"
@@ -23,6 +24,7 @@ static int check_sides(const clvox_volume *values, float iso)
 int clvox_distance_from_values(clvox_context *ctx, const clvox_volume *values, double iso,
                                clvox_volume **out)
 {
+    CLV_GIVEN(ctx, values, out);
     CLV_HOST_THREADS(ctx);
     CLV_WATCH(ctx, "distance");
     int status = CLVOX_OK;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "clvox/tensor_all.h"
 #include "runtime/device/host.h"
 #include "runtime/device/watch.h"
@@ -21,7 +22,8 @@ typedef struct chain {
 
 void clvox_tensor_all_defaults(clvox_tensor_all_options *options)
 {
-    *options = (clvox_tensor_all_options){.measures = CLVOX_MEASURES_ALL};
+    CLV_GIVEN_OR(, options);
+    *options = (clvox_tensor_all_options){.size = sizeof *options, .measures = CLVOX_MEASURES_ALL};
     clvox_tensor_fit_defaults(&options->fit);
     clvox_tensor_denoise_defaults(&options->denoise);
 }
@@ -105,6 +107,7 @@ int clvox_tensor_all(clvox_context *context, const clvox_volume *dwi, const clvo
                      const clvox_volume *mask, const clvox_tensor_all_options *options,
                      clvox_tensor_all_result *out)
 {
+    CLV_GIVEN(context, dwi, gradients, out);
     CLV_HOST_THREADS(context);
     int status = CLVOX_OK;
     clvox_tensor_all_options plain;

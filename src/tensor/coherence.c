@@ -156,6 +156,7 @@ end:
 
 int clvox_tensor_coherence(const clvox_volume *fa, const clvox_volume *v1, clvox_coherence *out)
 {
+    CLV_GIVEN(fa, v1, out);
     int best;
     int status = clv_tensor_coherence(fa, v1, &best, &out->gain);
     if (status >= 0)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/progress.h"
+#include "base/status.h"
 #include "clvox/tensor.h"
 #include "op/image/pointwise.h"
 #include "op/tensor/primal_dual.h"
@@ -36,8 +37,10 @@ typedef struct denoise {
 
 void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options)
 {
+    CLV_GIVEN_OR(, options);
     *options = (clvox_tensor_denoise_options){
-        .reweight = -1, .bregman = -1, .lambda = -1, .iterations = -1, .tolerance = 2e-3, .eps = 1e-4};
+        .size = sizeof *options, .reweight = -1, .bregman = -1, .lambda = -1, .iterations = -1,
+        .tolerance = 2e-3, .eps = 1e-4};
 }
 
 /* ---- what is asked for -------------------------------------------------- */
@@ -386,6 +389,7 @@ int clvox_tensor_denoise(clvox_context *context, const clvox_volume *tensor, con
                          const clvox_volume *mask, const clvox_tensor_denoise_options *options,
                          clvox_tensor_denoise_result *result)
 {
+    CLV_GIVEN(context, tensor, result);
     CLV_HOST_THREADS(context);
     return clv_tensor_denoise_resident(context, tensor, noise, mask, options, NULL, result);
 }

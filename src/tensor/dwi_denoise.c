@@ -39,6 +39,7 @@ static double voxels_of(const int size[3], int side)
 
 int clvox_dwi_window(const clvox_volume *dwi)
 {
+    CLV_GIVEN(dwi);
     const int *size = dwi->grid.size;
     int side = 5;
     while (voxels_of(size, side) <= dwi->frames && voxels_of(size, side + 2) > voxels_of(size, side))
@@ -77,6 +78,7 @@ end:
 int clvox_dwi_denoise(clvox_context *ctx, const clvox_volume *dwi, const clvox_volume *mask, int radius,
                       clvox_volume **out, clvox_volume **noise)
 {
+    CLV_GIVEN(ctx, dwi, out);
     CLV_HOST_THREADS(ctx);
     CLV_WATCH(ctx, "denoising");
     int status = CLVOX_OK;

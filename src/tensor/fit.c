@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/select.h"
+#include "base/status.h"
 #include "clvox/tensor.h"
 #include "op/tensor/fit.h"
 #include "runtime/device/host.h"
@@ -34,7 +35,8 @@ typedef struct fit {
 
 void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options)
 {
-    *options = (clvox_tensor_fit_options){.method = CLVOX_TENSOR_WLS};
+    CLV_GIVEN_OR(, options);
+    *options = (clvox_tensor_fit_options){.size = sizeof *options, .method = CLVOX_TENSOR_WLS};
 }
 
 void clvox_tensor_fit_result_destroy(clvox_tensor_fit_result *result)
@@ -323,6 +325,7 @@ int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi, const clvo
                      const clvox_volume *mask, const clvox_tensor_fit_options *options,
                      clvox_tensor_fit_result *out)
 {
+    CLV_GIVEN(context, dwi, gradients, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "tensors");
     return clv_tensor_fit_resident(context, dwi, gradients, mask, options, NULL, out);

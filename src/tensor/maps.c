@@ -84,6 +84,7 @@ end:
 int clvox_tensor_measures(clvox_context *ctx, const clvox_volume *tensor, const clvox_volume *mask,
                           unsigned wanted, clvox_volume *out[CLVOX_MEASURES])
 {
+    CLV_GIVEN(ctx, tensor, out);
     CLV_HOST_THREADS(ctx);
     CLV_WATCH(ctx, "measures");
     int status;
@@ -121,6 +122,7 @@ static double median_of(const clvox_volume *map, const char *inside, float *room
 int clvox_measures_summarise(clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask,
                              clvox_measures_summary *out)
 {
+    CLV_GIVEN(maps, out);
     const clvox_volume *fa = maps[CLVOX_MEASURE_FA], *md = maps[CLVOX_MEASURE_MD];
     const clvox_volume *l3 = maps[CLVOX_MEASURE_L3];
     *out = (clvox_measures_summary){.voxels = 0};
@@ -266,6 +268,7 @@ int clv_figure_colours(const clvox_grid *grid, const uint8_t *rgb, clv_raster *o
 
 int clvox_tensor_write_colours(const clvox_volume *fa, const clvox_volume *v1, const char *path)
 {
+    CLV_GIVEN(fa, v1, path);
     int status = CLVOX_OK;
     const size_t length = strlen(path);
     uint8_t *rgb = NULL;

@@ -9,6 +9,7 @@ enum { BINS = 256 };
 
 int clvox_dwi_mask(const clvox_volume *dwi, clvox_volume **out)
 {
+    CLV_GIVEN(dwi, out);
     int status = CLVOX_OK;
     size_t n = clvox_grid_voxels(&dwi->grid), inside = 0;
     double counts[BINS] = {0}, largest = 0;

@@ -21,6 +21,7 @@ static double median(const clvox_volume *volume, float *room)
 
 int clvox_noise_level(const clvox_volume *noise, double *level)
 {
+    CLV_GIVEN(noise);
     float *room = malloc((clvox_grid_voxels(&noise->grid) + 1) * sizeof *room);
     *level = 0;
     if (!room)

@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "base/options.h"
+#include "base/status.h"
 #include "image/spline.h"
 #include "io/labels.h"
 #include "io/volume.h"
@@ -84,12 +86,20 @@ end:
     return status;
 }
 
+void clvox_apply_defaults(clvox_apply_options *options)
+{
+    CLV_GIVEN_OR(, options);
+    *options = (clvox_apply_options){.size = sizeof *options};
+}
+
 int clvox_apply(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
                 const clvox_link *links, int count, clvox_interpolation interpolation, float outside,
                 clvox_volume **out)
 {
+    CLV_GIVEN(context, image, grid, out);
     CLV_HOST_THREADS(context);
-    const clvox_apply_options options = {.interpolation = interpolation, .outside = outside};
+    const clvox_apply_options options = {
+        .size = sizeof options, .interpolation = interpolation, .outside = outside};
     return clvox_apply_with(context, image, grid, links, count, &options, out);
 }
 
@@ -149,6 +159,7 @@ int clvox_apply_with(clvox_context *context, const clvox_volume *image, const cl
                      const clvox_link *links, int count, const clvox_apply_options *options,
                      clvox_volume **out)
 {
+    CLV_GIVEN(context, image, grid, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "resampling");
     clvox_interpolation interpolation;
@@ -160,6 +171,7 @@ int clvox_apply_with(clvox_context *context, const clvox_volume *image, const cl
     clvox_volume *made = NULL, *u = NULL;
     double matrix[4][4];
     *out = NULL;
+    CLV_TRY(options ? clv_options_sized(options, sizeof *options) : CLVOX_OK);
     CLV_TRY(begin(image, grid, options, &interpolation, &outside, &made));
     CLV_TRY(clv_chain_make(context, links, count, &chain));
     CLV_TRY(clv_chain_field(context, &chain, grid, &field, matrix));
@@ -183,6 +195,9 @@ end:
 
 int clvox_compose_affine(const clvox_link *links, int count, double matrix[4][4])
 {
+    CLV_GIVEN(matrix);
+    if (count > 0)
+        CLV_GIVEN(links);
     int status = CLVOX_OK;
     clv_chain chain = {0};
     for (int i = 0; i < count; i++)
@@ -199,6 +214,7 @@ end:
 int clvox_compose(clvox_context *context, const clvox_grid *grid, const clvox_link *links, int count,
                   clvox_volume **out)
 {
+    CLV_GIVEN(context, grid, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "composition");
     int status = CLVOX_OK;

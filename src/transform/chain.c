@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "op/field/compose.h"
 #include "op/image/resample.h"
 #include "transform/field.h"
@@ -40,6 +41,8 @@ void clv_chain_free(clv_chain *chain)
 
 int clv_chain_make(clvox_context *ctx, const clvox_link *links, int count, clv_chain *chain)
 {
+    if (count > 0)
+        CLV_GIVEN(links);
     int status = CLVOX_OK;
     memset(chain, 0, sizeof *chain);
     size_t room = (size_t)(count > 0 ? count : 0) + 1;

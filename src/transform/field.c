@@ -8,6 +8,7 @@
 
 #include "base/matrix.h"
 #include "base/spares.h"
+#include "base/status.h"
 #include "clvox/threads.h"
 #include "io/orientation.h"
 #include "io/volume.h"
@@ -459,6 +460,7 @@ int clv_field_download_map(clvox_context *ctx, const clv_buffer *field, const cl
 
 void clvox_grid_axes(const clvox_grid *grid, char letters[4], double *oblique, double *skew)
 {
+    CLV_GIVEN_OR(, grid, letters);
     clv_orientation o;
     double spacing[3], widest = 0;
     clvox_grid_spacing(grid, spacing);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "clvox/apply.h"
 #include "io/labels.h"
 #include "op/field/splat.h"
@@ -228,6 +229,7 @@ static int name_labels(const clvox_volume *image, clvox_volume *made, float *out
 int clvox_forward(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
                   const clvox_link *links, int count, clvox_landing landing, float outside, clvox_volume **out)
 {
+    CLV_GIVEN(context, image, grid, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "resampling");
     int status = CLVOX_OK;

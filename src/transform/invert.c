@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transform/invert.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,6 +66,7 @@ end:
 int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **out,
                  double residual_voxels[2])
 {
+    CLV_GIVEN(ctx, warp, out);
     CLV_HOST_THREADS(ctx);
     CLV_WATCH(ctx, "inversion");
     int status = CLVOX_OK;

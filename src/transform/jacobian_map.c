@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "clvox/threads.h"
 #include "clvox/apply.h"
 #include "io/volume.h"
@@ -79,6 +80,7 @@ static int summarise(const share *shares, int planes, clvox_jacobian_summary *su
 int clvox_jacobian(clvox_context *context, const clvox_volume *warp, const clvox_volume *mask,
                    int log, clvox_volume **out, clvox_jacobian_summary *summary)
 {
+    CLV_GIVEN(context, warp);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "Jacobian");
     int status = CLVOX_OK;
@@ -192,6 +194,7 @@ static int find_plane(void *user, size_t z, int worker)
 
 int clvox_jacobian_planes(const clvox_volume *warp, const int at[3], int log, clvox_volume **out)
 {
+    CLV_GIVEN(warp, at, out);
     int status = CLVOX_OK;
     double frame[3][3];
     planes p = {.warp = warp, .at = at, .log = log};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/matrix.h"
+#include "base/status.h"
 #include "clvox/threads.h"
 #include "clvox/apply.h"
 #include "transform/chain.h"
@@ -107,6 +108,10 @@ static int move_points(void *user, size_t index, int worker)
 
 int clvox_apply_points(const clvox_link *links, int count, double *points, int n)
 {
+    if (count > 0)
+        CLV_GIVEN(links);
+    if (n > 0)
+        CLV_GIVEN(points);
     int status = CLVOX_OK;
     step *steps = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *steps);
     if (!steps)

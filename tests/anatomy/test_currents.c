@@ -203,7 +203,7 @@ static void a_particle_mesh_is_off_by_what_it_says(void **state)
     for (int i = 0; i < 12; i++) {
         clvox_surface_products got, again;
         clvox_currents_report report;
-        const clvox_currents_options o = {.width = widths[i % 2],
+        const clvox_currents_options o = {.size = sizeof o, .width = widths[i % 2],
                                           .varifold = i / 2 % 2,
                                           .method = CLVOX_CURRENTS_MESH,
                                           .error = asked[i / 4]};
@@ -223,7 +223,8 @@ static void a_particle_mesh_is_off_by_what_it_says(void **state)
     clvox_surface_destroy(&b);
     /* In closed form, and from itself. */
     clvox_surface *ball = mesh_sphere(NOWHERE, 20, 4);
-    const clvox_currents_options o = {.width = 14, .method = CLVOX_CURRENTS_MESH, .error = 1e-4};
+    const clvox_currents_options o = {
+        .size = sizeof o, .width = 14, .method = CLVOX_CURRENTS_MESH, .error = 1e-4};
     clvox_surface_products p;
     assert_ok(clvox_surface_currents_by(ctx, ball, ball, &o, &p, NULL));
     assert_that(fabs(p.aa / norm_of_sphere(20, 14) - 1) < .002, "%g, not %g", p.aa, norm_of_sphere(20, 14));
@@ -235,7 +236,7 @@ static void auto_takes_the_faster_one_that_is_exact_enough(void **state)
 {
     (void)state;
     clvox_surface *few = mesh_sphere(NOWHERE, 20, 1), *many = mesh_sphere(NOWHERE, 20, 5);
-    clvox_currents_options o = {.width = 10, .method = CLVOX_CURRENTS_AUTO, .error = 1e-3};
+    clvox_currents_options o = {.size = sizeof o, .width = 10, .method = CLVOX_CURRENTS_AUTO, .error = 1e-3};
     clvox_currents_report report;
     clvox_surface_products p, exact = products(few, few, 10, false);
     assert_ok(clvox_surface_currents_by(ctx, few, few, &o, &p, &report));
@@ -255,14 +256,15 @@ static void auto_takes_the_faster_one_that_is_exact_enough(void **state)
     o.method = CLVOX_CURRENTS_AUTO;
     assert_ok(clvox_surface_currents_by(ctx, many, few, &o, &p, &report));
     assert_true(report.method == CLVOX_CURRENTS_EXACT);
-    o = (clvox_currents_options){.width = 5, .method = CLVOX_CURRENTS_MESH, .error = 0};
+    o = (clvox_currents_options){.size = sizeof o, .width = 5, .method = CLVOX_CURRENTS_MESH, .error = 0};
     assert_int_equal(clvox_surface_currents_by(ctx, few, few, &o, &p, &report), CLVOX_ERROR_ARGUMENT);
-    o = (clvox_currents_options){.width = 5, .method = (clvox_currents_method)7, .error = .1};
+    o = (clvox_currents_options){
+        .size = sizeof o, .width = 5, .method = (clvox_currents_method)7, .error = .1};
     assert_int_equal(clvox_surface_currents_by(ctx, few, few, &o, &p, &report), CLVOX_ERROR_ARGUMENT);
     /* Nothing to splat. */
     clvox_surface *nothing;
     assert_ok(clvox_surface_create(3, 0, &nothing));
-    o = (clvox_currents_options){.width = 5, .method = CLVOX_CURRENTS_MESH, .error = .1};
+    o = (clvox_currents_options){.size = sizeof o, .width = 5, .method = CLVOX_CURRENTS_MESH, .error = .1};
     assert_ok(clvox_surface_currents_by(ctx, few, nothing, &o, &p, &report));
     assert_true(report.method == CLVOX_CURRENTS_EXACT && p.bb == 0 && p.squared_distance == p.aa);
     clvox_surface_destroy(&nothing);

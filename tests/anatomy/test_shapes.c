@@ -39,7 +39,7 @@ static clvox_shape *cloud_of(int n, const double *points, const double *weights)
 static clvox_surface_products products(const clvox_shape *a, const clvox_shape *b, double width,
                                        bool varifold)
 {
-    const clvox_currents_options o = {.width = width, .varifold = varifold};
+    const clvox_currents_options o = {.size = sizeof o, .width = width, .varifold = varifold};
     clvox_surface_products p;
     assert_ok(clvox_shape_currents(ctx, a, b, &o, &p, NULL));
     return p;
@@ -124,7 +124,8 @@ static void clouds_are_measures(void **state)
     three->weights[2] = 6;
     p = products(two, three, width, true);
     assert_that(fabs(p.ab - (.25 + .25 * near + .25 * exp(-1) + .25 * exp(-25 / 16.))) < 1e-6, "%g", p.ab);
-    const clvox_currents_options o = {.width = width, .method = CLVOX_CURRENTS_MESH, .error = 1e-3};
+    const clvox_currents_options o = {
+        .size = sizeof o, .width = width, .method = CLVOX_CURRENTS_MESH, .error = 1e-3};
     clvox_surface_products meshed;
     assert_ok(clvox_shape_currents(ctx, two, three, &o, &meshed, NULL));
     assert_that(fabs(meshed.ab - p.ab) < 1e-3, "%g, not %g", meshed.ab, p.ab);

@@ -181,7 +181,7 @@ clvox_context **population_open_others(void)
     device = device && *device ? device : "0";
     snprintf(list, sizeof list, "%s,%s,%s", device, device, device);
     if (!others)
-        assert_int_equal(clvox_contexts_create(&(clvox_context_options){.device = list}, &others),
+        assert_int_equal(clvox_contexts_create(CONTEXT_OPTIONS(.device = list), &others),
                          POPULATION_OTHERS);
     return others;
 }

@@ -25,10 +25,10 @@ static void assert_ends_elsewhere(const population *all, clvox_atlas_options o, 
     o.progress = population_stop_after;
     o.user = &calls;
     o.more = population_open_others();
-    for (int attempt = 10; status == CLVOX_ERROR_STOPPED; attempt += 7) {
+    for (int attempt = 10; status == CLVOX_ERROR_STOPPED; attempt += 10) {
         calls = attempt;
         o.more_count = attempt % 3;
-        o.device_bytes = room[attempt / 7 % rooms];
+        o.device_bytes = room[attempt / 10 % rooms];
         status = clvox_atlas(ctx, all->s, all->count, NULL, &o, &r);
     }
     assert_ok(status);

@@ -7,6 +7,7 @@
 enum { MOST_LEVELS = 4 };
 
 typedef struct settings {
+    size_t size;
     int fast, count, mode, levels, passes[MOST_LEVELS];
     double share, width, edges[MOST_LEVELS];
 } settings;
@@ -80,8 +81,8 @@ enum { FAST, COUNT, MODE, SHARE, WIDTH, PASSES, EDGES, HIDDEN, PAIR, ROWS };
 
 static void defaults(void *values)
 {
-    *(settings *)values = (settings){.count = 3, .mode = 1, .share = .5, .levels = 2, .passes = {4, 5},
-                                     .edges = {8, 9}, .width = -1};
+    *(settings *)values = (settings){.size = sizeof(settings), .count = 3, .mode = 1, .share = .5,
+                                     .levels = 2, .passes = {4, 5}, .edges = {8, 9}, .width = -1};
 }
 
 static const clv_option_table table = {
@@ -307,9 +308,26 @@ static void options_by_place_are_read_and_told(void **state)
     assert_true(!clvox_numbers_read("2x", &numbers) && numbers.count == 2);
 }
 
+/* As a program gives them that was built with other headers, or has left out the defaults. */
+static void options_of_another_size_are_refused(void **state)
+{
+    (void)state;
+    const char *given[CLVOX_MAX_OPTIONS] = {NULL};
+    settings s;
+    defaults(&s);
+    for (int which = 0; which < 3; which++) {
+        s.size = (const size_t[]){0, sizeof s - 8, sizeof s + 8}[which];
+        assert_int_equal(clvox_options_check(&table, &s), CLVOX_ERROR_ARGUMENT);
+        assert_non_null(strstr(clvox_message(), "_defaults"));
+        assert_int_equal(clvox_options_read(&table, given, 0, &s), CLVOX_ERROR_ARGUMENT);
+        assert_non_null(strstr(clvox_message(), clvox_version()));
+    }
+}
+
 static void words(void)
 {
     test_case(options_by_place_are_read_and_told, "options: read, told and checked by place");
+    test_case(options_of_another_size_are_refused, "options: of another size are refused");
     test_case(options_by_name_reach_their_fields, "options: given and described by name, without the table");
     test_case(options_names_forms_and_defaults_as_help,
               "options: names, forms and defaults as help and logs say them");

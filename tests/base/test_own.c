@@ -117,6 +117,34 @@ static void what_lies_in_a_folder(void **state)
     }
 }
 
+static void a_closed_folder_of_many_is_looked_through_once(void **state)
+{
+    (void)state;
+    /* Opened meanwhile, another entry, another folder with its mark, a mark that is none; others enter
+     * the last. */
+    static const char *const changes[] = {"chmod 711 a/in && chmod 700 a/in", "touch b/in/new",
+                                          "cp -a c/in c/on && rm -r c/in && mv c/on c/in",
+                                          "mv d/in/.clvox-own l && ln -s ../../l d/in/.clvox-own",
+                                          "true"};
+    enum { CHANGES = sizeof changes / sizeof *changes };
+    char name[] = "a", plant[64] = "chmod 666 a/in/30; touch a/new";
+    shell("mkdir -m 700 a b c d && mkdir -m 711 e && for k in a b c d e; do mkdir -m 700 $k/in && "
+          "touch $(seq -f $k/in/%.0f 100); done; chmod 711 e/in");
+    for (int look = 0; look < 2; look++) { /* the first makes marks, the second tells the time in them */
+        for (name[0] = 'a'; name[0] < 'a' + CHANGES; name[0]++)
+            assert_that(own_tree(name), "%s", why);
+        if (look == 0)
+            shell("sleep 4");
+    }
+    for (int i = 0; i < CHANGES; i++) {
+        name[0] = plant[10] = plant[25] = (char)('a' + i);
+        shell(plant);
+        assert_that(own_tree(name) == (i < CHANGES - 1), "%s: %s", name, why);
+        shell(changes[i]);
+        assert_that(!own_tree(name) && why[0], "%s", changes[i]);
+    }
+}
+
 static void files_are_opened_that_are_the_users_own(void **state)
 {
     (void)state;
@@ -182,6 +210,8 @@ int main(void)
     test_case(what_is_made_is_the_users_alone, "what is made is the user's alone, whatever the umask");
     test_case(folders_that_others_may_write, "folders that others may write, and folders below them");
     test_case(what_lies_in_a_folder, "what lies in a folder: files and folders of the user");
+    test_case(a_closed_folder_of_many_is_looked_through_once,
+              "a closed folder of many is looked through once");
     test_case(files_are_opened_that_are_the_users_own, "files are opened that are the user's own");
     test_case(others_folders_files_and_groups, "others' folders, files and groups");
     return test_run("own", tear_down);

@@ -70,8 +70,11 @@ static int run(clvox_pairs *pairs, const clvox_pairs_options *o)
 static void what_is_complete_stays(void **state)
 {
     const clvox_register_options registration = quick();
-    clvox_pairs_options o = {
-        .registration = &registration, .folder = in("out"), .no_picture = 1, .dry_run = 1};
+    clvox_pairs_options o = {.size = sizeof o,
+                             .registration = &registration,
+                             .folder = in("out"),
+                             .no_picture = 1,
+                             .dry_run = 1};
     const clvox_pair rows[] = {{.fixed = in("f.nii"), .moving = in("m.nii"), .output = "a_"},
                                {.fixed = in("f.nii"), .moving = in("gone.nii"), .output = "deep/b"}};
     clvox_pairs *l = NULL;
@@ -128,7 +131,8 @@ static void what_is_complete_stays(void **state)
 static void processes_share_a_list(void **state)
 {
     const clvox_register_options registration = quick();
-    const clvox_pairs_options o = {.registration = &registration, .folder = in("shared"), .no_picture = 1};
+    const clvox_pairs_options o = {
+        .size = sizeof o, .registration = &registration, .folder = in("shared"), .no_picture = 1};
     const clvox_pair rows[] = {{.fixed = in("f.nii"), .moving = in("m.nii"), .output = "a"},
                                {.fixed = in("m.nii"), .moving = in("f.nii"), .output = "b"}};
     clvox_pairs *l = NULL;
@@ -157,7 +161,7 @@ static void refused(const char *sentence, const clvox_pair *rows, int count, con
 
 static void lists_that_make_no_sense(void **state)
 {
-    const clvox_pairs_options o = {.folder = in("no")};
+    const clvox_pairs_options o = {.size = sizeof o, .folder = in("no")};
     const clvox_pair twice[] = {{.fixed = "f.nii", .moving = "m.nii", .output = "a"},
                                 {.fixed = "f.nii", .moving = "m.nii", .output = "x/../a_"}};
     const clvox_pair half[] = {{.fixed = "f.nii", .output = "a"}};
@@ -165,14 +169,19 @@ static void lists_that_make_no_sense(void **state)
     refused("two pairs have the output", twice, 2, &o);
     refused("pair 1: a pair needs a fixed and a moving image, and an output", half, 1, &o);
     refused("there is no pair in it", half, 0, &o);
-    refused("needs a folder", twice, 1, &(clvox_pairs_options){.no_picture = 1});
+    clvox_pairs_options other;
+    clvox_pairs_defaults(&other);
+    refused("needs a folder", twice, 1, &other);
+    other.size--;
+    refused("_defaults", twice, 1, &other);
+    refused("clvox_pairs_make: options is NULL", twice, 1, NULL);
     assert_true(access(in("no"), F_OK));
 }
 
 /* An input of one pair is another one's output. */
 static void no_input_is_overwritten(void **state)
 {
-    const clvox_pairs_options o = {.folder = folder};
+    const clvox_pairs_options o = {.size = sizeof o, .folder = folder};
     (void)state;
     put_ball("c_warped.nii.gz", 0);
     const clvox_pair rows[] = {{.fixed = in("f.nii"), .moving = in("m.nii"), .output = "c"},

@@ -3,10 +3,6 @@
 # register without images: surfaces, curves, clouds and landmarks alone, on the default device.
 . "$(dirname "$0")/lib.sh"
 
-octahedron() { # RADIUS SHIFT
-    for v in '1 0 0' '0 1 0' '0 0 1' '-1 0 0' '0 -1 0' '0 0 -1'; do echo "$v" | awk -v r="$1" -v s="$2" '{ print "v", r * $1 + s, r * $2, r * $3 }'; done
-    for f in '1 2 3' '2 4 3' '4 5 3' '5 1 3' '2 1 6' '4 2 6' '5 4 6' '1 5 6'; do echo "f $f"; done
-}
 octahedron 10 0 > fixed.obj; octahedron 10 2 > moving.obj; octahedron 10 502 > far.obj
 octahedron 10 0 | head -6 > bare.obj; echo 'f 1 1 2' >> bare.obj
 printf 'x,y,z\n0,0,0\n10,0,0\n0,10,0\n0,0,10\n10,10,10\n' > at.csv

@@ -12,6 +12,13 @@ mkdir log
 cases=0 failures=0 title= bad=0 skipped=
 
 clvox() { "$program" "$@"; }
+layer=${2:-}
+# poor WHAT COMMAND...: over the OpenCL layer of tests/layer, which some scripts are given; what it counts is in log/calls.
+poor() {
+    wanting=$1
+    shift
+    env OPENCL_LAYERS="$layer" POOR_DEVICE="$wanting" POOR_CALLS="$work/log/calls" "$@"
+}
 
 close() {
     [ -n "$title" ] || return 0
@@ -68,6 +75,11 @@ stop_when() {
     until_so "$wanted" ended_or "$@" && ! ended "$process" || return 1
     kill -STOP "$process"
     until_so "$process stops" stopped "$process" && ! ended "$process"
+}
+# octahedron RADIUS SHIFT: a surface as Wavefront has it.
+octahedron() {
+    for v in '1 0 0' '0 1 0' '0 0 1' '-1 0 0' '0 -1 0' '0 0 -1'; do echo "$v" | awk -v r="$1" -v s="$2" '{ print "v", r * $1 + s, r * $2, r * $3 }'; done
+    for f in '1 2 3' '2 4 3' '4 5 3' '5 1 3' '2 1 6' '4 2 6' '5 4 6' '1 5 6'; do echo "f $f"; done
 }
 # The number behind a name in what was printed.
 value() { awk -v name="$1" '$1 == name { print $2; exit }' log/out; }

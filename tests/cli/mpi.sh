@@ -21,10 +21,10 @@ done
 fast="--quick --linear translation --linear-rounds 1 --rounds 2 --shrink 2x1 --iterations 10x10"
 printf 'weight\timage\tlabels\tage\n2\ts3.nii\tl3.nii\t70\n2\ts1.nii\t\t65\n1\ts2.nii\tl2.nii\t60\n1\ts4.nii\tl4.nii\t55\n1\ts5.nii\t\t58\n' > list.tsv
 
-begin "one, two, three and four processes write the same files"
+begin "one, two and four processes write the same files"
 exits 0 clvox atlas -o one $fast --list list.tsv
 cp log/out said
-for n in 2 3 4; do
+for n in 2 4; do
     exits 0 together $n atlas -o "of$n" $fast --list list.tsv --json "log$n.json"
     says "in $n processes"
     cmp -s said log/out || complain "$n processes print something else, or more than once"
@@ -89,7 +89,7 @@ exits 1 together 2 atlas --bids-derivatives refused $fast --list list.tsv
 absent refused
 
 begin "a file of the state that any process cannot write is told once"
-for k in 0 1 2; do
+for k in 0 2; do
     mkdir -p lost/state/subject_$k
     exits 0 together 3 atlas -o lost $fast --linear none --rounds 1 s1.nii s2.nii s3.nii; says "lost/state/subject_$k.*: the result is whole"
     [ "$(grep -c 'the result is whole' log/err)" = 1 ] || complain "it is not said once"

@@ -100,10 +100,6 @@ exits 2 clvox register $begins; says 'needs --points'
 exits 1 clvox register $begins --points at.csv,gone.csv; one_sentence; says '2 landmarks; this linear transform needs 4'
 
 begin "surfaces: a term, carried to the fixed image, and what is said of them"
-octahedron() { # RADIUS SHIFT
-    for v in '1 0 0' '0 1 0' '0 0 1' '-1 0 0' '0 -1 0' '0 0 -1'; do echo "$v" | awk -v r="$1" -v s="$2" '{ print "v", r * $1 + s, r * $2, r * $3 }'; done
-    for f in '1 2 3' '2 4 3' '4 5 3' '5 1 3' '2 1 6' '4 2 6' '5 4 6' '1 5 6'; do echo "f $f"; done
-}
 octahedron 2 0 > fixed.obj; octahedron 2 .7 > moving.obj; octahedron 2 90 > away.obj
 sf="register -f pair_fixed.nii.gz -m pair_fixed.nii.gz --linear none --init header --deform greedy --shrink 1 --no-picture"
 exits 0 clvox $sf -o sf --iterations 30 --surface fixed.obj,moving.obj --width 3mm; says 'and surfaces'; prints '^surfaces, term '

@@ -146,15 +146,14 @@ exits 1 env CLVOX_WISDOM="$work" "$program" tune --size 12 --seconds 0.001 --ker
 one_sentence; says 'is a directory'; silent
 
 begin "one that cannot be written any more leaves the log of what was measured"
-mkdir gone
+mkdir went && ln -s went gone && touch file && ln -s file lost
 cat > gone.py <<'EOF'
 import json, os, subprocess, sys
 run = subprocess.Popen([sys.argv[1], "tune", "--size", "12", "--seconds", "0.001", "--json", "log/g.json"],
                        env=dict(os.environ, CLVOX_WISDOM="gone/w.txt"), stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, text=True)
 table = [run.stdout.readline() for line in range(3)]  # the third is of a kernel
-os.rename("gone", "went")
-open("gone", "w").close()
+os.replace("lost", "gone")
 out, err = run.communicate()
 log = json.load(open("log/g.json"))
 print(run.returncode, table, len(log["tune"]), err)

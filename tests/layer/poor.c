@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An OpenCL layer that makes any device a poor one, for tests of what the
- * program says there:
+/* An OpenCL layer that makes any device another one, or a poor one, for tests of what the program does there:
  *   OPENCL_LAYERS=libpoor.so POOR_DEVICE=profiling,memory:64 clvox ...
- * POOR_DEVICE, a list with commas:
+ * POOR_DEVICE, a list with commas. Limits, which the device states and keeps (devices.tsv has those of some
+ * that people own, and tools/as sets them):
+ *   gpu            a device that says it is a GPU: other kernels, fields planar
+ *   name:TEXT opencl:1.2 units:N clock:MHZ simd:N simds:N architecture:gfx803|6.1 unified:yes|no
+ *   memory:MIB     its memory, a quarter of it in one piece, or largest:MIB
+ *   group:N items:XxYxZ  work-items of a work-group, in all and along each axis
+ *   local:BYTES    local memory; kind:local|global: it is memory of its own, or lies in ordinary memory
+ *   doubles:no atomics:no images:no  no type double, no atomics of 64 bits, no images
+ *   pixels:N       of a buffer that is read as an image
+ * What it lacks and refuses:
  *   profiling    no queue with timers
  *   times        queues with timers, which tell no time
  *   binaries     programs that give no binaries
- *   memory:MIB   a device of MIB, a quarter of it in one piece
  *   taken:MIB    a device whose memory is taken but for MIB, and does not say so
  *   after:N      it is taken once N buffers have been made
- *   group:N      work-groups of at most N work-items
- *   local:BYTES  local memory
- *   gpu          a device that says it is a GPU: other kernels, fields planar
  *   fail:N       the Nth of the calls that can fail on a device at work fails
  *   nan:N bits:N huge:N  what is read from the Nth read on is NaN, random, or 3.4e38
  *   skip:N       kernels are not run from the Nth launch on, and nothing is said
  *   once         only the Nth of these is
  * POOR_CALLS=FILE  writes there how many calls were counted for fail, how many reads and launches. */
-#define CL_TARGET_OPENCL_VERSION 300
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl_layer.h>
+#include "layer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,7 +31,7 @@
 #include <string.h>
 
 static cl_icd_dispatch mine;
-static const cl_icd_dispatch *next;
+const cl_icd_dispatch *layer_next;
 static atomic_long calls, reads, launches;
 static atomic_long buffers;
 
@@ -39,13 +41,13 @@ static struct {
     pthread_mutex_t lock;
     struct {
         cl_mem mem;
-        size_t bytes;
+        size_t bytes, device; /* of them in the device's memory, not the host's */
     } own[MOST];
     int count;
-    size_t taken;
+    size_t taken, device;
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static const char *setting(const char *name)
+const char *layer_setting(const char *name)
 {
     const char *list = getenv("POOR_DEVICE");
     size_t length = strlen(name);
@@ -59,25 +61,32 @@ static const char *setting(const char *name)
     return NULL;
 }
 
-static long number(const char *name)
+long layer_number(const char *name)
 {
-    const char *value = setting(name);
+    const char *value = layer_setting(name);
     return value && *value == ':' ? atol(value + 1) : -1;
+}
+
+bool layer_is(const char *name, const char *text)
+{
+    const char *value = layer_setting(name);
+    return value && *value == ':' && strcspn(value + 1, ",") == strlen(text) &&
+           !strncmp(value + 1, text, strlen(text));
 }
 
 static int fails(void)
 {
-    return atomic_fetch_add(&calls, 1) + 1 == number("fail");
+    return atomic_fetch_add(&calls, 1) + 1 == layer_number("fail");
 }
 
 /* Of the count-th read or launch. */
 static int goes_wrong(const char *name, long count)
 {
-    const long from = number(name);
-    return from > 0 && (setting("once") ? count == from : count >= from);
+    const long from = layer_number(name);
+    return from > 0 && (layer_setting("once") ? count == from : count >= from);
 }
 
-static cl_int answer(const void *value, size_t bytes, size_t room, void *out, size_t *returned)
+cl_int layer_answer(const void *value, size_t bytes, size_t room, void *out, size_t *returned)
 {
     if (out && room < bytes)
         return CL_INVALID_VALUE;
@@ -88,35 +97,15 @@ static cl_int answer(const void *value, size_t bytes, size_t room, void *out, si
     return CL_SUCCESS;
 }
 
-static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t room, void *out,
-                                      size_t *returned)
-{
-    long memory = number("memory"), group = number("group"), local = number("local");
-    cl_ulong bytes = (cl_ulong)memory << 20, quarter = bytes / 4, local_bytes = (cl_ulong)local;
-    size_t items = (size_t)group;
-    cl_device_type type = CL_DEVICE_TYPE_GPU;
-    if (setting("gpu") && what == CL_DEVICE_TYPE)
-        return answer(&type, sizeof type, room, out, returned);
-    if (memory > 0 && what == CL_DEVICE_GLOBAL_MEM_SIZE)
-        return answer(&bytes, sizeof bytes, room, out, returned);
-    if (memory > 0 && what == CL_DEVICE_MAX_MEM_ALLOC_SIZE)
-        return answer(&quarter, sizeof quarter, room, out, returned);
-    if (local > 0 && what == CL_DEVICE_LOCAL_MEM_SIZE)
-        return answer(&local_bytes, sizeof local_bytes, room, out, returned);
-    if (group > 0 && what == CL_DEVICE_MAX_WORK_GROUP_SIZE)
-        return answer(&items, sizeof items, room, out, returned);
-    return next->clGetDeviceInfo(device, what, room, out, returned);
-}
-
 static cl_command_queue CL_API_CALL queue(cl_context context, cl_device_id device,
                                           cl_command_queue_properties properties, cl_int *error)
 {
     cl_int refused = fails() ? CL_OUT_OF_RESOURCES
-                     : setting("profiling") && properties & CL_QUEUE_PROFILING_ENABLE
+                     : layer_setting("profiling") && properties & CL_QUEUE_PROFILING_ENABLE
                          ? CL_INVALID_QUEUE_PROPERTIES
                          : CL_SUCCESS;
     if (refused == CL_SUCCESS)
-        return next->clCreateCommandQueue(context, device, properties, error);
+        return layer_next->clCreateCommandQueue(context, device, properties, error);
     if (error)
         *error = refused;
     return NULL;
@@ -125,18 +114,18 @@ static cl_command_queue CL_API_CALL queue(cl_context context, cl_device_id devic
 static cl_int CL_API_CALL profiling_info(cl_event event, cl_profiling_info what, size_t room, void *out,
                                          size_t *returned)
 {
-    if (setting("times"))
+    if (layer_setting("times"))
         return CL_PROFILING_INFO_NOT_AVAILABLE;
-    return next->clGetEventProfilingInfo(event, what, room, out, returned);
+    return layer_next->clGetEventProfilingInfo(event, what, room, out, returned);
 }
 
 static cl_int CL_API_CALL program_info(cl_program program, cl_program_info what, size_t room, void *out,
                                        size_t *returned)
 {
     size_t none = 0;
-    if (setting("binaries") && what == CL_PROGRAM_BINARY_SIZES)
-        return answer(&none, sizeof none, room, out, returned);
-    return next->clGetProgramInfo(program, what, room, out, returned);
+    if (layer_setting("binaries") && what == CL_PROGRAM_BINARY_SIZES)
+        return layer_answer(&none, sizeof none, room, out, returned);
+    return layer_next->clGetProgramInfo(program, what, room, out, returned);
 }
 
 static cl_context CL_API_CALL context(const cl_context_properties *properties, cl_uint count,
@@ -145,7 +134,7 @@ static cl_context CL_API_CALL context(const cl_context_properties *properties, c
                                       void *user, cl_int *error)
 {
     if (!fails())
-        return next->clCreateContext(properties, count, devices, notify, user, error);
+        return layer_next->clCreateContext(properties, count, devices, notify, user, error);
     if (error)
         *error = CL_OUT_OF_HOST_MEMORY;
     return NULL;
@@ -153,20 +142,25 @@ static cl_context CL_API_CALL context(const cl_context_properties *properties, c
 
 static cl_mem CL_API_CALL buffer(cl_context ctx, cl_mem_flags flags, size_t bytes, void *host, cl_int *error)
 {
-    long left = number("taken");
+    long left = layer_number("taken");
+    const size_t device = flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR) ? 0 : bytes;
     cl_mem made = NULL;
     pthread_mutex_lock(&live.lock);
-    int full = left >= 0 && atomic_fetch_add(&buffers, 1) >= number("after") &&
+    int full = left >= 0 && atomic_fetch_add(&buffers, 1) >= layer_number("after") &&
                live.taken + bytes > (size_t)left << 20;
-    if (!full && !fails()) {
-        made = next->clCreateBuffer(ctx, flags, bytes, host, error);
+    const cl_int refused = full || fails() ? CL_MEM_OBJECT_ALLOCATION_FAILURE
+                                           : limits_buffer(bytes, live.device + device);
+    if (refused == CL_SUCCESS) {
+        made = layer_next->clCreateBuffer(ctx, flags, bytes, host, error);
     } else if (error) {
-        *error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        *error = refused;
     }
     if (made && live.count < MOST) {
         live.own[live.count].mem = made;
+        live.own[live.count].device = device;
         live.own[live.count++].bytes = bytes;
         live.taken += bytes;
+        live.device += device;
     }
     pthread_mutex_unlock(&live.lock);
     return made;
@@ -178,18 +172,19 @@ static cl_int CL_API_CALL release(cl_mem mem)
     for (int i = 0; i < live.count; i++)
         if (live.own[i].mem == mem) {
             live.taken -= live.own[i].bytes;
+            live.device -= live.own[i].device;
             live.own[i] = live.own[--live.count];
             break;
         }
     pthread_mutex_unlock(&live.lock);
-    return next->clReleaseMemObject(mem);
+    return layer_next->clReleaseMemObject(mem);
 }
 
 static cl_program CL_API_CALL program(cl_context ctx, cl_uint count, const char **texts,
                                       const size_t *lengths, cl_int *error)
 {
     if (!fails())
-        return next->clCreateProgramWithSource(ctx, count, texts, lengths, error);
+        return limits_program(ctx, count, texts, lengths, error);
     if (error)
         *error = CL_OUT_OF_HOST_MEMORY;
     return NULL;
@@ -198,16 +193,21 @@ static cl_program CL_API_CALL program(cl_context ctx, cl_uint count, const char 
 static cl_int CL_API_CALL build(cl_program p, cl_uint count, const cl_device_id *devices, const char *options,
                                 void(CL_CALLBACK *notify)(cl_program, void *), void *user)
 {
-    return fails() ? CL_BUILD_PROGRAM_FAILURE
-                   : next->clBuildProgram(p, count, devices, options, notify, user);
+    const cl_int refused = fails() ? CL_BUILD_PROGRAM_FAILURE
+                                   : limits_build(options, CL_INVALID_BUILD_OPTIONS);
+    return refused != CL_SUCCESS ? refused
+                                 : layer_next->clBuildProgram(p, count, devices, options, notify, user);
 }
 
 static cl_int CL_API_CALL compile(cl_program p, cl_uint count, const cl_device_id *devices, const char *options,
                                   cl_uint headers, const cl_program *texts, const char **names,
                                   void(CL_CALLBACK *notify)(cl_program, void *), void *user)
 {
-    return fails() ? CL_COMPILE_PROGRAM_FAILURE
-                   : next->clCompileProgram(p, count, devices, options, headers, texts, names, notify, user);
+    const cl_int refused = fails() ? CL_COMPILE_PROGRAM_FAILURE
+                                   : limits_build(options, CL_INVALID_COMPILER_OPTIONS);
+    return refused != CL_SUCCESS ? refused
+                                 : layer_next->clCompileProgram(p, count, devices, options, headers, texts,
+                                                                names, notify, user);
 }
 
 static cl_program CL_API_CALL link(cl_context ctx, cl_uint count, const cl_device_id *devices,
@@ -215,7 +215,7 @@ static cl_program CL_API_CALL link(cl_context ctx, cl_uint count, const cl_devic
                                    void(CL_CALLBACK *notify)(cl_program, void *), void *user, cl_int *error)
 {
     if (!fails())
-        return next->clLinkProgram(ctx, count, devices, options, inputs, programs, notify, user, error);
+        return layer_next->clLinkProgram(ctx, count, devices, options, inputs, programs, notify, user, error);
     if (error)
         *error = CL_LINK_PROGRAM_FAILURE;
     return NULL;
@@ -223,8 +223,11 @@ static cl_program CL_API_CALL link(cl_context ctx, cl_uint count, const cl_devic
 
 static cl_kernel CL_API_CALL kernel(cl_program p, const char *name, cl_int *error)
 {
-    if (!fails())
-        return next->clCreateKernel(p, name, error);
+    if (!fails()) {
+        cl_kernel made = layer_next->clCreateKernel(p, name, error);
+        limits_kernel(made);
+        return made;
+    }
     if (error)
         *error = CL_OUT_OF_RESOURCES;
     return NULL;
@@ -232,25 +235,28 @@ static cl_kernel CL_API_CALL kernel(cl_program p, const char *name, cl_int *erro
 
 static cl_int CL_API_CALL argument(cl_kernel k, cl_uint index, size_t bytes, const void *value)
 {
-    return fails() ? CL_OUT_OF_RESOURCES : next->clSetKernelArg(k, index, bytes, value);
+    if (fails())
+        return CL_OUT_OF_RESOURCES;
+    limits_argument(k, index, bytes, value);
+    return layer_next->clSetKernelArg(k, index, bytes, value);
 }
 
 static cl_int CL_API_CALL finish(cl_command_queue q)
 {
-    return fails() ? CL_OUT_OF_RESOURCES : next->clFinish(q);
+    return fails() ? CL_OUT_OF_RESOURCES : layer_next->clFinish(q);
 }
 
 static cl_int CL_API_CALL run(cl_command_queue q, cl_kernel k, cl_uint dimensions, const size_t *offset,
                               const size_t *global, const size_t *local, cl_uint count, const cl_event *after,
                               cl_event *event)
 {
-    size_t items = local ? local[0] * (dimensions > 1 ? local[1] : 1) * (dimensions > 2 ? local[2] : 1) : 1;
-    if (number("group") > 0 && items > (size_t)number("group"))
-        return CL_INVALID_WORK_GROUP_SIZE;
+    const cl_int refused = limits_launch(q, k, dimensions, local);
+    if (refused != CL_SUCCESS)
+        return refused;
     if (goes_wrong("skip", atomic_fetch_add(&launches, 1) + 1))
-        return event ? next->clEnqueueMarkerWithWaitList(q, count, after, event) : CL_SUCCESS;
+        return event ? layer_next->clEnqueueMarkerWithWaitList(q, count, after, event) : CL_SUCCESS;
     return fails() ? CL_OUT_OF_RESOURCES
-                   : next->clEnqueueNDRangeKernel(q, k, dimensions, offset, global, local, count, after,
+                   : layer_next->clEnqueueNDRangeKernel(q, k, dimensions, offset, global, local, count, after,
                                                   event);
 }
 
@@ -263,7 +269,7 @@ static cl_int CL_API_CALL read_back(cl_command_queue q, cl_mem mem, cl_bool wait
     if (fails())
         return CL_OUT_OF_RESOURCES;
     const cl_int error =
-        next->clEnqueueReadBuffer(q, mem, wait || spoilt, offset, bytes, out, count, after, event);
+        layer_next->clEnqueueReadBuffer(q, mem, wait || spoilt, offset, bytes, out, count, after, event);
     for (size_t i = 0; error == CL_SUCCESS && spoilt && i + 4 <= bytes; i += 4) {
         const uint32_t word = nan ? 0x7fc00000 : huge ? 0x7f7f7f7f : (uint32_t)(i + 12345) * 0x9e3779b1;
         memcpy((char *)out + i, &word, 4);
@@ -275,30 +281,30 @@ static cl_int CL_API_CALL send(cl_command_queue q, cl_mem mem, cl_bool wait, siz
                                const void *data, cl_uint count, const cl_event *after, cl_event *event)
 {
     return fails() ? CL_MEM_OBJECT_ALLOCATION_FAILURE
-                   : next->clEnqueueWriteBuffer(q, mem, wait, offset, bytes, data, count, after, event);
+                   : layer_next->clEnqueueWriteBuffer(q, mem, wait, offset, bytes, data, count, after, event);
 }
 
 static cl_int CL_API_CALL fill(cl_command_queue q, cl_mem mem, const void *word, size_t size, size_t offset,
                                size_t bytes, cl_uint count, const cl_event *after, cl_event *event)
 {
     return fails() ? CL_MEM_OBJECT_ALLOCATION_FAILURE
-                   : next->clEnqueueFillBuffer(q, mem, word, size, offset, bytes, count, after, event);
+                   : layer_next->clEnqueueFillBuffer(q, mem, word, size, offset, bytes, count, after, event);
 }
 
 static cl_int CL_API_CALL copy(cl_command_queue q, cl_mem from, cl_mem to, size_t from_at, size_t to_at,
                                size_t bytes, cl_uint count, const cl_event *after, cl_event *event)
 {
     return fails() ? CL_OUT_OF_RESOURCES
-                   : next->clEnqueueCopyBuffer(q, from, to, from_at, to_at, bytes, count, after, event);
+                   : layer_next->clEnqueueCopyBuffer(q, from, to, from_at, to_at, bytes, count, after, event);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *out, size_t *returned)
 {
     cl_layer_api_version version = CL_LAYER_API_VERSION_100;
     if (what == CL_LAYER_API_VERSION)
-        return answer(&version, sizeof version, room, out, returned);
+        return layer_answer(&version, sizeof version, room, out, returned);
     if (what == CL_LAYER_NAME)
-        return answer("poor device", sizeof "poor device", room, out, returned);
+        return layer_answer("poor device", sizeof "poor device", room, out, returned);
     return CL_INVALID_VALUE;
 }
 
@@ -320,9 +326,9 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
         return CL_INVALID_VALUE;
     if (bytes > sizeof mine)
         bytes = sizeof mine;
-    next = target;
+    layer_next = target;
     memcpy(&mine, target, bytes);
-    mine.clGetDeviceInfo = device_info;
+    limits_take_over(&mine);
     mine.clCreateCommandQueue = queue;
     mine.clGetEventProfilingInfo = profiling_info;
     mine.clGetProgramInfo = program_info;

@@ -94,6 +94,55 @@ static void registration_without_options(void **state)
     clvox_register_result_destroy(&without);
 }
 
+/* ---- options of other versions -------------------------------------------- */
+
+static void refused_for_its_size(int status)
+{
+    assert_int_equal(status, CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "_defaults"));
+}
+
+static void options_of_another_version(void **state)
+{
+    (void)state;
+    clvox_context *other = NULL, **others = NULL;
+    clvox_volume *out = NULL;
+    clvox_register_result result;
+    clvox_image_comparison alike;
+    clvox_surface_products products;
+    const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
+    clvox_register_options r;
+    clvox_context_options c;
+    clvox_apply_options a;
+    clvox_compare_options p;
+    clvox_match_options m;
+    clvox_nlm_options n;
+    clvox_currents_options u = {.width = 2};
+    clvox_shoot_options s = {.time = 1};
+    clvox_register_defaults(&r);
+    r.size -= sizeof(double);
+    refused_for_its_size(clvox_register(shared.ctx, &images, &r, &result));
+    clvox_context_defaults(&c);
+    c.size += sizeof(void *);
+    refused_for_its_size(clvox_context_create(&c, &other));
+    refused_for_its_size(clvox_contexts_create(&c, &others));
+    clvox_apply_defaults(&a);
+    a.size--;
+    refused_for_its_size(clvox_apply_with(shared.ctx, shared.fixed, &shared.fixed->grid, NULL, 0, &a, &out));
+    clvox_compare_defaults(&p);
+    p.size = 0;
+    refused_for_its_size(clvox_compare_images(shared.fixed, shared.fixed, NULL, &p, &alike));
+    clvox_match_defaults(&m);
+    m.size++;
+    refused_for_its_size(clvox_filter_match(shared.fixed, shared.moving, &m, &out));
+    clvox_nlm_defaults(&n);
+    n.size = 4;
+    refused_for_its_size(clvox_filter_nlm(shared.ctx, shared.fixed, NULL, &n, &out, NULL));
+    refused_for_its_size(clvox_shape_currents(shared.ctx, NULL, NULL, &u, &products, NULL));
+    refused_for_its_size(clvox_shoot_settle(shared.fixed, &s));
+    assert_true(!other && !others && !out);
+}
+
 static void templates_and_series_without_options(void **state)
 {
     (void)state;
@@ -258,7 +307,8 @@ static int watch(void *user, const clvox_step *step)
 static void a_number_of_threads_of_its_own(void **state)
 {
     (void)state;
-    const clvox_context_options alone = {.threads = 1}, three = {.threads = 3};
+    const clvox_context_options alone = {.size = sizeof alone, .threads = 1},
+                                three = {.size = sizeof three, .threads = 3};
     const clvox_context_options *options[2] = {&alone, &three};
     const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
     clvox_register_result r[2];
@@ -306,7 +356,7 @@ static void threads_in_threads(void **state)
     clvox_context *ctx = NULL;
     clvox_register_options o;
     clvox_register_result r;
-    const clvox_context_options two = {.threads = 2};
+    const clvox_context_options two = {.size = sizeof two, .threads = 2};
     const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
     clvox_register_defaults(&o);
     clvox_register_preset(&o, CLVOX_PRESET_QUICK);
@@ -340,7 +390,8 @@ static void the_log_goes_where_it_is_told(void **state)
     (void)state;
     for (int verbosity = 0; verbosity <= 2; verbosity += 2) {
         noted n = {.lines = 0};
-        const clvox_context_options o = {.verbosity = verbosity, .log = note, .log_user = &n};
+        const clvox_context_options o = {
+            .size = sizeof o, .verbosity = verbosity, .log = note, .log_user = &n};
         clvox_context *ctx = NULL;
         clvox_volume *smooth = NULL;
         const double sigma[3] = {2, 2, 2};
@@ -485,7 +536,7 @@ static void a_context_watches(void **state)
     told t = {.ctx = NULL};
     clvox_register_result r;
     const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
-    const clvox_context_options o = {.progress = watch, .progress_user = &t.watch};
+    const clvox_context_options o = {.size = sizeof o, .progress = watch, .progress_user = &t.watch};
     const size_t n = clvox_grid_voxels(&shared.fixed->grid);
     assert_ok(clvox_register(shared.ctx, &images, NULL, &r));
     t.warp = r.warp;
@@ -638,6 +689,7 @@ int main(void)
     test_case(nothing_is_released_as_nothing, "what releases takes NULL");
     test_case(two_contexts_on_two_threads,
               "contexts on threads of their own give the bits of one, and own failures");
+    test_case(options_of_another_version, "options of another size than this version's are refused");
     test_case(registration_without_options, "registration without options takes the defaults");
     test_case(templates_and_series_without_options, "templates and series without options take the defaults");
     test_case(surfaces_and_tensors_without_options,

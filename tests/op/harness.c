@@ -112,8 +112,11 @@ static void generate(const clv_entry *entry, CMUnitTestFunction function, const 
                      const char *what, bool first_alone)
 {
     generated g = {.entry = entry};
+    const int kind = clvox_context_limits(device)->type == CLVOX_DEVICE_CPU ? CLV_ON_CPU : CLV_ON_GPU;
     for (int v = 0; v < entry->count; v++) {
         g.variant = &entry->variants[v];
+        if (getenv("CLVOX_TEST_OWN") && !(g.variant->devices & kind))
+            continue;
         g.first = true;
         for (g.tile = 0; g.tile < CLV_MAX_TILES && g.variant->tiles[g.tile].x; g.tile++) {
             clv_tile tile = g.variant->tiles[g.tile];

@@ -22,7 +22,8 @@ clvox_context *harness_context(void);
 int harness_close(void **state);
 
 /* Names a case "<entry> <variant> <tile>: <what>" for every variant and tile that the
- * device can run; where CLVOX_TEST_FIRST is set, for the first tile of each variant. It runs with that variant
+ * device can run; where CLVOX_TEST_FIRST is set, for the first tile of each variant, where CLVOX_TEST_OWN
+ * is, for variants made for its kind of device alone. It runs with that variant
  * forced, and is skipped where a GPU lacks memory for a form made for CPU devices. data as in test_case_at. */
 void harness_cases(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
                    const char *what);

@@ -7,7 +7,6 @@ import base64
 import contextlib
 import csv
 import ctypes
-import fnmatch
 import glob
 import hashlib
 import importlib.util
@@ -15,75 +14,27 @@ import inspect
 import io
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 import typing
 import unittest
-import warnings
+import unittest.mock
 import zipfile
 
 import numpy as np
 
-BUILD, SOURCE, PROGRAM = sys.argv[1:4]
-sys.path.insert(0, os.path.join(BUILD, "src/python"))
-import clvox  # noqa: E402  pylint: disable=wrong-import-position
-import clvox.ants  # noqa: E402  pylint: disable=wrong-import-position
-from clvox import _abi, _library  # noqa: E402  pylint: disable=wrong-import-position
-from clvox.volume import several  # noqa: E402  pylint: disable=wrong-import-position
+from harness import BUILD, PROGRAM, SOURCE, case, command, instead, main, refused, warned
+import clvox
+import clvox.ants
+from clvox import _abi, _library
+from clvox.volume import several
 
-CASES = []
 AFFINE = np.array([[0.9, 0.2, 0, -3], [-0.2, 1.1, 0.1, 4], [0, -0.1, 1.3, 5], [0, 0, 0, 1]])
 FEW = {"linear": "rigid", "shrink": "2x1", "iterations": (5, 5)}
 TYPED = ["--linear", "rigid", "--shrink", "2x1", "--iterations", "5x5"]
-
-
-def case(name):
-    def add(function):
-        CASES.append((name, function))
-        return function
-    return add
-
-
-def command(*words):
-    subprocess.run([PROGRAM, *words, "-q"], check=True, stdout=subprocess.DEVNULL)
-
-
-def refused(words, function, *arguments, **more):
-    """The sentence of the Error, which has these words."""
-    try:
-        function(*arguments, **more)
-    except clvox.Error as error:
-        assert all(w in str(error) for w in words), str(error)
-        return
-    raise AssertionError(f"no error that says {words}")
-
-
-@contextlib.contextmanager
-def instead(place, **things):
-    """Other things under these names, until the end of the block."""
-    kept = {name: getattr(place, name) for name in things}
-    try:
-        for name, thing in things.items():
-            setattr(place, name, thing)
-        yield
-    finally:
-        for name, thing in kept.items():
-            setattr(place, name, thing)
-
-
-@contextlib.contextmanager
-def warned(*words):
-    """As many warnings as words, each with its word."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        yield
-    texts = [str(w.message) for w in said]
-    assert len(texts) == len(words) and all(w in t for w, t in zip(words, texts)), texts
 
 
 def equal(volume, path):
@@ -748,12 +699,14 @@ def contexts():
     image = clvox.phantom.image("ball", (9, 8, 7))
     one, two = clvox.filter.gaussian(image, 2, context=context), clvox.filter.gaussian(image, 2)
     assert np.array_equal(one.data, two.data) and lines and all(level in (1, 2) and line for level, line in lines)
+    plain = unittest.mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None})
     shown = io.StringIO()
-    with contextlib.redirect_stderr(shown):
+    with contextlib.redirect_stderr(shown), plain:
         clvox.register(image, image, quick=True, iterations=(2,), shrink=(1,), progress=True)
     assert "deformation 100%, level 1" in shown.getvalue() and shown.getvalue().endswith("\n") and shown.getvalue().count("\n") == 1
     for most, told, result in ((1 - 1e-16, True, 0), (.5, True, 0), (.5, True, _abi.CLVOX_ERROR_STOPPED), (.5, None, 0), (.5, lambda _: 0, 0)):
-        shown, progress = io.StringIO(), _library.Progress(told)
+        with plain:
+            shown, progress = io.StringIO(), _library.Progress(told)
         step = ctypes.pointer(_abi.clvox_step(stage=b"work", fraction=most, level=-1))
 
         def work(progress=progress, step=step, result=result):
@@ -923,35 +876,6 @@ def wheel_with_pocl():
     assert run.returncode == 0 and run.stdout.startswith("True") and inside in run.stdout, run.stderr + run.stdout
 
 
-def chosen():
-    """The cases of CLVOX_TEST_ONLY in the order of CLVOX_TEST_SHUFFLE, as tests/check.h has them."""
-    cases = [c for c in CASES if fnmatch.fnmatchcase(c[0], os.environ.get("CLVOX_TEST_ONLY", "*"))]
-    if "CLVOX_TEST_SHUFFLE" in os.environ:
-        random.Random(os.environ["CLVOX_TEST_SHUFFLE"]).shuffle(cases)
-    return cases
-
-
-def main():
-    failures, cases = 0, chosen()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        command("phantom", "pair", "--size", "22x19x17", "-o", "p")
-        command("phantom", "surface:sphere", "--size", "20x18x16", "--noise", "0.2vox", "-o", "s")
-        command("phantom", "tensor:helix", "--size", "9x8x7", "--directions", "8", "-o", "t")
-        for number, (name, function) in enumerate(cases, 1):
-            try:
-                function()
-                print("ok", number, "-", name)
-            except unittest.SkipTest as why:
-                print("ok", number, "-", name, "# SKIP", why)
-            except Exception:  # pylint: disable=broad-except
-                failures += 1
-                print("#", traceback.format_exc().strip().replace("\n", "\n# "))
-                print("not ok", number, "-", name)
-        os.chdir("/")
-    print(f"1..{len(cases)}")
-    return 1 if failures else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("pair --size 22x19x17 -o p", "surface:sphere --size 20x18x16 --noise 0.2vox -o s",
+                  "tensor:helix --size 9x8x7 --directions 8 -o t"))

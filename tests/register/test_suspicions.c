@@ -317,7 +317,7 @@ static void levels_undone(void **state)
     assert_true(suspicions(shared.fixed, shared.moving, CLVOX_DEFORM_GREEDY, 1, 1000) & CLVOX_SUSPECT_STILL);
 }
 
-/* Of numbers alone: the correlation, and what a deformation costs. */
+/* Of numbers alone: what a deformation costs. */
 static unsigned judged_by(const clv_register_evidence *evidence, clvox_metric metric, const double ncc[3],
                           double gain, double sd_log)
 {
@@ -337,13 +337,13 @@ static unsigned judged(clvox_metric metric, const double ncc[3], double gain, do
     return judged_by(&evidence, metric, ncc, gain, sd_log);
 }
 
-static void measures_that_were_not_optimised(void **state)
+static void what_a_deformation_costs(void **state)
 {
     (void)state;
-    static const double rises[3] = {.4, .6, .7}, linear_falls[3] = {.6, .5, .7}, falls[3] = {.4, .6, .5};
+    static const double rises[3] = {.4, .6, .7}, falls[3] = {.6, .5, .4};
     assert_true(judged(CLVOX_METRIC_LNCC, rises, .3, .28, .33) == 0);
-    assert_true(judged(CLVOX_METRIC_LNCC, linear_falls, .3, .28, .33) == CLVOX_SUSPECT_UNLIKE);
-    assert_true(judged(CLVOX_METRIC_MI, falls, .3, .28, .33) == CLVOX_SUSPECT_UNLIKE);
+    /* Noise lets the correlation of right results fall, and none of wrong ones falls. */
+    assert_true(judged(CLVOX_METRIC_LNCC, falls, .3, .28, .33) == 0);
     /* As much volume has to change where the gain is half of it. */
     assert_true(judged(CLVOX_METRIC_LNCC, rises, .15, .43, .33) == CLVOX_SUSPECT_UNLIKE);
     assert_true(judged(CLVOX_METRIC_LNCC, rises, .01, .05, .33) == 0);
@@ -480,7 +480,7 @@ int main(void)
     if (clvox_context_create(NULL, &ctx) < 0)
         return test_skip_all("%s", clvox_message());
     test_set_up(pair_set_up);
-    test_case(measures_that_were_not_optimised, "measures that were not optimised speak against a result");
+    test_case(what_a_deformation_costs, "a deformation that costs more than it brings is said");
     test_case(images_that_were_recast,
               "of images that were recast unrelated ones are said, bias and noise are not");
     test_case(coarse_images, "coarse images speak for a result that noise hides");

@@ -214,7 +214,7 @@ static void a_rehearsal_leaves_out_what_others_build(void **state)
 {
     (void)state;
     int left_out = 0, temporary;
-    const clvox_context_options rehearsal = {.left_out = &left_out};
+    const clvox_context_options rehearsal = {.size = sizeof rehearsal, .left_out = &left_out};
     const pid_t child = stopped_holder();
     const bool right = run("-DADD=5", 5, &rehearsal);
     end_holder(child);
@@ -331,7 +331,7 @@ static void no_cache_neither_reads_nor_writes(void **state)
 {
     (void)state;
     int temporary;
-    assert_true(run("-DADD=1", 1, &(clvox_context_options){.no_cache = true}) &&
+    assert_true(run("-DADD=1", 1, CONTEXT_OPTIONS(.no_cache = true)) &&
                 entries(NULL, 0, &temporary) == 0);
 }
 
@@ -464,7 +464,7 @@ int main(int argc, char **argv)
         return 2;
     setenv("CLVOX_KERNEL_DIR", argv[1], 1);
     if (argc > 2)
-        return run("-DADD=3", 3, &(clvox_context_options){.verbosity = 1}) ? 0 : 1;
+        return run("-DADD=3", 3, CONTEXT_OPTIONS(.verbosity = 1)) ? 0 : 1;
     if (!mkdtemp(folder))
         return 2;
     setenv("CLVOX_CACHE_DIR", folder, 1);

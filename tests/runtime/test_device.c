@@ -156,6 +156,27 @@ static void nothing_usable(void **state)
     assert_int_equal(clv_device_select(&list[3], 1, "gpu"), CLVOX_ERROR_DEVICE);
 }
 
+/* A processor with a driver for graphics. */
+static void llvmpipe_has_to_be_asked_for(void **state)
+{
+    (void)state;
+    clvox_device both[] = {
+        device("llvmpipe (LLVM 15.0.6, 256 bits)", "rusticl", CLVOX_DEVICE_CPU, 64, ""),
+        device("AMD EPYC", "Portable Computing Language", CLVOX_DEVICE_CPU, 2, ""),
+        device("AMD Radeon RX 580", "rusticl", CLVOX_DEVICE_GPU, 36, ""),
+    };
+    unsetenv("CLVOX_DEVICE");
+    clv_devices_rank(both, 2);
+    assert_string_equal(both[0].limits.name, "AMD EPYC");
+    assert_true(clv_device_select(both, 2, NULL) == 0 && clv_device_select(both, 2, "llvmpipe") == 1 &&
+                clv_device_select(both, 2, "1") == 1 && clv_device_select(both, 2, "cpu") == 0);
+    assert_int_equal(clv_device_select(&both[1], 1, NULL), CLVOX_ERROR_DEVICE);
+    assert_that(strstr(clvox_message(), "llvmpipe") && strstr(clvox_message(), "pocl-opencl-icd"), "%s",
+                clvox_message());
+    assert_true(clv_device_select(&both[1], 1, "cpu") == 0);
+    assert_true(clv_device_select(&both[2], 1, NULL) == 0);
+}
+
 static void check_selection(void)
 {
     test_set_up(list_devices);
@@ -165,6 +186,7 @@ static void check_selection(void)
     test_case(what_is_unknown_ambiguous_or_passed_over,
               "what is unknown, ambiguous or passed over is answered by what there is");
     test_case(lists_of_devices, "lists of devices, and all of a type");
+    test_case(llvmpipe_has_to_be_asked_for, "a processor with a driver for graphics has to be asked for");
     test_case(nothing_usable, "without a usable device selection fails and says why");
 }
 
@@ -179,6 +201,18 @@ static void a_driver_is_known_by_its_platform(void **state)
                 clv_driver_of("rusticl")->of_others);
     for (size_t i = 0; clv_driver_at(i); i++)
         assert_ptr_equal(clv_driver_of(clv_driver_at(i)->platforms[0]), clv_driver_at(i));
+}
+
+/* The planner takes the forms for GPUs. */
+static void llvmpipe_is_programmed_as_a_gpu(void **state)
+{
+    (void)state;
+    const clv_driver *mesa = clv_driver_of("rusticl");
+    clvox_device_limits llvmpipe = {.name = "llvmpipe (LLVM 15.0.6, 256 bits)", .type = CLVOX_DEVICE_CPU},
+                        radeon = {.name = "AMD Radeon RX 580", .type = CLVOX_DEVICE_GPU};
+    mesa->limits(NULL, &llvmpipe);
+    mesa->limits(NULL, &radeon);
+    assert_true(llvmpipe.type == CLVOX_DEVICE_ACCELERATOR && radeon.type == CLVOX_DEVICE_GPU);
 }
 
 static void nvidias_cache_that_others_could_write(void **state)
@@ -294,6 +328,7 @@ static void check_drivers(void)
 {
     test_case(a_driver_is_known_by_its_platform,
               "a driver is known by its platform, and one that is not listed is none");
+    test_case(llvmpipe_is_programmed_as_a_gpu, "llvmpipe, a processor, is programmed as a GPU");
     test_case(nvidias_cache_that_others_could_write,
               "a GPU whose driver's cache others could write is not used");
     test_case(a_pocl_that_computes_wrongly_is_known, "a PoCL that computes wrongly is known");
@@ -330,7 +365,7 @@ static void a_context_on_a_device_that_does_not_exist(void **state)
 {
     (void)state;
     clvox_context *ctx;
-    assert_int_equal(clvox_context_create(&(clvox_context_options){.device = "no such device"}, &ctx),
+    assert_int_equal(clvox_context_create(CONTEXT_OPTIONS(.device = "no such device"), &ctx),
                      CLVOX_ERROR_DEVICE);
     assert_true(ctx == NULL);
 }

@@ -137,7 +137,7 @@ static void check_contexts(void **state)
 {
     (void)state;
     clvox_context **contexts;
-    clvox_context_options options = {.at_once = 3};
+    clvox_context_options options = {.size = sizeof options, .at_once = 3};
     assert_int_equal(clvox_contexts_create(&options, &contexts), 3);
     assert_non_null(clv_context_gate(contexts[0]));
     for (int i = 1; i < 3; i++) {
@@ -151,9 +151,9 @@ static void check_contexts(void **state)
     const clvox_device_limits own = *clvox_context_limits(contexts[0]);
     clvox_contexts_destroy(&contexts, 1);
     static const clvox_context_options wishes[] = {
-        {.at_once = CLVOX_AT_ONCE_GPUS},
-        {.at_once = CLVOX_AT_ONCE_ALL},
-        {.at_once = CLVOX_AT_ONCE_ALL, .most_at_once = 2},
+        {.size = sizeof *wishes, .at_once = CLVOX_AT_ONCE_GPUS},
+        {.size = sizeof *wishes, .at_once = CLVOX_AT_ONCE_ALL},
+        {.size = sizeof *wishes, .at_once = CLVOX_AT_ONCE_ALL, .most_at_once = 2},
     };
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
         const int count = clvox_contexts_create(&wishes[i], &contexts);
@@ -170,7 +170,7 @@ static void check_twice(void **state)
     clvox_context **contexts;
     device = device && *device ? device : "0";
     snprintf(list, sizeof list, "%s,%s", device, device);
-    clvox_context_options options = {.device = list, .at_once = 2};
+    clvox_context_options options = {.size = sizeof options, .device = list, .at_once = 2};
     assert_int_equal(clvox_contexts_create(&options, &contexts), 4);
     assert_non_null(clv_context_gate(contexts[0]));
     for (int i = 1; i < 4; i++)
@@ -224,7 +224,7 @@ static void check_parts(void **state)
 static void check_worth(void **state)
 {
     (void)state;
-    clvox_context_options o = {.at_once = CLVOX_AT_ONCE_ALL};
+    clvox_context_options o = {.size = sizeof o, .at_once = CLVOX_AT_ONCE_ALL};
     clvox_device_limits l = {.type = CLVOX_DEVICE_GPU, .global_bytes = (size_t)16 << 30};
     assert_int_equal(clvox_at_once(&o, &l), 4);
     o.most_at_once = 2;

@@ -565,7 +565,7 @@ static clvox_context *timed;
 static int timed_set_up(void **state)
 {
     (void)state;
-    return clvox_context_create(&(clvox_context_options){.profile = true}, &timed);
+    return clvox_context_create(CONTEXT_OPTIONS(.profile = true), &timed);
 }
 
 static int timed_tear_down(void **state)

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "probe.h"
 #include "runtime/kernel/registry.h"
+#include "runtime/program/source.h"
 #include "runtime/runtime.h"
 
 static const clvox_device_limits devices[] = {
@@ -192,12 +193,34 @@ static void on_a_gpu_the_tables_order_where_all_fill(void **state)
                 c[0].tile.x == 256);
 }
 
+static const clv_variant image_variants[] = {
+    {.name = "image", .function = "f", .devices = CLV_ON_GPU, .image = true, .tiles = {{64, 1, 1, 1}}},
+    {.name = "buffer", .function = "g", .devices = CLV_ON_ANY, .tiles = {{64, 1, 1, 1}}}};
+static const clv_entry images = CLV_ENTRY("f", "images", image_variants, NULL);
+
+/* AMD's MI300 is such a GPU. */
+static void no_variant_reads_images_where_there_are_none(void **state)
+{
+    (void)state;
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    clvox_device_limits gpu = *named("H200");
+    gpu.images = true;
+    assert_true(plan(&gpu, &images, c) == 2 && c[0].variant->image);
+    gpu.images = false;
+    assert_true(plan(&gpu, &images, c) == 1 && !c[0].variant->image);
+    gpu.images = true;
+    gpu.type = CLVOX_DEVICE_CPU;
+    assert_true(plan(&gpu, &images, c) == 1 && !c[0].variant->image);
+}
+
 static void check_groups_on_cpu(void)
 {
     test_case(
         on_a_cpu_an_item_alone_then_the_largest,
         "on a CPU an item alone, then the largest group that shares local memory, else the table's order");
     test_case(on_a_gpu_the_tables_order_where_all_fill, "on a GPU the table's order where all fill it");
+    test_case(no_variant_reads_images_where_there_are_none,
+              "no variant reads images where a device has none");
 }
 
 /* Every entry of every operation on every made-up device. */
@@ -217,8 +240,34 @@ static void every_kernel_has_a_plan(void **state)
     }
 }
 
+/* Drivers may run no more than a few items of a kernel whose work-group they do not know (Mesa: 32). */
+static void every_kernel_says_its_work_group(void **state)
+{
+    (void)state;
+    const clv_entry *entry;
+    for (int e = 0; (entry = clv_entry_at(e)); e++)
+        for (int v = 0; v < entry->count; v++) {
+            const char *name = entry->variants[v].function;
+            char *text, word[96];
+            bool found = false;
+            assert_ok(clv_source_assemble(entry->file, name, &text));
+            snprintf(word, sizeof word, "%s(", name);
+            for (char *at = text; (at = strstr(at, word)); at++) {
+                char *start = at, first = *at;
+                while (start > text && at - start < 300 && strncmp(start, "__kernel", 8) != 0)
+                    start--;
+                *at = 0;
+                found = found || (!strncmp(start, "__kernel", 8) && strstr(start, "reqd_work_group_size"));
+                *at = first;
+            }
+            free(text);
+            assert_that(found, "cl/%s.cl: %s", entry->file, name);
+        }
+}
+
 static void check_entries(void)
 {
+    test_case(every_kernel_says_its_work_group, "every kernel tells the compiler its work-group");
     for (int i = 0; i < DEVICES; i++)
         test_case_at(every_kernel_has_a_plan, TEST_AT(i), "every kernel has a plan: %.60s", devices[i].name);
 }

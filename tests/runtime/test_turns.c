@@ -87,7 +87,7 @@ static void check_growing(void **state)
     const int *at = *state, unknown = at[0], steps = unknown ? 10 : STEPS;
     clvox_context *alone, **contexts;
     user users[CONTEXTS] = {{.ctx = NULL}};
-    const clvox_context_options options = {.at_once = CONTEXTS};
+    const clvox_context_options options = {.size = sizeof options, .at_once = CONTEXTS};
     assert_int_equal(clvox_contexts_create(&options, &contexts), CONTEXTS);
     if (unknown && !contexts[0]->driver->join) {
         clvox_contexts_destroy(&contexts, CONTEXTS);
@@ -125,7 +125,7 @@ static void check_alone(void **state)
 {
     const int *at = *state, unknown = at[0];
     clvox_context **contexts;
-    const clvox_context_options options = {.at_once = 2};
+    const clvox_context_options options = {.size = sizeof options, .at_once = 2};
     assert_int_equal(clvox_contexts_create(&options, &contexts), 2);
     const clv_driver *driver = contexts[0]->driver;
     if (!driver->join) {
@@ -160,7 +160,7 @@ static void check_versions(void **state)
                  {"Portable Computing Language", "99.0", false},
                  {"Portable Computing Language", "", false},
                  {"Some Vendor's OpenCL", "99.0", true}};
-    const clvox_context_options options = {.at_once = CLVOX_AT_ONCE_ALL};
+    const clvox_context_options options = {.size = sizeof options, .at_once = CLVOX_AT_ONCE_ALL};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         clvox_device_limits limits = {
             .type = CLVOX_DEVICE_CPU, .compute_units = 8, .global_bytes = (size_t)64 << 30};

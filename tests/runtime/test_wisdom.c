@@ -603,7 +603,7 @@ static void kernels_take_the_tile_that_was_measured(void **state)
 {
     (void)state;
     const clv_kernel *kernel = NULL;
-    assert_ok(clvox_context_create(&(clvox_context_options){.no_wisdom = true}, &opened));
+    assert_ok(clvox_context_create(CONTEXT_OPTIONS(.no_wisdom = true), &opened));
     assert_true(clv_context_wisdom(opened) == NULL &&
                 clv_kernel_get(opened, &probe, NULL, planner_size, 0, &kernel) == CLVOX_OK);
     assert_true(kernel && !kernel->wisdom && clv_context_wisdom_used(opened) == 0);

@@ -81,7 +81,8 @@ static void exact(const int size[3])
     clvox_volume *dwi = make_dwi(size, &s);
     for (int method = CLVOX_TENSOR_OLS; method <= CLVOX_TENSOR_NLLS; method++)
         for (int robust = 0; robust < 2; robust++) {
-            clvox_tensor_fit_options options = {.method = (clvox_tensor_method)method, .robust = robust};
+            clvox_tensor_fit_options options = {
+                .size = sizeof options, .method = (clvox_tensor_method)method, .robust = robust};
             clvox_tensor_fit_result r;
             assert_that(clvox_tensor_fit(ctx, dwi, &s.table, NULL, &options, &r) == CLVOX_OK, "%s",
                         clvox_message());
@@ -116,7 +117,7 @@ static void shells_and_masks(void)
     for (int k = 3; k < 32; k += 3)
         for (size_t i = 0; i < n; i++)
             dwi->data[(size_t)k * n + i] = NAN;
-    clvox_tensor_fit_options options = {.method = CLVOX_TENSOR_WLS, .bmax = 1000};
+    clvox_tensor_fit_options options = {.size = sizeof options, .method = CLVOX_TENSOR_WLS, .bmax = 1000};
     assert_that(clvox_tensor_fit(ctx, dwi, &s.table, mask, &options, &r) == CLVOX_OK, "%s", clvox_message());
     assert_that(r.volumes == 22 && error_of(&r, mask) < 1e-5, "%d volumes, off by %g", r.volumes,
                 error_of(&r, mask));
@@ -158,7 +159,7 @@ static void spoilt(void)
     free(noise);
     for (size_t i = 0; i < n; i += 2, hit++)
         dwi->data[(3 + i % 30) * n + i] *= .1f;
-    clvox_tensor_fit_options options = {.method = CLVOX_TENSOR_WLS};
+    clvox_tensor_fit_options options = {.size = sizeof options, .method = CLVOX_TENSOR_WLS};
     double rms[2];
     for (int robust = 0; robust < 2; robust++) {
         options.robust = robust;
@@ -245,7 +246,7 @@ static void real_scan(void **state)
     snprintf(bval, sizeof bval, "%s", data("bvals"));
     assert_ok(clvox_gradients_read_fsl(bval, data("bvecs"), &dwi->grid, dwi->frames, &g));
     /* From RAS back into those axes: x runs the other way on a right-handed grid. */
-    clvox_tensor_fit_options options = {.method = CLVOX_TENSOR_OLS};
+    clvox_tensor_fit_options options = {.size = sizeof options, .method = CLVOX_TENSOR_OLS};
     assert_ok(clvox_tensor_fit(ctx, dwi, g, mask, &options, &r));
     assert_ok(
         clvox_tensor_measures(ctx, r.tensor, NULL, 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_L3, maps));

@@ -78,7 +78,8 @@ static void tensor_along(const double v_[3], const double w_[3], double d[6])
 static clvox_volume *turn(const clvox_volume *image, const clvox_transform *t, clvox_reorientation how)
 {
     clvox_volume *out = NULL;
-    const clvox_apply_options o = {.interpolation = CLVOX_INTERPOLATE_NEAREST, .reorientation = how};
+    const clvox_apply_options o = {
+        .size = sizeof o, .interpolation = CLVOX_INTERPOLATE_NEAREST, .reorientation = how};
     assert_ok(clvox_apply_with(ctx, image, &grid, (clvox_link[]){{t, 0}}, 1, &o, &out));
     return out;
 }

@@ -165,11 +165,12 @@ static void sor_sweeps_against_the_reference(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    int count = harness_problems(TINY, PROBLEMS);
+    const clv_tile *tile = &harness_variant()->tiles[harness_tile()];
+    /* In the simulator blocks cost as much for a voxel as for many. */
+    int count = harness_simulated() && tile->march > 1 ? TINY / 2 : harness_problems(TINY, PROBLEMS);
     static const int few[TINY] = {1, 2, 3, 1, 2, 1};
     for (int i = 0; i < count; i++)
         sweep(ctx, &problems[i], harness_simulated() ? few[i] : 1 + i % 5);
-    const clv_tile *tile = &harness_variant()->tiles[harness_tile()];
     bool smallest = (tile->march > 1 || harness_variant()->item[1] == CLV_WHOLE) && !tile[1].x;
     for (int i = 0; i < 2 && harness_simulated() && smallest; i++)
         sweep(ctx, &meeting[i], 2 - i);

@@ -212,7 +212,7 @@ int main(void)
     static const char *const words[STREAM_MODES] = {"synchronous", "implicit", "engines", "independent",
                                                     "disk"},
                             *const orders[STREAM_ORDERS] = {"UED", "EDU", "DUE"};
-    const clvox_context_options options = {.no_wisdom = true};
+    const clvox_context_options options = {.size = sizeof options, .no_wisdom = true};
     if (clvox_context_create(&options, &opened) < 0)
         return test_skip_all("%s", clvox_message());
     for (int mode = 0; mode < STREAM_MODES; mode++)

@@ -179,7 +179,7 @@ int cmd_apply(command *cli, int argc, char **argv)
         goto end;
     }
     a.order = (clvox_tensor_order)order;
-    a.how = (clvox_apply_options){.interpolation = methods[interp],
+    a.how = (clvox_apply_options){.size = sizeof(clvox_apply_options), .interpolation = methods[interp],
                                   .outside = (float)outside,
                                   .reorientation = kinds[reorient],
                                   .output = (clvox_output)output};

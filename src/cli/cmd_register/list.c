@@ -127,7 +127,8 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     int status = CLVOX_OK;
     char message[2048];
     clvox_pairs *pairs = NULL;
-    clvox_pairs_options o = {.registration = registration,
+    clvox_pairs_options o = {.size = sizeof o,
+                             .registration = registration,
                              .given = r->given,
                              .preset = cli_preset_name(&r->presets),
                              .folder = r->prefix,

@@ -134,6 +134,7 @@ int cmd_surface_compare(command *cli, int argc, char **argv)
     if (!(error > 0 && error < 1))
         return cli_misuse("--error: a number above 0 and below 1, as 1e-3");
     const clvox_currents_options how = {
+        .size = sizeof how,
         .width = width.value[0], .method = (clvox_currents_method)method, .error = error};
     for (int i = 0; i < 2; i++) {
         kind[i] = cli_shape_read_any(cli, words[i], (cli_frames)frames, &side[i]);

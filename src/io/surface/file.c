@@ -118,6 +118,7 @@ static const format *by_content(const uint8_t *data, size_t size)
 
 int clvox_surface_is_file(const char *path)
 {
+    CLV_GIVEN_OR(0, path);
     clv_source source = {.fd = -1};
     uint8_t head[4097];
     size_t got = 0;
@@ -273,6 +274,7 @@ end:
 
 int clvox_surface_read_as(const char *path, int lps, clvox_surface **out)
 {
+    CLV_GIVEN(path, out);
     clv_mesh mesh = {.lines = false};
     *out = NULL;
     int status = read_mesh(path, lps, &mesh);
@@ -285,6 +287,7 @@ int clvox_surface_read_as(const char *path, int lps, clvox_surface **out)
 
 int clvox_curves_read(const char *path, int lps, clvox_shape **out)
 {
+    CLV_GIVEN(path, out);
     int status = CLVOX_OK;
     clv_mesh mesh = {.lines = true};
     *out = NULL;
@@ -302,6 +305,7 @@ end:
 
 int clvox_surface_read(const char *path, clvox_surface **out)
 {
+    CLV_GIVEN(path, out);
     return clvox_surface_read_as(path, 0, out);
 }
 
@@ -341,6 +345,7 @@ static int choose(const char *path, const format **out)
 
 int clvox_surface_check_name(const char *path)
 {
+    CLV_GIVEN(path);
     const format *f;
     return choose(path, &f);
 }
@@ -382,6 +387,7 @@ end:
 
 int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *path)
 {
+    CLV_GIVEN(surface, path);
     clvox_shape shape;
     const format *f;
     int status = choose(path, &f);
@@ -404,12 +410,14 @@ static int choose_curves(const char *path, const curve_format **out)
 
 int clvox_curves_check_name(const char *path)
 {
+    CLV_GIVEN(path);
     const curve_format *f;
     return choose_curves(path, &f);
 }
 
 int clvox_curves_write(const clvox_shape *curves, int lps, const char *path)
 {
+    CLV_GIVEN(curves, path);
     const curve_format *f = NULL;
     int status = choose_curves(path, &f);
     if (status >= 0 && curves->kind != CLVOX_SHAPE_CURVES)
@@ -419,5 +427,6 @@ int clvox_curves_write(const clvox_shape *curves, int lps, const char *path)
 
 int clvox_surface_write(const clvox_surface *surface, const char *path)
 {
+    CLV_GIVEN(surface, path);
     return clvox_surface_write_as(surface, 0, path);
 }

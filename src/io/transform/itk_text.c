@@ -138,6 +138,7 @@ static int print(char *text, size_t room, int number, const double matrix[4][4])
 
 int clvox_affines_write(const double (*matrix)[4][4], int count, const char *path)
 {
+    CLV_GIVEN(matrix, path);
     int status = CLVOX_OK;
     size_t at = strlen(MAGIC " V1.0\n"), room = at + (size_t)count * ROOM + 1;
     char *text = malloc(room);

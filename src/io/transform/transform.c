@@ -114,6 +114,7 @@ end:
 int clvox_transforms_read(const char *path, const clvox_grid *fixed, const clvox_grid *moving,
                           clvox_transform **out, int room, int *count)
 {
+    CLV_GIVEN(path, out, count);
     clv_parts parts;
     int status = read_parts(path, fixed, moving, &parts);
     *count = 0;
@@ -132,6 +133,7 @@ int clvox_transforms_read(const char *path, const clvox_grid *fixed, const clvox
 
 int clvox_transform_read(const char *path, clvox_transform **out)
 {
+    CLV_GIVEN(path, out);
     int status;
     clv_parts parts;
     *out = NULL;
@@ -159,6 +161,7 @@ end:
 
 int clvox_transforms_write(const clvox_transform *const *transforms, int count, const char *path)
 {
+    CLV_GIVEN(transforms, path);
     const clv_transform_format *format = by_name(path);
     if (!format || !format->write)
         format = &clv_itk_text_transform;
@@ -176,11 +179,13 @@ int clvox_transforms_write(const clvox_transform *const *transforms, int count, 
 
 int clvox_affine_invert(const double matrix[4][4], double out[4][4])
 {
+    CLV_GIVEN(matrix, out);
     return clv_matrix_invert(matrix, out);
 }
 
 int clvox_affine_write(const double matrix[4][4], clvox_affine_form form, const char *path)
 {
+    CLV_GIVEN(matrix, path);
     clvox_transform t = {.is_warp = 0};
     const clvox_transform *one = &t;
     clv_matrix_copy(matrix, t.matrix);
@@ -191,6 +196,7 @@ int clvox_affine_write(const double matrix[4][4], clvox_affine_form form, const 
 
 int clvox_warp_write(const clvox_volume *warp, const char *path)
 {
+    CLV_GIVEN(warp, path);
     if (warp->kind != CLVOX_KIND_DISPLACEMENT)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: only a displacement field can be written as a warp",
                           path);

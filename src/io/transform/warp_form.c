@@ -51,6 +51,7 @@ void clv_fsl_frame(const clvox_grid *grid, double out[4][4])
 int clvox_flirt_matrix(const double matrix[4][4], const clvox_grid *fixed, const clvox_grid *moving,
                        double out[4][4])
 {
+    CLV_GIVEN(matrix, fixed, moving, out);
     int status;
     double from_moving[4][4], to_fixed[4][4], inverse[4][4];
     clv_fsl_frame(moving, from_moving);
@@ -69,6 +70,7 @@ end:
 int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form, const clvox_grid *moving,
                         const char *path)
 {
+    CLV_GIVEN(warp, path);
     int status = CLVOX_OK;
     conversion c = {.warp = warp};
     double inverse[4][4], from_fixed[4][4];

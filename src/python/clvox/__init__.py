@@ -20,10 +20,11 @@ from .shape import Cloud, Curves, compare_shapes, read_curves
 from .statistics import compare, compare_labels, entropy, stats
 from .surface import Surface
 from .template import Atlas, Subjects, atlas, atlas_regression, subjects
-from .transform import apply, apply_points, compose, inverse, invert, jacobian, read_affine, write_affine
+from .transform import apply, apply_points, compose, inverse, jacobian, read_affine, write_affine
 from .volume import Volume, read
 
-__all__ = ["Atlas", "Cloud", "Context", "Contexts", "Curves", "Error", "Pair", "Plan", "Registration", "Report", "Step", "Subjects", "Surface", "Volume", "apply",
-           "apply_points", "atlas", "atlas_plan", "atlas_regression", "bench", "compare", "compare_labels", "compare_shapes", "compose", "devices",
-           "entropy", "filter", "inverse", "invert", "jacobian", "options", "phantom", "read", "read_affine", "read_curves",
-           "register", "register_list", "register_series", "stats", "subjects", "surface", "tensor", "use", "write_affine"]
+__all__ = ["Atlas", "Cloud", "Context", "Contexts", "Curves", "Error", "Pair", "Plan", "Registration", "Report", "Step",
+           "Subjects", "Surface", "Volume", "apply", "apply_points", "atlas", "atlas_plan", "atlas_regression", "bench",
+           "compare", "compare_labels", "compare_shapes", "compose", "devices", "entropy", "filter", "inverse", "jacobian",
+           "options", "phantom", "read", "read_affine", "read_curves", "register", "register_list", "register_series", "stats",
+           "subjects", "surface", "tensor", "use", "write_affine"]

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import inspect
 import keyword
 import os
+import signal
 import sys
 import threading
-import types
 import warnings
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, TypeVar, Union
+from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, TypeVar, Union
 
 import numpy as np
+import numpy.typing as npt
 
-from . import _abi, _environment
-
-
-class Error(Exception):
-    """What the library could not do, in its own sentence. `status`: its code, as `_abi.CLVOX_ERROR_DATA`."""
-
-    def __init__(self, message: str, status: int = _abi.CLVOX_ERROR_ARGUMENT):
-        super().__init__(message)
-        self.status = status
+from . import _abi, _environment, _options, _results
+from ._error import Error
+from ._result import Result
 
 
 # ---- loading ----------------------------------------------------------------
@@ -50,20 +46,84 @@ def _load():
 
 lib = _load()
 folders = _environment.Folders(lib)
+_process: List[int] = []  # which uses devices
+
+
+def _same_process() -> None:
+    """Drivers do not live on in a child that was forked: its calls would wait for threads that only the parent has."""
+    if _process and _process[0] != os.getpid():
+        raise Error("this process was forked after clvox had used a device, and drivers do not survive that: start processes with "
+                    "multiprocessing.get_context(\"spawn\") (or \"forkserver\")", _abi.CLVOX_ERROR_DEVICE)
+
+
+def use_devices() -> None:
+    """Before a device is opened or listed."""
+    _same_process()
+    _process[:] = [os.getpid()]
+    folders.settle()
+
+
+def owner() -> bool:
+    """Whether what this process was given of the library is its own to release."""
+    return not _process or _process[0] == os.getpid()
+
+
+class Held:
+    """An object that holds memory of the library or a device, and frees it at its end."""
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(f"a clvox.{type(self).__name__} cannot be copied or pickled; make another one")
+
+
+class _Interrupt:
+    """Ctrl-C while the library works. Python would raise it inside of a callback, before its first line, where it is lost:
+    it is kept until the callback asks, or the function ends."""
+    handler: Any = None
+    came: Any = None
+
+    def keep(self, number, frame):
+        """In place of the program's handler."""
+        self.came = number, frame
+
+    def deliver(self):
+        """Calls the program's handler, which raises KeyboardInterrupt unless it was set by the program."""
+        came, self.came = self.came, None
+        if came:
+            self.handler(*came)
+
+    def around(self, function, arguments):
+        """Calls the function."""
+        main = threading.current_thread() is threading.main_thread()
+        handler = signal.getsignal(signal.SIGINT) if main else None
+        if not callable(handler) or handler == self.keep:
+            return function(*arguments)
+        self.handler = handler
+        signal.signal(signal.SIGINT, self.keep)
+        try:
+            return function(*arguments)
+        finally:
+            signal.signal(signal.SIGINT, handler)
+            self.deliver()
+
+
+_interrupt = _Interrupt()
 
 
 def call(function, *arguments, progress=None):
     """Calls a function of the library; a negative result becomes an Error, or what a callback raised. progress: is told how far
     a function is that has no callback of its own, in place of its context's."""
     contexts = [a for a in arguments if isinstance(a, Context)]
-    kept = [context.progress.told for context in contexts]
+    if contexts:
+        _same_process()
+    kept, told = [context.progress.told for context in contexts], watcher(progress)
     for context in contexts if progress is not None else ():
-        context.progress.told = watcher(progress)
+        context.progress.told = told
     try:
-        status = function(*arguments)
+        status = _interrupt.around(function, arguments)
     finally:
-        for context, told in zip(contexts, kept):
-            context.progress.told = told
+        for context, before in zip(contexts, kept):
+            context.progress.told = before
+        _close(told)
     for context in contexts:
         context.progress.settle()
     if status < 0:
@@ -83,14 +143,27 @@ def word(prefix, name, what):
 
 def one_of(known, name, what):
     """The value of a name."""
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise Error(f"{what}: {name!r} is not known; the choices are {', '.join(known)}")
     return known[name]
 
 
+def numbers(array: npt.ArrayLike, what: str, kind: Any = np.float64, order: Any = None) -> np.ndarray:
+    """An array of numbers of that kind, not copied where it is one; complex numbers, texts and dates are none."""
+    try:
+        given = np.asanyarray(array)
+        if given.dtype.kind not in "biufO":
+            raise Error(f"{what}: an array of {given.dtype} is none of real numbers", kind=TypeError)
+        return np.asarray(given, dtype=kind, order=order)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, Error):
+            raise
+        raise Error(f"{what}: not an array of real numbers", kind=TypeError) from None
+
+
 # ---- devices ----------------------------------------------------------------
 
-class Context:
+class Context(Held):
     """An OpenCL device in use. device: an index of devices(), "gpu", "cpu" or a part of a name; None: the environment's
     CLVOX_DEVICE, else the best. profile: keep a timer for every kernel. threads: of the host, for what is done with this
     context; 0: one a core. verbosity: 0: silent; 1: remarks; 2: what was built and chosen; None: 1 with a log, else 0. log: is
@@ -104,7 +177,7 @@ class Context:
         silent = verbosity is None and log is None
         if verbosity is None:
             verbosity = int(log is not None)
-        options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), no_cache=not cache,
+        options = sized(_abi.clvox_context_options, device=None if device is None else str(device).encode(), no_cache=not cache,
                                              no_wisdom=not wisdom, verbosity=verbosity, profile=profile, threads=threads)
         if log is not None:
             self._log = _abi.clvox_log(lambda _, level, line: log(level, line.decode(errors="replace")))
@@ -112,7 +185,7 @@ class Context:
         self.progress = Progress(progress)
         options.progress = self.progress.pointer
         self._as_parameter_ = ctypes.c_void_p()
-        folders.settle()
+        use_devices()
         call(lib.clvox_context_create, options, self._as_parameter_)
         platform = lib.clvox_context_limits(self)[0].platform.decode(errors="replace")
         for remark in (lib.clvox_context_remark(self).decode(errors="replace"), folders.remark_on(platform)):
@@ -120,7 +193,7 @@ class Context:
                 warnings.warn("clvox: " + remark, stacklevel=2)  # Python says it once
 
     def __del__(self):
-        if getattr(self, "_as_parameter_", None):
+        if getattr(self, "_as_parameter_", None) and owner():
             lib.clvox_context_destroy(self._as_parameter_)
 
     @property
@@ -128,7 +201,7 @@ class Context:
         """The name of the device."""
         return lib.clvox_context_limits(self)[0].name.decode()
 
-    def timings(self) -> List[Result]:
+    def timings(self) -> List[_results.Timing]:
         """What the kernels and transfers took so far, the longest first: label, calls, seconds, bytes. Of a context with
         profile, on a device that times its kernels; else empty."""
         rows = ctypes.POINTER(_abi.clvox_timing)()
@@ -145,19 +218,19 @@ class Context:
         return found.value
 
 
-class Contexts:
+class Contexts(Held):
     """Several devices in use for one atlas(), or one device several times. device: as of the command's --device: "gpu:all",
     "0,1", "0,0". at_once: contexts on each device; None: 2 on a GPU with 16 GB or more, else 1. threads: as Context's."""
 
     def __init__(self, device: object = None, *, at_once: Optional[int] = None, threads: int = 0) -> None:
         self.count, self.all = 0, ctypes.POINTER(ctypes.c_void_p)()
-        options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), threads=threads,
+        options = sized(_abi.clvox_context_options, device=None if device is None else str(device).encode(), threads=threads,
                                              at_once=_abi.CLVOX_AT_ONCE_GPUS if at_once is None else at_once, most_at_once=2)
-        folders.settle()
+        use_devices()
         self.count = call(lib.clvox_contexts_create, options, self.all)
 
     def __del__(self):
-        if self.count:
+        if self.count and owner():
             lib.clvox_contexts_destroy(self.all, self.count)
 
     def __len__(self):
@@ -180,24 +253,26 @@ def context_or_own(context):
     return context or getattr(_own, "context", None) or use()
 
 
-def devices() -> List[types.SimpleNamespace]:
+class Device(_results.DeviceLimits):
+    """A device that the drivers offer."""
+    usable: bool
+    is_default: bool
+    reason: str
+
+
+def devices() -> List[Device]:
     """The OpenCL devices, best first: name, platform, driver, usable, is_default, reason (why it is not usable), ..."""
-    folders.settle()
+    use_devices()
     array = ctypes.POINTER(_abi.clvox_device)()
     count = call(lib.clvox_devices_list, array)
     try:
         rows = [values(array[i]) for i in range(count)]
     finally:
         lib.clvox_devices_destroy(array)
-    return [types.SimpleNamespace(**vars(row.limits), usable=row.usable, is_default=row.is_default, reason=row.reason)
-            for row in rows]
+    return [Device(**vars(row.limits), usable=row.usable, is_default=row.is_default, reason=row.reason) for row in rows]
 
 
 # ---- structs ----------------------------------------------------------------
-
-class Result(types.SimpleNamespace):
-    """What a function of the library found: its result struct, fields as include/clvox documents them."""
-
 
 def _attribute(name):
     """A name of the library in Python: update_sigma, lambda_."""
@@ -208,12 +283,14 @@ def _attribute(name):
 adopted: Dict[Any, Callable[[Any], Any]] = {}  # what becomes of pointers to structs, by type: set by the modules that have such objects
 
 
-def values(struct, into=Result):
-    """A struct as an object: numbers, arrays, texts, and objects for what the library made, which they then own."""
-    found = {}
+def values(struct, into=None):
+    """A struct as an object: numbers, words, arrays, texts, and objects for what the library made, which they then own."""
+    found, of = {}, type(struct).__name__
     for name, kind in struct._fields_:
         value = getattr(struct, name)
-        if kind in adopted:
+        if name in _abi.WORDS.get(of, ()):
+            value = _abi.WORDS[of][name].get(value, value)
+        elif kind in adopted:
             value = adopted[kind](value) if value else None
         elif isinstance(value, ctypes.Structure):
             value = values(value)
@@ -226,7 +303,7 @@ def values(struct, into=Result):
         elif isinstance(value, bytes):
             value = value.decode(errors="replace")
         found[_attribute(name)] = value
-    return into(**found)
+    return (into or _results.OF[of])(**found)
 
 
 # ---- options ----------------------------------------------------------------
@@ -267,10 +344,12 @@ def option_texts(verb, given):
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
             raise Error(f"{verb}: there is no option {key}" + (f"; did you mean {near[0]}?" if near else
-                                                               f"; there are {', '.join(known)}"))
+                                                               f"; there are {', '.join(known)}"), kind=TypeError)
         row = known[key]
         if value is None or value is False:
             continue
+        if row.type == "choice" and not isinstance(value, str):
+            raise Error(f"{verb}: {key} is a word, {row.argument}, not {value!r}", kind=TypeError)
         if isinstance(value, (tuple, list, np.ndarray)):
             value = ("," if "," in row.argument or isinstance(value[0], str) else "x").join(str(v) for v in value)
         elif row.flag and value is not True:
@@ -294,8 +373,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_options(verb: str) -> Callable[[F], F]:
-    """A decorator that adds the options of the library to a function's documentation."""
+    """A decorator that adds the options of the library to a function's documentation and signature."""
     def decorate(function):
+        own = inspect.signature(function)
+        hints = {key: hint for key, hint in _options.OF[verb].__annotations__.items() if key not in own.parameters}
+        function.__signature__ = own.replace(parameters=[
+            *(p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD),
+            *(inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint) for key, hint in hints.items())])
+        function.__annotations__ = {key: hint for key, hint in function.__annotations__.items() if key != "options"} | hints
         rows = [f"    {key}: {row.argument or 'True'}: {row.help}" + (f" ({row.standard})" if row.standard else "")
                 for key, row in options(verb).items()]
         function.__doc__ += "\n\n    Options:\n" + "\n".join(rows)
@@ -315,15 +400,45 @@ class Step(NamedTuple):
 Watcher = Union[bool, Callable[[Step], Any], None]
 
 
-def bar(step: Step) -> None:
-    """Shows a step on standard error: what progress=True does."""
-    more = "" if step.level is None else f", level {step.level + 1}, iteration {step.iteration}: {step.metric:.6g}"
-    print(f"\r{step.stage} {100 * step.fraction:3.0f}%{more}\033[K", end="", file=sys.stderr, flush=True)
+class Bar:
+    """What progress=True shows on standard error: tqdm's bar where tqdm is installed, else a line."""
+
+    def __init__(self) -> None:
+        try:
+            from tqdm.auto import tqdm  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            tqdm = None
+        self.tqdm, self.shown = tqdm, None
+
+    def __call__(self, step: Step) -> None:
+        more = "" if step.level is None else f"level {step.level + 1}, iteration {step.iteration}: {step.metric:.6g}"
+        if not self.tqdm:
+            print(f"\r{step.stage} {100 * step.fraction:3.0f}%{', ' if more else ''}{more}\033[K", end="", file=sys.stderr, flush=True)
+            self.shown = sys.stderr
+            return
+        if not self.shown:
+            self.shown = self.tqdm(total=100, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}")
+        self.shown.set_description_str(step.stage, refresh=False)
+        self.shown.set_postfix_str(more, refresh=False)
+        self.shown.update(100 * step.fraction - self.shown.n)
+
+    def close(self) -> None:
+        """Ends the bar."""
+        if self.tqdm and self.shown:
+            self.shown.close()
+        elif self.shown:
+            print(file=self.shown, flush=True)
+        self.shown = None
 
 
 def watcher(progress: Watcher) -> Optional[Callable[[Step], Any]]:
     """What is called with a Step; None: nothing."""
-    return bar if progress is True else progress or None
+    return Bar() if progress is True else progress or None
+
+
+def _close(told: Any) -> None:
+    if isinstance(told, Bar):
+        told.close()
 
 
 class Progress:
@@ -331,15 +446,15 @@ class Progress:
 
     def __init__(self, function: Watcher) -> None:
         self.error: Optional[BaseException] = None
-        self.line = False  # of the bar, which is to be ended
         self.told = watcher(function)
 
         def body(_, pointer):
             try:
+                if threading.current_thread() is threading.main_thread():
+                    _interrupt.deliver()
                 if self.told:
                     step = pointer[0]
                     within = step.level >= 0
-                    self.line = self.told is bar
                     self.told(Step(step.stage.decode(), step.fraction, step.level if within else None,
                                    step.iteration if within else None, step.metric if within else None))
                 return 0
@@ -352,7 +467,7 @@ class Progress:
         """As call(), with this callback among the arguments' fields."""
         try:
             status = call(function, *arguments)
-        except Error:
+        except (Error, KeyboardInterrupt):
             self.settle()
             raise
         self.settle()
@@ -360,12 +475,15 @@ class Progress:
 
     def settle(self):
         """Ends the line of the bar, and raises what the callback raised."""
-        if self.line:
-            print(file=sys.stderr, flush=True)
-            self.line = False
+        _close(self.told)
         error, self.error = self.error, None
         if error:
             raise error from None
+
+
+def sized(kind, **fields):
+    """Options with their size and these fields; 0 elsewhere."""
+    return kind(size=ctypes.sizeof(kind), **fields)
 
 
 def fill(struct, **fields):

@@ -5,23 +5,26 @@
     reg = ants.registration(fixed, moving, "SyN")
     warped = ants.apply_transforms(fixed, moving, reg["fwdtransforms"])
 
-Images are those of clvox (Volume, file names, nibabel images, pairs) or of ANTsPy; what comes back are Volumes. The computation
-is clvox.register's, with its defaults: results differ from those of ANTs. Arguments that have no counterpart are passed over
+Images are those of clvox (Volume, file names, nibabel images, pairs) or of ANTsPy; what comes back are Images, Volumes with
+numpy(), spacing, origin and direction as ANTsPy's have them. The computation is clvox.register's, with its defaults: results differ from those of ANTs. Arguments that have no counterpart are passed over
 with a warning."""
 from __future__ import annotations
 
 import inspect
+import operator
 import os
 import re
 import tempfile
 import warnings
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from . import _mask
 from . import filter as filters
-from ._library import Context, Error
+from ._library import Context, Error, numbers
 from .registration import register
+from .statistics import compare_labels
 from .transform import apply, inverse, jacobian, read_affine, write_affine
 from .volume import ImageLike, Volume, is_matrix, read, volume
 
@@ -46,17 +49,99 @@ _INTERPOLATORS = {"linear": "linear", "nearestneighbor": "nearest", "multilabel"
                   "hammingwindowedsinc": "lanczos", "cosinewindowedsinc": "lanczos"}
 
 
+_FLIP = np.diag([-1., -1, 1])  # between RAS and LPS
+
+
+class Image(Volume):
+    """A Volume with what images of ANTsPy have: a frame in LPS, and arithmetic with images and numbers."""
+    dimension = 3
+
+    @classmethod
+    def of(cls, image: Volume) -> Image:
+        """The same values."""
+        self = cls.__new__(cls)
+        self.__dict__.update(vars(image))
+        return self
+
+    @property
+    def spacing(self) -> Tuple[float, ...]:  # type: ignore[override]
+        """Edges of a voxel in mm."""
+        return tuple(map(float, super().spacing))
+
+    @property
+    def origin(self) -> Tuple[float, ...]:
+        """The place of the first voxel in LPS mm."""
+        return tuple(map(float, _FLIP @ self.affine[:3, 3]))
+
+    @property
+    def direction(self) -> np.ndarray:
+        """The directions of the axes in LPS, a column each."""
+        return _FLIP @ self.affine[:3, :3] / np.array(self.spacing)
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the values."""
+        return self.data.copy()
+
+    def new_image_like(self, data: Any) -> Image:
+        """Other values in its place."""
+        return Image(data, self.affine)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.data[at]
+
+    def _by(self, function: Callable[..., Any], *others: Any) -> Image:
+        return self.new_image_like(function(self.data, *[np.asarray(o) if isinstance(o, Volume) else o for o in others]))
+
+    def __add__(self, other: Any) -> Image:
+        return self._by(operator.add, other)
+
+    def __sub__(self, other: Any) -> Image:
+        return self._by(operator.sub, other)
+
+    def __mul__(self, other: Any) -> Image:
+        return self._by(operator.mul, other)
+
+    def __truediv__(self, other: Any) -> Image:
+        return self._by(operator.truediv, other)
+
+    def __gt__(self, other: Any) -> Image:
+        return self._by(operator.gt, other)
+
+    def __lt__(self, other: Any) -> Image:
+        return self._by(operator.lt, other)
+
+    def mean(self) -> float:
+        """The mean of the values."""
+        return float(self.data.mean(dtype=np.float64))
+
+    def min(self) -> float:
+        """The least value."""
+        return float(self.data.min())
+
+    def max(self) -> float:
+        """The largest value."""
+        return float(self.data.max())
+
+
+def from_numpy(data: Any, origin: Optional[Sequence[float]] = None, spacing: Optional[Sequence[float]] = None,
+               direction: Optional[Any] = None) -> Image:
+    """An image of an array (x, y, z), in a frame of LPS."""
+    if np.ndim(data) != 3:
+        raise Error(f"clvox.ants: images have 3 axes; this array has {np.ndim(data)}")
+    affine = np.eye(4)
+    affine[:3, :3] = _FLIP @ (np.eye(3) if direction is None else numbers(direction, "direction")) @ np.diag(spacing or np.ones(3))
+    affine[:3, 3] = _FLIP @ (np.zeros(3) if origin is None else numbers(origin, "origin"))
+    return Image(data, affine)
+
+
 def _own(image: Any) -> Any:
     """An image of ANTsPy as a Volume; others as they are."""
-    if image is None or not all(hasattr(image, name) for name in ("numpy", "spacing", "origin", "direction")):
+    if image is None or isinstance(image, Volume) or not all(hasattr(image, name) for name in ("numpy", "spacing", "origin", "direction")):
         return image
     if len(image.spacing) < 3:
         raise Error("clvox.ants: 2-D images are not supported")
-    direction, flip = np.asarray(image.direction, dtype=np.float64), np.diag([-1., -1, 1])
-    affine = np.eye(4)
-    affine[:3, :3] = flip @ direction[:3, :3] @ np.diag(image.spacing[:3])
-    affine[:3, 3] = flip @ np.asarray(image.origin, dtype=np.float64)[:3]
-    return Volume(image.numpy(), affine)
+    frame = from_numpy(np.zeros((1, 1, 1)), image.origin[:3], image.spacing[:3], np.asarray(image.direction)[:3, :3])
+    return Image(image.numpy(), frame.affine)
 
 
 def _passed_over(function: str, given: Dict[str, Any]) -> None:
@@ -100,7 +185,7 @@ def _affine(one: Any) -> np.ndarray:
     if isinstance(one, str) and one.lower() == "identity":
         return np.eye(4)
     if is_matrix(one):
-        return np.asarray(one, dtype=np.float64)
+        return numbers(one, "a matrix")
     if not isinstance(one, (str, bytes, os.PathLike)):
         raise Error(f"registration: initial_transform has a {type(one).__name__}; a list is of files with an affine, matrices "
                     "and \"identity\"")
@@ -110,10 +195,10 @@ def _affine(one: Any) -> np.ndarray:
         raise Error(f"registration: a list as initial_transform is of affines, which become one: {error}", error.status) from None
 
 
-def image_read(filename: Union[str, os.PathLike[str]], **more: Any) -> Volume:
+def image_read(filename: Union[str, os.PathLike[str]], **more: Any) -> Image:
     """Reads an image."""
     _passed_over("image_read", more)
-    return read(filename)
+    return Image.of(read(filename))
 
 
 def image_write(image: Any, filename: Union[str, os.PathLike[str]], **more: Any) -> None:
@@ -130,7 +215,7 @@ def registration(fixed: ImageLike, moving: ImageLike, type_of_transform: str = "
                  **more: Any) -> Dict[str, Any]:
     """Registers moving to fixed. Returns a dictionary:
 
-    warpedmovout: moving on the grid of fixed; warpedfixout: fixed on the grid of moving (Volumes);
+    warpedmovout: moving on the grid of fixed; warpedfixout: fixed on the grid of moving (Images);
     fwdtransforms: names of files, for apply_transforms(fixed, moving, ...), as ANTs reads them: OUTPREFIX1Warp.nii.gz and
     OUTPREFIX0GenericAffine.mat; invtransforms: those of the way back, the affine and OUTPREFIX1InverseWarp.nii.gz.
     outprefix: "": files in a temporary folder. initial_transform: a file with an affine, or "identity"; of a
@@ -166,7 +251,7 @@ def registration(fixed: ImageLike, moving: ImageLike, type_of_transform: str = "
         result.inverse_warp.write(back)
     forward = [affine] if result.warp is None else [warp, affine]
     backward = [affine] if result.warp is None else [affine, back]
-    return {"warpedmovout": result.warped, "fwdtransforms": forward, "invtransforms": backward,
+    return {"warpedmovout": Image.of(result.warped), "fwdtransforms": forward, "invtransforms": backward,
             "warpedfixout": apply_transforms(moving_image, fixed_image, backward, whichtoinvert=[True, False][:len(backward)],
                                              context=context)}
 
@@ -174,7 +259,7 @@ def registration(fixed: ImageLike, moving: ImageLike, type_of_transform: str = "
 def apply_transforms(fixed: ImageLike, moving: ImageLike, transformlist: Chain, interpolator: str = "linear",
                      imagetype: int = 0, whichtoinvert: Optional[Sequence[bool]] = None, defaultvalue: float = 0.0,
                      verbose: bool = False, compose: Optional[str] = None, *, context: Optional[Context] = None,
-                     **more: Any) -> Volume:
+                     **more: Any) -> Image:
     """moving on the grid of fixed, through files of transforms, the last of which is applied first. whichtoinvert: affines
     that are to be inverted; None: of an affine followed by a warp the affine, as ANTsPy does."""
     del imagetype, verbose
@@ -191,24 +276,84 @@ def apply_transforms(fixed: ImageLike, moving: ImageLike, transformlist: Chain, 
     if len(turned) != len(files):
         raise Error(f"apply_transforms: whichtoinvert has {len(turned)} values for {len(files)} transforms")
     chain: List[Any] = [inverse(name) if back else name for name, back in zip(files, turned)]
-    return apply(_own(moving), _own(fixed), chain, interp=_INTERPOLATORS[interpolator.lower()], outside=defaultvalue,
-                 context=context)
+    return Image.of(apply(_own(moving), _own(fixed), chain, interp=_INTERPOLATORS[interpolator.lower()], outside=defaultvalue,
+                          context=context))
 
 
 def create_jacobian_determinant_image(domain_image: ImageLike, tx: Union[str, os.PathLike[str], Volume], do_log: bool = False,
-                                      geom: bool = False, *, context: Optional[Context] = None) -> Volume:
+                                      geom: bool = False, *, context: Optional[Context] = None) -> Image:
     """The determinant of a warp's Jacobian, or its logarithm, on the warp's grid, which is that of domain_image."""
     del domain_image
     if geom:
         _passed_over("create_jacobian_determinant_image", {"geom": geom})
-    return jacobian(tx, log=do_log, context=context)[0]
+    return Image.of(jacobian(tx, log=do_log, context=context)[0])
 
 
 def n4_bias_field_correction(image: ImageLike, mask: Optional[ImageLike] = None, return_bias_field: bool = False, *,
-                             context: Optional[Context] = None, **more: Any) -> Volume:
+                             context: Optional[Context] = None, **more: Any) -> Image:
     """An image without its bias field, or the field."""
     _passed_over("n4_bias_field_correction", more)
-    return filters.n4(_own(image), _own(mask), context=context)[int(bool(return_bias_field))]
+    return Image.of(filters.n4(_own(image), _own(mask), context=context)[int(bool(return_bias_field))])
+
+
+def get_mask(image: ImageLike, low_thresh: Optional[float] = None, high_thresh: Optional[float] = None, cleanup: int = 2) -> Image:
+    """1 where an image is from low_thresh (None: its mean) to high_thresh (None: its largest value). cleanup: radius in voxels
+    of the ball that first shrinks this, before its largest component is grown again and its holes are filled; a smaller one
+    where nothing is left; 0: none."""
+    held = Image.of(volume(_own(image)))
+    inside = (held.data >= (held.mean() if low_thresh is None else low_thresh)) & (
+        held.data <= (held.max() if high_thresh is None else high_thresh))
+    found = inside
+    for radius in range(int(cleanup), 0, -1):
+        found = _mask.filled(_mask.grown(_mask.largest(_mask.shrunk(inside, radius)), radius))
+        if found.any() and not found.all():
+            break
+        found = inside
+    return held.new_image_like(found)
+
+
+def resample_image(image: ImageLike, resample_params: Sequence[float], use_voxels: bool = False, interp_type: int = 1, *,
+                   context: Optional[Context] = None) -> Image:
+    """An image on voxels of other edges (mm), or with use_voxels on so many of them, its first voxel staying in its place.
+    interp_type: 0 linear, 1 nearest neighbour, 3 windowed sinc, 4 B-spline."""
+    kinds = {0: "linear", 1: "nearest", 3: "lanczos", 4: "bspline"}
+    if interp_type not in kinds:
+        raise Error(f"resample_image: interp_type {interp_type!r} has no counterpart; there are 0, 1, 3 and 4")
+    if len(resample_params) != 3 or min(resample_params) <= 0:
+        raise Error("resample_image: resample_params are three numbers above 0")
+    held = Image.of(volume(_own(image)))
+    count, edge = np.array(held.shape[:3]), np.array(held.spacing)
+    if use_voxels:  # the last voxel stays in its place, too
+        size = np.array(resample_params, dtype=int)
+        spacing = np.where(size > 1, (count - 1) * edge / np.maximum(size - 1, 1), count * edge)
+    else:
+        size, spacing = np.maximum((count * edge / resample_params + .5).astype(int), 1), np.array(resample_params)
+    grid = from_numpy(np.zeros(size, np.float32), held.origin, tuple(spacing), held.direction)
+    return Image.of(apply(held, grid, interp=kinds[interp_type], context=context))
+
+
+def label_overlap_measures(source_image: ImageLike, target_image: ImageLike) -> Any:
+    """Overlap of two label maps on one grid: a table of pandas, or where that is not installed a dictionary of columns, with a
+    row "All" and one for each label."""
+    source = volume(_own(source_image))
+    rows, voxels = compare_labels(source, _own(target_image)), source.data.size
+    counts = [(str(r.label), voxels, r.voxels_a, r.voxels_b, r.voxels_both) for r in rows]
+    counts.insert(0, ("All", *(sum(row[k] for row in counts) for k in range(1, 5))))  # type: ignore[arg-type]
+
+    def share(part: float, whole: float) -> float:
+        return part / whole if whole else float("nan")
+    table = {"Label": [name for name, *_ in counts],
+             "TotalOrTargetOverlap": [share(both, b) for _, n, a, b, both in counts],
+             "UnionOverlap": [share(both, a + b - both) for _, n, a, b, both in counts],
+             "MeanOverlap": [share(2 * both, a + b) for _, n, a, b, both in counts],
+             "VolumeSimilarity": [share(2 * (a - b), a + b) for _, n, a, b, both in counts],
+             "FalseNegativeError": [share(b - both, b) for _, n, a, b, both in counts],
+             "FalsePositiveError": [share(a - both, n - b) for _, n, a, b, both in counts]}
+    try:
+        import pandas  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        return table
+    return pandas.DataFrame(table)
 
 
 __all__ = [name for name, thing in list(globals().items()) if inspect.isfunction(thing) and not name.startswith("_") and

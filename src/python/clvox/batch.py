@@ -7,9 +7,11 @@ import os
 import time
 from typing import Any, Dict, List, Optional, Sequence, Union
 
-from . import _abi
-from ._library import (Context, Contexts, Error, Progress, Result, Watcher, call, context_or_own, lib, option_texts, set_options, values,
-                       with_options)
+from . import _abi, _results
+from ._library import (Context, Contexts, Error, Progress, Result, Watcher, call, context_or_own, lib, option_texts, set_options, sized,
+                       values, with_options)
+from ._options import AtlasOptions, RegisterOptions
+from ._typing import Unpack
 from .registration import preset
 from .template import Subjects, _opened, _Run
 from .volume import ImageLike, optional
@@ -23,6 +25,21 @@ class Pair(Result):
     """A pair of register_list(): fixed, moving, fixed_mask, moving_mask, labels and output (what its files begin with); files
     (those that it writes); state ("done", "present": an earlier run has made it, "failed", "waiting"); message (why it failed,
     or None); suspicions (a word each); metric_before, metric_after, ncc, folded, seconds (NaN: not known)."""
+    fixed: str
+    moving: str
+    fixed_mask: Optional[str]
+    moving_mask: Optional[str]
+    labels: Optional[str]
+    output: str
+    files: List[str]
+    state: str
+    message: Optional[str]
+    suspicions: List[str]
+    metric_before: float
+    metric_after: float
+    ncc: float
+    folded: float
+    seconds: float
 
 
 def _text(path: Optional[Path]) -> Optional[bytes]:
@@ -51,7 +68,7 @@ def _made(pairs: Any, struct: Any, found: Any) -> None:
         pair = pair if isinstance(pair, dict) else dict(zip(_FILES, pair))
         strange = [key for key in pair if key not in _FILES]
         if strange:
-            raise Error(f"register_list: a pair has no {strange[0]}; it has {', '.join(_FILES)}")
+            raise Error(f"register_list: a pair has no {strange[0]}; it has {', '.join(_FILES)}", kind=TypeError)
         for key, path in pair.items():
             setattr(row, key, _text(path))
     call(lib.clvox_pairs_make, rows, len(pairs), struct, found)
@@ -69,10 +86,10 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
                   derivatives: Optional[Path] = None, space: Optional[str] = None, summary: Optional[Path] = None,
                   fixed_mask: Optional[Path] = None, moving_mask: Optional[Path] = None, labels: Optional[Path] = None,
                   linear_fixed_mask: Optional[Path] = None, linear_moving_mask: Optional[Path] = None,
-                  initial_warp: Optional[Path] = None, quick: bool = False, regular: bool = False, best: bool = False,
+                  initial_warp: Optional[Path] = None, init: Optional[str] = None, quick: bool = False, regular: bool = False, best: bool = False,
                   picture: bool = True, report: bool = False, strict: bool = False, clobber: bool = True, jobs: int = 0,
                   dry_run: bool = False, progress: Watcher = None, context: Union[Context, Contexts, None] = None,
-                  **options: Any) -> List[Pair]:
+                  **options: Unpack[RegisterOptions]) -> List[Pair]:
     """Registers many pairs of files, and writes for each what `clvox register --list` writes: affine, warps, warped image, picture and
     log. What an earlier run has made from the same inputs by the same options stays as it is.
 
@@ -80,21 +97,22 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
     dictionaries or sequences of these. folder: of the outputs. derivatives: instead of it, a folder of BIDS derivatives, in
     which names are made from the moving images'; space: the name of the fixed images' space there. summary: the table of the
     outcome (None: summary.tsv in the folder). fixed_mask, moving_mask, labels: of pairs that have none; linear_fixed_mask,
-    linear_moving_mask: for the linear part of all, or "none". initial_warp: of all; WARP or [WARP,1], its inverse.
+    linear_moving_mask: for the linear part of all, or "none". initial_warp: of all; WARP or [WARP,1], its inverse. init: as the option.
     picture, report: whether PNGs, and pages of HTML, are written. strict: suspicious results are failures. clobber: False: a
     pair of which a file is there fails. jobs: pairs written at once beside each registration (0: the threads, at most 4).
     dry_run: only finds what is there already. context: with Contexts several devices share the pairs. progress: called with a
     Step; what it raises stops, and the same call then goes on. True: a bar on standard error.
     Returns a Pair for each; of those that failed the message says why."""
-    registration, struct = _abi.clvox_register_options(), _abi.clvox_pairs_options()
-    preset(registration, options, quick, regular, best)
+    texts: Dict[str, Any] = {**options, "init": init}
+    registration, struct = _abi.clvox_register_options(), sized(_abi.clvox_pairs_options)
+    preset(registration, texts, quick, regular, best)
     registration.by_contrast = 1
-    set_options("register", options, registration)
+    set_options("register", texts, registration)
     model = _abi.clvox_deform_text()
     if lib.clvox_deform_describe(registration.deform, model) and model.gives_inverse:
         registration.inverse = 1
     given = (ctypes.c_char_p * _abi.CLVOX_MAX_OPTIONS)()
-    for name, text in zip(*option_texts("register", options)):
+    for name, text in zip(*option_texts("register", texts)):
         given[lib.clvox_option_find(lib.clvox_register_table(), name)] = text
     callback = Progress(progress)
     struct.registration, struct.given, struct.progress = ctypes.pointer(registration), given, callback.pointer
@@ -119,7 +137,7 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
         lib.clvox_pairs_destroy(found)
 
 
-class Plan(Result):
+class Plan(_results.AtlasPlan):
     """What a template will take, as atlas_plan() predicts it: devices, processes, subjects; seconds of the parts, reading,
     opening, once, linear, deformable, centring, averaging, waiting, writing, and of all; host_bytes and disk_bytes of a
     process, state_bytes of a subject in `state`."""
@@ -131,7 +149,7 @@ def atlas_plan(images: Union[Sequence[ImageLike], Subjects, Path], *, devices: S
                further: Optional[Sequence[Sequence[ImageLike]]] = None, channel_weights: Optional[Sequence[float]] = None,
                start: Optional[ImageLike] = None, quick: bool = False, regular: bool = False, best: bool = False,
                device_memory: Optional[int] = None, progress: Watcher = None, context: Union[Context, Contexts, None] = None,
-               **options: Any) -> List[Plan]:
+               **options: Unpack[AtlasOptions]) -> List[Plan]:
     """Registers a few of the subjects and predicts what atlas() of all of them takes: a Plan for the devices of `context`, then one
     for each number in devices, a process each. subjects: predict for so many (None: those given). The other parameters are
     atlas()'s; files are not written, and their seconds not counted."""

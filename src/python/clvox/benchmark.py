@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable
+from typing import Any, Callable, List
 
+from . import _results
 from ._library import Context, Error, Result
 
 
-def bench(function: Callable[..., Any], *arguments: Any, repeat: int = 3, device: object = None, **options: Any) -> Result:
+class KernelTime(_results.Timing):
+    """Of a kernel, in one call."""
+    calls: float  # type: ignore[assignment]
+    rate: float
+    share: float
+
+
+class Benchmark(Result):
+    """What bench() found."""
+    seconds: float
+    device_seconds: float
+    bandwidth: float
+    kernels: List[KernelTime]
+
+
+def bench(function: Callable[..., Any], *arguments: Any, repeat: int = 3, device: object = None, **options: Any) -> Benchmark:
     """Calls function(*arguments, context=..., **options) `repeat` times on a device that times its kernels, after once to
     build them, and tells what they took:
 
@@ -29,13 +45,13 @@ def bench(function: Callable[..., Any], *arguments: Any, repeat: int = 3, device
         function(*arguments, context=context, **options)
         walls.append(time.perf_counter() - start)
     after, bandwidth = context.timings(), context.bandwidth()
-    kernels = []
+    kernels: List[KernelTime] = []
     for row in after:
         old = before.get(row.label)
         calls, seconds, size = (getattr(row, name) - (getattr(old, name) if old else 0) for name in ("calls", "seconds", "bytes"))
         if calls > 0:
             rate = size / seconds if seconds > 0 else float("nan")
-            kernels.append(Result(label=row.label, calls=calls / repeat, seconds=seconds / repeat, bytes=size / repeat, rate=rate,
+            kernels.append(KernelTime(label=row.label, calls=calls / repeat, seconds=seconds / repeat, bytes=size / repeat, rate=rate,
                                   share=rate / bandwidth))
     kernels.sort(key=lambda row: -row.seconds)
-    return Result(seconds=min(walls), device_seconds=sum(row.seconds for row in kernels), bandwidth=bandwidth, kernels=kernels)
+    return Benchmark(seconds=min(walls), device_seconds=sum(row.seconds for row in kernels), bandwidth=bandwidth, kernels=kernels)

@@ -6,12 +6,14 @@ from __future__ import annotations
 import ctypes
 import operator
 import re
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _abi
 from ._library import Context, Error, Watcher, call, context_or_own, lib, set_options, with_options
+from ._options import N4Options, NlmOptions, TvOptions
+from ._typing import Unpack
 from .volume import ImageLike, Volume, made, optional, volume
 
 
@@ -64,7 +66,7 @@ def median(image: ImageLike, radius: Union[int, Sequence[int]] = 1, *,
 
 @with_options("filter nlm")
 def nlm(image: ImageLike, mask: Optional[ImageLike] = None, noise_map: Optional[ImageLike] = None, *, progress: Watcher = None,
-        context: Optional[Context] = None, **options: Any) -> Volume:
+        context: Optional[Context] = None, **options: Unpack[NlmOptions]) -> Volume:
     """Non-local means, by the noise that it measures, or by its standard deviation in each voxel; joint: of all frames."""
     struct, out = _abi.clvox_nlm_options(), ctypes.POINTER(_abi.clvox_volume)()
     lib.clvox_nlm_defaults(struct)
@@ -79,7 +81,7 @@ def nlm(image: ImageLike, mask: Optional[ImageLike] = None, noise_map: Optional[
 
 @with_options("filter tv")
 def tv(image: ImageLike, mask: Optional[ImageLike] = None, *, progress: Watcher = None, context: Optional[Context] = None,
-       **options: Any) -> Volume:
+       **options: Unpack[TvOptions]) -> Volume:
     """Total variation, by the noise that it measures."""
     struct, out = _abi.clvox_tv_options(), ctypes.POINTER(_abi.clvox_volume)()
     lib.clvox_tv_defaults(struct)
@@ -91,7 +93,7 @@ def tv(image: ImageLike, mask: Optional[ImageLike] = None, *, progress: Watcher 
 
 @with_options("filter n4")
 def n4(image: ImageLike, mask: Optional[ImageLike] = None, *, progress: Watcher = None, context: Optional[Context] = None,
-       **options: Any) -> Tuple[Volume, Volume]:
+       **options: Unpack[N4Options]) -> Tuple[Volume, Volume]:
     """Corrects uneven brightness. Returns the corrected image and the field that it was divided by."""
     struct, out, field = _abi.clvox_bias_options(), ctypes.POINTER(_abi.clvox_volume)(), ctypes.POINTER(_abi.clvox_volume)()
     lib.clvox_bias_defaults(struct)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Error, call, lib, one_of, word
+from ._library import Error, call, lib, numbers, one_of, word
 from .surface import Surface, _adopt as _surface
 from .volume import ImageLike, Volume, made, volume
 
@@ -24,7 +24,7 @@ def _grid(size: Size, spacing: Spacing, oblique: bool, like: Optional[ImageLike]
     grid = _abi.clvox_grid()
     if like is not None:
         return volume(like).struct().grid
-    edges = np.broadcast_to(np.asarray(spacing, dtype=np.float64), 3)
+    edges = np.broadcast_to(numbers(spacing, "spacing"), 3)
     if len(size) != 3 or min(size) < 1 or edges.min() <= 0:
         raise Error("phantom: size is three numbers of voxels, spacing one or three lengths above 0")
     lib.clvox_phantom_grid((ctypes.c_int * 3)(*size), (ctypes.c_double * 3)(*edges), int(oblique), grid)
@@ -45,7 +45,7 @@ def _image(kind, grid, seed, noise, noise_seed, matrix, amplitude, labels=False)
     p.kind, p.grid, p.seed, p.noise, p.noise_seed, p.amplitude = (word("CLVOX_PHANTOM_", kind, "kind"), grid, seed, noise,
                                                                   noise_seed, amplitude)
     if matrix is not None:
-        for i, row in enumerate(np.asarray(matrix, dtype=np.float64)):
+        for i, row in enumerate(numbers(matrix, "matrix")):
             p.matrix[i][:] = row
     return made(lib.clvox_phantom_labels if labels else lib.clvox_phantom_image, p)
 

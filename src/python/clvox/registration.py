@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi
-from ._library import Context, Error, Progress, Result, Watcher, call, context_or_own, lib, set_options, values, with_options, words
+from . import _abi, _results
+from ._library import Context, Error, Progress, Watcher, call, context_or_own, lib, numbers, set_options, values, with_options, words
+from ._options import RegisterOptions
+from ._typing import Unpack
 from .shape import Cloud, Curves, shape_struct
 from .surface import Surface
-from .transform import read_affine, set_matrix
+from .transform import Mapped, read_affine, set_matrix
 from .volume import ImageLike, Volume, optional, several, volume
 
 
-class Registration(Result):
+class Registration(_results.RegisterResult, Mapped):
     """What register() found: matrix (4 x 4, RAS mm, fixed to moving), warp and inverse_warp (displacement Volumes or
     None), warped (the moving image on the fixed grid), metric_before, metric_after, jacobian, suspicions and more, as
     clvox_register_result of include/clvox/registration.h documents them. shapes: for each pair that was given an object
     with carried (the moving one on the fixed image), mean_after, largest_after, energy_after and more, as
     clvox_shape_errors; posteriors (None without): carried, hellinger_after and more, as clvox_posteriors_errors."""
 
-    @property
-    def transforms(self) -> List[Union[Volume, np.ndarray]]:
-        """The chain that brings an image from the moving to the fixed space: apply(image, fixed, result.transforms)."""
-        return [self.warp, self.matrix] if self.warp is not None else [self.matrix]
+    shapes: List[_results.ShapeErrors]
+    posteriors: Optional[_results.PosteriorsErrors]
+
+    def _shown(self) -> Iterator[Tuple[str, str]]:
+        yield "metric", f"{self.metric} {self.metric_before:.4g} -> {self.metric_after:.4g}"
+        yield "ncc", f"{self.ncc_before:.4g} -> {self.ncc_after:.4g}"
+        if self.warp is not None:
+            yield "warp", f"{'x'.join(map(str, self.warp.shape[:3]))}, {self.largest_mm:.3g} mm at most, {self.jacobian.folded} voxels folded"
+        if self.suspicions:
+            yield "suspicious", ", ".join(self.suspicious)
 
     @property
     def suspicious(self) -> List[str]:
@@ -36,7 +44,7 @@ class Registration(Result):
 
 
 def _points(points):
-    array = np.ascontiguousarray(points, dtype=np.float64).reshape(-1, 3)
+    array = numbers(points, "points", order="C").reshape(-1, 3)
     return array, array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
 
@@ -107,7 +115,7 @@ def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: 
              shapes: Sequence[Tuple[Union[Surface, Curves, Cloud], Union[Surface, Curves, Cloud]]] = (),
              posteriors: Optional[Tuple[ImageLike, ImageLike]] = None, spacing: Optional[float] = None,
              progress: Watcher = None, context: Optional[Context] = None,
-             **options: Any) -> Registration:
+             **options: Unpack[RegisterOptions]) -> Registration:
     """Registers the moving image to the fixed one: an affine, then a symmetric diffeomorphic map.
 
     fixed, moving: Volumes, file names, nibabel images or pairs (array, affine); lists of them are channels, of `weight`.
@@ -178,5 +186,5 @@ def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: 
         if made is not None:
             lib.clvox_posteriors_destroy(made)
     registration = values(result, Registration)
-    registration.__dict__.update(found)
+    registration.__dict__.update(found, shape_sums=registration.shape_sums[:len(structs_of_shapes)])
     return registration

@@ -7,10 +7,9 @@ import os
 from typing import Any, Iterable, List, Mapping, Optional, Sequence, Union
 
 import numpy.typing as npt
-import numpy as np
 
 from . import _abi
-from ._library import Error, call, lib, word
+from ._library import Error, Held, call, lib, numbers, word
 from .volume import ImageLike, optional, volume
 
 
@@ -18,7 +17,7 @@ def _text(value: Any) -> bytes:
     return os.fsencode(value) if isinstance(value, (str, os.PathLike)) else str(value).encode()
 
 
-class Report:
+class Report(Held):
     """A page being made. Warnings stand at the top, the rest in the order in which it is added.
 
         page = clvox.Report("subject on atlas")
@@ -88,11 +87,11 @@ class Report:
 
     def curves(self, title: str, x: npt.ArrayLike, curves: Mapping[str, npt.ArrayLike], *, x_name: str = "", y_name: str = "") -> None:
         """Curves over common x; NaN are gaps."""
-        across = np.ascontiguousarray(x, dtype=np.float64)
+        across = numbers(x, title, order="C")
         doubles = ctypes.POINTER(ctypes.c_double)
         array, held = (_abi.clvox_report_curve * max(len(curves), 1))(), []
         for at, (name, values) in enumerate(curves.items()):
-            up = np.ascontiguousarray(values, dtype=np.float64)
+            up = numbers(values, name, order="C")
             if up.shape != across.shape or up.ndim != 1:
                 raise Error(f"the curve {name} has {up.size} values for {across.size} of x")
             held.append(up)

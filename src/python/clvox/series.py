@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Union
+from typing import List, Optional, Union
 
 import numpy as np
 
-from . import _abi
-from ._library import Context, Progress, Result, Watcher, context_or_own, lib, set_options, values, with_options
+from . import _abi, _results
+from ._library import Context, Progress, Watcher, context_or_own, lib, set_options, values, with_options
+from ._options import SeriesOptions
+from ._typing import Unpack
 from .tensor import Gradients, Table
 from .volume import ImageLike, optional, volume
+
+
+class Series(_results.SeriesResult):
+    """What register_series() found."""
+    frames: List[_results.SeriesFrame]  # type: ignore[assignment]
+    directions: Optional[np.ndarray]
 
 
 @with_options("register series")
 def register_series(series: ImageLike, reference: Union[int, ImageLike, None] = None, *, mask: Optional[ImageLike] = None,
                     gradients: Optional[Table] = None, progress: Watcher = None,
-                    context: Optional[Context] = None, **options: Any) -> Result:
+                    context: Optional[Context] = None, **options: Unpack[SeriesOptions]) -> Series:
     """Corrects the motion of the head between the frames of a scan of 4 axes, as `clvox series`.
 
     reference: the frame that stays (from 0; None: the middle one, or with gradients the first of the lowest b), or a 3-D
@@ -47,7 +55,7 @@ def register_series(series: ImageLike, reference: Union[int, ImageLike, None] = 
     finally:
         lib.clvox_series_result_destroy(result)
     copy.frame = copy.gradients = None
-    found = values(copy)
+    found = values(copy, Series)
     found.frames, found.directions = frames, turned
     del found.frame, found.gradients
     return found

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Context, Error, Result, adopted, call, lib
-from .surface import Surface, _products
+from ._library import Context, Error, Result, adopted, call, lib, numbers
+from .surface import Products, Surface, _products
 
 _DOUBLES, _INTS = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_int32)
 
 
 def _table(name, values, columns, kind):
-    array = np.ascontiguousarray(values, dtype=kind)
+    array = numbers(values, name, kind, "C")
     if array.ndim != 2 or array.shape[1] != columns:
         raise Error(f"{name} are a table of {columns} columns")
     return array
@@ -60,7 +60,7 @@ class Cloud:
 
     def __init__(self, points: npt.ArrayLike, weights: Optional[npt.ArrayLike] = None) -> None:
         self.points = _table("points", points, 3, np.float64)
-        self.weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        self.weights = None if weights is None else numbers(weights, "weights", order="C")
         if self.weights is not None and self.weights.shape != (len(self.points),):
             raise Error("a cloud has a weight for each of its points, or none")
 
@@ -105,8 +105,17 @@ def read_curves(path: Union[str, os.PathLike[str]], *, lps: bool = False) -> Cur
     return _adopt(pointer)
 
 
+class ShapeComparison(Result):
+    """What compare_shapes() found."""
+    mean: np.ndarray
+    largest: np.ndarray
+    sizes: np.ndarray
+    currents: Products
+    varifold: Optional[Products]
+
+
 def compare_shapes(a: Union[Surface, Curves, Cloud], b: Union[Surface, Curves, Cloud], width: float, *, samples: int = 100000,
-                   method: str = "auto", error: float = 1e-5, context: Optional[Context] = None) -> Result:
+                   method: str = "auto", error: float = 1e-5, context: Optional[Context] = None) -> ShapeComparison:
     """How far two Curves, two Clouds or two Surfaces are apart, without correspondence between their points.
 
     width: of the kernel, mm; method and error as in surface.compare. Returns mean and largest distance in mm ([0] from a to b,
@@ -116,7 +125,7 @@ def compare_shapes(a: Union[Surface, Curves, Cloud], b: Union[Surface, Curves, C
     call(lib.clvox_shape_compare, first, second, samples, mean, largest)
     for one, size in zip((first, second), sizes):
         call(lib.clvox_shape_size, one, size)
-    found = Result(mean=np.array(mean), largest=np.array(largest), sizes=np.array([size.value for size in sizes]))
+    found = ShapeComparison(mean=np.array(mean), largest=np.array(largest), sizes=np.array([size.value for size in sizes]))
     found.currents = _products(lib.clvox_shape_currents, first, second, width, method, error, context, False)
     found.varifold = None if isinstance(a, Cloud) else _products(lib.clvox_shape_currents, first, second, width, method, error,
                                                                 context, True)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, List, Optional, Sequence, Union
+from typing import List, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi
-from ._library import Context, Error, Progress, Result, Watcher, call, context_or_own, lib, set_options, values, with_options, words
+from . import _abi, _results
+from ._library import Context, Error, Progress, Result, Watcher, call, context_or_own, lib, numbers, set_options, values, with_options, words
+from ._options import EntropyOptions, StatsOptions
+from ._typing import Unpack
 from .volume import ImageLike, optional, several, volume
 
 
 @with_options("stats")
 def stats(maps: Union[Sequence[ImageLike], ImageLike], tested: Optional[npt.ArrayLike] = None,
           covariates: Optional[npt.ArrayLike] = None, mask: Optional[ImageLike] = None, *,
-          progress: Watcher = None, context: Optional[Context] = None, **options: Any) -> Result:
+          progress: Watcher = None, context: Optional[Context] = None,
+          **options: Unpack[StatsOptions]) -> _results.StatsResult:
     """Permutation tests of maps, one a subject, voxel by voxel (Freedman and Lane).
 
     maps: a list of images on one grid, or one with a frame for each subject.
@@ -32,12 +35,12 @@ def stats(maps: Union[Sequence[ImageLike], ImageLike], tested: Optional[npt.Arra
     doubles = ctypes.POINTER(ctypes.c_double)
     design = _abi.clvox_stats_design(subjects=subjects)
     if tested is not None:
-        column = np.ascontiguousarray(tested, dtype=np.float64)
+        column = numbers(tested, "tested", order="C")
         if column.shape != (subjects,):
             raise Error(f"stats: {column.size} numbers are tested, and there are {subjects} maps; give one for each")
         design.tested = column.ctypes.data_as(doubles)
     if covariates is not None:
-        columns = np.array(covariates, dtype=np.float64)
+        columns = numbers(covariates, "covariates")
         columns = columns[:, None] if columns.ndim == 1 else columns
         if columns.ndim != 2 or len(columns) != subjects:
             raise Error(f"stats: covariates are an array of {subjects} rows, one for each map")
@@ -52,9 +55,22 @@ def stats(maps: Union[Sequence[ImageLike], ImageLike], tested: Optional[npt.Arra
     return values(result)
 
 
+class Entropy(Result):
+    """What entropy() found."""
+    lowest: float
+    highest: float
+    asked: int
+    counted: int
+    subjects: np.ndarray
+    mean: np.ndarray
+    sd: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
 @with_options("entropy")
 def entropy(images: Union[Sequence[ImageLike], ImageLike], mask: Optional[ImageLike] = None, *,
-            progress: Watcher = None, **options: Any) -> Result:
+            progress: Watcher = None, **options: Unpack[EntropyOptions]) -> Entropy:
     """Entropy in bits of a template's intensity against the number of its subjects: how many are enough.
 
     images: a list of images on one grid, or one with a frame for each subject. mask: what is above 0 counts.
@@ -74,11 +90,19 @@ def entropy(images: Union[Sequence[ImageLike], ImageLike], mask: Optional[ImageL
                    for name in ("subjects", "mean", "sd", "low", "high")}
     finally:
         lib.clvox_entropy_result_destroy(result)
-    return Result(lowest=result.lowest, highest=result.highest, asked=result.asked, counted=result.counted, **columns)
+    return Entropy(lowest=result.lowest, highest=result.highest, asked=result.asked, counted=result.counted, **columns)
+
+
+class Comparison(_results.ImageComparison, _results.WarpComparison):
+    """What compare() found: of images or of warps."""
+    ssd: float
+    ncc: float
+    lncc: float
+    mi: float
 
 
 def compare(a: ImageLike, b: ImageLike, mask: Optional[ImageLike] = None, *, radius: Optional[int] = None,
-            bins: Optional[int] = None) -> Result:
+            bins: Optional[int] = None) -> Comparison:
     """How alike two images, or two warps, on one grid are, where mask is above 0.
 
     Images: ssd, ncc, lncc (in cubes of 2 radius + 1 voxels), mi and nmi (of so many bins), rms, largest, differing and
@@ -87,21 +111,21 @@ def compare(a: ImageLike, b: ImageLike, mask: Optional[ImageLike] = None, *, rad
     if first.kind == second.kind == "displacement":
         warps = _abi.clvox_warp_comparison()
         call(lib.clvox_compare_warps, first.struct(), second.struct(), optional(mask), warps)
-        return values(warps)
+        return values(warps, Comparison)
     options, found = _abi.clvox_compare_options(), _abi.clvox_image_comparison()
     lib.clvox_compare_defaults(options)
     for metric, given in ((_abi.CLVOX_METRIC_LNCC, radius), (_abi.CLVOX_METRIC_MI, bins)):
         if given is not None:
             options.parameter[metric] = given
     call(lib.clvox_compare_images, first.struct(), second.struct(), optional(mask), options, found)
-    result = values(found)
+    result = values(found, Comparison)
     for name, at in words("CLVOX_METRIC_").items():
         if np.isfinite(result.metric[at]):
             setattr(result, name, float(result.metric[at]))
     return result
 
 
-def compare_labels(a: ImageLike, b: ImageLike, mask: Optional[ImageLike] = None) -> List[Result]:
+def compare_labels(a: ImageLike, b: ImageLike, mask: Optional[ImageLike] = None) -> List[_results.LabelComparison]:
     """Overlap and distance of two label maps on one grid, a row for each label: label, voxels_a, voxels_b, voxels_both,
     dice, jaccard, hausdorff95 (mm)."""
     rows = ctypes.POINTER(_abi.clvox_label_comparison)()

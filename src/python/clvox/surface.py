@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi
-from ._library import Context, Error, Progress, Result, Watcher, adopted, call, context_or_own, lib, set_options, values, with_options, word
+from . import _abi, _results
+from ._library import Context, Error, Progress, Watcher, adopted, call, context_or_own, lib, numbers, set_options, sized, values, with_options, word
+from ._options import SurfaceDenoiseOptions
+from ._typing import Unpack
 from .volume import ImageLike, Volume, volume
 
 
@@ -18,8 +20,8 @@ class Surface:
     """points: n x 3, RAS mm. triangles: m x 3, indices of points, counter-clockwise seen from outside."""
 
     def __init__(self, points: npt.ArrayLike, triangles: npt.ArrayLike) -> None:
-        self.points = np.ascontiguousarray(points, dtype=np.float64)
-        self.triangles = np.ascontiguousarray(triangles, dtype=np.int32)
+        self.points = numbers(points, "points", order="C")
+        self.triangles = numbers(triangles, "triangles", np.int32, "C")
         if self.points.ndim != 2 or self.triangles.ndim != 2 or self.points.shape[1] != 3 or self.triangles.shape[1] != 3:
             raise Error("a surface has points of n x 3 and triangles of m x 3 numbers")
 
@@ -28,7 +30,7 @@ class Surface:
 
     def struct(self):
         """As the library takes it; keeps points and triangles alive."""
-        points, triangles = np.ascontiguousarray(self.points, np.float64), np.ascontiguousarray(self.triangles, np.int32)
+        points, triangles = numbers(self.points, "points", order="C"), numbers(self.triangles, "triangles", np.int32, "C")
         s = _abi.clvox_surface(vertices=len(points), triangles=len(triangles),
                                points=points.ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
                                corners=triangles.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)))
@@ -39,7 +41,7 @@ class Surface:
         """Writes GIFTI, VTK, PLY, STL, OBJ, BYU or FreeSurfer's, by the ending."""
         call(lib.clvox_surface_write, self.struct(), os.fsencode(path))
 
-    def inspect(self) -> Result:
+    def inspect(self) -> _results.SurfaceFacts:
         """Components, Euler characteristic, open edges, area, volume, bounds and more."""
         facts = _abi.clvox_surface_facts()
         call(lib.clvox_surface_inspect, self.struct(), facts)
@@ -108,7 +110,7 @@ def distance(source: SurfaceLike, like: Optional[ImageLike] = None, *, label: Op
 @with_options("surface denoise")
 def denoise(source: SurfaceLike, *, label: Optional[int] = None, iso: Optional[float] = None, voxel: Optional[float] = None,
             distance: bool = False, progress: Watcher = None,
-            context: Optional[Context] = None, **options: Any) -> Result:
+            context: Optional[Context] = None, **options: Unpack[SurfaceDenoiseOptions]) -> _results.DenoiseResult:
     """Removes noise and staircases from a surface by non-local means.
 
     source: a Surface, or a volume (mask, label map, probability, image or signed distance), or a file of either.
@@ -146,19 +148,29 @@ def denoise(source: SurfaceLike, *, label: Optional[int] = None, iso: Optional[f
     return values(result)
 
 
-def _products(function, a, b, width: float, method: str, error: float, context: Optional[Context], varifold: bool) -> Result:
+class Products(_results.SurfaceProducts, _results.CurrentsReport):
+    """Inner products of two shapes, and how they were found."""
+
+
+def _products(function, a, b, width: float, method: str, error: float, context: Optional[Context], varifold: bool) -> Products:
     """Inner products aa, bb, ab of two shapes, squared_distance, and how they were found."""
-    options = _abi.clvox_currents_options(width=width, varifold=int(varifold), method=word("CLVOX_CURRENTS_", method, "method"),
-                                          error=error)
+    options = sized(_abi.clvox_currents_options, width=width, varifold=int(varifold),
+                    method=word("CLVOX_CURRENTS_", method, "method"), error=error)
     found, report = _abi.clvox_surface_products(), _abi.clvox_currents_report()
     call(function, context_or_own(context), a, b, options, found, report)
     how = values(report)
-    return Result(**vars(values(found)), method="mesh" if how.method == _abi.CLVOX_CURRENTS_MESH else "exact", spacing=how.spacing,
-                  size=how.size, error=how.error)
+    return Products(**vars(values(found)), **vars(how))
+
+
+class Difference(_results.SurfaceDifference):
+    """What compare() found."""
+    dice: float
+    currents: Products
+    varifold: Products
 
 
 def compare(a: SurfaceLike, b: SurfaceLike, *, samples: int = 100000, width: Optional[float] = None, method: str = "auto",
-            error: float = 1e-5, context: Optional[Context] = None) -> Result:
+            error: float = 1e-5, context: Optional[Context] = None) -> Difference:
     """How far two surfaces are apart, without correspondence between their points.
 
     Returns mean, rms, percentile95 and largest (Hausdorff) distance in mm ([0] from a to b, [1] back, [2] both), and dice, the
@@ -168,7 +180,7 @@ def compare(a: SurfaceLike, b: SurfaceLike, *, samples: int = 100000, width: Opt
     first, second = _source(a).struct(), _source(b).struct()
     out, dice = _abi.clvox_surface_difference(), ctypes.c_double(float("nan"))
     call(lib.clvox_surface_compare, first, second, samples, out)
-    found = values(out)
+    found = values(out, Difference)
     if not any(facts.open_edges for facts in found.facts):
         call(lib.clvox_surface_overlap, first, second, dice)
     found.dice = dice.value

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _abi
-from ._library import Context, Contexts, Error, Progress, Result, Watcher, call, context_or_own, lib, set_options, table_options, values, with_options
+from . import _abi, _results
+from ._library import Context, Contexts, Error, Progress, Result, Watcher, call, context_or_own, lib, numbers, set_options, table_options, values, with_options
+from ._options import AtlasOptions
+from ._typing import Unpack
 from .registration import preset
+from .transform import Mapped
 from .volume import ImageLike, Volume, optional, volume
 
 
 _READY = {field[0]: field[1] for field in _abi.clvox_atlas_regression._fields_}["ready"]
+
+
+class AtlasMap(_results.AtlasMap, Mapped):
+    """The map of a subject."""
 
 
 class Atlas(Result):
@@ -22,13 +29,30 @@ class Atlas(Result):
     subjects' labels, or None), maps (one a subject: matrix, warp, inverse_warp, labels (the template's on its own grid),
     likeness, displacement_mm, share, left_out), rounds (removed_voxels, left_voxels, spread_mm, change, sharpness), resumed and
     more, as clvox_atlas_result of include/clvox/atlas.h documents them. A map leads from the template to the subject:
-    apply(subject, template, [map.warp, map.matrix])."""
+    apply(subject, template, map.transforms)."""
+    average: Volume
+    further: List[Volume]
+    labels: Optional[Volume]
+    maps: List[AtlasMap]
+    rounds: List[_results.AtlasRound]
+    resumed: int
+    device_bytes: int
+    resident: int
+    unkept: str
 
 
 class Subjects(Result):
     """The subjects that a folder of BIDS or a table names, as subjects() finds them: lists with one for each of them, names,
     images, masks, labels (names of files, or None), weights and covariate (NaN where it is not known); further, such a list of
     images for each further channel; table, a list of words for each column of the table."""
+    names: List[str]
+    images: List[str]
+    masks: List[Optional[str]]
+    labels: List[Optional[str]]
+    weights: List[float]
+    covariate: List[float]
+    further: List[List[str]]
+    table: Dict[str, List[str]]
 
 
 def subjects(path: Union[str, os.PathLike[str]], suffix: str = "T1w", covariate: Optional[str] = None) -> Subjects:
@@ -51,7 +75,7 @@ def subjects(path: Union[str, os.PathLike[str]], suffix: str = "T1w", covariate:
         lib.clvox_list_destroy(found)
 
 
-def _taken(struct: ctypes.Structure, *pointers: str) -> Result:
+def _taken(struct: ctypes.Structure, *pointers: str, into: Any = None) -> Any:
     """A struct's values, of which these volumes are no longer the struct's own."""
     copy = type(struct).from_buffer_copy(struct)
     for name in pointers:
@@ -61,7 +85,7 @@ def _taken(struct: ctypes.Structure, *pointers: str) -> Result:
                 several[place] = type(several[place])()
         else:
             setattr(struct, name, None)
-    return values(copy)
+    return values(copy, into)
 
 
 def _each(what: str, given: Optional[Sequence[Any]], count: int) -> Sequence[Any]:
@@ -141,7 +165,7 @@ class _Run:
 
 def _parts(result):
     """The maps and rounds of a template."""
-    maps = [_taken(result.map[i], "warp", "inverse_warp", "labels") for i in range(result.subjects)]
+    maps = [_taken(result.map[i], "warp", "inverse_warp", "labels", into=AtlasMap) for i in range(result.subjects)]
     return {"maps": maps, "rounds": [values(result.round[i]) for i in range(result.rounds)], "resumed": result.resumed,
             "device_bytes": result.device_bytes, "resident": result.resident, "unkept": result.unkept.decode(errors="replace")}
 
@@ -165,7 +189,7 @@ def atlas(images: Union[Sequence[ImageLike], Subjects, str, os.PathLike[str]], *
           further_start: Optional[Sequence[Optional[ImageLike]]] = None,
           quick: bool = False, regular: bool = False, best: bool = False,
           state: Union[str, os.PathLike[str], None] = None, device_memory: Optional[int] = None, progress: Watcher = None,
-          context: Union[Context, Contexts, None] = None, **options: Any) -> Atlas:
+          context: Union[Context, Contexts, None] = None, **options: Unpack[AtlasOptions]) -> Atlas:
     """Builds the unbiased template of a population: rounds of registering every subject to the template, removing the mean
     map, and averaging.
 
@@ -200,7 +224,7 @@ def atlas_regression(images: Union[Sequence[ImageLike], Subjects], covariate: Se
                      channel_weights: Optional[Sequence[float]] = None,
                      further_start: Optional[Sequence[Optional[ImageLike]]] = None, quick: bool = False,
                      regular: bool = False, best: bool = False, device_memory: Optional[int] = None, progress: Watcher = None,
-                     context: Union[Context, Contexts, None] = None, **options: Any) -> List[Atlas]:
+                     context: Union[Context, Contexts, None] = None, **options: Unpack[AtlasOptions]) -> List[Atlas]:
     """Templates along a covariate (age, say) by kernel regression: as atlas(), a template for each value of `at`, in which a
     subject's weight is exp(-(covariate - at)^2 / (2 bandwidth^2)). All lie on one grid.
 
@@ -208,8 +232,8 @@ def atlas_regression(images: Union[Sequence[ImageLike], Subjects], covariate: Se
     Returns a list of Atlas, in the order of `at`; subjects of too little weight for a template have share 0 there."""
     run = _Run(images, masks, labels, weights, names, (quick, regular, best), None, progress, options, further,
                channel_weights, further_start)
-    numbers = np.ascontiguousarray(_each("values of the covariate", covariate, run.count), dtype=np.float64)
-    wanted = np.ascontiguousarray(at, dtype=np.float64).ravel()
+    known = numbers(_each("values of the covariate", covariate, run.count), "covariate", order="C")
+    wanted = numbers(at, "at", order="C").ravel()
     double = ctypes.POINTER(ctypes.c_double)
     found: List[Atlas] = []
     failed: List[BaseException] = []
@@ -223,7 +247,7 @@ def atlas_regression(images: Union[Sequence[ImageLike], Subjects], covariate: Se
         except BaseException as error:  # pylint: disable=broad-except
             failed.append(error)
             return _abi.CLVOX_ERROR_STOPPED
-    regression = _abi.clvox_atlas_regression(covariate=numbers.ctypes.data_as(double), at=wanted.ctypes.data_as(double),
+    regression = _abi.clvox_atlas_regression(covariate=known.ctypes.data_as(double), at=wanted.ctypes.data_as(double),
                                              count=len(wanted), bandwidth=bandwidth)
     regression.ready = _READY(ready)
     first = _opened(context, device_memory, run.struct)

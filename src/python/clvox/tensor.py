@@ -9,12 +9,14 @@ from typing import Any, Dict, Optional, Sequence, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi
-from ._library import Context, Error, Progress, Result, Watcher, call, context_or_own, lib, set_options, values, with_options, words
+from . import _abi, _results
+from ._library import Context, Error, Held, Progress, Watcher, call, context_or_own, lib, numbers, set_options, values, with_options, words
+from ._options import TensorDenoiseOptions, TensorFitOptions
+from ._typing import Unpack
 from .volume import ImageLike, Volume, optional, volume
 
 
-class Gradients:
+class Gradients(Held):
     """b-values and directions for the library, alive as long as this."""
 
     def __init__(self, given: Table, dwi: Any) -> None:
@@ -24,7 +26,7 @@ class Gradients:
         elif isinstance(given, tuple) and len(given) == 2:
             self._read(lib.clvox_gradients_read_fsl, os.fsencode(given[0]), os.fsencode(given[1]), dwi.grid, dwi.frames)
         else:
-            table = np.asarray(given, dtype=np.float64)
+            table = numbers(given, "gradients")
             if table.shape != (dwi.frames, 4):
                 raise Error(f"gradients: a table of {dwi.frames} rows x y z b is expected, one for each volume of the scan")
             length = np.sqrt((table[:, :3] ** 2).sum(1))
@@ -69,7 +71,8 @@ def denoise_scan(dwi: ImageLike, mask: Optional[ImageLike] = None,  # pylint: di
 
 @with_options("tensor fit")
 def fit(dwi: ImageLike, gradients: Table, mask: Optional[ImageLike] = None, *,  # pylint: disable=redefined-outer-name
-        progress: Watcher = None, context: Optional[Context] = None, **options: Any) -> Result:
+        progress: Watcher = None, context: Optional[Context] = None,
+        **options: Unpack[TensorFitOptions]) -> _results.TensorFitResult:
     """Fits a tensor in every voxel of the mask (None: everywhere).
 
     dwi: a scan of 4 axes. gradients: (bval, bvec), the names of FSL's files; the name of MRtrix's table; or an array of
@@ -90,7 +93,7 @@ def fit(dwi: ImageLike, gradients: Table, mask: Optional[ImageLike] = None, *,  
 def denoise(tensor: ImageLike, noise: Optional[ImageLike] = None,
             mask: Optional[ImageLike] = None, *,  # pylint: disable=redefined-outer-name
             progress: Watcher = None, context: Optional[Context] = None,
-            **options: Any) -> Result:
+            **options: Unpack[TensorDenoiseOptions]) -> _results.TensorDenoiseResult:
     """Denoises a tensor image by total variation. noise: the standard deviation that fit() gives as sigma.
     Returns an object with tensor, lambda, energy and more, as clvox_tensor_denoise_result documents them."""
     struct, result = _abi.clvox_tensor_denoise_options(), _abi.clvox_tensor_denoise_result()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, List, Protocol, Sequence, Tuple, Union
+from typing import Any, Callable, List, Protocol, Sequence, Tuple, Type, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _abi
-from ._library import Error, adopted, call, lib, word, words
+from ._html import picture
+from ._library import Error, Held, adopted, call, lib, numbers, word, words
 
 
-class _Owned:
+class _Owned(Held):
     """Memory of a volume that the library made: an array of it keeps this alive, and the end of this frees it."""
 
     def __init__(self, pointer):
@@ -41,13 +42,8 @@ class Volume:
     def __init__(self, data: npt.ArrayLike, affine: npt.ArrayLike, kind: str = "scalar") -> None:
         self._owned = None
         self._header = _abi.clvox_volume(kind=word("CLVOX_KIND_", kind, "kind"))
-        array = np.asarray(data)
-        if array.ndim not in (3, 4):
-            raise Error(f"a volume has 3 axes, or 4 with frames; this array has {array.ndim}")
-        if kind == "label" and array.size and np.abs(array).max() > 2**24:
-            raise Error("labels above 2^24 are not told apart as float32; renumber them")
-        self.data = array
-        self.affine = affine
+        self.data = data  # type: ignore[assignment]
+        self.affine = affine  # type: ignore[assignment]
 
     @classmethod
     def _adopt(cls, pointer):
@@ -65,7 +61,12 @@ class Volume:
 
     @data.setter
     def data(self, array: npt.ArrayLike) -> None:
-        self._data = np.asfortranarray(array, dtype=np.float32)
+        given = np.asanyarray(array)
+        if given.ndim not in (3, 4):
+            raise Error(f"a volume has 3 axes, or 4 with frames; this array has {given.ndim}")
+        if self._header.kind == _abi.CLVOX_KIND_LABEL and given.dtype.kind in "iuf" and given.size and np.abs(given).max() > 2**24:
+            raise Error("labels above 2^24 are not told apart as float32; renumber them")
+        self._data = numbers(given, "a volume", np.float32, "F")
 
     @property
     def affine(self) -> np.ndarray:
@@ -74,10 +75,11 @@ class Volume:
 
     @affine.setter
     def affine(self, matrix: npt.ArrayLike) -> None:
-        self._affine = np.array(matrix, dtype=np.float64)
-        self._codes(0, 0)
-        if self._affine.shape != (4, 4):
+        given = numbers(matrix, "affine")
+        if given.shape != (4, 4):
             raise Error("the affine of a volume is a 4 x 4 matrix")
+        self._affine = given.copy()
+        self._codes(0, 0)
 
     def _codes(self, sform, qform):
         """Names the space as NIfTI does; 0 and 0: nothing is known."""
@@ -103,7 +105,15 @@ class Volume:
         array = self._data if dtype is None else self._data.astype(dtype, copy=False)
         return array.copy() if copy else array
 
-    def __repr__(self):
+    def __reduce__(self) -> Tuple[Callable[..., Volume], Tuple[Any, ...]]:
+        header = _abi.clvox_volume.from_buffer_copy(self._header)
+        header.data = header.names = header.store = None
+        return _restored, (type(self), self._data, self._affine, bytes(header))
+
+    def _repr_html_(self) -> str:
+        return picture(self)
+
+    def __repr__(self) -> str:
         return f"<clvox.Volume {self.kind} {'x'.join(map(str, self.shape))}, {'x'.join(f'{s:.4g}' for s in self.spacing)} mm>"
 
     def struct(self):
@@ -136,6 +146,14 @@ class Volume:
             except nibabel.spatialimages.HeaderDataError:  # sheared: no qform says it
                 image.set_qform(None)
         return image
+
+
+def _restored(kind: Type[Volume], data: np.ndarray, affine: np.ndarray, header: bytes) -> Volume:
+    """A volume that was pickled."""
+    made_of = kind.__new__(kind)
+    made_of._owned, made_of._header = None, _abi.clvox_volume.from_buffer_copy(header)
+    made_of._data, made_of._affine = np.asfortranarray(data), affine
+    return made_of
 
 
 class SpatialImage(Protocol):
@@ -183,7 +201,7 @@ def volume(image: ImageLike) -> Volume:
             return Volume(*image)
     elif hasattr(image, "dataobj") and hasattr(image, "affine"):
         return Volume(np.asanyarray(image.dataobj), image.affine)._codes(*_codes_of(image))
-    raise Error(f"{type(image).__name__}: a volume is a clvox.Volume, a file name, a nibabel image or (array, affine)")
+    raise Error(f"{type(image).__name__}: a volume is a clvox.Volume, a file name, a nibabel image or (array, affine)", kind=TypeError)
 
 
 def is_matrix(thing: Any) -> bool:

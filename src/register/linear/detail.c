@@ -8,15 +8,8 @@
 #include "base/matrix.h"
 #include "op/image/resample.h"
 #include "register/linear/linear.h"
+#include "register/linear/thresholds.h"
 
-/* Squared correlation of detail from which contrasts count as the same. */
-static const double SAME_CONTRAST = .25;
-/* Agreement of detail of 8 mm from which on they do: pairs of T1 heads and
- * brains have .90 to 1.00; where contrasts were drawn at random, wrong answers
- * have at most .76. */
-static const double SAME_SIGN = .85;
-/* Agreement below which a deformation does not trust windows either: contrasts with .86 ended below the affine. */
-static const double SAME_WINDOWS = .88;
 /* Surroundings of local normalisation, in radii of the head: 12 and 5.4 mm of 90. */
 static const double WIDE = 2. / 15, NARROW = .9 / 15;
 /* Around how many states others are tried: turned and shifted either way by
@@ -25,8 +18,6 @@ enum { SEEDS = 3, AROUND = 13, IMPROVED = 8, LAST = 3 };
 static const double ASIDE = .2, STRETCH = .02;
 /* Voxels from the border of what an image shows to where samples count in full. */
 enum { RAMP = 3 };
-/* Samples that must be left where those at borders count less, as a share. */
-static const double ENOUGH = .25;
 /* Samples that tell which of several states is best, and where its summit is to a hundredth of a voxel. */
 static const double FEW = 60e3;
 

@@ -10,6 +10,7 @@
 #include "op/image/pointwise.h"
 #include "op/image/resample.h"
 #include "register/linear/linear.h"
+#include "register/linear/thresholds.h"
 #include "image/otsu.h"
 
 enum { OTSU_BINS = 256 };
@@ -18,10 +19,6 @@ enum { OTSU_BINS = 256 };
  * these voxel edges, or smaller ones where the image has too few voxels. */
 static const double LEVEL_MM[LINEAR_LEVELS] = {2, 4, 8, 12};
 static const double LEVEL_VOXELS[LINEAR_LEVELS] = {200e3, 60e3, 20e3, 7e3};
-/* Joint histograms of too few samples fit anything. Levels have enough for a mask of this share of a
- * volume, of slices for none; below it they are finer, but for no mask of less than LEAST_INSIDE of that.
- * */
-static const double MASKED = .15, LEAST_INSIDE = .125;
 /* The spread that counts as none, and mm at the border of a grid that count for
  * nothing: its last planes are often empty, or folded over. */
 static const float LOCAL_EPSILON = .03f;

@@ -7,6 +7,7 @@
 
 #include "base/matrix.h"
 #include "register/linear/linear.h"
+#include "register/linear/thresholds.h"
 
 enum { ROOM = 8 };
 
@@ -147,7 +148,6 @@ static int look_at(linear_stage *stage, linear_state *states, int count)
 static int follow(linear_stage *stage, linear_state *others, int count, bool even, linear_state *state,
                   bool *taken)
 {
-    static const double MARGIN = 1.03;
     linear_state both[2] = {*state, *state};
     int status = CLVOX_OK;
     const bool differ = stage->run->contrasts_differ, detailed = stage->detailed;
@@ -157,7 +157,7 @@ static int follow(linear_stage *stage, linear_state *others, int count, bool eve
     CLV_TRY(look_at(stage, both, 2));
     if (even)
         linear_weigh_stretch(both, 2);
-    *taken = both[1].value > MARGIN * both[0].value;
+    *taken = both[1].value > FINEST_MARGIN * both[0].value;
     if (*taken) {
         *state = both[1];
     } else {
@@ -193,14 +193,13 @@ end:
  * agrees and no axis is stretched so. */
 static int roll(linear_stage *stage, linear_state *state)
 {
-    static const double UNEVEN = 1.25, CLEARLY = 1.03, NEARLY = .97;
     linear_state rolled[TURNS];
     int status = CLVOX_OK, count;
     bool taken;
     const bool even = linear_unevenness(state) <= UNEVEN;
     if (even && stage->detailed)
         return CLVOX_OK;
-    CLV_TRY(linear_rolled(stage, state, even ? CLEARLY : NEARLY, rolled, TURNS, &count));
+    CLV_TRY(linear_rolled(stage, state, even ? ROLL_MARGIN : UNEVEN_MARGIN, rolled, TURNS, &count));
     if (count > 0)
         CLV_TRY(follow(stage, rolled, count, true, state, &taken));
 end:
@@ -278,15 +277,14 @@ end:
  * that is near; 1 unless they differ by more than any two scans of heads. */
 static double units_apart(const clv_registration *run)
 {
-    static const double MOST = 4, NEAR = .2;
     double ratio = cbrt(fabs(clv_matrix_determinant(CLV_MATRIX(run->fixed_grid.to_ras)) *
                              (double)clvox_grid_voxels(&run->fixed_grid) /
                              clv_matrix_determinant(CLV_MATRIX(run->moving_grid.to_ras)) /
                              (double)clvox_grid_voxels(&run->moving_grid)));
     double power = log10(ratio);
-    if (ratio <= MOST && ratio >= 1 / MOST)
+    if (ratio <= UNITS && ratio >= 1 / UNITS)
         return 1;
-    return fabs(power - round(power)) < NEAR ? pow(10, round(power)) : ratio;
+    return fabs(power - round(power)) < NEAR_POWER ? pow(10, round(power)) : ratio;
 }
 
 static void scale_rows(double matrix[4][4], double factor)
@@ -321,7 +319,6 @@ static void restore(const found *f, clv_registration *run)
  * asked whether it shows a part, or the whole in centimetres, say. */
 int clv_register_linear(clv_registration *run)
 {
-    static const double MARGIN = 1.1;
     int status = CLVOX_OK;
     double units = units_apart(run), value = -INFINITY, other = -INFINITY;
     const clvox_grid grid = run->moving_grid;
@@ -334,7 +331,7 @@ int clv_register_linear(clv_registration *run)
     restore(&start, run);
     scale_rows(run->moving_grid.to_ras, units);
     CLV_TRY(find(run, &other));
-    if (other > MARGIN * value)
+    if (other > UNITS_MARGIN * value)
         scale_rows(run->matrix, 1 / units);
     else
         restore(&as_is, run);

@@ -10,6 +10,7 @@
 #include "clvox/threads.h"
 #include "op/image/resample.h"
 #include "register/linear/linear.h"
+#include "register/linear/thresholds.h"
 
 /* Planes to mirror in, their normals about 20 degrees apart; of them so many are improved at 12 and 8 mm, and
  * the last at 4 mm, in at most so many steps. */
@@ -18,15 +19,8 @@ enum { PLANES = 48, IMPROVED = 8, LAST = 2, FIRST_STEPS = 5, STIFF_STEPS = 8, ST
 enum { LEVEL = 1, IMAGES = 3, SUMS = 10 };
 /* Windows reach so many mm of the level to either side: 28 mm tell heads from their mirror images best. */
 static const double REACH = 3;
-/* A window counts where half of the fixed image is brighter than BRIGHT of its range and varies by SHOWS. */
-static const double BRIGHT = .25, SHOWS = .05;
-/* A variance that counts as none, and a difference of squared correlations that counts in full, so that a few
- * windows do not decide. */
-static const double NONE = 1e-3, CLEAR = .05;
-/* So many windows have to be seen side by side, and so much better the mirrored image has to be, of -1 to 1.
- * Right results have -.63 (the same head) to .05 (60 pairs of heads and of brains). Of two contrasts windows are less
- * alike: T1 and FLAIR of two people have up to .125, exchanged ones of one person .52 to .70. */
-static const double LEAST_WINDOWS = 12, MARGIN = .065, MARGIN_OF_CONTRASTS = .2;
+/* A variance that counts as none. */
+static const double NONE = 1e-3;
 
 /* The state after a reflection in the plane through the fixed centre with this normal. */
 static void reflect(const linear_state *from, const double normal[3], linear_state *to)
@@ -209,7 +203,7 @@ static int compare_plane(void *user, size_t z, int worker)
         for (size_t k = 0; k < SUMS; k++)
             s[k] = (double)w->sums[k * w->n + i];
         if (s[0] < .5 * w->volume || s[9] < .5 * s[0] ||
-            s[4] / s[0] - s[1] / s[0] * s[1] / s[0] < SHOWS * SHOWS)
+            s[4] / s[0] - s[1] / s[0] * s[1] / s[0] < VARIES * VARIES)
             continue;
         const double first = squared_correlation(s[0], s[1], s[2], s[4], s[5], s[7]);
         const double second = squared_correlation(s[0], s[1], s[3], s[4], s[6], s[8]);
@@ -287,7 +281,7 @@ int linear_mirrored(linear_stage *stage, const linear_state *state, bool *mirror
         reach[i] = (int)fmax(1, round(REACH * level->mm / edge[i]));
     CLV_TRY(compare(&w, &better, &seen));
     const bool contrasts = clv_recast_made(stage->run) || stage->run->contrasts_differ;
-    const double margin = contrasts ? MARGIN_OF_CONTRASTS : MARGIN;
+    const double margin = contrasts ? CONTRASTS_MARGIN : MIRROR_MARGIN;
     *mirrored = seen >= LEAST_WINDOWS && better > margin;
 end:
     free(w.image);

@@ -10,20 +10,11 @@
 #include "base/eigen.h"
 #include "base/matrix.h"
 #include "register/linear/linear.h"
+#include "register/linear/thresholds.h"
 
 /* The rotations that take a cube onto itself, but for none at all, as headers are off by those; and others beyond
- * ANGLE, evenly spread (as in search.c). Of them so many are improved. */
+ * an angle, evenly spread (as in search.c). Of them so many are improved. */
 enum { CUBE = 23, SPREAD = LINEAR_TURNS - CUBE, IMPROVED = 10, STEPS = 6 };
-static const double ANGLE = 70 * M_PI / 180;
-/* Of rotations within the outline, and by how much such a map may stretch one axis more than another. */
-static const double ROLLED = 40 * M_PI / 180, MOST_UNEVEN = 1.6;
-/* By how much another rotation has to be better to be believed: what the search takes off for rotations
- * beyond 60 degrees, and the symmetry of heads. */
-static const double MARGIN = 1.1;
-/* Most heads differ by at most EVEN; what mutual information loses for being stretched more, as
- * a share of it by the logarithm of the excess: right places of newborns (stretched by 1.15 to 1.4) have
- * at 12 mm up to 5 percent less of it than wrong ones that are stretched by 1.44 to 1.54. */
-static const double EVEN = 1.22, LOSS = .6;
 
 /* Those of a cube, and those of the others that turn by more than least; room for one more than
  * LINEAR_TURNS. */
@@ -46,7 +37,7 @@ static int rotations(double least, double (*list)[3][3])
 static int list_turned(const linear_stage *stage, linear_state *states)
 {
     double turns[LINEAR_TURNS + 1][3][3];
-    const int count = rotations(ANGLE, turns);
+    const int count = rotations(TURNED, turns);
     for (int i = 0; i < count; i++) {
         memset(&states[i], 0, sizeof states[i]);
         memcpy(states[i].linear, turns[i], sizeof *turns);
@@ -72,7 +63,7 @@ void linear_weigh_stretch(linear_state *states, int count)
 {
     for (int i = 0; i < count; i++)
         if (isfinite(states[i].value))
-            states[i].value *= fmax(0, 1 - LOSS * fmax(0, log(linear_unevenness(&states[i]) / EVEN)));
+            states[i].value *= fmax(0, 1 - STRETCH_LOSS * fmax(0, log(linear_unevenness(&states[i]) / EVEN)));
 }
 
 int linear_list_rolled(const double covariance[3][3], const linear_state *state, linear_state *rolled)
@@ -144,7 +135,7 @@ int linear_turned(linear_stage *stage, const linear_state *state, linear_state *
         return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     count = list_turned(stage, states);
     CLV_TRY(improve(stage, &climb, states, &count, &here));
-    CLV_TRY(choose(stage, states, count, MARGIN * here.value, better, room, found));
+    CLV_TRY(choose(stage, states, count, TURN_MARGIN * here.value, better, room, found));
 end:
     free(states);
     return status;

@@ -7,12 +7,12 @@
 
 #include "base/matrix.h"
 #include "register/linear/linear.h"
+#include "register/linear/thresholds.h"
 
 /* About 27 degrees apart; of them those that heads need. */
 enum { ROTATIONS = 1500, MOST_TRIALS = 4096, IMPROVED = 48 };
 /* Samples of the coarsest level by which trials are told apart. */
 static const double FEW = 5e3;
-static const double MOST_ANGLE = 80 * M_PI / 180;
 
 typedef struct trials {
     linear_state *state;
@@ -63,13 +63,13 @@ static int rotations_of(const linear_stage *stage, clvox_linear kind, double (*r
             double half = k * M_PI / 24, s = sin(half), q[4] = {0, 0, 0, cos(half)};
             for (int i = 0; i < 3; i++)
                 q[i] = s * stage->thin_axis[i];
-            if (fmin(2 * half, 2 * M_PI - 2 * half) < MOST_ANGLE)
+            if (fmin(2 * half, 2 * M_PI - 2 * half) < SEARCH_ANGLE)
                 rotation_of(q, rotations[count++]);
         }
         return count;
     }
     for (int i = 0; i < ROTATIONS; i++)
-        if (linear_rotation(i, ROTATIONS, rotations[count]) < MOST_ANGLE)
+        if (linear_rotation(i, ROTATIONS, rotations[count]) < SEARCH_ANGLE)
             count++;
     return count;
 }
@@ -86,7 +86,7 @@ static void offset_shift(const double from[3], const linear_stage *stage, int wa
 
 static void list_trials(const linear_stage *stage, clvox_linear kind, trials *t)
 {
-    static const double scales[] = {1, .85, 1.18};
+    const double scales[] = {1, SMALLER, LARGER};
     double(*rotations)[3][3] = malloc(sizeof *rotations * (ROTATIONS + 1));
     if (!rotations)
         return;
@@ -96,7 +96,7 @@ static void list_trials(const linear_stage *stage, clvox_linear kind, trials *t)
         for (int s = 0; s < sizes; s++)
             for (int way = 0; way < (s == 0 ? 7 : 1); way++) {
                 double shift[3];
-                offset_shift(stage->moving.center, stage, way, .35, shift);
+                offset_shift(stage->moving.center, stage, way, OFFSET, shift);
                 add(t, CLV_MATRIX3(rotations[i]), scales[s], shift);
             }
     free(rotations);
@@ -106,17 +106,16 @@ void linear_weigh(linear_state *states, int count)
 {
     for (int i = 0; i < count; i++)
         if (isfinite(states[i].value))
-            states[i].value *= fmin(1, states[i].overlap / .6);
+            states[i].value *= fmin(1, states[i].overlap / OVERLAPS);
 }
 
-/* A rotation beyond 60 degrees has to be better to be believed: headers are
- * mostly right. */
+/* Rotations far from the header have to be better to be believed. */
 static void doubt(linear_state *states, int count)
 {
     for (int i = 0; i < count; i++) {
-        double beyond = linear_angle(CLV_MATRIX3(states[i].linear)) - M_PI / 3;
+        double beyond = linear_angle(CLV_MATRIX3(states[i].linear)) - DOUBTED;
         if (isfinite(states[i].value))
-            states[i].value *= 1 - .1 * fmin(fmax(beyond, 0), 1);
+            states[i].value *= 1 - DOUBT * fmin(fmax(beyond, 0), 1);
     }
     linear_weigh(states, count);
 }

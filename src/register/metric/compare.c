@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparisons of images by all metrics that the host computes, and the metrics in words. */
+#include "base/options.h"
 #include "clvox/compare.h"
 
 #include <math.h>
@@ -9,6 +10,7 @@
 
 int clvox_metric_describe(int at, clvox_metric_text *out)
 {
+    CLV_GIVEN_OR(0, out);
     const clv_metric_row *row = at < 0 ? NULL : clv_metric_find((clvox_metric)at);
     if (!row)
         return 0;
@@ -30,7 +32,8 @@ int clvox_metric_describe(int at, clvox_metric_text *out)
 
 void clvox_compare_defaults(clvox_compare_options *options)
 {
-    *options = (clvox_compare_options){{0}};
+    CLV_GIVEN_OR(, options);
+    *options = (clvox_compare_options){.size = sizeof *options};
     for (int i = 0; i < CLVOX_MAX_METRICS && clv_metric_name(i); i++)
         options->parameter[i] = clv_metric_find((clvox_metric)i)->compared[1];
 }
@@ -38,12 +41,15 @@ void clvox_compare_defaults(clvox_compare_options *options)
 int clvox_compare_images(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                          const clvox_compare_options *options, clvox_image_comparison *out)
 {
+    CLV_GIVEN(a, b, out);
     int status = CLVOX_OK;
     clv_comparison c;
     clvox_compare_options standard;
     clvox_compare_defaults(&standard);
     if (!options)
         options = &standard;
+    if ((status = clv_options_sized(options, sizeof *options)) < 0)
+        return status;
     *out = (clvox_image_comparison){0};
     for (int i = 0; i < CLVOX_MAX_METRICS; i++)
         out->metric[i] = NAN;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
+#include "base/status.h"
 #include "clvox/threads.h"
 #include "runtime/device/context.h"
 #include "runtime/device/host.h"
@@ -29,6 +31,7 @@ static void choose_folders(clvox_context *ctx)
 
 const char *clvox_context_remark(const clvox_context *context)
 {
+    CLV_GIVEN_OR("", context);
     return context->remark;
 }
 
@@ -166,11 +169,19 @@ static void keep_spares(clvox_context *ctx, int beside)
         clv_pool_spare_share(ctx, beside);
 }
 
+void clvox_context_defaults(clvox_context_options *options)
+{
+    CLV_GIVEN_OR(, options);
+    *options = (clvox_context_options){.size = sizeof *options};
+}
+
 int clvox_context_create(const clvox_context_options *options, clvox_context **out)
 {
+    CLV_GIVEN(out);
     int status = CLVOX_OK;
     clvox_device *devices = NULL;
     *out = NULL;
+    CLV_TRY(options ? clv_options_sized(options, sizeof *options) : CLVOX_OK);
     int count = clvox_devices_list(&devices);
     CLV_TRY(count);
     int chosen = clv_device_select(devices, count, options ? options->device : NULL);
@@ -224,6 +235,7 @@ static int paying(const clvox_device_limits *limits)
 
 int clvox_at_once(const clvox_context_options *options, const clvox_device_limits *limits)
 {
+    CLV_GIVEN_OR(1, limits);
     const int wish = options ? options->at_once : 0;
     if (wish >= 0)
         return wish > 1 ? wish : 1;
@@ -273,11 +285,14 @@ end:
 
 int clvox_contexts_create(const clvox_context_options *options, clvox_context ***out)
 {
+    CLV_GIVEN(out);
     int status = CLVOX_OK, chosen[CLV_MOST_SELECTED];
     clvox_device *devices = NULL;
     opening o = {.options = options};
     *out = NULL;
-    int count = clvox_devices_list(&devices), wanted = 0, most = 1;
+    int count = options ? clv_options_sized(options, sizeof *options) : CLVOX_OK, wanted = 0, most = 1;
+    CLV_TRY(count);
+    count = clvox_devices_list(&devices);
     CLV_TRY(count);
     wanted = clv_devices_select(devices, count, options ? options->device : NULL, chosen);
     CLV_TRY(wanted);
@@ -329,6 +344,7 @@ void clvox_contexts_destroy(clvox_context ***contexts, int count)
 
 int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox_context **out)
 {
+    CLV_GIVEN(out);
     int status = CLVOX_OK;
     clvox_device *devices = NULL;
     clvox_context *ctx = NULL;
@@ -338,6 +354,7 @@ int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox
     *out = NULL;
     if (!queue)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a context is to be opened on a queue, and there is none");
+    CLV_TRY(options ? clv_options_sized(options, sizeof *options) : CLVOX_OK);
     CLV_TRY(begin(options, &ctx));
     CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL),
            "clGetCommandQueueInfo", "queue");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/status.h"
 #include "runtime/device/device.h"
 #include "runtime/device/error.h"
 #include "runtime/device/limits.h"
@@ -145,6 +146,7 @@ end:
 
 int clvox_devices_list(clvox_device **out)
 {
+    CLV_GIVEN(out);
     int status = CLVOX_OK, count = 0, capacity = 0;
     char why[WHY] = "";
     cl_uint platforms = 0;

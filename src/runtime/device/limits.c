@@ -99,6 +99,7 @@ void clv_limits_query(void *platform, void *device, clvox_device_limits *l)
     cl_ulong doubles;
     clv_query(id, CL_DEVICE_DOUBLE_FP_CONFIG, &doubles, sizeof doubles);
     l->fp64 = doubles != 0;
+    l->images = clv_query_uint(id, CL_DEVICE_IMAGE_SUPPORT);
     l->shares_host_memory = l->type == CLVOX_DEVICE_CPU || clv_query_uint(id, CL_DEVICE_HOST_UNIFIED_MEMORY);
 
     char extensions[16384];
@@ -107,7 +108,8 @@ void clv_limits_query(void *platform, void *device, clvox_device_limits *l)
     extensions[sizeof extensions - 1] = 0;
     const clv_driver *driver;
     for (size_t i = 0; (driver = clv_driver_at(i)); i++)
-        if (driver->extension && has(extensions, driver->extension))
+        if (driver->limits && (driver->extension ? has(extensions, driver->extension)
+                                                 : driver == clv_driver_of(l->platform)))
             driver->limits(id, l);
     cl_uint pci[4];
     if (has(extensions, "cl_khr_pci_bus_info") && clv_query(id, KHR_PCI, pci, sizeof pci))

@@ -13,6 +13,12 @@ static bool is_third_party(const clvox_device *d)
     return clv_driver_of(d->limits.platform)->of_others;
 }
 
+static bool only_asked(const clvox_device *d)
+{
+    const clv_driver *driver = clv_driver_of(d->limits.platform);
+    return driver->only_asked && driver->only_asked(&d->limits);
+}
+
 static int type_rank(clvox_device_type type)
 {
     return type == CLVOX_DEVICE_GPU ? 0 : type == CLVOX_DEVICE_ACCELERATOR ? 1 : 2;
@@ -22,6 +28,8 @@ static bool better(const clvox_device *a, const clvox_device *b)
 {
     if (a->usable != b->usable)
         return a->usable;
+    if (only_asked(a) != only_asked(b))
+        return only_asked(b);
     if (type_rank(a->limits.type) != type_rank(b->limits.type))
         return type_rank(a->limits.type) < type_rank(b->limits.type);
     double speed_a = (double)a->limits.compute_units * a->limits.clock_mhz;
@@ -137,8 +145,13 @@ int clv_device_select(const clvox_device *list, int count, const char *selection
 {
     selection = wish(selection);
     if (!selection) {
-        if (count > 0 && list[0].usable)
+        if (count > 0 && list[0].usable && !only_asked(&list[0]))
             return 0;
+        if (count > 0 && list[0].usable)
+            return clvox_fail(CLVOX_ERROR_DEVICE,
+                              "no OpenCL device: %.80s of %.40s runs kernels on the processor many times "
+                              "slower than PoCL; install %s, or name it with --device",
+                              list[0].limits.name, list[0].limits.platform, clv_driver_packages);
         return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device can be used: %s is passed over, %s",
                           count ? list[0].limits.name : "nothing", count ? list[0].reason : "there is none");
     }

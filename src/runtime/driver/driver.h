@@ -28,7 +28,8 @@ typedef struct clv_driver {
     const char *platforms[3]; /* parts of the names of its platforms */
     bool of_others; /* it drives devices whose vendors may have a driver of their own, which is preferred */
 
-    /* A device with this extension answers more; limits writes that. */
+    /* A device with this extension (NULL: any of its own) answers more, or is to be seen in another way;
+     * limits writes that. */
     const char *extension;
     void (*limits)(cl_device_id device, clvox_device_limits *limits);
 
@@ -38,6 +39,9 @@ typedef struct clv_driver {
     bool (*hindered)(char *why, size_t room);
     /* Why a device of it cannot be used. */
     bool (*faulty)(const clvox_device_limits *limits, char *why, size_t room);
+
+    /* Whether a device of it is used only by one who asks for it. */
+    bool (*only_asked)(const clvox_device_limits *limits);
 
     /* Build options besides those of the kernel, abilities by name among them; NULL: none. */
     const char *(*options)(const clvox_device_limits *limits);

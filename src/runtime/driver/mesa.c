@@ -1,5 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mesa's two implementations. */
+/* Mesa's two implementations. llvmpipe is its processor: it stands in for a GPU where there is none. */
+#include <string.h>
+
 #include "runtime/driver/driver.h"
 
-const clv_driver clv_driver_mesa = {.platforms = {"Clover", "rusticl"}, .of_others = true};
+static bool is_llvmpipe(const clvox_device_limits *limits)
+{
+    return !strncmp(limits->name, "llvmpipe", strlen("llvmpipe"));
+}
+
+/* Its compiler makes vectors of the work-items of a group, as GPUs do. It builds the forms for GPUs in a
+ * second; those for CPU devices, whose items hold vectors already, keep LLVM's pass over coroutines busy
+ * for many seconds to minutes each. */
+static void limits(cl_device_id id, clvox_device_limits *l)
+{
+    (void)id;
+    if (is_llvmpipe(l))
+        l->type = CLVOX_DEVICE_ACCELERATOR;
+}
+
+const clv_driver clv_driver_mesa = {.platforms = {"Clover", "rusticl"},
+                                    .of_others = true,
+                                    .limits = limits,
+                                    .only_asked = is_llvmpipe};

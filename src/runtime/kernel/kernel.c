@@ -167,8 +167,9 @@ static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *cou
     kernel->occupancy = kernel->resources.fraction;
     if (!fits || kernel->resources.groups == 0 || local > ctx->limits.local_bytes) {
         status = clvox_fail(CLVOX_ERROR_DEVICE,
-                            "%s takes more registers or local memory than %s has; choose another tile",
-                            kernel->label, ctx->limits.name);
+                            "%s takes more registers or local memory than %s has (work-groups of %zu items "
+                            "run, with %llu bytes of local memory each); choose another tile",
+                            kernel->label, ctx->limits.name, most, (unsigned long long)local);
         goto end;
     }
     kernel->reserve = clv_private_reserve(&ctx->limits, (size_t)per_item);

